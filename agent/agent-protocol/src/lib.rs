@@ -1,0 +1,31 @@
+//! What a controller and an agent say to each other, and nothing else.
+//!
+//! ```text
+//!   agent ── GET /v1/lookup ──────────▶ controller      lookup
+//!   agent ── POST /v1/heartbeat/<uuid> ▶ controller     heartbeat
+//!   agent ◀─ POST /v1/commands/ ─────── controller      command, step
+//! ```
+//!
+//! The shapes are Ironic's and ironic-python-agent's. What Anneal adds lives in one object named
+//! `anneal` in each message, and an agent sends its own only to a controller whose lookup answer
+//! offered it ([`lookup::Offer`]): Ironic refuses unknown heartbeat fields with 400.
+
+pub mod command;
+pub mod heartbeat;
+pub mod inventory;
+pub mod lookup;
+pub mod progress;
+pub mod record;
+pub mod step;
+
+/// Version of the Anneal extension of the protocol; offered in lookup, echoed in heartbeats.
+pub const EXTENSION: u32 = 1;
+
+/// Microversion the agent asks for in lookup (agent tokens exist since 1.62).
+pub const LOOKUP_MICROVERSION: &str = "1.62";
+
+/// Microversion the agent sends with a heartbeat (`agent_verify_ca` exists since 1.68).
+pub const HEARTBEAT_MICROVERSION: &str = "1.68";
+
+/// Header that carries a microversion `1.N` in both directions.
+pub const MICROVERSION_HEADER: &str = "x-openstack-ironic-api-version";

@@ -1,0 +1,62 @@
+//! `GET /v1/lookup?addresses=<mac>,<mac>[&node_uuid=<uuid>]`: the agent asks which node it is.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The whole answer of a lookup.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LookupAnswer {
+    /// The node that owns the addresses.
+    pub node: LookupNode,
+    /// How the agent is to behave.
+    pub config: LookupConfig,
+}
+
+/// The part of the node an agent is shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LookupNode {
+    /// UUID of the node.
+    pub uuid: String,
+    /// `node.properties`.
+    #[serde(default)]
+    pub properties: Map<String, Value>,
+    /// `node.instance_info`, secrets masked.
+    #[serde(default)]
+    pub instance_info: Map<String, Value>,
+    /// `node.driver_internal_info`, secrets masked.
+    #[serde(default)]
+    pub driver_internal_info: Map<String, Value>,
+    /// Links, as every Ironic resource has.
+    #[serde(default)]
+    pub links: Vec<Value>,
+}
+
+/// Settings a controller hands to its agents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LookupConfig {
+    /// Seconds within which the controller wants to hear the agent again; the agent beats at a random
+    /// 0.3 to 0.6 of it.
+    pub heartbeat_timeout: f64,
+    /// The token; `"******"` when it has already been given to an agent, absent below 1.62.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_token: Option<String>,
+    /// Always true today.
+    #[serde(default)]
+    pub agent_token_required: bool,
+    /// Offer of the Anneal extension; absent from Ironic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anneal: Option<Offer>,
+    /// Everything else a controller sends (metrics, containers, image formats, TLS floor …).
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// "I understand Anneal's fields up to this version."
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// Highest [`crate::EXTENSION`] the controller understands.
+    pub extension: u32,
+}
+
+/// What stands in the place of a secret.
+pub const MASKED: &str = "******";

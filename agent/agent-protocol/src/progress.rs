@@ -1,0 +1,50 @@
+//! Live progress of a command, one entry per disk.
+
+use serde::{Deserialize, Serialize};
+
+/// How far a running command is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// One entry for every disk the command works on.
+    pub disks: Vec<DiskProgress>,
+}
+
+/// How far one disk is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiskProgress {
+    /// Kernel name, `/dev/nvme0n1`.
+    pub device: String,
+    /// Serial number, when the disk has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// What is being done to the disk now.
+    pub phase: Phase,
+    /// Method in use, for example `overwrite-zeroes` or `nvme-format-user-data`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Bytes done in this phase.
+    pub bytes_done: u64,
+    /// Bytes to do in this phase.
+    pub bytes_total: u64,
+    /// Bytes per second over the last few seconds; 0 when nothing moved.
+    pub rate: u64,
+    /// Seconds until this phase ends at the present rate; absent while unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eta: Option<u64>,
+}
+
+/// Phase of the work on one disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Waiting for its turn.
+    Pending,
+    /// Content recorded before anything is written.
+    Sampling,
+    /// Being erased.
+    Erasing,
+    /// Being read back.
+    Verifying,
+    /// Done; the record says how it ended.
+    Done,
+}

@@ -1,0 +1,95 @@
+//! The record of what was done to each disk and what was seen afterwards.
+//!
+//! It is the result of an erase step. Nothing may call a disk erased without one whose `outcome` is
+//! [`Outcome::Erased`] and whose `verification` passed.
+
+use serde::{Deserialize, Serialize};
+
+/// Result of an erase step: one record for every disk the agent saw, touched or not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EraseReport {
+    /// One per disk, ordered by device name.
+    pub disks: Vec<DiskRecord>,
+}
+
+/// What happened to one disk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiskRecord {
+    /// Kernel name at the time, `/dev/sda`; never an identity.
+    pub device: String,
+    /// Serial number: the identity, with `wwn`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// World wide name, `0x…` or `eui.…`/`nvme.…` as sysfs gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wwn: Option<String>,
+    /// Model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Size in bytes.
+    pub size: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why it was skipped or failed; empty for an erased disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Method that was used, in words of [`crate::progress::DiskProgress::method`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Methods tried before and why each gave up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<Fallback>,
+    /// Bytes written (or, for a drive-side method, covered).
+    pub bytes_erased: u64,
+    /// What the read-back saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
+    /// Unix time in seconds when work on the disk began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<f64>,
+    /// Unix time in seconds when it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<f64>,
+}
+
+/// How work on a disk ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Erased, and the read-back agreed.
+    Erased,
+    /// Only partition tables and signatures were removed, and a probe afterwards found none.
+    MetadataErased,
+    /// Not touched.
+    Skipped,
+    /// Touched or tried, and not erased.
+    Failed,
+}
+
+/// A method that was tried and given up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fallback {
+    /// The method.
+    pub method: String,
+    /// The error it ended with.
+    pub error: String,
+}
+
+/// What was seen when the disk was read back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verification {
+    /// `full`, or `sampled` with the share that `bytes_read` of the disk's size tells, or `signatures`.
+    pub kind: String,
+    /// Bytes read back.
+    pub bytes_read: u64,
+    /// What the method promises: `zeroes`, or `changed` where it promises no particular content.
+    pub expected: String,
+    /// Bytes found to be other than promised.
+    pub mismatched_bytes: u64,
+    /// Sectors sampled before the erase that still read the same afterwards (all-zero ones left out).
+    pub unchanged_samples: u64,
+    /// Sectors sampled before the erase.
+    pub samples: u64,
+    /// Whether the disk passed.
+    pub passed: bool,
+}
