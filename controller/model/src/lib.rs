@@ -1,0 +1,1 @@
+//! Nouns and rules of the controller: no async, SQL, HTTP or clock.

@@ -1,0 +1,1 @@
+//! Emulated bare metal for tests: QEMU nodes, a Redfish BMC over QMP, network namespaces.
