@@ -9,6 +9,7 @@ pub mod node;
 pub mod port;
 pub mod power;
 pub mod provision;
+pub mod request;
 pub mod run;
 pub mod step;
 pub mod time;

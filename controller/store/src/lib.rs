@@ -10,11 +10,13 @@
 //! The API and the conductor meet only here: a change rings the [`Bell`] for its node.
 
 pub mod bell;
+pub mod clock;
 pub mod conformance;
 pub mod memory;
 
 use async_trait::async_trait;
 pub use bell::Bell;
+pub use clock::{Clock, SystemClock};
 use model::agent::{AgentState, Contact};
 use model::{Catalogue, Event, Node, Port, Timestamp};
 use uuid::Uuid;
