@@ -122,7 +122,7 @@ pub fn apply_verb(
             }
             events.push(event(EventKind::Step, Severity::Info, format!("abort asked for: {cause}"), now));
         }
-        (Verb::Provide, _) if !node.automated_clean.unwrap_or(policy.automated_clean) => {
+        (Verb::Provide, Manageable) if !node.automated_clean.unwrap_or(policy.automated_clean) => {
             changed.enter(Available, None, now);
             let cause = format!("{cause}; automated cleaning is switched off, nothing was erased");
             events.push(transition_event(state, Available, &cause, now));
