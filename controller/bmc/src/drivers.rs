@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::{Bmc, BmcError, ErrorKind, fake};
+use crate::{Bmc, BmcError, ErrorKind, fake, ipmi, redfish};
 
 /// Names of the drivers, as in Ironic.
-pub const DRIVERS: &[&str] = &["fake-hardware"];
+pub const DRIVERS: &[&str] = &["redfish", "ipmi", "fake-hardware"];
 
 /// Port for those who hold many nodes: opens BMCs; tests may put their own in its place.
 pub trait Drivers: Send + Sync {
@@ -40,6 +40,8 @@ pub fn open(
     node_uuid: &str,
 ) -> Result<Arc<dyn Bmc>, BmcError> {
     match driver {
+        redfish::NAME => redfish::open(driver_info),
+        ipmi::NAME => ipmi::open(driver_info),
         fake::NAME => fake::open(driver_info, node_uuid),
         _ => Err(unknown(driver)),
     }
@@ -51,6 +53,8 @@ pub fn open(
 /// [`ErrorKind::Config`] naming every missing or invalid key, or the unknown driver.
 pub fn validate(driver: &str, driver_info: &Map<String, Value>) -> Result<(), BmcError> {
     match driver {
+        redfish::NAME => redfish::validate(driver_info),
+        ipmi::NAME => ipmi::validate(driver_info),
         fake::NAME => fake::latency(driver_info).map(drop),
         _ => Err(unknown(driver)),
     }
@@ -60,6 +64,8 @@ pub fn validate(driver: &str, driver_info: &Map<String, Value>) -> Result<(), Bm
 /// for an unknown driver.
 pub fn properties(driver: &str) -> Option<BTreeMap<&'static str, &'static str>> {
     let properties = match driver {
+        redfish::NAME => redfish::PROPERTIES,
+        ipmi::NAME => ipmi::PROPERTIES,
         fake::NAME => fake::PROPERTIES,
         _ => return None,
     };

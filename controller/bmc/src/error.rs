@@ -23,14 +23,16 @@ pub enum ErrorKind {
 }
 
 /// A failed call: which BMC, doing what, and why. Never holds a secret.
-#[derive(Debug)]
+///
+/// The text is complete in itself, down to the system's reason: it becomes the node's `last_error`,
+/// where there is no chain to follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BmcError {
     kind: ErrorKind,
     address: String,
     action: String,
     message: String,
     retryable: bool,
-    source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl BmcError {
@@ -44,15 +46,7 @@ impl BmcError {
             action: action.to_owned(),
             message: message.into(),
             retryable,
-            source: None,
         }
-    }
-
-    /// The same with the error that caused it.
-    #[must_use]
-    pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
-        self
     }
 
     /// The same, but worth (or not worth) another try whatever its kind.
@@ -87,8 +81,4 @@ impl fmt::Display for BmcError {
     }
 }
 
-impl Error for BmcError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
-    }
-}
+impl Error for BmcError {}

@@ -14,6 +14,9 @@ mod driver_info;
 mod drivers;
 mod error;
 pub mod fake;
+mod ipmi;
+mod redfish;
+mod secret;
 mod types;
 
 pub use drivers::{DRIVERS, Drivers, open, properties, validate};
