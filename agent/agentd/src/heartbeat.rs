@@ -140,13 +140,12 @@ async fn rest(agent: &Agent, sent: Instant, pace: &Pace) {
     loop {
         activity.progress = agent.running().is_some_and(|running| running.progress.is_some());
         let due = sent + pace.due_after(activity);
-        // A running command may begin to report progress at any time: look again before long.
+        // A command may begin, and begin to report progress, at any time: look again before long.
         let look = Instant::now() + PROGRESS_GAP;
-        let watch = pace.extension && agent.running().is_some();
         tokio::select! {
             () = tokio::time::sleep_until(due) => return,
             () = agent.bell() => activity.ended = true,
-            () = tokio::time::sleep_until(look), if watch => {}
+            () = tokio::time::sleep_until(look), if pace.extension => {}
         }
     }
 }

@@ -50,7 +50,8 @@ pub async fn run(
     stop: CancellationToken,
 ) -> Result<Option<Exit>, RunError> {
     let mut tasks = JoinSet::new();
-    let served = stop.child_token();
+    // Not a child of `stop`: the server ends after, not beside, the rest.
+    let served = CancellationToken::new();
     let result = tokio::select! {
         () = stop.cancelled() => Ok(None),
         result = live(config, &agent, &mut tasks, &served) => result.map(Some),
