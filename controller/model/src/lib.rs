@@ -1,1 +1,25 @@
-//! Nouns and rules of the controller: no async, SQL, HTTP or clock.
+//! Nouns and rules of the controller: no async, no SQL, no HTTP, no clock.
+//!
+//! What may follow what is decided here and nowhere else ([`provision::transition`]); whether it is
+//! time is the conductor's business; how it looks on the wire is the API's.
+
+pub mod agent;
+pub mod history;
+pub mod node;
+pub mod port;
+pub mod power;
+pub mod provision;
+pub mod request;
+pub mod run;
+pub mod step;
+pub mod time;
+
+pub use agent::Contact;
+pub use history::{Event, EventKind};
+pub use node::{Node, Wait};
+pub use port::Port;
+pub use power::{PowerState, PowerTarget};
+pub use provision::{ProvisionState, Refused, Verb};
+pub use run::{Cursor, Run, RunKind};
+pub use step::{Catalogue, CatalogueStep, PlannedStep, RequestedStep, StepResult};
+pub use time::Timestamp;

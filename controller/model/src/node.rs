@@ -1,0 +1,174 @@
+//! A node: what the controller keeps of one server.
+
+use crate::power::{PowerState, PowerTarget};
+use crate::provision::ProvisionState;
+use crate::run::Run;
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// A node. Every write names the `version` it was read at and makes it one larger.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its id.
+    pub uuid: Uuid,
+    /// Name, unique among nodes.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Count of writes; guards against lost updates. Never on the wire.
+    #[serde(default)]
+    pub version: u64,
+    /// Driver: `redfish`, `ipmi`, `fake-hardware`.
+    pub driver: String,
+    /// How to reach the BMC. Values of secret keys are masked by the API.
+    #[serde(default)]
+    pub driver_info: Map<String, Value>,
+    /// What hardware it is.
+    #[serde(default)]
+    pub properties: Map<String, Value>,
+    /// What is to run on it.
+    #[serde(default)]
+    pub instance_info: Map<String, Value>,
+    /// Id of that, for schedulers; unique.
+    #[serde(default)]
+    pub instance_uuid: Option<Uuid>,
+    /// Free for clients.
+    #[serde(default)]
+    pub extra: Map<String, Value>,
+    /// Scheduling class.
+    #[serde(default)]
+    pub resource_class: Option<String>,
+    /// Interface overrides: `deploy_interface` → `direct`.
+    #[serde(default)]
+    pub interfaces: BTreeMap<String, String>,
+    /// Fields kept for clients without meaning here: `description`, `owner`, `lessee`, `conductor_group` …
+    #[serde(default)]
+    pub other: Map<String, Value>,
+
+    /// Where it stands.
+    pub provision_state: ProvisionState,
+    /// Where it is going; `None` in stable states.
+    #[serde(default)]
+    pub target_provision_state: Option<ProvisionState>,
+    /// When the provision state changed last.
+    #[serde(default)]
+    pub provision_updated_at: Option<Timestamp>,
+    /// Power as last read.
+    #[serde(default)]
+    pub power_state: Option<PowerState>,
+    /// Power as asked for by a user, until reached.
+    #[serde(default)]
+    pub target_power_state: Option<PowerTarget>,
+    /// What failed last.
+    #[serde(default)]
+    pub last_error: Option<String>,
+    /// Out of service.
+    #[serde(default)]
+    pub maintenance: bool,
+    /// Why.
+    #[serde(default)]
+    pub maintenance_reason: Option<String>,
+    /// What put it into maintenance: `clean failure`, `power failure`.
+    #[serde(default)]
+    pub fault: Option<String>,
+    /// Per-node switch of automated cleaning; `None` = as configured.
+    #[serde(default)]
+    pub automated_clean: Option<bool>,
+    /// Not to enter service again.
+    #[serde(default)]
+    pub retired: bool,
+    /// Why.
+    #[serde(default)]
+    pub retired_reason: Option<String>,
+    /// May not be deleted or rebuilt.
+    #[serde(default)]
+    pub protected: bool,
+    /// Why.
+    #[serde(default)]
+    pub protected_reason: Option<String>,
+    /// Current clean step, or the one that failed.
+    #[serde(default)]
+    pub clean_step: Option<Value>,
+    /// Keys of `driver_internal_info` that are protocol, except those that contact tells.
+    #[serde(default)]
+    pub driver_internal_info: Map<String, Value>,
+
+    /// The run under way.
+    #[serde(default)]
+    pub run: Option<Run>,
+    /// What the controller waits for, with a deadline.
+    #[serde(default)]
+    pub wait: Option<Wait>,
+    /// Earliest time at which the conductor looks at the node again; `None` = not by itself.
+    #[serde(default)]
+    pub next_wake_at: Option<Timestamp>,
+
+    /// When it was enrolled.
+    pub created_at: Timestamp,
+    /// When it was changed last.
+    #[serde(default)]
+    pub updated_at: Option<Timestamp>,
+}
+
+/// Why a node waits: stored, and shown to the operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// One sentence: what is awaited.
+    pub reason: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// After this the conductor acts on the silence; `None` = it waits for a user.
+    #[serde(default)]
+    pub deadline: Option<Timestamp>,
+}
+
+impl Node {
+    /// A node as it is enrolled.
+    pub fn enrolled(uuid: Uuid, driver: &str, now: Timestamp) -> Self {
+        Self {
+            uuid,
+            name: None,
+            version: 0,
+            driver: driver.to_owned(),
+            driver_info: Map::new(),
+            properties: Map::new(),
+            instance_info: Map::new(),
+            instance_uuid: None,
+            extra: Map::new(),
+            resource_class: None,
+            interfaces: BTreeMap::new(),
+            other: Map::new(),
+            provision_state: ProvisionState::Enroll,
+            target_provision_state: None,
+            provision_updated_at: None,
+            power_state: None,
+            target_power_state: None,
+            last_error: None,
+            maintenance: false,
+            maintenance_reason: None,
+            fault: None,
+            automated_clean: None,
+            retired: false,
+            retired_reason: None,
+            protected: false,
+            protected_reason: None,
+            clean_step: None,
+            driver_internal_info: Map::new(),
+            run: None,
+            wait: None,
+            next_wake_at: None,
+            created_at: now,
+            updated_at: None,
+        }
+    }
+
+    /// Move to `state`, setting the target that belongs to it unless `target` overrides it.
+    pub fn enter(&mut self, state: ProvisionState, target: Option<ProvisionState>, now: Timestamp) {
+        self.provision_state = state;
+        self.target_provision_state =
+            if state.is_stable() { None } else { target.or_else(|| state.target()) };
+        self.provision_updated_at = Some(now);
+    }
+}

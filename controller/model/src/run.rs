@@ -1,0 +1,129 @@
+//! A run of steps on a node, stored whole: what was asked, what is planned, where it stands, how each step ended.
+//!
+//! ```text
+//!              PowerOff ─▶ SetBootDevice ─▶ PowerOn ─▶ AwaitAgent ─▶ LearnSteps ─▶ NextStep ─▶ Issued ─┐
+//!                 ▲                                        ▲                            ▲              │
+//!                 ├── step wants a reboot, or the node lost power                       └─ succeeded ◀─┤
+//!                 ▼                                                                                    ▼
+//!           (cold boot again)                        Done ◀── TearDown ◀── all succeeded       failed, aborted ─▶ Done
+//! ```
+//!
+//! Each place of the cursor names the deed that comes next; it is stored before the deed is done, so a
+//! controller that dies anywhere does it again or asks how it went.
+
+use crate::step::{PlannedStep, RequestedStep, StepResult};
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its id.
+    pub id: Uuid,
+    /// Automated or manual cleaning.
+    pub kind: RunKind,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// Steps a user asked for; empty in automated cleaning.
+    #[serde(default)]
+    pub requested: Vec<RequestedStep>,
+    /// The plan; `None` until the agent has told its steps.
+    #[serde(default)]
+    pub plan: Option<Vec<PlannedStep>>,
+    /// Index of the current step; `None` before the first.
+    #[serde(default)]
+    pub index: Option<usize>,
+    /// Where the run stands.
+    pub cursor: Cursor,
+    /// Versions of the hardware managers the plan was made with.
+    #[serde(default)]
+    pub hardware_manager_version: Map<String, Value>,
+    /// Results of the steps of the plan that have ended.
+    #[serde(default)]
+    pub results: Vec<StepResult>,
+    /// A user asked to abort: after the current step if that is not abortable.
+    #[serde(default)]
+    pub abort: bool,
+    /// How often the node came back in the middle of the current step and it was started again.
+    #[serde(default)]
+    pub interruptions: u32,
+    /// How often the plan was made anew because hardware managers changed.
+    #[serde(default)]
+    pub replans: u32,
+    /// Consecutive failures of the present deed; reset when it succeeds.
+    #[serde(default)]
+    pub attempts: u32,
+}
+
+/// Kind of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunKind {
+    /// Before AVAILABLE: the steps with a priority above 0.
+    AutomatedClean,
+    /// From MANAGEABLE back to MANAGEABLE: the steps asked for.
+    ManualClean,
+}
+
+/// The deed that comes next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "deed", rename_all = "snake_case")]
+pub enum Cursor {
+    /// Switch the node off, so that the ramdisk starts cold.
+    PowerOff,
+    /// Make the next boot a network boot.
+    SetBootDevice,
+    /// Switch the node on.
+    PowerOn,
+    /// Wait for the first heartbeat of a boot.
+    AwaitAgent,
+    /// Ask the agent for its steps.
+    LearnSteps,
+    /// Choose the next step and write its command down.
+    NextStep,
+    /// A command was written down; it may or may not have reached the agent.
+    Issued {
+        /// Its id.
+        command_id: String,
+        /// When it was written down.
+        at: Timestamp,
+        /// Boot id of the agent it is for, when the agent tells one.
+        boot_id: Option<String>,
+        /// The agent acknowledged it (or was seen running it).
+        #[serde(default)]
+        accepted: bool,
+    },
+    /// Every step has succeeded: stop the ramdisk, then let the node move on.
+    TearDown,
+    /// The run has ended; kept for its results until the next one begins.
+    Done,
+}
+
+impl Run {
+    /// Whether the run has not ended.
+    pub fn is_active(&self) -> bool {
+        self.cursor != Cursor::Done
+    }
+
+    /// The first step of the plan without a stored success.
+    pub fn next_index(&self) -> Option<usize> {
+        (0..self.plan.as_ref()?.len()).find(|index| !self.succeeded(*index))
+    }
+
+    /// Whether this step of the plan has a stored success.
+    pub fn succeeded(&self, index: usize) -> bool {
+        self.results.iter().any(|result| result.index == index && result.error.is_none())
+    }
+
+    /// The current step.
+    pub fn current(&self) -> Option<&PlannedStep> {
+        self.plan.as_ref()?.get(self.index?)
+    }
+
+    /// Whether every planned step has a stored success. False while there is no plan.
+    pub fn all_succeeded(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| (0..plan.len()).all(|index| self.succeeded(index)))
+    }
+}

@@ -1,0 +1,72 @@
+//! The table is Ironic's, except where a specification asks for something else.
+
+use model::provision::{ProvisionState, Verb, transition};
+use std::collections::BTreeSet;
+
+/// Deliberate differences, each with the sentence that asks for it.
+const OURS: &[(&str, &str, &str, &str)] = &[
+    (
+        "clean failed",
+        "clean",
+        "cleaning",
+        "cleaning-states: Nodes in CLEANFAIL may be put into CLEANING or AVAILABLE state",
+    ),
+    (
+        "clean failed",
+        "provide",
+        "cleaning",
+        "cleaning-states: put the node's target_provision_state back to CLEANED to retry",
+    ),
+];
+
+const EVENTS: &[Verb] = &[
+    Verb::Manage,
+    Verb::Adopt,
+    Verb::Clean,
+    Verb::Inspect,
+    Verb::Provide,
+    Verb::Deploy,
+    Verb::Delete,
+    Verb::Rebuild,
+    Verb::Rescue,
+    Verb::Service,
+    Verb::Unrescue,
+    Verb::Done,
+    Verb::Fail,
+    Verb::Hold,
+    Verb::Wait,
+    Verb::Abort,
+    Verb::Resume,
+    Verb::Unhold,
+];
+
+#[test]
+fn equals_ironics_table_and_the_listed_differences() {
+    let mut wanted: BTreeSet<String> = include_str!("provision_table.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(wanted.len(), 93);
+    for (state, event, next, _sentence) in OURS {
+        assert!(wanted.insert(format!("{state} | {event} | {next}")), "no difference: {state} {event}");
+    }
+    let mut have = BTreeSet::new();
+    for state in ProvisionState::ALL {
+        for verb in EVENTS {
+            if let Ok(next) = transition(state, *verb) {
+                have.insert(format!("{} | {} | {}", state.as_str(), verb.as_str(), next.as_str()));
+            }
+        }
+    }
+    assert_eq!(have, wanted);
+}
+
+#[test]
+fn wire_strings_are_unambiguous() {
+    for state in ProvisionState::ALL {
+        assert_eq!(ProvisionState::parse(state.as_str()), Some(state));
+    }
+    let distinct: BTreeSet<_> = ProvisionState::ALL.iter().map(|state| state.as_str()).collect();
+    assert_eq!(distinct.len(), 30);
+}

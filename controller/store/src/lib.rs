@@ -1,0 +1,201 @@
+//! What the controller keeps, behind one trait.
+//!
+//! Rules every implementation holds (and [`conformance`] tests):
+//! - A node is written only at the version it was read at; a stale write changes nothing
+//!   ([`StoreError::Stale`]). Its history events are stored in the same transaction or not at all.
+//! - Contact with agents lives apart from node rows and never makes a node write stale.
+//! - What a call acknowledged survives `kill -9`.
+//! - No transaction outlives a call, so none is ever held across a network call.
+//! - Writing to a node that is not there is [`StoreError::NotFound`] (renewing or giving back its lease is
+//!   not: such a lease is merely lost). Reading what hangs on it (contact, catalogue, history, ports, lease
+//!   holder) finds nothing.
+//!
+//! The API and the conductor meet only here: a committed change of a node, its ports, its contact or its
+//! catalogue rings the [`Bell`] for it. Leases ring nothing, or taking one would call for another look.
+
+pub mod bell;
+pub mod clock;
+pub mod conformance;
+pub mod contact;
+pub mod memory;
+
+use async_trait::async_trait;
+pub use bell::Bell;
+pub use clock::{Clock, SystemClock};
+use model::agent::{AgentState, Contact};
+use model::{Catalogue, Event, Node, Port, Timestamp};
+use uuid::Uuid;
+
+/// Which list of steps is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CatalogueKind {
+    /// Clean steps.
+    Clean,
+    /// Deploy steps.
+    Deploy,
+    /// Service steps.
+    Service,
+}
+
+impl CatalogueKind {
+    /// Name in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Deploy => "deploy",
+            Self::Service => "service",
+        }
+    }
+}
+
+/// Why the store refused or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No such thing.
+    #[error("{what} {ident} could not be found.")]
+    NotFound {
+        /// `Node`, `Port`.
+        what: &'static str,
+        /// What it was asked by.
+        ident: String,
+    },
+    /// A unique value is taken.
+    #[error("{what} {value:?} already exists")]
+    Duplicate {
+        /// `node name`, `node uuid`, `instance uuid`, `port address`, `port uuid`.
+        what: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// The node was written by somebody else since it was read, or the lease was lost.
+    #[error("node {0} was changed meanwhile")]
+    Stale(Uuid),
+    /// The database failed.
+    #[error("store: {0}")]
+    Failed(String),
+}
+
+impl StoreError {
+    /// `what` (`Node`, `Port`) asked for by `ident` is not there.
+    pub fn not_found(what: &'static str, ident: impl ToString) -> Self {
+        Self::NotFound { what, ident: ident.to_string() }
+    }
+
+    /// `value` of `what` belongs to another one already.
+    pub fn duplicate(what: &'static str, value: impl ToString) -> Self {
+        Self::Duplicate { what, value: value.to_string() }
+    }
+}
+
+/// Result of a store call.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// A lease on a node, taken by one conductor for a while. Every write under it carries its epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// The node.
+    pub node: Uuid,
+    /// Fencing epoch: larger with every lease of the node ever given.
+    pub epoch: u64,
+}
+
+/// What came of a request for a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenGrant {
+    /// Stored; the agent gets it.
+    Given,
+    /// One is out already; noted as a rival.
+    AlreadyOut,
+}
+
+/// One accepted heartbeat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beat {
+    /// URL of the agent's API.
+    pub callback_url: String,
+    /// PEM of its certificate.
+    pub verify_ca: Option<String>,
+    /// Its version.
+    pub agent_version: Option<String>,
+    /// When it arrived.
+    pub at: Timestamp,
+    /// Anneal's part.
+    pub state: Option<AgentState>,
+}
+
+/// The store.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Enrol a node. Its version becomes 1.
+    async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node>;
+    /// The node with this id.
+    async fn node(&self, uuid: Uuid) -> Result<Node>;
+    /// The node with this UUID (any letter case) or name.
+    async fn node_by_ident(&self, ident: &str) -> Result<Node>;
+    /// All nodes, ordered by creation then UUID. Filtering and paging belong to the API.
+    async fn nodes(&self) -> Result<Vec<Node>>;
+    /// Write a node at the version it carries; it comes back one larger. With `lease`, only while that lease
+    /// is the newest of the node. Rings the bell.
+    async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node>;
+    /// Remove a node at this version, with its ports, contact, catalogue and history.
+    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()>;
+    /// History of a node, oldest first.
+    async fn history(&self, node: Uuid) -> Result<Vec<Event>>;
+
+    /// Add a port.
+    async fn create_port(&self, port: Port) -> Result<Port>;
+    /// The port with this id.
+    async fn port(&self, uuid: Uuid) -> Result<Port>;
+    /// The port with this canonical MAC address.
+    async fn port_by_address(&self, address: &str) -> Result<Port>;
+    /// Ports of one node, or all, ordered by creation then UUID.
+    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>>;
+    /// Replace a port.
+    async fn update_port(&self, port: Port) -> Result<Port>;
+    /// Remove a port.
+    async fn delete_port(&self, uuid: Uuid) -> Result<()>;
+
+    /// Contact with the agent of a node; the empty one when there never was any.
+    async fn contact(&self, node: Uuid) -> Result<Contact>;
+    /// Give out `token` if none is out; otherwise note a rival. Atomic: of two agents at once one gets it.
+    async fn grant_token(
+        &self,
+        node: Uuid,
+        token: &str,
+        boot_id: Option<&str>,
+        at: Timestamp,
+    ) -> Result<TokenGrant>;
+    /// Store an accepted heartbeat, if `token` is still the one that is out (else `Stale`). Rings the bell.
+    /// May be committed together with other beats, but is committed when this returns.
+    async fn record_beat(&self, node: Uuid, token: &str, beat: Beat) -> Result<()>;
+    /// Forget the agent of a node (token, URL, certificate), because its boot is over.
+    async fn forget_agent(&self, node: Uuid) -> Result<()>;
+
+    /// The steps a node is known to offer.
+    async fn catalogue(&self, node: Uuid, kind: CatalogueKind) -> Result<Option<Catalogue>>;
+    /// Keep them.
+    async fn put_catalogue(&self, node: Uuid, kind: CatalogueKind, catalogue: Catalogue) -> Result<()>;
+
+    /// Take the lease of a node for `holder` until `until`, if nobody holds an unexpired one at `now`
+    /// (the holder itself may take it again; the epoch grows).
+    async fn take_lease(
+        &self,
+        node: Uuid,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Lease>>;
+    /// Extend a lease that is still the newest of its node; false if it is not.
+    async fn renew_lease(&self, lease: Lease, until: Timestamp) -> Result<bool>;
+    /// Give a lease back, if it is still the newest.
+    async fn release_lease(&self, lease: Lease) -> Result<()>;
+    /// Who holds an unexpired lease of the node at `now`.
+    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>>;
+    /// Nodes whose `next_wake_at` is not later than `now`, earliest first, at most `limit`.
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>>;
+    /// The earliest `next_wake_at` of all nodes.
+    async fn next_due(&self) -> Result<Option<Timestamp>>;
+
+    /// The bell that rings for every changed node.
+    fn bell(&self) -> &Bell;
+}
