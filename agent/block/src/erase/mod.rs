@@ -35,7 +35,7 @@ pub struct Record {
 pub enum Ending {
     /// Done, and the read-back agreed.
     Erased,
-    /// Not done, and why, with the disk and where on it.
+    /// Not done, and why, with the byte offset where there is one. The caller knows which disk it is.
     Failed(String),
     /// Stopped on request; the disk is half erased.
     Cancelled,
@@ -51,7 +51,7 @@ type Attempt = (u64, Result<(), Fault>);
 /// beginning when repeated.
 pub fn erase(target: &dyn Target, methods: &[Method], watch: &dyn Watch) -> Record {
     let mut record = Record {
-        ending: Ending::Failed(format!("{}: no erase method was given", target.name())),
+        ending: Ending::Failed("no erase method was given".to_owned()),
         method: None,
         fallbacks: Vec::new(),
         bytes_erased: 0,
@@ -110,9 +110,9 @@ pub(crate) fn ending(target: &dyn Target, fault: &Fault) -> Ending {
     match fault {
         Fault::Cancelled => Ending::Cancelled,
         fault if !target.present() && !matches!(fault, Fault::Vanished(_)) => {
-            Ending::Failed(format!("{}: {}", target.name(), Fault::Vanished(chain(fault))))
+            Ending::Failed(Fault::Vanished(chain(fault)).to_string())
         }
-        fault => Ending::Failed(format!("{}: {}", target.name(), chain(fault))),
+        fault => Ending::Failed(chain(fault)),
     }
 }
 
