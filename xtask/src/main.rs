@@ -1,5 +1,63 @@
-//! Repository tasks.
-fn main() {
-    eprintln!("usage: cargo xtask <demo|test|image|mutants|ci>");
-    std::process::exit(2);
+//! Repository tasks, run as `cargo xtask <task>`.
+//!
+//! Each task is a module of its own. This crate stays light (it is compiled first on a fresh clone):
+//! whatever needs an async runtime or HTTP lives in `tests/` and is built and started from here.
+
+mod args;
+mod ci;
+mod demo;
+mod deps;
+mod graph;
+mod image;
+mod mutants;
+mod sh;
+mod test;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+const USAGE: &str = "\
+usage: cargo xtask <task> [options]
+
+tasks:
+  demo     two emulated servers, from old data to clean and available
+           [--report FILE] [--keep] [--disk FILE:nvme|sata|scsi|virtio ...]
+  test     unit, property, integration and QEMU scenario tests
+  image    kernel + initramfs with the agent inside, into image/out/
+           [--agent FILE] [--force]
+  mutants  takes each protection out and shows that a test turns red [NAME ...]
+  ci       formatting, lints, licences, arrows between the crates
+  graph    only the arrows between the crates
+  deps     installs the Debian packages that the tasks need
+";
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let task = words.next().unwrap_or_default();
+    let rest: Vec<String> = words.collect();
+    match run(&task, rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {task}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: &str, rest: Vec<String>) -> Result<()> {
+    match task {
+        "demo" => demo::run(rest),
+        "test" => test::run(rest),
+        "image" => image::run(rest),
+        "mutants" => mutants::run(rest),
+        "ci" => ci::run(rest),
+        "graph" => graph::run(rest),
+        "deps" => deps::run(rest),
+        "" | "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        other => anyhow::bail!("unknown task {other:?}\n\n{USAGE}"),
+    }
 }

@@ -1,11 +1,11 @@
 //! A run of steps on a node, stored whole: what was asked, what is planned, where it stands, how each step ended.
 //!
 //! ```text
-//!  Validate ─▶ PowerOff ─▶ SetBootDevice ─▶ PowerOn ─▶ AwaitAgent ─▶ LearnSteps ─▶ NextStep ─▶ Issued ─┐
+//!              PowerOff ─▶ SetBootDevice ─▶ PowerOn ─▶ AwaitAgent ─▶ LearnSteps ─▶ NextStep ─▶ Issued ─┐
 //!                 ▲                                        ▲                            ▲              │
-//!                 └── node must be booted again            └── Reboot ◀── step wants it ┴── succeeded ─┤
-//!                                                                                                     ▼
-//!                                          done ◀── TearDown ◀── last step succeeded, failed, aborted ─┘
+//!                 ├── step wants a reboot, or the node lost power                       └─ succeeded ◀─┤
+//!                 ▼                                                                                    ▼
+//!           (cold boot again)                        Done ◀── TearDown ◀── all succeeded       failed, aborted ─▶ Done
 //! ```
 //!
 //! Each place of the cursor names the deed that comes next; it is stored before the deed is done, so a
@@ -77,8 +77,6 @@ pub enum Cursor {
     SetBootDevice,
     /// Switch the node on.
     PowerOn,
-    /// Reset the node after a step that asked for it.
-    Reboot,
     /// Wait for the first heartbeat of a boot.
     AwaitAgent,
     /// Ask the agent for its steps.
@@ -97,11 +95,28 @@ pub enum Cursor {
         #[serde(default)]
         accepted: bool,
     },
-    /// The run is over and the ramdisk is to be stopped before the node moves on.
+    /// Every step has succeeded: stop the ramdisk, then let the node move on.
     TearDown,
+    /// The run has ended; kept for its results until the next one begins.
+    Done,
 }
 
 impl Run {
+    /// Whether the run has not ended.
+    pub fn is_active(&self) -> bool {
+        self.cursor != Cursor::Done
+    }
+
+    /// The first step of the plan without a stored success.
+    pub fn next_index(&self) -> Option<usize> {
+        (0..self.plan.as_ref()?.len()).find(|index| !self.succeeded(*index))
+    }
+
+    /// Whether this step of the plan has a stored success.
+    pub fn succeeded(&self, index: usize) -> bool {
+        self.results.iter().any(|result| result.index == index && result.error.is_none())
+    }
+
     /// The current step.
     pub fn current(&self) -> Option<&PlannedStep> {
         self.plan.as_ref()?.get(self.index?)
@@ -109,8 +124,6 @@ impl Run {
 
     /// Whether every planned step has a stored success. False while there is no plan.
     pub fn all_succeeded(&self) -> bool {
-        let Some(plan) = &self.plan else { return false };
-        (0..plan.len())
-            .all(|index| self.results.iter().any(|result| result.index == index && result.error.is_none()))
+        self.plan.as_ref().is_some_and(|plan| (0..plan.len()).all(|index| self.succeeded(index)))
     }
 }

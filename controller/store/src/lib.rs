@@ -6,12 +6,17 @@
 //! - Contact with agents lives apart from node rows and never makes a node write stale.
 //! - What a call acknowledged survives `kill -9`.
 //! - No transaction outlives a call, so none is ever held across a network call.
+//! - Writing to a node that is not there is [`StoreError::NotFound`] (renewing or giving back its lease is
+//!   not: such a lease is merely lost). Reading what hangs on it (contact, catalogue, history, ports, lease
+//!   holder) finds nothing.
 //!
-//! The API and the conductor meet only here: a change rings the [`Bell`] for its node.
+//! The API and the conductor meet only here: a committed change of a node, its ports, its contact or its
+//! catalogue rings the [`Bell`] for it. Leases ring nothing, or taking one would call for another look.
 
 pub mod bell;
 pub mod clock;
 pub mod conformance;
+pub mod contact;
 pub mod memory;
 
 use async_trait::async_trait;
@@ -57,7 +62,7 @@ pub enum StoreError {
     /// A unique value is taken.
     #[error("{what} {value:?} already exists")]
     Duplicate {
-        /// `node name`, `port address`, `node uuid`, `instance uuid`.
+        /// `node name`, `node uuid`, `instance uuid`, `port address`, `port uuid`.
         what: &'static str,
         /// The value.
         value: String,
@@ -68,6 +73,18 @@ pub enum StoreError {
     /// The database failed.
     #[error("store: {0}")]
     Failed(String),
+}
+
+impl StoreError {
+    /// `what` (`Node`, `Port`) asked for by `ident` is not there.
+    pub fn not_found(what: &'static str, ident: impl ToString) -> Self {
+        Self::NotFound { what, ident: ident.to_string() }
+    }
+
+    /// `value` of `what` belongs to another one already.
+    pub fn duplicate(what: &'static str, value: impl ToString) -> Self {
+        Self::Duplicate { what, value: value.to_string() }
+    }
 }
 
 /// Result of a store call.

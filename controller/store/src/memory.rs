@@ -1,1 +1,320 @@
-//! placeholder
+//! The store in memory: for simulations and tests, and the plainest statement of what a store does.
+//!
+//! All state lies under one mutex and every call takes it once, so every call is atomic. Nothing survives the
+//! process.
+
+use crate::{Beat, Bell, CatalogueKind, Lease, Result, Store, StoreError, TokenGrant, contact};
+use async_trait::async_trait;
+use model::agent::Contact;
+use model::{Catalogue, Event, Node, Port, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+use uuid::Uuid;
+
+/// A [`Store`] that lives as long as the value.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+    bell: Bell,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    nodes: BTreeMap<Uuid, Row>,
+    ports: BTreeMap<Uuid, Port>,
+    /// Largest epoch given out for any node; never reused, even when a node is deleted and enrolled again.
+    last_epoch: u64,
+}
+
+/// A node with all that goes when it goes (except its ports).
+#[derive(Debug)]
+struct Row {
+    node: Node,
+    history: Vec<Event>,
+    contact: Contact,
+    catalogues: BTreeMap<CatalogueKind, Catalogue>,
+    lease: Option<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    epoch: u64,
+    holder: String,
+    until: Timestamp,
+}
+
+impl Row {
+    fn holds(&self, lease: Lease) -> bool {
+        self.node.uuid == lease.node && self.lease.as_ref().is_some_and(|held| held.epoch == lease.epoch)
+    }
+}
+
+impl State {
+    fn row(&mut self, node: Uuid) -> Result<&mut Row> {
+        self.nodes.get_mut(&node).ok_or_else(|| StoreError::not_found("Node", node))
+    }
+
+    /// Refuses a node whose name or instance UUID belongs to another one.
+    fn unique_node(&self, node: &Node) -> Result<()> {
+        for other in self.nodes.values().map(|row| &row.node).filter(|other| other.uuid != node.uuid) {
+            if let Some(name) = node.name.as_ref().filter(|_| other.name == node.name) {
+                return Err(StoreError::duplicate("node name", name));
+            }
+            if let Some(instance) = node.instance_uuid.filter(|_| other.instance_uuid == node.instance_uuid) {
+                return Err(StoreError::duplicate("instance uuid", instance));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a port of an unknown node, or with the address of another port.
+    fn sound_port(&self, port: &Port) -> Result<()> {
+        if !self.nodes.contains_key(&port.node_uuid) {
+            return Err(StoreError::not_found("Node", port.node_uuid));
+        }
+        if self.ports.values().any(|other| other.uuid != port.uuid && other.address == port.address) {
+            return Err(StoreError::duplicate("port address", &port.address));
+        }
+        Ok(())
+    }
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn create_node(&self, mut node: Node, events: Vec<Event>) -> Result<Node> {
+        let mut state = self.state();
+        if state.nodes.contains_key(&node.uuid) {
+            return Err(StoreError::duplicate("node uuid", node.uuid));
+        }
+        state.unique_node(&node)?;
+        node.version = 1;
+        let row = Row {
+            node: node.clone(),
+            history: events,
+            contact: Contact::default(),
+            catalogues: BTreeMap::new(),
+            lease: None,
+        };
+        state.nodes.insert(node.uuid, row);
+        drop(state);
+        self.bell.ring(node.uuid);
+        Ok(node)
+    }
+
+    async fn node(&self, uuid: Uuid) -> Result<Node> {
+        Ok(self.state().row(uuid)?.node.clone())
+    }
+
+    async fn node_by_ident(&self, ident: &str) -> Result<Node> {
+        let state = self.state();
+        let by_uuid = Uuid::parse_str(ident).ok().and_then(|uuid| state.nodes.get(&uuid));
+        by_uuid
+            .or_else(|| state.nodes.values().find(|row| row.node.name.as_deref() == Some(ident)))
+            .map(|row| row.node.clone())
+            .ok_or_else(|| StoreError::not_found("Node", ident))
+    }
+
+    async fn nodes(&self) -> Result<Vec<Node>> {
+        let mut nodes: Vec<_> = self.state().nodes.values().map(|row| row.node.clone()).collect();
+        nodes.sort_by_key(|node| (node.created_at, node.uuid));
+        Ok(nodes)
+    }
+
+    async fn update_node(&self, mut node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
+        let mut state = self.state();
+        let row = state.row(node.uuid)?;
+        if row.node.version != node.version || lease.is_some_and(|lease| !row.holds(lease)) {
+            return Err(StoreError::Stale(node.uuid));
+        }
+        state.unique_node(&node)?;
+        node.version += 1;
+        let row = state.row(node.uuid)?;
+        row.node = node.clone();
+        row.history.extend(events);
+        drop(state);
+        self.bell.ring(node.uuid);
+        Ok(node)
+    }
+
+    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
+        let mut state = self.state();
+        if state.row(uuid)?.node.version != version {
+            return Err(StoreError::Stale(uuid));
+        }
+        state.nodes.remove(&uuid);
+        state.ports.retain(|_, port| port.node_uuid != uuid);
+        drop(state);
+        self.bell.ring(uuid);
+        Ok(())
+    }
+
+    async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
+        Ok(self.state().nodes.get(&node).map(|row| row.history.clone()).unwrap_or_default())
+    }
+
+    async fn create_port(&self, port: Port) -> Result<Port> {
+        let mut state = self.state();
+        if state.ports.contains_key(&port.uuid) {
+            return Err(StoreError::duplicate("port uuid", port.uuid));
+        }
+        state.sound_port(&port)?;
+        state.ports.insert(port.uuid, port.clone());
+        drop(state);
+        self.bell.ring(port.node_uuid);
+        Ok(port)
+    }
+
+    async fn port(&self, uuid: Uuid) -> Result<Port> {
+        self.state().ports.get(&uuid).cloned().ok_or_else(|| StoreError::not_found("Port", uuid))
+    }
+
+    async fn port_by_address(&self, address: &str) -> Result<Port> {
+        let state = self.state();
+        let found = state.ports.values().find(|port| port.address == address);
+        found.cloned().ok_or_else(|| StoreError::not_found("Port", address))
+    }
+
+    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>> {
+        let state = self.state();
+        let wanted = |port: &&Port| node.is_none_or(|node| port.node_uuid == node);
+        let mut ports: Vec<_> = state.ports.values().filter(wanted).cloned().collect();
+        ports.sort_by_key(|port| (port.created_at, port.uuid));
+        Ok(ports)
+    }
+
+    async fn update_port(&self, port: Port) -> Result<Port> {
+        let mut state = self.state();
+        let Some(old) = state.ports.get(&port.uuid) else {
+            return Err(StoreError::not_found("Port", port.uuid));
+        };
+        let old_node = old.node_uuid;
+        state.sound_port(&port)?;
+        state.ports.insert(port.uuid, port.clone());
+        drop(state);
+        self.bell.ring(port.node_uuid);
+        if old_node != port.node_uuid {
+            self.bell.ring(old_node);
+        }
+        Ok(port)
+    }
+
+    async fn delete_port(&self, uuid: Uuid) -> Result<()> {
+        let gone = self.state().ports.remove(&uuid);
+        let port = gone.ok_or_else(|| StoreError::not_found("Port", uuid))?;
+        self.bell.ring(port.node_uuid);
+        Ok(())
+    }
+
+    async fn contact(&self, node: Uuid) -> Result<Contact> {
+        Ok(self.state().nodes.get(&node).map(|row| row.contact.clone()).unwrap_or_default())
+    }
+
+    async fn grant_token(
+        &self,
+        node: Uuid,
+        token: &str,
+        boot_id: Option<&str>,
+        at: Timestamp,
+    ) -> Result<TokenGrant> {
+        let grant = contact::grant(&mut self.state().row(node)?.contact, token, boot_id, at);
+        self.bell.ring(node);
+        Ok(grant)
+    }
+
+    async fn record_beat(&self, node: Uuid, token: &str, beat: Beat) -> Result<()> {
+        if !contact::beat(&mut self.state().row(node)?.contact, token, beat) {
+            return Err(StoreError::Stale(node));
+        }
+        self.bell.ring(node);
+        Ok(())
+    }
+
+    async fn forget_agent(&self, node: Uuid) -> Result<()> {
+        self.state().row(node)?.contact = Contact::default();
+        self.bell.ring(node);
+        Ok(())
+    }
+
+    async fn catalogue(&self, node: Uuid, kind: CatalogueKind) -> Result<Option<Catalogue>> {
+        Ok(self.state().nodes.get(&node).and_then(|row| row.catalogues.get(&kind).cloned()))
+    }
+
+    async fn put_catalogue(&self, node: Uuid, kind: CatalogueKind, catalogue: Catalogue) -> Result<()> {
+        self.state().row(node)?.catalogues.insert(kind, catalogue);
+        self.bell.ring(node);
+        Ok(())
+    }
+
+    async fn take_lease(
+        &self,
+        node: Uuid,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Lease>> {
+        let mut state = self.state();
+        let epoch = state.last_epoch + 1;
+        let row = state.row(node)?;
+        if row.lease.as_ref().is_some_and(|held| held.holder != holder && held.until > now) {
+            return Ok(None);
+        }
+        row.lease = Some(Held { epoch, holder: holder.to_owned(), until });
+        state.last_epoch = epoch;
+        Ok(Some(Lease { node, epoch }))
+    }
+
+    async fn renew_lease(&self, lease: Lease, until: Timestamp) -> Result<bool> {
+        let mut state = self.state();
+        let held = state.nodes.get_mut(&lease.node).filter(|row| row.holds(lease));
+        let held = held.and_then(|row| row.lease.as_mut());
+        let newest = held.is_some();
+        if let Some(held) = held {
+            held.until = until;
+        }
+        Ok(newest)
+    }
+
+    async fn release_lease(&self, lease: Lease) -> Result<()> {
+        if let Some(row) = self.state().nodes.get_mut(&lease.node).filter(|row| row.holds(lease)) {
+            row.lease = None;
+        }
+        Ok(())
+    }
+
+    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
+        let state = self.state();
+        let held = state.nodes.get(&node).and_then(|row| row.lease.as_ref());
+        Ok(held.filter(|held| held.until > now).map(|held| held.holder.clone()))
+    }
+
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
+        let state = self.state();
+        let mut due: Vec<_> = state
+            .nodes
+            .values()
+            .filter_map(|row| row.node.next_wake_at.map(|at| (at, row.node.uuid)))
+            .filter(|(at, _)| *at <= now)
+            .collect();
+        due.sort_unstable();
+        Ok(due.into_iter().take(limit).map(|(_, uuid)| uuid).collect())
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>> {
+        Ok(self.state().nodes.values().filter_map(|row| row.node.next_wake_at).min())
+    }
+
+    fn bell(&self) -> &Bell {
+        &self.bell
+    }
+}

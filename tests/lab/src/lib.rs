@@ -1,1 +1,29 @@
-//! Emulated bare metal for tests: QEMU nodes, a Redfish BMC over QMP, network namespaces.
+//! Emulated bare metal for tests and for the demo.
+//!
+//! ```text
+//!  network namespace (Netns)
+//!  ┌──────────────────────────────────────────────────────────────────────┐
+//!  │  controller under test ── br0 (Bridge) ── tap0 ── QEMU (Machine) ── disk images (disk, fill)
+//!  │        └── Redfish over HTTP(S) ──► RedfishBmc ── power, boot order ──┘        │
+//!  └─────────────────────────────────────────────────────────────────────┼────────┘
+//!                                              read from outside: scan ◄──┘
+//! ```
+//!
+//! The BMC here shares no code with `controller/bmc`: the two meet only in the Redfish specification.
+//! Everything that is started belongs to a value whose drop stops it; processes also die with the thread
+//! that started them (`setpriv --pdeathsig`), so that a killed test leaves nothing behind.
+//!
+//! Needs root (namespaces, taps) and the packages of `xtask/src/deps.rs`.
+
+pub mod disk;
+pub mod fill;
+pub mod machine;
+pub mod net;
+pub mod node;
+pub mod process;
+pub mod qmp;
+pub mod redfish;
+pub mod scan;
+pub mod signatures;
+pub mod timeline;
+pub mod wait;

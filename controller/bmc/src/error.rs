@@ -1,0 +1,84 @@
+//! What may go wrong between us and a BMC.
+
+use std::error::Error;
+use std::fmt;
+
+/// Which kind of trouble; what a caller decides by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// `driver_info` is missing a key or holds a wrong one; nothing went out.
+    Config,
+    /// No connection: refused, no route, name not found, TLS not agreed.
+    Unreachable,
+    /// The BMC answered and refused the credentials, or they lack the privilege.
+    Auth,
+    /// The BMC answered something that cannot be understood, or an error of its own.
+    Protocol,
+    /// The BMC does not offer what was asked.
+    Unsupported,
+    /// The BMC accepted the connection and did not answer in time.
+    Timeout,
+    /// The BMC is busy, or the resource changed meanwhile (409, 412, 423).
+    Conflict,
+}
+
+/// A failed call: which BMC, doing what, and why. Never holds a secret.
+///
+/// The text is complete in itself, down to the system's reason: it becomes the node's `last_error`,
+/// where there is no chain to follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BmcError {
+    kind: ErrorKind,
+    address: String,
+    action: String,
+    message: String,
+    retryable: bool,
+}
+
+impl BmcError {
+    /// `address` as the operator wrote it (no credentials), `action` as an infinitive ("read the power
+    /// state"), `message` without secrets.
+    pub fn new(kind: ErrorKind, address: &str, action: &str, message: impl Into<String>) -> Self {
+        let retryable = matches!(kind, ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Conflict);
+        Self {
+            kind,
+            address: address.to_owned(),
+            action: action.to_owned(),
+            message: message.into(),
+            retryable,
+        }
+    }
+
+    /// The same, but worth (or not worth) another try whatever its kind.
+    #[must_use]
+    pub fn with_retryable(mut self, retryable: bool) -> Self {
+        self.retryable = retryable;
+        self
+    }
+
+    /// Kind of trouble.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Whether the same call may succeed later with nothing changed by the operator.
+    pub fn is_retryable(&self) -> bool {
+        self.retryable
+    }
+
+    /// Address of the BMC as configured; empty when the configuration holds none.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+impl fmt::Display for BmcError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind == ErrorKind::Config {
+            return f.write_str(&self.message);
+        }
+        write!(f, "BMC {}: cannot {}: {}", self.address, self.action, self.message)
+    }
+}
+
+impl Error for BmcError {}

@@ -1,0 +1,203 @@
+//! The `fake-hardware` driver: a node whose power is a variable.
+//!
+//! The state is kept per node in the process and is lost with it: after a restart every fake node is
+//! off. Tests start an agent when [`subscribe`] says that a node was switched on.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+
+use crate::driver_info::Reader;
+use crate::{Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, PowerAction, PowerState};
+
+pub(crate) const NAME: &str = "fake-hardware";
+
+pub(crate) const PROPERTIES: &[(&str, &str)] = &[(
+    "fake_power_latency_ms",
+    "Milliseconds each power or boot device call takes, 0 to 600000. Optional; default 0.",
+)];
+
+/// Events that a slow subscriber may lag behind before it loses the oldest.
+const EVENTS: usize = 1024;
+
+/// A power action that a fake node was given and has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PowerEvent {
+    /// Node, as given to [`crate::open`].
+    pub node_uuid: String,
+    /// What was asked.
+    pub action: PowerAction,
+    /// The state before.
+    pub before: PowerState,
+    /// The state after.
+    pub after: PowerState,
+    /// The boot override that this boot uses, when the node was started or restarted.
+    pub boot: BootSetting,
+}
+
+#[derive(Default)]
+struct World {
+    nodes: HashMap<String, Machine>,
+}
+
+struct Machine {
+    power: PowerState,
+    boot: BootSetting,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self { power: PowerState::Off, boot: BootSetting::default() }
+    }
+}
+
+static WORLD: LazyLock<Mutex<World>> = LazyLock::new(Mutex::default);
+static BELL: LazyLock<broadcast::Sender<PowerEvent>> = LazyLock::new(|| broadcast::channel(EVENTS).0);
+
+fn world() -> MutexGuard<'static, World> {
+    // Every change below is one assignment, so a panic of another holder leaves nothing half done.
+    WORLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Power events of all fake nodes of this process, from now on. A subscriber that lags behind by more
+/// than 1024 events loses the oldest.
+pub fn subscribe() -> broadcast::Receiver<PowerEvent> {
+    BELL.subscribe()
+}
+
+/// Cut a fake node's power as a failing supply would: no event, no command.
+pub fn cut_power(node_uuid: &str) {
+    world().nodes.entry(node_uuid.to_owned()).or_default().power = PowerState::Off;
+}
+
+pub(crate) fn latency(info: &Map<String, Value>) -> Result<Duration, BmcError> {
+    let mut reader = Reader::new(NAME, info);
+    let latency = reader.number("fake_power_latency_ms", 0..=600_000).unwrap_or(0);
+    reader.finish(Duration::from_millis(latency))
+}
+
+pub(crate) fn open(info: &Map<String, Value>, node_uuid: &str) -> Result<Arc<dyn Bmc>, BmcError> {
+    Ok(Arc::new(Fake { node_uuid: node_uuid.to_owned(), latency: latency(info)? }))
+}
+
+struct Fake {
+    node_uuid: String,
+    latency: Duration,
+}
+
+impl Fake {
+    async fn with<T>(&self, action: impl FnOnce(&mut Machine) -> T + Send) -> T {
+        if !self.latency.is_zero() {
+            tokio::time::sleep(self.latency).await;
+        }
+        action(world().nodes.entry(self.node_uuid.clone()).or_default())
+    }
+}
+
+#[async_trait]
+impl Bmc for Fake {
+    async fn power_state(&self) -> Result<PowerState, BmcError> {
+        Ok(self.with(|machine| machine.power).await)
+    }
+
+    async fn set_power(&self, action: PowerAction) -> Result<(), BmcError> {
+        self.with(|machine| {
+            let before = machine.power;
+            let after = action.target_state();
+            machine.power = after;
+            let starts = after == PowerState::On && (before == PowerState::Off || action != PowerAction::On);
+            let boot = if starts { machine.boot } else { BootSetting::default() };
+            if starts && machine.boot.persistent == Some(false) {
+                machine.boot = BootSetting { mode: machine.boot.mode, ..BootSetting::default() };
+            }
+            // Sent under the lock, so that events of a node come in the order of its changes. No
+            // receiver is no error: nobody is obliged to listen.
+            let _ = BELL.send(PowerEvent { node_uuid: self.node_uuid.clone(), action, before, after, boot });
+        })
+        .await;
+        Ok(())
+    }
+
+    async fn boot_device(&self) -> Result<BootSetting, BmcError> {
+        Ok(self.with(|machine| machine.boot).await)
+    }
+
+    async fn set_boot_device(
+        &self,
+        device: BootDevice,
+        persistent: bool,
+        mode: Option<BootMode>,
+    ) -> Result<(), BmcError> {
+        if !self.supported_boot_devices().contains(&device) {
+            return Err(BmcError::new(
+                ErrorKind::Unsupported,
+                NAME,
+                "set the boot device",
+                format!("the fake does not boot from {device}"),
+            ));
+        }
+        self.with(|machine| {
+            let mode = mode.or(machine.boot.mode);
+            machine.boot = BootSetting { device: Some(device), persistent: Some(persistent), mode };
+        })
+        .await;
+        Ok(())
+    }
+
+    async fn verify(&self) -> Result<(), BmcError> {
+        self.with(|_| ()).await;
+        Ok(())
+    }
+
+    fn supported_boot_devices(&self) -> &'static [BootDevice] {
+        &[BootDevice::Pxe, BootDevice::Disk, BootDevice::Cdrom, BootDevice::UefiHttp]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_fake_node_keeps_its_power_between_openings_and_rings_the_bell() {
+        let mut events = subscribe();
+        let info = Map::new();
+        let first = open(&info, "fake-1").unwrap();
+        assert_eq!(first.power_state().await.unwrap(), PowerState::Off);
+        first.set_boot_device(BootDevice::Pxe, false, None).await.unwrap();
+        first.set_power(PowerAction::On).await.unwrap();
+
+        let again = open(&info, "fake-1").unwrap();
+        assert_eq!(again.power_state().await.unwrap(), PowerState::On);
+        assert_eq!(again.boot_device().await.unwrap().device, None, "a one-time override is used up");
+        let event = loop {
+            let event = events.recv().await.unwrap();
+            if event.node_uuid == "fake-1" {
+                break event;
+            }
+        };
+        assert_eq!((event.before, event.after), (PowerState::Off, PowerState::On));
+        assert_eq!(event.boot.device, Some(BootDevice::Pxe));
+
+        cut_power("fake-1");
+        assert_eq!(again.power_state().await.unwrap(), PowerState::Off);
+        again.set_power(PowerAction::Reboot).await.unwrap();
+        assert_eq!(
+            again.power_state().await.unwrap(),
+            PowerState::On,
+            "a reboot of a node that is off starts it"
+        );
+    }
+
+    #[test]
+    fn a_wrong_latency_is_named() {
+        let info = serde_json::json!({"fake_power_latency_ms": "soon"});
+        let error = latency(info.as_object().unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains("fake_power_latency_ms"), "{error}");
+    }
+}

@@ -1,0 +1,144 @@
+//! One run of `ipmitool`: bounded in time, the password through a pipe.
+
+use std::collections::HashMap;
+use std::process::Stdio;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use super::config::Config;
+use super::parse::{Refusal, refusal};
+use crate::{BmcError, ErrorKind};
+
+/// The strongest suite of IPMI 2.0 errata 7 (HMAC-SHA256), and the one that every BMC has (HMAC-SHA1).
+const CIPHERS: [u64; 2] = [17, 3];
+/// Seconds ipmitool waits for an answer, and how often it sends: about 12 s for a silent BMC.
+const ANSWER: [&str; 4] = ["-N", "2", "-R", "3"];
+/// A run that takes longer is killed.
+const RUN: Duration = Duration::from_secs(30);
+
+/// Cipher suites found to work, by address and port: not to fail with 17 before each command.
+static WORKS: LazyLock<Mutex<HashMap<(String, u64), u64>>> = LazyLock::new(Mutex::default);
+
+fn known_cipher(config: &Config) -> Option<u64> {
+    let works = WORKS.lock().unwrap_or_else(PoisonError::into_inner);
+    works.get(&(config.address.clone(), config.port)).copied()
+}
+
+fn remember_cipher(config: &Config, cipher: u64) {
+    let mut works = WORKS.lock().unwrap_or_else(PoisonError::into_inner);
+    works.insert((config.address.clone(), config.port), cipher);
+}
+
+pub(super) fn error(config: &Config, kind: ErrorKind, action: &str, message: &str) -> BmcError {
+    let address = format!("{}:{}", config.address, config.port);
+    BmcError::new(kind, &address, action, config.password.tell(message))
+}
+
+/// Arguments without the secret: `-f /dev/stdin` makes the tool read the password from its pipe.
+fn arguments(config: &Config, cipher: u64, command: &[&str]) -> Vec<String> {
+    let mut arguments: Vec<String> = ["-v", "-I", "lanplus", "-H", &config.address].map(str::to_owned).into();
+    arguments.extend(["-p".to_owned(), config.port.to_string()]);
+    if let Some(user) = &config.username {
+        arguments.extend(["-U".to_owned(), user.clone()]);
+    }
+    arguments.extend(["-L".to_owned(), config.privilege.to_owned(), "-C".to_owned(), cipher.to_string()]);
+    arguments.extend(ANSWER.map(str::to_owned));
+    arguments.extend(["-f", "/dev/stdin"].map(str::to_owned));
+    arguments.extend(command.iter().map(|word| (*word).to_owned()));
+    arguments
+}
+
+/// Runs one IPMI command; its standard output.
+///
+/// Without a configured cipher suite 17 is tried and then 3; the first that works is remembered.
+pub(super) async fn run(config: &Config, action: &str, command: &[&str]) -> Result<String, BmcError> {
+    let ciphers = match config.cipher.or_else(|| known_cipher(config)) {
+        Some(cipher) => vec![cipher],
+        None => CIPHERS.to_vec(),
+    };
+    for cipher in &ciphers {
+        match once(config, action, *cipher, command).await? {
+            Ok(output) => {
+                remember_cipher(config, *cipher);
+                return Ok(output);
+            }
+            Err(()) => tracing::debug!(bmc = config.address, cipher, "BMC: cipher suite refused"),
+        }
+    }
+    let tried = ciphers.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ");
+    let message = format!("it has no cipher suite {tried}; set ipmi_cipher_suite");
+    Err(error(config, ErrorKind::Unsupported, action, &message))
+}
+
+/// `Ok(Err(()))`: the BMC does not have this cipher suite.
+async fn once(
+    config: &Config,
+    action: &str,
+    cipher: u64,
+    command: &[&str],
+) -> Result<Result<String, ()>, BmcError> {
+    let fault = |message: String| error(config, ErrorKind::Config, action, &message);
+    let mut child = Command::new("ipmitool")
+        .args(arguments(config, cipher, command))
+        // No PATH tricks are lost, and no variable of ours (IPMI_PASSWORD) changes what the tool does.
+        .env_remove("IPMI_PASSWORD")
+        .env_remove("IPMITOOL_PASSWORD")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| fault(format!("ipmitool cannot be started (is it installed?): {error}")))?;
+    if let Some(mut pipe) = child.stdin.take() {
+        let line = zeroize::Zeroizing::new(format!("{}\n", config.password.expose()));
+        // A tool that died before reading tells why on stderr.
+        let _ = pipe.write_all(line.as_bytes()).await;
+    }
+    let output = match tokio::time::timeout(RUN, child.wait_with_output()).await {
+        Ok(output) => output.map_err(|error| fault(format!("ipmitool: {error}")))?,
+        // The child is dropped with the future, and killed.
+        Err(_) => {
+            let message = format!("ipmitool was killed after {} s", RUN.as_secs());
+            return Err(error(config, ErrorKind::Timeout, action, &message));
+        }
+    };
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(Ok(stdout));
+    }
+    let said = format!("{}\n{stdout}", String::from_utf8_lossy(&output.stderr));
+    match refusal(&said) {
+        Refusal::Cipher => Ok(Err(())),
+        Refusal::Other(kind, why) => {
+            let words = said.lines().filter(|line| !is_noise(line)).collect::<Vec<_>>().join("; ");
+            Err(error(config, kind, action, &format!("{why} ({})", words.trim())))
+        }
+    }
+}
+
+/// Lines of `-v` that say nothing.
+fn is_noise(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty()
+        || ["Loading IANA", "Running Get VSO", "Discovered IPMB"].iter().any(|n| line.starts_with(n))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_password_is_on_no_command_line() {
+        let info = json!({"ipmi_address": "10.0.0.5", "ipmi_username": "admin", "ipmi_password": "hunter2"});
+        let config = super::super::config::parse(info.as_object().unwrap()).unwrap();
+        let arguments = arguments(&config, 17, &["chassis", "power", "status"]);
+        assert!(arguments.iter().all(|argument| !argument.contains("hunter2")), "{arguments:?}");
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+}

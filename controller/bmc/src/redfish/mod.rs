@@ -1,0 +1,233 @@
+//! The `redfish` driver: our own thin client, for the little that power and boot need.
+
+mod client;
+mod config;
+mod system;
+mod tls;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+use tokio::sync::OnceCell;
+
+use crate::{Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, PowerAction, PowerState};
+use client::{Client, Reply};
+use config::Config;
+pub(crate) use config::{NAME, PROPERTIES};
+use system::{Reset, TaskProgress};
+
+const SYSTEMS: &str = "/redfish/v1/Systems";
+/// How long a task that a BMC made of our request is watched for an early failure. The caller watches
+/// the power state in any case.
+const TASK: Duration = Duration::from_secs(5);
+/// A reboot as off and on waits this long for off.
+const OFF: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_secs(1);
+
+pub(crate) fn validate(info: &Map<String, Value>) -> Result<(), BmcError> {
+    config::parse(info).map(drop)
+}
+
+pub(crate) fn open(info: &Map<String, Value>) -> Result<Arc<dyn Bmc>, BmcError> {
+    let config = config::parse(info)?;
+    let client = client::shared(&config.endpoint)?;
+    Ok(Arc::new(Redfish { client, config, system: OnceCell::new() }))
+}
+
+struct Redfish {
+    client: Arc<Client>,
+    config: Config,
+    /// Path of the system, once found.
+    system: OnceCell<String>,
+}
+
+impl Redfish {
+    /// The configured system, or the only one there is.
+    async fn system_path(&self, action: &str) -> Result<&str, BmcError> {
+        let found = self.system.get_or_try_init(|| async {
+            if let Some(path) = &self.config.system {
+                return Ok(path.clone());
+            }
+            let root = self.client.get(action, "/redfish/v1/").await?;
+            let systems = system::link(root.body.get("Systems")).unwrap_or(SYSTEMS);
+            let collection = self.client.get(action, systems).await?;
+            match system::members(&collection.body).as_slice() {
+                [only] => Ok((*only).to_owned()),
+                [] => Err(self.client.error(ErrorKind::Protocol, action, "it lists no system")),
+                several => {
+                    let message = format!(
+                        "driver_info needs redfish_system_id: BMC {} has {} systems: {}",
+                        self.config.endpoint.address(),
+                        several.len(),
+                        several.join(", ")
+                    );
+                    Err(self.client.error(ErrorKind::Config, action, &message))
+                }
+            }
+        });
+        found.await.map(String::as_str)
+    }
+
+    async fn system(&self, action: &str) -> Result<Reply, BmcError> {
+        let path = self.system_path(action).await?;
+        self.client.get(action, path).await
+    }
+
+    fn power_of(&self, action: &str, system: &Value) -> Result<PowerState, BmcError> {
+        // A BMC that does not know now may know soon.
+        system::power_state(system)
+            .map_err(|why| self.client.error(ErrorKind::Protocol, action, &why).with_retryable(true))
+    }
+
+    async fn reset(&self, action: &str, target: &str, kind: &str) -> Result<(), BmcError> {
+        let body = json!({ "ResetType": kind });
+        let reply = self.client.request(action, Method::POST, target, Some(&body), None).await?;
+        self.client.succeeded(action, &reply)?;
+        self.watch(action, reply).await
+    }
+
+    /// A 202 names a task; its failure within the first seconds is ours to tell.
+    async fn watch(&self, action: &str, mut reply: Reply) -> Result<(), BmcError> {
+        let task = system::link(Some(&reply.body)).map(str::to_owned);
+        let Some(monitor) = reply.location.take().or(task) else { return Ok(()) };
+        let deadline = tokio::time::Instant::now() + TASK;
+        while reply.status == StatusCode::ACCEPTED {
+            match system::task_progress(&reply.body) {
+                TaskProgress::Running => {}
+                TaskProgress::Done => return Ok(()),
+                TaskProgress::Failed(why) => {
+                    return Err(self.client.error(ErrorKind::Protocol, action, &why));
+                }
+            }
+            if tokio::time::Instant::now() >= deadline {
+                return Ok(());
+            }
+            tokio::time::sleep(POLL).await;
+            reply = self.client.request(action, Method::GET, &monitor, None, None).await?;
+            // A monitor that is gone has done its work.
+            if matches!(reply.status, StatusCode::NOT_FOUND | StatusCode::GONE) {
+                return Ok(());
+            }
+            self.client.succeeded(action, &reply)?;
+            if let TaskProgress::Failed(why) = system::task_progress(&reply.body) {
+                return Err(self.client.error(ErrorKind::Protocol, action, &why));
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait_for_off(&self, action: &str) -> Result<(), BmcError> {
+        let deadline = tokio::time::Instant::now() + OFF;
+        loop {
+            let system = self.system(action).await?;
+            if system::is_settled(&system.body, PowerState::Off) {
+                return Ok(());
+            }
+            if tokio::time::Instant::now() >= deadline {
+                let message = format!("the node is not off {} s after ForceOff", OFF.as_secs());
+                return Err(self.client.error(ErrorKind::Timeout, action, &message));
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// PATCH under the ETag the BMC gave; those that mistrust their own get it in other clothes.
+    async fn patch(&self, action: &str, system: &Reply, body: &Value) -> Result<(), BmcError> {
+        let path = self.system_path(action).await?;
+        let given = system
+            .etag
+            .clone()
+            .or_else(|| system.body.get("@odata.etag").and_then(Value::as_str).map(str::to_owned));
+        // RFC 9110 wants a strong tag in If-Match; some BMCs give weak ones and then refuse them.
+        let strong = given.as_deref().and_then(|tag| tag.strip_prefix("W/")).map(str::to_owned);
+        let mut last = None;
+        for etag in [given, strong, None].into_iter().enumerate().filter(|(n, tag)| *n != 1 || tag.is_some())
+        {
+            let reply =
+                self.client.request(action, Method::PATCH, path, Some(body), etag.1.as_deref()).await?;
+            if reply.status != StatusCode::PRECONDITION_FAILED {
+                self.client.succeeded(action, &reply)?;
+                return self.watch(action, reply).await;
+            }
+            if etag.1.is_none() {
+                self.client.succeeded(action, &reply)?;
+            }
+            last = Some(reply);
+        }
+        last.map_or(Ok(()), |reply| self.client.succeeded(action, &reply))
+    }
+}
+
+#[async_trait]
+impl Bmc for Redfish {
+    async fn power_state(&self) -> Result<PowerState, BmcError> {
+        let action = "read the power state";
+        let system = self.system(action).await?;
+        self.power_of(action, &system.body)
+    }
+
+    async fn set_power(&self, power: PowerAction) -> Result<(), BmcError> {
+        let action = format!("do '{power}'");
+        let system = self.system(&action).await?.body;
+        let settled_off = system::is_settled(&system, PowerState::Off);
+        let power = match power {
+            PowerAction::On if system::is_settled(&system, PowerState::On) => return Ok(()),
+            PowerAction::Off | PowerAction::SoftOff if settled_off => return Ok(()),
+            PowerAction::Reboot | PowerAction::SoftReboot if settled_off => PowerAction::On,
+            power => power,
+        };
+        let unsupported = |why: &str| self.client.error(ErrorKind::Unsupported, &action, why);
+        let reset = system::reset_action(&system).ok_or_else(|| unsupported("it offers no reset"))?;
+        let allowed = match (&reset.allowed, &reset.info) {
+            (Some(allowed), _) => Some(allowed.clone()),
+            (None, Some(info)) => system::allowed_by_info(&self.client.get(&action, info).await?.body),
+            (None, None) => None,
+        };
+        let offered = || allowed.as_deref().unwrap_or_default().join(", ");
+        let choice = system::choose_reset(power, allowed.as_deref())
+            .ok_or_else(|| unsupported(&format!("it offers only {}", offered())))?;
+        match choice {
+            Reset::One(kind) => self.reset(&action, &reset.target, kind).await,
+            Reset::OffThenOn(off, on) => {
+                self.reset(&action, &reset.target, off).await?;
+                self.wait_for_off(&action).await?;
+                self.reset(&action, &reset.target, on).await
+            }
+        }
+    }
+
+    async fn boot_device(&self) -> Result<BootSetting, BmcError> {
+        Ok(system::boot_setting(&self.system("read the boot device").await?.body))
+    }
+
+    async fn set_boot_device(
+        &self,
+        device: BootDevice,
+        persistent: bool,
+        mode: Option<BootMode>,
+    ) -> Result<(), BmcError> {
+        let action = format!("set boot device {device}");
+        let system = self.system(&action).await?;
+        let patch = system::boot_patch(&system.body, device, persistent, mode)
+            .map_err(|why| self.client.error(ErrorKind::Unsupported, &action, &why))?;
+        self.patch(&action, &system, &patch).await
+    }
+
+    async fn verify(&self) -> Result<(), BmcError> {
+        let action = "verify the system";
+        let system = self.system(action).await?;
+        if system.body.get("PowerState").is_none() {
+            let path = self.system_path(action).await?;
+            let message = format!("{path} is not a ComputerSystem: it has no PowerState");
+            return Err(self.client.error(ErrorKind::Protocol, action, &message));
+        }
+        Ok(())
+    }
+
+    fn supported_boot_devices(&self) -> &'static [BootDevice] {
+        config::DEVICES
+    }
+}

@@ -1,0 +1,160 @@
+//! Nouns of power and boot, with Ironic's wire strings.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A string that is none of an enum's wire strings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {noun} '{given}'; known are: {known}")]
+pub struct ParseError {
+    noun: &'static str,
+    given: String,
+    known: String,
+}
+
+/// A plain enum whose variants are strings on the wire.
+macro_rules! wire_enum {
+    ($(#[$doc:meta])* $name:ident, $noun:literal { $($(#[$vdoc:meta])* $variant:ident = $wire:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$vdoc])* $variant,)+ }
+
+        impl $name {
+            /// Every value, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The string Ironic uses on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $wire,)+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseError;
+
+            fn from_str(text: &str) -> Result<Self, ParseError> {
+                Self::ALL.iter().copied().find(|known| known.as_str() == text).ok_or_else(|| ParseError {
+                    noun: $noun,
+                    given: text.chars().take(64).collect(),
+                    known: Self::ALL.iter().map(|known| known.as_str()).collect::<Vec<_>>().join(", "),
+                })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+wire_enum! {
+    /// Whether a node has power. A node on its way down is still [`PowerState::On`]: "off" is said only
+    /// when the BMC says it.
+    PowerState, "power state" {
+        /// The node has power, or is gaining or losing it.
+        On = "power on",
+        /// The node has no power.
+        Off = "power off",
+    }
+}
+
+wire_enum! {
+    /// What may be asked of a node's power; the strings are those of `PUT …/states/power`.
+    PowerAction, "power action" {
+        /// Switch on.
+        On = "power on",
+        /// Switch off hard, without asking the operating system.
+        Off = "power off",
+        /// Hard reset, or off and on.
+        Reboot = "rebooting",
+        /// Ask the operating system to shut down (ACPI); may never happen.
+        SoftOff = "soft power off",
+        /// Ask the operating system to restart; may never happen.
+        SoftReboot = "soft rebooting",
+    }
+}
+
+wire_enum! {
+    /// Where a node boots from (`ironic.common.boot_devices`).
+    BootDevice, "boot device" {
+        /// Network boot by PXE.
+        Pxe = "pxe",
+        /// The first disk.
+        Disk = "disk",
+        /// Optical drive or virtual media seen as one.
+        Cdrom = "cdrom",
+        /// The firmware's set-up.
+        Bios = "bios",
+        /// First disk, safe mode (IPMI).
+        Safe = "safe",
+        /// Floppy disk or virtual floppy.
+        Floppy = "floppy",
+        /// USB device.
+        Usb = "usb",
+        /// UEFI HTTP boot.
+        UefiHttp = "uefihttp",
+    }
+}
+
+wire_enum! {
+    /// Firmware mode of a boot (`ironic.common.boot_modes`).
+    BootMode, "boot mode" {
+        /// Legacy BIOS.
+        Bios = "bios",
+        /// UEFI.
+        Uefi = "uefi",
+    }
+}
+
+impl PowerAction {
+    /// The state a node is in when the action is done.
+    pub const fn target_state(self) -> PowerState {
+        match self {
+            Self::On | Self::Reboot | Self::SoftReboot => PowerState::On,
+            Self::Off | Self::SoftOff => PowerState::Off,
+        }
+    }
+}
+
+/// The boot override that a BMC reports; `None` is "the BMC does not say".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BootSetting {
+    /// Device, when an override is in force and its name is known.
+    pub device: Option<BootDevice>,
+    /// For every boot (true) or the next only (false). Some BMCs report `Once` as continuous.
+    pub persistent: Option<bool>,
+    /// Firmware mode.
+    pub mode: Option<BootMode>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wire_strings_round_trip_and_unknown_ones_are_named() {
+        for device in BootDevice::ALL {
+            assert_eq!(device.as_str().parse(), Ok(*device));
+        }
+        let error = "tape".parse::<BootDevice>().unwrap_err().to_string();
+        assert!(error.contains("unknown boot device 'tape'") && error.contains("pxe, disk"), "{error}");
+        assert_eq!(serde_json::to_string(&PowerAction::SoftReboot).unwrap(), "\"soft rebooting\"");
+        assert!(serde_json::from_str::<PowerState>("\"on\"").is_err());
+    }
+}

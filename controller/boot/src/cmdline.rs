@@ -1,0 +1,129 @@
+//! The kernel command line of the ramdisk.
+
+/// What the ramdisk is told. Text fields must not contain white space or control characters; see
+/// [`ramdisk_cmdline`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RamdiskParams {
+    /// Base URLs of the controller's API; the agent takes the first that answers. At least one.
+    pub api_urls: Vec<String>,
+    /// SHA-256 (hexadecimal) of the DER of the controller's certificate; `None` for plain HTTP or a
+    /// certificate from a known CA.
+    pub pin_sha256: Option<String>,
+    /// Accept any certificate of the controller (`ipa-insecure=1`). Only for laboratories.
+    pub insecure: bool,
+    /// Kernel consoles in the kernel's order (the last is /dev/console), such as `ttyS0,115200`.
+    pub consoles: Vec<String>,
+    /// Let the kernel print all it has to say, instead of `quiet`.
+    pub verbose: bool,
+    /// The operator's own arguments, as in Ironic's `kernel_append_params`; put last, so that they win.
+    pub extra: String,
+}
+
+/// An argument that would break the command line in two or hide behind another.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("kernel argument {name} is not usable: {why}")]
+pub struct CmdlineError {
+    name: &'static str,
+    why: &'static str,
+}
+
+fn word(name: &'static str, text: &str) -> Result<(), CmdlineError> {
+    let why = if text.is_empty() {
+        "it is empty"
+    } else if text.chars().any(|c| c.is_whitespace() || c.is_control() || c == '"') {
+        "it contains white space, control characters or quotes"
+    } else {
+        return Ok(());
+    };
+    Err(CmdlineError { name, why })
+}
+
+/// The kernel command line with which a node boots the ramdisk (without `BOOTIF=` and `initrd=`, which
+/// the iPXE script adds).
+///
+/// `cryptomgr.notests` and `random.trust_cpu=on` save seconds of boot time; `panic=-1` restarts a
+/// ramdisk whose init died instead of leaving the node hung.
+///
+/// # Errors
+/// A parameter that cannot be one word of a command line, naming it.
+pub fn ramdisk_cmdline(params: &RamdiskParams) -> Result<String, CmdlineError> {
+    if params.api_urls.is_empty() {
+        return Err(CmdlineError { name: "ipa-api-url", why: "no URL is given" });
+    }
+    for url in &params.api_urls {
+        word("ipa-api-url", url)?;
+    }
+    let mut args = vec![format!("ipa-api-url={}", params.api_urls.join(","))];
+    if let Some(pin) = &params.pin_sha256 {
+        if pin.len() != 64 || !pin.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(CmdlineError { name: "anneal.pin", why: "it is not 64 hexadecimal digits" });
+        }
+        args.push(format!("anneal.pin=sha256:{}", pin.to_ascii_lowercase()));
+    }
+    if params.insecure {
+        args.push("ipa-insecure=1".to_owned());
+    }
+    args.push("anneal.ramdisk".to_owned());
+    if !params.verbose {
+        args.push("quiet".to_owned());
+    }
+    args.push("cryptomgr.notests random.trust_cpu=on panic=-1".to_owned());
+    for console in &params.consoles {
+        word("console", console)?;
+        args.push(format!("console={console}"));
+    }
+    if params.extra.chars().any(char::is_control) {
+        return Err(CmdlineError { name: "extra", why: "it contains control characters" });
+    }
+    if !params.extra.trim().is_empty() {
+        args.push(params.extra.trim().to_owned());
+    }
+    Ok(args.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params() -> RamdiskParams {
+        RamdiskParams { api_urls: vec!["https://10.9.0.1:6385".to_owned()], ..RamdiskParams::default() }
+    }
+
+    #[test]
+    fn golden() {
+        let full = RamdiskParams {
+            pin_sha256: Some("AB".repeat(32)),
+            consoles: vec!["tty0".to_owned(), "ttyS0,115200".to_owned()],
+            extra: " ipa-debug=1 ".to_owned(),
+            ..params()
+        };
+        assert_eq!(
+            ramdisk_cmdline(&full).unwrap(),
+            format!(
+                "ipa-api-url=https://10.9.0.1:6385 anneal.pin=sha256:{} anneal.ramdisk quiet \
+                 cryptomgr.notests random.trust_cpu=on panic=-1 console=tty0 console=ttyS0,115200 ipa-debug=1",
+                "ab".repeat(32)
+            )
+        );
+        let insecure = RamdiskParams { insecure: true, verbose: true, ..params() };
+        assert_eq!(
+            ramdisk_cmdline(&insecure).unwrap(),
+            "ipa-api-url=https://10.9.0.1:6385 ipa-insecure=1 anneal.ramdisk \
+             cryptomgr.notests random.trust_cpu=on panic=-1"
+        );
+    }
+
+    #[test]
+    fn what_would_break_the_line_is_refused_by_name() {
+        let cases = [
+            (RamdiskParams::default(), "ipa-api-url"),
+            (RamdiskParams { api_urls: vec!["http://a init=/bin/sh".to_owned()], ..params() }, "ipa-api-url"),
+            (RamdiskParams { pin_sha256: Some("abc".to_owned()), ..params() }, "anneal.pin"),
+            (RamdiskParams { consoles: vec!["ttyS0 x".to_owned()], ..params() }, "console"),
+            (RamdiskParams { extra: "a\nboot".to_owned(), ..params() }, "extra"),
+        ];
+        for (params, name) in cases {
+            assert!(ramdisk_cmdline(&params).unwrap_err().to_string().contains(name), "{params:?}");
+        }
+    }
+}

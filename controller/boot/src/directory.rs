@@ -1,0 +1,30 @@
+//! The port through which the services ask what a node boots.
+
+use async_trait::async_trait;
+
+/// What the node with some MAC boots next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BootAnswer {
+    /// The ramdisk, with this kernel command line (see [`crate::ramdisk_cmdline`]); `BOOTIF=` and
+    /// `initrd=` are added by the script.
+    Ramdisk {
+        /// Kernel arguments, one line.
+        kernel_args: String,
+    },
+    /// The node is known and is not to boot the ramdisk: leave network boot.
+    LocalDisk,
+    /// No node has this MAC: leave network boot as well.
+    Unknown,
+}
+
+/// Decides what a node boots; asked once for each script, at the moment the node asks.
+#[async_trait]
+pub trait BootDirectory: Send + Sync {
+    /// `mac` is in lower case with colons (`52:54:00:12:34:56`).
+    async fn boot_for(&self, mac: &str) -> BootAnswer;
+
+    /// The first byte of a boot file (`vmlinuz`, `initramfs`, `ipxe` for the script) is about to go to
+    /// the node with this MAC (`None` when the request does not tell). For measuring; does nothing
+    /// unless overridden.
+    async fn first_byte(&self, _mac: Option<&str>, _file: &str) {}
+}

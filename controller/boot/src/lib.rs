@@ -1,0 +1,23 @@
+//! How a ramdisk reaches a node.
+//!
+//! ```text
+//!   firmware ── DHCP ─────────▶ dhcp    address (server mode) and boot file; proxy mode: boot file only
+//!            ── TFTP / HTTP ──▶ tftp, http    undionly.kpxe (BIOS), snponly.efi (UEFI)
+//!   iPXE     ── DHCP ─────────▶ dhcp    http://…/boot/ipxe?mac=<mac>
+//!            ── HTTP ─────────▶ http ── BootDirectory ──▶ who decides: ramdisk, local disk, unknown
+//!            ── HTTP ─────────▶ http    /boot/vmlinuz, /boot/initramfs
+//! ```
+//!
+//! Each service is optional and runs until its [`CancellationToken`] is cancelled. Nothing here knows of
+//! nodes: the decision what a MAC boots is the [`BootDirectory`] port's.
+
+mod cmdline;
+mod directory;
+mod error;
+mod mac;
+
+pub use cmdline::{CmdlineError, RamdiskParams, ramdisk_cmdline};
+pub use directory::{BootAnswer, BootDirectory};
+pub use error::BootError;
+pub use mac::{Mac, MacError};
+pub use tokio_util::sync::CancellationToken;

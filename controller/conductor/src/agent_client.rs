@@ -1,0 +1,249 @@
+//! The agent's HTTP API, as a client.
+//!
+//! Two contracts. Anneal's agent (its heartbeats carry [`model::agent::AgentState`]) takes our command id and
+//! can cancel. ironic-python-agent chooses its own ids: whether a lost request arrived is found out from its
+//! command list, since every step command that is not of an earlier step of this run must be ours.
+
+use crate::decision::{Outcome, Trouble};
+use agent_protocol::command::{CommandList, CommandRequest, CommandStatus, Status};
+use agent_protocol::step::AdvertisedSteps;
+use model::{Contact, Node, PlannedStep, StepResult};
+use reqwest::{Client, Method, StatusCode, Url};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+mod pin;
+
+/// Largest answer read from an agent (logs come base64 in one).
+const MAX_ANSWER: usize = 64 << 20;
+
+/// Makes one connection per call, with the certificate of the agent pinned.
+#[derive(Debug, Clone)]
+pub struct AgentClient {
+    timeout: Duration,
+}
+
+enum Fault {
+    /// The agent answered with this status and text.
+    Status(StatusCode, String),
+    /// No usable answer.
+    Transport(String),
+}
+
+impl AgentClient {
+    /// A client whose calls end within `timeout`.
+    pub fn new(timeout: Duration) -> Self {
+        Self { timeout }
+    }
+
+    /// `clean.get_clean_steps`.
+    pub async fn ask_steps(&self, node: &Node, contact: &Contact) -> Outcome {
+        let params = json!({ "node": node_for_agent(node), "ports": [] });
+        let request = request("clean.get_clean_steps", params, None);
+        let status: CommandStatus = match self.call(contact, Method::POST, "?wait=true", Some(&request)).await
+        {
+            Ok(status) => status,
+            Err(Fault::Status(StatusCode::CONFLICT, text)) => return Outcome::Busy(text),
+            Err(fault) => return Outcome::Failed(fault.trouble("ask for clean steps")),
+        };
+        let wrong = |text: String| {
+            Outcome::Failed(Trouble {
+                text: format!("the agent's clean steps cannot be used: {text}"),
+                retryable: false,
+                unreachable: false,
+            })
+        };
+        match (status.command_status, status.command_result) {
+            (Status::Succeeded, Some(result)) => match serde_json::from_value::<AdvertisedSteps>(result) {
+                Ok(steps) => Outcome::Steps(steps),
+                Err(error) => wrong(error.to_string()),
+            },
+            (state, _) => {
+                let reason = status.command_error.map(|error| error.details).unwrap_or_default();
+                wrong(format!("get_clean_steps ended {state:?} {reason}"))
+            }
+        }
+    }
+
+    /// `clean.execute_clean_step` under `command_id`; harmless when the agent has it already.
+    pub async fn send_step(
+        &self,
+        node: &Node,
+        contact: &Contact,
+        command_id: &str,
+        step: &PlannedStep,
+        versions: Option<&Map<String, Value>>,
+        known: &[StepResult],
+    ) -> Outcome {
+        let ours = contact.state.is_some();
+        if !ours {
+            match self.adopt(contact, known).await {
+                Ok(Some(status)) => return Outcome::Command(status),
+                Ok(None) => {}
+                Err(fault) => return Outcome::Failed(fault.trouble("list commands")),
+            }
+        }
+        let params = json!({
+            "step": step.wire(), "node": node_for_agent(node), "ports": [], "clean_version": versions,
+        });
+        let request = request("clean.execute_clean_step", params, ours.then(|| command_id.to_owned()));
+        match self.call(contact, Method::POST, "?wait=false", Some(&request)).await {
+            Ok(status) => Outcome::Command(status),
+            Err(Fault::Status(StatusCode::CONFLICT, text)) => Outcome::Busy(text),
+            Err(fault) => Outcome::Failed(fault.trouble(&format!("run step {}", step.label()))),
+        }
+    }
+
+    /// The step command of an agent that chooses its own ids, if ours reached it.
+    async fn adopt(&self, contact: &Contact, known: &[StepResult]) -> Result<Option<CommandStatus>, Fault> {
+        let list: CommandList = self.call(contact, Method::GET, "", None).await?;
+        let is_ours = |status: &CommandStatus| {
+            status.command_name == "execute_clean_step"
+                && status.command_status != Status::VersionMismatch
+                && known.iter().all(|result| result.command_id != status.id)
+        };
+        Ok(list.commands.into_iter().rev().find(is_ours))
+    }
+
+    /// How a command stands.
+    pub async fn ask_command(&self, contact: &Contact, command_id: &str) -> Outcome {
+        match self.call(contact, Method::GET, command_id, None).await {
+            Ok(status) => Outcome::Command(status),
+            Err(Fault::Status(StatusCode::NOT_FOUND, _)) => Outcome::NoSuchCommand,
+            Err(fault) => Outcome::Failed(fault.trouble("ask for the running command")),
+        }
+    }
+
+    /// Tell the agent to stop a command, then ask how it stands.
+    pub async fn cancel(&self, contact: &Contact, command_id: &str) -> Outcome {
+        let request = request("anneal.cancel", json!({ "command_id": command_id }), None);
+        let told: Result<Value, Fault> = self.call(contact, Method::POST, "?wait=true", Some(&request)).await;
+        match told {
+            Ok(_) => self.ask_command(contact, command_id).await,
+            Err(fault) => Outcome::Failed(fault.trouble("cancel the running step")),
+        }
+    }
+
+    async fn call<T: DeserializeOwned>(
+        &self,
+        contact: &Contact,
+        method: Method,
+        tail: &str,
+        body: Option<&CommandRequest>,
+    ) -> Result<T, Fault> {
+        let (Some(base), Some(token)) = (&contact.callback_url, &contact.token) else {
+            return Err(Fault::Transport("the agent has not been heard since it was booted".into()));
+        };
+        let url = format!("{}/v1/commands/{tail}", base.trim_end_matches('/'));
+        let mut url =
+            Url::parse(&url).map_err(|error| Fault::Transport(format!("callback_url {base}: {error}")))?;
+        // Ironic's protocol carries the token in the query. It must stay out of every message below.
+        url.query_pairs_mut().append_pair("agent_token", token);
+        let client = self.client(contact)?;
+        let mut call = client.request(method, url).header("content-type", "application/json");
+        if let Some(body) = body {
+            call = call.json(body);
+        }
+        let answer = call.send().await.map_err(transport)?;
+        let status = answer.status();
+        let bytes = read(answer).await?;
+        if !status.is_success() {
+            let fault: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let text = fault.get("faultstring").and_then(Value::as_str).unwrap_or("no reason given");
+            return Err(Fault::Status(status, text.chars().take(500).collect()));
+        }
+        serde_json::from_slice(&bytes)
+            .map_err(|error| Fault::Transport(format!("unreadable answer: {error}")))
+    }
+
+    fn client(&self, contact: &Contact) -> Result<Client, Fault> {
+        let builder =
+            Client::builder().timeout(self.timeout).no_proxy().redirect(reqwest::redirect::Policy::none());
+        let builder = match &contact.verify_ca {
+            Some(pem) => builder.use_preconfigured_tls(pin::only(pem).map_err(Fault::Transport)?),
+            None => builder.use_preconfigured_tls(pin::nobody()),
+        };
+        builder.build().map_err(transport)
+    }
+}
+
+async fn read(mut answer: reqwest::Response) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(transport)? {
+        if bytes.len() + chunk.len() > MAX_ANSWER {
+            return Err(Fault::Transport(format!("the answer is larger than {MAX_ANSWER} bytes")));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// The error with its chain, without the URL (which holds the token).
+fn transport(error: reqwest::Error) -> Fault {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    Fault::Transport(text)
+}
+
+impl Fault {
+    fn trouble(self, deed: &str) -> Trouble {
+        match self {
+            Self::Status(status, text) => Trouble {
+                text: format!("the agent refused to {deed}: {} {text}", status.as_u16()),
+                retryable: status.is_server_error(),
+                unreachable: false,
+            },
+            Self::Transport(text) => Trouble {
+                text: format!("the agent could not be reached to {deed}: {text}"),
+                retryable: true,
+                unreachable: true,
+            },
+        }
+    }
+}
+
+fn request(name: &str, params: Value, id: Option<String>) -> CommandRequest {
+    let params = match params {
+        Value::Object(params) => params,
+        _ => Map::new(),
+    };
+    CommandRequest { name: name.to_owned(), params, anneal_command_id: id }
+}
+
+/// The node as agents are shown it with a command: Ironic's field names, no secret.
+fn node_for_agent(node: &Node) -> Value {
+    let mut internal = node.driver_internal_info.clone();
+    // What ironic-python-agent reads; Ironic sends the same defaults.
+    for (key, value) in [
+        ("agent_erase_devices_iterations", json!(1)),
+        ("agent_erase_devices_zeroize", json!(true)),
+        ("agent_continue_if_secure_erase_failed", json!(false)),
+        ("agent_continue_if_ata_erase_failed", json!(false)),
+        ("agent_enable_ata_secure_erase", json!(true)),
+        ("agent_enable_nvme_secure_erase", json!(true)),
+        ("agent_erase_skip_read_only", json!(false)),
+        ("disk_erasure_concurrency", json!(4)),
+    ] {
+        internal.entry(key).or_insert(value);
+    }
+    json!({
+        "uuid": node.uuid,
+        "name": node.name,
+        "driver": node.driver,
+        "properties": node.properties,
+        "instance_info": {},
+        "driver_info": {},
+        "extra": node.extra,
+        "driver_internal_info": internal,
+        "provision_state": node.provision_state,
+        "target_provision_state": node.target_provision_state,
+        "clean_step": node.clean_step,
+        "target_raid_config": node.other.get("target_raid_config"),
+    })
+}

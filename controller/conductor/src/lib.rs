@@ -1,0 +1,22 @@
+//! Drives nodes towards where they were asked to go.
+//!
+//! ```text
+//!   bell, clock ─▶ drive: take lease ─▶ load Snapshot ─▶ decide (pure) ─┬▶ Sleep: store the wait, release
+//!                             ▲                                         ├▶ Record: store, again
+//!                             └──── store ◀─ absorb (pure) ◀─ act ◀─────┘▶ Act: one deed
+//! ```
+//!
+//! A pass takes no input: it reads what is stored and does what is missing. A controller that starts after
+//! a crash, one that tries again and one that never stopped run the same code. Every deed may be done
+//! twice: power and boot device because they name a state, commands because they carry an id.
+
+pub mod act;
+pub mod agent_client;
+pub mod decision;
+pub mod drive;
+pub mod settings;
+pub mod states;
+
+pub use act::Hands;
+pub use drive::Conductor;
+pub use settings::Settings;

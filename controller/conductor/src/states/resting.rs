@@ -1,0 +1,101 @@
+//! States in which nothing happens without a request: power asked for by users, and keeping the power state fresh.
+
+use super::{is_due, overdue, sleep_on, waiting};
+use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
+use crate::settings::Settings;
+use model::history::{EventKind, Severity};
+use model::request::event;
+use model::{Node, ProvisionState};
+use std::time::Duration;
+
+pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
+    let node = &snapshot.node;
+    if let Some(target) = node.target_power_state {
+        return if is_due(snapshot) { Decision::Act(next_power_deed(node, target)) } else { sleep_on(node) };
+    }
+    if !is_synced(node, settings) {
+        // A user's verb may have left a wake-up behind that has nothing to do.
+        return Decision::Sleep { wait: None, wake_at: None };
+    }
+    match node.next_wake_at {
+        Some(at) if at <= snapshot.now => Decision::Act(Deed::ReadPower),
+        Some(at) => Decision::Sleep { wait: None, wake_at: Some(at) },
+        None => Decision::Sleep { wait: None, wake_at: Some(snapshot.now.after(sync_pause(settings))) },
+    }
+}
+
+/// The request goes out once; then only the state is read, so that a reboot is one reboot.
+fn next_power_deed(node: &Node, target: model::PowerTarget) -> Deed {
+    if node.wait.is_some() { Deed::ReadPower } else { Deed::SetPower(target) }
+}
+
+/// Retired nodes are left out of periodic tasks (specs/node-retirement.txt); nodes in ENROLL are not ours yet.
+fn is_synced(node: &Node, settings: &Settings) -> bool {
+    settings.power_sync_s > 0 && node.provision_state != ProvisionState::Enroll && !node.retired
+}
+
+fn sync_pause(settings: &Settings) -> Duration {
+    Duration::from_secs(settings.power_sync_s.max(1))
+}
+
+pub(super) fn absorb(snapshot: &Snapshot, deed: &Deed, outcome: Outcome, settings: &Settings) -> Change {
+    let now = snapshot.now;
+    let mut node = snapshot.node.clone();
+    let mut events = Vec::new();
+    let pause = is_synced(&node, settings).then(|| now.after(sync_pause(settings)));
+    match (node.target_power_state, outcome) {
+        (Some(target), Outcome::Power(state)) => {
+            let reason = format!("the BMC to report {}", target.resulting_state().as_str());
+            let wait = waiting(&node, &reason, Some(Duration::from_secs(settings.power_timeout_s)), now);
+            node.power_state = Some(state);
+            let reached = state == target.resulting_state();
+            if reached || overdue(&wait, now) {
+                let severity = if reached { Severity::Info } else { Severity::Error };
+                let text = if reached {
+                    format!("{} done", target.as_str())
+                } else {
+                    let text = format!(
+                        "{} was accepted by the BMC but the node is still {} after {} s",
+                        target.as_str(),
+                        state.as_str(),
+                        settings.power_timeout_s
+                    );
+                    node.last_error = Some(text.clone());
+                    text
+                };
+                events.push(event(EventKind::Power, severity, text, now));
+                node.target_power_state = None;
+                node.wait = None;
+                node.next_wake_at = pause;
+            } else {
+                node.wait = Some(wait);
+                node.next_wake_at = Some(now.after(Duration::from_secs(1)));
+            }
+        }
+        (Some(target), Outcome::Failed(trouble)) => {
+            // Reading may fail while the request already went out: keep reading until the deadline.
+            let reading = *deed == Deed::ReadPower;
+            let within = node.wait.as_ref().is_some_and(|wait| !overdue(wait, now));
+            if reading && within && trouble.retryable {
+                node.next_wake_at = Some(now.after(settings.retry_pause()));
+            } else {
+                let text = format!("Failed to change power state to '{}': {}", target.as_str(), trouble.text);
+                events.push(event(EventKind::Power, Severity::Error, text.clone(), now));
+                node.last_error = Some(text);
+                node.target_power_state = None;
+                node.wait = None;
+                node.next_wake_at = pause;
+            }
+        }
+        (None, Outcome::Power(state)) => {
+            if node.power_state != Some(state) {
+                let text = format!("power state found to be {}", state.as_str());
+                events.push(event(EventKind::Power, Severity::Info, text, now));
+            }
+            node.power_state = Some(state);
+            node.next_wake_at = pause;
+        }
+        (_, _) => node.next_wake_at = pause,
+    }
+    Change { events, ..Change::of(node) }
+}

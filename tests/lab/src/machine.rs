@@ -1,0 +1,276 @@
+//! A node's power and boot order: one QEMU process for each power-on.
+//!
+//! Power off is SIGKILL, as pulling the plug is. The boot override is one-time in earnest: it counts for
+//! the next boot of any kind (power on, reset by the BMC, reset from inside) and is gone once that boot
+//! began. QEMU reads the order of its devices at each reset, so that moving the NIC with `qom-set` right
+//! after a boot began decides about the one after it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use tokio::process::Child;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::node::{BOOT_FIRST, BOOT_LAST, Boot, NIC, NodeSpec};
+use crate::process::leashed;
+use crate::qmp::Qmp;
+use crate::timeline::Timeline;
+use crate::wait;
+
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long an override counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasting {
+    /// For one boot.
+    Once,
+    /// Until changed.
+    Always,
+}
+
+/// An emulated server that can be switched on and off. Clones are the same server.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    spec: Arc<NodeSpec>,
+    timeline: Timeline,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What the next boot tries first, and for how long that counts; `None`: the disks.
+    choice: Option<(Boot, Lasting)>,
+    running: Option<Running>,
+}
+
+/// One QEMU process, owned by a task that watches it.
+#[derive(Debug)]
+struct Running {
+    qmp: Arc<Qmp>,
+    pid: Option<u32>,
+    stop: CancellationToken,
+    watcher: JoinHandle<()>,
+}
+
+impl State {
+    /// The running machine; one that ended by itself counts no more.
+    fn running(&mut self) -> Option<&Running> {
+        if self.running.as_ref().is_some_and(|r| r.watcher.is_finished()) {
+            self.running = None;
+        }
+        self.running.as_ref()
+    }
+
+    fn boot(&self) -> Boot {
+        self.choice.map_or(Boot::Disks, |(boot, _)| boot)
+    }
+
+    /// A boot began: a one-time choice has been used up.
+    fn used(&mut self) {
+        self.choice = self.choice.filter(|(_, lasting)| *lasting == Lasting::Always);
+    }
+}
+
+impl Machine {
+    /// A machine that is off.
+    #[must_use]
+    pub fn new(spec: NodeSpec, timeline: Timeline) -> Self {
+        Self { spec: Arc::new(spec), timeline, state: Arc::default() }
+    }
+
+    /// What it is made of.
+    #[must_use]
+    pub fn spec(&self) -> &NodeSpec {
+        &self.spec
+    }
+
+    /// Whether its QEMU runs.
+    pub async fn is_on(&self) -> bool {
+        self.state.lock().await.running().is_some()
+    }
+
+    /// Process id of its QEMU, while on.
+    pub async fn pid(&self) -> Option<u32> {
+        self.state.lock().await.running().and_then(|r| r.pid)
+    }
+
+    /// What the next boot tries first, and how long that counts; `None`: the disks.
+    pub async fn boot_choice(&self) -> Option<(Boot, Lasting)> {
+        self.state.lock().await.choice
+    }
+
+    /// Chooses what the next boot tries first.
+    ///
+    /// # Errors
+    /// UEFI HTTP boot of a BIOS node; or QEMU does not answer.
+    pub async fn choose_boot(&self, choice: Option<(Boot, Lasting)>) -> Result<()> {
+        if matches!(choice, Some((Boot::Http, _))) && !self.spec.firmware.is_uefi() {
+            bail!("{} has a BIOS: no UEFI HTTP boot", self.spec.name);
+        }
+        let mut state = self.state.lock().await;
+        state.choice = choice;
+        let boot = state.boot();
+        if let Some(running) = state.running() {
+            set_order(&running.qmp, boot).await?;
+        }
+        Ok(())
+    }
+
+    /// Switches on; nothing when it is on already.
+    ///
+    /// # Errors
+    /// When QEMU does not start; its message is in the error.
+    pub async fn power_on(&self) -> Result<()> {
+        let mut state = self.state.lock().await;
+        if state.running().is_some() {
+            return Ok(());
+        }
+        let running = self.start(state.boot()).await?;
+        self.timeline.note(&self.spec.name, "power on");
+        state.used();
+        set_order(&running.qmp, state.boot()).await?;
+        state.running = Some(running);
+        Ok(())
+    }
+
+    /// Cuts the power; nothing when it is off already.
+    ///
+    /// # Errors
+    /// When its task panicked.
+    pub async fn power_off(&self) -> Result<()> {
+        let mut state = self.state.lock().await;
+        let Some(running) = state.running.take() else { return Ok(()) };
+        running.stop.cancel();
+        running.watcher.await.context("the machine's task panicked")
+    }
+
+    /// Pulls the reset line.
+    ///
+    /// # Errors
+    /// When it is off, or QEMU does not answer.
+    pub async fn reset(&self) -> Result<()> {
+        let http = matches!(self.boot_choice().await, Some((Boot::Http, _)));
+        if http {
+            // Whether OVMF offers HTTP boot is settled when QEMU starts.
+            self.power_off().await?;
+            return self.power_on().await;
+        }
+        let mut state = self.state.lock().await;
+        let Some(running) = state.running() else { bail!("{} is off", self.spec.name) };
+        running.qmp.command("system_reset", json!({})).await?;
+        Ok(())
+    }
+
+    /// Presses the power button: an operating system that listens shuts down.
+    ///
+    /// # Errors
+    /// When it is off, or QEMU does not answer.
+    pub async fn press_power_button(&self) -> Result<()> {
+        let mut state = self.state.lock().await;
+        let Some(running) = state.running() else { bail!("{} is off", self.spec.name) };
+        running.qmp.command("system_powerdown", json!({})).await?;
+        Ok(())
+    }
+
+    /// Sends any command to its QEMU, for example to unplug a disk.
+    ///
+    /// # Errors
+    /// When it is off, or QEMU refuses.
+    pub async fn qmp(&self, command: &str, arguments: Value) -> Result<Value> {
+        let qmp = match self.state.lock().await.running() {
+            Some(running) => Arc::clone(&running.qmp),
+            None => bail!("{} is off", self.spec.name),
+        };
+        qmp.command(command, arguments).await
+    }
+
+    async fn start(&self, boot: Boot) -> Result<Running> {
+        let spec = &self.spec;
+        spec.ensure_files()?;
+        let socket = spec.qmp_socket();
+        if socket.exists() {
+            std::fs::remove_file(&socket).with_context(|| format!("cannot remove {}", socket.display()))?;
+        }
+        let log = std::fs::File::create(spec.qemu_log())
+            .with_context(|| format!("cannot write {}", spec.qemu_log().display()))?;
+        let mut child = leashed("qemu-system-x86_64")
+            .args(spec.qemu_args(boot))
+            .stdin(std::process::Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .context("cannot start qemu-system-x86_64")?;
+        let pid = child.id();
+        let connected = wait::until("QEMU's socket", START_LIMIT, || {
+            let ended = child.try_wait();
+            let socket = &socket;
+            async move {
+                if let Some(status) = ended? {
+                    bail!("QEMU of {} ended with {status}", spec.name);
+                }
+                Ok(Qmp::connect(socket).await.ok())
+            }
+        });
+        let (qmp, events) = connected.await.with_context(|| wait::tail(&spec.qemu_log(), 2000))?;
+        let (qmp, stop) = (Arc::new(qmp), CancellationToken::new());
+        let watcher = tokio::spawn(self.clone().watch(child, events, Arc::clone(&qmp), stop.clone()));
+        Ok(Running { qmp, pid, stop, watcher })
+    }
+
+    /// Ends with the QEMU process; cancelled, it kills that first.
+    async fn watch(
+        self,
+        mut child: Child,
+        mut events: mpsc::UnboundedReceiver<Value>,
+        qmp: Arc<Qmp>,
+        stop: CancellationToken,
+    ) {
+        loop {
+            tokio::select! {
+                ended = child.wait() => {
+                    tracing::debug!(node = self.spec.name, ?ended, "QEMU ended");
+                    break;
+                }
+                () = stop.cancelled() => {
+                    if let Err(error) = child.kill().await {
+                        tracing::warn!(node = self.spec.name, %error, "QEMU not killed");
+                    }
+                    break;
+                }
+                Some(event) = events.recv() => {
+                    if event["event"] == "RESET" {
+                        self.timeline.note(&self.spec.name, "reset");
+                        // Not awaited here: the state may be held by a caller who waits for us.
+                        tokio::spawn(self.clone().after_reset(Arc::clone(&qmp)));
+                    }
+                }
+            }
+        }
+        self.timeline.note(&self.spec.name, "power off");
+    }
+
+    async fn after_reset(self, qmp: Arc<Qmp>) {
+        let mut state = self.state.lock().await;
+        if !state.running().is_some_and(|running| Arc::ptr_eq(&running.qmp, &qmp)) {
+            // Power-cycled meanwhile: the choice is about a later boot.
+            return;
+        }
+        state.used();
+        if let Err(error) = set_order(&qmp, state.boot()).await {
+            tracing::debug!(node = self.spec.name, %error, "boot order not restored");
+        }
+    }
+}
+
+/// Puts the NIC before or after the disks, from the next reset on.
+async fn set_order(qmp: &Qmp, boot: Boot) -> Result<()> {
+    let place = if boot == Boot::Disks { BOOT_LAST } else { BOOT_FIRST };
+    let path = format!("/machine/peripheral/{NIC}");
+    let set = json!({"path": path, "property": "bootindex", "value": place});
+    qmp.command("qom-set", set).await?;
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Network namespaces, bridges and taps, made by `ip` and removed on drop.
+
+use std::fs::File;
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, bail};
+use nix::sched::{CloneFlags, setns};
+
+/// A network namespace of our own. Removed on drop; the kernel keeps it until its last process ends.
+#[derive(Debug)]
+pub struct Netns {
+    name: String,
+}
+
+impl Netns {
+    /// Makes a namespace with this name (`ip netns`) and its loopback up.
+    ///
+    /// # Errors
+    /// When we are not root, `ip` is missing, or the name is taken.
+    pub fn create(name: &str) -> Result<Self> {
+        ip(&["netns", "add", name]).context("a network namespace needs root")?;
+        let netns = Self { name: name.to_owned() };
+        ip(&["-n", name, "link", "set", "lo", "up"])?;
+        Ok(netns)
+    }
+
+    /// Its name, for `ip netns exec NAME …`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Runs `work` on a thread inside the namespace. Threads and processes started from there are inside
+    /// too, so an async runtime has to be built by `work` itself.
+    ///
+    /// # Errors
+    /// When the namespace cannot be entered, `work` fails, or `work` panics.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        let path = format!("/run/netns/{}", self.name);
+        let inside = File::open(&path).with_context(|| format!("cannot open {path}"))?;
+        thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                setns(&inside, CloneFlags::CLONE_NEWNET)
+                    .with_context(|| format!("cannot enter the network namespace {}", self.name))?;
+                work()
+            });
+            thread.join().unwrap_or_else(|panic| {
+                let text = panic
+                    .downcast_ref::<String>()
+                    .map(String::as_str)
+                    .or_else(|| panic.downcast_ref::<&str>().copied());
+                Err(anyhow!("panicked in {}: {}", self.name, text.unwrap_or("(no message)")))
+            })
+        })
+    }
+}
+
+impl Drop for Netns {
+    fn drop(&mut self) {
+        if let Err(error) = ip(&["netns", "delete", &self.name]) {
+            tracing::warn!(%error, name = self.name, "network namespace not removed");
+        }
+    }
+}
+
+/// A bridge in the current namespace. It goes away with the namespace.
+#[derive(Debug, Clone)]
+pub struct Bridge {
+    name: String,
+}
+
+impl Bridge {
+    /// Makes a bridge that forwards at once (no spanning tree) and has `address`, such as
+    /// `172.22.0.1/24`.
+    ///
+    /// # Errors
+    /// When `ip` fails; its own words are in the error.
+    pub fn create(name: &str, address: &str) -> Result<Self> {
+        ip(&["link", "add", name, "type", "bridge", "stp_state", "0", "forward_delay", "0"])?;
+        ip(&["address", "add", address, "dev", name])?;
+        ip(&["link", "set", name, "up"])?;
+        Ok(Self { name: name.to_owned() })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes a tap on the bridge for a machine's NIC.
+    ///
+    /// # Errors
+    /// When `ip` fails, for example because the name is taken.
+    pub fn tap(&self, name: &str) -> Result<()> {
+        ip(&["tuntap", "add", name, "mode", "tap"])?;
+        ip(&["link", "set", name, "master", &self.name, "up"])
+    }
+}
+
+/// Runs `ip` with these words.
+fn ip(words: &[&str]) -> Result<()> {
+    let out = Command::new("ip").args(words).output().context("cannot start ip (iproute2)")?;
+    if !out.status.success() {
+        let said = String::from_utf8_lossy(&out.stderr);
+        bail!("ip {}: {}", words.join(" "), said.trim());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_separate_and_removed() {
+        let name = format!("an-lab-net-{}", std::process::id());
+        let netns = Netns::create(&name).unwrap();
+        netns
+            .run(|| {
+                let bridge = Bridge::create("br0", "172.22.0.1/24")?;
+                bridge.tap("tap0")?;
+                let error = bridge.tap("tap0").unwrap_err();
+                assert!(error.to_string().contains("tap0"), "{error}");
+                Ok(())
+            })
+            .unwrap();
+        let outside = Command::new("ip").args(["link", "show", "tap0"]).output().unwrap();
+        assert!(!outside.status.success(), "the tap leaked out of the namespace");
+        let panicked = netns.run(|| -> Result<()> { panic!("told why") }).unwrap_err();
+        assert!(panicked.to_string().contains("told why"), "{panicked}");
+        drop(netns);
+        assert!(!std::path::Path::new("/run/netns").join(&name).exists());
+    }
+}

@@ -1,0 +1,243 @@
+//! What an emulated server is made of, and the QEMU command line that follows from it (pure).
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::disk::DiskSpec;
+
+/// UEFI firmware of Debian's `ovmf`, without Secure Boot.
+const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
+/// Its empty variable store; every node gets a copy.
+const OVMF_VARS: &str = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+
+/// Place of a device that was chosen for the next boot; disks have 10 and more.
+pub const BOOT_FIRST: u32 = 1;
+/// Place of the NIC otherwise: after all disks.
+pub const BOOT_LAST: u32 = 1000;
+/// The NIC's id in QEMU.
+pub const NIC: &str = "nic0";
+
+/// Firmware of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Firmware {
+    /// SeaBIOS; PXE by the iPXE ROM of the NIC.
+    Bios,
+    /// OVMF with its own PXE and HTTP clients, the NIC without a ROM.
+    Uefi,
+    /// OVMF; PXE by the iPXE ROM of the NIC.
+    UefiIpxeRom,
+}
+
+impl Firmware {
+    /// Whether it is UEFI.
+    #[must_use]
+    pub fn is_uefi(self) -> bool {
+        self != Self::Bios
+    }
+}
+
+/// An emulated server.
+#[derive(Debug, Clone)]
+pub struct NodeSpec {
+    /// Name in logs; letters, digits and dashes.
+    pub name: String,
+    /// Firmware.
+    pub firmware: Firmware,
+    /// RAM in MiB.
+    pub memory_mib: u32,
+    /// MAC address of the NIC.
+    pub mac: String,
+    /// Tap of the NIC; it must exist.
+    pub tap: String,
+    /// Disks in the order of their numbers.
+    pub disks: Vec<DiskSpec>,
+    /// Directory of its own: serial console, sockets, UEFI variables.
+    pub dir: PathBuf,
+    /// More QEMU options, as they are.
+    pub extra: Vec<String>,
+}
+
+impl NodeSpec {
+    /// A node with 256 MiB and no disks. Its directory is made.
+    ///
+    /// # Errors
+    /// When the directory cannot be made, or is too long a path for a socket in it (107 bytes, `unix(7)`).
+    pub fn new(
+        name: &str,
+        firmware: Firmware,
+        mac: &str,
+        tap: &str,
+        dir: impl Into<PathBuf>,
+    ) -> Result<Self> {
+        let dir = dir.into();
+        std::fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
+        let spec = Self {
+            name: name.to_owned(),
+            firmware,
+            memory_mib: 256,
+            mac: mac.to_owned(),
+            tap: tap.to_owned(),
+            disks: Vec::new(),
+            dir,
+            extra: Vec::new(),
+        };
+        let socket = spec.qmp_socket();
+        ensure!(socket.as_os_str().len() < 108, "{} is too long for a socket", socket.display());
+        Ok(spec)
+    }
+
+    /// Adds a disk.
+    #[must_use]
+    pub fn with_disk(mut self, disk: DiskSpec) -> Self {
+        self.disks.push(disk);
+        self
+    }
+
+    /// What the node writes to its serial port.
+    #[must_use]
+    pub fn serial_log(&self) -> PathBuf {
+        self.dir.join("serial.log")
+    }
+
+    /// Where QEMU's own messages go.
+    #[must_use]
+    pub fn qemu_log(&self) -> PathBuf {
+        self.dir.join("qemu.log")
+    }
+
+    /// Socket of QEMU's machine protocol.
+    #[must_use]
+    pub fn qmp_socket(&self) -> PathBuf {
+        self.dir.join("qmp.sock")
+    }
+
+    fn uefi_variables(&self) -> PathBuf {
+        self.dir.join("uefi-vars.fd")
+    }
+
+    /// Makes what QEMU expects to find: a UEFI node's variables, kept from one power-on to the next as
+    /// on a real board.
+    ///
+    /// # Errors
+    /// When OVMF is not installed or the directory cannot be written.
+    pub fn ensure_files(&self) -> Result<()> {
+        let variables = self.uefi_variables();
+        if self.firmware.is_uefi() && !variables.exists() {
+            std::fs::copy(OVMF_VARS, &variables)
+                .with_context(|| format!("cannot copy {OVMF_VARS} (Debian package ovmf)"))?;
+        }
+        Ok(())
+    }
+
+    /// QEMU's command line for one power-on.
+    #[must_use]
+    pub fn qemu_args(&self, boot: Boot) -> Vec<String> {
+        let mut args = words(&[
+            "-name",
+            &self.name,
+            // graphics=off: SeaBIOS and iPXE speak on the serial port.
+            "-machine",
+            "q35,graphics=off",
+            "-accel",
+            "tcg",
+            "-cpu",
+            "max",
+            "-smp",
+            "1",
+            "-m",
+            &self.memory_mib.to_string(),
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-chardev",
+            &format!("file,id=serial0,append=on,path={}", self.serial_log().display()),
+            "-serial",
+            "chardev:serial0",
+            "-qmp",
+            &format!("unix:{},server=on,wait=off", self.qmp_socket().display()),
+            "-device",
+            "virtio-rng-pci",
+            "-netdev",
+            &format!("tap,id=net0,ifname={},script=no,downscript=no", self.tap),
+        ]);
+        let place = if boot == Boot::Disks { BOOT_LAST } else { BOOT_FIRST };
+        let rom = if self.firmware == Firmware::Uefi { ",romfile=" } else { "" };
+        let mac = &self.mac;
+        args.extend(words(&[
+            "-device",
+            &format!("virtio-net-pci,id={NIC},netdev=net0,mac={mac},bootindex={place}{rom}"),
+        ]));
+        if self.firmware.is_uefi() {
+            let variables = self.uefi_variables();
+            args.extend(words(&[
+                "-drive",
+                &format!("if=pflash,unit=0,format=raw,readonly=on,file={OVMF_CODE}"),
+                "-drive",
+                &format!("if=pflash,unit=1,format=raw,file={}", variables.display()),
+            ]));
+            if boot == Boot::Http {
+                // Without PXE, OVMF offers only HTTP boot on the NIC.
+                for name in ["IPv4PXESupport", "IPv6PXESupport"] {
+                    let item = format!("name=opt/org.tianocore/{name},string=n");
+                    args.extend(words(&["-fw_cfg", &item]));
+                }
+            }
+        }
+        for (index, disk) in self.disks.iter().enumerate() {
+            args.extend(disk.qemu_args(index));
+        }
+        args.extend(self.extra.iter().cloned());
+        args
+    }
+}
+
+/// What a power-on tries first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Boot {
+    /// The disks, then the network.
+    Disks,
+    /// PXE, then the disks.
+    Pxe,
+    /// UEFI HTTP boot, then the disks.
+    Http,
+}
+
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Bus;
+
+    fn spec(firmware: Firmware) -> NodeSpec {
+        let dir = tempfile::tempdir().unwrap();
+        NodeSpec::new("n1", firmware, "52:54:00:00:00:01", "tap0", dir.path())
+            .unwrap()
+            .with_disk(DiskSpec::new("/a.img", Bus::Sata, "SA"))
+    }
+
+    fn nic(args: &[String]) -> &str {
+        args.iter().find(|a| a.starts_with("virtio-net-pci")).unwrap()
+    }
+
+    #[test]
+    fn the_chosen_target_is_before_the_disks() {
+        let spec = spec(Firmware::Bios);
+        assert!(nic(&spec.qemu_args(Boot::Pxe)).contains("bootindex=1"));
+        assert!(nic(&spec.qemu_args(Boot::Disks)).contains("bootindex=1000"));
+        assert!(!nic(&spec.qemu_args(Boot::Pxe)).contains("romfile="));
+    }
+
+    #[test]
+    fn uefi_has_its_own_pxe_and_variables() {
+        let spec = spec(Firmware::Uefi);
+        let args = spec.qemu_args(Boot::Http);
+        assert!(nic(&args).ends_with("romfile="));
+        assert!(args.iter().any(|a| a.contains("uefi-vars.fd")));
+        assert!(args.iter().any(|a| a.contains("IPv4PXESupport")));
+    }
+}

@@ -1,0 +1,202 @@
+//! A BMC: Redfish (DMTF DSP0266 protocol, DSP0268 schemas) in front of one [`Machine`].
+//!
+//! Written against the specification and sharing nothing with `controller/bmc`, so that the two judge
+//! each other. Basic and session authentication; HTTP, or HTTPS with a certificate of its own.
+
+mod access;
+mod system;
+mod tls;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::machine::Machine;
+use access::Access;
+
+/// How a BMC is reached.
+#[derive(Debug, Clone)]
+pub struct BmcConfig {
+    /// Where it listens; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// User name.
+    pub username: String,
+    /// Password.
+    pub password: String,
+    /// HTTPS instead of HTTP.
+    pub tls: bool,
+}
+
+/// A running BMC. Dropping it stops the service; the machine goes on.
+#[derive(Debug)]
+pub struct RedfishBmc {
+    address: SocketAddr,
+    fingerprint: Option<String>,
+    _server: AbortOnDropHandle<()>,
+}
+
+/// What the handlers share.
+#[derive(Clone)]
+struct Bmc {
+    machine: Machine,
+    access: Arc<Access>,
+}
+
+impl RedfishBmc {
+    /// Starts the service.
+    ///
+    /// # Errors
+    /// When the address is taken or no certificate can be made.
+    pub async fn start(machine: Machine, config: BmcConfig) -> Result<Self> {
+        let listener = TcpListener::bind(config.address)
+            .await
+            .with_context(|| format!("BMC cannot listen on {}", config.address))?;
+        let address = listener.local_addr()?;
+        let access = Arc::new(Access::new(&config.username, &config.password));
+        let app = router(Bmc { machine, access });
+        let (server, fingerprint) = if config.tls {
+            let (listener, fingerprint) = tls::listener(listener, address.ip())?;
+            (tokio::spawn(report(axum::serve(listener, app))), Some(fingerprint))
+        } else {
+            (tokio::spawn(report(axum::serve(listener, app))), None)
+        };
+        Ok(Self { address, fingerprint, _server: AbortOnDropHandle::new(server) })
+    }
+
+    /// `http://ADDRESS:PORT` or `https://…`, Ironic's `redfish_address`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let scheme = if self.fingerprint.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// SHA-256 of its certificate, with HTTPS.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<&str> {
+        self.fingerprint.as_deref()
+    }
+
+    /// Path of the machine's ComputerSystem, Ironic's `redfish_system_id`.
+    #[must_use]
+    pub fn system_id() -> &'static str {
+        system::PATH
+    }
+}
+
+async fn report(server: impl IntoFuture<Output = std::io::Result<()>>) {
+    if let Err(error) = server.await {
+        tracing::error!(%error, "BMC stopped");
+    }
+}
+
+fn router(bmc: Bmc) -> Router {
+    let guarded = Router::new()
+        .route("/redfish/v1/Systems", get(systems))
+        .route("/redfish/v1/Managers", get(managers))
+        .route("/redfish/v1/Managers/1", get(manager))
+        .route("/redfish/v1/Chassis", get(chassis))
+        .route("/redfish/v1/SessionService", get(session_service))
+        .route("/redfish/v1/SessionService/Sessions/{id}", delete(access::log_out))
+        .route(system::PATH, get(system::show).patch(system::patch))
+        .route(system::RESET_PATH, post(system::reset))
+        .route_layer(middleware::from_fn_with_state(bmc.clone(), guard));
+    // DSP0266: the version list, the service root and logging in are open to all.
+    Router::new()
+        .route("/redfish", get(async || Json(json!({"v1": "/redfish/v1/"}))))
+        .route("/redfish/v1", get(root))
+        .route("/redfish/v1/", get(root))
+        .route("/redfish/v1/SessionService/Sessions", post(access::log_in))
+        .merge(guarded)
+        .fallback(async || error(StatusCode::NOT_FOUND, "ResourceMissingAtURI", "no such resource"))
+        .with_state(bmc)
+}
+
+async fn guard(State(bmc): State<Bmc>, request: Request, next: Next) -> Response {
+    if bmc.access.allows(request.headers()) {
+        return next.run(request).await;
+    }
+    let mut refused = error(StatusCode::UNAUTHORIZED, "NoValidSession", "wrong user or password");
+    let realm = axum::http::HeaderValue::from_static("Basic realm=\"Redfish\"");
+    refused.headers_mut().insert(axum::http::header::WWW_AUTHENTICATE, realm);
+    refused
+}
+
+async fn root() -> Json<Value> {
+    Json(json!({
+        "@odata.type": "#ServiceRoot.v1_9_0.ServiceRoot",
+        "@odata.id": "/redfish/v1/",
+        "Id": "RootService",
+        "Name": "Lab BMC",
+        "RedfishVersion": "1.11.0",
+        "UUID": "92384634-2938-2342-8820-489239905423",
+        "Systems": {"@odata.id": "/redfish/v1/Systems"},
+        "Managers": {"@odata.id": "/redfish/v1/Managers"},
+        "Chassis": {"@odata.id": "/redfish/v1/Chassis"},
+        "SessionService": {"@odata.id": "/redfish/v1/SessionService"},
+        "Links": {"Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"}},
+    }))
+}
+
+fn collection(path: &str, kind: &str, members: &[&str]) -> Json<Value> {
+    let members: Vec<Value> = members.iter().map(|m| json!({"@odata.id": m})).collect();
+    Json(json!({
+        "@odata.type": format!("#{kind}Collection.{kind}Collection"),
+        "@odata.id": path,
+        "Name": format!("{kind} collection"),
+        "Members@odata.count": members.len(),
+        "Members": members,
+    }))
+}
+
+async fn systems() -> Json<Value> {
+    collection("/redfish/v1/Systems", "ComputerSystem", &[system::PATH])
+}
+
+async fn managers() -> Json<Value> {
+    collection("/redfish/v1/Managers", "Manager", &["/redfish/v1/Managers/1"])
+}
+
+async fn chassis() -> Json<Value> {
+    collection("/redfish/v1/Chassis", "Chassis", &[])
+}
+
+async fn session_service() -> Json<Value> {
+    Json(json!({
+        "@odata.type": "#SessionService.v1_1_8.SessionService",
+        "@odata.id": "/redfish/v1/SessionService",
+        "Id": "SessionService",
+        "Name": "Sessions",
+        "ServiceEnabled": true,
+        "Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"},
+    }))
+}
+
+async fn manager() -> Json<Value> {
+    Json(json!({
+        "@odata.type": "#Manager.v1_11_0.Manager",
+        "@odata.id": "/redfish/v1/Managers/1",
+        "Id": "1",
+        "Name": "Lab BMC",
+        "ManagerType": "BMC",
+        "FirmwareVersion": env!("CARGO_PKG_VERSION"),
+        "Links": {"ManagerForServers": [{"@odata.id": system::PATH}]},
+    }))
+}
+
+/// A Redfish error body (DSP0266, "Error responses").
+fn error(status: StatusCode, key: &str, message: &str) -> Response {
+    let id = format!("Base.1.8.{key}");
+    let info = json!([{"MessageId": id, "Message": message, "Severity": "Warning"}]);
+    let body = json!({"error": {"code": id, "message": message, "@Message.ExtendedInfo": info}});
+    (status, Json(body)).into_response()
+}

@@ -1,0 +1,53 @@
+//! Command line of a task: flags, `--name VALUE` options and words.
+
+use anyhow::{Result, bail};
+
+/// Arguments not yet taken. Whatever is left at the end is an error ([`Args::finish`]).
+pub struct Args(Vec<String>);
+
+impl Args {
+    /// The arguments after the task's name.
+    pub fn new(words: Vec<String>) -> Self {
+        Self(words)
+    }
+
+    /// Takes `--name`; true when it was there.
+    pub fn flag(&mut self, name: &str) -> bool {
+        let found = self.0.iter().position(|w| w == name);
+        if let Some(at) = found {
+            self.0.remove(at);
+        }
+        found.is_some()
+    }
+
+    /// Takes `--name VALUE` or `--name=VALUE`.
+    pub fn option(&mut self, name: &str) -> Result<Option<String>> {
+        let prefix = format!("{name}=");
+        let Some(at) = self.0.iter().position(|w| w == name || w.starts_with(&prefix)) else {
+            return Ok(None);
+        };
+        let word = self.0.remove(at);
+        if let Some(value) = word.strip_prefix(&prefix) {
+            return Ok(Some(value.to_owned()));
+        }
+        if at >= self.0.len() {
+            bail!("{name} needs a value");
+        }
+        Ok(Some(self.0.remove(at)))
+    }
+
+    /// Takes the words that are not options.
+    pub fn words(&mut self) -> Vec<String> {
+        let (words, rest) = self.0.drain(..).partition(|w| !w.starts_with("--"));
+        self.0 = rest;
+        words
+    }
+
+    /// Refuses what nobody took.
+    pub fn finish(self) -> Result<()> {
+        match self.0.first() {
+            None => Ok(()),
+            Some(word) => bail!("unknown argument {word:?}"),
+        }
+    }
+}

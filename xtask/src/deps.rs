@@ -1,0 +1,127 @@
+//! Debian packages that the tasks need.
+//!
+//! Installed by apt when we are root or may use sudo without a password; otherwise the exact command
+//! to type is the error. On a machine that has them all nothing is done and no network is touched.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::args::Args;
+use crate::sh;
+
+/// Compiles the agent (libblkid is linked statically) and the bundled SQLite.
+pub const BUILD: &[&str] = &["gcc", "libc6-dev", "libblkid-dev"];
+
+/// Builds the image.
+pub const IMAGE: &[&str] = &["kmod", "zstd"];
+
+/// Emulates bare metal: firmware, PXE ROMs and network tools.
+pub const LAB: &[&str] = &["qemu-system-x86", "seabios", "ovmf", "ipxe", "ipxe-qemu", "iproute2"];
+
+/// Outside judges of the test suite: other people's BMCs and clients, and readers of disks.
+pub const JUDGES: &[&str] = &[
+    "ipmitool",
+    "openipmi",
+    "mdadm",
+    "lvm2",
+    "gdisk",
+    "lshw",
+    "python3-venv",
+    "python3-dev",
+    "libvirt-daemon",
+    "libvirt-daemon-driver-qemu",
+    "libvirt-clients",
+    "libvirt-dev",
+    "pkg-config",
+];
+
+/// `cargo xtask deps`: all of them.
+pub fn run(words: Vec<String>) -> Result<()> {
+    Args::new(words).finish()?;
+    ensure(&[BUILD, IMAGE, LAB, JUDGES])
+}
+
+/// Makes sure that the packages of these groups are installed.
+pub fn ensure(groups: &[&[&str]]) -> Result<()> {
+    let missing: Vec<&str> =
+        groups.iter().flat_map(|g| g.iter()).copied().filter(|p| !installed(p)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let Some(prefix) = privilege() else {
+        bail!(
+            "these packages are missing and this user may neither be root nor use sudo without a password.\n\
+             Type as root:\n\n    apt-get update && apt-get install -y --no-install-recommends {}\n",
+            missing.join(" ")
+        );
+    };
+    println!("installing {}", missing.join(" "));
+    // A fresh machine has no package lists, one that was not updated for long has stale ones: update
+    // only when the first try fails.
+    if !try_install(&prefix, &missing) {
+        apt_update(&prefix)?;
+        if !try_install(&prefix, &missing) {
+            sh::run(apt(&prefix).args(["install", "-y", "--no-install-recommends"]).args(&missing))?;
+        }
+    }
+    if let Some(still) = missing.iter().find(|p| !installed(p)) {
+        bail!("package {still} is still not installed after apt-get install");
+    }
+    Ok(())
+}
+
+/// Refreshes the package lists.
+pub fn update() -> Result<()> {
+    match privilege() {
+        Some(prefix) => apt_update(&prefix),
+        None => bail!("the package lists are missing or stale; type as root: apt-get update"),
+    }
+}
+
+fn apt_update(prefix: &[&str]) -> Result<()> {
+    // A broken third-party source makes apt-get update fail though Debian's own lists are fresh;
+    // whether what we need is there is seen by the install that follows.
+    if !sh::succeeds(apt(prefix).arg("update")) {
+        eprintln!("apt-get update ended with an error; going on with the lists that are there");
+    }
+    Ok(())
+}
+
+fn try_install(prefix: &[&str], packages: &[&str]) -> bool {
+    sh::succeeds(apt(prefix).args(["install", "-y", "--no-install-recommends"]).args(packages))
+}
+
+fn apt(prefix: &[&str]) -> Command {
+    let mut words = prefix.iter().chain(&[
+        "env",
+        "DEBIAN_FRONTEND=noninteractive",
+        "apt-get",
+        "-q",
+        "-o",
+        "DPkg::Lock::Timeout=300",
+    ]);
+    let mut command = Command::new(words.next().copied().unwrap_or("env"));
+    command.args(words);
+    command
+}
+
+/// What to put before a command to run it as root: nothing, `sudo -n`, or `None` when we may not.
+pub fn privilege() -> Option<Vec<&'static str>> {
+    if is_root() {
+        return Some(vec![]);
+    }
+    sh::succeeds(Command::new("sudo").args(["-n", "true"])).then(|| vec!["sudo", "-n"])
+}
+
+/// Whether this process is root.
+pub fn is_root() -> bool {
+    sh::output(Command::new("id").arg("-u")).is_ok_and(|uid| uid.trim() == "0")
+}
+
+fn installed(package: &str) -> bool {
+    Command::new("dpkg-query")
+        .args(["-W", "-f", "${Status}", package])
+        .output()
+        .is_ok_and(|out| out.stdout == b"install ok installed")
+}

@@ -1,0 +1,162 @@
+//! `cargo xtask image`: kernel + initramfs of the ramdisk, into `image/out/`.
+//!
+//! ```text
+//! apt: linux-image-… ──dpkg -x──► vmlinuz ───────────────────────────────► image/out/vmlinuz
+//!                         └─► modules of image/modules.txt + what they need ─┐
+//! cargo: anneal-agent (static) ───────────────────────────────► /init ──────┴► image/out/initramfs
+//! ```
+//!
+//! Same inputs, same bytes: the archive writer fixes order, owners, times and inodes, the compressor
+//! runs on one thread, the agent is built with its paths remapped. The initramfs is two compressed
+//! archives one after the other (the kernel unpacks any number): the large one with the modules changes
+//! with the kernel only and is kept under `target/image/`, so that a new agent costs a second.
+
+mod agent;
+mod cpio;
+mod kernel;
+mod modules;
+mod notices;
+mod sizes;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::args::Args;
+use crate::{deps, sh};
+use cpio::Archive;
+
+/// `--agent FILE` takes a ready static binary as `/init`, `--force` builds everything again.
+pub fn run(words: Vec<String>) -> Result<()> {
+    let mut args = Args::new(words);
+    let agent = args.option("--agent")?.map(PathBuf::from);
+    let force = args.flag("--force");
+    args.finish()?;
+    build(agent.as_deref(), force)
+}
+
+/// Builds the image; cheap when nothing changed.
+pub fn build(agent: Option<&Path>, force: bool) -> Result<()> {
+    deps::ensure(&[deps::BUILD, deps::IMAGE])?;
+    let work = sh::target_dir().join("image");
+    let out = sh::root().join("image/out");
+    fs::create_dir_all(&work).with_context(|| format!("cannot create {}", work.display()))?;
+    fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+
+    let kernel = kernel::fetch(&work)?;
+    let list_file = sh::root().join("image/modules.txt");
+    let list =
+        fs::read_to_string(&list_file).with_context(|| format!("cannot read {}", list_file.display()))?;
+    let modules = pack_modules(&work, &kernel, &list, force)?;
+
+    let agent = match agent {
+        Some(path) => path.to_owned(),
+        None => agent::build()?,
+    };
+    let init = fs::read(&agent).with_context(|| format!("cannot read agent {}", agent.display()))?;
+    agent::ensure_static(&init, &agent)?;
+    let packed_agent = compress(&work, "agent", &init_archive(&init)?)?;
+
+    let vmlinuz =
+        fs::read(&kernel.vmlinuz).with_context(|| format!("cannot read {}", kernel.vmlinuz.display()))?;
+    let initramfs = [modules.packed.as_slice(), packed_agent.as_slice()].concat();
+    write_if_changed(&out.join("vmlinuz"), &vmlinuz)?;
+    write_if_changed(&out.join("initramfs"), &initramfs)?;
+    write_if_changed(&out.join("NOTICES"), notices::text(&kernel)?.as_bytes())?;
+    sizes::report(
+        &out.join("sizes.json"),
+        &sizes::Sizes {
+            kernel: vmlinuz.len(),
+            modules: modules.packed.len(),
+            agent: packed_agent.len(),
+            agent_binary: init.len(),
+            module_count: modules.count,
+            unpacked: modules.unpacked + init.len(),
+            kernel_package: format!("{} {}", kernel.package, kernel.version),
+            kernel_sha256: sh::sha256(&vmlinuz),
+            initramfs_sha256: sh::sha256(&initramfs),
+        },
+    )
+}
+
+/// The packed archive of modules.
+struct Packed {
+    packed: Vec<u8>,
+    unpacked: usize,
+    count: usize,
+}
+
+/// Packs the modules, or takes the archive of the last run when kernel and list are the same.
+fn pack_modules(work: &Path, kernel: &kernel::Kernel, list: &str, force: bool) -> Result<Packed> {
+    let key = sh::sha256(format!("{}\n{list}\n{RECIPE}", kernel.sha256).as_bytes());
+    let packed_file = work.join(format!("modules-{}.cpio.zst", &key[..16]));
+    let facts_file = packed_file.with_extension("json");
+    if !force && let (Ok(packed), Ok(facts)) = (fs::read(&packed_file), fs::read_to_string(&facts_file)) {
+        let facts: serde_json::Value = serde_json::from_str(&facts)
+            .with_context(|| format!("{} is damaged; use --force", facts_file.display()))?;
+        let number = |key: &str| -> Result<usize> {
+            let number = facts[key].as_u64().with_context(|| format!("no {key} in {facts}"))?;
+            Ok(usize::try_from(number)?)
+        };
+        return Ok(Packed { packed, unpacked: number("unpacked")?, count: number("count")? });
+    }
+    println!("packing the modules of {} (once for each kernel)", kernel.version);
+    let selection = modules::select(work, kernel, list)?;
+    let mut archive = Archive::default();
+    selection.add_to(&mut archive)?;
+    let archive = archive.finish();
+    let packed = compress(work, "modules", &archive)?;
+    fs::write(&packed_file, &packed).with_context(|| format!("cannot write {}", packed_file.display()))?;
+    let facts = serde_json::json!({"unpacked": archive.len(), "count": selection.count()});
+    fs::write(&facts_file, facts.to_string())
+        .with_context(|| format!("cannot write {}", facts_file.display()))?;
+    Ok(Packed { packed, unpacked: archive.len(), count: selection.count() })
+}
+
+/// Changes whenever this code makes other archives of the same inputs.
+const RECIPE: &str = "1 zstd-19";
+
+/// The archive with the agent as `/init` and the empty directories it mounts over.
+fn init_archive(init: &[u8]) -> Result<Vec<u8>> {
+    let mut archive = Archive::default();
+    for dir in ["dev", "etc", "proc", "run", "sys", "tmp", "var"] {
+        archive.dir(dir)?;
+    }
+    // The kernel opens it for /init before any devtmpfs is mounted; without it an early panic is mute.
+    archive.char_device("dev/console", 5, 1)?;
+    archive.file("init", 0o755, init)?;
+    Ok(archive.finish())
+}
+
+/// Compresses with zstd, on one thread: several would make the bytes depend on the machine.
+///
+/// Zstandard and not xz, which is a tenth smaller: the node unpacks it four times faster.
+fn compress(work: &Path, name: &str, data: &[u8]) -> Result<Vec<u8>> {
+    let plain = work.join(format!("{name}.{}.cpio", std::process::id()));
+    fs::write(&plain, data).with_context(|| format!("cannot write {}", plain.display()))?;
+    let packed = Command::new("zstd")
+        .args(["-19", "--single-thread", "--quiet", "--stdout", "--no-progress"])
+        .arg(&plain)
+        .output()
+        .context("cannot start zstd")?;
+    fs::remove_file(&plain).with_context(|| format!("cannot remove {}", plain.display()))?;
+    anyhow::ensure!(
+        packed.status.success(),
+        "zstd ended with {}: {}",
+        packed.status,
+        String::from_utf8_lossy(&packed.stderr)
+    );
+    Ok(packed.stdout)
+}
+
+/// Writes a file, by way of a neighbour so that it is never half there, unless it has these bytes.
+fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    let part = path.with_extension("part");
+    fs::write(&part, bytes).with_context(|| format!("cannot write {}", part.display()))?;
+    fs::rename(&part, path).with_context(|| format!("cannot write {}", path.display()))
+}
