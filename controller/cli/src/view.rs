@@ -43,6 +43,12 @@ pub struct NodeView {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Internal {
+    /// The plan of the run under way; Ironic's name for it.
+    #[serde(deserialize_with = "tolerant")]
+    pub clean_steps: Option<Vec<Step>>,
+    /// Index of the current step in it.
+    #[serde(deserialize_with = "tolerant")]
+    pub clean_step_index: Option<usize>,
     /// Anneal's own part; absent on Ironic.
     pub anneal: Anneal,
 }
@@ -77,10 +83,6 @@ pub struct Wait {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Run {
-    /// The plan.
-    pub plan: Option<Vec<Step>>,
-    /// Index of the current step.
-    pub index: Option<usize>,
     /// How the steps ended.
     pub results: Vec<StepResult>,
 }
@@ -95,19 +97,14 @@ pub struct Step {
     pub step: String,
 }
 
-impl Step {
-    /// `deploy.erase_devices`
-    pub fn label(&self) -> String {
-        format!("{}.{}", self.interface, self.step)
-    }
-}
-
 /// How a step ended.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct StepResult {
     /// Index into the plan.
     pub index: usize,
+    /// `deploy.erase_devices`
+    pub step: Option<String>,
     /// When it was stored.
     #[serde(deserialize_with = "instant")]
     pub at: Option<String>,
@@ -193,10 +190,10 @@ impl NodeView {
     pub fn step(&self) -> Option<String> {
         let text = |key: &str| self.clean_step.get(key).and_then(Value::as_str);
         let label = format!("{}.{}", text("interface")?, text("step")?);
-        let run = self.driver_internal_info.anneal.run.as_ref();
-        let place = run.and_then(|run| Some((run.index? + 1, run.plan.as_ref()?.len())));
+        let info = &self.driver_internal_info;
+        let place = info.clean_step_index.zip(info.clean_steps.as_ref().map(Vec::len));
         Some(match place {
-            Some((index, count)) => format!("{label} ({index}/{count})"),
+            Some((index, count)) => format!("{label} ({}/{count})", index + 1),
             None => label,
         })
     }
@@ -222,11 +219,13 @@ mod tests {
         let node = NodeView::of(&json!({
             "uuid": "u", "name": "n", "provision_state": "clean wait",
             "clean_step": {"interface": "deploy", "step": "erase_devices"},
-            "driver_internal_info": {"anneal": {
-                "progress": {"disks": [{"device": 7}]},
-                "wait": {"reason": "the agent runs a step", "deadline": 1_800_000_000_000_000_i64},
-                "run": {"index": 0, "plan": [{"interface": "deploy", "step": "erase_devices"}, {}]}
-            }}
+            "driver_internal_info": {
+                "clean_steps": [{"interface": "deploy", "step": "erase_devices"}, {}], "clean_step_index": 0,
+                "anneal": {
+                    "progress": {"disks": [{"device": 7}]},
+                    "wait": {"reason": "the agent runs a step", "deadline": 1_800_000_000_000_000_i64}
+                }
+            }
         }));
         assert_eq!(node.step().as_deref(), Some("deploy.erase_devices (1/2)"));
         let anneal = node.driver_internal_info.anneal;

@@ -117,9 +117,8 @@ mod tests {
             "uuid": "u", "name": "n1", "provision_state": "clean wait", "target_provision_state": "available",
             "power_state": "power on", "clean_step": {"interface": "deploy", "step": "erase_devices"},
             "last_error": "of an earlier run",
-            "driver_internal_info": {"anneal": {
+            "driver_internal_info": {"clean_steps": [{}], "clean_step_index": 0, "anneal": {
                 "wait": {"reason": "the agent runs deploy.erase_devices", "deadline": "2026-11-21T09:00:00+00:00"},
-                "run": {"index": 0, "plan": [{"interface": "deploy", "step": "erase_devices"}]},
                 "progress": {"disks": [
                     {"device": "/dev/nvme0n1", "serial": "N1", "phase": "erasing", "method": "overwrite-zeroes",
                      "bytes_done": 268_435_456, "bytes_total": 1_073_741_824, "rate": 536_870_912, "eta": 1},

@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, bytes, duration, print, printable, show, table};
-use crate::view::{FOLLOWED, NodeView, Run};
+use crate::view::{FOLLOWED, NodeView, Run, StepResult};
 use agent_protocol::record::{DiskRecord, Outcome, Verification};
 use serde_json::{Value, json};
 
@@ -21,15 +21,12 @@ pub async fn run(client: &Client, format: Format, ident: &str) -> Result<(), Fai
     }
 }
 
-fn label(run: &Run, index: usize) -> String {
-    match run.plan.as_ref().and_then(|plan| plan.get(index)) {
-        Some(step) => step.label(),
-        None => format!("step {}", index + 1),
-    }
+fn label(result: &StepResult) -> String {
+    result.step.clone().unwrap_or_else(|| format!("step {}", result.index + 1))
 }
 
 fn document(run: &Run) -> Value {
-    let one = |result: &crate::view::StepResult| json!({"step": label(run, result.index), "at": result.at, "error": result.error, "report": result.report()});
+    let one = |result: &StepResult| json!({"step": label(result), "at": result.at, "error": result.error, "report": result.report()});
     run.results.iter().map(one).collect()
 }
 
@@ -41,7 +38,7 @@ fn report(run: &Run) -> String {
             Some(error) => format!("failed: {error}"),
         };
         let at = result.at.as_deref().unwrap_or("-");
-        out.push_str(&printable(&format!("{} {ending} ({at})\n", label(run, result.index))));
+        out.push_str(&printable(&format!("{} {ending} ({at})\n", label(result))));
         if let Some(report) = result.report() {
             let rows: Vec<_> = report.disks.iter().map(row).collect();
             let headings =
@@ -103,9 +100,7 @@ mod tests {
 
     fn example() -> Run {
         serde_json::from_value(json!({
-            "plan": [{"interface": "deploy", "step": "erase_devices", "priority": 10}],
-            "index": 0,
-            "results": [{"index": 0, "command_id": "c", "at": "2026-11-21T08:00:00+00:00",
+            "results": [{"index": 0, "step": "deploy.erase_devices", "command_id": "c", "at": "2026-11-21T08:00:00+00:00",
                 "error": "1 disk not erased", "result": {"clean_result": {"disks": [
                     {"device": "/dev/nvme0n1", "serial": "N1", "size": 1_073_741_824, "outcome": "erased",
                      "method": "nvme-format-user-data", "bytes_erased": 1_073_741_824,
