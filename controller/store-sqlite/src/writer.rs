@@ -224,6 +224,23 @@ mod tests {
         assert_eq!(rows(&writer).await.unwrap(), 1);
     }
 
+    #[tokio::test]
+    async fn refused_work_is_undone() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE child (id);").unwrap();
+        let bell = Bell::new();
+        let mut ears = bell.listen();
+        let writer = Writer::spawn(connection, bell, ()).unwrap();
+        let half = writer.write(|change| -> Result<()> {
+            change.ring(Uuid::nil());
+            change.execute("INSERT INTO child VALUES (1)", []).map_err(failed("inserting"))?;
+            Err(StoreError::Stale(Uuid::nil()))
+        });
+        assert!(matches!(half.await, Err(StoreError::Stale(_))));
+        assert_eq!(rows(&writer).await.unwrap(), 0);
+        assert!(ears.try_recv().is_err());
+    }
+
     /// A call that is queued is done even if its caller gives up, and dropping the writer waits for it.
     #[tokio::test]
     async fn a_dropped_caller_loses_only_the_answer() {

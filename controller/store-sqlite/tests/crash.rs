@@ -125,7 +125,7 @@ fn write_until_killed(path: &Path, kill: u32, acknowledged: &mut Acknowledged) {
         }
         complete
     };
-    if kill % 3 == 0 {
+    if kill.is_multiple_of(3) {
         std::thread::sleep(Duration::from_micros(random() % 30_000));
     } else {
         let enough = random() % 300;

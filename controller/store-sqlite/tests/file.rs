@@ -118,7 +118,7 @@ async fn everything_is_there_after_reopening() {
     drop(store);
 
     let store = SqliteStore::open(&path).unwrap();
-    assert_eq!(store.nodes().await.unwrap(), [kept.clone()]);
+    assert_eq!(store.nodes().await.unwrap(), std::slice::from_ref(&kept));
     assert_eq!(store.contact(kept.uuid).await.unwrap(), contact);
     let next = store.take_lease(kept.uuid, "me", Timestamp(0), Timestamp(9)).await.unwrap().unwrap();
     assert!(next.epoch > lease.epoch, "epochs grow across restarts");

@@ -1,6 +1,6 @@
 //! What every store does, as checks that an implementation's tests run against itself.
 //!
-//! ```ignore
+//! ```text
 //! #[tokio::test(flavor = "multi_thread")]
 //! async fn conforms() {
 //!     store::conformance::check(async || MyStore::new()).await;
