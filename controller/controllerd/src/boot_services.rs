@@ -17,7 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Bind and run what `[boot]` asks for.
 pub async fn start(
-    config: &Config, identity: &Identity, store: Arc<dyn Store>, stop: &CancellationToken,
+    config: &Config,
+    identity: &Identity,
+    store: Arc<dyn Store>,
+    stop: &CancellationToken,
     tasks: &mut JoinSet<Result<()>>,
 ) -> Result<()> {
     let boot = &config.boot;
@@ -40,11 +43,15 @@ pub async fn start(
         initramfs: boot.initramfs.clone(),
         loader_dir: boot.loader_dir.clone(),
     };
-    let http = Http::bind(http, Arc::new(Directory { store, kernel_args })).await.context("boot.http_port")?;
+    let http =
+        Http::bind(http, Arc::new(Directory { store, kernel_args })).await.context("boot.http_port")?;
     let stopped = stop.clone();
     tasks.spawn(async move { http.run(stopped).await.context("boot HTTP") });
     if boot.tftp {
-        let tftp = TftpConfig { listen: SocketAddr::new(IpAddr::V4(address), 69), loader_dir: boot.loader_dir.clone() };
+        let tftp = TftpConfig {
+            listen: SocketAddr::new(IpAddr::V4(address), 69),
+            loader_dir: boot.loader_dir.clone(),
+        };
         let tftp = Tftp::bind(tftp).await.context("boot.tftp")?;
         let stopped = stop.clone();
         tasks.spawn(async move { tftp.run(stopped).await.context("boot TFTP") });

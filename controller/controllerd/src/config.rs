@@ -138,7 +138,10 @@ impl Config {
             self.api.tls_certificate.is_some() == self.api.tls_key.is_some(),
             "api.tls_certificate and api.tls_key belong together"
         );
-        ensure!((5..=3600).contains(&self.agent.heartbeat_timeout_s), "agent.heartbeat_timeout_s must be 5 to 3600");
+        ensure!(
+            (5..=3600).contains(&self.agent.heartbeat_timeout_s),
+            "agent.heartbeat_timeout_s must be 5 to 3600"
+        );
         let settings = &self.conductor;
         ensure!(
             settings.agent_silence_s >= 2 * u64::from(self.agent.heartbeat_timeout_s),
@@ -146,7 +149,10 @@ impl Config {
         );
         ensure!(settings.agent_poll_s > 0, "conductor.agent_poll_s must be above 0");
         for (step, priority) in &settings.clean_step_priority_override {
-            ensure!(step.contains('.'), "conductor.clean_step_priority_override: {step:?} is not interface.step");
+            ensure!(
+                step.contains('.'),
+                "conductor.clean_step_priority_override: {step:?} is not interface.step"
+            );
             ensure!(*priority >= 0.0, "conductor.clean_step_priority_override: {step} is below 0");
         }
         if self.boot.enabled {
@@ -156,7 +162,11 @@ impl Config {
                 "boot.address {address} is none of api.listen: nodes could not reach the API"
             );
             for (name, file) in [("kernel", &self.boot.kernel), ("initramfs", &self.boot.initramfs)] {
-                ensure!(file.is_file(), "boot.{name} {} is not a file; `cargo xtask image` makes it", file.display());
+                ensure!(
+                    file.is_file(),
+                    "boot.{name} {} is not a file; `cargo xtask image` makes it",
+                    file.display()
+                );
             }
             if self.boot.dhcp != DhcpMode::Off {
                 ensure!(!self.boot.interface.is_empty(), "boot.interface is needed for boot.dhcp");
@@ -174,7 +184,8 @@ impl Config {
     /// The API listener that nodes reach at `address`.
     pub fn agent_endpoint(&self, address: Ipv4Addr) -> Option<SocketAddr> {
         let wanted = IpAddr::V4(address);
-        let found = self.api.listen.iter().find(|listen| listen.ip() == wanted || listen.ip().is_unspecified())?;
+        let found =
+            self.api.listen.iter().find(|listen| listen.ip() == wanted || listen.ip().is_unspecified())?;
         Some(SocketAddr::new(wanted, found.port()))
     }
 

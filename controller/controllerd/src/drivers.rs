@@ -12,7 +12,12 @@ use std::sync::Arc;
 pub struct Open;
 
 impl bmc::Drivers for Open {
-    fn open(&self, driver: &str, driver_info: &Map<String, Value>, node_uuid: &str) -> Result<Arc<dyn Bmc>, BmcError> {
+    fn open(
+        &self,
+        driver: &str,
+        driver_info: &Map<String, Value>,
+        node_uuid: &str,
+    ) -> Result<Arc<dyn Bmc>, BmcError> {
         bmc::open(driver, driver_info, node_uuid)
     }
 }
@@ -56,16 +61,23 @@ impl DriverPort for Port {
             Ok(()) => Validity { result: Some(true), reason: None },
             Err(error) => Validity { result: Some(false), reason: Some(error.to_string()) },
         };
-        ["power", "management"].into_iter().map(|interface| (interface.to_owned(), validity.clone())).collect()
+        ["power", "management"]
+            .into_iter()
+            .map(|interface| (interface.to_owned(), validity.clone()))
+            .collect()
     }
 
     async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError> {
         let setting = of(node)?.boot_device().await.map_err(refused)?;
-        Ok(BootDevice { device: setting.device.map(|device| device.to_string()), persistent: setting.persistent })
+        Ok(BootDevice {
+            device: setting.device.map(|device| device.to_string()),
+            persistent: setting.persistent,
+        })
     }
 
     async fn set_boot_device(&self, node: &Node, device: &str, persistent: bool) -> Result<(), DriverError> {
-        let device = device.parse::<bmc::BootDevice>().map_err(|error| DriverError::Invalid(error.to_string()))?;
+        let device =
+            device.parse::<bmc::BootDevice>().map_err(|error| DriverError::Invalid(error.to_string()))?;
         of(node)?.set_boot_device(device, persistent, None).await.map_err(refused)
     }
 

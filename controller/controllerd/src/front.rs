@@ -16,7 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Serve `router` on every configured address.
 pub async fn serve_all(
-    config: &Config, identity: &Identity, router: Router, stop: &CancellationToken,
+    config: &Config,
+    identity: &Identity,
+    router: Router,
+    stop: &CancellationToken,
     tasks: &mut JoinSet<Result<()>>,
 ) -> Result<()> {
     for address in &config.api.listen {
@@ -25,12 +28,16 @@ pub async fn serve_all(
         let stopped = stop.clone().cancelled_owned();
         if address.ip().is_loopback() {
             let service = router.clone();
-            tasks.spawn(async move { Ok(axum::serve(listener, service).with_graceful_shutdown(stopped).await?) });
+            tasks.spawn(
+                async move { Ok(axum::serve(listener, service).with_graceful_shutdown(stopped).await?) },
+            );
             tracing::info!("API on http://{bound}");
         } else {
             let service = router.clone().layer(from_fn(agents_only));
             let listener = TlsListener::new(listener, identity.server()?);
-            tasks.spawn(async move { Ok(axum::serve(listener, service).with_graceful_shutdown(stopped).await?) });
+            tasks.spawn(
+                async move { Ok(axum::serve(listener, service).with_graceful_shutdown(stopped).await?) },
+            );
             tracing::info!("lookup and heartbeat of agents on https://{bound}");
         }
     }
@@ -65,7 +72,9 @@ mod tests {
         for open in ["/", "/v1", "/v1/", "/v1/lookup", "/v1/lookup/", "/v1/heartbeat/some-uuid"] {
             assert!(is_for_agents(open), "{open}");
         }
-        for shut in ["/v1/nodes", "/v1/nodes/", "/v1/heartbeatx", "/v1/lookup/../nodes", "/v1/ports", "/v1/drivers"] {
+        for shut in
+            ["/v1/nodes", "/v1/nodes/", "/v1/heartbeatx", "/v1/lookup/../nodes", "/v1/ports", "/v1/drivers"]
+        {
             assert!(!is_for_agents(shut), "{shut}");
         }
     }

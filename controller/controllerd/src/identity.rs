@@ -86,7 +86,8 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let name = || format!("file {}", path.display());
     let temporary = PathBuf::from(format!("{}.new", path.display()));
     let _ = fs::remove_file(&temporary);
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary).with_context(name)?;
+    let mut file =
+        fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary).with_context(name)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).with_context(name)?;
     fs::rename(&temporary, path).with_context(name)
 }

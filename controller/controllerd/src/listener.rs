@@ -30,7 +30,9 @@ impl TlsListener {
 }
 
 async fn accept(
-    mut listener: TcpListener, acceptor: TlsAcceptor, sender: mpsc::Sender<(TlsStream<TcpStream>, SocketAddr)>,
+    mut listener: TcpListener,
+    acceptor: TlsAcceptor,
+    sender: mpsc::Sender<(TlsStream<TcpStream>, SocketAddr)>,
 ) {
     while !sender.is_closed() {
         // axum's own listener retries after errors such as too many open files.

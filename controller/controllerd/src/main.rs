@@ -83,8 +83,13 @@ async fn run(config: Config) -> Result<()> {
     boot_services::start(&config, &identity, store.clone(), &stop, &mut tasks).await?;
 
     let hands = RealHands::new(Arc::new(drivers::Open), AgentClient::new(AGENT_CALL));
-    let conductor =
-        Conductor::new(store, Arc::new(hands), Arc::new(SystemClock), config.conductor.clone(), config.name());
+    let conductor = Conductor::new(
+        store,
+        Arc::new(hands),
+        Arc::new(SystemClock),
+        config.conductor.clone(),
+        config.name(),
+    );
     let conducting = tokio::spawn(conductor.run(stop.clone()));
 
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
