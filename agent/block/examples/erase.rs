@@ -1,5 +1,5 @@
 //! Erase a disk by hand: `cargo run --release -p block --example erase -- /dev/loop9 [METHOD]`.
-//! Everything on it is lost.
+//! Everything on it is lost. Without arguments the disks of the machine are listed.
 
 use block::{Filter, Method, Progress, Roots, Watch};
 
@@ -16,9 +16,15 @@ impl Watch for Print {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let device = arguments.next().ok_or("which disk? /dev/…")?;
-    let wanted = arguments.next();
+    let (device, wanted) = (arguments.next(), arguments.next());
     let roots = Roots::default();
+    let Some(device) = device else {
+        for disk in block::list(&roots, &Filter::All)? {
+            let probe = block::probe(&disk)?;
+            println!("{probe:#?}\n{:?} {:?}", block::judge(&probe), block::plan(&probe));
+        }
+        return Ok(());
+    };
     for disk in block::list(&roots, &Filter::Only(vec![device.into()]))? {
         let probe = block::probe(&disk)?;
         println!("{probe:#?}");
