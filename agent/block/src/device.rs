@@ -4,6 +4,7 @@
 use crate::disk::Disk;
 use crate::list::{Roots, usable};
 use crate::nvme::{self, AdminCommand};
+use crate::paths;
 use crate::probe::{self, Probe, Signature};
 use crate::sys;
 use crate::target::Target;
@@ -23,6 +24,8 @@ pub struct Device {
     direct: File,
     /// Through the page cache: for libblkid, which reads where and as much as it likes.
     cached: File,
+    /// The other paths to the disk, held so that nothing uses it over them.
+    others: Vec<File>,
 }
 
 /// Why a disk could not be opened for erasing. Nothing has been written.
@@ -63,11 +66,13 @@ impl Device {
         let direct = exclusive.open(&disk.path).map_err(failed)?;
         let cached = File::open(&disk.path).map_err(failed)?;
         let sys_dir = roots.sys.join("block").join(&disk.name);
-        let device = Device { probe: probe.clone(), sys_dir, direct, cached };
-        match device.difference().map_err(failed)? {
-            None => Ok(device),
-            Some(difference) => Err(OpenError::Changed { disk: disk.describe(), difference }),
+        let mut device = Device { probe: probe.clone(), sys_dir, direct, cached, others: Vec::new() };
+        let changed = |difference| OpenError::Changed { disk: disk.describe(), difference };
+        if let Some(difference) = device.difference().map_err(failed)? {
+            return Err(changed(difference));
         }
+        device.others = paths::hold(roots, disk, &device.direct).map_err(failed)?.map_err(changed)?;
+        Ok(device)
     }
 
     /// The disk as it was judged.

@@ -225,6 +225,22 @@ fn a_disk_that_was_replaced_after_it_was_judged_is_not_opened() {
 }
 
 #[test]
+fn two_paths_are_believed_only_with_the_same_content() {
+    let content = pattern(4 << 20);
+    let (first, second) = (Loop::new(&content), Loop::new(&content));
+    let mut judged = first.probe();
+    judged.disk.other_paths = vec![second.name()];
+    let roots = block::Roots::default();
+    let device = block::Device::open(&roots, &judged).unwrap();
+    let meanwhile = block::Device::open(&roots, &second.probe()).map(|_| ());
+    assert!(matches!(meanwhile, Err(OpenError::Open { .. })), "the other path is held too");
+    drop(device);
+    second.write((4 << 20) - 512, &[1; 512]);
+    let error = block::Device::open(&roots, &judged).unwrap_err();
+    assert!(error.to_string().contains("another disk"), "{error}");
+}
+
+#[test]
 fn a_disk_that_is_detached_during_the_erase_fails_as_vanished() {
     let disk = Loop::new(&pattern(8 << 20));
     let device = disk.open();

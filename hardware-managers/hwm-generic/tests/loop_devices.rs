@@ -7,7 +7,7 @@ use agent_protocol::inventory::Inventory;
 use agent_protocol::progress::Phase;
 use agent_protocol::record::{EraseReport, Outcome};
 use block::Filter;
-use common::{Loop, lvm_label, pattern, run, survivors};
+use common::{Loop, SmallRoom, lvm_label, pattern, run, survivors};
 use hwm_generic::GenericHardwareManager;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
 use serde_json::{Map, Value, json};
@@ -145,30 +145,21 @@ fn a_read_only_disk_is_skipped_where_the_node_says_so() {
 }
 
 #[test]
-fn a_disk_that_fails_keeps_the_record_of_those_that_did_not() {
-    let before = pattern(8 << 20);
-    let (good, bad) = (Loop::new(&before), Loop::new(&before));
-    // Half of the backing file is gone, as after a defect: those writes are refused by the device.
-    let rlimit = bad.backing();
-    let manager = manager(&[&good, &bad]);
-    let call = call(&manager, "erase_devices", json!({}));
-    let context = StepContext::new();
-    let result = std::thread::scope(|scope| {
-        let running = scope.spawn(|| manager.run(&call, &context));
-        // The medium goes as soon as work on it has begun.
-        while !context.progress().disks.iter().any(|disk| disk.phase != Phase::Pending) {
-            std::thread::yield_now();
-        }
-        run("truncate", &["-s", "0", &rlimit]);
-        run("losetup", &["--set-capacity", bad.node()]);
-        running.join().unwrap()
-    });
+fn a_disk_with_write_errors_fails_and_the_record_of_the_others_is_kept() {
+    let room = SmallRoom::new();
+    let (good, bad) = (Loop::new(&pattern(8 << 20)), Loop::failing(&room, 8 << 20));
+    let (result, _) = perform(&[&good, &bad], "erase_devices", json!({}));
     let (reason, report) = failed(result);
-    assert!(reason.contains(bad.node()) && !reason.contains(&format!("{} ", good.node())), "{reason}");
+    assert!(reason.starts_with(bad.node()) && !reason.contains(&format!("{} ", good.node())), "{reason}");
     let record = |disk: &Loop| report.disks.iter().find(|record| record.device == disk.node()).unwrap();
     assert_eq!(record(&good).outcome, Outcome::Erased);
-    assert_eq!(record(&bad).outcome, Outcome::Failed);
-    assert!(record(&bad).reason.is_some());
+    assert!(good.outside().iter().all(|&byte| byte == 0));
+    let bad = record(&bad);
+    assert_eq!((bad.outcome, bad.method.as_deref()), (Outcome::Failed, Some("overwrite-zeroes")));
+    let why = bad.reason.as_deref().unwrap();
+    assert!(why.contains("write of 512 bytes at byte offset ") && why.contains("error"), "{why}");
+    assert!(bad.bytes_erased > 0 && bad.bytes_erased < 8 << 20, "{bad:?}");
+    assert_eq!(bad.fallbacks[0].method, "zero-out");
 }
 
 #[test]

@@ -24,6 +24,17 @@ impl Loop {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(content).unwrap();
         file.as_file().sync_all().unwrap();
+        Self::attach(file, arguments)
+    }
+
+    /// A blank disk of `size` bytes that answers writes with errors once `room` has taken all it can.
+    pub fn failing(room: &SmallRoom, size: u64) -> Self {
+        let file = tempfile::NamedTempFile::new_in(room.point.path()).unwrap();
+        file.as_file().set_len(size).unwrap();
+        Self::attach(file, &[])
+    }
+
+    fn attach(file: tempfile::NamedTempFile, arguments: &[&str]) -> Self {
         let backing = file.path().to_str().unwrap().to_owned();
         let mut all = vec!["--find", "--show", "--partscan"];
         all.extend(arguments);
@@ -100,6 +111,29 @@ impl Drop for Loop {
             if !std::thread::panicking() {
                 assert!(detached.unwrap().success(), "losetup -d {}", self.path.display());
             }
+        }
+    }
+}
+
+/// A mounted tmpfs of 2 MiB; must outlive the loop devices over files in it.
+pub struct SmallRoom {
+    point: tempfile::TempDir,
+}
+
+impl SmallRoom {
+    pub fn new() -> Self {
+        let point = tempfile::tempdir().unwrap();
+        run("mount", &["-t", "tmpfs", "-o", "size=2m", "tmpfs", point.path().to_str().unwrap()]);
+        SmallRoom { point }
+    }
+}
+
+impl Drop for SmallRoom {
+    fn drop(&mut self) {
+        // Lazily: a loop device may let go of its file a moment after it was detached.
+        let unmounted = Command::new("umount").arg("-l").arg(self.point.path()).status();
+        if !std::thread::panicking() {
+            assert!(unmounted.unwrap().success());
         }
     }
 }
