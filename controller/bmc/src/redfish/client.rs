@@ -246,10 +246,8 @@ impl Client {
             status if status.is_success() => Ok(reply
                 .token
                 .map(|token| Auth::Session { token: Secret::new(token), location: reply.location })),
-            StatusCode::SERVICE_UNAVAILABLE => {
-                self.succeeded(action, &reply)?;
-                Ok(None)
-            }
+            // Busy, or out of sessions: no reason to send the password with each request.
+            status if is_transient(status) => self.succeeded(action, &reply).map(|()| None),
             status => {
                 tracing::debug!(bmc = self.endpoint.address(), %status, "BMC: no session, using basic auth");
                 Ok(None)
