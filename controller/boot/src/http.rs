@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path as UrlPath, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Deserialize;
@@ -150,6 +150,7 @@ async fn ipxe(State(app): State<App>, Query(who): Query<Who>) -> Response {
 
 async fn file(
     State(app): State<App>,
+    method: Method,
     UrlPath(name): UrlPath<String>,
     Query(who): Query<Who>,
     headers: HeaderMap,
@@ -164,7 +165,8 @@ async fn file(
     };
     match send(&path, &headers).await {
         Ok(response) => {
-            if response.status().is_success() {
+            // UEFI asks with HEAD first, for the size.
+            if response.status().is_success() && method == Method::GET {
                 app.served(who.mac.and_then(|mac| mac.parse().ok()), &name).await;
             }
             response

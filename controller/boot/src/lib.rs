@@ -18,6 +18,7 @@ mod error;
 pub mod http;
 pub mod loaders;
 mod mac;
+pub mod ra;
 mod range;
 pub mod script;
 pub mod tftp;
