@@ -107,10 +107,7 @@ fn a_pxe_override_counts_for_one_boot_and_power_off_pulls_the_plug() {
         wait::for_line(&serial, OLD_SYSTEM, BOOT).await?;
         let text = wait::tail(&serial, 1 << 20);
         ensure!(!text.contains("Booting from ROM"), "network before disk: {text}");
-        wait::until("the reset in the timeline", BOOT, async || {
-            Ok(timeline.first("once", "reset"))
-        })
-        .await?;
+        wait::until("the reset in the timeline", BOOT, async || Ok(timeline.first("once", "reset"))).await?;
 
         // Asked for while running, it counts for the next reset.
         std::fs::write(&serial, "")?;
