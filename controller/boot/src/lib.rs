@@ -12,9 +12,15 @@
 //! nodes: the decision what a MAC boots is the [`BootDirectory`] port's.
 
 mod cmdline;
+pub mod dhcp;
 mod directory;
 mod error;
+pub mod http;
+pub mod loaders;
 mod mac;
+mod range;
+pub mod script;
+pub mod tftp;
 
 pub use cmdline::{CmdlineError, RamdiskParams, ramdisk_cmdline};
 pub use directory::{BootAnswer, BootDirectory};

@@ -1,0 +1,23 @@
+//! `clean.*`: steps of cleaning.
+
+use super::{Command, Mode, command_panicked, execute_step, get_steps, step_panicked};
+use hwm_sdk::StepKind::Clean;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "clean.get_clean_steps",
+        mode: Mode::Sync,
+        required: &["node", "ports"],
+        optional: &[],
+        run: |call| get_steps(call, Clean),
+        panicked: command_panicked,
+    },
+    Command {
+        name: "clean.execute_clean_step",
+        mode: Mode::Async,
+        required: &["step", "node", "ports"],
+        optional: &["clean_version"],
+        run: |call| execute_step(call, Clean),
+        panicked: |params, panic| step_panicked(Clean, params, panic),
+    },
+];

@@ -1,0 +1,23 @@
+//! `deploy.*`: steps of deployment.
+
+use super::{Command, Mode, command_panicked, execute_step, get_steps, step_panicked};
+use hwm_sdk::StepKind::Deploy;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "deploy.get_deploy_steps",
+        mode: Mode::Sync,
+        required: &["node", "ports"],
+        optional: &[],
+        run: |call| get_steps(call, Deploy),
+        panicked: command_panicked,
+    },
+    Command {
+        name: "deploy.execute_deploy_step",
+        mode: Mode::Async,
+        required: &["step", "node", "ports"],
+        optional: &["deploy_version"],
+        run: |call| execute_step(call, Deploy),
+        panicked: |params, panic| step_panicked(Deploy, params, panic),
+    },
+];

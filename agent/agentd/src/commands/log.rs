@@ -1,0 +1,101 @@
+//! `log.collect_system_logs`: a tar.gz of what is needed to understand a failure, bounded.
+
+use super::tar::Tar;
+use super::{Call, Command, Mode, command_panicked};
+use crate::registry::Ending;
+use base64::Engine;
+use flate2::{Compression, write::GzEncoder};
+use serde_json::json;
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// At most this much of the kernel's ring buffer, newest kept.
+const KERNEL_LOG_BYTES: usize = 512 * 1024;
+
+/// A record of `/dev/kmsg` is at most this long (CONSOLE_EXT_LOG_MAX of the kernel).
+const KMSG_RECORD_BYTES: usize = 8192;
+
+pub(super) const COMMANDS: &[Command] = &[Command {
+    name: "log.collect_system_logs",
+    mode: Mode::Sync,
+    required: &[],
+    optional: &[],
+    run: collect,
+    panicked: command_panicked,
+}];
+
+fn collect(call: &Call) -> Ending {
+    match archive(call) {
+        Ok(bytes) => {
+            let encoded = base64::engine::general_purpose::STANDARD.encode(bytes);
+            Ending::done(Some(json!({ "system_logs": encoded })))
+        }
+        Err(error) => {
+            Ending::failed("CommandExecutionError", "Command execution failed", format!("logs: {error}"))
+        }
+    }
+}
+
+fn archive(call: &Call) -> std::io::Result<Vec<u8>> {
+    let mut tar = Tar::default();
+    tar.add("agent.log", &call.agent.log_ring().bytes());
+    tar.add("dmesg", &kernel_log().unwrap_or_else(|error| format!("/dev/kmsg: {error}\n").into_bytes()));
+    tar.add("inventory.json", &serde_json::to_vec_pretty(&*call.agent.inventory())?);
+    tar.add("commands.json", &serde_json::to_vec_pretty(&call.agent.commands_without_logs())?);
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(&tar.finish())?;
+    gzip.finish()
+}
+
+/// The kernel's messages through `/dev/kmsg` (Documentation/ABI/testing/dev-kmsg): one record a read,
+/// `priority,sequence,microseconds,flags;text`.
+fn kernel_log() -> std::io::Result<Vec<u8>> {
+    let mut kmsg = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits())
+        .open("/dev/kmsg")?;
+    let mut kept = VecDeque::new();
+    let mut total = 0;
+    let mut record = [0; KMSG_RECORD_BYTES];
+    loop {
+        match kmsg.read(&mut record) {
+            Ok(0) => break,
+            Ok(length) => {
+                let line = dmesg_line(&record[..length]);
+                total += line.len();
+                kept.push_back(line);
+                while total > KERNEL_LOG_BYTES {
+                    total -= kept.pop_front().map_or(total, |line: Vec<u8>| line.len());
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            // EPIPE: the record was overwritten while we read; the next read goes on after the gap.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe || error.kind() == ErrorKind::Interrupted => {
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(kept.into_iter().flatten().collect())
+}
+
+/// `[seconds.microseconds] text` of a record.
+fn dmesg_line(record: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(record);
+    let (head, text) = text.split_once(';').unwrap_or(("", &text));
+    let micros: u64 = head.split(',').nth(2).and_then(|number| number.parse().ok()).unwrap_or(0);
+    let text = text.lines().next().unwrap_or("");
+    format!("[{:5}.{:06}] {text}\n", micros / 1_000_000, micros % 1_000_000).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dmesg_line;
+
+    #[test]
+    fn kernel_records_become_dmesg_lines() {
+        let record = b"6,339,5140900,-;NET: Registered protocol family 10\n SUBSYSTEM=net\n";
+        assert_eq!(dmesg_line(record), b"[    5.140900] NET: Registered protocol family 10\n");
+        assert_eq!(dmesg_line(b"garbage"), b"[    0.000000] garbage\n");
+    }
+}

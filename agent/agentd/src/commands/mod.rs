@@ -1,0 +1,168 @@
+//! The commands a controller can give, one file a group.
+//!
+//! A command runs blocking on a thread of its own; [`crate::agent::Agent`] sees to one at a time,
+//! panics and bookkeeping.
+
+mod clean;
+mod deploy;
+mod log;
+mod poll;
+mod service;
+mod standby;
+mod tar;
+
+use crate::agent::Agent;
+use crate::registry::Ending;
+use crate::steps::{self, StepTable};
+use hwm_sdk::{StepContext, StepKind};
+use serde_json::{Map, Value};
+
+/// A command of the table.
+pub struct Command {
+    /// `<extension>.<command>`
+    pub name: &'static str,
+    /// Whether POST answers at once or only when the command has ended.
+    pub mode: Mode,
+    /// Parameters that must be given.
+    pub required: &'static [&'static str],
+    /// Parameters that may be given.
+    pub optional: &'static [&'static str],
+    /// The work.
+    pub run: fn(&Call) -> Ending,
+    /// What to say when the work panics; gets the parameters and the panic's message.
+    pub panicked: fn(&Map<String, Value>, &str) -> Ending,
+}
+
+/// Whether POST waits for the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// POST always waits.
+    Sync,
+    /// POST answers at once unless `wait=true`; the end forces a heartbeat.
+    Async,
+}
+
+/// One run of a command.
+pub struct Call<'a> {
+    /// The agent.
+    pub agent: &'a Agent,
+    /// Its parameters, names checked.
+    pub params: &'a Map<String, Value>,
+    /// Progress and cancellation.
+    pub context: &'a StepContext,
+}
+
+/// Why a name is not a command.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownCommand {
+    /// No dot.
+    #[error("Invalid command: Command name must be of the form <extension>.<name>")]
+    Form,
+    /// No command of that extension.
+    #[error("Not found: Extension with id {0} not found.")]
+    Extension(String),
+    /// The extension has no such command.
+    #[error("Invalid command: Unknown command: {0}")]
+    Command(String),
+}
+
+const GROUPS: [&[Command]; 6] =
+    [clean::COMMANDS, deploy::COMMANDS, service::COMMANDS, log::COMMANDS, standby::COMMANDS, poll::COMMANDS];
+
+/// Find a command by `<extension>.<command>`.
+pub fn find(name: &str) -> Result<&'static Command, UnknownCommand> {
+    let (extension, command) = split(name)?;
+    let all = || GROUPS.iter().flat_map(|group| group.iter());
+    if let Some(found) = all().find(|candidate| candidate.name == name) {
+        return Ok(found);
+    }
+    if all().any(|candidate| candidate.name.split_once('.').is_some_and(|(group, _)| group == extension)) {
+        return Err(UnknownCommand::Command(command.to_owned()));
+    }
+    Err(UnknownCommand::Extension(extension.to_owned()))
+}
+
+/// `<extension>` and `<command>` of a name.
+pub fn split(name: &str) -> Result<(&str, &str), UnknownCommand> {
+    name.split_once('.')
+        .filter(|(extension, command)| !extension.is_empty() && !command.is_empty())
+        .ok_or(UnknownCommand::Form)
+}
+
+impl Command {
+    /// The name without its extension, as it stands in a command's status.
+    pub fn short_name(&self) -> &'static str {
+        self.name.split_once('.').map_or(self.name, |(_, command)| command)
+    }
+
+    /// Python's complaint about wrong parameters: Ironic looks for an error of type `TypeError`.
+    pub fn check_params(&self, params: &Map<String, Value>) -> Result<(), String> {
+        let function = self.short_name();
+        for name in params.keys() {
+            if !self.required.contains(&name.as_str()) && !self.optional.contains(&name.as_str()) {
+                return Err(format!("{function}() got an unexpected keyword argument '{name}'"));
+            }
+        }
+        for name in self.required {
+            if !params.contains_key(*name) {
+                return Err(format!("{function}() missing required argument: '{name}'"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A `TypeError`, the form of wrong parameters.
+pub fn type_error(problem: String) -> Ending {
+    Ending::failed("TypeError", "Wrong parameters", problem)
+}
+
+fn get_steps(call: &Call, kind: StepKind) -> Ending {
+    let inventory = call.agent.rediscover();
+    Ending::done(Some(StepTable::collect(call.agent.managers(), &inventory, kind).advertised()))
+}
+
+fn execute_step(call: &Call, kind: StepKind) -> Ending {
+    let inventory = call.agent.inventory();
+    let table = StepTable::collect(call.agent.managers(), &inventory, kind);
+    let version = call.params.get(steps::words(kind).version);
+    table.execute(&call.params["step"], &call.params["node"], version, call.context)
+}
+
+fn step_panicked(kind: StepKind, params: &Map<String, Value>, panic: &str) -> Ending {
+    steps::panicked(kind, params.get("step").unwrap_or(&Value::Null), panic)
+}
+
+fn command_panicked(_: &Map<String, Value>, panic: &str) -> Ending {
+    Ending::failed("CommandExecutionError", "Command execution failed", format!("panic: {panic}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn names_are_looked_up_with_the_texts_of_ipa() {
+        assert_eq!(find("clean.get_clean_steps").map(Command::short_name), Ok("get_clean_steps"));
+        let text = |name| find(name).map(Command::short_name).map_err(|error| error.to_string());
+        assert_eq!(
+            text("nosuch"),
+            Err("Invalid command: Command name must be of the form <extension>.<name>".into())
+        );
+        assert_eq!(text("nosuch.cmd"), Err("Not found: Extension with id nosuch not found.".into()));
+        assert_eq!(text("clean.nosuch"), Err("Invalid command: Unknown command: nosuch".into()));
+    }
+
+    #[test]
+    fn parameters_are_checked_by_name() {
+        let command = find("clean.execute_clean_step").expect("known");
+        let check = |value: Value| command.check_params(value.as_object().expect("object"));
+        assert_eq!(check(json!({"step": {}, "node": {}, "ports": []})), Ok(()));
+        assert!(check(json!({"step": {}, "node": {}})).is_err_and(|text| text.contains("'ports'")));
+        assert!(
+            check(json!({"step": {}, "node": {}, "ports": [], "x": 1}))
+                .is_err_and(|text| text.contains("'x'"))
+        );
+    }
+}

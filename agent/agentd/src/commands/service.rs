@@ -1,0 +1,23 @@
+//! `service.*`: steps of service of an active node.
+
+use super::{Command, Mode, command_panicked, execute_step, get_steps, step_panicked};
+use hwm_sdk::StepKind::Service;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "service.get_service_steps",
+        mode: Mode::Sync,
+        required: &["node", "ports"],
+        optional: &[],
+        run: |call| get_steps(call, Service),
+        panicked: command_panicked,
+    },
+    Command {
+        name: "service.execute_service_step",
+        mode: Mode::Async,
+        required: &["step", "node", "ports"],
+        optional: &["service_version"],
+        run: |call| execute_step(call, Service),
+        panicked: |params, panic| step_panicked(Service, params, panic),
+    },
+];

@@ -1,0 +1,142 @@
+use super::*;
+use proptest::prelude::*;
+
+const PIN: &str = "sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+fn ramdisk(line: &str) -> Result<Config, ConfigError> {
+    parse(&Environment {
+        kernel_command_line: line.into(),
+        is_init: true,
+        root_is_initramfs: true,
+        ..Environment::default()
+    })
+}
+
+fn flags(text: &str) -> Result<Config, ConfigError> {
+    let arguments = text.split_whitespace().map(str::to_owned).collect();
+    parse(&Environment { arguments, ..Environment::default() })
+}
+
+#[test]
+fn a_boot_script_line_is_understood() {
+    let line = format!(
+        "ipa-api-url=https://192.0.2.1:6385 anneal.pin={PIN} anneal.ramdisk BOOTIF=01-52-54-00-AA-bb-cc quiet\n"
+    );
+    let config = ramdisk(&line).expect("valid");
+    assert!(config.ramdisk && config.init && config.tls);
+    assert_eq!(config.api_urls[0].to_string(), "https://192.0.2.1:6385");
+    assert!(matches!(config.trust, Some(Trust::Pin(pin)) if pin[1] == 0x11 && pin[31] == 0xff));
+    assert_eq!(config.boot_mac.as_deref(), Some("52:54:00:aa:bb:cc"));
+    assert_eq!(config.listen.to_string(), "0.0.0.0:9999");
+    assert!(config.ignored.is_empty());
+}
+
+#[test]
+fn a_line_for_ironic_python_agent_is_understood_too() {
+    let config =
+        ramdisk("ipa-api-url=http://192.0.2.1 ipa-insecure=1 ipa-debug=0 ipa-inspection-callback-url=x nofb")
+            .expect("valid");
+    assert!(config.ramdisk && !config.debug);
+    assert_eq!(config.trust, Some(Trust::Insecure));
+    assert_eq!(config.ignored, ["ipa-inspection-callback-url"]);
+}
+
+#[test]
+fn outside_the_ramdisk_the_kernel_command_line_is_not_read() {
+    let mut environment = Environment {
+        arguments: vec!["--api-url=http://127.0.0.1:6385".into()],
+        kernel_command_line: "anneal.only-device=/dev/sda".into(),
+        ..Environment::default()
+    };
+    let config = parse(&environment).expect("valid");
+    assert!(!config.ramdisk && config.only_devices.is_empty());
+    assert_eq!(config.listen.to_string(), "127.0.0.1:9999");
+    // PID 1 of a container: its root is no initramfs.
+    environment.is_init = true;
+    assert!(!parse(&environment).expect("valid").ramdisk);
+    environment.kernel_command_line = "anneal.ramdisk".into();
+    assert!(parse(&environment).expect("valid").ramdisk);
+}
+
+#[test]
+fn flags_win_over_the_kernel_and_repeat_where_that_makes_sense() {
+    let config = parse(&Environment {
+        arguments: [
+            "--api-url",
+            "http://127.0.0.1:1",
+            "--mac",
+            "52-54-00-00-00-01",
+            "--mac=52:54:00:00:00:02",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        kernel_command_line: "anneal.ramdisk ipa-api-url=http://192.0.2.1".into(),
+        ..Environment::default()
+    })
+    .expect("valid");
+    assert_eq!(config.api_urls[0].to_string(), "http://127.0.0.1:1");
+    assert_eq!(config.macs, ["52:54:00:00:00:01", "52:54:00:00:00:02"]);
+}
+
+#[test]
+fn every_bad_value_is_refused_by_name() {
+    let url = "--api-url=http://127.0.0.1:6385";
+    for (arguments, named) in [
+        ("", "--api-url"),
+        ("--api-url=https://192.0.2.1", "--pin"),
+        ("--api-url=nonsense", "nonsense"),
+        (&format!("{url} --pin=sha256:12"), "--pin"),
+        (&format!("{url} --pin={}", PIN.replace('f', "g")), "--pin"),
+        (&format!("{url} --listen=here"), "--listen"),
+        (&format!("{url} --no-tls --listen=0.0.0.0:9999"), "--no-tls"),
+        (&format!("{url} --no-tls=1"), "--no-tls"),
+        (&format!("{url} --advertise=name"), "--advertise"),
+        (&format!("{url} --mac=52:54:00:00:00"), "--mac"),
+        (&format!("{url} --node-uuid=7"), "--node-uuid"),
+        (&format!("{url} --only-device=sda"), "--only-device"),
+        (&format!("{url} --lookup-timeout=0"), "--lookup-timeout"),
+        (&format!("{url} --mac"), "--mac"),
+        (&format!("{url} --nope=secret"), "--nope"),
+        (&format!("{url} (ipa-agent-token)=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), "ipa-agent-token"),
+    ] {
+        let error = flags(arguments).map(|_| ()).expect_err(arguments).to_string();
+        assert!(error.contains(named) && !error.contains("secret"), "{arguments}: {error}");
+    }
+}
+
+#[test]
+fn an_insecure_switch_does_not_weaken_a_pin() {
+    let config = flags(&format!("--api-url=https://192.0.2.1 --insecure --pin={PIN}")).expect("valid");
+    assert!(matches!(config.trust, Some(Trust::Pin(_))));
+}
+
+#[test]
+fn advertised_addresses_may_have_a_port() {
+    let of =
+        |text| flags(&format!("--api-url=http://127.0.0.1 --advertise={text}")).expect("valid").advertise;
+    let host = IpAddr::from([192, 0, 2, 9]);
+    assert_eq!(of("192.0.2.9"), Some(Advertise { host, port: None }));
+    assert_eq!(of("192.0.2.9:1234"), Some(Advertise { host, port: Some(1234) }));
+    assert_eq!(of("[fd00::1]:1").map(|advertise| advertise.port), Some(Some(1)));
+}
+
+#[test]
+fn quotes_protect_blanks() {
+    let parsed = kernel_parameters("a=\"b c\" d \"e f=g\"");
+    let expected = [("a", "b c"), ("d", ""), ("e f", "g")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    assert_eq!(parsed, expected);
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(line in ".*", words in proptest::collection::vec(".*", 0..4)) {
+        let environment = Environment {
+            arguments: words,
+            kernel_command_line: format!("anneal.ramdisk {line}"),
+            is_init: true,
+            root_is_initramfs: true,
+        };
+        let _ = parse(&environment);
+        let _ = parse(&Environment { arguments: vec![format!("--pin={line}")], ..environment });
+    }
+}

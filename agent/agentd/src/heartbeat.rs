@@ -1,0 +1,255 @@
+//! Heartbeats: when (pure) and how.
+
+use crate::agent::{Agent, VERSION};
+use crate::http::Client;
+use crate::lookup::{self, Controller, Found, LookupError, Question};
+use crate::random;
+use agent_protocol::heartbeat::Heartbeat;
+use hyper::Method;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Share of `heartbeat_timeout` between beats, drawn anew each time (ironic-python-agent's).
+const SHARE: Range<f64> = 0.3..0.6;
+/// After an error, in seconds.
+const RETRY: Range<f64> = 5.0..10.0;
+/// Longest wait between tries while the controller refuses us, in seconds.
+const LONGEST_RETRY: f64 = 60.0;
+/// A forced heartbeat comes no sooner than this after the previous one when the controller is an Ironic.
+const IRONIC_GAP: Duration = Duration::from_secs(5);
+/// Between heartbeats while a command reports progress, to a controller that offered the extension.
+const PROGRESS_GAP: Duration = Duration::from_secs(2);
+
+/// How the previous heartbeat went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// 202.
+    Accepted,
+    /// No answer, 5xx or 409.
+    Failed,
+    /// The controller does not take this agent for the node's: 400, 401, 403, 404.
+    Refused,
+}
+
+/// What the next heartbeat depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// From the lookup.
+    pub heartbeat_timeout: Duration,
+    /// The controller offered the extension.
+    pub extension: bool,
+    /// The previous one.
+    pub outcome: Outcome,
+    /// How many in a row were not accepted.
+    pub failures: u32,
+    /// A random number in [0, 1), drawn once per beat.
+    pub random: f64,
+}
+
+/// What is going on in the agent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Activity {
+    /// A command has ended since the previous heartbeat.
+    pub ended: bool,
+    /// A running command reports progress.
+    pub progress: bool,
+}
+
+impl Pace {
+    /// How long after the previous heartbeat the next one is due. Pure.
+    pub fn due_after(&self, activity: Activity) -> Duration {
+        let between = |range: &Range<f64>| range.start + (range.end - range.start) * self.random;
+        match self.outcome {
+            // Commands that end do not hurry a controller that is in trouble.
+            Outcome::Failed => return Duration::from_secs_f64(between(&RETRY)),
+            Outcome::Refused => {
+                let factor = f64::from(2_u32.saturating_pow(self.failures.saturating_sub(1).min(8)));
+                return Duration::from_secs_f64((between(&RETRY) * factor).min(LONGEST_RETRY));
+            }
+            Outcome::Accepted => {}
+        }
+        let regular = self.heartbeat_timeout.mul_f64(between(&SHARE));
+        let forced = match (activity.ended, self.extension) {
+            (true, true) => Duration::ZERO,
+            (true, false) => IRONIC_GAP,
+            (false, _) => regular,
+        };
+        let lively = if activity.progress && self.extension { PROGRESS_GAP } else { regular };
+        regular.min(forced).min(lively)
+    }
+}
+
+/// The fixed part of every heartbeat.
+#[derive(Debug, Clone)]
+pub struct Letter {
+    /// Where the agent's API is.
+    pub callback_url: String,
+    /// The agent's certificate, PEM.
+    pub verify_ca: Option<String>,
+}
+
+/// Beat for ever.
+pub async fn run(
+    agent: Arc<Agent>,
+    client: Client,
+    controller: Controller,
+    question: Question,
+    mut found: Found,
+    letter: Letter,
+) {
+    let mut failures = 0;
+    loop {
+        let sent = Instant::now();
+        let outcome = match beat(&agent, &client, &controller, &found, &letter).await {
+            Ok(()) => {
+                tracing::debug!(node_uuid = found.node_uuid, "heartbeat accepted");
+                Outcome::Accepted
+            }
+            Err(BeatError::Refused { status, text }) => {
+                tracing::error!(
+                    node_uuid = found.node_uuid,
+                    status,
+                    error = text,
+                    "the controller refuses this agent's heartbeat; looking up again"
+                );
+                look_again(&agent, &client, &controller, &question, &mut found).await;
+                Outcome::Refused
+            }
+            Err(error) => {
+                tracing::warn!(node_uuid = found.node_uuid, %error, "heartbeat failed");
+                Outcome::Failed
+            }
+        };
+        failures = if outcome == Outcome::Accepted { 0 } else { failures + 1 };
+        let pace = Pace {
+            heartbeat_timeout: found.heartbeat_timeout,
+            extension: found.extension,
+            outcome,
+            failures,
+            random: random::unit(),
+        };
+        rest(&agent, sent, &pace).await;
+    }
+}
+
+/// Wait until the next heartbeat is due, watching the agent's activity.
+async fn rest(agent: &Agent, sent: Instant, pace: &Pace) {
+    let mut activity = Activity::default();
+    loop {
+        activity.progress = agent.running().is_some_and(|running| running.progress.is_some());
+        let due = sent + pace.due_after(activity);
+        // A command may begin, and begin to report progress, at any time: look again before long.
+        let look = Instant::now() + PROGRESS_GAP;
+        tokio::select! {
+            () = tokio::time::sleep_until(due) => return,
+            () = agent.bell() => activity.ended = true,
+            () = tokio::time::sleep_until(look), if pace.extension => {}
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum BeatError {
+    #[error(transparent)]
+    Http(#[from] crate::http::HttpError),
+    #[error("the controller answered {status}: {text}")]
+    Refused { status: u16, text: String },
+    #[error("the controller answered {status}: {text}")]
+    Status { status: u16, text: String },
+    #[error("heartbeat cannot be written: {0}")]
+    Encode(#[from] serde_json::Error),
+}
+
+async fn beat(
+    agent: &Agent,
+    client: &Client,
+    controller: &Controller,
+    found: &Found,
+    letter: &Letter,
+) -> Result<(), BeatError> {
+    let body = serde_json::to_vec(&Heartbeat {
+        callback_url: letter.callback_url.clone(),
+        agent_token: Some(found.token.expose().to_owned()),
+        agent_version: Some(VERSION.to_owned()),
+        agent_verify_ca: letter.verify_ca.clone(),
+        anneal: found.extension.then(|| agent.state()),
+    })?;
+    let path = format!("/v1/heartbeat/{}", found.node_uuid);
+    let version = Some(controller.heartbeat_version.as_str());
+    let reply = client.send(Method::POST, &controller.url, &path, version, body).await?;
+    match reply.status {
+        202 => Ok(()),
+        status @ (400 | 401 | 403 | 404) => {
+            Err(BeatError::Refused { status, text: lookup::shorten(&reply.body) })
+        }
+        status => Err(BeatError::Status { status, text: lookup::shorten(&reply.body) }),
+    }
+}
+
+/// Who are we now? The old identity stays unless the controller gives a new one.
+async fn look_again(
+    agent: &Agent,
+    client: &Client,
+    controller: &Controller,
+    question: &Question,
+    found: &mut Found,
+) {
+    match lookup::ask(client, controller, question, Some(&found.token)).await {
+        Ok(fresh) => {
+            agent.set_token(fresh.token.clone());
+            *found = fresh;
+        }
+        Err(error @ LookupError::Refused { .. }) => {
+            tracing::error!(%error, "the controller does not know this machine now");
+        }
+        Err(error) => tracing::warn!(%error, "lookup"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pace(extension: bool, outcome: Outcome, failures: u32, random: f64) -> Pace {
+        Pace { heartbeat_timeout: Duration::from_secs(300), extension, outcome, failures, random }
+    }
+
+    const IDLE: Activity = Activity { ended: false, progress: false };
+    const ENDED: Activity = Activity { ended: true, progress: false };
+    const BUSY: Activity = Activity { ended: false, progress: true };
+
+    #[test]
+    fn an_ended_command_is_told_at_once_only_where_that_was_offered() {
+        assert_eq!(pace(true, Outcome::Accepted, 0, 0.5).due_after(ENDED), Duration::ZERO);
+        assert_eq!(pace(false, Outcome::Accepted, 0, 0.5).due_after(ENDED), IRONIC_GAP);
+    }
+
+    #[test]
+    fn progress_hurries_only_a_controller_that_offered() {
+        assert_eq!(pace(true, Outcome::Accepted, 0, 0.5).due_after(BUSY), PROGRESS_GAP);
+        assert_eq!(pace(false, Outcome::Accepted, 0, 0.0).due_after(BUSY), Duration::from_secs(90));
+    }
+
+    #[test]
+    fn refusals_back_off() {
+        let waits: Vec<u64> = (1..6)
+            .map(|failures| pace(true, Outcome::Refused, failures, 0.0).due_after(ENDED).as_secs())
+            .collect();
+        assert_eq!(waits, [5, 10, 20, 40, 60]);
+    }
+
+    proptest! {
+        #[test]
+        fn beats_stay_within_their_bounds(random in 0.0..1.0_f64, extension: bool, failures in 0..100_u32) {
+            let idle = pace(extension, Outcome::Accepted, 0, random).due_after(IDLE).as_secs_f64();
+            prop_assert!((90.0..=180.0).contains(&idle));
+            let failed = pace(extension, Outcome::Failed, failures, random).due_after(ENDED).as_secs_f64();
+            prop_assert!((5.0..=10.0).contains(&failed));
+            let refused = pace(extension, Outcome::Refused, failures, random).due_after(ENDED).as_secs_f64();
+            prop_assert!((5.0..=60.0).contains(&refused));
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! A small HTTP/1.1 client: one connection a request, plain or TLS, no proxy, no redirects.
+//!
+//! One connection a request because Ironic closes idle ones after 10 s, and the agent's next
+//! request is usually later than that.
+
+use crate::tls::{self, TlsError, Trust};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HOST, USER_AGENT};
+use hyper::{Method, Request, Uri};
+use hyper_util::rt::TokioIo;
+use rustls_pki_types::ServerName;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// From connecting to the last byte of the answer.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// Longest answer taken.
+const ANSWER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Base URL of a controller's API: `http[s]://host[:port][/prefix]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiUrl {
+    tls: bool,
+    host: String,
+    port: u16,
+    prefix: String,
+}
+
+impl ApiUrl {
+    /// Whether it needs a [`Trust`].
+    pub fn is_tls(&self) -> bool {
+        self.tls
+    }
+
+    /// The IP address in the URL, when the host is one.
+    pub fn ip(&self) -> Option<IpAddr> {
+        if self.host == "localhost" {
+            return Some(IpAddr::from([127, 0, 0, 1]));
+        }
+        self.host.trim_matches(['[', ']']).parse().ok()
+    }
+}
+
+impl FromStr for ApiUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let problem = |why: &str| format!("{text:?} is not an API URL: {why}");
+        let uri: Uri = text.parse().map_err(|error| problem(&format!("{error}")))?;
+        let tls = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(problem("it must begin with http:// or https://")),
+        };
+        let authority = uri.authority().ok_or_else(|| problem("no host"))?;
+        if authority.as_str().contains('@') {
+            return Err("an API URL must not carry a user or password".into());
+        }
+        if uri.query().is_some() {
+            return Err(problem("a query has no place here"));
+        }
+        let port = match (authority.port(), authority.port_u16()) {
+            (None, _) => {
+                if tls {
+                    443
+                } else {
+                    80
+                }
+            }
+            (Some(_), Some(port)) if port > 0 => port,
+            _ => return Err(problem("bad port")),
+        };
+        let host = authority.host().to_owned();
+        Ok(Self { tls, host, port, prefix: uri.path().trim_end_matches('/').to_owned() })
+    }
+}
+
+impl fmt::Display for ApiUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        write!(formatter, "{scheme}://{}:{}{}", self.host, self.port, self.prefix)
+    }
+}
+
+/// Why there was no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// The name of the host does not resolve.
+    #[error("cannot resolve {host:?}: {problem}")]
+    Resolve {
+        /// The host.
+        host: String,
+        /// Why.
+        problem: String,
+    },
+    /// No connection.
+    #[error("cannot connect to {address}: {source}")]
+    Connect {
+        /// Where to.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The TLS handshake failed; a wrong certificate ends here.
+    #[error("TLS with {url}: {source}")]
+    Tls {
+        /// Where to.
+        url: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The request broke.
+    #[error("HTTP with {url}: {problem}")]
+    Http {
+        /// Where to.
+        url: String,
+        /// Why.
+        problem: String,
+    },
+    /// Nothing for [`TIME_LIMIT`].
+    #[error("no answer from {url} within {} s", TIME_LIMIT.as_secs())]
+    Timeout {
+        /// Where to.
+        url: String,
+    },
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Reply {
+    /// Status code.
+    pub status: u16,
+    /// Body.
+    pub body: Vec<u8>,
+    /// Our end of the connection: the address by which the controller can reach us.
+    pub local: IpAddr,
+}
+
+/// The client.
+#[derive(Clone)]
+pub struct Client {
+    connector: TlsConnector,
+    resolve_names: bool,
+}
+
+impl Client {
+    /// A client that trusts as told. Without `resolve_names` (a static binary in a ramdisk has no
+    /// resolver) hosts must be IP addresses.
+    pub fn new(trust: Option<&Trust>, resolve_names: bool) -> Result<Self, TlsError> {
+        Ok(Self { connector: TlsConnector::from(Arc::new(tls::client(trust)?)), resolve_names })
+    }
+
+    /// One request to `path` (with its query) below the base. `microversion` as `1.N`.
+    pub async fn send(
+        &self,
+        method: Method,
+        base: &ApiUrl,
+        path: &str,
+        microversion: Option<&str>,
+        body: Vec<u8>,
+    ) -> Result<Reply, HttpError> {
+        let request = self.exchange(method, base, path, microversion, body);
+        match tokio::time::timeout(TIME_LIMIT, request).await {
+            Ok(result) => result,
+            Err(_) => Err(HttpError::Timeout { url: base.to_string() }),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        base: &ApiUrl,
+        path: &str,
+        microversion: Option<&str>,
+        body: Vec<u8>,
+    ) -> Result<Reply, HttpError> {
+        let http_error = |problem: String| HttpError::Http { url: base.to_string(), problem };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", base.prefix))
+            .header(HOST, format!("{}:{}", base.host, base.port))
+            .header(USER_AGENT, concat!("anneal-agent/", env!("CARGO_PKG_VERSION")))
+            .header(ACCEPT, "application/json")
+            .header(CONTENT_TYPE, "application/json")
+            .header(CONNECTION, "close");
+        if let Some(microversion) = microversion {
+            request = request.header(agent_protocol::MICROVERSION_HEADER, microversion);
+        }
+        let request =
+            request.body(Full::new(Bytes::from(body))).map_err(|error| http_error(error.to_string()))?;
+
+        let address = self.resolve(base).await?;
+        let stream =
+            TcpStream::connect(address).await.map_err(|source| HttpError::Connect { address, source })?;
+        let local = stream.local_addr().map_err(|source| HttpError::Connect { address, source })?.ip();
+        let (status, body) = if base.tls {
+            let host = base.host.trim_matches(['[', ']']).to_owned();
+            let name = ServerName::try_from(host).map_err(|error| http_error(error.to_string()))?;
+            let stream = self
+                .connector
+                .connect(name, stream)
+                .await
+                .map_err(|source| HttpError::Tls { url: base.to_string(), source })?;
+            talk(stream, request).await
+        } else {
+            talk(stream, request).await
+        }
+        .map_err(http_error)?;
+        Ok(Reply { status, body, local })
+    }
+
+    async fn resolve(&self, base: &ApiUrl) -> Result<SocketAddr, HttpError> {
+        if let Some(ip) = base.ip() {
+            return Ok(SocketAddr::new(ip, base.port));
+        }
+        let problem = |problem: &str| HttpError::Resolve { host: base.host.clone(), problem: problem.into() };
+        if !self.resolve_names {
+            return Err(problem("there is no resolver in the ramdisk; give an IP address in the API URL"));
+        }
+        let mut found = tokio::net::lookup_host((base.host.as_str(), base.port))
+            .await
+            .map_err(|error| problem(&error.to_string()))?;
+        found.next().ok_or_else(|| problem("no address"))
+    }
+}
+
+async fn talk<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(u16, Vec<u8>), String>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
+    let exchange = async {
+        let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES);
+        let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes().to_vec();
+        Ok((status, body))
+    };
+    tokio::pin!(connection);
+    tokio::pin!(exchange);
+    // Driven here and not in a task: when this future is dropped, so is the connection.
+    tokio::select! {
+        result = &mut exchange => result,
+        ended = &mut connection => match ended {
+            Err(error) => Err(error.to_string()),
+            Ok(()) => exchange.await,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ApiUrl;
+
+    #[test]
+    fn urls_are_understood_or_refused_by_name() {
+        let shown = |text: &str| text.parse::<ApiUrl>().map(|url| url.to_string());
+        assert_eq!(shown("https://192.0.2.1:6385").as_deref(), Ok("https://192.0.2.1:6385"));
+        assert_eq!(
+            shown("http://[fd00::1]:6385/baremetal/").as_deref(),
+            Ok("http://[fd00::1]:6385/baremetal")
+        );
+        assert_eq!(shown("https://192.0.2.1").as_deref(), Ok("https://192.0.2.1:443"));
+        assert!("http://[fd00::1]:6385".parse::<ApiUrl>().is_ok_and(|url| url.ip().is_some()));
+        for bad in ["", "192.0.2.1:6385", "ftp://192.0.2.1", "http://192.0.2.1:0", "http://a?b=c", "http://"]
+        {
+            assert!(shown(bad).is_err_and(|why| why.contains("API URL")), "{bad}");
+        }
+        assert!(shown("http://me:secret@192.0.2.1").is_err_and(|why| !why.contains("secret")));
+    }
+}

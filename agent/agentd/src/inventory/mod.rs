@@ -1,0 +1,46 @@
+//! The hardware of the machine, from `/proc` and `/sys` only: no tool's text is read.
+
+mod cpu;
+mod dmi;
+mod memory;
+mod net;
+
+use crate::config::Config;
+use agent_protocol::inventory::{Boot, Disk, Inventory};
+use std::path::Path;
+
+/// Look at everything. What cannot be read is left empty. `disks` come from the block room.
+pub fn collect(config: &Config, disks: Vec<Disk>) -> Inventory {
+    let sys = Path::new("/sys");
+    let uefi = sys.join("firmware/efi").exists();
+    Inventory {
+        interfaces: net::interfaces(&sys.join("class/net")),
+        cpu: cpu::parse(&read(Path::new("/proc/cpuinfo")).unwrap_or_default(), std::env::consts::ARCH),
+        disks,
+        memory: memory::memory(
+            &read(Path::new("/proc/meminfo")).unwrap_or_default(),
+            &sys.join("firmware/dmi/entries"),
+        ),
+        // In-band IPMI is not spoken; this is what ironic-python-agent says of a machine without a BMC.
+        bmc_address: Some("0.0.0.0".into()),
+        bmc_v6address: Some("::/0".into()),
+        bmc_mac: None,
+        system_vendor: dmi::vendor(&sys.join("class/dmi/id")),
+        boot: Boot {
+            current_boot_mode: if uefi { "uefi" } else { "bios" }.into(),
+            pxe_interface: config.boot_mac.clone(),
+        },
+        hostname: nix::unistd::gethostname()
+            .ok()
+            .and_then(|name| name.into_string().ok())
+            .filter(|name| !name.is_empty() && name != "(none)")
+            .unwrap_or_else(|| "anneal-agent".into()),
+    }
+}
+
+/// A file's text without blanks around it; `None` when it cannot be read or is empty.
+fn read(path: &Path) -> Option<String> {
+    let bytes = std::fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}

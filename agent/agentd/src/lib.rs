@@ -1,0 +1,34 @@
+//! `anneal-agent`: looks itself up, serves ironic-python-agent's API, heartbeats, and runs the
+//! steps of its hardware managers.
+//!
+//! ```text
+//!   main ── config ── [ramdisk: mounts, modules, network] ── run
+//!                                                             ├─ lookup ─▶ controller
+//!                                                             ├─ heartbeat ─▶ controller
+//!   controller ─▶ server ─▶ api ─▶ agent ─▶ registry          │
+//!                                    └▶ commands ─▶ steps ─▶ hardware managers (a thread each)
+//! ```
+//!
+//! Invariants: one command at a time, and a command id never runs twice ([`registry`]); no command
+//! without the token ([`api`]); outside the ramdisk no disk is seen but those named, and the machine
+//! is never powered off ([`config`]); a panic in a manager fails its step, never the agent
+//! ([`agent`]). Absent on purpose: state on disk. An agent that restarts knows nothing and says so
+//! by a new process id.
+
+pub mod agent;
+pub mod api;
+pub mod commands;
+pub mod config;
+pub mod heartbeat;
+pub mod http;
+pub mod inventory;
+pub mod logging;
+pub mod lookup;
+pub mod ramdisk;
+pub mod random;
+pub mod registry;
+pub mod run;
+pub mod server;
+pub mod steps;
+pub mod tls;
+pub mod token;

@@ -1,0 +1,102 @@
+//! `anneal-agent`: log, config, build, wait, drain.
+
+use agentd::agent::{Agent, Discover, Exit};
+use agentd::config::{Config, ConfigError, Environment, HELP};
+use agentd::logging::LogRing;
+use agentd::{config, inventory, ramdisk, run};
+use block::Filter;
+use hwm_generic::GenericHardwareManager;
+use hwm_sdk::HardwareManager;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+fn main() -> ExitCode {
+    let logs = LogRing::default();
+    if std::process::id() == 1 {
+        return ramdisk::init(&logs, live);
+    }
+    match config::parse(&Environment::of_this_process()) {
+        Ok(config) => {
+            logs.install(config.debug);
+            match live(&config, &logs) {
+                Ok(_) => ExitCode::SUCCESS,
+                Err(error) => {
+                    tracing::error!(error, "giving up");
+                    ExitCode::FAILURE
+                }
+            }
+        }
+        Err(ConfigError::Help) => {
+            println!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("anneal-agent: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The agent's life; the error is told as text since nothing can be done about it here.
+fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
+    if !config.ignored.is_empty() {
+        tracing::warn!(parameters = ?config.ignored, "kernel parameters not understood");
+    }
+    let agent = Agent::new(managers(config), discover(config), logs.clone(), config.ramdisk);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("no runtime: {error}"))?;
+    let result = runtime.block_on(async {
+        let stop = CancellationToken::new();
+        if !config.init {
+            stop_on_signals(&stop).map_err(|error| format!("signals: {error}"))?;
+        }
+        run::run(config, agent, stop).await.map_err(|error| error.to_string())
+    });
+    // A step that still runs must not hold the end up.
+    runtime.shutdown_background();
+    result
+}
+
+/// The one place where hardware managers are listed.
+fn managers(config: &Config) -> Vec<Arc<dyn HardwareManager>> {
+    vec![Arc::new(GenericHardwareManager::new(filter(config)))]
+}
+
+/// Outside the ramdisk no disk exists but those that were named: none when none was.
+fn filter(config: &Config) -> Filter {
+    if config.ramdisk && config.only_devices.is_empty() {
+        return Filter::All;
+    }
+    Filter::Only(config.only_devices.clone())
+}
+
+fn discover(config: &Config) -> Discover {
+    let generic = GenericHardwareManager::new(filter(config));
+    let config = config.clone();
+    Box::new(move || {
+        let disks = generic.disks().unwrap_or_else(|error| {
+            tracing::error!(error = block::fault::chain(&error), "the disks cannot be listed");
+            Vec::new()
+        });
+        inventory::collect(&config, disks)
+    })
+}
+
+fn stop_on_signals(stop: &CancellationToken) -> std::io::Result<()> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let stop = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopped by a signal");
+        stop.cancel();
+    });
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! The agent's life: find the controller, serve, look up, heartbeat, end when told.
+
+use crate::agent::{Agent, Exit};
+use crate::config::Config;
+use crate::heartbeat::{self, Letter};
+use crate::http::Client;
+use crate::lookup::{self, Controller, Question};
+use crate::tls::{self, TlsError};
+use crate::token::Token;
+use crate::{api, random, server};
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Longest wait between lookups.
+const LOOKUP_INTERVAL: Duration = Duration::from_secs(60);
+/// Waits stay short at first, so that a controller that is just starting finds us soon.
+const GREET_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Why the agent ended without being told to.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// TLS.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[from] TlsError),
+    /// The listener.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Outside the ramdisk only.
+    #[error("no controller knew this machine within {} s", .0.as_secs())]
+    LookupTimeout(Duration),
+    /// A part of the agent ended by itself.
+    #[error("the agent's {0} ended unexpectedly")]
+    Ended(String),
+}
+
+/// Run until a command ends the agent, or `stop`. `None` means stopped from outside.
+pub async fn run(
+    config: &Config,
+    agent: Arc<Agent>,
+    stop: CancellationToken,
+) -> Result<Option<Exit>, RunError> {
+    let mut tasks = JoinSet::new();
+    // Not a child of `stop`: the server ends after, not beside, the rest.
+    let served = CancellationToken::new();
+    let result = tokio::select! {
+        () = stop.cancelled() => Ok(None),
+        result = live(config, &agent, &mut tasks, &served) => result.map(Some),
+    };
+    served.cancel();
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended {
+            tracing::error!(%error, "the API server broke");
+        }
+    }
+    result
+}
+
+async fn live(
+    config: &Config,
+    agent: &Arc<Agent>,
+    tasks: &mut JoinSet<()>,
+    served: &CancellationToken,
+) -> Result<Exit, RunError> {
+    let client = Client::new(config.trust.as_ref(), !config.ramdisk)?;
+    if let Some(token) = &config.agent_token {
+        agent.set_token(token.clone());
+    }
+    let greeting =
+        lookup::persist("no controller yet", GREET_INTERVAL, || lookup::greet(&client, &config.api_urls));
+    let controller = within(config, greeting).await?;
+    tracing::info!(url = %controller.url, local = %controller.local, "controller found");
+
+    let letter = serve(config, agent, &controller, tasks, served).await?;
+    tracing::info!(callback_url = letter.callback_url, "API served");
+
+    let question = question(config, agent);
+    let own: Option<Token> = config.agent_token.clone();
+    let ask = || lookup::ask(&client, &controller, &question, own.as_ref());
+    let found = within(config, lookup::persist("lookup", LOOKUP_INTERVAL, ask)).await?;
+    tracing::info!(node_uuid = found.node_uuid, extension = found.extension, "this machine is known");
+    agent.set_token(found.token.clone());
+
+    let beats = heartbeat::run(agent.clone(), client, controller, question, found, letter);
+    tokio::select! {
+        exit = agent.exited() => Ok(exit),
+        () = beats => Err(RunError::Ended("heartbeat".into())),
+        _ = tasks.join_next() => Err(RunError::Ended("API server".into())),
+    }
+}
+
+/// In the ramdisk the agent waits for ever: a controller may come back, or forget a dead agent.
+async fn within<T>(config: &Config, work: impl Future<Output = T>) -> Result<T, RunError> {
+    if config.ramdisk {
+        return Ok(work.await);
+    }
+    tokio::time::timeout(config.lookup_timeout, work)
+        .await
+        .map_err(|_| RunError::LookupTimeout(config.lookup_timeout))
+}
+
+async fn serve(
+    config: &Config,
+    agent: &Arc<Agent>,
+    controller: &Controller,
+    tasks: &mut JoinSet<()>,
+    served: &CancellationToken,
+) -> Result<Letter, RunError> {
+    let listen_error = |source| RunError::Listen { address: config.listen, source };
+    let listener = TcpListener::bind(config.listen).await.map_err(listen_error)?;
+    let bound = listener.local_addr().map_err(listen_error)?;
+    let host = advertised_host(config, bound, controller);
+    let port = config.advertise.and_then(|advertise| advertise.port).unwrap_or(bound.port());
+    let own = if config.tls { Some(tls::own_certificate(host, &agent.inventory().hostname)?) } else { None };
+    let scheme = if config.tls { "https" } else { "http" };
+    // agent_verify_ca exists since 1.68; an older controller answers 400 to it.
+    let can_send = controller.heartbeat_version == agent_protocol::HEARTBEAT_MICROVERSION;
+    let letter = Letter {
+        callback_url: format!("{scheme}://{}", SocketAddr::new(host, port)),
+        verify_ca: own.as_ref().map(|own| own.pem.clone()).filter(|_| can_send),
+    };
+    let router = api::router(agent.clone(), scheme);
+    tasks.spawn(server::run(listener, own.map(|own| own.server), router, served.clone()));
+    Ok(letter)
+}
+
+fn advertised_host(config: &Config, bound: SocketAddr, controller: &Controller) -> IpAddr {
+    match config.advertise {
+        Some(advertise) => advertise.host,
+        None if bound.ip().is_unspecified() => controller.local,
+        None => bound.ip(),
+    }
+}
+
+fn question(config: &Config, agent: &Agent) -> Question {
+    let mut macs = config.macs.clone();
+    if macs.is_empty() {
+        macs = agent.inventory().interfaces.iter().map(|interface| interface.mac_address.clone()).collect();
+        // The NIC that booted first: a controller that looks at one address looks at this one.
+        if let Some(boot) = &config.boot_mac {
+            macs.retain(|mac| mac != boot);
+            macs.insert(0, boot.clone());
+        }
+    }
+    Question { macs, node_uuid: config.node_uuid.clone() }
+}
+
+/// A pause before the machine restarts after a fatal error, long enough to be read, different on
+/// each machine so that a rack does not restart at once.
+pub fn pause_before_restart() -> Duration {
+    random::seconds(60.0..90.0)
+}

@@ -1,0 +1,189 @@
+//! The agent's whole life on loopback against a small controller that speaks real HTTP and TLS.
+
+mod common;
+mod controller;
+
+use agentd::config::{Config, Environment};
+use agentd::run::{RunError, run};
+use agentd::tls::Trust;
+use common::Probe;
+use controller::{Controller, Remote, Script, TOKEN, other_token};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+type Life = JoinHandle<Result<Option<agentd::agent::Exit>, RunError>>;
+
+fn config(controller: &Controller) -> Config {
+    let arguments = vec![
+        format!("--api-url={}", controller.url),
+        format!("--pin={}", controller.pin),
+        "--listen=127.0.0.1:0".into(),
+        "--lookup-timeout=60".into(),
+    ];
+    agentd::config::parse(&Environment { arguments, ..Environment::default() }).expect("valid")
+}
+
+fn live(config: Config, probe: &Arc<Probe>, stop: &CancellationToken) -> Life {
+    let (agent, stop) = (common::agent(probe), stop.clone());
+    tokio::spawn(async move { run(&config, agent, stop).await })
+}
+
+fn step(name: &str, id: &str) -> Value {
+    let versions = json!({ "ProbeHardwareManager": "1.0", "generic_hardware_manager": "1.2" });
+    json!({
+        "name": "clean.execute_clean_step",
+        "params": {
+            "step": { "step": name, "interface": "deploy", "args": { "seconds": 1 } },
+            "node": {}, "ports": [], "clean_version": versions,
+        },
+        "anneal_command_id": id,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_that_offers_the_extension_gets_everything() {
+    let mut controller = Controller::start(Script { offer: true, ..Script::default() }).await;
+    let (probe, stop) = (Arc::new(Probe::default()), CancellationToken::new());
+    let life = live(config(&controller), &probe, &stop);
+
+    let first = controller.heartbeat().await;
+    assert_eq!(first["agent_token"], TOKEN);
+    assert!(first["anneal"]["boot_id"].as_str().is_some_and(|id| id.len() == 36));
+    assert_eq!(controller.lookups()[0], format!("addresses={}", common::MAC.replace(':', "%3A")));
+    let remote = Remote::of(&first);
+
+    // The steps of the managers, then one of them, whose end is told at once.
+    let steps = remote
+        .post(&json!({ "name": "clean.get_clean_steps", "params": { "node": {}, "ports": [] } }), true)
+        .await;
+    assert_eq!(steps.1["command_result"]["hardware_manager_version"]["generic_hardware_manager"], "1.2");
+    let asked = Instant::now();
+    assert_eq!(remote.post(&step("probe_quick", "one"), false).await.0, 200);
+    let told =
+        controller.heartbeat_where(|beat| beat["anneal"]["ended"].to_string().contains("\"one\"")).await;
+    assert!(asked.elapsed() < Duration::from_secs(3), "the end was not told at once");
+    assert_eq!(told["anneal"]["running"], Value::Null);
+
+    // The same id again: the same command, not run again.
+    let (status, again) = remote.post(&step("probe_quick", "one"), true).await;
+    assert_eq!((status, &again["command_result"]["clean_result"]), (200, &"quick done".into()));
+    assert_eq!(probe.runs.load(Ordering::SeqCst), 1);
+    let sync = json!({ "name": "standby.sync", "params": {}, "anneal_command_id": "one" });
+    assert_eq!(remote.post(&sync, false).await.0, 409, "an id belongs to one command");
+
+    // A running command: live progress in heartbeats, others are refused, a repeat is answered.
+    assert_eq!(remote.post(&step("probe_progress", "two"), false).await.1["command_status"], "RUNNING");
+    let live_beat = controller.heartbeat_where(|beat| !beat["anneal"]["running"]["progress"].is_null()).await;
+    assert_eq!(live_beat["anneal"]["running"]["id"], "two");
+    assert!(remote.get("two", false).await.1["progress"]["disks"][0]["bytes_done"].as_u64() > Some(0));
+    let (status, busy) = remote.post(&step("probe_quick", "three"), false).await;
+    assert_eq!(
+        (status, &busy["faultstring"]),
+        (409, &"Agent is busy: executing command execute_clean_step".into())
+    );
+    assert_eq!(remote.post(&step("probe_progress", "two"), false).await.1["command_status"], "RUNNING");
+
+    // Cancelled: the command ends FAILED and keeps what was done.
+    let cancel = json!({ "name": "anneal.cancel", "params": { "command_id": "two" } });
+    assert_eq!(remote.post(&cancel, true).await.1["command_result"]["was_running"], true);
+    let (_, ended) = remote.get("two", true).await;
+    assert_eq!(
+        (&ended["command_status"], &ended["command_error"]["type"]),
+        (&"FAILED".into(), &"Cancelled".into())
+    );
+    assert!(ended["command_result"]["clean_result"]["bytes_done"].as_u64() > Some(0));
+    assert_eq!(ended["progress"], Value::Null);
+    assert_eq!(probe.runs.load(Ordering::SeqCst), 2);
+
+    // A panic fails its step; the agent goes on.
+    let (_, crashed) = remote.post(&step("probe_crash", "four"), true).await;
+    assert_eq!(
+        crashed["command_error"]["details"],
+        "Unexpected exception performing clean step probe_crash. panic: boom"
+    );
+
+    // Logs, then the end. Outside the ramdisk power_off only ends the process.
+    let (_, logs) = remote.post(&json!({ "name": "log.collect_system_logs", "params": {} }), true).await;
+    assert!(logs["command_result"]["system_logs"].as_str().is_some_and(|text| text.starts_with("H4sI")));
+    let (status, _) = remote.post(&json!({ "name": "standby.power_off", "params": {} }), true).await;
+    assert_eq!(status, 200);
+    assert!(matches!(life.await.expect("no panic"), Ok(Some(agentd::agent::Exit::PowerOff))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ironic_gets_nothing_of_ours_and_is_not_hurried() {
+    let mut controller = Controller::start(Script::default()).await;
+    let (probe, stop) = (Arc::new(Probe::default()), CancellationToken::new());
+    let life = live(config(&controller), &probe, &stop);
+    let first = controller.heartbeat().await;
+    let after_first = Instant::now();
+    let mut keys: Vec<&str> = first.as_object().expect("object").keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["agent_token", "agent_verify_ca", "agent_version", "callback_url"]);
+    let remote = Remote::of(&first);
+    let mut plain = step("probe_quick", "");
+    plain.as_object_mut().expect("object").remove("anneal_command_id");
+    let (_, command) = remote.post(&plain, true).await;
+    assert_eq!(command["command_status"], "SUCCEEDED");
+    controller.heartbeat().await;
+    // A little less than the gap: our clock starts when the answer has gone out, the agent's before.
+    assert!(after_first.elapsed() > Duration::from_millis(4500), "Ironic's gap of 5 s was not kept");
+    stop.cancel();
+    assert!(matches!(life.await.expect("no panic"), Ok(None)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_with_another_certificate_is_told_nothing() {
+    let controller = Controller::start(Script::default()).await;
+    let mut config = config(&controller);
+    config.trust = Some(Trust::Pin([7; 32]));
+    config.lookup_timeout = Duration::from_secs(3);
+    let result = live(config, &Arc::default(), &CancellationToken::new()).await.expect("no panic");
+    assert!(matches!(result, Err(RunError::LookupTimeout(_))));
+    assert_eq!(controller.requests(), 0, "something was sent to an unknown controller");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_given_away_is_waited_for() {
+    let script = Script { tokens: vec!["******".into(), TOKEN.into()], ..Script::default() };
+    let mut controller = Controller::start(script).await;
+    let stop = CancellationToken::new();
+    let life = live(config(&controller), &Arc::default(), &stop);
+    assert_eq!(controller.heartbeat().await["agent_token"], TOKEN);
+    assert_eq!(controller.lookups().len(), 2);
+    stop.cancel();
+    life.await.expect("no panic").expect("stopped");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_heartbeat_leads_to_a_new_lookup() {
+    let script = Script { tokens: vec![TOKEN.into(), other_token()], refuse: 1, ..Script::default() };
+    let mut controller = Controller::start(script).await;
+    let stop = CancellationToken::new();
+    let life = live(config(&controller), &Arc::default(), &stop);
+    assert_eq!(controller.heartbeat().await["agent_token"], TOKEN);
+    let second = controller.heartbeat().await;
+    assert_eq!(second["agent_token"], other_token());
+    let remote = Remote::of(&second);
+    assert_eq!(remote.get("x", false).await.0, 404, "the new token must be the one that counts");
+    assert_eq!(Remote::of(&json!({ "agent_token": TOKEN, "callback_url": second["callback_url"], "agent_verify_ca": second["agent_verify_ca"] })).get("x", false).await.0, 401);
+    stop.cancel();
+    life.await.expect("no panic").expect("stopped");
+}
+
+#[test]
+fn the_binary_explains_itself_and_refuses_nonsense() {
+    let run = |arguments: &[&str]| {
+        let done = std::process::Command::new(env!("CARGO_BIN_EXE_anneal-agent")).args(arguments).output();
+        let done = done.expect("runs");
+        (done.status.code(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
+    };
+    let (code, text) = run(&["--help"]);
+    assert!(code == Some(0) && text.contains("--only-device"), "{text}");
+    let (code, text) = run(&["--api-url", "https://192.0.2.1"]);
+    assert!(code == Some(2) && text.contains("--pin"), "{text}");
+}

@@ -1,0 +1,61 @@
+//! Which controller, and how to trust it.
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::tls::{Pin, Trust};
+use clap::Args;
+use reqwest::Url;
+use std::path::PathBuf;
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Connection {
+    /// URL of the controller's API.
+    #[arg(
+        long,
+        global = true,
+        env = "ANNEAL_ENDPOINT",
+        default_value = "http://127.0.0.1:6385",
+        value_name = "URL"
+    )]
+    endpoint: String,
+    /// Accept exactly the certificate with this SHA-256 (of its DER), whoever signed it.
+    #[arg(
+        long,
+        global = true,
+        env = "ANNEAL_PIN",
+        value_name = "sha256:HEX",
+        conflicts_with_all = ["cacert", "insecure"]
+    )]
+    pin: Option<Pin>,
+    /// Trust the CAs in this PEM file instead of the system's.
+    #[arg(long, global = true, env = "ANNEAL_CACERT", value_name = "FILE", conflicts_with = "insecure")]
+    cacert: Option<PathBuf>,
+    /// Accept any certificate. Whoever is in between reads and changes everything.
+    #[arg(long, global = true)]
+    insecure: bool,
+}
+
+impl Connection {
+    /// The client these options describe.
+    pub fn client(&self) -> Result<Client, Failure> {
+        let usage = |reason: String| Failure::Usage(format!("--endpoint {}: {reason}", self.endpoint));
+        let endpoint = Url::parse(&self.endpoint).map_err(|error| usage(error.to_string()))?;
+        if !matches!(endpoint.scheme(), "http" | "https") {
+            return Err(usage("must begin with http:// or https://".to_owned()));
+        }
+        let checked = self.pin.is_some() || self.cacert.is_some();
+        if endpoint.scheme() == "http" && checked {
+            return Err(usage(
+                "is plain HTTP, where no certificate can be checked; write https://".to_owned(),
+            ));
+        }
+        let trust = match (self.pin, &self.cacert) {
+            (Some(pin), _) => Trust::Pinned(pin),
+            (None, Some(path)) => Trust::authority(path).map_err(Failure::Usage)?,
+            (None, None) if self.insecure => Trust::Anybody,
+            (None, None) => Trust::System,
+        };
+        Client::new(endpoint, trust)
+    }
+}

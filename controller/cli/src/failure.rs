@@ -1,0 +1,80 @@
+//! How a command can fail, and the exit code that tells scripts which way it was.
+
+use thiserror::Error;
+
+/// Why the command did not do what was asked.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// The controller refused; the text is the controller's own.
+    #[error("{message} (HTTP {status})")]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// Ironic's `faultstring`.
+        message: String,
+    },
+    /// The command line, or a file it names, is wrong. Nothing was sent.
+    #[error("{0}")]
+    Usage(String),
+    /// `--wait` ran out of time; the node goes on by itself.
+    #[error("{0}")]
+    Timeout(String),
+    /// The node ended somewhere else than asked for.
+    #[error("{0}")]
+    Ended(String),
+    /// No controller answered at the endpoint, or what answered is none.
+    #[error("cannot reach the controller at {endpoint}: {reason}")]
+    Unreachable {
+        /// Where.
+        endpoint: String,
+        /// Why, with its causes.
+        reason: String,
+    },
+    /// The controller does not know yet.
+    #[error("{0}")]
+    NotYet(String),
+    /// Standard output could not be written.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl Failure {
+    /// Exit code; [`EXIT_CODES`] tells users the same.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Refused { .. } | Self::Output(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Timeout(_) => 3,
+            Self::Ended(_) => 4,
+            Self::Unreachable { .. } => 5,
+            Self::NotYet(_) => 6,
+        }
+    }
+}
+
+/// The part of `--help` about exit codes.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  the controller refused (its message is shown)
+  2  wrong command line, or a file named on it cannot be used; nothing was sent
+  3  --wait ran out of time (the node goes on by itself)
+  4  the node ended in a failed state, or in another state than asked for
+  5  no controller could be reached at the endpoint
+  6  not known yet; try again (steps of a node whose agent was never seen)";
+
+/// An error with its causes in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        // Some libraries repeat their source in their own text.
+        if !text.ends_with(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,78 @@
+//! `anneal`: what an operator types.
+//!
+//! One file a noun (`node/`, `port`, `driver`) over the public API: this program knows nothing that another
+//! client of that API could not know. What a command prints is made by pure functions; [`client`] alone
+//! speaks HTTP, [`wait`] and [`node::watch`] alone let time pass.
+
+mod client;
+mod connect;
+mod driver;
+mod failure;
+mod node;
+mod output;
+mod port;
+mod tls;
+mod values;
+mod view;
+mod wait;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use output::Format;
+use std::process::ExitCode;
+
+/// Take bare-metal servers from one workload to the next.
+#[derive(Debug, Parser)]
+#[command(name = "anneal", version, after_help = failure::EXIT_CODES, infer_long_args = false)]
+struct Cli {
+    #[command(flatten)]
+    connection: connect::Connection,
+    /// Form of the output.
+    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
+    output: Format,
+    #[command(subcommand)]
+    noun: Noun,
+}
+
+/// What is spoken about.
+#[derive(Debug, Subcommand)]
+enum Noun {
+    /// Servers.
+    #[command(subcommand)]
+    Node(node::Command),
+    /// Network ports, by which the agents of nodes are found.
+    #[command(subcommand)]
+    Port(port::Command),
+    /// Drivers the controller has.
+    #[command(subcommand)]
+    Driver(driver::Command),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(run(cli)),
+        Err(error) => Err(Failure::Output(error)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("anneal: {}", output::printable(&failure.to_string()));
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<(), Failure> {
+    // For the TLS configuration that reqwest makes by itself, with the system's CAs.
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        return Err(Failure::Usage("a TLS provider is installed already".to_owned()));
+    }
+    let client = cli.connection.client()?;
+    match cli.noun {
+        Noun::Node(command) => node::run(&client, cli.output, command).await,
+        Noun::Port(command) => port::run(&client, cli.output, command).await,
+        Noun::Driver(command) => driver::run(&client, cli.output, command).await,
+    }
+}

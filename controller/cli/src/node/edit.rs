@@ -1,0 +1,220 @@
+//! `anneal node set` and `anneal node unset`: a JSON patch (RFC 6902) of the node.
+
+use super::list::detail;
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::output::{Format, show};
+use crate::values::{Pair, driver_info, object, pair};
+use clap::{ArgAction, Args};
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+
+/// Fields to set.
+#[derive(Debug, Args)]
+pub struct Set {
+    /// Name or UUID.
+    pub node: String,
+    /// New name.
+    #[arg(long)]
+    name: Option<String>,
+    /// New driver.
+    #[arg(long)]
+    driver: Option<String>,
+    /// How to reach the BMC. `KEY=@FILE` reads the value from a file, `KEY=-` asks for it.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    driver_info: Vec<Pair>,
+    /// What hardware it is.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    property: Vec<Pair>,
+    /// Free data.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    extra: Vec<Pair>,
+    /// What is to run on it.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    instance_info: Vec<Pair>,
+    /// Scheduling class.
+    #[arg(long)]
+    resource_class: Option<String>,
+    /// What it is for.
+    #[arg(long)]
+    description: Option<String>,
+    /// Erase the node before it becomes available.
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
+    automated_clean: Option<bool>,
+    /// Keep the node from entering service again.
+    #[arg(long)]
+    retired: bool,
+    /// Why.
+    #[arg(long, value_name = "TEXT", requires = "retired")]
+    retired_reason: Option<String>,
+    /// Refuse to delete or rebuild the node.
+    #[arg(long)]
+    protected: bool,
+    /// Why.
+    #[arg(long, value_name = "TEXT", requires = "protected")]
+    protected_reason: Option<String>,
+}
+
+/// Fields to remove.
+#[derive(Debug, Args)]
+pub struct Unset {
+    /// Name or UUID.
+    pub node: String,
+    /// The name.
+    #[arg(long)]
+    name: bool,
+    /// A key of driver_info; may be repeated.
+    #[arg(long, value_name = "KEY")]
+    driver_info: Vec<String>,
+    /// A key of properties; may be repeated.
+    #[arg(long, value_name = "KEY")]
+    property: Vec<String>,
+    /// A key of extra; may be repeated.
+    #[arg(long, value_name = "KEY")]
+    extra: Vec<String>,
+    /// A key of instance_info; may be repeated.
+    #[arg(long, value_name = "KEY")]
+    instance_info: Vec<String>,
+    /// The scheduling class.
+    #[arg(long)]
+    resource_class: bool,
+    /// The description.
+    #[arg(long)]
+    description: bool,
+    /// The switch of this node: the controller's setting holds again.
+    #[arg(long)]
+    automated_clean: bool,
+    /// Let the node enter service again; the reason goes as well.
+    #[arg(long)]
+    retired: bool,
+    /// Allow it to be deleted and rebuilt; the reason goes as well.
+    #[arg(long)]
+    protected: bool,
+}
+
+/// RFC 6901: `~` and `/` of a key are written `~0` and `~1`.
+fn pointer(field: &str, key: &str) -> String {
+    format!("/{field}/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+fn add(path: String, value: Value) -> Value {
+    json!({"op": "add", "path": path, "value": value})
+}
+
+impl Set {
+    /// The patch.
+    pub fn patch(&self) -> Result<Vec<Value>, Failure> {
+        let mut patch = Vec::new();
+        let texts = [
+            ("name", &self.name),
+            ("driver", &self.driver),
+            ("resource_class", &self.resource_class),
+            ("description", &self.description),
+        ];
+        for (field, value) in texts {
+            patch.extend(value.as_ref().map(|value| add(format!("/{field}"), value.clone().into())));
+        }
+        let objects: [(&str, Map<String, Value>); 4] = [
+            ("driver_info", driver_info(&self.driver_info)?),
+            ("properties", object("--property", &self.property)?),
+            ("extra", object("--extra", &self.extra)?),
+            ("instance_info", object("--instance-info", &self.instance_info)?),
+        ];
+        for (field, map) in objects {
+            patch.extend(map.into_iter().map(|(key, value)| add(pointer(field, &key), value)));
+        }
+        patch.extend(self.automated_clean.map(|value| add("/automated_clean".into(), value.into())));
+        let marks = [
+            ("retired", self.retired, &self.retired_reason),
+            ("protected", self.protected, &self.protected_reason),
+        ];
+        for (field, set, reason) in marks {
+            if set {
+                patch.push(add(format!("/{field}"), true.into()));
+            }
+            patch
+                .extend(reason.as_ref().map(|reason| add(format!("/{field}_reason"), reason.clone().into())));
+        }
+        Ok(patch)
+    }
+}
+
+impl Unset {
+    /// The patch.
+    pub fn patch(&self) -> Vec<Value> {
+        let mut patch = Vec::new();
+        let remove = |path: String| json!({"op": "remove", "path": path});
+        let whole = [
+            ("name", self.name),
+            ("resource_class", self.resource_class),
+            ("description", self.description),
+            ("automated_clean", self.automated_clean),
+        ];
+        patch.extend(whole.iter().filter(|(_, given)| *given).map(|(field, _)| remove(format!("/{field}"))));
+        let keys = [
+            ("driver_info", &self.driver_info),
+            ("properties", &self.property),
+            ("extra", &self.extra),
+            ("instance_info", &self.instance_info),
+        ];
+        for (field, keys) in keys {
+            patch.extend(keys.iter().map(|key| remove(pointer(field, key))));
+        }
+        // Ironic stores null for a removed mark; false is what is meant, and clears the reason too.
+        let marks = [("retired", self.retired), ("protected", self.protected)];
+        patch.extend(
+            marks.iter().filter(|(_, given)| *given).map(|(field, _)| add(format!("/{field}"), false.into())),
+        );
+        patch
+    }
+}
+
+/// Sends the patch.
+pub async fn run(client: &Client, format: Format, node: &str, patch: Vec<Value>) -> Result<(), Failure> {
+    if patch.is_empty() {
+        return Err(Failure::Usage("nothing to change: name at least one field (see --help)".to_owned()));
+    }
+    let node = client.send(Method::PATCH, &["nodes", node], &[], Some(patch.into())).await?.body;
+    show(format, &node, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    enum Edit {
+        Set(Set),
+        Unset(Unset),
+    }
+
+    fn patch(line: &str) -> Value {
+        match Edit::parse_from(std::iter::once("test").chain(line.split(' '))) {
+            Edit::Set(set) => set.patch().unwrap().into(),
+            Edit::Unset(unset) => unset.patch().into(),
+        }
+    }
+
+    #[test]
+    fn patches() {
+        assert_eq!(
+            patch("set n --driver-info a/b=1 --retired --retired-reason old --automated-clean false"),
+            json!([
+                {"op": "add", "path": "/driver_info/a~1b", "value": 1},
+                {"op": "add", "path": "/automated_clean", "value": false},
+                {"op": "add", "path": "/retired", "value": true},
+                {"op": "add", "path": "/retired_reason", "value": "old"},
+            ])
+        );
+        assert_eq!(
+            patch("unset n --name --extra x~y --retired"),
+            json!([
+                {"op": "remove", "path": "/name"},
+                {"op": "remove", "path": "/extra/x~0y"},
+                {"op": "add", "path": "/retired", "value": false},
+            ])
+        );
+        assert_eq!(patch("set n"), json!([]));
+    }
+}

@@ -1,0 +1,105 @@
+//! `anneal node …`
+
+mod create;
+mod edit;
+mod facts;
+mod list;
+mod maintenance;
+mod power;
+mod progress;
+mod records;
+mod steps;
+mod verb;
+pub mod watch;
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::output::{Format, print, show};
+use clap::Subcommand;
+use reqwest::Method;
+use serde_json::json;
+
+/// Verbs of nodes.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Enrol a node, with its ports.
+    Create(Box<create::Options>),
+    /// The nodes, all or filtered.
+    List(list::Filters),
+    /// One node.
+    Show {
+        /// Name or UUID.
+        node: String,
+        /// Only these fields, separated by commas.
+        #[arg(long, value_delimiter = ',')]
+        fields: Vec<String>,
+    },
+    /// Change fields.
+    Set(Box<edit::Set>),
+    /// Remove fields.
+    Unset(Box<edit::Unset>),
+    /// Remove a node with its ports.
+    Delete {
+        /// Name or UUID.
+        node: String,
+    },
+    #[command(flatten)]
+    Verb(verb::Verb),
+    /// Switch power.
+    #[command(subcommand)]
+    Power(power::Power),
+    /// The steps a node offers, also while it is off.
+    Steps(steps::Options),
+    /// Whether the drivers have what they need.
+    Validate {
+        /// Name or UUID.
+        node: String,
+    },
+    /// What happened to a node.
+    History {
+        /// Name or UUID.
+        node: String,
+    },
+    /// Take a node out of service, and back.
+    #[command(subcommand)]
+    Maintenance(maintenance::Maintenance),
+    /// Follow nodes live: states, steps, progress of each disk.
+    Watch(watch::Options),
+    /// The erase records of each disk of the last run.
+    Records {
+        /// Name or UUID.
+        node: String,
+    },
+}
+
+/// Does it.
+pub async fn run(client: &Client, format: Format, command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Create(options) => create::run(client, format, &options).await,
+        Command::List(filters) => list::run(client, format, &filters).await,
+        Command::Show { node, fields } => list::run_show(client, format, &node, &fields).await,
+        Command::Set(set) => edit::run(client, format, &set.node, set.patch()?).await,
+        Command::Unset(unset) => edit::run(client, format, &unset.node, unset.patch()).await,
+        Command::Delete { node } => {
+            client.send(Method::DELETE, &["nodes", &node], &[], None).await?;
+            match format {
+                Format::Json => show(format, &json!({"deleted": node}), |_| String::new()),
+                Format::Table => print(&format!("deleted node {node}")),
+            }
+        }
+        Command::Verb(verb) => verb::run(client, format, verb).await,
+        Command::Power(power) => power::run(client, format, power).await,
+        Command::Steps(options) => steps::run(client, format, &options).await,
+        Command::Validate { node } => {
+            let answer = client.get(&["nodes", &node, "validate"], &[]).await?;
+            show(format, &answer, facts::validation)
+        }
+        Command::History { node } => {
+            let events = client.get_all(&["nodes", &node, "history"], &[], "history").await?;
+            show(format, &events.into(), facts::history)
+        }
+        Command::Maintenance(maintenance) => maintenance::run(client, format, maintenance).await,
+        Command::Watch(options) => watch::run(client, format, &options).await,
+        Command::Records { node } => records::run(client, format, &node).await,
+    }
+}

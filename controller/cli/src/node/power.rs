@@ -1,0 +1,74 @@
+//! `anneal node power …`
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::output::{Format, show};
+use crate::view::{FOLLOWED, NodeView};
+use crate::wait::{Goal, WaitOption, until};
+use clap::{Args, Subcommand};
+use reqwest::Method;
+use serde_json::json;
+
+/// A node, and whether to wait for the power to change.
+#[derive(Debug, Args)]
+pub struct Of {
+    /// Name or UUID.
+    node: String,
+    #[command(flatten)]
+    wait: WaitOption,
+}
+
+/// What to do with the power.
+#[derive(Debug, Subcommand)]
+pub enum Power {
+    /// Switch on.
+    On(Of),
+    /// Switch off hard.
+    Off(Of),
+    /// Reset, or switch off and on.
+    Reboot(Of),
+    /// Ask the operating system to shut down.
+    SoftOff(Of),
+    /// Ask the operating system to reboot.
+    SoftReboot(Of),
+}
+
+/// Switches.
+pub async fn run(client: &Client, format: Format, power: Power) -> Result<(), Failure> {
+    let (of, target, end) = match power {
+        Power::On(of) => (of, "power on", "power on"),
+        Power::Off(of) => (of, "power off", "power off"),
+        Power::Reboot(of) => (of, "rebooting", "power on"),
+        Power::SoftOff(of) => (of, "soft power off", "power off"),
+        Power::SoftReboot(of) => (of, "soft rebooting", "power on"),
+    };
+    let path = ["nodes", &of.node, "states", "power"];
+    client.send(Method::PUT, &path, &[], Some(json!({"target": target}))).await?;
+    let node = match of.wait.limit() {
+        Some(limit) => until(client, &of.node, &Goal::Power(end), limit).await?,
+        None => client.get(&["nodes", &of.node], &[("fields", FOLLOWED.to_owned())]).await?,
+    };
+    show(format, &node, |node| power_line(&NodeView::of(node)))
+}
+
+fn power_line(node: &NodeView) -> String {
+    let state = node.power_state.as_deref().unwrap_or("unknown");
+    match &node.target_power_state {
+        Some(target) => format!("{}: {state}, {target} asked for", node.label()),
+        None => format!("{}: {state}", node.label()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn power_in_one_line() {
+        let mut node = NodeView { uuid: "u".into(), ..NodeView::default() };
+        assert_eq!(power_line(&node), "u: unknown");
+        node.power_state = Some("power off".into());
+        node.target_power_state = Some("power on".into());
+        assert_eq!(power_line(&node), "u: power off, power on asked for");
+    }
+}

@@ -1,0 +1,452 @@
+//! The built `anneal` against a small server on loopback that answers as Ironic does.
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// One request as the server saw it.
+#[derive(Debug, Clone)]
+struct Seen {
+    line: String,
+    version: String,
+    body: Value,
+}
+
+/// What the server answers to the n-th request (from 0).
+type Script = dyn Fn(usize, &Seen) -> (u16, Value) + Send + Sync;
+
+struct Server {
+    endpoint: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    // Dropped with the server: stops its task.
+    _runtime: tokio::runtime::Runtime,
+}
+
+#[derive(Clone)]
+struct Shared {
+    script: Arc<Script>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+async fn answer(
+    State(shared): State<Shared>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let version = headers["x-openstack-ironic-api-version"].to_str().unwrap().to_owned();
+    let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
+    let seen = Seen { line: format!("{method} {uri}"), version, body };
+    let index = {
+        let mut all = shared.seen.lock().unwrap();
+        all.push(seen.clone());
+        all.len() - 1
+    };
+    let (status, body) = (shared.script)(index, &seen);
+    let status = StatusCode::from_u16(status).unwrap();
+    let max = [("x-openstack-ironic-api-maximum-version", "1.81")];
+    if body.is_null() {
+        (status, max).into_response()
+    } else {
+        (status, max, axum::Json(body)).into_response()
+    }
+}
+
+fn router(
+    script: impl Fn(usize, &Seen) -> (u16, Value) + Send + Sync + 'static,
+) -> (Router, Arc<Mutex<Vec<Seen>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let shared = Shared { script: Arc::new(script), seen: seen.clone() };
+    (Router::new().fallback(answer).with_state(shared), seen)
+}
+
+fn serve(script: impl Fn(usize, &Seen) -> (u16, Value) + Send + Sync + 'static) -> Server {
+    let (router, seen) = router(script);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    runtime.spawn(async move { axum::serve::serve(listener, router).await });
+    Server { endpoint, seen, _runtime: runtime }
+}
+
+fn anneal(endpoint: &str, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_anneal"))
+        .args(arguments)
+        .env_clear()
+        .env("ANNEAL_ENDPOINT", endpoint)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+impl Server {
+    fn run(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = anneal(&self.endpoint, arguments);
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.seen.lock().unwrap().iter().map(|seen| seen.line.clone()).collect()
+    }
+
+    fn body(&self, index: usize) -> Value {
+        self.seen.lock().unwrap()[index].body.clone()
+    }
+}
+
+/// An error as Ironic words it: JSON inside a string.
+fn fault(text: &str) -> Value {
+    json!({"error_message": json!({"faultcode": "Client", "faultstring": text, "debuginfo": null}).to_string()})
+}
+
+fn node(state: &str, target: Option<&str>) -> Value {
+    json!({"uuid": "u1", "name": "n1", "provision_state": state, "target_provision_state": target,
+           "power_state": "power off", "target_power_state": null, "last_error": null, "maintenance": false,
+           "clean_step": {}, "driver_internal_info": {}})
+}
+
+#[test]
+fn create_sends_node_then_ports_and_keeps_secrets_off_the_command_line() {
+    let secret = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(secret.path(), "12345\n").unwrap();
+    let server = serve(|_, seen| match seen.line.as_str() {
+        "POST /v1/nodes" => (201, node("enroll", None)),
+        _ => (201, json!({"uuid": "p1"})),
+    });
+    let password = format!("redfish_password=@{}", secret.path().display());
+    let (code, out, err) = server.run(&[
+        "node",
+        "create",
+        "--driver",
+        "redfish",
+        "--name",
+        "n1",
+        "--driver-info",
+        "redfish_address=https://bmc",
+        "--driver-info",
+        &password,
+        "--property",
+        "memory_mb=1024",
+        "--extra",
+        "rack=r1",
+        "--mac",
+        "52-54-00-AA-BB-01",
+        "--mac",
+        "52:54:00:aa:bb:02",
+        "-o",
+        "json",
+    ]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap(), node("enroll", None));
+    assert_eq!(server.lines(), ["POST /v1/nodes", "POST /v1/ports", "POST /v1/ports"]);
+    assert_eq!(
+        server.body(0),
+        json!({"driver": "redfish", "name": "n1", "properties": {"memory_mb": 1024}, "extra": {"rack": "r1"},
+               "driver_info": {"redfish_address": "https://bmc", "redfish_password": "12345"}})
+    );
+    assert_eq!(server.body(1), json!({"address": "52:54:00:aa:bb:01", "node_uuid": "u1"}));
+}
+
+#[test]
+fn a_refused_port_takes_the_new_node_with_it() {
+    let server = serve(|_, seen| match seen.line.as_str() {
+        "POST /v1/nodes" => (201, node("enroll", None)),
+        "POST /v1/ports" => (409, fault("A port with MAC address 52:54:00:aa:bb:01 already exists.")),
+        _ => (204, Value::Null),
+    });
+    let (code, _, err) = server.run(&["node", "create", "--driver", "ipmi", "--mac", "52:54:00:aa:bb:01"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("52:54:00:aa:bb:01 already exists. (the node was removed again)"), "{err}");
+    // A duplicate does not go away by trying again.
+    assert_eq!(server.lines(), ["POST /v1/nodes", "POST /v1/ports", "DELETE /v1/nodes/u1"]);
+}
+
+#[test]
+fn an_older_server_is_asked_in_its_own_version() {
+    let server = serve(|_, seen| match seen.version.as_str() {
+        "1.81" => (200, node("available", None)),
+        other => (406, fault(&format!("Version {other} was requested"))),
+    });
+    let (code, out, _) = server.run(&["node", "show", "n1", "--fields", "provision_state"]);
+    assert_eq!((code, out.contains("available")), (0, true));
+    let versions: Vec<_> = server.seen.lock().unwrap().iter().map(|seen| seen.version.clone()).collect();
+    assert_eq!(versions, ["1.115", "1.81"]);
+}
+
+#[test]
+fn a_406_for_another_reason_is_an_error() {
+    let server = serve(|_, _| (406, fault("not acceptable at all")));
+    let (code, _, err) = server.run(&["node", "show", "n1"]);
+    assert_eq!((code, err.as_str()), (1, "anneal: not acceptable at all (HTTP 406)\n"));
+    assert_eq!(server.lines().len(), 2);
+}
+
+#[test]
+fn lists_follow_pages_and_filters() {
+    let server = serve(|index, _| match index {
+        0 => (
+            200,
+            json!({"nodes": [node("available", None)],
+                          "next": "http://elsewhere:1/v1/nodes?limit=1&marker=u1"}),
+        ),
+        _ => (200, json!({"nodes": [node("clean failed", Some("available"))]})),
+    });
+    let (code, out, _) =
+        server.run(&["node", "list", "--no-maintenance", "--provision-state", "clean failed"]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        out,
+        "UUID  NAME  POWER      PROVISION     TARGET     MAINTENANCE  DRIVER\n\
+         u1    n1    power off  available     -          false        -\n\
+         u1    n1    power off  clean failed  available  false        -\n"
+    );
+    let lines = server.lines();
+    assert!(
+        lines[0].contains("maintenance=false") && lines[0].contains("provision_state=clean+failed"),
+        "{lines:?}"
+    );
+    assert_eq!(lines[1], "GET /v1/nodes?limit=1&marker=u1");
+}
+
+#[test]
+fn clean_waits_for_manageable_and_tells_each_change_once() {
+    let server = serve(|index, seen| match (index, seen.line.starts_with("PUT")) {
+        (_, true) => (202, Value::Null),
+        (1 | 2, _) => (200, node("cleaning", Some("manageable"))),
+        (3, _) => (200, node("clean wait", Some("manageable"))),
+        _ => (200, node("manageable", None)),
+    });
+    let steps = r#"[{"interface": "deploy", "step": "erase_devices"}]"#;
+    let (code, out, err) = server.run(&["node", "clean", "n1", "--clean-steps", steps, "--wait", "30"]);
+    assert_eq!((code, out.as_str()), (0, "n1: manageable\n"));
+    assert_eq!(err, "n1: cleaning\nn1: clean wait\nn1: manageable\n");
+    assert_eq!(server.lines()[0], "PUT /v1/nodes/n1/states/provision");
+    assert_eq!(
+        server.body(0),
+        json!({"target": "clean", "clean_steps": [{"interface": "deploy", "step": "erase_devices"}]})
+    );
+}
+
+#[test]
+fn exit_codes_tell_failed_timed_out_and_unreachable_apart() {
+    let failing = serve(|index, _| match index {
+        0 => (202, Value::Null),
+        _ => {
+            let mut node = node("clean failed", Some("available"));
+            node["last_error"] = "sda: I/O error".into();
+            (200, node)
+        }
+    });
+    let (code, _, err) = failing.run(&["node", "provide", "n1", "--wait"]);
+    assert_eq!(code, 4);
+    assert!(
+        err.ends_with("anneal: node n1 is \"clean failed\", not \"available\": sda: I/O error\n"),
+        "{err}"
+    );
+
+    let slow = serve(|index, _| match index {
+        0 => (202, Value::Null),
+        _ => (200, node("clean wait", Some("available"))),
+    });
+    assert_eq!(slow.run(&["node", "provide", "n1", "--wait", "1"]).0, 3);
+
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let output = anneal(&nobody, &["node", "list"]);
+    assert_eq!(output.status.code(), Some(5));
+
+    let web = serve(|_, _| (200, json!({"hello": "world"})));
+    assert_eq!(web.run(&["node", "list"]).0, 5);
+}
+
+#[test]
+fn steps_belong_to_clean_alone_and_bad_ones_are_not_sent() {
+    let server = serve(|_, _| (202, Value::Null));
+    for bad in [
+        &["node", "clean", "n1"][..],
+        &["node", "clean", "n1", "--clean-steps", "[]"],
+        &["node", "clean", "n1", "--clean-steps", r#"[{"step": "x"}]"#],
+        &["node", "provide", "n1", "--clean-steps", r#"[{"interface": "deploy", "step": "x"}]"#],
+        &["node", "set", "n1"],
+        &["node", "set", "n1", "--retired-reason", "old"],
+        &["port", "create", "52:54:00", "--node", "n1"],
+        &["--pin", "sha256:00", "node", "list"],
+        &["--cacert", "/nonexistent.pem", "--endpoint", "https://127.0.0.1:1", "node", "list"],
+    ] {
+        let (code, _, err) = server.run(bad);
+        assert_eq!(code, 2, "{bad:?}: {err}");
+    }
+    assert_eq!(server.lines(), Vec::<String>::new());
+}
+
+#[test]
+fn a_locked_node_is_tried_again() {
+    let server = serve(|index, _| match index {
+        0 => (
+            409,
+            fault("Node n1 is locked by host c1, please retry after the current operation is completed."),
+        ),
+        1 => (202, Value::Null),
+        _ => (200, node("verifying", Some("manageable"))),
+    });
+    let (code, out, err) = server.run(&["node", "manage", "n1"]);
+    assert_eq!((code, out.as_str()), (0, "n1: verifying\n"));
+    assert!(err.ends_with("Trying again (1 of 5).\n"), "{err}");
+}
+
+#[test]
+fn unknown_steps_are_not_an_empty_list() {
+    let server = serve(|_, _| (202, json!({"message": "The steps are being asked for."})));
+    let (code, out, err) = server.run(&["node", "steps", "n1", "--min-priority", "1"]);
+    assert_eq!((code, out.as_str()), (6, ""));
+    assert!(err.contains("The steps are being asked for. Try again later"), "{err}");
+    assert_eq!(server.lines(), ["GET /v1/nodes/n1/cleaning/steps?min_priority=1"]);
+}
+
+#[test]
+fn power_waits_until_nothing_is_asked_for_any_more() {
+    let server = serve(|index, _| {
+        let mut node = node("manageable", None);
+        match index {
+            0 => return (202, Value::Null),
+            1 => node["target_power_state"] = "power on".into(),
+            _ => node["power_state"] = "power on".into(),
+        }
+        (200, node)
+    });
+    let (code, out, _) = server.run(&["node", "power", "on", "n1", "--wait", "30"]);
+    assert_eq!((code, out.as_str()), (0, "n1: power on\n"));
+    assert_eq!(server.body(0), json!({"target": "power on"}));
+}
+
+#[test]
+fn watch_tells_changes_and_ends_when_all_rest() {
+    let server = serve(|index, _| {
+        let mut one = node("clean wait", Some("available"));
+        one["driver_internal_info"] = json!({"anneal": {"progress": {"disks": [
+            {"device": "/dev/sda", "phase": "erasing", "bytes_done": 55, "bytes_total": 100, "rate": 10}]}}});
+        match index {
+            0 | 1 => (200, one),
+            _ => (200, node("clean failed", Some("available"))),
+        }
+    });
+    let (code, out, err) = server.run(&["node", "watch", "n1", "--until-stable"]);
+    assert_eq!(code, 4);
+    assert_eq!(
+        out,
+        "n1  clean wait → available  |  power off\n\
+         n1  /dev/sda: erasing 50%\n\
+         n1  clean failed → available  |  power off\n"
+    );
+    assert_eq!(err, "anneal: n1 is \"clean failed\"\n");
+}
+
+#[test]
+fn a_controller_that_restarts_does_not_end_the_wait() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (first, _) = router(|index, _| match index {
+        0 => (202, Value::Null),
+        _ => (200, node("cleaning", Some("available"))),
+    });
+    let serve_on = |listener: std::net::TcpListener, router: Router| {
+        listener.set_nonblocking(true).unwrap();
+        runtime.spawn(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            axum::serve::serve(listener, router).await
+        })
+    };
+    let running = serve_on(listener, first);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_anneal"))
+        .args(["node", "provide", "n1", "--wait", "60"])
+        .env_clear()
+        .env("ANNEAL_ENDPOINT", format!("http://{address}"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    assert_eq!(line, "n1: cleaning\n");
+    running.abort();
+    drop(runtime.block_on(running));
+    line.clear();
+    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    assert!(line.ends_with("; still trying\n"), "{line}");
+    let (second, _) = router(|_, _| (200, node("available", None)));
+    let listener = std::net::TcpListener::bind(address).unwrap();
+    serve_on(listener, second);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+mod tls {
+    use super::*;
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    use hyper_util::server::conn::auto::Builder;
+    use std::fmt::Write;
+    use tower::ServiceExt;
+
+    /// An HTTPS server with a certificate that nobody signed for a name that is not its own.
+    fn serve_tls() -> (Server, String) {
+        let key = rcgen::generate_simple_self_signed(vec!["another.example".to_owned()]).unwrap();
+        let der = key.cert.der().clone();
+        let mut pin = "sha256:".to_owned();
+        for byte in <sha2::Sha256 as sha2::Digest>::digest(der.as_ref()) {
+            write!(pin, "{byte:02x}").unwrap();
+        }
+        let private = rustls::pki_types::PrivateKeyDer::try_from(key.signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![der], private)
+            .unwrap();
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+        let (router, seen) = router(|_, _| (200, json!({"drivers": [{"name": "ipmi", "hosts": ["c"]}]})));
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let endpoint = format!("https://{}", listener.local_addr().unwrap());
+        runtime.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (acceptor, router) = (acceptor.clone(), router.clone());
+                tokio::spawn(async move {
+                    // A client that does not like the certificate breaks off here; that is the test.
+                    let Ok(stream) = acceptor.accept(stream).await else { return };
+                    let service =
+                        hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+                            router.clone().oneshot(request)
+                        });
+                    let _ = Builder::new(TokioExecutor::new())
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                });
+            }
+        });
+        (Server { endpoint, seen, _runtime: runtime }, pin)
+    }
+
+    #[test]
+    fn exactly_the_pinned_certificate_is_accepted() {
+        let (server, pin) = serve_tls();
+        let (code, out, err) = server.run(&["driver", "list", "--pin", &pin]);
+        assert_eq!((code, out.as_str()), (0, "NAME  CONTROLLERS\nipmi  c\n"), "{err}");
+        let other = format!("sha256:{}", "00".repeat(32));
+        let (code, _, err) = server.run(&["driver", "list", "--pin", &other]);
+        assert_eq!(code, 5);
+        assert!(err.contains(&format!("shows the certificate {pin}, pinned is {other}")), "{err}");
+        assert_eq!(server.run(&["driver", "list"]).0, 5);
+        assert_eq!(server.run(&["driver", "list", "--insecure"]).0, 0);
+        assert_eq!(server.lines().len(), 2);
+    }
+}

@@ -1,0 +1,382 @@
+//! A machine room in one process: nodes with power, a ramdisk that boots, an agent that runs commands. Time is
+//! tokio's paused clock, so hours pass in milliseconds and every wait is a condition.
+
+use agent_protocol::command::{CommandError, CommandStatus, Status};
+use agent_protocol::step::{AdvertisedSteps, Step};
+use async_trait::async_trait;
+use conductor::decision::{Deed, Outcome, Trouble};
+use conductor::{Conductor, Hands, Settings};
+use model::agent::AgentState;
+use model::request::{Policy, VerbRequest, apply_verb};
+use model::{Contact, Node, PowerState, ProvisionState, RequestedStep, Timestamp, Verb};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use store::memory::MemoryStore;
+use store::{Beat, Clock, Store, StoreError, TokenGrant};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+pub struct SimClock(Instant);
+
+impl Clock for SimClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_000_000_000 + i64::try_from(self.0.elapsed().as_micros()).unwrap())
+    }
+}
+
+/// What goes wrong, consumed one by one when a command is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// The step ends FAILED with this text.
+    StepFails(&'static str),
+    /// The node loses power two seconds into the step and stays off.
+    PowerCut,
+    /// The node resets two seconds into the step.
+    Reset,
+    /// The agent's process restarts two seconds into the step, in the same boot.
+    AgentRestart,
+    /// The command arrives, its answer does not.
+    LostAnswer,
+    /// The agent answers with a success whose report says that a disk failed.
+    LyingReport,
+    /// Hardware managers changed: the step is refused.
+    VersionMismatch,
+    /// Nothing.
+    None,
+}
+
+#[derive(Default)]
+struct Machine {
+    on: bool,
+    boots: u32,
+    process: u32,
+    token: Option<String>,
+    commands: Vec<(String, CommandStatus)>,
+    unplugged: bool,
+}
+
+pub struct World {
+    pub store: Arc<MemoryStore>,
+    pub clock: Arc<SimClock>,
+    machine: Mutex<Machine>,
+    /// Steps that were really started, in order.
+    pub ran: Mutex<Vec<String>>,
+    /// Deeds in order, for tests that look at what was (not) done.
+    pub deeds: Mutex<Vec<String>>,
+    pub faults: Mutex<VecDeque<Fault>>,
+    pub steps: Mutex<Vec<Step>>,
+    pub step_time: Duration,
+    pub node: Uuid,
+}
+
+pub fn step(name: &str, priority: i64, idempotent: bool) -> Step {
+    serde_json::from_value(json!({
+        "step": name, "priority": priority, "interface": "deploy", "reboot_requested": false,
+        "abortable": true, "idempotent": idempotent,
+    }))
+    .unwrap()
+}
+
+impl World {
+    pub async fn new() -> Arc<Self> {
+        let clock = Arc::new(SimClock(Instant::now()));
+        let store = Arc::new(MemoryStore::new());
+        let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", clock.now());
+        node.provision_state = ProvisionState::Manageable;
+        let node = store.create_node(node, Vec::new()).await.unwrap().uuid;
+        Arc::new(Self {
+            store,
+            clock,
+            machine: Mutex::default(),
+            ran: Mutex::default(),
+            deeds: Mutex::default(),
+            faults: Mutex::default(),
+            steps: Mutex::new(vec![
+                step("erase_devices", 10, true),
+                step("erase_devices_metadata", 99, true),
+            ]),
+            step_time: Duration::from_secs(30),
+            node,
+        })
+    }
+
+    pub fn conductor(
+        self: &Arc<Self>,
+        settings: Settings,
+    ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
+        let hands: Arc<dyn Hands> = Arc::new(Fingers(self.clone()));
+        let conductor = Conductor::new(self.store.clone(), hands, self.clock.clone(), settings, "sim".into());
+        let stop = CancellationToken::new();
+        (stop.clone(), tokio::spawn(conductor.run(stop)))
+    }
+
+    pub async fn verb(&self, verb: Verb, steps: Option<Vec<RequestedStep>>) {
+        loop {
+            let node = self.store.node(self.node).await.unwrap();
+            let request = VerbRequest { verb, clean_steps: steps.clone() };
+            let policy = Policy { automated_clean: true };
+            let (node, events) = apply_verb(&node, request, policy, self.clock.now()).unwrap();
+            match self.store.update_node(node, events, None).await {
+                Ok(_) => return,
+                Err(StoreError::Stale(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Wait until the node satisfies `wanted`; panics after a simulated day.
+    pub async fn until(&self, what: &str, wanted: impl Fn(&Node) -> bool) -> Node {
+        for _ in 0..864_000 {
+            let node = self.store.node(self.node).await.unwrap();
+            if wanted(&node) {
+                return node;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        panic!("never {what}: {:#?}", self.store.node(self.node).await.unwrap());
+    }
+
+    pub async fn until_state(&self, state: ProvisionState) -> Node {
+        self.until(state.as_str(), |node| node.provision_state == state).await
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.machine.lock().unwrap().on
+    }
+
+    /// The node can no longer boot its ramdisk.
+    pub fn unplug_network(&self) {
+        self.machine.lock().unwrap().unplugged = true;
+    }
+
+    fn switch(self: &Arc<Self>, on: bool) {
+        let mut machine = self.machine.lock().unwrap();
+        if machine.on == on {
+            return;
+        }
+        machine.on = on;
+        machine.boots += 1;
+        machine.commands.clear();
+        machine.token = None;
+        if on && !machine.unplugged {
+            let (world, boot) = (self.clone(), machine.boots);
+            tokio::spawn(async move { world.ramdisk(boot).await });
+        }
+    }
+
+    /// One boot of the ramdisk: 25 s to the lookup, then heartbeats until the boot is over.
+    async fn ramdisk(self: Arc<Self>, boot: u32) {
+        sleep(Duration::from_secs(25)).await;
+        let process = self.machine.lock().unwrap().process;
+        self.agent(boot, process).await;
+    }
+
+    async fn agent(self: &Arc<Self>, boot: u32, process: u32) {
+        let alive = || {
+            let machine = self.machine.lock().unwrap();
+            machine.on && machine.boots == boot && machine.process == process
+        };
+        let token = format!("token-{boot}-{process}");
+        let boot_id = format!("boot-{boot}");
+        while alive() {
+            let node = self.store.node(self.node).await.unwrap();
+            let expected =
+                matches!(node.provision_state, ProvisionState::Cleaning | ProvisionState::CleanWait);
+            if expected {
+                let grant = self.store.grant_token(self.node, &token, Some(&boot_id), self.clock.now()).await;
+                if grant.unwrap() == TokenGrant::Given {
+                    self.machine.lock().unwrap().token = Some(token.clone());
+                    break;
+                }
+            }
+            sleep(Duration::from_secs(3)).await;
+        }
+        while alive() {
+            self.beat(&boot_id, &token).await;
+            sleep(Duration::from_secs(20)).await;
+        }
+    }
+
+    async fn beat(&self, boot_id: &str, token: &str) {
+        let (ended, running) = {
+            let machine = self.machine.lock().unwrap();
+            let ids = |running: bool| {
+                let of = |status: &CommandStatus| (status.command_status == Status::Running) == running;
+                machine.commands.iter().filter(|(_, s)| of(s)).map(|(id, _)| id.clone()).collect::<Vec<_>>()
+            };
+            (ids(false), ids(true).pop())
+        };
+        let state =
+            AgentState { boot_id: boot_id.into(), process_id: token.into(), running, ended, progress: None };
+        let beat = Beat {
+            callback_url: "https://192.0.2.1:9999".into(),
+            verify_ca: None,
+            agent_version: Some("sim".into()),
+            at: self.clock.now(),
+            state: Some(state),
+        };
+        // A token that is no longer out is refused; the agent then stays silent.
+        let _ = self.store.record_beat(self.node, token, beat).await;
+    }
+
+    fn status(id: &str, status: Status, result: Value, error: Option<&str>) -> CommandStatus {
+        CommandStatus {
+            id: id.into(),
+            command_name: "execute_clean_step".into(),
+            command_status: status,
+            command_error: error.map(|text| CommandError {
+                kind: "CleaningError".into(),
+                code: 500,
+                message: "Clean step failed".into(),
+                details: text.into(),
+            }),
+            command_result: Some(result),
+            progress: None,
+        }
+    }
+
+    fn send(self: &Arc<Self>, id: &str, step: &model::PlannedStep, contact: &Contact) -> Outcome {
+        let mut machine = self.machine.lock().unwrap();
+        if !machine.on || machine.token != contact.token || machine.token.is_none() {
+            return unreachable_agent();
+        }
+        if let Some((_, status)) = machine.commands.iter().find(|(known, _)| known == id) {
+            return Outcome::Command(status.clone());
+        }
+        let fault = self.faults.lock().unwrap().pop_front().unwrap_or(Fault::None);
+        if fault == Fault::VersionMismatch {
+            return Outcome::Command(Self::status(id, Status::VersionMismatch, Value::Null, None));
+        }
+        let running = Self::status(id, Status::Running, Value::Null, None);
+        machine.commands.push((id.to_owned(), running.clone()));
+        self.ran.lock().unwrap().push(step.step.step.clone());
+        let (world, id, boot, process) = (self.clone(), id.to_owned(), machine.boots, machine.process);
+        let (name, interface) = (step.step.step.clone(), step.step.interface.clone());
+        let lost = fault == Fault::LostAnswer;
+        tokio::spawn(async move { world.execute(id, name, interface, fault, boot, process).await });
+        if lost { unreachable_agent() } else { Outcome::Command(running) }
+    }
+
+    async fn execute(
+        self: Arc<Self>,
+        id: String,
+        name: String,
+        interface: String,
+        fault: Fault,
+        boot: u32,
+        process: u32,
+    ) {
+        sleep(Duration::from_secs(2)).await;
+        match fault {
+            Fault::PowerCut => return self.switch(false),
+            Fault::Reset => {
+                self.switch(false);
+                return self.switch(true);
+            }
+            Fault::AgentRestart => {
+                let mut machine = self.machine.lock().unwrap();
+                machine.process += 1;
+                machine.commands.clear();
+                machine.token = None;
+                let (world, process) = (self.clone(), machine.process);
+                tokio::spawn(async move { world.agent(boot, process).await });
+                return;
+            }
+            _ => {}
+        }
+        sleep(self.step_time).await;
+        let disk = |outcome: &str| {
+            json!({"disks": [{"device": "/dev/vda", "serial": "S1", "size": 1, "outcome": outcome,
+            "bytes_erased": 1, "verification": {"kind": "full", "bytes_read": 1, "expected": "zeroes",
+            "mismatched_bytes": 0, "unchanged_samples": 0, "samples": 0, "passed": true}}]})
+        };
+        let result = |report: Value| json!({"clean_result": report, "clean_step": {"step": name, "interface": interface}});
+        let ended = match fault {
+            Fault::StepFails(text) => Self::status(&id, Status::Failed, result(disk("failed")), Some(text)),
+            Fault::LyingReport => Self::status(&id, Status::Succeeded, result(disk("failed")), None),
+            _ => Self::status(&id, Status::Succeeded, result(disk("erased")), None),
+        };
+        let (boot_id, token) = {
+            let mut machine = self.machine.lock().unwrap();
+            if machine.boots != boot || machine.process != process {
+                return;
+            }
+            let Some(entry) = machine.commands.iter_mut().find(|(known, _)| *known == id) else { return };
+            if entry.1.command_status == Status::Running {
+                entry.1 = ended;
+            }
+            (format!("boot-{boot}"), machine.token.clone().unwrap_or_default())
+        };
+        self.beat(&boot_id, &token).await;
+    }
+}
+
+fn unreachable_agent() -> Outcome {
+    Outcome::Failed(Trouble {
+        text: "the agent could not be reached".into(),
+        retryable: true,
+        unreachable: true,
+    })
+}
+
+struct Fingers(Arc<World>);
+
+#[async_trait]
+impl Hands for Fingers {
+    async fn act(&self, _node: &Node, contact: &Contact, deed: &Deed) -> Outcome {
+        let world = &self.0;
+        let name = format!("{deed:?}");
+        world.deeds.lock().unwrap().push(name.split([' ', '{']).next().unwrap_or_default().to_owned());
+        // Every deed takes time, so that it can be interrupted.
+        sleep(Duration::from_millis(30)).await;
+        let power = || if world.is_on() { PowerState::On } else { PowerState::Off };
+        match deed {
+            Deed::VerifyBmc | Deed::ReadPower => Outcome::Power(power()),
+            Deed::SetPower(target) => {
+                world.switch(target.resulting_state() == PowerState::On);
+                Outcome::Power(power())
+            }
+            Deed::SetBootDevice => Outcome::Done,
+            Deed::AskSteps => {
+                let reachable = {
+                    let machine = world.machine.lock().unwrap();
+                    machine.on && machine.token.is_some() && machine.token == contact.token
+                };
+                if !reachable {
+                    return unreachable_agent();
+                }
+                Outcome::Steps(AdvertisedSteps {
+                    clean_steps: BTreeMap::from([(
+                        "GenericHardwareManager".into(),
+                        world.steps.lock().unwrap().clone(),
+                    )]),
+                    hardware_manager_version: BTreeMap::from([("generic".into(), "1".into())]),
+                })
+            }
+            Deed::SendStep { command_id, step } => world.send(command_id, step, contact),
+            Deed::AskCommand { command_id } => {
+                let machine = world.machine.lock().unwrap();
+                if !machine.on || machine.token.is_none() || machine.token != contact.token {
+                    return unreachable_agent();
+                }
+                match machine.commands.iter().find(|(id, _)| id == command_id) {
+                    Some((_, status)) => Outcome::Command(status.clone()),
+                    None => Outcome::NoSuchCommand,
+                }
+            }
+            Deed::CancelCommand { command_id } => {
+                let mut machine = world.machine.lock().unwrap();
+                match machine.commands.iter_mut().find(|(id, _)| id == command_id) {
+                    Some((id, status)) => {
+                        *status = World::status(id, Status::Failed, Value::Null, Some("cancelled"));
+                        Outcome::Command(status.clone())
+                    }
+                    None => Outcome::NoSuchCommand,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Nodes and their history.
+
+use crate::document::{encode, failed, select};
+use crate::lease;
+use model::{Event, Node, Timestamp};
+use rusqlite::{Connection, OptionalExtension, params};
+use store::{Lease, Result, StoreError};
+use uuid::Uuid;
+
+pub fn insert(connection: &Connection, node: &Node, events: &[Event]) -> Result<()> {
+    if version(connection, node.uuid)?.is_some() {
+        return Err(StoreError::duplicate("node uuid", node.uuid));
+    }
+    check_unique(connection, node)?;
+    let (uuid, doc) = (node.uuid.to_string(), encode("node", node.uuid, node)?);
+    connection
+        .prepare_cached("INSERT INTO node (uuid, doc) VALUES (?1, ?2)")
+        .and_then(|mut statement| statement.execute(params![uuid, doc]))
+        .map_err(failed(format_args!("inserting node {uuid}")))?;
+    append_history(connection, node.uuid, events)
+}
+
+/// Write `node` over the version before its own, while `lease` is the newest if one is given.
+pub fn update(connection: &Connection, node: &Node, events: &[Event], lease: Option<Lease>) -> Result<()> {
+    let stored = version(connection, node.uuid)?.ok_or_else(|| StoreError::not_found("Node", node.uuid))?;
+    if stored.checked_add(1) != Some(node.version) {
+        return Err(StoreError::Stale(node.uuid));
+    }
+    if let Some(lease) = lease
+        && (lease.node != node.uuid || !lease::is_newest(connection, lease)?)
+    {
+        return Err(StoreError::Stale(node.uuid));
+    }
+    check_unique(connection, node)?;
+    let (uuid, doc) = (node.uuid.to_string(), encode("node", node.uuid, node)?);
+    connection
+        .prepare_cached("UPDATE node SET doc = ?2 WHERE uuid = ?1")
+        .and_then(|mut statement| statement.execute(params![uuid, doc]))
+        .map_err(failed(format_args!("writing node {uuid}")))?;
+    append_history(connection, node.uuid, events)
+}
+
+/// Ports, history, contact, catalogue and lease go with it: their rows refer to it with ON DELETE CASCADE.
+pub fn delete(connection: &Connection, uuid: Uuid, expected: u64) -> Result<()> {
+    match version(connection, uuid)? {
+        None => return Err(StoreError::not_found("Node", uuid)),
+        Some(stored) if stored != expected => return Err(StoreError::Stale(uuid)),
+        Some(_) => {}
+    }
+    connection
+        .prepare_cached("DELETE FROM node WHERE uuid = ?1")
+        .and_then(|mut statement| statement.execute([uuid.to_string()]))
+        .map_err(failed(format_args!("deleting node {uuid}")))?;
+    Ok(())
+}
+
+pub fn by_uuid(connection: &Connection, uuid: Uuid) -> Result<Option<Node>> {
+    let sql = "SELECT uuid, doc FROM node WHERE uuid = ?1";
+    Ok(select(connection, "node", sql, [uuid.to_string()])?.pop())
+}
+
+pub fn by_ident(connection: &Connection, ident: &str) -> Result<Option<Node>> {
+    if let Ok(uuid) = Uuid::parse_str(ident)
+        && let Some(node) = by_uuid(connection, uuid)?
+    {
+        return Ok(Some(node));
+    }
+    Ok(select(connection, "node", "SELECT uuid, doc FROM node WHERE name = ?1", [ident])?.pop())
+}
+
+pub fn all(connection: &Connection) -> Result<Vec<Node>> {
+    select(connection, "node", "SELECT uuid, doc FROM node ORDER BY created_at, uuid", [])
+}
+
+pub fn history(connection: &Connection, node: Uuid) -> Result<Vec<Event>> {
+    let sql = "SELECT seq || ' of node ' || node, doc FROM event WHERE node = ?1 ORDER BY seq";
+    select(connection, "event", sql, [node.to_string()])
+}
+
+pub fn due(connection: &Connection, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
+    let sql = "SELECT uuid FROM node WHERE next_wake_at <= ?1 ORDER BY next_wake_at, uuid LIMIT ?2";
+    let read = || -> rusqlite::Result<Vec<String>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        connection.prepare_cached(sql)?.query_map(params![now.0, limit], |row| row.get(0))?.collect()
+    };
+    let due = read().map_err(failed("reading the nodes that are due"))?;
+    due.iter().map(|uuid| Uuid::parse_str(uuid).map_err(failed(format_args!("node {uuid}")))).collect()
+}
+
+pub fn next_due(connection: &Connection) -> Result<Option<Timestamp>> {
+    connection
+        .prepare_cached("SELECT min(next_wake_at) FROM node WHERE next_wake_at IS NOT NULL")
+        .and_then(|mut statement| statement.query_row([], |row| row.get::<_, Option<i64>>(0)))
+        .map(|at| at.map(Timestamp))
+        .map_err(failed("reading when the next node is due"))
+}
+
+/// Refuses, with the trait's error, to hang anything on a node that is not there.
+pub fn check_exists(connection: &Connection, uuid: Uuid) -> Result<()> {
+    version(connection, uuid)?.map(drop).ok_or_else(|| StoreError::not_found("Node", uuid))
+}
+
+fn version(connection: &Connection, uuid: Uuid) -> Result<Option<u64>> {
+    let version: Option<i64> = connection
+        .prepare_cached("SELECT version FROM node WHERE uuid = ?1")
+        .and_then(|mut statement| statement.query_row([uuid.to_string()], |row| row.get(0)).optional())
+        .map_err(failed(format_args!("reading node {uuid}")))?;
+    Ok(version.map(i64::cast_unsigned))
+}
+
+/// Refuses a node whose name or instance UUID belongs to another one. The unique indexes would too, but could
+/// not say whose fault it is in the words of the trait.
+fn check_unique(connection: &Connection, node: &Node) -> Result<()> {
+    let taken = |column: &str, value: &str| {
+        let sql = format!("SELECT 1 FROM node WHERE {column} = ?1 AND uuid <> ?2");
+        connection
+            .prepare_cached(&sql)
+            .and_then(|mut statement| statement.exists([value, &node.uuid.to_string()]))
+            .map_err(failed(format_args!("looking for another node of this {column}")))
+    };
+    if let Some(name) = &node.name
+        && taken("name", name)?
+    {
+        return Err(StoreError::duplicate("node name", name));
+    }
+    if let Some(instance) = node.instance_uuid
+        && taken("instance_uuid", &instance.to_string())?
+    {
+        return Err(StoreError::duplicate("instance uuid", instance));
+    }
+    Ok(())
+}
+
+fn append_history(connection: &Connection, node: Uuid, events: &[Event]) -> Result<()> {
+    for event in events {
+        let doc = encode("event", event.uuid, event)?;
+        connection
+            .prepare_cached("INSERT INTO event (node, doc) VALUES (?1, ?2)")
+            .and_then(|mut statement| statement.execute(params![node.to_string(), doc]))
+            .map_err(failed(format_args!("adding to the history of node {node}")))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! Opening the file: lock it, see whose it is, and only then touch it.
+
+use crate::lock::Lock;
+use crate::migrate::{self, Found, MIGRATIONS};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::fs::{OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a statement waits for a lock of another connection (only recovery and checkpoints take any).
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Connections that read.
+const READERS: usize = 4;
+
+/// Why a database was not opened. Nothing in it was changed, except in the case of `Migration` by the
+/// migrations before.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error("database {} is in use by another controller{}", path.display(),
+        pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    InUse {
+        /// The database.
+        path: PathBuf,
+        /// Who, if known.
+        pid: Option<u32>,
+    },
+    /// A newer controller has migrated it.
+    #[error("database {} has schema {found}, but this controller knows only schemas up to {known}: \
+        use the newer controller that wrote it, or a backup from before", path.display())]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The newest schema known here.
+        known: usize,
+    },
+    /// Not a database of an Anneal controller.
+    #[error("{} is not a database of anneal-controller", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A migration failed.
+    #[error("database {}: migration {name} failed", path.display())]
+    Migration {
+        /// The database.
+        path: PathBuf,
+        /// The migration.
+        name: &'static str,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// The file system refused.
+    #[error("{}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// SQLite refused.
+    #[error("database {}", path.display())]
+    Sqlite {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+}
+
+/// An opened database.
+pub struct Opened {
+    pub writer: Connection,
+    pub readers: Vec<Connection>,
+    pub lock: Lock,
+}
+
+/// Open or create the database at `path`; its directory must exist.
+pub fn open(path: &Path) -> Result<Opened, OpenError> {
+    let path = resolve(path)?;
+    let lock = Lock::take(&path)?;
+    create(&path)?;
+
+    let sqlite = |source| match source {
+        rusqlite::Error::SqliteFailure(error, _) if error.code == ErrorCode::NotADatabase => {
+            OpenError::Foreign { path: path.clone() }
+        }
+        source => OpenError::Sqlite { path: path.clone(), source },
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut writer = Connection::open_with_flags(&path, flags).map_err(sqlite)?;
+    writer.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
+    let applied = match migrate::inspect(&writer).map_err(sqlite)? {
+        Found::Version(applied) => applied,
+        Found::Newer(found) => return Err(OpenError::Newer { path, found, known: MIGRATIONS.len() }),
+        Found::Foreign => return Err(OpenError::Foreign { path }),
+    };
+    tighten(&path)?;
+    prepare(&writer).map_err(sqlite)?;
+    migrate::apply(&mut writer, MIGRATIONS, applied).map_err(|(name, source)| OpenError::Migration {
+        path: path.clone(),
+        name,
+        source,
+    })?;
+
+    let reader = || -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let reader = Connection::open_with_flags(&path, flags)?;
+        reader.busy_timeout(BUSY_TIMEOUT)?;
+        Ok(reader)
+    };
+    let readers = (0..READERS).map(|_| reader()).collect::<rusqlite::Result<_>>().map_err(sqlite)?;
+    Ok(Opened { writer, readers, lock })
+}
+
+/// WAL, so that readers and the writer do not wait for each other; FULL, so that each commit is on the disk
+/// before it is acknowledged (with NORMAL a power cut would lose the last ones).
+fn prepare(writer: &Connection) -> rusqlite::Result<()> {
+    writer.pragma_update(None, "journal_mode", "WAL")?;
+    writer.pragma_update(None, "synchronous", "FULL")?;
+    writer.pragma_update(None, "foreign_keys", "ON")?;
+    writer.set_prepared_statement_cache_capacity(64);
+    Ok(())
+}
+
+/// The one name of the file, so that its lock is found by whichever path it is opened.
+fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
+    let io = |source| OpenError::Io { path: path.to_owned(), source };
+    match path.canonicalize() {
+        Ok(found) => Ok(found),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = path.file_name().ok_or_else(|| io(io::ErrorKind::InvalidFilename.into()))?;
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            Ok(parent.unwrap_or(Path::new(".")).canonicalize().map_err(io)?.join(name))
+        }
+        Err(error) => Err(io(error)),
+    }
+}
+
+/// An empty file where there is none, never readable by others even for a moment.
+fn create(path: &Path) -> Result<(), OpenError> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_file() => Ok(()),
+        Err(source) => Err(OpenError::Io { path: path.to_owned(), source }),
+    }
+}
+
+/// Mode 0600: the database holds passwords of BMCs and tokens of agents. SQLite gives new companion files the
+/// mode of the database; old ones are set here.
+fn tighten(path: &Path) -> Result<(), OpenError> {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        let file = PathBuf::from(name);
+        match std::fs::set_permissions(&file, Permissions::from_mode(0o600)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(OpenError::Io { path: file, source }),
+            Ok(()) => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_acknowledged_is_on_the_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = open(&dir.path().join("a.db")).unwrap();
+        let pragma = |name: &str| -> String {
+            opened
+                .writer
+                .query_row(&format!("SELECT lower({name}) FROM pragma_{name}"), [], |row| row.get(0))
+                .unwrap()
+        };
+        assert_eq!(pragma("journal_mode"), "wal");
+        assert_eq!(pragma("synchronous"), "2", "FULL");
+        assert_eq!(pragma("foreign_keys"), "1");
+        assert!(opened.readers.iter().all(|reader| reader.is_readonly("main").unwrap()));
+    }
+}

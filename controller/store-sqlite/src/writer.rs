@@ -1,0 +1,157 @@
+//! The one thread that writes.
+//!
+//! ```text
+//!  callers ──▶ channel ──▶ BEGIN · SAVEPOINT work RELEASE · SAVEPOINT work ROLLBACK TO · … · COMMIT (one fsync)
+//!     ▲                                                                                        │
+//!     └───────────────────────── bell, then each caller's own answer ◀─────────────────────────┘
+//! ```
+//!
+//! While one transaction reaches the disk the next calls queue up, and all of them go into the next one: a
+//! hundred heartbeats cost one fsync. A savepoint each keeps them apart, so one that is refused changes nothing
+//! and harms nobody. Nobody is answered before the commit; if it fails, everybody in it hears so, also those
+//! whose work was refused (what they were refused for may have been undone).
+
+use crate::document::failed;
+use rusqlite::{Connection, Savepoint, TransactionBehavior};
+use std::ops::Deref;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use store::{Bell, Result, StoreError};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+/// Most calls in one transaction; bounds how long the first of them waits.
+const BATCH: usize = 512;
+
+/// Handle of the writer. Dropping it waits until everything queued is written.
+pub struct Writer {
+    queue: Option<mpsc::Sender<Box<dyn Job>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a piece of work writes through: a savepoint of its own, and the nodes to ring for once it is committed.
+pub struct Change<'a> {
+    savepoint: Savepoint<'a>,
+    rings: Vec<Uuid>,
+}
+
+impl Change<'_> {
+    /// Ring for `node` after the commit.
+    pub fn ring(&mut self, node: Uuid) {
+        self.rings.push(node);
+    }
+}
+
+impl Deref for Change<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.savepoint
+    }
+}
+
+/// A call on its way through the writer.
+trait Job: Send {
+    /// Do the work inside `savepoint`, which stays if the work succeeds. An error is the whole transaction's.
+    fn run(&mut self, savepoint: Savepoint<'_>) -> rusqlite::Result<()>;
+    /// The transaction ended like this: ring and answer.
+    fn settle(self: Box<Self>, committed: std::result::Result<(), String>, bell: &Bell);
+}
+
+struct Call<T, W> {
+    work: Option<W>,
+    outcome: Option<(Result<T>, Vec<Uuid>)>,
+    reply: oneshot::Sender<Result<T>>,
+}
+
+impl<T, W> Job for Call<T, W>
+where
+    T: Send,
+    W: FnOnce(&mut Change<'_>) -> Result<T> + Send,
+{
+    fn run(&mut self, savepoint: Savepoint<'_>) -> rusqlite::Result<()> {
+        let Some(work) = self.work.take() else { return Ok(()) };
+        let mut change = Change { savepoint, rings: Vec::new() };
+        let outcome = work(&mut change);
+        let Change { savepoint, rings } = change;
+        if outcome.is_ok() {
+            savepoint.commit()?;
+            self.outcome = Some((outcome, rings));
+        } else {
+            // The default of a savepoint that is neither committed nor kept is to be rolled back.
+            savepoint.finish()?;
+            self.outcome = Some((outcome, Vec::new()));
+        }
+        Ok(())
+    }
+
+    fn settle(self: Box<Self>, committed: std::result::Result<(), String>, bell: &Bell) {
+        let outcome = match (committed, self.outcome) {
+            (Ok(()), Some((outcome, rings))) => {
+                rings.into_iter().for_each(|node| bell.ring(node));
+                outcome
+            }
+            (Ok(()), None) => Err(StoreError::Failed("the work was not done".to_owned())),
+            (Err(reason), _) => Err(StoreError::Failed(reason)),
+        };
+        // A caller that has gone away does not want the answer; the change stands all the same.
+        let _ = self.reply.send(outcome);
+    }
+}
+
+impl Writer {
+    /// Start the thread. `lifetime` is dropped after the connection is closed.
+    pub fn spawn(connection: Connection, bell: Bell, lifetime: impl Send + 'static) -> std::io::Result<Self> {
+        let (queue, calls) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
+            serve(connection, &calls, &bell);
+            drop(lifetime);
+        })?;
+        Ok(Self { queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Queue `work` and wait until it is committed. It is done even if the future is dropped meanwhile.
+    pub async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let ended = || StoreError::Failed("the writer thread has ended".to_owned());
+        let (reply, answer) = oneshot::channel();
+        let call = Call { work: Some(work), outcome: None, reply };
+        self.queue.as_ref().ok_or_else(ended)?.send(Box::new(call)).map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())?
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the store's writer thread had panicked");
+        }
+    }
+}
+
+fn serve(mut connection: Connection, calls: &mpsc::Receiver<Box<dyn Job>>, bell: &Bell) {
+    while let Ok(first) = calls.recv() {
+        let mut batch: Vec<_> = std::iter::once(first).chain(calls.try_iter().take(BATCH - 1)).collect();
+        let committed = commit(&mut connection, &mut batch).map_err(|error| {
+            let reason = failed::<rusqlite::Error>("committing")(error).to_string();
+            tracing::error!(calls = batch.len(), error = reason, "a transaction failed");
+            reason
+        });
+        for job in batch {
+            job.settle(committed.clone(), bell);
+        }
+    }
+}
+
+fn commit(connection: &mut Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for job in batch {
+        job.run(transaction.savepoint()?)?;
+    }
+    transaction.commit()
+}
