@@ -23,6 +23,7 @@ pub mod node;
 pub mod process;
 pub mod qmp;
 pub mod redfish;
+pub mod router;
 pub mod scan;
 pub mod signatures;
 pub mod timeline;

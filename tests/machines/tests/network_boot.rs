@@ -14,6 +14,7 @@ use boot::{BootAnswer, BootDirectory, CancellationToken, RamdiskParams, ramdisk_
 use lab::machine::{Lasting, Machine};
 use lab::net::{Bridge, Netns};
 use lab::node::{Boot, Firmware, NodeSpec};
+use lab::router::Router;
 use lab::timeline::Timeline;
 use lab::wait;
 
@@ -87,6 +88,7 @@ fn boots(name: &str, firmware: Firmware, target: Boot) {
         let serial = spec.serial_log();
         let timeline = Timeline::default();
         let machine = Machine::new(spec, timeline.clone());
+        let _router = Router::start("br0")?;
         let stop = CancellationToken::new();
         let story = async {
             machine.choose_boot(Some((target, Lasting::Once))).await?;
@@ -121,21 +123,25 @@ fn boots(name: &str, firmware: Firmware, target: Boot) {
 }
 
 #[test]
+#[ignore = "root and QEMU: cargo xtask test"]
 fn bios_with_the_ipxe_rom_of_its_card() {
     boots("bios", Firmware::Bios, Boot::Pxe);
 }
 
 #[test]
+#[ignore = "root and QEMU: cargo xtask test"]
 fn uefi_with_its_own_pxe() {
     boots("uefi", Firmware::Uefi, Boot::Pxe);
 }
 
 #[test]
+#[ignore = "root and QEMU: cargo xtask test"]
 fn uefi_with_the_ipxe_rom_of_its_card() {
     boots("uefirom", Firmware::UefiIpxeRom, Boot::Pxe);
 }
 
 #[test]
+#[ignore = "root and QEMU: cargo xtask test"]
 fn uefi_over_http() {
     boots("http", Firmware::Uefi, Boot::Http);
 }
