@@ -77,6 +77,7 @@ async fn bmc(machine: &Machine, tls: bool) -> Result<RedfishBmc> {
 }
 
 #[test]
+#[ignore = "root and QEMU: cargo xtask test"]
 fn a_pxe_override_counts_for_one_boot_and_power_off_pulls_the_plug() {
     in_namespace("once", async || {
         let dir = tempfile::tempdir()?;
@@ -127,6 +128,7 @@ fn a_pxe_override_counts_for_one_boot_and_power_off_pulls_the_plug() {
 }
 
 #[test]
+#[ignore = "root and QEMU: cargo xtask test"]
 fn the_bmc_refuses_what_it_should() {
     in_namespace("refuse", async || {
         let dir = tempfile::tempdir()?;
