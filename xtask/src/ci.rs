@@ -16,7 +16,9 @@ pub fn run(words: Vec<String>) -> Result<()> {
         // Advisories need a database from outside; licences, bans and sources do not.
         sh::run(sh::cargo().args(["deny", "--offline", "check", "licenses", "bans", "sources"]))?;
     } else {
-        println!("cargo-deny is not installed (cargo install cargo-deny): licences and bans were NOT checked");
+        println!(
+            "cargo-deny is not installed (cargo install cargo-deny): licences and bans were NOT checked"
+        );
     }
     println!("ci: all checks passed");
     Ok(())

@@ -26,7 +26,9 @@ pub fn run(words: Vec<String>) -> Result<()> {
     let filter = args.option("--filter")?;
     args.finish()?;
     if !deps::is_root() {
-        bail!("the tests make loop devices and network namespaces: run them as root (sudo -E cargo xtask test)");
+        bail!(
+            "the tests make loop devices and network namespaces: run them as root (sudo -E cargo xtask test)"
+        );
     }
     let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
     let mut tally = Tally::default();
