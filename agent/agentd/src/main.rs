@@ -1,9 +1,11 @@
 //! `anneal-agent`: log, config, build, wait, drain.
 
-use agentd::agent::{Agent, Exit};
+use agentd::agent::{Agent, Discover, Exit};
 use agentd::config::{Config, ConfigError, Environment, HELP};
 use agentd::logging::LogRing;
 use agentd::{config, inventory, ramdisk, run};
+use block::Filter;
+use hwm_generic::GenericHardwareManager;
 use hwm_sdk::HardwareManager;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -42,9 +44,7 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     if !config.ignored.is_empty() {
         tracing::warn!(parameters = ?config.ignored, "kernel parameters not understood");
     }
-    let seen = config.clone();
-    let discover = Box::new(move || inventory::collect(&seen, Vec::new()));
-    let agent = Agent::new(managers(config), discover, logs.clone(), config.ramdisk);
+    let agent = Agent::new(managers(config), discover(config), logs.clone(), config.ramdisk);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -62,8 +62,29 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     result
 }
 
-fn managers(_config: &Config) -> Vec<Arc<dyn HardwareManager>> {
-    Vec::new()
+/// The one place where hardware managers are listed.
+fn managers(config: &Config) -> Vec<Arc<dyn HardwareManager>> {
+    vec![Arc::new(GenericHardwareManager::new(filter(config)))]
+}
+
+/// Outside the ramdisk no disk exists but those that were named: none when none was.
+fn filter(config: &Config) -> Filter {
+    if config.ramdisk && config.only_devices.is_empty() {
+        return Filter::All;
+    }
+    Filter::Only(config.only_devices.clone())
+}
+
+fn discover(config: &Config) -> Discover {
+    let generic = GenericHardwareManager::new(filter(config));
+    let config = config.clone();
+    Box::new(move || {
+        let disks = generic.disks().unwrap_or_else(|error| {
+            tracing::error!(error = block::fault::chain(&error), "the disks cannot be listed");
+            Vec::new()
+        });
+        inventory::collect(&config, disks)
+    })
 }
 
 fn stop_on_signals(stop: &CancellationToken) -> std::io::Result<()> {

@@ -12,9 +12,16 @@
 //! nodes: the decision what a MAC boots is the [`BootDirectory`] port's.
 
 mod cmdline;
+pub mod dhcp;
 mod directory;
 mod error;
+pub mod http;
+pub mod loaders;
 mod mac;
+pub mod ra;
+mod range;
+pub mod script;
+pub mod tftp;
 
 pub use cmdline::{CmdlineError, RamdiskParams, ramdisk_cmdline};
 pub use directory::{BootAnswer, BootDirectory};

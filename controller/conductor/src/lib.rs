@@ -17,6 +17,6 @@ pub mod drive;
 pub mod settings;
 pub mod states;
 
-pub use act::Hands;
+pub use act::{Hands, RealHands};
 pub use drive::Conductor;
 pub use settings::Settings;

@@ -9,6 +9,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Clean nodes automatically on `provide`; a node's own `automated_clean` wins. Read by the API.
+    pub automated_clean_enable: bool,
     /// How long a node may take from power-on to the agent's first heartbeat.
     pub boot_timeout_s: u64,
     /// How long the BMC may take to report a power change.
@@ -38,6 +40,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            automated_clean_enable: true,
             boot_timeout_s: 1800,
             power_timeout_s: 120,
             verify_timeout_s: 60,

@@ -45,9 +45,7 @@ pub fn select<T: DeserializeOwned>(
     let read = || -> rusqlite::Result<Vec<(String, Vec<u8>)>> {
         let mut statement = connection.prepare_cached(sql)?;
         // The bytes, not the text: damaged UTF-8 is then found by `decode`, which can name the row.
-        statement
-            .query_map(params, |row| Ok((row.get(0)?, row.get_ref(1)?.as_bytes()?.to_vec())))?
-            .collect()
+        statement.query_map(params, |row| Ok((row.get(0)?, row.get_ref(1)?.as_bytes()?.to_vec())))?.collect()
     };
     let rows = read().map_err(failed(format_args!("reading {table}")))?;
     rows.into_iter().map(|(key, text)| decode(table, key, &text)).collect()

@@ -14,6 +14,8 @@ mod document;
 mod lease;
 mod lock;
 mod migrate;
+#[cfg(test)]
+mod migration_tests;
 mod node;
 mod open;
 mod port;

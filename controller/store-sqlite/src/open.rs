@@ -132,7 +132,8 @@ fn prepare(writer: &Connection) -> rusqlite::Result<()> {
 fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
     let io = |source| OpenError::Io { path: path.to_owned(), source };
     match path.canonicalize() {
-        Ok(found) => Ok(found),
+        Ok(found) if found.is_file() => Ok(found),
+        Ok(path) => Err(OpenError::Foreign { path }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let name = path.file_name().ok_or_else(|| io(io::ErrorKind::InvalidFilename.into()))?;
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -146,7 +147,7 @@ fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
 fn create(path: &Path) -> Result<(), OpenError> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_file() => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(source) => Err(OpenError::Io { path: path.to_owned(), source }),
     }
 }

@@ -155,3 +155,112 @@ fn commit(connection: &mut Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::
     }
     transaction.commit()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn rows(writer: &Writer) -> impl Future<Output = Result<i64>> {
+        writer.write(|change| {
+            change.query_row("SELECT count(*) FROM child", [], |row| row.get(0)).map_err(failed("counting"))
+        })
+    }
+
+    /// The transaction fails at its very end, at COMMIT: all that were in it hear so, nobody rings, nothing is
+    /// stored, and the writer goes on.
+    #[tokio::test]
+    async fn a_failed_commit_is_heard_by_all_in_it() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch(
+                "PRAGMA foreign_keys = ON;
+                 CREATE TABLE parent (id INTEGER PRIMARY KEY);
+                 CREATE TABLE child (parent REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED);",
+            )
+            .unwrap();
+        let bell = Bell::new();
+        let mut ears = bell.listen();
+        let writer = Arc::new(Writer::spawn(connection, bell, ()).unwrap());
+
+        // Once this runs its batch is closed; it holds the writer until the others are queued for the next one.
+        let (begin, begun) = oneshot::channel();
+        let (open, gate) = mpsc::channel::<()>();
+        let holder = writer.clone();
+        let held = tokio::spawn(async move {
+            let work = move |_: &mut Change<'_>| {
+                let _ = begin.send(());
+                gate.recv().map_err(failed("waiting"))
+            };
+            holder.write(work).await
+        });
+        begun.await.unwrap();
+        let insert = |sql: &'static str| {
+            let writer = writer.clone();
+            async move {
+                let work = move |change: &mut Change<'_>| {
+                    change.ring(Uuid::nil());
+                    change.execute(sql, []).map(drop).map_err(failed("inserting"))
+                };
+                writer.write(work).await
+            }
+        };
+        let good = insert("INSERT INTO child VALUES (NULL)");
+        let bad = insert("INSERT INTO child VALUES (7)");
+        let refused = writer.write(|_| -> Result<()> { Err(StoreError::Stale(Uuid::nil())) });
+        let (good, bad, refused, ()) = tokio::join!(biased; good, bad, refused, async {
+            open.send(()).unwrap();
+        });
+        held.await.unwrap().unwrap();
+        for outcome in [good, bad, refused] {
+            let error = outcome.unwrap_err().to_string();
+            assert!(error.contains("FOREIGN KEY"), "{error}");
+        }
+        assert!(ears.try_recv().is_err(), "nothing was committed, so nothing rings");
+        assert_eq!(rows(&writer).await.unwrap(), 0);
+
+        insert("INSERT INTO child VALUES (NULL)").await.unwrap();
+        assert!(ears.try_recv().is_ok());
+        assert_eq!(rows(&writer).await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn refused_work_is_undone() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE child (id);").unwrap();
+        let bell = Bell::new();
+        let mut ears = bell.listen();
+        let writer = Writer::spawn(connection, bell, ()).unwrap();
+        let half = writer.write(|change| -> Result<()> {
+            change.ring(Uuid::nil());
+            change.execute("INSERT INTO child VALUES (1)", []).map_err(failed("inserting"))?;
+            Err(StoreError::Stale(Uuid::nil()))
+        });
+        assert!(matches!(half.await, Err(StoreError::Stale(_))));
+        assert_eq!(rows(&writer).await.unwrap(), 0);
+        assert!(ears.try_recv().is_err());
+    }
+
+    /// A call that is queued is done even if its caller gives up, and dropping the writer waits for it.
+    #[tokio::test]
+    async fn a_dropped_caller_loses_only_the_answer() {
+        let connection = Connection::open_in_memory().unwrap();
+        let bell = Bell::new();
+        let mut ears = bell.listen();
+        let writer = Writer::spawn(connection, bell, ()).unwrap();
+        let (open, gate) = mpsc::channel::<()>();
+        let call = writer.write(move |change| {
+            change.ring(Uuid::nil());
+            gate.recv().map_err(failed("waiting"))
+        });
+        let given_up = tokio::select! {
+            biased;
+            _ = call => false,
+            () = std::future::ready(()) => true,
+        };
+        assert!(given_up);
+        open.send(()).unwrap();
+        drop(writer);
+        assert_eq!(ears.try_recv(), Ok(Uuid::nil()));
+    }
+}

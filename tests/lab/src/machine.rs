@@ -2,8 +2,9 @@
 //!
 //! Power off is SIGKILL, as pulling the plug is. The boot override is one-time in earnest: it counts for
 //! the next boot of any kind (power on, reset by the BMC, reset from inside) and is gone once that boot
-//! began. QEMU reads the order of its devices at each reset, so that moving the NIC with `qom-set` right
-//! after a boot began decides about the one after it.
+//! began. QEMU reads the order of its devices at each reset, so that moving the NIC with `qom-set` once a
+//! boot has begun decides about the one after it. A reset begins a boot only when no other follows within
+//! [`SETTLE`]: SeaBIOS, entered by a warm reset, at once asks for a cold one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::node::{BOOT_FIRST, BOOT_LAST, Boot, NIC, NodeSpec};
@@ -22,6 +24,9 @@ use crate::timeline::Timeline;
 use crate::wait;
 
 const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// Resets that follow each other faster are one.
+const SETTLE: Duration = Duration::from_secs(2);
 
 /// How long an override counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +49,8 @@ pub struct Machine {
 struct State {
     /// What the next boot tries first, and for how long that counts; `None`: the disks.
     choice: Option<(Boot, Lasting)>,
+    /// Counts resets and choices: who sees it unchanged knows that neither came between.
+    changes: u64,
     running: Option<Running>,
 }
 
@@ -113,6 +120,7 @@ impl Machine {
         }
         let mut state = self.state.lock().await;
         state.choice = choice;
+        state.changes += 1;
         let boot = state.boot();
         if let Some(running) = state.running() {
             set_order(&running.qmp, boot).await?;
@@ -255,8 +263,14 @@ impl Machine {
 
     async fn after_reset(self, qmp: Arc<Qmp>) {
         let mut state = self.state.lock().await;
-        if !state.running().is_some_and(|running| Arc::ptr_eq(&running.qmp, &qmp)) {
-            // Power-cycled meanwhile: the choice is about a later boot.
+        state.changes += 1;
+        let seen = state.changes;
+        drop(state);
+        sleep(SETTLE).await;
+        let mut state = self.state.lock().await;
+        // Reset again, chosen anew, or power-cycled: then this boot has not used the choice up.
+        let same = state.running().is_some_and(|running| Arc::ptr_eq(&running.qmp, &qmp));
+        if !same || state.changes != seen {
             return;
         }
         state.used();

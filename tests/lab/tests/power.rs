@@ -77,6 +77,7 @@ async fn bmc(machine: &Machine, tls: bool) -> Result<RedfishBmc> {
 }
 
 #[test]
+#[ignore = "root and QEMU: cargo xtask test"]
 fn a_pxe_override_counts_for_one_boot_and_power_off_pulls_the_plug() {
     in_namespace("once", async || {
         let dir = tempfile::tempdir()?;
@@ -107,10 +108,7 @@ fn a_pxe_override_counts_for_one_boot_and_power_off_pulls_the_plug() {
         wait::for_line(&serial, OLD_SYSTEM, BOOT).await?;
         let text = wait::tail(&serial, 1 << 20);
         ensure!(!text.contains("Booting from ROM"), "network before disk: {text}");
-        wait::until("the reset in the timeline", BOOT, async || {
-            Ok(timeline.first("once", "reset"))
-        })
-        .await?;
+        wait::until("the reset in the timeline", BOOT, async || Ok(timeline.first("once", "reset"))).await?;
 
         // Asked for while running, it counts for the next reset.
         std::fs::write(&serial, "")?;
@@ -130,6 +128,7 @@ fn a_pxe_override_counts_for_one_boot_and_power_off_pulls_the_plug() {
 }
 
 #[test]
+#[ignore = "root and QEMU: cargo xtask test"]
 fn the_bmc_refuses_what_it_should() {
     in_namespace("refuse", async || {
         let dir = tempfile::tempdir()?;

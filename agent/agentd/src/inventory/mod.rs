@@ -6,7 +6,7 @@ mod memory;
 mod net;
 
 use crate::config::Config;
-use agent_protocol::inventory::{Boot, Disk, Inventory};
+use agent_protocol::inventory::{Boot, Disk, Interface, Inventory};
 use std::path::Path;
 
 /// Look at everything. What cannot be read is left empty. `disks` come from the block room.
@@ -14,7 +14,7 @@ pub fn collect(config: &Config, disks: Vec<Disk>) -> Inventory {
     let sys = Path::new("/sys");
     let uefi = sys.join("firmware/efi").exists();
     Inventory {
-        interfaces: net::interfaces(&sys.join("class/net")),
+        interfaces: interfaces(),
         cpu: cpu::parse(&read(Path::new("/proc/cpuinfo")).unwrap_or_default(), std::env::consts::ARCH),
         disks,
         memory: memory::memory(
@@ -36,6 +36,11 @@ pub fn collect(config: &Config, disks: Vec<Disk>) -> Inventory {
             .filter(|name| !name.is_empty() && name != "(none)")
             .unwrap_or_else(|| "anneal-agent".into()),
     }
+}
+
+/// Network interfaces of this machine that are hardware.
+pub fn interfaces() -> Vec<Interface> {
+    net::interfaces(Path::new("/sys/class/net"))
 }
 
 /// A file's text without blanks around it; `None` when it cannot be read or is empty.

@@ -14,7 +14,7 @@ use crate::{BmcError, ErrorKind};
 
 /// The strongest suite of IPMI 2.0 errata 7 (HMAC-SHA256), and the one that every BMC has (HMAC-SHA1).
 const CIPHERS: [u64; 2] = [17, 3];
-/// Seconds ipmitool waits for an answer, and how often it sends: about 12 s for a silent BMC.
+/// Seconds ipmitool waits for an answer, and how often it sends: about 18 s for a silent BMC.
 const ANSWER: [&str; 4] = ["-N", "2", "-R", "3"];
 /// A run that takes longer is killed.
 const RUN: Duration = Duration::from_secs(30);

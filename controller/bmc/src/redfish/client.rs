@@ -246,10 +246,8 @@ impl Client {
             status if status.is_success() => Ok(reply
                 .token
                 .map(|token| Auth::Session { token: Secret::new(token), location: reply.location })),
-            StatusCode::SERVICE_UNAVAILABLE => {
-                self.succeeded(action, &reply)?;
-                Ok(None)
-            }
+            // Busy, or out of sessions: no reason to send the password with each request.
+            status if is_transient(status) => self.succeeded(action, &reply).map(|()| None),
             status => {
                 tracing::debug!(bmc = self.endpoint.address(), %status, "BMC: no session, using basic auth");
                 Ok(None)
@@ -375,7 +373,7 @@ impl Client {
 
     fn failure(&self, action: &str, error: &reqwest::Error) -> Failure {
         let untouched = error.is_connect();
-        let tls = chain(error).any(|cause| cause.is::<rustls::Error>() || is_tls(cause));
+        let tls = chain(error).any(|cause| cause.is::<rustls::Error>());
         let (kind, message) = if error.is_connect() && error.is_timeout() {
             (ErrorKind::Unreachable, format!("no connection within {} s", CONNECT.as_secs()))
         } else if error.is_connect() {
@@ -444,13 +442,13 @@ fn is_transient(status: StatusCode) -> bool {
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error: &&'a (dyn Error + 'static)| error.source())
+    std::iter::successors(Some(error), |&error: &&'a (dyn Error + 'static)| cause(error))
 }
 
-/// `io::Error` shows the source of what it wraps, not the wrapped error: look inside.
-fn is_tls(error: &(dyn Error + 'static)) -> bool {
-    let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    inner.is_some_and(|inner| inner.is::<rustls::Error>())
+/// `io::Error` gives as its source the source of what it wraps, skipping that itself: look inside.
+fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    wrapped.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source())
 }
 
 /// The innermost reason, which is the system's or the TLS library's own.

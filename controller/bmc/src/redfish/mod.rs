@@ -141,23 +141,20 @@ impl Redfish {
             .etag
             .clone()
             .or_else(|| system.body.get("@odata.etag").and_then(Value::as_str).map(str::to_owned));
-        // RFC 9110 wants a strong tag in If-Match; some BMCs give weak ones and then refuse them.
+        // RFC 9110 wants a strong tag in If-Match; some BMCs give weak ones and then refuse them, and
+        // some refuse any.
         let strong = given.as_deref().and_then(|tag| tag.strip_prefix("W/")).map(str::to_owned);
-        let mut last = None;
-        for etag in [given, strong, None].into_iter().enumerate().filter(|(n, tag)| *n != 1 || tag.is_some())
-        {
-            let reply =
-                self.client.request(action, Method::PATCH, path, Some(body), etag.1.as_deref()).await?;
+        let tags = [given, strong].into_iter().flatten().map(Some).chain([None]);
+        let mut refused = None;
+        for tag in tags {
+            let reply = self.client.request(action, Method::PATCH, path, Some(body), tag.as_deref()).await?;
             if reply.status != StatusCode::PRECONDITION_FAILED {
                 self.client.succeeded(action, &reply)?;
                 return self.watch(action, reply).await;
             }
-            if etag.1.is_none() {
-                self.client.succeeded(action, &reply)?;
-            }
-            last = Some(reply);
+            refused = Some(reply);
         }
-        last.map_or(Ok(()), |reply| self.client.succeeded(action, &reply))
+        refused.map_or(Ok(()), |reply| self.client.succeeded(action, &reply))
     }
 }
 

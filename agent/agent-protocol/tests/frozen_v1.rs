@@ -1,0 +1,127 @@
+//! Exact bytes of the messages, captured between Ironic 39 and ironic-python-agent 13.0.0, and of
+//! what Anneal adds to them. Never edit a line here: a peer of an older version depends on it.
+//! Add lines when a message grows.
+
+use agent_protocol::command::{CommandList, CommandRequest, CommandStatus};
+use agent_protocol::heartbeat::Heartbeat;
+use agent_protocol::inventory::Inventory;
+use agent_protocol::lookup::LookupAnswer;
+use agent_protocol::record::EraseReport;
+use agent_protocol::step::{AdvertisedSteps, Step};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Reads the bytes and writes the same bytes.
+fn exact<T: DeserializeOwned + Serialize>(bytes: &str) -> T {
+    let message: T = serde_json::from_str(bytes).expect("reads");
+    assert_eq!(serde_json::to_string(&message).expect("writes"), bytes);
+    message
+}
+
+/// Reads the bytes and writes the same JSON, with keys where they like to be.
+fn equal<T: DeserializeOwned + Serialize>(bytes: &str) -> T {
+    let message: T = serde_json::from_str(bytes).expect("reads");
+    let expected: Value = serde_json::from_str(bytes).expect("JSON");
+    assert_eq!(serde_json::to_value(&message).expect("writes"), expected);
+    message
+}
+
+#[test]
+fn heartbeat_of_ipa_without_tls() {
+    exact::<Heartbeat>(
+        r#"{"callback_url":"http://127.0.0.1:9999","agent_token":"sH4HebtED_najcIOwKrMntFnz2NEY89rRYbr7X_phto","agent_version":"13.0.0"}"#,
+    );
+}
+
+#[test]
+fn heartbeat_of_ipa_with_tls() {
+    let heartbeat = exact::<Heartbeat>(
+        r#"{"callback_url":"https://127.0.0.1:9999","agent_token":"yYLAPgCuO2saMMTy9PX_uZiebhASd9v7x3IPqqMlQ_I","agent_version":"13.0.0","agent_verify_ca":"-----BEGIN CERTIFICATE-----\nMIIBfTCCAQOgAwIBAgIUHgxZ\n-----END CERTIFICATE-----\n"}"#,
+    );
+    assert_eq!(heartbeat.anneal, None);
+}
+
+#[test]
+fn heartbeat_of_ours_to_a_controller_that_offered() {
+    exact::<Heartbeat>(
+        r#"{"callback_url":"https://192.0.2.7:9999","agent_token":"yYLAPgCuO2saMMTy9PX_uZiebhASd9v7x3IPqqMlQ_I","agent_version":"0.1.0","anneal":{"extension":1,"boot_id":"b","process_id":"p","running":{"id":"c1","command_name":"execute_clean_step","progress":{"disks":[{"device":"/dev/sda","serial":"S1","phase":"erasing","method":"overwrite-zeroes","bytes_done":1,"bytes_total":4,"rate":2,"eta":1}]}},"ended":["c0"]}}"#,
+    );
+    exact::<Heartbeat>(
+        r#"{"callback_url":"https://192.0.2.7:9999","anneal":{"extension":1,"boot_id":"b","process_id":"p"}}"#,
+    );
+}
+
+#[test]
+fn lookup_answer_of_ironic() {
+    let answer = equal::<LookupAnswer>(
+        r#"{"node":{"uuid":"62f4f467-864a-40c0-9b53-0820d3eb102f","properties":{},"instance_info":{},"driver_internal_info":{"agent_erase_devices_iterations":1,"agent_secret_token":"******"},"links":[{"href":"http://127.0.0.1:6385/v1/nodes/62f4f467-864a-40c0-9b53-0820d3eb102f","rel":"self"}]},"config":{"metrics":{"backend":"noop"},"heartbeat_timeout":30.0,"agent_token":"yYLAPgCuO2saMMTy9PX_uZiebhASd9v7x3IPqqMlQ_I","agent_token_required":true,"agent_md5_checksum_enable":true,"permitted_image_formats":["raw","gpt","qcow2","iso"],"tls_min_version":"1.3","tls_cipher_suites":null}}"#,
+    );
+    assert_eq!(answer.config.anneal, None);
+    // Ironic writes the number without a fraction.
+    let integer: LookupAnswer =
+        serde_json::from_str(r#"{"node":{"uuid":"u"},"config":{"heartbeat_timeout":300}}"#).expect("reads");
+    assert_eq!(integer.config.heartbeat_timeout.to_string(), "300");
+}
+
+#[test]
+fn lookup_answer_of_ours() {
+    exact::<LookupAnswer>(
+        r#"{"node":{"uuid":"u","properties":{},"instance_info":{},"driver_internal_info":{},"links":[]},"config":{"heartbeat_timeout":300.0,"agent_token":"******","agent_token_required":true,"anneal":{"extension":1}}}"#,
+    );
+}
+
+#[test]
+fn command_of_ironic() {
+    let command = exact::<CommandRequest>(
+        r#"{"name":"clean.execute_clean_step","params":{"clean_version":{"ProbeHardwareManager":"1.0","generic_hardware_manager":"1.2"},"node":{},"ports":[],"step":{"abortable":true,"interface":"deploy","priority":90,"step":"probe_quick"}}}"#,
+    );
+    assert_eq!(command.anneal_command_id, None);
+}
+
+#[test]
+fn command_of_ours() {
+    exact::<CommandRequest>(r#"{"name":"standby.sync","params":{},"anneal_command_id":"c1"}"#);
+}
+
+#[test]
+fn command_statuses_of_ipa() {
+    exact::<CommandStatus>(
+        r#"{"id":"d278a73b-31c4-471c-bbb4-6e8aad8fa8f7","command_name":"execute_clean_step","command_status":"RUNNING","command_error":null,"command_result":null}"#,
+    );
+    exact::<CommandStatus>(
+        r#"{"id":"98b44512-95d4-4b6c-b5eb-099e6d921194","command_name":"execute_clean_step","command_status":"FAILED","command_error":{"type":"CleaningError","code":500,"message":"Clean step failed","details":"probe says no"},"command_result":null}"#,
+    );
+    exact::<CommandStatus>(
+        r#"{"id":"18a20f5a-2642-45e6-a82d-99c1440416af","command_name":"execute_clean_step","command_status":"CLEAN_VERSION_MISMATCH","command_error":{"type":"VersionMismatch","code":409,"message":"Hardware managers version mismatch, reload agent with correct version","details":"Current versions: {'ProbeHardwareManager': '1.0', 'generic_hardware_manager': '1.2'}, versions used by ironic: {'other': '9'}"},"command_result":null}"#,
+    );
+    exact::<CommandList>(
+        r#"{"commands":[{"id":"437f398e-75b8-444c-8a51-e0833c67a571","command_name":"sync","command_status":"SUCCEEDED","command_error":null,"command_result":null}]}"#,
+    );
+}
+
+#[test]
+fn advertised_steps_of_ipa() {
+    equal::<AdvertisedSteps>(
+        r#"{"clean_steps":{"ProbeHardwareManager":[{"step":"erase_devices","priority":10,"interface":"deploy","reboot_requested":false,"abortable":true},{"step":"clean_uefi_nvram","priority":0,"interface":"deploy","reboot_requested":false,"abortable":true,"argsinfo":{"match_patterns":{"description":"Json blob","required":false}}}]},"hardware_manager_version":{"ProbeHardwareManager":"1.0","generic_hardware_manager":"1.2"}}"#,
+    );
+    exact::<Step>(
+        r#"{"step":"probe_args","priority":90,"interface":"deploy","reboot_requested":false,"abortable":true,"args":{"seconds":3,"text":"busy"},"requires_ramdisk":true}"#,
+    );
+}
+
+#[test]
+fn inventory_of_ipa_is_read() {
+    let inventory: Inventory = serde_json::from_str(
+        r#"{"interfaces":[{"name":"eno1","mac_address":"52:54:00:12:34:56","ipv4_address":"127.0.0.1","ipv6_address":null,"has_carrier":true,"lldp":null,"vendor":"0x1af4","product":"0x1000","client_id":null,"biosdevname":null,"speed_mbps":null,"pci_address":null,"driver":null}],"cpu":{"model_name":"AMD EPYC","frequency":"","count":2,"architecture":"x86_64","flags":["fpu","vme"],"socket_count":1},"disks":[{"name":"/dev/loop1","model":"probe-loop","size":67108864,"rotational":false,"wwn":"0xprobe","serial":"PROBE0001","vendor":"probe","wwn_with_extension":null,"wwn_vendor_extension":null,"hctl":null,"by_path":null,"logical_sectors":null,"physical_sectors":null,"tran":null}],"memory":{"total":25276502016,"physical_mb":24576},"bmc_address":null,"bmc_v6address":null,"system_vendor":{"product_name":"","serial_number":"","manufacturer":"","firmware":{"vendor":"","version":"","build_date":""}},"boot":{"current_boot_mode":"bios","pxe_interface":null},"hostname":"probe-ipa"}"#,
+    )
+    .expect("reads");
+    assert_eq!((inventory.disks[0].size, inventory.cpu.count), (67_108_864, 2));
+}
+
+#[test]
+fn erase_report_of_ours() {
+    exact::<EraseReport>(
+        r#"{"disks":[{"device":"/dev/sda","serial":"S1","size":8,"outcome":"erased","method":"overwrite-zeroes","bytes_erased":8,"verification":{"kind":"full","bytes_read":8,"expected":"zeroes","mismatched_bytes":0,"unchanged_samples":0,"samples":1,"passed":true},"started_at":1.5,"finished_at":2.5},{"device":"/dev/sr0","size":0,"outcome":"skipped","reason":"virtual media","bytes_erased":0}]}"#,
+    );
+}

@@ -1,0 +1,41 @@
+//! The file systems that the kernel offers, and the console.
+
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
+/// Source, target, type, options.
+const MOUNTS: [(&str, &str, &str, &str); 6] = [
+    ("proc", "/proc", "proc", ""),
+    ("sysfs", "/sys", "sysfs", ""),
+    ("devtmpfs", "/dev", "devtmpfs", "mode=0755"),
+    ("devpts", "/dev/pts", "devpts", "mode=0620"),
+    ("tmpfs", "/run", "tmpfs", "mode=0755,size=16m"),
+    ("tmpfs", "/tmp", "tmpfs", "mode=1777,size=16m"),
+];
+
+/// Mount them all; what is mounted already stays. Problems are told, not fatal: without `/dev`
+/// there are no disks, and the log says why.
+pub fn mount_all() -> Vec<String> {
+    let mut problems = Vec::new();
+    for (source, target, kind, options) in MOUNTS {
+        let made = std::fs::create_dir_all(target);
+        let options = Some(options).filter(|options| !options.is_empty());
+        let flags = if target.starts_with("/dev") {
+            MsFlags::MS_NOSUID
+        } else {
+            MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC
+        };
+        match mount(Some(source), target, Some(kind), flags, options) {
+            Ok(()) | Err(Errno::EBUSY) => {}
+            Err(error) => problems.push(format!("cannot mount {target}: {error} (directory: {made:?})")),
+        }
+    }
+    problems
+}
+
+/// The kernel's console, for the log.
+pub fn console() -> Option<File> {
+    OpenOptions::new().write(true).open(Path::new("/dev/console")).ok()
+}

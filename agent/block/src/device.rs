@@ -1,0 +1,227 @@
+//! A disk opened for erasing: exclusively, past the page cache, and only if it is still the disk that was
+//! judged.
+
+use crate::disk::Disk;
+use crate::list::{Roots, usable};
+use crate::nvme::{self, AdminCommand};
+use crate::paths;
+use crate::probe::{self, Probe, Signature};
+use crate::sys;
+use crate::target::Target;
+use nix::sys::stat::{major, minor};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// A whole disk, held exclusively (`O_EXCL`) until it is dropped.
+#[derive(Debug)]
+pub struct Device {
+    probe: Probe,
+    sys_dir: PathBuf,
+    /// `O_DIRECT`: all content goes this way.
+    direct: File,
+    /// Through the page cache: for libblkid, which reads where and as much as it likes.
+    cached: File,
+    /// The other paths to the disk, held so that nothing uses it over them.
+    others: Vec<File>,
+}
+
+/// Why a disk could not be opened for erasing. Nothing has been written.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The kernel did not let it be opened.
+    #[error("cannot open {disk} exclusively for writing{}", busy(source))]
+    Open {
+        /// The disk.
+        disk: String,
+        /// Why; `EBUSY` when something uses the disk.
+        source: io::Error,
+    },
+    /// What was opened is no longer the disk that was judged.
+    #[error("{disk} is not the disk that was judged: {difference}")]
+    Changed {
+        /// The disk.
+        disk: String,
+        /// In what it differs.
+        difference: String,
+    },
+}
+
+fn busy(source: &io::Error) -> &'static str {
+    if source.raw_os_error() == Some(libc::EBUSY) { ", something else uses it" } else { "" }
+}
+
+impl Device {
+    /// Open the disk of `probe`, which must have been judged before.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the disk is in use, gone, write-protected, or another one by now.
+    pub fn open(roots: &Roots, probe: &Probe) -> Result<Self, OpenError> {
+        let disk = &probe.disk;
+        let failed = |source| OpenError::Open { disk: disk.describe(), source };
+        let mut exclusive = OpenOptions::new();
+        exclusive.read(true).write(true).custom_flags(libc::O_DIRECT | libc::O_EXCL);
+        let direct = exclusive.open(&disk.path).map_err(failed)?;
+        let cached = File::open(&disk.path).map_err(failed)?;
+        let sys_dir = roots.sys.join("block").join(&disk.name);
+        let mut device = Device { probe: probe.clone(), sys_dir, direct, cached, others: Vec::new() };
+        let changed = |difference| OpenError::Changed { disk: disk.describe(), difference };
+        if let Some(difference) = device.difference().map_err(failed)? {
+            return Err(changed(difference));
+        }
+        device.others = paths::hold(roots, disk, &device.direct).map_err(failed)?.map_err(changed)?;
+        Ok(device)
+    }
+
+    /// The disk as it was judged.
+    pub fn disk(&self) -> &Disk {
+        &self.probe.disk
+    }
+
+    /// The probe as it was judged.
+    pub fn probe(&self) -> &Probe {
+        &self.probe
+    }
+
+    /// In what the opened device differs from the judged one.
+    fn difference(&self) -> io::Result<Option<String>> {
+        let disk = &self.probe.disk;
+        let rdev = self.direct.metadata()?.rdev();
+        let (dev, size) = ((major(rdev), minor(rdev)), self.size_now()?);
+        let dev = (u32::try_from(dev.0).unwrap_or(u32::MAX), u32::try_from(dev.1).unwrap_or(u32::MAX));
+        let sequence = disk.sequence.and_then(|_| sys::blk::sequence(&self.direct).ok());
+        let block = sys::blk::logical_block(&self.direct)?;
+        Ok(if dev != disk.dev {
+            Some(format!("device number {}:{} instead of {}:{}", dev.0, dev.1, disk.dev.0, disk.dev.1))
+        } else if size != disk.size {
+            Some(format!("{size} bytes instead of {}", disk.size))
+        } else if sequence != disk.sequence {
+            Some("it was replaced".to_owned())
+        } else if block != disk.logical_block {
+            Some(format!("sectors of {block} bytes instead of {}", disk.logical_block))
+        } else if sys::blk::read_only(&self.direct)? {
+            Some("it is read-only now".to_owned())
+        } else {
+            None
+        })
+    }
+
+    /// Names of the partitions that the kernel has of the disk now.
+    fn kernel_partitions(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.sys_dir)? {
+            let entry = entry?;
+            if entry.path().join("partition").exists() {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Size in bytes as the kernel has it now; 0 once the medium is gone.
+    fn size_now(&self) -> io::Result<u64> {
+        sys::blk::size(&self.direct).map(|size| usable(size, self.probe.disk.logical_block))
+    }
+}
+
+impl Target for Device {
+    fn name(&self) -> String {
+        self.probe.disk.describe()
+    }
+
+    fn size(&self) -> u64 {
+        self.probe.disk.size
+    }
+
+    fn logical_block(&self) -> u32 {
+        self.probe.disk.logical_block
+    }
+
+    fn lanes(&self) -> usize {
+        // A spinning disk wants order; a flash disk wants company.
+        if self.probe.disk.rotational { 2 } else { 4 }
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.direct.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<usize> {
+        self.direct.write_at(buffer, offset)
+    }
+
+    fn zero_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        sys::blk::zero_out(&self.direct, offset, length)
+    }
+
+    fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
+        sys::blk::discard(&self.direct, offset, length)
+    }
+
+    fn format(&self) -> io::Result<()> {
+        let Some(namespace) = &self.probe.nvme else {
+            return Err(io::Error::from(io::ErrorKind::Unsupported));
+        };
+        let command = AdminCommand::format_user_data(namespace);
+        match sys::nvme::admin(&self.direct, &command, &mut [], format_timeout(self.size()))? {
+            0 => Ok(()),
+            status => Err(io::Error::other(nvme::status_text(status))),
+        }
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.cached.sync_data()?;
+        self.direct.sync_data()?;
+        sys::blk::flush_buffers(&self.direct)
+    }
+
+    fn present(&self) -> bool {
+        let dev = fs::read_to_string(self.sys_dir.join("dev")).unwrap_or_default();
+        crate::mounts::parse_dev(&dev) == Some(self.probe.disk.dev)
+            && self.size_now().is_ok_and(|size| size == self.probe.disk.size)
+    }
+
+    fn signatures(&self) -> io::Result<Vec<Signature>> {
+        sys::blk::flush_buffers(&self.cached)?;
+        probe::signatures(&self.cached, self.size(), self.logical_block(), self.known_ranges())
+    }
+
+    fn ranges(&self) -> io::Result<Vec<(u64, u64)>> {
+        probe::ranges(&self.cached, self.size(), self.logical_block(), self.known_ranges())
+    }
+
+    fn forget_partitions(&self) -> io::Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            match sys::blk::reread_partitions(&self.direct) {
+                Ok(()) => break,
+                // udev, where there is one, looks at every disk that was written.
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                // A device that the kernel does not scan, like a loop device without the flag.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let left = self.kernel_partitions()?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("the kernel still has partitions {}", left.join(", "))))
+    }
+}
+
+impl Device {
+    fn known_ranges(&self) -> Vec<(u64, u64)> {
+        self.probe.disk.partitions.iter().map(|partition| (partition.start, partition.size)).collect()
+    }
+}
+
+/// Ten minutes (nvme-cli's default), or what writing the disk at 50 MB/s would take, but no more than twelve
+/// hours: the kernel resets the controller at the end of it.
+fn format_timeout(size: u64) -> Duration {
+    Duration::from_secs((size / 50_000_000).clamp(600, 12 * 3600))
+}

@@ -1,0 +1,128 @@
+//! Erasing a disk: the methods one after the other, each held to what it promises by reading back.
+
+mod discard;
+mod nvme_format;
+mod overwrite;
+mod plan;
+mod zero_out;
+
+pub use plan::{Method, Promise, plan};
+
+use crate::fault::{Fault, chain};
+use crate::metadata;
+use crate::progress::Watch;
+use crate::sample::Samples;
+use crate::target::Target;
+use crate::verify::{Verification, verify};
+
+/// What was done to a disk, and what was seen afterwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// How it ended.
+    pub ending: Ending,
+    /// The method that erased the disk, or the last one that was tried.
+    pub method: Option<Method>,
+    /// Methods tried before, each with why it was given up.
+    pub fallbacks: Vec<(Method, String)>,
+    /// Bytes that `method` has erased.
+    pub bytes_erased: u64,
+    /// What the last read-back saw.
+    pub verification: Option<Verification>,
+}
+
+/// How work on a disk ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// Done, and the read-back agreed.
+    Erased,
+    /// Not done, and why, with the byte offset where there is one. The caller knows which disk it is.
+    Failed(String),
+    /// Stopped on request; the disk is half erased.
+    Cancelled,
+}
+
+/// How one method went: bytes erased, and the fault that ended it.
+type Attempt = (u64, Result<(), Fault>);
+
+/// Erase a disk with the first of `methods` (of [`plan()`]) that works and whose read-back agrees.
+///
+/// Blocks until the end. `watch` is told of progress and asked for cancellation four times a second; a
+/// drive-side format cannot be interrupted, cancellation then takes effect when it has ended. Runs again from the
+/// beginning when repeated.
+pub fn erase(target: &dyn Target, methods: &[Method], watch: &dyn Watch) -> Record {
+    let mut record = Record {
+        ending: Ending::Failed("no erase method was given".to_owned()),
+        method: None,
+        fallbacks: Vec::new(),
+        bytes_erased: 0,
+        verification: None,
+    };
+    let samples = match Samples::take(target, watch) {
+        Ok(samples) => samples,
+        Err(fault) => {
+            record.ending = ending(target, &fault);
+            return record;
+        }
+    };
+    for &method in methods {
+        if let (Some(previous), Ending::Failed(reason)) = (record.method, &record.ending) {
+            tracing::warn!(device = target.name(), method = previous.as_str(), %reason, "erase method given up");
+            record.fallbacks.push((previous, reason.clone()));
+        }
+        record.method = Some(method);
+        let (bytes, result) = method.run(target, watch);
+        record.bytes_erased = bytes;
+        let result = result.and_then(|()| confirm(target, method, &samples, watch, &mut record.verification));
+        match result {
+            Ok(()) => record.ending = Ending::Erased,
+            Err(fault) => record.ending = ending(target, &fault),
+        }
+        if !matches!(record.ending, Ending::Failed(_)) || !target.present() {
+            break;
+        }
+    }
+    record
+}
+
+/// Flush, read back, and see that nothing is recognised on the disk any more.
+fn confirm(
+    target: &dyn Target,
+    method: Method,
+    samples: &Samples,
+    watch: &dyn Watch,
+    seen: &mut Option<Verification>,
+) -> Result<(), Fault> {
+    target.flush().map_err(|source| Fault::Command { what: "flush", source })?;
+    let verification = seen.insert(verify(target, method, samples, watch)?);
+    if !verification.passed {
+        return Err(Fault::Mismatch(verification.complaint()));
+    }
+    // What a drive leaves behind instead of zeroes may look like a partition table by chance.
+    let by_chance = verification.expected == Promise::Changed;
+    let result = metadata::none_left(target, by_chance);
+    if result.is_err() {
+        verification.passed = false;
+    }
+    result
+}
+
+pub(crate) fn ending(target: &dyn Target, fault: &Fault) -> Ending {
+    match fault {
+        Fault::Cancelled => Ending::Cancelled,
+        fault if !target.present() && !matches!(fault, Fault::Vanished(_)) => {
+            Ending::Failed(Fault::Vanished(chain(fault)).to_string())
+        }
+        fault => Ending::Failed(chain(fault)),
+    }
+}
+
+impl Method {
+    fn run(self, target: &dyn Target, watch: &dyn Watch) -> Attempt {
+        match self {
+            Method::NvmeFormat => nvme_format::run(target, watch),
+            Method::ZeroOut => zero_out::run(target, watch),
+            Method::Discard => discard::run(target, watch),
+            Method::Overwrite => overwrite::run(target, watch),
+        }
+    }
+}

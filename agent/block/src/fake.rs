@@ -1,0 +1,217 @@
+//! A disk in memory with faults as data: what real disks do wrong, done on request.
+
+use crate::probe::{Signature, SignatureKind};
+use crate::target::Target;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Magic that [`FakeDisk::signatures`] recognises at the beginning of a sector.
+pub const MAGIC: &[u8; 8] = b"FAKESIGN";
+
+/// What is wrong with a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Flaw {
+    /// Writes that touch these bytes fail with `EIO`.
+    WriteError(Range<u64>),
+    /// Reads that touch these bytes fail with `EIO`.
+    ReadError(Range<u64>),
+    /// Writes say that they succeeded and change nothing in these bytes.
+    IgnoresWrites(Range<u64>),
+    /// Zero-out says that it succeeded and changes nothing.
+    IgnoresZeroOut,
+    /// Zero-out is refused.
+    RefusesZeroOut,
+    /// Discard leaves the first and last sector of each request.
+    DiscardLeavesEdges,
+    /// Format fills the disk with this byte; without this flaw it is refused.
+    FormatFills(u8),
+    /// Format says that it succeeded and changes nothing.
+    FormatDoesNothing,
+    /// At most this many bytes, a multiple of the sector size, are written at once.
+    ShortWrites(usize),
+    /// After this many bytes were written the disk is gone: everything fails with `ENODEV`.
+    VanishesAfter(u64),
+}
+
+/// The disk.
+#[derive(Debug)]
+pub struct FakeDisk {
+    content: Mutex<Vec<u8>>,
+    block: u32,
+    flaws: Vec<Flaw>,
+    written: AtomicU64,
+    durable: AtomicU64,
+}
+
+impl FakeDisk {
+    /// With the given content, sectors of `block` bytes, and flaws.
+    pub fn new(content: Vec<u8>, block: u32, flaws: Vec<Flaw>) -> Self {
+        let (written, durable) = (AtomicU64::new(0), AtomicU64::new(0));
+        FakeDisk { content: Mutex::new(content), block, flaws, written, durable }
+    }
+
+    /// The content now.
+    pub fn content(&self) -> Vec<u8> {
+        self.lock().clone()
+    }
+
+    /// Bytes that writes have claimed to write.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
+    }
+
+    /// How many of those had been written when the disk was last flushed.
+    pub fn flushed(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn alive(&self) -> io::Result<()> {
+        if self.present() { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ENODEV)) }
+    }
+
+    fn fill(&self, byte: u8, range: Range<u64>) -> io::Result<()> {
+        let range = bounds(&range)?;
+        self.lock().get_mut(range).ok_or(io::ErrorKind::InvalidInput)?.fill(byte);
+        Ok(())
+    }
+
+    /// Whether a flaw matches.
+    fn has(&self, test: impl Fn(&Flaw) -> bool) -> bool {
+        self.flaws.iter().any(test)
+    }
+}
+
+fn touch(a: &Range<u64>, b: &Range<u64>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+fn bounds(range: &Range<u64>) -> io::Result<Range<usize>> {
+    let bound = |value| usize::try_from(value).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
+    Ok(bound(range.start)?..bound(range.end)?)
+}
+
+fn eio() -> io::Error {
+    io::Error::from_raw_os_error(libc::EIO)
+}
+
+impl Target for FakeDisk {
+    fn name(&self) -> String {
+        "/dev/fake (serial FAKE)".to_owned()
+    }
+
+    fn size(&self) -> u64 {
+        self.lock().len() as u64
+    }
+
+    fn logical_block(&self) -> u32 {
+        self.block
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.alive()?;
+        let range = offset..offset + buffer.len() as u64;
+        if self.has(|flaw| matches!(flaw, Flaw::ReadError(bad) if touch(bad, &range))) {
+            return Err(eio());
+        }
+        buffer.copy_from_slice(self.lock().get(bounds(&range)?).ok_or(io::ErrorKind::InvalidInput)?);
+        Ok(buffer.len())
+    }
+
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<usize> {
+        self.alive()?;
+        let limit = self.flaws.iter().find_map(|flaw| match flaw {
+            Flaw::ShortWrites(limit) => Some(*limit),
+            _ => None,
+        });
+        let buffer = &buffer[..buffer.len().min(limit.unwrap_or(usize::MAX))];
+        let range = offset..offset + buffer.len() as u64;
+        if self.has(|flaw| matches!(flaw, Flaw::WriteError(bad) if touch(bad, &range))) {
+            return Err(eio());
+        }
+        self.written.fetch_add(buffer.len() as u64, Ordering::AcqRel);
+        let mut content = self.lock();
+        let before = content.get(bounds(&range)?).ok_or(io::ErrorKind::InvalidInput)?.to_vec();
+        content[bounds(&range)?].copy_from_slice(buffer);
+        for flaw in &self.flaws {
+            if let Flaw::IgnoresWrites(deaf) = flaw {
+                let kept = deaf.start.max(range.start)..deaf.end.min(range.end);
+                if kept.start < kept.end {
+                    let from = bounds(&(kept.start - range.start..kept.end - range.start))?;
+                    content[bounds(&kept)?].copy_from_slice(&before[from]);
+                }
+            }
+        }
+        Ok(buffer.len())
+    }
+
+    fn zero_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        self.alive()?;
+        if self.has(|flaw| *flaw == Flaw::RefusesZeroOut) {
+            return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+        }
+        if self.has(|flaw| *flaw == Flaw::IgnoresZeroOut) {
+            return Ok(());
+        }
+        self.fill(0, offset..offset + length)
+    }
+
+    fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
+        self.alive()?;
+        let edge = u64::from(if self.has(|flaw| *flaw == Flaw::DiscardLeavesEdges) { self.block } else { 0 });
+        self.fill(0, offset + edge..(offset + length).saturating_sub(edge).max(offset + edge))
+    }
+
+    fn format(&self) -> io::Result<()> {
+        self.alive()?;
+        if self.has(|flaw| *flaw == Flaw::FormatDoesNothing) {
+            return Ok(());
+        }
+        let fill = self.flaws.iter().find_map(|flaw| match flaw {
+            Flaw::FormatFills(byte) => Some(*byte),
+            _ => None,
+        });
+        self.fill(fill.ok_or_else(eio)?, 0..self.size())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.alive()?;
+        self.durable.store(self.written(), Ordering::Release);
+        Ok(())
+    }
+
+    fn present(&self) -> bool {
+        !self.has(|flaw| matches!(flaw, Flaw::VanishesAfter(limit) if self.written() >= *limit))
+    }
+
+    fn signatures(&self) -> io::Result<Vec<Signature>> {
+        self.alive()?;
+        let content = self.lock();
+        let sectors = content.chunks(self.block as usize).enumerate();
+        Ok(sectors
+            .filter(|(_, sector)| sector.starts_with(MAGIC))
+            .map(|(index, _)| Signature {
+                kind: SignatureKind::Other,
+                name: "fake".to_owned(),
+                label: None,
+                uuid: None,
+                offset: Some(index as u64 * u64::from(self.block)),
+                length: MAGIC.len() as u64,
+                range: (0, content.len() as u64),
+            })
+            .collect())
+    }
+
+    fn ranges(&self) -> io::Result<Vec<(u64, u64)>> {
+        Ok(vec![(0, self.size())])
+    }
+
+    fn forget_partitions(&self) -> io::Result<()> {
+        self.alive()
+    }
+}

@@ -1,0 +1,183 @@
+//! Identity of SCSI and ATA disks from their vital product data, which sysfs shows as binary files.
+//!
+//! SPC-6 section 7.7 (pages 80h, 83h), SAT-5 section 12.4 (page 89h), SBC-4 section 6.6 (page B2h).
+
+/// World wide name in udev's three forms.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Wwn {
+    pub(crate) wwn: String,
+    pub(crate) with_extension: String,
+    pub(crate) vendor_extension: Option<String>,
+}
+
+/// The unit serial number of page 80h.
+pub(crate) fn serial(page: &[u8]) -> Option<String> {
+    text(payload(page, 0x80)?)
+}
+
+/// The world wide name: the NAA designator of the logical unit in page 83h.
+pub(crate) fn wwn(page: &[u8]) -> Option<Wwn> {
+    let mut rest = payload(page, 0x83)?;
+    let mut eui = None;
+    while let [_, kind, _, length, tail @ ..] = rest {
+        let designator = tail.get(..usize::from(*length))?;
+        // Association (bits 5:4) 0: the logical unit and not the port.
+        if (kind >> 4) & 3 == 0 {
+            match kind & 0x0f {
+                3 if designator.len() >= 8 => return Some(Wwn::from_hex(&hex(designator))),
+                2 if eui.is_none() => eui = Some(hex(designator)),
+                _ => {}
+            }
+        }
+        rest = &tail[usize::from(*length)..];
+    }
+    eui.map(|eui| Wwn::from_hex(&eui))
+}
+
+impl Wwn {
+    /// From hexadecimal digits without a prefix.
+    pub(crate) fn from_hex(digits: &str) -> Self {
+        let (head, tail) = digits.split_at_checked(16).unwrap_or((digits, ""));
+        Wwn {
+            wwn: format!("0x{head}"),
+            with_extension: format!("0x{digits}"),
+            vendor_extension: (!tail.is_empty()).then(|| format!("0x{tail}")),
+        }
+    }
+
+    /// From sysfs' `wwid`: `naa.…` is a SCSI or ATA name, the others (`eui.…`, `nvme.…`, `uuid.…`) stay.
+    pub(crate) fn from_wwid(wwid: &str) -> Option<Self> {
+        match wwid.split_once('.') {
+            Some(("naa", digits)) => Some(Self::from_hex(digits)),
+            Some(("eui" | "nvme" | "uuid", _)) => {
+                Some(Wwn { wwn: wwid.into(), with_extension: wwid.into(), vendor_extension: None })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// IDENTIFY DEVICE data of an ATA disk, as page 89h carries it.
+pub(crate) struct AtaIdentify<'a>(&'a [u8]);
+
+impl<'a> AtaIdentify<'a> {
+    /// Bytes 60..572 of page 89h (the page's own header included).
+    pub(crate) fn from_page(page: &'a [u8]) -> Option<Self> {
+        payload(page, 0x89)?;
+        page.get(60..572).map(AtaIdentify)
+    }
+
+    fn word(&self, index: usize) -> u16 {
+        u16::from_le_bytes([self.0[index * 2], self.0[index * 2 + 1]])
+    }
+
+    /// ATA strings hold two characters a word, the first in the high byte.
+    fn string(&self, words: std::ops::Range<usize>) -> Option<String> {
+        text(&words.flat_map(|index| self.word(index).to_be_bytes()).collect::<Vec<_>>())
+    }
+
+    /// Words 10..=19.
+    pub(crate) fn serial(&self) -> Option<String> {
+        self.string(10..20)
+    }
+
+    /// Words 27..=46.
+    pub(crate) fn model(&self) -> Option<String> {
+        self.string(27..47)
+    }
+
+    /// Word 69 bits 14 (DRAT) and 5 (RZAT): reads after TRIM are deterministic and zero.
+    pub(crate) fn trim_reads_zero(&self) -> bool {
+        let word = self.word(69);
+        word & (1 << 14) != 0 && word & (1 << 5) != 0
+    }
+}
+
+/// Page B2h byte 5 bits 4:2 (LBPRZ): xx1b says that unmapped blocks read as zeroes.
+pub(crate) fn unmap_reads_zero(page: &[u8]) -> bool {
+    payload(page, 0xb2).and_then(|body| body.get(1)).is_some_and(|flags| flags & (1 << 2) != 0)
+}
+
+fn payload(page: &[u8], code: u8) -> Option<&[u8]> {
+    match page {
+        [_, found, high, low, body @ ..] if *found == code => {
+            let length = usize::from(u16::from_be_bytes([*high, *low]));
+            Some(&body[..length.min(body.len())])
+        }
+        _ => None,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Printable text without padding; `None` when nothing is left.
+pub(crate) fn text(bytes: &[u8]) -> Option<String> {
+    let clean: String = String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control()).collect();
+    let trimmed = clean.trim();
+    (!trimmed.is_empty()).then(|| trimmed.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn pages_of_a_scsi_disk() {
+        // QEMU scsi-hd: serial=SC0001, wwn=0x5000c50000000001, as its sysfs files read.
+        assert_eq!(serial(b"\x00\x80\x00\x06SC0001").as_deref(), Some("SC0001"));
+        let mut page = b"\x00\x83\x00\x16\x02\x00\x00\x06SC0001\x01\x03\x00\x08".to_vec();
+        page.extend(0x5000_c500_0000_0001_u64.to_be_bytes());
+        assert_eq!(wwn(&page).map(|wwn| wwn.wwn).as_deref(), Some("0x5000c50000000001"));
+    }
+
+    #[test]
+    fn wwn_of_a_port_is_not_taken_and_naa_6_is_split() {
+        let mut page = b"\x00\x83\x00\x20\x61\x93\x00\x08".to_vec();
+        page.extend([0x50; 8]);
+        page.extend(b"\x01\x03\x00\x10");
+        page.extend((0x6000_c290_0000_0000_u64).to_be_bytes());
+        page.extend((0x0123_4567_89ab_cdef_u64).to_be_bytes());
+        let found = wwn(&page).unwrap();
+        assert_eq!(found.wwn, "0x6000c29000000000");
+        assert_eq!(found.with_extension, "0x6000c290000000000123456789abcdef");
+        assert_eq!(found.vendor_extension.as_deref(), Some("0x0123456789abcdef"));
+        assert_eq!(Wwn::from_wwid("naa.5000c500a1b2c3d4").unwrap().wwn, "0x5000c500a1b2c3d4");
+        assert_eq!(Wwn::from_wwid("eui.0025385b71b00b5e").unwrap().wwn, "eui.0025385b71b00b5e");
+        assert_eq!(Wwn::from_wwid("t10.ATA     QEMU HARDDISK"), None);
+    }
+
+    #[test]
+    fn identify_words() {
+        let mut page = vec![0u8; 572];
+        page[1] = 0x89;
+        page[2..4].copy_from_slice(&568u16.to_be_bytes());
+        let mut put = |word: usize, value: &str| {
+            for (index, pair) in value.as_bytes().chunks(2).enumerate() {
+                page[60 + (word + index) * 2] = *pair.get(1).unwrap_or(&b' ');
+                page[60 + (word + index) * 2 + 1] = pair[0];
+            }
+        };
+        put(10, "S3Z9NX0M123456");
+        put(27, "Samsung SSD 860 EVO 1TB");
+        page[60 + 69 * 2..][..2].copy_from_slice(&((1u16 << 14) | (1 << 5)).to_le_bytes());
+        let identify = AtaIdentify::from_page(&page).unwrap();
+        assert_eq!(identify.serial().as_deref(), Some("S3Z9NX0M123456"));
+        assert_eq!(identify.model().as_deref(), Some("Samsung SSD 860 EVO 1TB"));
+        assert!(identify.trim_reads_zero());
+    }
+
+    proptest! {
+        #[test]
+        fn no_page_makes_the_parsers_panic(page in prop::collection::vec(any::<u8>(), 0..600), code in 0usize..4) {
+            let mut page = page;
+            if page.len() > 1 { page[1] = [0x80, 0x83, 0x89, 0xb2][code]; }
+            let _ = (serial(&page), wwn(&page), unmap_reads_zero(&page));
+            if let Some(identify) = AtaIdentify::from_page(&page) {
+                let _ = (identify.serial(), identify.model(), identify.trim_reads_zero());
+            }
+        }
+    }
+}

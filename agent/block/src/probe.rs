@@ -1,0 +1,179 @@
+//! What reading a disk tells: signatures by libblkid and NVMe Identify. Nothing is written.
+
+use crate::disk::Disk;
+use crate::nvme::{self, AdminCommand, IDENTIFY_LENGTH, Namespace};
+use crate::sys;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+/// A disk with what is on it and what it can do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// What sysfs says.
+    pub disk: Disk,
+    /// What libblkid recognises on the disk and in its partitions, by offset.
+    pub signatures: Vec<Signature>,
+    /// What an NVMe namespace can do.
+    pub nvme: Option<Namespace>,
+}
+
+/// Something libblkid recognises.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// What it is.
+    pub kind: SignatureKind,
+    /// Its type in libblkid's words: `ext4`, `LVM2_member`, `linux_raid_member`, `gpt`.
+    pub name: String,
+    /// Label.
+    pub label: Option<String>,
+    /// UUID.
+    pub uuid: Option<String>,
+    /// Byte offset of the magic from the beginning of the disk, where libblkid tells it.
+    pub offset: Option<u64>,
+    /// Length of the magic in bytes; 0 where libblkid does not tell it.
+    pub length: u64,
+    /// The range `(start, size)` in bytes in which it was looked for: the disk or a partition.
+    pub range: (u64, u64),
+}
+
+/// Kind of a [`Signature`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignatureKind {
+    /// A partition table.
+    PartitionTable,
+    /// A file system.
+    Filesystem,
+    /// A member of an md array, an LVM volume group or the like.
+    Member,
+    /// Anything else: encrypted volumes, swap.
+    Other,
+}
+
+impl std::fmt::Display for Signature {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.offset {
+            Some(offset) => write!(f, "{} at byte {offset}", self.name),
+            None => write!(f, "{} in the range at byte {}", self.name, self.range.0),
+        }
+    }
+}
+
+/// Why a disk could not be probed.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// It could not be opened for reading.
+    #[error("cannot open {disk} for reading")]
+    Open {
+        /// The disk.
+        disk: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// libblkid failed, mostly because the disk cannot be read.
+    #[error("cannot look for signatures on {disk}")]
+    Signatures {
+        /// The disk.
+        disk: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Read what is on a disk.
+///
+/// # Errors
+/// [`ProbeError`] when the disk cannot be opened or read. An NVMe controller that does not answer Identify is
+/// no error: its drive-side methods are then not used.
+pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
+    let file = File::open(&disk.path).map_err(|source| ProbeError::Open { disk: disk.describe(), source })?;
+    let ranges = disk.partitions.iter().map(|partition| (partition.start, partition.size));
+    let signatures = signatures(&file, disk.size, disk.logical_block, ranges)
+        .map_err(|source| ProbeError::Signatures { disk: disk.describe(), source })?;
+    let nvme = disk.namespace.and_then(|nsid| match identify(&file, nsid) {
+        Ok(namespace) => namespace,
+        Err(error) => {
+            tracing::warn!(device = %disk.path.display(), %error, "NVMe Identify failed");
+            None
+        }
+    });
+    Ok(Probe { disk: disk.clone(), signatures, nvme })
+}
+
+/// Signatures on the whole device, in the partitions its table names, and in `partitions` (byte ranges).
+pub(crate) fn signatures(
+    file: &File,
+    size: u64,
+    sector: u32,
+    partitions: impl IntoIterator<Item = (u64, u64)>,
+) -> io::Result<Vec<Signature>> {
+    let mut found = Vec::new();
+    for (start, length) in ranges(file, size, sector, partitions)? {
+        let mut prober = sys::blkid::Prober::new(file, start, length, sector)?;
+        // More matches than this are noise of a hostile disk, not an answer.
+        for _ in 0..64 {
+            let Some(hit) = prober.next_match()? else { break };
+            let Some(signature) = signature(hit, (start, length)) else { continue };
+            if !found.contains(&signature) {
+                found.push(signature);
+            }
+        }
+    }
+    found.sort_by_key(|signature| (signature.offset, signature.range));
+    Ok(found)
+}
+
+/// The ranges that can carry signatures: the device, then partitions (kernel's and table's) inside it.
+pub(crate) fn ranges(
+    file: &File,
+    size: u64,
+    sector: u32,
+    partitions: impl IntoIterator<Item = (u64, u64)>,
+) -> io::Result<Vec<(u64, u64)>> {
+    let table = sys::blkid::Prober::new(file, 0, size, sector)?.partitions();
+    let inside: BTreeSet<(u64, u64)> = partitions
+        .into_iter()
+        .chain(table)
+        // A table may lie; an extended partition or a damaged entry may be too small to hold anything.
+        .filter(|&(start, length)| start < size && length >= 1024)
+        .map(|(start, length)| (start, length.min(size - start)))
+        .filter(|&range| range != (0, size))
+        .collect();
+    Ok(std::iter::once((0, size)).chain(inside).collect())
+}
+
+fn signature(hit: sys::blkid::Match, range: (u64, u64)) -> Option<Signature> {
+    let kind = match (&hit.superblock_type, hit.usage.as_deref()) {
+        (None, _) => SignatureKind::PartitionTable,
+        (_, Some("filesystem")) => SignatureKind::Filesystem,
+        (_, Some("raid")) => SignatureKind::Member,
+        _ => SignatureKind::Other,
+    };
+    Some(Signature {
+        kind,
+        name: hit.superblock_type.or(hit.table_type)?,
+        label: hit.label,
+        uuid: hit.uuid,
+        offset: hit.offset.and_then(|offset| offset.checked_add(range.0)),
+        length: hit.length.unwrap_or(0),
+        range,
+    })
+}
+
+/// Ask the controller behind a namespace's block device.
+fn identify(file: &File, nsid: u32) -> io::Result<Option<Namespace>> {
+    let ask = |cns: u8, nsid: u32| -> io::Result<Vec<u8>> {
+        let mut data = vec![0; IDENTIFY_LENGTH];
+        match sys::nvme::admin(file, &AdminCommand::identify(cns, nsid), &mut data, Duration::from_secs(10))?
+        {
+            0 => Ok(data),
+            status => Err(io::Error::other(nvme::status_text(status))),
+        }
+    };
+    let controller = ask(0x01, 0)?;
+    // A controller that manages namespaces must list the allocated ones; if it cannot, assume others.
+    let allocated = nvme::manages_namespaces(&controller)
+        .then(|| ask(0x10, 0).unwrap_or_else(|_| u32::MAX.to_le_bytes().to_vec()));
+    Ok(Namespace::parse(nsid, &controller, &ask(0x00, nsid)?, &ask(0x02, 0)?, allocated.as_deref()))
+}

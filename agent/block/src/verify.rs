@@ -1,0 +1,129 @@
+//! Reading a disk back after it was erased.
+
+use crate::aligned::{Aligned, is_zero};
+use crate::erase::{Method, Promise};
+use crate::fault::Fault;
+use crate::progress::{Phase, Watch};
+use crate::run::Pass;
+use crate::sample::Samples;
+use crate::target::{Target, read_exact};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of one read.
+const CHUNK: usize = 1 << 20;
+
+/// What was seen when a disk was read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verification {
+    /// What was read.
+    pub kind: Coverage,
+    /// Bytes read back.
+    pub bytes_read: u64,
+    /// What the content was held against.
+    pub expected: Promise,
+    /// Bytes seen that are other than expected. Reading ends with the first chunk that has any.
+    pub mismatched_bytes: u64,
+    /// Sampled sectors that still read as before the erase.
+    pub unchanged_samples: u64,
+    /// Sectors sampled before the erase, none of them zero.
+    pub samples: u64,
+    /// Whether the disk passed.
+    pub passed: bool,
+}
+
+/// How much of a disk was read back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// All of it.
+    Full,
+    /// The samples.
+    Sampled,
+    /// The places where signatures are.
+    Signatures,
+}
+
+impl Coverage {
+    /// The word for records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Coverage::Full => "full",
+            Coverage::Sampled => "sampled",
+            Coverage::Signatures => "signatures",
+        }
+    }
+}
+
+impl Verification {
+    /// Why it did not pass, in words.
+    pub(crate) fn complaint(&self) -> String {
+        let (mismatched, read) = (self.mismatched_bytes, self.bytes_read);
+        let (unchanged, samples) = (self.unchanged_samples, self.samples);
+        format!(
+            "{mismatched} bytes are not zero in the first {read} read, \
+             {unchanged} of {samples} sampled sectors are unchanged"
+        )
+    }
+}
+
+/// Read the disk back and hold it against what `method` promises and against the samples.
+///
+/// A method that promises only change is held to more where the disk gives more: when all of it reads as
+/// zeroes, the verification says so. Otherwise the samples alone decide.
+///
+/// # Errors
+/// [`Fault`] when the disk cannot be read, or on cancellation.
+pub(crate) fn verify(
+    target: &dyn Target,
+    method: Method,
+    samples: &Samples,
+    watch: &dyn Watch,
+) -> Result<Verification, Fault> {
+    let mismatched = AtomicU64::new(0);
+    let pass = Pass {
+        phase: Phase::Verifying,
+        method: Some(method),
+        total: target.size(),
+        chunk: CHUNK as u64,
+        lanes: target.lanes(),
+        watch,
+    };
+    let passed = pass.run(|| {
+        let (mut buffer, mismatched) = (Aligned::new(CHUNK), &mismatched);
+        move |offset, length, count: &mut dyn FnMut(u64)| {
+            let part = &mut buffer[..usize::try_from(length).unwrap_or(CHUNK)];
+            read_exact(target, part, offset)?;
+            count(length);
+            if is_zero(part) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let other = part.iter().filter(|&&byte| byte != 0).count() as u64;
+            mismatched.fetch_add(other, Ordering::AcqRel);
+            Ok(ControlFlow::Break(()))
+        }
+    });
+    passed.result?;
+    let mismatched_bytes = mismatched.into_inner();
+    let all_zero = mismatched_bytes == 0 && passed.done == target.size();
+    // No sample was zero: on a disk that is zero throughout, each has changed.
+    let unchanged_samples = if all_zero { 0 } else { samples.unchanged(target, watch)? };
+    let full = Verification {
+        kind: Coverage::Full,
+        bytes_read: passed.done,
+        expected: Promise::Zeroes,
+        mismatched_bytes,
+        unchanged_samples,
+        samples: samples.count(),
+        passed: all_zero,
+    };
+    Ok(match method.promise() {
+        Promise::Changed if !all_zero => Verification {
+            kind: Coverage::Sampled,
+            expected: Promise::Changed,
+            mismatched_bytes: 0,
+            passed: unchanged_samples == 0,
+            ..full
+        },
+        Promise::Changed | Promise::Zeroes => full,
+    })
+}

@@ -1,0 +1,122 @@
+//! Typed reading of JSON bodies, with Ironic's words for what is wrong.
+
+use crate::args::{as_boolean, as_uuid};
+use crate::error::ApiError;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+/// 400 that names every field that is not one of `known`.
+pub fn only(fields: &Map<String, Value>, known: &[&str]) -> Result<(), ApiError> {
+    let unknown: Vec<_> = fields.keys().map(String::as_str).filter(|name| !known.contains(name)).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid(format!("Unexpected arguments: {}", unknown.join(", "))))
+}
+
+/// A string, or nothing.
+pub fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, ApiError> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(ApiError::invalid(format!("Expected string for {name}: {}", python(other)))),
+    }
+}
+
+/// A string that must be there.
+pub fn required<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<&'a str, ApiError> {
+    text(fields, name)?.ok_or_else(|| ApiError::invalid(format!("Missing mandatory parameter: {name}")))
+}
+
+/// A boolean, also as a word, or nothing.
+pub fn boolean(name: &str, value: &Value) -> Result<Option<bool>, ApiError> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Bool(value) => Ok(Some(*value)),
+        Value::String(text) => as_boolean(name, text).map(Some),
+        other => as_boolean(name, &python(other)).map(Some),
+    }
+}
+
+/// A UUID as text, or nothing.
+pub fn uuid(name: &str, value: &Value) -> Result<Option<Uuid>, ApiError> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => as_uuid(name, text).map(Some),
+        other => Err(ApiError::invalid(format!("Expected UUID for {name}: {}", python(other)))),
+    }
+}
+
+/// A value as Python's `repr` shows it, shortened: how Ironic's messages quote what they were given.
+pub fn python(value: &Value) -> String {
+    const LONGEST: usize = 200;
+    let mut out = String::new();
+    write_python(value, &mut out);
+    if out.len() > LONGEST {
+        let end = out.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST).last().unwrap_or(0);
+        out.truncate(end);
+        out.push('…');
+    }
+    out
+}
+
+fn write_python(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("None"),
+        Value::Bool(true) => out.push_str("True"),
+        Value::Bool(false) => out.push_str("False"),
+        Value::Number(number) => out.push_str(&number.to_string()),
+        Value::String(text) => {
+            let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+            out.push(quote);
+            for character in text.chars() {
+                match character {
+                    '\\' => out.push_str("\\\\"),
+                    '\n' => out.push_str("\\n"),
+                    '\r' => out.push_str("\\r"),
+                    '\t' => out.push_str("\\t"),
+                    character if character == quote => {
+                        out.push('\\');
+                        out.push(character);
+                    }
+                    character => out.push(character),
+                }
+            }
+            out.push(quote);
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push_str(", ");
+                }
+                write_python(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(fields) => {
+            out.push('{');
+            for (index, (key, item)) in fields.iter().enumerate() {
+                if index > 0 {
+                    out.push_str(", ");
+                }
+                write_python(&Value::String(key.clone()), out);
+                out.push_str(": ");
+                write_python(item, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_quoted_as_python_does() {
+        let value = serde_json::json!({"a": [1, null, true, "it's"], "b": "x\ny"});
+        assert_eq!(python(&value), r#"{'a': [1, None, True, "it's"], 'b': 'x\ny'}"#);
+        assert!(python(&Value::String("ä".repeat(500))).len() < 210);
+    }
+}

@@ -1,0 +1,109 @@
+//! One request as the handlers see it.
+
+use crate::App;
+use crate::args::Args;
+use crate::body;
+use crate::error::ApiError;
+use crate::links::Links;
+use crate::microversion::Version;
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Query, Request};
+use axum::http::{Response, StatusCode, header};
+use axum::response::IntoResponse;
+use model::{Node, Timestamp};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// A request, read whole.
+pub struct Call {
+    /// The house.
+    pub app: Arc<App>,
+    /// Microversion.
+    pub version: Version,
+    /// Query.
+    pub args: Args,
+    /// Maker of links.
+    pub links: Links,
+    body: Bytes,
+}
+
+impl FromRequest<Arc<App>> for Call {
+    type Rejection = Response<Body>;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Self::Rejection> {
+        let version =
+            request.extensions().get::<Version>().copied().unwrap_or(Version(crate::microversion::MIN));
+        let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri())
+            .map_err(|error| ApiError::plain(400, error.body_text()).into_response())?;
+        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        let links = Links::new(&app.settings.public_endpoint, host);
+        let body = Bytes::from_request(request, app).await.map_err(IntoResponse::into_response)?;
+        Ok(Self { app: app.clone(), version, args: Args::new(query.0), links, body })
+    }
+}
+
+impl Call {
+    /// Now.
+    pub fn now(&self) -> Timestamp {
+        self.app.clock.now()
+    }
+
+    /// The body as JSON; an empty one is an empty object, as in Ironic.
+    pub fn json(&self) -> Result<Value, ApiError> {
+        if self.body.is_empty() {
+            return Ok(Value::Object(Map::new()));
+        }
+        serde_json::from_slice(&self.body)
+            .map_err(|error| ApiError::invalid(format!("The body of the request is not valid JSON: {error}")))
+    }
+
+    /// The body as named arguments, none of which is unknown.
+    pub fn arguments(&self, known: &[&str]) -> Result<Map<String, Value>, ApiError> {
+        let Value::Object(fields) = self.json()? else {
+            return Err(ApiError::invalid("The body of the request must be a JSON object"));
+        };
+        body::only(&fields, known)?;
+        Ok(fields)
+    }
+
+    /// The node with this UUID or name.
+    pub async fn node(&self, ident: &str) -> Result<Node, ApiError> {
+        if let Ok(uuid) = Uuid::parse_str(ident) {
+            return self.app.store.node(uuid).await.map_err(|error| match error {
+                store::StoreError::NotFound { .. } => ApiError::no_node(ident),
+                other => other.into(),
+            });
+        }
+        if !crate::args::is_logical_name(ident) {
+            return Err(ApiError::invalid(format!("Expected UUID or name for node_ident: {ident}")));
+        }
+        if !self.version.has(5) {
+            return Err(ApiError::no_node(ident));
+        }
+        Ok(self.app.store.node_by_ident(ident).await?)
+    }
+}
+
+/// An answer with a JSON body.
+pub fn json(status: u16, value: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(value.to_string()));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    response
+}
+
+/// An answer without a body, with a `Location` when there is one to tell.
+pub fn empty(status: u16, location: Option<&str>) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::NO_CONTENT);
+    locate(&mut response, location);
+    response
+}
+
+/// Set the `Location` of an answer.
+pub fn locate(response: &mut Response<Body>, location: Option<&str>) {
+    if let Some(value) = location.and_then(|location| header::HeaderValue::from_str(location).ok()) {
+        response.headers_mut().insert(header::LOCATION, value);
+    }
+}

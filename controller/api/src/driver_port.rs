@@ -1,0 +1,121 @@
+//! The one port through which the API asks drivers: it is injected, so that this crate knows no BMC.
+
+use async_trait::async_trait;
+use model::Node;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Interfaces of a driver in Ironic, in the order of its answers.
+pub const INTERFACES: [&str; 13] = [
+    "bios",
+    "boot",
+    "console",
+    "deploy",
+    "firmware",
+    "inspect",
+    "management",
+    "network",
+    "power",
+    "raid",
+    "rescue",
+    "storage",
+    "vendor",
+];
+
+/// Answers questions to drivers.
+#[async_trait]
+pub trait DriverPort: Send + Sync {
+    /// The enabled drivers.
+    fn drivers(&self) -> &[DriverDescription];
+
+    /// Keys of `driver_info` with what they mean; `None` for an unknown driver.
+    fn properties(&self, driver: &str) -> Option<BTreeMap<String, String>>;
+
+    /// Whether `driver_info` suffices, without going out: one entry for each interface that has something to
+    /// say; the others count as valid.
+    async fn validate(&self, driver: &str, driver_info: &Map<String, Value>) -> BTreeMap<String, Validity>;
+
+    /// Where the node boots from, as its BMC tells.
+    async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError>;
+
+    /// Boot the node from `device`: once, or always when `persistent`.
+    async fn set_boot_device(&self, node: &Node, device: &str, persistent: bool) -> Result<(), DriverError>;
+
+    /// Devices that [`DriverPort::set_boot_device`] takes for this node.
+    async fn supported_boot_devices(&self, node: &Node) -> Result<Vec<String>, DriverError>;
+}
+
+/// A driver and the interfaces it offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriverDescription {
+    /// `redfish`, `ipmi`, `fake-hardware`.
+    pub name: String,
+    /// By interface without `_interface`, see [`INTERFACES`].
+    pub interfaces: BTreeMap<&'static str, InterfaceChoice>,
+}
+
+/// Implementations of one interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterfaceChoice {
+    /// The one a node has that names none.
+    pub default: String,
+    /// All of them.
+    pub enabled: Vec<String>,
+}
+
+impl DriverDescription {
+    /// The interfaces as Anneal has them, in Ironic's names: power and management are the driver's own,
+    /// nodes boot by iPXE, RAID is the agent's, and what does not exist says so.
+    pub fn of(name: &str) -> Self {
+        let own = match name {
+            "ipmi" => "ipmitool",
+            "fake-hardware" => "fake",
+            other => other,
+        };
+        let interfaces = INTERFACES
+            .into_iter()
+            .map(|interface| {
+                let default = match (interface, name) {
+                    ("network" | "storage", _) => "noop".to_owned(),
+                    (_, "fake-hardware") => "fake".to_owned(),
+                    ("power" | "management", _) => own.to_owned(),
+                    ("boot", _) => "ipxe".to_owned(),
+                    ("deploy", _) => "direct".to_owned(),
+                    ("raid", _) => "agent".to_owned(),
+                    (interface, _) => format!("no-{interface}"),
+                };
+                (interface, InterfaceChoice { enabled: vec![default.clone()], default })
+            })
+            .collect();
+        Self { name: name.to_owned(), interfaces }
+    }
+}
+
+/// What a driver says of one interface of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Validity {
+    /// Whether it can be used; `None`: it does not exist.
+    pub result: Option<bool>,
+    /// Why not. Never a secret.
+    pub reason: Option<String>,
+}
+
+/// A boot device as the BMC tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BootDevice {
+    /// Ironic's name: `pxe`, `disk`, …; `None`: the BMC does not tell.
+    pub device: Option<String>,
+    /// For every boot; `None`: the BMC does not tell.
+    pub persistent: Option<bool>,
+}
+
+/// Why a driver could not answer. The texts go to the client: no secrets in them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DriverError {
+    /// What was asked, or the node's `driver_info`, makes no sense to it (400).
+    #[error("{0}")]
+    Invalid(String),
+    /// The BMC did not answer, or not as it should (503).
+    #[error("{0}")]
+    Bmc(String),
+}

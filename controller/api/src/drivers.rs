@@ -1,0 +1,113 @@
+//! `/v1/drivers`.
+
+use crate::call::{Call, json};
+use crate::driver_port::{DriverDescription, INTERFACES};
+use crate::error::{ApiError, Reply};
+use axum::extract::Path;
+use serde_json::{Map, Value, json};
+
+/// `GET /v1/drivers`.
+pub async fn list(call: Call) -> Reply {
+    call.args.only(&["type", "detail", "fields"])?;
+    let detail = call.args.boolean("detail")?;
+    let wanted = wanted(&call)?;
+    if wanted.is_some() && detail == Some(true) {
+        return Err(ApiError::invalid("Can not specify ?detail=True and fields in the same request."));
+    }
+    if detail.is_some() {
+        call.version.needs_for_filter(30)?;
+    }
+    let kind = call.args.text("type");
+    if kind.is_some() {
+        call.version.needs_for_filter(30)?;
+    }
+    let drivers = match kind {
+        None | Some("dynamic") => call.app.drivers.drivers(),
+        // Classic drivers are gone from Ironic as well.
+        Some("classic") => &[],
+        Some(_) => {
+            return Err(ApiError::invalid(
+                "\"type\" filter must be one of \"classic\" or \"dynamic\", if specified.",
+            ));
+        }
+    };
+    let drivers = drivers
+        .iter()
+        .map(|driver| view(&call, driver, detail == Some(true), wanted.as_deref()))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(json(200, &json!({"drivers": drivers})))
+}
+
+/// `GET /v1/drivers/{name}`.
+pub async fn show(Path(name): Path<String>, call: Call) -> Reply {
+    call.args.only(&["fields"])?;
+    let wanted = wanted(&call)?;
+    let driver =
+        call.app.drivers.drivers().iter().find(|driver| driver.name == name).ok_or_else(|| unknown(&name))?;
+    Ok(json(200, &view(&call, driver, true, wanted.as_deref())?))
+}
+
+/// `GET /v1/drivers/{name}/properties`.
+pub async fn properties(Path(name): Path<String>, call: Call) -> Reply {
+    call.args.only(&[])?;
+    let properties = call.app.drivers.properties(&name).ok_or_else(|| unknown(&name))?;
+    Ok(json(200, &json!(properties)))
+}
+
+fn unknown(name: &str) -> ApiError {
+    ApiError::client(404, format!("Could not find the following driver(s) or hardware type(s): {name}."))
+}
+
+fn wanted(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
+    let wanted = call.args.list("fields");
+    if wanted.is_some() {
+        call.version.needs(77)?;
+    }
+    Ok(wanted)
+}
+
+fn view(
+    call: &Call,
+    driver: &DriverDescription,
+    detail: bool,
+    wanted: Option<&[String]>,
+) -> Result<Value, ApiError> {
+    let path = format!("drivers/{}", driver.name);
+    let mut view = Map::new();
+    view.insert("name".into(), driver.name.clone().into());
+    view.insert("hosts".into(), json!([call.app.settings.conductor_host]));
+    view.insert("links".into(), call.links.pair(&path));
+    if call.version.has(14) {
+        view.insert("properties".into(), call.links.pair(&format!("{path}/properties")));
+    }
+    if call.version.has(30) {
+        view.insert("type".into(), "dynamic".into());
+        if detail {
+            for interface in INTERFACES.into_iter().filter(|interface| call.version.has(since(interface))) {
+                let choice = driver.interfaces.get(interface);
+                let default = choice.map_or(Value::Null, |choice| choice.default.clone().into());
+                let enabled = choice.map_or_else(|| json!([]), |choice| json!(choice.enabled));
+                view.insert(format!("default_{interface}_interface"), default);
+                view.insert(format!("enabled_{interface}_interfaces"), enabled);
+            }
+        }
+    }
+    let Some(wanted) = wanted else { return Ok(Value::Object(view)) };
+    let unknown: Vec<_> =
+        wanted.iter().map(String::as_str).filter(|name| !view.contains_key(*name)).collect();
+    if !unknown.is_empty() {
+        return Err(ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", "))));
+    }
+    view.retain(|name, _| name == "links" || wanted.contains(name));
+    Ok(Value::Object(view))
+}
+
+fn since(interface: &str) -> u16 {
+    match interface {
+        "storage" => 33,
+        "rescue" => 38,
+        "bios" => 40,
+        "firmware" => 86,
+        _ => 30,
+    }
+}

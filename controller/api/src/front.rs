@@ -1,0 +1,179 @@
+//! What stands before the routes: microversion, request id, trailing slashes, and Ironic's body for every
+//! error, also for those that the web framework makes.
+
+use crate::App;
+use crate::error::{ApiError, Shaped};
+use crate::microversion::{self, HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderMap, HeaderValue, Response, Uri};
+use axum::response::IntoResponse;
+use axum::routing::{get, post, put};
+use std::sync::Arc;
+use tower::ServiceExt;
+use uuid::Uuid;
+
+/// Largest body of a request, in bytes. The largest honest ones are heartbeats with the progress of many
+/// disks and nodes with a long `network_data`: some tens of kilobytes.
+const BODY_LIMIT: usize = 2 << 20;
+
+/// The whole API behind its front.
+pub fn wrap(app: Arc<App>) -> Router {
+    let routes = routes().layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(app);
+    Router::new().fallback(move |request: Request| handle(routes.clone(), request))
+}
+
+fn routes() -> Router<Arc<App>> {
+    use crate::{drivers, nodes, ports, ramdisk, root};
+    let node = Router::new()
+        .route("/", get(nodes::show::show).patch(nodes::patch::patch).delete(nodes::delete::delete))
+        .route("/validate", get(nodes::validate::validate))
+        .route("/states", get(nodes::states::states))
+        .route("/states/provision", put(nodes::provision::provision))
+        .route("/states/power", put(nodes::power::power))
+        .route("/maintenance", put(nodes::maintenance::set).delete(nodes::maintenance::unset))
+        .route("/management/boot_device", get(nodes::boot_device::show).put(nodes::boot_device::set))
+        .route("/management/boot_device/supported", get(nodes::boot_device::supported))
+        .route("/history", get(nodes::history::list))
+        .route("/history/{event}", get(nodes::history::show))
+        .route("/cleaning/steps", get(nodes::steps::cleaning))
+        .route("/ports", get(ports::of_node))
+        .route("/ports/detail", get(ports::of_node_detail))
+        .route("/vifs", get(nodes::show::vifs))
+        .route("/traits", get(nodes::show::traits));
+    let v1 = Router::new()
+        .route("/", get(root::v1))
+        .route("/nodes", get(nodes::list::list).post(nodes::create::create))
+        .route("/nodes/detail", get(nodes::list::detail))
+        .route("/nodes/validate", get(nodes::validate::by_query))
+        .nest("/nodes/{ident}", node)
+        .route("/ports", get(ports::list).post(ports::create))
+        .route("/ports/detail", get(ports::detail))
+        .route("/ports/{ident}", get(ports::show).patch(ports::patch).delete(ports::delete))
+        .route("/drivers", get(drivers::list))
+        .route("/drivers/{name}", get(drivers::show))
+        .route("/drivers/{name}/properties", get(drivers::properties))
+        .route("/lookup", get(ramdisk::lookup::lookup))
+        .route("/heartbeat/{ident}", post(ramdisk::heartbeat::heartbeat));
+    Router::new().route("/", get(root::root)).nest("/v1", v1)
+}
+
+async fn handle(routes: Router, mut request: Request) -> Response<Body> {
+    let negotiated = microversion::negotiate(request.headers());
+    let mut response = match negotiated {
+        Ok(version) => {
+            request.extensions_mut().insert(version);
+            match plain_path(request.uri()) {
+                Some(uri) => {
+                    *request.uri_mut() = uri;
+                    // The router never fails: its error type is uninhabited.
+                    routes.oneshot(request).await.into_response()
+                }
+                None => ApiError::plain(400, "The path or the query is not valid UTF-8 once it is decoded.")
+                    .into_response(),
+            }
+        }
+        Err(ref error) => error.clone().into_response(),
+    };
+    if (response.status().is_client_error() || response.status().is_server_error())
+        && response.extensions().get::<Shaped>().is_none()
+    {
+        response = shaped(response).await;
+    }
+    decorate(response.headers_mut(), negotiated.ok());
+    response
+}
+
+/// The path without slashes at its end, without doubled ones, and with `/v1` before a resource that comes
+/// without it, since Ironic takes `/nodes` for `/v1/nodes`. `None` when path or query are not UTF-8 once decoded.
+fn plain_path(uri: &Uri) -> Option<Uri> {
+    let path = uri.path();
+    if !decodes(path) || !uri.query().is_none_or(decodes) {
+        return None;
+    }
+    let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let mut plain = match segments.first() {
+        None => return Some(uri.clone()),
+        Some(&"v1") => String::new(),
+        Some(_) => "/v1".to_owned(),
+    };
+    for segment in &segments {
+        plain.push('/');
+        plain.push_str(segment);
+    }
+    if let Some(query) = uri.query() {
+        plain.push('?');
+        plain.push_str(query);
+    }
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(plain).ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// Whether a percent-encoded text is UTF-8 once decoded.
+fn decodes(text: &str) -> bool {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut ahead = rest.clone();
+        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+        if let (Some(high), Some(low)) = (digit(ahead.next()), digit(ahead.next())) {
+            bytes.push(u8::try_from(high * 16 + low).unwrap_or(b'?'));
+            rest = ahead;
+        } else {
+            bytes.push(byte);
+        }
+    }
+    std::str::from_utf8(&bytes).is_ok()
+}
+
+/// An error of the framework in Ironic's body.
+async fn shaped(response: Response<Body>) -> Response<Body> {
+    let status = response.status();
+    let description = match status.as_u16() {
+        404 | 405 => String::new(),
+        _ => match axum::body::to_bytes(response.into_body(), 4096).await {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) => error.to_string(),
+        },
+    };
+    ApiError::plain(status.as_u16(), description).into_response()
+}
+
+fn decorate(headers: &mut HeaderMap, version: Option<Version>) {
+    let mut put = |name: &'static str, value: String| {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
+    };
+    put(MIN_HEADER, Version(MIN).to_string());
+    put(MAX_HEADER, Version(MAX).to_string());
+    if let Some(version) = version {
+        put(HEADER, version.to_string());
+    }
+    let request_id = format!("req-{}", Uuid::new_v4());
+    put("x-openstack-request-id", request_id.clone());
+    put("openstack-request-id", request_id);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_made_plain() {
+        let plain = |text: &str| plain_path(&text.parse().unwrap()).unwrap().to_string();
+        assert_eq!(plain("/"), "/");
+        assert_eq!(plain("/v1/"), "/v1");
+        assert_eq!(plain("/v1/nodes/?retired=True"), "/v1/nodes?retired=True");
+        assert_eq!(plain("/nodes/x%2Fy"), "/v1/nodes/x%2Fy");
+        assert_eq!(plain("//v1//nodes"), "/v1/nodes");
+        assert!(plain_path(&"/v1/nodes/%ff".parse().unwrap()).is_none());
+    }
+}

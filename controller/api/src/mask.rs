@@ -1,0 +1,91 @@
+//! What must not be shown: the value of every key whose name tells of a secret.
+
+use agent_protocol::lookup::MASKED;
+use serde_json::{Map, Value};
+
+/// A key that contains one of these words holds a secret (oslo.utils' list, as far as it concerns servers,
+/// and SNMP's keys).
+const SECRET: [&str; 20] = [
+    "password",
+    "adminpass",
+    "admin_pass",
+    "auth_token",
+    "new_pass",
+    "secret",
+    "sys_pswd",
+    "token",
+    "configdrive",
+    "encrypted_key",
+    "private_key",
+    "fernetkey",
+    "sslkey",
+    "passphrase",
+    "credential",
+    "snmp_auth_key",
+    "snmp_priv_key",
+    "hmac_key",
+    "community",
+    "kg_key",
+];
+
+/// Whether a key holds a secret.
+fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    SECRET.iter().any(|word| key.contains(word))
+}
+
+/// A copy with every secret masked, at any depth.
+pub fn masked(fields: &Map<String, Value>) -> Map<String, Value> {
+    fields
+        .iter()
+        .map(|(key, value)| {
+            let value = match value {
+                Value::Null => Value::Null,
+                // Ironic lets a client see that these are required; they hold no secret themselves.
+                Value::Bool(_) => value.clone(),
+                _ if is_secret(key) => Value::String(MASKED.to_owned()),
+                other => masked_value(other),
+            };
+            (key.clone(), value)
+        })
+        .collect()
+}
+
+/// As [`masked`], for any value.
+pub fn masked_value(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => Value::Object(masked(fields)),
+        Value::Array(items) => Value::Array(items.iter().map(masked_value).collect()),
+        other => other.clone(),
+    }
+}
+
+/// `instance_info` as clients see it: Ironic also hides the image's temporary URL.
+pub fn masked_instance_info(fields: &Map<String, Value>) -> Map<String, Value> {
+    let mut fields = masked(fields);
+    if let Some(url) = fields.get_mut("image_url").filter(|url| !url.is_null()) {
+        *url = Value::String(MASKED.to_owned());
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked_at_any_depth() {
+        let value = serde_json::json!({
+            "redfish_password": "p", "redfish_username": "u", "agent_secret_token": "t",
+            "deep": {"list": [{"ipmi_password": {"x": 1}}]}, "agent_secret_token_pregenerated": true,
+        });
+        let shown = Value::Object(masked(value.as_object().unwrap()));
+        assert_eq!(
+            shown,
+            serde_json::json!({
+                "redfish_password": "******", "redfish_username": "u", "agent_secret_token": "******",
+                "deep": {"list": [{"ipmi_password": "******"}]}, "agent_secret_token_pregenerated": true,
+            })
+        );
+    }
+}

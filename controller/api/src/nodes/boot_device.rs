@@ -1,0 +1,58 @@
+//! `/v1/nodes/{ident}/management/boot_device`.
+
+use crate::body;
+use crate::call::{Call, empty, json};
+use crate::driver_port::DriverError;
+use crate::error::{ApiError, Reply};
+use crate::view::text;
+use axum::extract::Path;
+use model::ProvisionState;
+use serde_json::json;
+
+/// `GET …/boot_device`.
+pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
+    call.args.only(&[])?;
+    let node = call.node(&ident).await?;
+    let boot = call.app.drivers.boot_device(&node).await.map_err(failed)?;
+    Ok(json(200, &json!({"boot_device": text(boot.device.as_deref()), "persistent": boot.persistent})))
+}
+
+/// `GET …/boot_device/supported`.
+pub async fn supported(Path(ident): Path<String>, call: Call) -> Reply {
+    call.args.only(&[])?;
+    let node = call.node(&ident).await?;
+    let devices = call.app.drivers.supported_boot_devices(&node).await.map_err(failed)?;
+    Ok(json(200, &json!({"supported_boot_devices": devices})))
+}
+
+/// `PUT …/boot_device`.
+pub async fn set(Path(ident): Path<String>, call: Call) -> Reply {
+    call.args.only(&["boot_device", "persistent"])?;
+    let given = call.arguments(&["boot_device", "persistent"])?;
+    let device = match call.args.text("boot_device") {
+        Some(device) => device,
+        None => body::required(&given, "boot_device")?,
+    };
+    let persistent = match given.get("persistent") {
+        Some(value) => body::boolean("persistent", value)?,
+        None => call.args.boolean("persistent")?,
+    };
+    let node = call.node(&ident).await?;
+    // While a ramdisk is to be booted, the boot device is the conductor's.
+    if matches!(node.provision_state, ProvisionState::Cleaning | ProvisionState::CleanWait) {
+        return Err(ApiError::conflict(format!(
+            "The boot device of node {} can not be changed while it is in state \"{}\".",
+            node.uuid,
+            node.provision_state.as_str()
+        )));
+    }
+    call.app.drivers.set_boot_device(&node, device, persistent.unwrap_or(false)).await.map_err(failed)?;
+    Ok(empty(204, None))
+}
+
+fn failed(error: DriverError) -> ApiError {
+    match error {
+        DriverError::Invalid(message) => ApiError::invalid(message),
+        DriverError::Bmc(message) => ApiError::client(503, message),
+    }
+}

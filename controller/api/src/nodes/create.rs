@@ -1,0 +1,71 @@
+//! `POST /v1/nodes`.
+
+use super::{rules, show};
+use crate::call::{Call, locate};
+use crate::error::{ApiError, Reply};
+use crate::fields;
+use crate::schema;
+use model::history::{EventKind, Severity};
+use model::{Node, request};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// `POST /v1/nodes`. Every node begins in `enroll`, also below 1.11, where Ironic made it `available`: a
+/// node must not be given out before anybody has looked at it.
+pub async fn create(call: Call) -> Reply {
+    call.args.only(&[])?;
+    let given = schema::object("node", call.json()?)?;
+    let unknown: Vec<_> = given
+        .keys()
+        .map(String::as_str)
+        .filter(|name| fields::find(name).and_then(fields::creatable).is_none())
+        // Accepted by Ironic with a new node, and never true here.
+        .filter(|name| !matches!(*name, "console_enabled" | "boot_mode" | "secure_boot"))
+        .collect();
+    schema::no_others("node", &unknown)?;
+    let Some(driver) = given.get("driver") else {
+        return Err(ApiError::invalid("Schema error for node: 'driver' is a required property"));
+    };
+    let mut node = Node::enrolled(Uuid::new_v4(), driver.as_str().unwrap_or_default(), call.now());
+    for (name, value) in &given {
+        let Some(field) = fields::find(name) else { continue };
+        let Some(kind) = fields::creatable(field) else { continue };
+        let value = schema::check("node", name, kind, value)?;
+        if !is_empty(name, &value) {
+            call.version.needs(field.since)?;
+            fields::write(&mut node, name, value);
+        }
+    }
+    if let Some(Value::String(name)) = given.get("name") {
+        rules::name(name, call.version, "Cannot create node with invalid name")?;
+    }
+    rules::reason_needs(node.retired, node.retired_reason.as_ref(), "retired")?;
+    rules::references(&node)?;
+    rules::driver_and_interfaces(&call.app, &node)?;
+
+    let text = format!("enrolled with driver {}", node.driver);
+    let event = request::event(EventKind::Transition, Severity::Info, text, call.now());
+    let node = call.app.store.create_node(node, vec![event]).await.map_err(|error| match error {
+        store::StoreError::Duplicate { what: "instance uuid", value } => {
+            associated(&value, given.get("uuid"))
+        }
+        other => other.into(),
+    })?;
+    let location = call.links.v1(&format!("nodes/{}", node.uuid));
+    let mut response = show::answer(&call, 201, node, None).await?;
+    locate(&mut response, Some(&location));
+    Ok(response)
+}
+
+fn associated(instance: &str, node: Option<&Value>) -> ApiError {
+    let node = node.and_then(Value::as_str).unwrap_or("that is to be created");
+    ApiError::conflict(format!(
+        "Instance {instance} is already associated with a node, it cannot be associated with this other node \
+         {node}"
+    ))
+}
+
+/// Values that mean "not given", and are let pass in versions that do not know the field.
+fn is_empty(name: &str, value: &Value) -> bool {
+    value.is_null() || (name == "conductor_group" && value == "")
+}

@@ -1,0 +1,107 @@
+//! `GET /v1/nodes/{ident}/history`: the node's story, one event for each change with its cause.
+
+use crate::args::as_uuid;
+use crate::call::{Call, json};
+use crate::error::{ApiError, Reply};
+use crate::page::{self, Page};
+use crate::view::iso;
+use axum::extract::Path;
+use model::Event;
+use model::history::Severity;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// Longest text of an event in a list; Ironic cuts it there too.
+const SHORT: usize = 255;
+
+/// `GET …/history`.
+pub async fn list(Path(ident): Path<String>, call: Call) -> Reply {
+    call.version.has(78).then_some(()).ok_or_else(|| ApiError::plain(404, ""))?;
+    let mut known = page::ARGS.to_vec();
+    known.push("detail");
+    call.args.only(&known)?;
+    let detail = call.args.boolean("detail")?.unwrap_or(false);
+    let mut page = Page::from_args(&call.args, call.app.settings.max_limit)?;
+    match page.sort_key.as_str() {
+        // History is kept in the order of time.
+        "created_at" => page.sort_key = "id".into(),
+        "id" | "uuid" | "severity" | "event" | "event_type" => {}
+        _ => return Err(page.bad_key()),
+    }
+    let node = call.node(&ident).await?;
+    let events = call.app.store.history(node.uuid).await?;
+    if let Some(marker) = page.marker().filter(|marker| !events.iter().any(|event| event.uuid == *marker)) {
+        return Err(missing(marker));
+    }
+    let key = |event: &Event| match page.sort_key.as_str() {
+        "uuid" => Value::String(event.uuid.to_string()),
+        "severity" => severity(event).into(),
+        "event" => Value::String(event.text.clone()),
+        "event_type" => kind(event),
+        _ => Value::Null,
+    };
+    let (events, more) = page.cut(events, |event| event.uuid, key);
+    let last = events.last().map(|event| event.uuid);
+    let history: Vec<_> = events.iter().map(|event| view(&call, node.uuid, event, detail)).collect();
+    let mut body = json!({"history": history});
+    if let Some(last) = last.filter(|_| more) {
+        body["next"] = page.next(&call.links, &format!("nodes/{ident}/history"), &call.args, last).into();
+    }
+    Ok(json(200, &body))
+}
+
+/// `GET …/history/{event}`.
+pub async fn show(Path((ident, event)): Path<(String, String)>, call: Call) -> Reply {
+    call.version.has(78).then_some(()).ok_or_else(|| ApiError::plain(404, ""))?;
+    call.args.only(&[])?;
+    let wanted = as_uuid("event", &event)?;
+    let node = call.node(&ident).await?;
+    let events = call.app.store.history(node.uuid).await?;
+    let event = events.iter().find(|event| event.uuid == wanted).ok_or_else(|| missing(wanted))?;
+    Ok(json(200, &view(&call, node.uuid, event, true)))
+}
+
+fn missing(event: Uuid) -> ApiError {
+    ApiError::client(404, format!("Node history record {event} could not be found."))
+}
+
+fn severity(event: &Event) -> &'static str {
+    match event.severity {
+        Severity::Info => "INFO",
+        Severity::Error => "ERROR",
+    }
+}
+
+fn kind(event: &Event) -> Value {
+    serde_json::to_value(event.kind).unwrap_or(Value::Null)
+}
+
+fn view(call: &Call, node: Uuid, event: &Event, detail: bool) -> Value {
+    let href = call.links.v1(&format!("nodes/{node}/history/{}", event.uuid));
+    let text = if detail || event.text.chars().count() <= SHORT {
+        event.text.clone()
+    } else {
+        event.text.chars().take(SHORT - 4).chain("...".chars()).collect()
+    };
+    let mut view = json!({
+        "uuid": event.uuid,
+        "created_at": iso(event.at),
+        "severity": severity(event),
+        "event": text,
+        "links": [{"href": href, "rel": "self"}],
+    });
+    if detail {
+        view["event_type"] = kind(event);
+        view["conductor"] = call.app.settings.conductor_host.clone().into();
+        view["user"] = Value::Null;
+        if call.version.has(113) {
+            view["project"] = Value::Null;
+        }
+        if call.version.has(115) {
+            for name in ["state", "target_provision_state", "duration_seconds"] {
+                view[name] = Value::Null;
+            }
+        }
+    }
+    view
+}

@@ -1,0 +1,111 @@
+//! `PATCH /v1/nodes/{ident}`.
+
+use super::{rules, show};
+use crate::call::Call;
+use crate::error::{ApiError, Reply};
+use crate::fields::{self, Field, NODE};
+use crate::patch::{self, Op};
+use crate::schema;
+use crate::write;
+use axum::extract::Path;
+use model::history::{EventKind, Severity};
+use model::{Event, Node, request};
+use serde_json::{Map, Value};
+
+/// `PATCH /v1/nodes/{ident}[?reset_interfaces=true]`.
+pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
+    call.args.only(&["reset_interfaces"])?;
+    let reset_interfaces = call.args.boolean("reset_interfaces")?;
+    if reset_interfaces.is_some() {
+        call.version.needs(45)?;
+    }
+    let reset_interfaces = reset_interfaces.unwrap_or(false);
+    // Ironic answers 404 before it reads the patch, and 400 before it looks at the state.
+    call.node(&ident).await?;
+    let ops = patch::parse(&call.json()?, call.version)?;
+    for op in &ops {
+        let field = NODE
+            .iter()
+            .find(|field| field.name == op.field())
+            .filter(|field| fields::patchable(field).is_some())
+            .ok_or_else(|| not_patchable(op))?;
+        if !op.removes() {
+            call.version.needs(field.since)?;
+        }
+        if let (true, Some(Value::String(name))) = (op.field() == "name", op.whole_value())
+            && !name.is_empty()
+        {
+            rules::name(name, call.version, &format!("Node {ident}: Cannot change name to invalid name"))?;
+        }
+    }
+    let sets_driver = ops.iter().any(|op| op.field() == "driver" && !op.removes());
+    if reset_interfaces && !sets_driver {
+        return Err(ApiError::invalid(
+            "The reset_interfaces parameter can only be used when changing the node's driver.",
+        ));
+    }
+
+    let node = write::change(&call, &ident, |old| decide(&call, &ident, old, &ops, reset_interfaces)).await?;
+    show::answer(&call, 200, node, None).await
+}
+
+fn not_patchable(op: &Op) -> ApiError {
+    let allowed: Vec<_> =
+        NODE.iter().filter(|field| fields::patchable(field).is_some()).map(|field| field.name).collect();
+    ApiError::invalid(format!(
+        "Cannot patch {}. Only the following can be updated: {}",
+        op.pointer(),
+        allowed.join(", ")
+    ))
+}
+
+/// The node after the patch.
+fn decide(
+    call: &Call,
+    ident: &str,
+    old: &Node,
+    ops: &[Op],
+    reset_interfaces: bool,
+) -> Result<(Node, Vec<Event>), ApiError> {
+    // A node in maintenance may always lose its instance.
+    let frees_instance =
+        old.maintenance && matches!(ops, [op] if op.removes() && op.field() == "instance_uuid");
+    if !frees_instance {
+        rules::may_be_patched(old, ident, call.version)?;
+    }
+    let writable: Vec<&Field> = NODE.iter().filter(|field| fields::patchable(field).is_some()).collect();
+    let before: Map<_, _> =
+        writable.iter().map(|field| (field.name.to_owned(), fields::read(old, field.name))).collect();
+    let after = patch::apply(before.clone(), ops)?;
+
+    let mut new = old.clone();
+    let mut changed = Vec::new();
+    for field in writable {
+        let Some(kind) = fields::patchable(field) else { continue };
+        let value = after.get(field.name).unwrap_or(&Value::Null);
+        let value = schema::check("patch", field.name, kind, value)?;
+        if before.get(field.name) != Some(&value) {
+            fields::write(&mut new, field.name, value);
+            changed.push(field.name);
+        }
+    }
+    if reset_interfaces {
+        // Those that the same patch sets stay; the others go back to the new driver's defaults.
+        new.interfaces.retain(|name, _| ops.iter().any(|op| op.field() == name));
+    }
+    rules::settle(old, &mut new)?;
+    rules::references(&new)?;
+    if new.driver != old.driver || new.interfaces != old.interfaces {
+        rules::driver_and_interfaces(&call.app, &new)?;
+    }
+    let mut events = Vec::new();
+    if old.maintenance != new.maintenance {
+        let text = format!("maintenance {} by a user", if new.maintenance { "set" } else { "unset" });
+        events.push(request::event(EventKind::Momentary, Severity::Info, text, call.now()));
+    }
+    if !changed.is_empty() {
+        // What the conductor was waiting for may be there now.
+        new.next_wake_at = Some(call.now());
+    }
+    Ok((new, events))
+}

@@ -1,0 +1,52 @@
+//! `GET /v1/nodes/{ident}`, and the sub-resources that are always empty here.
+
+use crate::call::{Call, json};
+use crate::error::{ApiError, Reply};
+use crate::fields;
+use crate::view::Shown;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::http::Response;
+use model::Node;
+use serde_json::{Value, json};
+
+/// `GET /v1/nodes/{ident}[?fields=a,b]`.
+pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
+    call.args.only(&["fields"])?;
+    let wanted = call.args.list("fields");
+    let node = call.node(&ident).await?;
+    if let Some(wanted) = &wanted {
+        call.version.needs(8)?;
+        fields::check_wanted(wanted, call.version)?;
+    }
+    answer(&call, 200, node, wanted.as_deref()).await
+}
+
+/// The answer that shows a node.
+pub async fn answer(
+    call: &Call,
+    status: u16,
+    node: Node,
+    wanted: Option<&[String]>,
+) -> Result<Response<Body>, ApiError> {
+    let view = Shown::gather(call, node, wanted).await?.view(&call.app, &call.links, call.version, wanted);
+    Ok(json(status, &Value::Object(view)))
+}
+
+/// `GET /v1/nodes/{ident}/vifs`: nodes are attached to no virtual network.
+pub async fn vifs(Path(ident): Path<String>, call: Call) -> Reply {
+    if !call.version.has(28) {
+        return Err(ApiError::plain(404, ""));
+    }
+    call.node(&ident).await?;
+    Ok(json(200, &json!({"vifs": []})))
+}
+
+/// `GET /v1/nodes/{ident}/traits`: nodes have none.
+pub async fn traits(Path(ident): Path<String>, call: Call) -> Reply {
+    if !call.version.has(37) {
+        return Err(ApiError::not_found());
+    }
+    call.node(&ident).await?;
+    Ok(json(200, &json!({"traits": []})))
+}

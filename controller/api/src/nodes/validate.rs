@@ -1,0 +1,55 @@
+//! `GET /v1/nodes/{ident}/validate`.
+
+use crate::call::{Call, json};
+use crate::driver_port::INTERFACES;
+use crate::error::{ApiError, Reply};
+use axum::extract::Path;
+use model::Node;
+use serde_json::{Map, Value, json};
+
+/// `GET /v1/nodes/{ident}/validate`.
+pub async fn validate(Path(ident): Path<String>, call: Call) -> Reply {
+    call.args.only(&[])?;
+    answer(&call, call.node(&ident).await?).await
+}
+
+/// `GET /v1/nodes/validate?node=<ident>`, or, deprecated, `?node_uuid=`.
+pub async fn by_query(call: Call) -> Reply {
+    call.args.only(&["node", "node_uuid"])?;
+    let ident = call
+        .args
+        .text("node_uuid")
+        .or(call.args.text("node"))
+        .ok_or_else(|| ApiError::invalid("Missing mandatory parameter: node"))?;
+    answer(&call, call.node(ident).await?).await
+}
+
+async fn answer(call: &Call, node: Node) -> Reply {
+    let told = call.app.drivers.validate(&node.driver, &node.driver_info).await;
+    let driver = call.app.drivers.drivers().iter().find(|driver| driver.name == node.driver);
+    let mut body = Map::new();
+    for interface in INTERFACES {
+        let used = node
+            .interfaces
+            .get(&format!("{interface}_interface"))
+            .or_else(|| Some(&driver?.interfaces.get(interface)?.default));
+        let entry = match (told.get(interface), used) {
+            (Some(validity), _) => {
+                let mut entry = json!({"result": validity.result});
+                if let Some(reason) = &validity.reason {
+                    entry["reason"] = Value::String(reason.clone());
+                }
+                entry
+            }
+            (None, None) => {
+                json!({"result": false, "reason": format!("driver {} is not enabled", node.driver)})
+            }
+            (None, Some(used)) if used.starts_with("no-") => {
+                json!({"result": null, "reason": "not supported"})
+            }
+            (None, Some(_)) => json!({"result": true}),
+        };
+        body.insert(interface.to_owned(), entry);
+    }
+    Ok(json(200, &Value::Object(body)))
+}

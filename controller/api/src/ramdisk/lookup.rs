@@ -1,0 +1,167 @@
+//! `GET /v1/lookup`: an agent asks which node it runs on, and gets the node's token, once.
+
+use crate::call::{Call, json};
+use crate::error::{ApiError, Reply};
+use crate::mask::masked_instance_info;
+use crate::token;
+use crate::view::stored_internal_info;
+use agent_protocol::lookup::{LookupAnswer, LookupConfig, LookupNode, MASKED, Offer};
+use model::port::canonical_mac;
+use model::{Node, ProvisionState};
+use serde_json::{Map, Value, json};
+use store::{StoreError, TokenGrant};
+use uuid::Uuid;
+
+/// States in which an agent is expected (Ironic's LOOKUP_ALLOWED_STATES): anybody else who asks is not told
+/// that the node exists.
+const EXPECTED: [ProvisionState; 9] = [
+    ProvisionState::CleanWait,
+    ProvisionState::Cleaning,
+    ProvisionState::Deploying,
+    ProvisionState::DeployWait,
+    ProvisionState::Inspecting,
+    ProvisionState::InspectWait,
+    ProvisionState::Rescuing,
+    ProvisionState::RescueWait,
+    ProvisionState::ServiceWait,
+];
+
+/// Longest boot id that is kept: a UUID has 36 characters.
+const BOOT_ID_MAX: usize = 64;
+
+/// `GET /v1/lookup?addresses=<mac>,<mac>[&node_uuid=<uuid>][&anneal_boot_id=<boot id>]`.
+pub async fn lookup(call: Call) -> Reply {
+    call.args.only(&["addresses", "node_uuid", "anneal_boot_id"])?;
+    let uuid = call.args.uuid("node_uuid")?;
+    let boot_id = call.args.text("anneal_boot_id");
+    if boot_id.is_some_and(|id| {
+        id.is_empty() || id.len() > BOOT_ID_MAX || !id.bytes().all(|byte| byte.is_ascii_graphic())
+    }) {
+        return Err(ApiError::invalid(format!(
+            "Expected 1 to {BOOT_ID_MAX} printable characters for anneal_boot_id"
+        )));
+    }
+    if !call.version.has(22) {
+        return Err(ApiError::not_found());
+    }
+    let asked = call.args.list("addresses").unwrap_or_default();
+    let addresses: Vec<_> = asked.iter().filter_map(|address| canonical_mac(address)).collect();
+    if addresses.len() < asked.len() {
+        tracing::warn!(?asked, "lookup: addresses that are no MAC addresses were left out");
+    }
+    if addresses.is_empty() && uuid.is_none() {
+        return Err(ApiError::invalid("At least one of 'addresses' and 'node_uuid' parameters is required"));
+    }
+    let node = find(&call, uuid, &addresses).await?;
+    if !EXPECTED.contains(&node.provision_state) {
+        tracing::warn!(node_uuid = %node.uuid, state = node.provision_state.as_str(), "lookup not allowed in this state");
+        return Err(ApiError::not_found());
+    }
+
+    // Before 1.62 there are no tokens; such an agent is shown the node and cannot heartbeat.
+    let token = if call.version.has(62) { Some(grant(&call, &node, boot_id).await?) } else { None };
+    let contact = call.app.store.contact(node.uuid).await?;
+    let links = match call.links.pair(&format!("nodes/{}", node.uuid)) {
+        Value::Array(links) => links,
+        _ => Vec::new(),
+    };
+    let answer = LookupAnswer {
+        node: LookupNode {
+            uuid: node.uuid.to_string(),
+            properties: node.properties.clone(),
+            instance_info: masked_instance_info(&node.instance_info),
+            driver_internal_info: stored_internal_info(&node, &contact),
+            links,
+        },
+        config: LookupConfig {
+            heartbeat_timeout: call.app.settings.heartbeat_timeout_s,
+            agent_token: token,
+            agent_token_required: true,
+            anneal: Some(Offer { extension: agent_protocol::EXTENSION }),
+            other: other_config(),
+        },
+    };
+    let body = serde_json::to_value(&answer).map_err(|error| {
+        tracing::error!(%error, "a lookup answer could not be written as JSON");
+        ApiError::client(500, "The lookup answer could not be written.")
+    })?;
+    Ok(json(200, &body))
+}
+
+/// The one node that is meant; the same 404 for none, for several, and for one that may not be looked up.
+async fn find(call: &Call, uuid: Option<Uuid>, addresses: &[String]) -> Result<Node, ApiError> {
+    let concealed = |error: StoreError| match error {
+        StoreError::NotFound { .. } => ApiError::not_found(),
+        other => other.into(),
+    };
+    let mut found = uuid;
+    if uuid.is_none() {
+        for address in addresses {
+            match call.app.store.port_by_address(address).await {
+                Ok(port) if found.is_some_and(|node| node != port.node_uuid) => {
+                    tracing::warn!(?addresses, "lookup: the addresses belong to several nodes");
+                    return Err(ApiError::not_found());
+                }
+                Ok(port) => found = Some(port.node_uuid),
+                Err(StoreError::NotFound { .. }) => {}
+                Err(other) => return Err(other.into()),
+            }
+        }
+    }
+    let Some(node) = found else {
+        tracing::warn!(?addresses, "lookup: no node has any of these addresses");
+        return Err(ApiError::not_found());
+    };
+    call.app.store.node(node).await.map_err(concealed)
+}
+
+/// A new token for the first that asks; the others see that there is one.
+async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<String, ApiError> {
+    let token = token::fresh().map_err(|error| {
+        tracing::error!(%error, "no randomness for an agent token");
+        ApiError::client(500, "No agent token could be made; see the controller's log.")
+    })?;
+    let granted = call.app.store.grant_token(node.uuid, &token, boot_id, call.now()).await;
+    match granted {
+        Ok(TokenGrant::Given) => Ok(token),
+        Ok(TokenGrant::AlreadyOut) => {
+            tracing::warn!(node_uuid = %node.uuid, boot_id, "lookup: an agent of this node has its token already");
+            Ok(MASKED.to_owned())
+        }
+        Err(StoreError::NotFound { .. }) => Err(ApiError::not_found()),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// What ironic-python-agent also reads, at Ironic's defaults.
+fn other_config() -> Map<String, Value> {
+    let config = json!({
+        "metrics": {
+            "backend": "noop",
+            "prepend_host": false,
+            "prepend_uuid": false,
+            "prepend_host_reverse": true,
+            "global_prefix": null,
+        },
+        "metrics_statsd": {"statsd_host": "localhost", "statsd_port": 8125},
+        "agent_containers": {
+            "allow_arbitrary_containers": false,
+            "allowed_containers": [],
+            "container_steps_file": "/etc/ironic-python-agent.d/mysteps.yaml",
+            "runner": "podman",
+            "pull_options": [],
+            "run_options": ["--rm", "--network=host"],
+        },
+        "agent_md5_checksum_enable": false,
+        "disable_deep_image_inspection": false,
+        "permitted_image_formats": ["raw", "gpt", "qcow2", "iso"],
+        "agent_skip_bmc_detect": false,
+        "enable_bios_bootloader_install": false,
+        "tls_min_version": "1.3",
+        "tls_cipher_suites": null,
+    });
+    match config {
+        Value::Object(config) => config,
+        _ => Map::new(),
+    }
+}

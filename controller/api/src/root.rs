@@ -1,0 +1,55 @@
+//! `GET /` and `GET /v1/`: what is served here, and in which versions.
+
+use crate::call::{Call, json};
+use crate::error::Reply;
+use crate::microversion::{MAX, MIN, Version};
+use serde_json::{Value, json};
+
+fn version(call: &Call) -> Value {
+    json!({
+        "id": "v1",
+        "links": [{"href": call.links.v1(""), "rel": "self"}],
+        "status": "CURRENT",
+        "min_version": Version(MIN).to_string(),
+        "version": Version(MAX).to_string(),
+    })
+}
+
+/// `GET /`. The key `anneal` tells an agent of ours that it may name its boot in the lookup.
+pub async fn root(call: Call) -> Reply {
+    let version = version(&call);
+    Ok(json(
+        200,
+        &json!({
+            "name": "OpenStack Ironic API",
+            "description": "Ironic is an OpenStack project which enables the provision and management of \
+                            baremetal machines.",
+            "default_version": version,
+            "versions": [version],
+            "anneal": {"extension": agent_protocol::EXTENSION},
+        }),
+    ))
+}
+
+/// `GET /v1/`.
+pub async fn v1(call: Call) -> Reply {
+    let mut body = json!({
+        "id": "v1",
+        "links": [
+            {"href": call.links.v1(""), "rel": "self"},
+            {
+                "href": "https://docs.openstack.org//ironic/latest/contributor/webapi.html",
+                "rel": "describedby",
+                "type": "text/html",
+            },
+        ],
+        "media_types": {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"},
+        "version": version(&call),
+    });
+    for (name, since) in [("nodes", 1), ("ports", 1), ("drivers", 1), ("lookup", 22), ("heartbeat", 22)] {
+        if call.version.has(since) {
+            body[name] = call.links.pair(&format!("{name}/"));
+        }
+    }
+    Ok(json(200, &body))
+}

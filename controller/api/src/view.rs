@@ -1,0 +1,266 @@
+//! A node as clients see it.
+
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::fields;
+use crate::links::Links;
+use crate::mask::{masked, masked_instance_info, masked_value};
+use crate::microversion::Version;
+use crate::{App, driver_port};
+use agent_protocol::lookup::MASKED;
+use model::{Contact, Node, PlannedStep, ProvisionState, Run, RunKind, Timestamp};
+use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
+
+/// What a list shows when nothing else is asked for.
+pub const DEFAULT_FIELDS: [&str; 6] =
+    ["instance_uuid", "maintenance", "power_state", "provision_state", "uuid", "name"];
+
+/// A node with what is kept apart from it.
+pub struct Shown {
+    node: Node,
+    contact: Contact,
+    holder: Option<String>,
+}
+
+impl Shown {
+    /// Gather what the wanted fields need.
+    pub async fn gather(call: &Call, node: Node, wanted: Option<&[String]>) -> Result<Self, ApiError> {
+        let wants = |name: &str| wanted.is_none_or(|fields| fields.iter().any(|field| field == name));
+        let contact = if wants("driver_internal_info") {
+            call.app.store.contact(node.uuid).await?
+        } else {
+            Contact::default()
+        };
+        let holder = if wants("reservation") {
+            call.app.store.lease_holder(node.uuid, call.now()).await?
+        } else {
+            None
+        };
+        Ok(Self { node, contact, holder })
+    }
+
+    /// The node in the wanted fields, or in all of them.
+    pub fn view(
+        &self,
+        app: &App,
+        links: &Links,
+        version: Version,
+        wanted: Option<&[String]>,
+    ) -> Map<String, Value> {
+        let mut view = Map::new();
+        for field in fields::NODE.iter().filter(|field| version.has(field.since)) {
+            if wanted.is_none_or(|names| names.iter().any(|name| name == field.name)) {
+                view.insert(field.name.to_owned(), self.field(app, version, field.name));
+            }
+        }
+        let path = format!("nodes/{}", self.node.uuid);
+        view.insert("links".into(), links.pair(&path));
+        if wanted.is_none() {
+            for (below, since) in [("ports", 1), ("states", 14), ("portgroups", 24), ("volume", 32)] {
+                if version.has(since) {
+                    view.insert(below.into(), links.pair(&format!("{path}/{below}")));
+                }
+            }
+        }
+        view
+    }
+
+    /// One field.
+    pub fn field(&self, app: &App, version: Version, name: &str) -> Value {
+        let node = &self.node;
+        match name {
+            "created_at" => Value::String(iso(node.created_at)),
+            "updated_at" => at(node.updated_at),
+            "provision_updated_at" => at(node.provision_updated_at),
+            "provision_state" => provision_state(node.provision_state, version),
+            "target_provision_state" => {
+                node.target_provision_state.map_or(Value::Null, |state| state.as_str().into())
+            }
+            "power_state" => node.power_state.map_or(Value::Null, |state| state.as_str().into()),
+            "target_power_state" => {
+                // Ironic shows the state that the node will be in, not the way there.
+                node.target_power_state.map_or(Value::Null, |target| target.resulting_state().as_str().into())
+            }
+            "driver_info" => Value::Object(masked(&node.driver_info)),
+            "instance_info" => Value::Object(masked_instance_info(&node.instance_info)),
+            "driver_internal_info" => Value::Object(self.driver_internal_info()),
+            "clean_step" => node.clean_step.as_ref().map_or_else(|| json!({}), masked_value),
+            "deploy_step" | "service_step" | "raid_config" | "target_raid_config" => json!({}),
+            "console_enabled" => Value::Bool(false),
+            "traits" => json!([]),
+            "fault" => text(node.fault.as_deref()),
+            "last_error" => text(node.last_error.as_deref()),
+            "maintenance_reason" => text(node.maintenance_reason.as_deref()),
+            "reservation" => text(self.holder.as_deref()),
+            "conductor" => Value::String(app.settings.conductor_host.clone()),
+            "health"
+            | "boot_mode"
+            | "secure_boot"
+            | "allocation_uuid"
+            | "inspection_started_at"
+            | "inspection_finished_at" => Value::Null,
+            name => match fields::read(node, name) {
+                Value::Null => default_interface(app, &node.driver, name),
+                value => value,
+            },
+        }
+    }
+
+    /// What Ironic keeps there under the same names, and Anneal's own under one key.
+    fn driver_internal_info(&self) -> Map<String, Value> {
+        let mut info = stored_internal_info(&self.node, &self.contact);
+        let contact = &self.contact;
+        let mut put = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                info.insert(name.to_owned(), value);
+            }
+        };
+        put("agent_url", contact.callback_url.clone().map(Value::String));
+        put("agent_version", contact.agent_version.clone().map(Value::String));
+        put("agent_last_heartbeat", contact.last_heartbeat_at.map(|at| Value::String(iso_without_zone(at))));
+        let mut anneal = Map::new();
+        if let Some(run) = &self.node.run {
+            if let Some(plan) = &run.plan {
+                let steps = plan.iter().map(|step| masked_value(&Value::Object(step.wire()))).collect();
+                put("clean_steps", Some(Value::Array(steps)));
+            }
+            put("clean_step_index", run.index.map(|index| index.into()));
+            if !run.hardware_manager_version.is_empty() {
+                put("hardware_manager_version", Some(Value::Object(run.hardware_manager_version.clone())));
+            }
+            anneal.insert("run".into(), run_view(run));
+        }
+        if let Some(wait) = &self.node.wait {
+            let wait = json!({
+                "reason": wait.reason,
+                "since": iso(wait.since),
+                "deadline": at(wait.deadline),
+            });
+            anneal.insert("wait".into(), wait);
+        }
+        if let Some(state) = &contact.state {
+            anneal.insert("progress".into(), state.progress.clone().unwrap_or(Value::Null));
+            anneal.insert(
+                "agent".into(),
+                json!({"boot_id": state.boot_id, "process_id": state.process_id, "running": state.running}),
+            );
+        }
+        if let Some(rival) = &contact.rival {
+            anneal.insert("rival".into(), json!({"at": iso(rival.at), "boot_id": rival.boot_id}));
+        }
+        if !anneal.is_empty() {
+            info.insert("anneal".into(), Value::Object(anneal));
+        }
+        info
+    }
+}
+
+/// The stored part of `driver_internal_info`, and that there is a token: what agents are shown too.
+pub fn stored_internal_info(node: &Node, contact: &Contact) -> Map<String, Value> {
+    let mut info = masked(&node.driver_internal_info);
+    if contact.token.is_some() {
+        info.insert("agent_secret_token".into(), MASKED.into());
+    }
+    info
+}
+
+fn run_view(run: &Run) -> Value {
+    let results: Vec<_> = run
+        .results
+        .iter()
+        .map(|result| {
+            json!({
+                "index": result.index,
+                "step": run.plan.as_ref().and_then(|plan| plan.get(result.index)).map(PlannedStep::label),
+                "command_id": result.command_id,
+                "at": iso(result.at),
+                "result": masked_value(&result.result),
+                "error": result.error,
+            })
+        })
+        .collect();
+    json!({
+        "id": run.id,
+        "kind": match run.kind {
+            RunKind::AutomatedClean => "automated_clean",
+            RunKind::ManualClean => "manual_clean",
+        },
+        "started_at": iso(run.started_at),
+        "cursor": serde_json::to_value(&run.cursor).unwrap_or(Value::Null),
+        "index": run.index,
+        "abort": run.abort,
+        "interruptions": run.interruptions,
+        "replans": run.replans,
+        "attempts": run.attempts,
+        "results": results,
+    })
+}
+
+/// Old clients do not know `available` (1.2) and `inspect wait` (1.39).
+pub fn provision_state(state: ProvisionState, version: Version) -> Value {
+    match state {
+        ProvisionState::Available if !version.has(2) => Value::Null,
+        ProvisionState::InspectWait if !version.has(39) => ProvisionState::Inspecting.as_str().into(),
+        state => state.as_str().into(),
+    }
+}
+
+fn default_interface(app: &App, driver: &str, field: &str) -> Value {
+    let interface = field
+        .strip_suffix("_interface")
+        .and_then(|interface| driver_port::INTERFACES.into_iter().find(|known| *known == interface));
+    let choice = interface.and_then(|interface| {
+        app.drivers.drivers().iter().find(|known| known.name == driver)?.interfaces.get(interface)
+    });
+    choice.map_or(Value::Null, |choice| choice.default.clone().into())
+}
+
+/// Text or null.
+pub fn text(text: Option<&str>) -> Value {
+    text.map_or(Value::Null, Value::from)
+}
+
+/// An instant or null.
+pub fn at(at: Option<Timestamp>) -> Value {
+    at.map_or(Value::Null, |at| Value::String(iso(at)))
+}
+
+/// `2026-11-21T02:59:25.688786+00:00`, Python's `isoformat`.
+pub fn iso(at: Timestamp) -> String {
+    format!("{}+00:00", iso_without_zone(at))
+}
+
+/// The same without the zone, as Ironic writes instants into `driver_internal_info`.
+pub fn iso_without_zone(at: Timestamp) -> String {
+    let nanoseconds = i128::from(at.0) * 1000;
+    let instant =
+        OffsetDateTime::from_unix_timestamp_nanos(nanoseconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let (date, time) = (instant.date(), instant.time());
+    let mut out = format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
+        date.year(),
+        u8::from(date.month()),
+        date.day(),
+        time.hour(),
+        time.minute(),
+        time.second()
+    );
+    if time.microsecond() != 0 {
+        out.push_str(&format!(".{:06}", time.microsecond()));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_look_as_pythons() {
+        assert_eq!(iso(Timestamp(1_795_229_965_688_786)), "2026-11-21T02:59:25.688786+00:00");
+        assert_eq!(iso(Timestamp(1_795_229_965_000_000)), "2026-11-21T02:59:25+00:00");
+        assert_eq!(iso_without_zone(Timestamp(0)), "1970-01-01T00:00:00");
+        assert_eq!(iso(Timestamp(i64::MAX)), "1970-01-01T00:00:00+00:00");
+    }
+}

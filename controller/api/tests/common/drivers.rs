@@ -1,0 +1,66 @@
+//! Drivers without a BMC: they keep what they are told.
+
+use api::{BootDevice, DriverDescription, DriverError, DriverPort, Validity};
+use async_trait::async_trait;
+use model::Node;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use uuid::Uuid;
+
+const DEVICES: [&str; 4] = ["pxe", "disk", "cdrom", "bios"];
+
+pub struct KeptDrivers {
+    drivers: Vec<DriverDescription>,
+    boot: Mutex<BTreeMap<Uuid, BootDevice>>,
+}
+
+impl KeptDrivers {
+    pub fn new() -> Self {
+        let drivers = ["fake-hardware", "redfish"].map(DriverDescription::of).to_vec();
+        Self { drivers, boot: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl DriverPort for KeptDrivers {
+    fn drivers(&self) -> &[DriverDescription] {
+        &self.drivers
+    }
+
+    fn properties(&self, driver: &str) -> Option<BTreeMap<String, String>> {
+        match driver {
+            "fake-hardware" => Some(BTreeMap::new()),
+            "redfish" => {
+                Some(BTreeMap::from([("redfish_address".to_owned(), "URL of the BMC. Required.".to_owned())]))
+            }
+            _ => None,
+        }
+    }
+
+    async fn validate(&self, driver: &str, driver_info: &Map<String, Value>) -> BTreeMap<String, Validity> {
+        if driver != "redfish" || driver_info.contains_key("redfish_address") {
+            return BTreeMap::new();
+        }
+        let missing = Validity { result: Some(false), reason: Some("missing redfish_address".into()) };
+        BTreeMap::from([("power".into(), missing.clone()), ("management".into(), missing)])
+    }
+
+    async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError> {
+        let kept = self.boot.lock().expect("not poisoned").get(&node.uuid).cloned();
+        Ok(kept.unwrap_or(BootDevice { device: None, persistent: None }))
+    }
+
+    async fn set_boot_device(&self, node: &Node, device: &str, persistent: bool) -> Result<(), DriverError> {
+        if !DEVICES.contains(&device) {
+            return Err(DriverError::Invalid(format!("Invalid boot device {device} specified.")));
+        }
+        let device = BootDevice { device: Some(device.to_owned()), persistent: Some(persistent) };
+        self.boot.lock().expect("not poisoned").insert(node.uuid, device);
+        Ok(())
+    }
+
+    async fn supported_boot_devices(&self, _node: &Node) -> Result<Vec<String>, DriverError> {
+        Ok(DEVICES.map(str::to_owned).to_vec())
+    }
+}

@@ -1,0 +1,179 @@
+//! The API in one process, over the store in memory, with drivers that keep what they are told.
+#![allow(dead_code, missing_docs)]
+
+pub mod drivers;
+
+use api::{App, Settings};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request};
+use drivers::KeptDrivers;
+use model::{Node, Port, ProvisionState, Timestamp};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use store::memory::MemoryStore;
+use store::{Clock, Store};
+use tower::ServiceExt;
+use uuid::Uuid;
+
+/// A clock that moves a millisecond with each look.
+pub struct Ticking(AtomicI64);
+
+impl Clock for Ticking {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.fetch_add(1_000, Ordering::SeqCst))
+    }
+}
+
+pub struct Api {
+    pub store: Arc<MemoryStore>,
+    pub router: Router,
+}
+
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub text: String,
+    pub body: Value,
+}
+
+impl Answer {
+    /// `faultstring` (or `description`) of an error, decoded twice.
+    pub fn fault(&self) -> String {
+        let inner = self.body["error_message"].as_str().expect("an error body");
+        let inner: Value = serde_json::from_str(inner).expect("JSON in JSON");
+        let text =
+            if inner.get("faultstring").is_some() { &inner["faultstring"] } else { &inner["description"] };
+        text.as_str().expect("a text").to_owned()
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().expect("ASCII"))
+    }
+
+    #[track_caller]
+    pub fn is(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.text);
+        self
+    }
+}
+
+impl Api {
+    pub fn new() -> Self {
+        Self::with(Settings { require_agent_tls: false, ..Settings::default() })
+    }
+
+    pub fn with(settings: Settings) -> Self {
+        let store = Arc::new(MemoryStore::new());
+        let app = App {
+            store: store.clone(),
+            clock: Arc::new(Ticking(AtomicI64::new(1_795_229_965_688_786))),
+            drivers: Arc::new(KeptDrivers::new()),
+            settings: Settings {
+                public_endpoint: "http://127.0.0.1:6385".into(),
+                conductor_host: "probe-conductor".into(),
+                ..settings
+            },
+        };
+        Self { store, router: api::router(app) }
+    }
+
+    pub async fn raw(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.expect("the router never fails");
+        let (parts, body) = response.into_parts();
+        let bytes = axum::body::to_bytes(body, usize::MAX).await.expect("a body in memory");
+        let text = String::from_utf8(bytes.to_vec()).expect("UTF-8");
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Answer { status: parts.status.as_u16(), headers: parts.headers, text, body }
+    }
+
+    /// A request in version 1.`minor`.
+    pub async fn at(&self, minor: u16, method: &str, path: &str, body: Option<Value>) -> Answer {
+        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("X-OpenStack-Ironic-API-Version", format!("1.{minor}"))
+            .header("Content-Type", "application/json")
+            .body(body)
+            .expect("a request");
+        self.raw(request).await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.at(115, "GET", path, None).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        self.at(115, "PUT", path, Some(body)).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.at(115, "POST", path, Some(body)).await
+    }
+
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.at(115, "PATCH", path, Some(body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.at(115, "DELETE", path, None).await
+    }
+
+    /// A node straight in the store.
+    pub async fn node(&self, name: &str, state: ProvisionState) -> Node {
+        self.node_with(name, state, |_| {}).await
+    }
+
+    pub async fn node_with(&self, name: &str, state: ProvisionState, shape: impl FnOnce(&mut Node)) -> Node {
+        let now = Timestamp(1_795_229_965_000_000);
+        let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", now);
+        node.name = Some(name.to_owned());
+        node.enter(state, None, now);
+        shape(&mut node);
+        self.store.create_node(node, Vec::new()).await.expect("a new node")
+    }
+
+    /// A port straight in the store.
+    pub async fn port(&self, node: &Node, address: &str) -> Port {
+        let port = Port {
+            uuid: Uuid::new_v4(),
+            node_uuid: node.uuid,
+            address: address.to_owned(),
+            name: None,
+            pxe_enabled: true,
+            extra: Map::new(),
+            local_link_connection: Map::new(),
+            other: Map::new(),
+            created_at: node.created_at,
+            updated_at: None,
+        };
+        self.store.create_port(port).await.expect("a new port")
+    }
+
+    /// Everything the store keeps that a request could change.
+    pub async fn everything(&self) -> Value {
+        let mut all = Vec::new();
+        for node in self.store.nodes().await.expect("nodes") {
+            let uuid = node.uuid;
+            all.push(json!({
+                "node": node,
+                "contact": self.store.contact(uuid).await.expect("contact"),
+                "history": self.store.history(uuid).await.expect("history"),
+            }));
+        }
+        json!({"nodes": all, "ports": self.store.ports(None).await.expect("ports")})
+    }
+}
+
+pub fn fixture(text: &str) -> Value {
+    serde_json::from_str(text).expect("a fixture is JSON")
+}
+
+pub fn keys(value: &Value) -> Vec<String> {
+    let mut keys: Vec<_> = value.as_object().expect("an object").keys().cloned().collect();
+    keys.sort();
+    keys
+}

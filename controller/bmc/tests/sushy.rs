@@ -1,0 +1,178 @@
+//! The redfish driver against sushy-emulator, the Redfish service of the OpenStack people.
+//!
+//! It comes from PyPI into a virtual environment: `ANNEAL_SUSHY_EMULATOR` names the program when the
+//! caller has one; otherwise the test makes its own under the target directory. Without network the test
+//! fails, it does not skip.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use bmc::{BootDevice, BootMode, ErrorKind, PowerAction, PowerState};
+use serde_json::{Value, json};
+use support::{Process, free_tcp_port, info, until_power};
+
+const SYSTEM: &str = "27946b59-9e44-4fa7-8e91-f3527a1ef094";
+const PACKAGE: &str = "sushy-tools==2.2.0";
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {error}");
+}
+
+/// The emulator's program, installed once per target directory.
+fn emulator() -> PathBuf {
+    if let Some(program) = std::env::var_os("ANNEAL_SUSHY_EMULATOR") {
+        return program.into();
+    }
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let venv = target.join(PACKAGE.replace("==", "-"));
+    let program = venv.join("bin/sushy-emulator");
+    let lock = fs::File::create(target.join("sushy.lock")).unwrap();
+    lock.lock().unwrap();
+    let done = venv.join("installed");
+    if !done.exists() {
+        let _ = fs::remove_dir_all(&venv);
+        run(Command::new("python3").args(["-m", "venv"]).arg(&venv));
+        run(Command::new(venv.join("bin/pip")).args(["install", "--quiet", PACKAGE]));
+        fs::write(done, PACKAGE).unwrap();
+    }
+    program
+}
+
+struct Sushy {
+    _process: Process,
+    _dir: tempfile::TempDir,
+    address: String,
+}
+
+/// Starts the emulator with its `fake` driver, one node that is off, and the settings added.
+async fn sushy(settings: &str, scheme: &str) -> Sushy {
+    let program = emulator();
+    let dir = tempfile::tempdir().unwrap();
+    let port = free_tcp_port();
+    let config = dir.path().join("emulator.conf");
+    let state = dir.path().display();
+    fs::write(
+        &config,
+        format!(
+            "SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'\nSUSHY_EMULATOR_LISTEN_PORT = {port}\n\
+             SUSHY_EMULATOR_FAKE_DRIVER = True\nSUSHY_EMULATOR_STATE_DIR = '{state}'\n\
+             SUSHY_EMULATOR_FAKE_SYSTEMS = [{{'uuid': '{SYSTEM}', 'name': 'n1', 'power_state': 'Off', \
+             'external_notifier': False, 'nics': [{{'mac': '52:54:00:00:00:01', 'ip': '172.22.0.100'}}]}}]\n\
+             {settings}\n"
+        )
+        .replace("{dir}", &dir.path().display().to_string()),
+    )
+    .unwrap();
+    let log = fs::File::create(dir.path().join("log")).unwrap();
+    let mut process = Process::start(
+        Command::new(program)
+            .arg("--config")
+            .arg(&config)
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .env("TMPDIR", dir.path()),
+    );
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        process.assert_running();
+        assert!(Instant::now() < deadline, "sushy-emulator does not listen");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Sushy { _process: process, _dir: dir, address: format!("{scheme}://127.0.0.1:{port}") }
+}
+
+fn open(driver_info: Value) -> std::sync::Arc<dyn bmc::Bmc> {
+    bmc::open("redfish", &info(driver_info), "n1").unwrap()
+}
+
+#[tokio::test]
+async fn power_and_boot_device() {
+    let sushy = sushy("", "http").await;
+    // No system id: there is one system only.
+    let bmc = open(json!({"redfish_address": sushy.address}));
+    bmc.verify().await.unwrap();
+    assert_eq!(bmc.power_state().await.unwrap(), PowerState::Off);
+
+    bmc.set_power(PowerAction::SoftOff).await.unwrap();
+    bmc.set_power(PowerAction::On).await.unwrap();
+    until_power(&bmc, PowerState::On).await;
+    bmc.set_power(PowerAction::On).await.unwrap();
+    bmc.set_power(PowerAction::Reboot).await.unwrap();
+    until_power(&bmc, PowerState::On).await;
+    bmc.set_power(PowerAction::Off).await.unwrap();
+    until_power(&bmc, PowerState::Off).await;
+    bmc.set_power(PowerAction::Reboot).await.unwrap();
+    until_power(&bmc, PowerState::On).await;
+    bmc.set_power(PowerAction::SoftOff).await.unwrap();
+    until_power(&bmc, PowerState::Off).await;
+
+    for device in [BootDevice::Pxe, BootDevice::Disk, BootDevice::Cdrom] {
+        // sushy answers 500 to mode Legacy; the mode in force need not be sent.
+        let mode = bmc.boot_device().await.unwrap().mode;
+        bmc.set_boot_device(device, false, mode).await.unwrap();
+        assert_eq!(bmc.boot_device().await.unwrap().device, Some(device));
+    }
+    bmc.set_boot_device(BootDevice::Pxe, true, None).await.unwrap();
+    assert_eq!(bmc.boot_device().await.unwrap().persistent, Some(true));
+    bmc.set_boot_device(BootDevice::Disk, true, Some(BootMode::Uefi)).await.unwrap();
+    let error = bmc.set_boot_device(BootDevice::Safe, false, None).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+}
+
+#[tokio::test]
+async fn a_system_that_is_not_there_is_named() {
+    let sushy = sushy("", "http").await;
+    let bmc =
+        open(json!({"redfish_address": sushy.address, "redfish_system_id": "/redfish/v1/Systems/nope"}));
+    let error = bmc.verify().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+    assert!(error.to_string().contains("404") && error.to_string().contains(&sushy.address), "{error}");
+    assert!(!error.is_retryable());
+}
+
+#[tokio::test]
+async fn tls_and_basic_auth() {
+    let pem = tempfile::tempdir().unwrap();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec!["bmc.example".to_owned()]).unwrap();
+    // As BMCs have it: self-signed, marked as a CA, with another name.
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let certificate = params.self_signed(&key).unwrap();
+    let (cert_file, key_file) = (pem.path().join("cert.pem"), pem.path().join("key.pem"));
+    fs::write(&cert_file, certificate.pem()).unwrap();
+    fs::write(&key_file, key.serialize_pem()).unwrap();
+    // htpasswd of user admin, password hunter2 (bcrypt, cost 4: sushy-tools takes bcrypt only).
+    let users = pem.path().join("htpasswd");
+    fs::write(&users, include_str!("support/htpasswd")).unwrap();
+    let settings = format!(
+        "SUSHY_EMULATOR_SSL_CERT = '{}'\nSUSHY_EMULATOR_SSL_KEY = '{}'\nSUSHY_EMULATOR_AUTH_FILE = '{}'",
+        cert_file.display(),
+        key_file.display(),
+        users.display()
+    );
+    let sushy = sushy(&settings, "https").await;
+    let with = |password: &str, verify: Value| {
+        open(json!({"redfish_address": sushy.address, "redfish_username": "admin",
+            "redfish_password": password, "redfish_verify_ca": verify,
+            "redfish_system_id": format!("/redfish/v1/Systems/{SYSTEM}")}))
+    };
+    let file = json!(cert_file.to_str().unwrap());
+    with("hunter2", json!(false)).verify().await.unwrap();
+    with("hunter2", file.clone()).verify().await.unwrap();
+
+    let error = with("hunter2", json!(true)).verify().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    assert!(!error.is_retryable() && error.to_string().contains("certificate"), "{error}");
+
+    for password in ["wrong-one", ""] {
+        let error = with(password, file.clone()).verify().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
+        assert!(error.to_string().contains("'admin'") && !error.to_string().contains("wrong-one"), "{error}");
+    }
+}

@@ -1,0 +1,226 @@
+//! Boot HTTP: plain, because firmware and iPXE as packaged know no certificate of ours. Nothing served
+//! here is secret; the ramdisk pins the controller's certificate by the kernel command line.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path as UrlPath, Query, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde::Deserialize;
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::net::TcpListener;
+use tokio_util::io::ReaderStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::range::{Wanted, wanted};
+use crate::script::script;
+use crate::{BootDirectory, BootError, Mac, loaders};
+
+/// How long downloads going on may take after the shutdown was asked for.
+const DRAIN: Duration = Duration::from_secs(2);
+/// Bytes read from a file at a time.
+const CHUNK: usize = 256 << 10;
+
+/// Where to listen, and what to serve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpConfig {
+    /// Address and port.
+    pub listen: SocketAddr,
+    /// How nodes reach this service: `http://10.9.0.1:8080`, put into the scripts.
+    pub base_url: String,
+    /// Kernel of the ramdisk.
+    pub kernel: PathBuf,
+    /// Initramfs of the ramdisk.
+    pub initramfs: PathBuf,
+    /// Directory of the loaders; see [`loaders::NAMES`].
+    pub loader_dir: PathBuf,
+}
+
+/// A server with its socket open.
+pub struct Http {
+    listener: TcpListener,
+    address: SocketAddr,
+    router: Router,
+}
+
+impl Http {
+    /// Open the socket.
+    ///
+    /// # Errors
+    /// The address is in use or not ours.
+    pub async fn bind(config: HttpConfig, directory: Arc<dyn BootDirectory>) -> Result<Self, BootError> {
+        let error = |source| BootError::Io {
+            service: "http",
+            action: format!("listen on {}", config.listen),
+            source,
+        };
+        let listener = TcpListener::bind(config.listen).await.map_err(error)?;
+        let address = listener.local_addr().map_err(error)?;
+        Ok(Self { listener, address, router: router(config, directory) })
+    }
+
+    /// Where it listens, with the port the system chose for port 0.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serve until `shutdown`, and then a little longer for downloads going on.
+    ///
+    /// # Errors
+    /// The socket failed.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), BootError> {
+        tracing::info!(address = %self.address, "http: serving boot files");
+        let server = axum::serve(self.listener, self.router)
+            .with_graceful_shutdown(shutdown.clone().cancelled_owned());
+        let late = async {
+            shutdown.cancelled().await;
+            tokio::time::sleep(DRAIN).await;
+        };
+        tokio::select! {
+            ended = server => ended.map_err(|source| BootError::Io {
+                service: "http",
+                action: format!("serve on {}", self.address),
+                source,
+            }),
+            () = late => Ok(()),
+        }
+    }
+}
+
+/// [`Http::bind`] and [`Http::run`].
+///
+/// # Errors
+/// As those.
+pub async fn serve(
+    config: HttpConfig,
+    directory: Arc<dyn BootDirectory>,
+    shutdown: CancellationToken,
+) -> Result<(), BootError> {
+    Http::bind(config, directory).await?.run(shutdown).await
+}
+
+#[derive(Clone)]
+struct App {
+    config: Arc<HttpConfig>,
+    directory: Arc<dyn BootDirectory>,
+}
+
+/// The routes, for those who serve them on a listener of their own.
+pub fn router(config: HttpConfig, directory: Arc<dyn BootDirectory>) -> Router {
+    Router::new()
+        .route("/boot/ipxe", get(ipxe))
+        .route("/boot/{name}", get(file))
+        .with_state(App { config: Arc::new(config), directory })
+}
+
+#[derive(Deserialize)]
+struct Who {
+    mac: Option<String>,
+}
+
+fn text(status: StatusCode, text: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+}
+
+async fn ipxe(State(app): State<App>, Query(who): Query<Who>) -> Response {
+    let mac = match who.mac.as_deref().unwrap_or_default().parse::<Mac>() {
+        Ok(mac) => mac,
+        Err(error) => return text(StatusCode::BAD_REQUEST, format!("mac: {error}\n")),
+    };
+    let answer = app.directory.boot_for(&mac.to_string()).await;
+    match script(&app.config.base_url, mac, &answer) {
+        Ok(script) => {
+            app.served(Some(mac), "ipxe").await;
+            let headers = [(header::CACHE_CONTROL, "no-store")];
+            (headers, text(StatusCode::OK, script)).into_response()
+        }
+        Err(error) => {
+            tracing::error!(%mac, %error, "http: no script");
+            text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n"))
+        }
+    }
+}
+
+async fn file(
+    State(app): State<App>,
+    method: Method,
+    UrlPath(name): UrlPath<String>,
+    Query(who): Query<Who>,
+    headers: HeaderMap,
+) -> Response {
+    let path = match name.as_str() {
+        "vmlinuz" => app.config.kernel.clone(),
+        "initramfs" => app.config.initramfs.clone(),
+        name => match loaders::file(&app.config.loader_dir, name) {
+            Some(path) => path,
+            None => return text(StatusCode::NOT_FOUND, "no such boot file\n".to_owned()),
+        },
+    };
+    match send(&path, &headers).await {
+        Ok(response) => {
+            // UEFI asks with HEAD first, for the size.
+            if response.status().is_success() && method == Method::GET {
+                app.served(who.mac.and_then(|mac| mac.parse().ok()), &name).await;
+            }
+            response
+        }
+        Err(error) => {
+            tracing::error!(file = %path.display(), %error, "http: cannot read a boot file");
+            text(StatusCode::NOT_FOUND, format!("{name} is not there: {}\n", error.kind()))
+        }
+    }
+}
+
+impl App {
+    async fn served(&self, mac: Option<Mac>, file: &str) {
+        let mac = mac.map(|mac| mac.to_string());
+        tracing::info!(mac = mac.as_deref(), file, "http: first byte served");
+        self.directory.first_byte(mac.as_deref(), file).await;
+    }
+}
+
+/// A file as a stream, or the range of it that was asked for (RFC 9110, section 14).
+async fn send(path: &Path, headers: &HeaderMap) -> std::io::Result<Response> {
+    let mut file = File::open(path).await?;
+    let metadata = file.metadata().await?;
+    let length = metadata.len();
+    let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let etag = format!("\"{length:x}-{:x}\"", age.as_nanos());
+    let header_text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let answer = Response::builder().header(header::ETAG, &etag).header(header::ACCEPT_RANGES, "bytes");
+    if header_text(header::IF_NONE_MATCH).is_some_and(|tags| tags == "*" || tags.contains(etag.as_str())) {
+        return answer.status(StatusCode::NOT_MODIFIED).body(Body::empty()).map_err(std::io::Error::other);
+    }
+    // A range of another version of the file would make a patchwork.
+    let range = header_text(header::RANGE)
+        .filter(|_| header_text(header::IF_RANGE).is_none_or(|version| version == etag));
+    let answer = answer.header(header::CONTENT_TYPE, "application/octet-stream");
+    let (answer, start, count) = match wanted(range, length) {
+        Wanted::All => (answer.status(StatusCode::OK), 0, length),
+        Wanted::Part { first, last } => {
+            let content_range = format!("bytes {first}-{last}/{length}");
+            let answer = answer.status(StatusCode::PARTIAL_CONTENT);
+            (answer.header(header::CONTENT_RANGE, content_range), first, last - first + 1)
+        }
+        Wanted::Nothing => {
+            let answer = answer.status(StatusCode::RANGE_NOT_SATISFIABLE);
+            return answer
+                .header(header::CONTENT_RANGE, format!("bytes */{length}"))
+                .body(Body::empty())
+                .map_err(std::io::Error::other);
+        }
+    };
+    file.seek(std::io::SeekFrom::Start(start)).await?;
+    let stream = ReaderStream::with_capacity(file.take(count), CHUNK);
+    answer
+        .header(header::CONTENT_LENGTH, count)
+        .body(Body::from_stream(stream))
+        .map_err(std::io::Error::other)
+}

@@ -1,0 +1,119 @@
+//! The iPXE script of one node: pure text.
+
+use crate::{BootAnswer, Mac};
+
+/// A kernel command line that would break out of its line of the script.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the kernel arguments of {mac} cannot be put into an iPXE script: {why}")]
+pub struct ScriptError {
+    mac: Mac,
+    why: String,
+}
+
+/// Seconds between attempts when kernel or initramfs cannot be fetched.
+const RETRY: u32 = 5;
+
+/// Leaves network boot. UEFI goes to the next boot option only when the program fails: after success it
+/// shows its menu. BIOS is sent to its first disk, and to its next boot device if that does not start.
+const LOCAL_DISK: &str = "iseq ${platform} efi && exit 1 ||\nsanboot --no-describe --drive 0x80 || exit 1\n";
+
+/// The script that does what `answer` says. `base_url` is that of the boot HTTP service, without a slash
+/// at its end.
+///
+/// A ramdisk that cannot be fetched is tried again for ever, each time with a new script: the node must
+/// not fall through to a disk that is to be erased, and the controller may have changed its mind.
+///
+/// # Errors
+/// Kernel arguments that iPXE would not read as such.
+pub fn script(base_url: &str, mac: Mac, answer: &BootAnswer) -> Result<String, ScriptError> {
+    let lines = match answer {
+        BootAnswer::Ramdisk { kernel_args } => {
+            check(kernel_args).map_err(|why| ScriptError { mac, why })?;
+            let args = kernel_args.split_whitespace().collect::<Vec<_>>().join(" ");
+            let bootif = mac.bootif();
+            format!(
+                "echo Anneal: starting the ramdisk on {mac}\n\
+                 kernel --name vmlinuz {base_url}/boot/vmlinuz?mac={mac} initrd=initramfs {args} BOOTIF={bootif} || goto retry\n\
+                 initrd --name initramfs {base_url}/boot/initramfs?mac={mac} || goto retry\n\
+                 boot || goto retry\n\
+                 :retry\n\
+                 echo Anneal: the ramdisk did not start, asking again in {RETRY} s\n\
+                 imgfree vmlinuz ||\n\
+                 imgfree initramfs ||\n\
+                 sleep {RETRY}\n\
+                 chain --replace --autofree {base_url}/boot/ipxe?mac={mac} || goto retry\n"
+            )
+        }
+        BootAnswer::LocalDisk => format!("echo Anneal: {mac} boots from its disk\n{LOCAL_DISK}"),
+        BootAnswer::Unknown => format!("echo Anneal: no node has the MAC {mac}\n{LOCAL_DISK}"),
+    };
+    Ok(format!("#!ipxe\n{lines}"))
+}
+
+/// iPXE ends a command at `||`, `&&` and a line's end, and takes a word beginning with `#` as a comment.
+fn check(args: &str) -> Result<(), String> {
+    if args.chars().any(char::is_control) {
+        return Err("they contain control characters".to_owned());
+    }
+    match args.split_whitespace().find(|word| word.starts_with('#') || matches!(*word, "||" | "&&")) {
+        Some(word) => {
+            Err(format!("the word '{}' means something to iPXE", word.chars().take(40).collect::<String>()))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAC: Mac = Mac([0x52, 0x54, 0, 0xab, 0xcd, 1]);
+
+    fn ramdisk(args: &str) -> Result<String, ScriptError> {
+        script("http://10.9.0.1:8080", MAC, &BootAnswer::Ramdisk { kernel_args: args.to_owned() })
+    }
+
+    #[test]
+    fn golden_ramdisk() {
+        let expected = "#!ipxe\n\
+            echo Anneal: starting the ramdisk on 52:54:00:ab:cd:01\n\
+            kernel --name vmlinuz http://10.9.0.1:8080/boot/vmlinuz?mac=52:54:00:ab:cd:01 initrd=initramfs ipa-api-url=https://10.9.0.1:6385 quiet BOOTIF=01-52-54-00-ab-cd-01 || goto retry\n\
+            initrd --name initramfs http://10.9.0.1:8080/boot/initramfs?mac=52:54:00:ab:cd:01 || goto retry\n\
+            boot || goto retry\n\
+            :retry\n\
+            echo Anneal: the ramdisk did not start, asking again in 5 s\n\
+            imgfree vmlinuz ||\n\
+            imgfree initramfs ||\n\
+            sleep 5\n\
+            chain --replace --autofree http://10.9.0.1:8080/boot/ipxe?mac=52:54:00:ab:cd:01 || goto retry\n";
+        assert_eq!(ramdisk("ipa-api-url=https://10.9.0.1:6385  quiet").unwrap(), expected);
+    }
+
+    #[test]
+    fn golden_local_disk() {
+        let expected = "#!ipxe\n\
+            echo Anneal: 52:54:00:ab:cd:01 boots from its disk\n\
+            iseq ${platform} efi && exit 1 ||\n\
+            sanboot --no-describe --drive 0x80 || exit 1\n";
+        assert_eq!(script("http://a", MAC, &BootAnswer::LocalDisk).unwrap(), expected);
+        assert!(script("http://a", MAC, &BootAnswer::Unknown).unwrap().contains("no node has the MAC 52:"));
+    }
+
+    #[test]
+    fn arguments_cannot_become_commands() {
+        for bad in ["quiet\nshell", "quiet || shell", "a && b", "quiet #comment", "a\u{0}b"] {
+            let error = ramdisk(bad).unwrap_err().to_string();
+            assert!(error.contains("52:54:00:ab:cd:01"), "{bad}: {error}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_script_has_the_same_lines_whatever_the_arguments(args in ".{0,80}") {
+            let lines = ramdisk("quiet").unwrap().lines().count();
+            if let Ok(text) = ramdisk(&args) {
+                proptest::prop_assert_eq!(text.lines().count(), lines);
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Starts the optional boot services.
+
+use crate::config::{Config, DhcpMode};
+use crate::directory::Directory;
+use crate::identity::Identity;
+use anyhow::{Context, Result};
+use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool};
+use boot::http::{Http, HttpConfig};
+use boot::tftp::{Tftp, TftpConfig};
+use boot::{RamdiskParams, ramdisk_cmdline};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use store::Store;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Bind and run what `[boot]` asks for.
+pub async fn start(
+    config: &Config,
+    identity: &Identity,
+    store: Arc<dyn Store>,
+    stop: &CancellationToken,
+    tasks: &mut JoinSet<Result<()>>,
+) -> Result<()> {
+    let boot = &config.boot;
+    let (true, Some(address)) = (boot.enabled, boot.address) else { return Ok(()) };
+    let api = config.agent_endpoint(address).context("boot.address is none of api.listen")?;
+    let tls = !api.ip().is_loopback();
+    let kernel_args = ramdisk_cmdline(&RamdiskParams {
+        api_urls: vec![format!("{}://{api}", if tls { "https" } else { "http" })],
+        pin_sha256: tls.then(|| identity.fingerprint()),
+        consoles: boot.consoles.clone(),
+        extra: boot.kernel_append.clone(),
+        ..RamdiskParams::default()
+    })
+    .context("boot")?;
+    let base_url = format!("http://{address}:{}", boot.http_port);
+    let http = HttpConfig {
+        listen: SocketAddr::new(IpAddr::V4(address), boot.http_port),
+        base_url: base_url.clone(),
+        kernel: boot.kernel.clone(),
+        initramfs: boot.initramfs.clone(),
+        loader_dir: boot.loader_dir.clone(),
+    };
+    let http =
+        Http::bind(http, Arc::new(Directory { store, kernel_args })).await.context("boot.http_port")?;
+    let stopped = stop.clone();
+    tasks.spawn(async move { http.run(stopped).await.context("boot HTTP") });
+    if boot.tftp {
+        let tftp = TftpConfig {
+            listen: SocketAddr::new(IpAddr::V4(address), 69),
+            loader_dir: boot.loader_dir.clone(),
+        };
+        let tftp = Tftp::bind(tftp).await.context("boot.tftp")?;
+        let stopped = stop.clone();
+        tasks.spawn(async move { tftp.run(stopped).await.context("boot TFTP") });
+    }
+    let mode = match (boot.dhcp, boot.dhcp_first, boot.dhcp_last) {
+        (DhcpMode::Proxy, _, _) => Mode::Proxy,
+        (DhcpMode::Server, Some(first), Some(last)) => Mode::Server(Pool {
+            first,
+            last,
+            prefix: boot.dhcp_prefix,
+            router: boot.dhcp_router,
+            dns: Vec::new(),
+            lease: Duration::from_secs(u64::from(boot.dhcp_lease_s)),
+        }),
+        _ => return Ok(()),
+    };
+    let dhcp = DhcpConfig { interface: boot.interface.clone(), server: address, boot_url: base_url, mode };
+    // Ends iPXE's wait of 16 s for IPv6.
+    let (interface, stopped) = (boot.interface.clone(), stop.clone());
+    tasks.spawn(
+        async move { boot::ra::serve(&interface, stopped).await.context("boot router advertisements") },
+    );
+    let dhcp = Dhcp::bind(dhcp).await.context("boot.dhcp")?;
+    let stopped = stop.clone();
+    tasks.spawn(async move { dhcp.run(stopped).await.context("boot DHCP") });
+    Ok(())
+}

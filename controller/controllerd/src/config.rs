@@ -1,0 +1,249 @@
+//! The configuration file. Every setting has a default; `anneal-controller.toml` beside this crate documents
+//! them and a test holds the two equal.
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// The whole file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    pub state_dir: PathBuf,
+    pub log: String,
+    pub host: String,
+    pub api: Api,
+    pub agent: Agent,
+    pub conductor: conductor::Settings,
+    pub boot: Boot,
+}
+
+/// `[api]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Api {
+    pub listen: Vec<SocketAddr>,
+    pub public_endpoint: String,
+    pub max_limit: usize,
+    pub tls_certificate: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
+}
+
+/// `[agent]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Agent {
+    pub heartbeat_timeout_s: u32,
+    pub require_tls: bool,
+}
+
+/// `[boot]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Boot {
+    pub enabled: bool,
+    pub address: Option<Ipv4Addr>,
+    pub interface: String,
+    pub http_port: u16,
+    pub tftp: bool,
+    pub loader_dir: PathBuf,
+    pub kernel: PathBuf,
+    pub initramfs: PathBuf,
+    pub consoles: Vec<String>,
+    pub kernel_append: String,
+    pub dhcp: DhcpMode,
+    pub dhcp_first: Option<Ipv4Addr>,
+    pub dhcp_last: Option<Ipv4Addr>,
+    pub dhcp_prefix: u8,
+    pub dhcp_router: Option<Ipv4Addr>,
+    pub dhcp_lease_s: u32,
+}
+
+/// `[boot] dhcp`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DhcpMode {
+    Off,
+    Proxy,
+    Server,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            state_dir: "/var/lib/anneal".into(),
+            log: "info".into(),
+            host: String::new(),
+            api: Api::default(),
+            agent: Agent::default(),
+            conductor: conductor::Settings::default(),
+            boot: Boot::default(),
+        }
+    }
+}
+
+impl Default for Api {
+    fn default() -> Self {
+        Self {
+            listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6385)],
+            public_endpoint: String::new(),
+            max_limit: 1000,
+            tls_certificate: None,
+            tls_key: None,
+        }
+    }
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self { heartbeat_timeout_s: 60, require_tls: true }
+    }
+}
+
+impl Default for Boot {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            address: None,
+            interface: String::new(),
+            http_port: 8089,
+            tftp: true,
+            loader_dir: "/usr/lib/ipxe".into(),
+            kernel: "/usr/share/anneal/vmlinuz".into(),
+            initramfs: "/usr/share/anneal/initramfs".into(),
+            consoles: vec!["tty0".into(), "ttyS0,115200".into()],
+            kernel_append: String::new(),
+            dhcp: DhcpMode::Off,
+            dhcp_first: None,
+            dhcp_last: None,
+            dhcp_prefix: 24,
+            dhcp_router: None,
+            dhcp_lease_s: 3600,
+        }
+    }
+}
+
+impl Config {
+    /// Read a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).context("cannot be read")?;
+        toml::from_str(&text).context("is not valid")
+    }
+
+    /// What no type can say.
+    pub fn check(&self) -> Result<()> {
+        ensure!(!self.api.listen.is_empty(), "api.listen names no address");
+        ensure!(
+            self.api.tls_certificate.is_some() == self.api.tls_key.is_some(),
+            "api.tls_certificate and api.tls_key belong together"
+        );
+        ensure!(
+            (5..=3600).contains(&self.agent.heartbeat_timeout_s),
+            "agent.heartbeat_timeout_s must be 5 to 3600"
+        );
+        let settings = &self.conductor;
+        ensure!(
+            settings.agent_silence_s >= 2 * u64::from(self.agent.heartbeat_timeout_s),
+            "conductor.agent_silence_s must be at least twice agent.heartbeat_timeout_s"
+        );
+        ensure!(settings.agent_poll_s > 0, "conductor.agent_poll_s must be above 0");
+        for (step, priority) in &settings.clean_step_priority_override {
+            ensure!(
+                step.contains('.'),
+                "conductor.clean_step_priority_override: {step:?} is not interface.step"
+            );
+            ensure!(*priority >= 0.0, "conductor.clean_step_priority_override: {step} is below 0");
+        }
+        if self.boot.enabled {
+            let Some(address) = self.boot.address else { bail!("boot.address is needed when boot.enabled") };
+            ensure!(
+                self.agent_endpoint(address).is_some(),
+                "boot.address {address} is none of api.listen: nodes could not reach the API"
+            );
+            for (name, file) in [("kernel", &self.boot.kernel), ("initramfs", &self.boot.initramfs)] {
+                ensure!(
+                    file.is_file(),
+                    "boot.{name} {} is not a file; `cargo xtask image` makes it",
+                    file.display()
+                );
+            }
+            if self.boot.dhcp != DhcpMode::Off {
+                ensure!(!self.boot.interface.is_empty(), "boot.interface is needed for boot.dhcp");
+            }
+            if self.boot.dhcp == DhcpMode::Server {
+                ensure!(
+                    self.boot.dhcp_first.is_some() && self.boot.dhcp_last.is_some(),
+                    "boot.dhcp_first and boot.dhcp_last are needed for boot.dhcp = \"server\""
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The API listener that nodes reach at `address`.
+    pub fn agent_endpoint(&self, address: Ipv4Addr) -> Option<SocketAddr> {
+        let wanted = IpAddr::V4(address);
+        let found =
+            self.api.listen.iter().find(|listen| listen.ip() == wanted || listen.ip().is_unspecified())?;
+        Some(SocketAddr::new(wanted, found.port()))
+    }
+
+    /// Name of this controller.
+    pub fn name(&self) -> String {
+        if !self.host.is_empty() {
+            return self.host.clone();
+        }
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        match name.trim() {
+            "" => "anneal".to_owned(),
+            name => name.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../anneal-controller.toml");
+
+    #[test]
+    fn the_documented_defaults_are_the_defaults() {
+        // Settings are commented out with "#key = value"; prose comments begin with "# ".
+        let uncommented: String = EXAMPLE
+            .lines()
+            .map(|line| match line.strip_prefix('#') {
+                Some(rest) if !rest.starts_with(' ') => format!("{rest}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        let documented: Config = toml::from_str(&uncommented).unwrap();
+        assert_eq!(documented, Config::default());
+        let all = toml::Value::try_from(Config::default()).unwrap();
+        for (section, value) in all.as_table().unwrap() {
+            let keys: Vec<&String> = value.as_table().map(|table| table.keys().collect()).unwrap_or_default();
+            for key in keys.iter().chain([&section]) {
+                assert!(EXAMPLE.contains(key.as_str()), "{key} is not documented");
+            }
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let wrong = |text: &str| {
+            let parsed: Result<Config, _> = toml::from_str(text);
+            match parsed {
+                Ok(config) => config.check().unwrap_err().to_string(),
+                Err(error) => error.to_string(),
+            }
+        };
+        assert!(wrong("[api]\nlisen = []").contains("lisen"));
+        assert!(wrong("[api]\nlisten = []").contains("api.listen"));
+        assert!(wrong("[conductor]\nagent_silence_s = 1").contains("agent_silence_s"));
+        assert!(wrong("[conductor.clean_step_priority_override]\nerase = 1.0").contains("interface.step"));
+        assert!(wrong("[conductor]\nboot_timout_s = 1").contains("boot_timout_s"));
+        assert!(wrong("[boot]\nenabled = true").contains("boot.address"));
+        assert!(wrong("[boot]\nenabled = true\naddress = \"192.0.2.1\"").contains("none of api.listen"));
+    }
+}

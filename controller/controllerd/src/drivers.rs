@@ -1,0 +1,73 @@
+//! The drivers of the `bmc` crate, as the API and the conductor want them.
+
+use api::{BootDevice, DriverDescription, DriverError, DriverPort, Validity};
+use async_trait::async_trait;
+use bmc::{Bmc, BmcError, ErrorKind};
+use model::Node;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Answers the API's questions.
+pub struct Port {
+    drivers: Vec<DriverDescription>,
+}
+
+impl Port {
+    /// With every driver there is.
+    pub fn new() -> Self {
+        Self { drivers: bmc::DRIVERS.iter().map(|name| DriverDescription::of(name)).collect() }
+    }
+}
+
+fn of(node: &Node) -> Result<Arc<dyn Bmc>, DriverError> {
+    bmc::open(&node.driver, &node.driver_info, &node.uuid.to_string()).map_err(refused)
+}
+
+fn refused(error: BmcError) -> DriverError {
+    match error.kind() {
+        ErrorKind::Config | ErrorKind::Unsupported => DriverError::Invalid(error.to_string()),
+        _ => DriverError::Bmc(error.to_string()),
+    }
+}
+
+#[async_trait]
+impl DriverPort for Port {
+    fn drivers(&self) -> &[DriverDescription] {
+        &self.drivers
+    }
+
+    fn properties(&self, driver: &str) -> Option<BTreeMap<String, String>> {
+        let properties = bmc::properties(driver)?;
+        Some(properties.into_iter().map(|(key, text)| (key.to_owned(), text.to_owned())).collect())
+    }
+
+    async fn validate(&self, driver: &str, driver_info: &Map<String, Value>) -> BTreeMap<String, Validity> {
+        let validity = match bmc::validate(driver, driver_info) {
+            Ok(()) => Validity { result: Some(true), reason: None },
+            Err(error) => Validity { result: Some(false), reason: Some(error.to_string()) },
+        };
+        ["power", "management"]
+            .into_iter()
+            .map(|interface| (interface.to_owned(), validity.clone()))
+            .collect()
+    }
+
+    async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError> {
+        let setting = of(node)?.boot_device().await.map_err(refused)?;
+        Ok(BootDevice {
+            device: setting.device.map(|device| device.to_string()),
+            persistent: setting.persistent,
+        })
+    }
+
+    async fn set_boot_device(&self, node: &Node, device: &str, persistent: bool) -> Result<(), DriverError> {
+        let device =
+            device.parse::<bmc::BootDevice>().map_err(|error| DriverError::Invalid(error.to_string()))?;
+        of(node)?.set_boot_device(device, persistent, None).await.map_err(refused)
+    }
+
+    async fn supported_boot_devices(&self, node: &Node) -> Result<Vec<String>, DriverError> {
+        Ok(of(node)?.supported_boot_devices().iter().map(ToString::to_string).collect())
+    }
+}

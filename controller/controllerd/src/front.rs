@@ -1,0 +1,81 @@
+//! Listeners of the API: plain on loopback, TLS and only what agents need elsewhere.
+
+use crate::config::Config;
+use crate::identity::Identity;
+use crate::listener::TlsListener;
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Serve `router` on every configured address.
+pub async fn serve_all(
+    config: &Config,
+    identity: &Identity,
+    router: Router,
+    stop: &CancellationToken,
+    tasks: &mut JoinSet<Result<()>>,
+) -> Result<()> {
+    for address in &config.api.listen {
+        let listener = TcpListener::bind(address).await.with_context(|| format!("api.listen {address}"))?;
+        let bound = listener.local_addr()?;
+        let stopped = stop.clone().cancelled_owned();
+        if address.ip().is_loopback() {
+            let service = router.clone();
+            tasks.spawn(
+                async move { Ok(axum::serve(listener, service).with_graceful_shutdown(stopped).await?) },
+            );
+            tracing::info!("API on http://{bound}");
+        } else {
+            let service = router.clone().layer(from_fn(agents_only));
+            let listener = TlsListener::new(listener, identity.server()?);
+            tasks.spawn(
+                async move { Ok(axum::serve(listener, service).with_graceful_shutdown(stopped).await?) },
+            );
+            tracing::info!("lookup and heartbeat of agents on https://{bound}");
+        }
+    }
+    Ok(())
+}
+
+/// Off loopback nobody is authenticated yet, so nothing but the agents' part is there.
+async fn agents_only(request: Request, next: Next) -> Response {
+    if is_for_agents(request.uri().path()) {
+        return next.run(request).await;
+    }
+    let fault = json!({
+        "faultcode": "Client",
+        "faultstring": "Only lookup and heartbeat of agents are served on this address; use the controller's loopback address.",
+        "debuginfo": null,
+    });
+    let body = json!({ "error_message": fault.to_string() }).to_string();
+    (StatusCode::FORBIDDEN, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+fn is_for_agents(path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    matches!(path, "" | "/v1" | "/v1/lookup") || path.starts_with("/v1/heartbeat/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_for_agents;
+
+    #[test]
+    fn only_lookup_and_heartbeat_leave_loopback() {
+        for open in ["/", "/v1", "/v1/", "/v1/lookup", "/v1/lookup/", "/v1/heartbeat/some-uuid"] {
+            assert!(is_for_agents(open), "{open}");
+        }
+        for shut in
+            ["/v1/nodes", "/v1/nodes/", "/v1/heartbeatx", "/v1/lookup/../nodes", "/v1/ports", "/v1/drivers"]
+        {
+            assert!(!is_for_agents(shut), "{shut}");
+        }
+    }
+}

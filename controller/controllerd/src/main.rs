@@ -1,0 +1,109 @@
+//! `anneal-controller`: log, configuration, wiring, run, drain.
+
+mod boot_services;
+mod config;
+mod directory;
+mod drivers;
+mod front;
+mod identity;
+mod listener;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use conductor::agent_client::AgentClient;
+use conductor::{Conductor, RealHands};
+use config::Config;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use store::{Store, SystemClock};
+use store_sqlite::SqliteStore;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Limit of one HTTP call to an agent; erase steps run asynchronously, so a call is short.
+const AGENT_CALL: Duration = Duration::from_secs(60);
+/// How long passes under way may take after a signal to stop.
+const DRAIN: Duration = Duration::from_secs(20);
+
+/// Owns the provision state machine of bare-metal nodes, their step catalogue and their power.
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// Configuration file (TOML). Without it every setting has its default.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Read the configuration, say what is wrong with it or that it is good, and end.
+    #[arg(long)]
+    check_config: bool,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let config = match &args.config {
+        Some(path) => Config::read(path).with_context(|| format!("configuration {}", path.display()))?,
+        None => Config::default(),
+    };
+    config.check().context("configuration")?;
+    if args.check_config {
+        println!("configuration is good");
+        return Ok(());
+    }
+    let filter = tracing_subscriber::EnvFilter::try_new(&config.log).context("configuration: log")?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(run(config))
+}
+
+async fn run(config: Config) -> Result<()> {
+    std::fs::create_dir_all(&config.state_dir)
+        .with_context(|| format!("state_dir {}", config.state_dir.display()))?;
+    let database = config.state_dir.join("anneal.sqlite");
+    let store: Arc<dyn Store> =
+        Arc::new(SqliteStore::open(&database).with_context(|| format!("database {}", database.display()))?);
+    let identity = identity::load_or_make(&config)?;
+    let stop = CancellationToken::new();
+    let mut tasks: JoinSet<Result<()>> = JoinSet::new();
+
+    let app = api::App {
+        store: store.clone(),
+        clock: Arc::new(SystemClock),
+        drivers: Arc::new(drivers::Port::new()),
+        settings: api::Settings {
+            public_endpoint: config.api.public_endpoint.clone(),
+            conductor_host: config.name(),
+            heartbeat_timeout_s: f64::from(config.agent.heartbeat_timeout_s),
+            automated_clean: config.conductor.automated_clean_enable,
+            max_limit: config.api.max_limit,
+            require_agent_tls: config.agent.require_tls,
+        },
+    };
+    front::serve_all(&config, &identity, api::router(app), &stop, &mut tasks).await?;
+    boot_services::start(&config, &identity, store.clone(), &stop, &mut tasks).await?;
+
+    let hands = RealHands::new(Arc::new(bmc::Builtin), AgentClient::new(AGENT_CALL));
+    let conductor = Conductor::new(
+        store,
+        Arc::new(hands),
+        Arc::new(SystemClock),
+        config.conductor.clone(),
+        config.name(),
+    );
+    let conducting = tokio::spawn(conductor.run(stop.clone()));
+
+    tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let ended = tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+        Some(ended) = tasks.join_next() => ended.context("a service panicked").and_then(|ended| ended),
+    };
+    tracing::info!("stopping: passes under way are finished first");
+    stop.cancel();
+    if tokio::time::timeout(DRAIN, conducting).await.is_err() {
+        tracing::warn!("passes were still under way after {DRAIN:?}; they go on at the next start");
+    }
+    ended
+}

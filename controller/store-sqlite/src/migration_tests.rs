@@ -1,0 +1,70 @@
+//! A database of every earlier schema, filled as its controller filled it, opens and tells the same.
+
+use crate::SqliteStore;
+use crate::migrate::{self, MIGRATIONS};
+use model::{Cursor, PowerTarget, ProvisionState, Timestamp};
+use rusqlite::Connection;
+use store::{CatalogueKind, Store};
+use uuid::uuid;
+
+/// Rows of each schema, by version. A new migration comes with a new line here.
+const FIXTURES: &[&str] = &["", include_str!("../tests/fixtures/v0001.sql")];
+
+#[tokio::test]
+async fn every_earlier_schema_opens() {
+    assert_eq!(FIXTURES.len(), MIGRATIONS.len() + 1, "every schema has a fixture");
+    for (version, rows) in FIXTURES.iter().enumerate() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("anneal.db");
+        let mut fixture = Connection::open(&path).unwrap();
+        migrate::apply(&mut fixture, &MIGRATIONS[..version], 0).unwrap();
+        fixture.execute_batch(rows).unwrap();
+        drop(fixture);
+
+        let store = SqliteStore::open(&path).unwrap();
+        if version == 0 {
+            assert_eq!(store.nodes().await.unwrap(), []);
+        } else {
+            tells_the_same(&store).await;
+        }
+        drop(store);
+        let migrated = Connection::open(&path).unwrap();
+        let now: i64 = migrated.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+        assert_eq!(usize::try_from(now), Ok(MIGRATIONS.len()));
+        let whole: String = migrated.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(whole, "ok");
+        let strays = migrated.prepare("PRAGMA foreign_key_check").unwrap().exists([]).unwrap();
+        assert!(!strays, "schema {version} leaves rows of no node");
+    }
+}
+
+async fn tells_the_same(store: &SqliteStore) {
+    let uuid = uuid!("11111111-1111-4111-8111-111111111111");
+    let at = |n: i64| Timestamp(1_790_000_000_000_000 + n);
+    let node = store.node_by_ident("rack1-u2").await.unwrap();
+    assert_eq!((node.uuid, node.version), (uuid, 7));
+    assert_eq!(node.instance_uuid, Some(uuid!("22222222-2222-4222-8222-222222222222")));
+    assert_eq!(node.driver_info["redfish_password"], "secret");
+    assert_eq!(node.provision_state, ProvisionState::CleanWait);
+    assert_eq!(node.target_provision_state, Some(ProvisionState::Available));
+    assert_eq!(node.target_power_state, Some(PowerTarget::Reboot));
+    assert_eq!(node.wait.as_ref().and_then(|wait| wait.deadline), Some(at(9)));
+    let run = node.run.as_ref().unwrap();
+    assert_eq!(run.current().unwrap().label(), "deploy.erase_devices");
+    assert!(matches!(&run.cursor, Cursor::Issued { accepted: true, at: issued, .. } if *issued == at(2)));
+    assert_eq!(store.due(at(5), 9).await.unwrap(), [uuid]);
+
+    let port = store.port_by_address("52:54:00:aa:bb:0c").await.unwrap();
+    assert_eq!(store.ports(Some(uuid)).await.unwrap(), [port]);
+    assert_eq!(store.history(uuid).await.unwrap()[0].text, "enrolled");
+    let contact = store.contact(uuid).await.unwrap();
+    assert_eq!((contact.token.as_deref(), contact.last_heartbeat_at), (Some("t0ken"), Some(at(3))));
+    assert_eq!(contact.state.unwrap().progress.unwrap()["bytes"], 1);
+    assert_eq!(contact.rival.unwrap().at, at(2));
+    let catalogue = store.catalogue(uuid, CatalogueKind::Clean).await.unwrap().unwrap();
+    assert_eq!(catalogue.steps[0].step, "erase_devices");
+    assert_eq!(store.lease_holder(uuid, at(8)).await.unwrap().as_deref(), Some("conductor-1"));
+    let lease = store.take_lease(uuid, "conductor-2", at(9), at(20)).await.unwrap().unwrap();
+    assert!(lease.epoch > 41);
+    store.update_node(node, vec![], Some(lease)).await.unwrap();
+}

@@ -1,0 +1,185 @@
+//! The file: who may read it, who may open it, what is refused and left as it was.
+
+use model::{Node, Timestamp};
+use rusqlite::Connection;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use store::{CatalogueKind, Store, StoreError};
+use store_sqlite::{OpenError, SqliteStore};
+use uuid::Uuid;
+
+const SECRET: &str = "hunter2";
+
+fn node(name: &str) -> Node {
+    let mut node = Node::enrolled(Uuid::new_v4(), "redfish", Timestamp(1));
+    node.name = Some(name.to_owned());
+    node.driver_info.insert("redfish_password".to_owned(), SECRET.into());
+    node
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn refused(path: &Path) -> OpenError {
+    SqliteStore::open(path).err().expect("it is refused")
+}
+
+#[tokio::test]
+async fn only_the_owner_reads_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("anneal.db");
+    let store = SqliteStore::open(&path).unwrap();
+    store.create_node(node("one"), vec![]).await.unwrap();
+    let files = ["anneal.db", "anneal.db-wal", "anneal.db-shm"].map(|name| dir.path().join(name));
+    for file in &files {
+        assert_eq!(mode(file), 0o600, "{}", file.display());
+    }
+    drop(store);
+    std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
+    store.create_node(node("two"), vec![]).await.unwrap();
+    for file in &files {
+        assert_eq!(mode(file), 0o600, "{} after it had been readable", file.display());
+    }
+}
+
+#[tokio::test]
+async fn a_second_controller_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("anneal.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let alias = dir.path().join("alias.db");
+    std::os::unix::fs::symlink(&path, &alias).unwrap();
+    for path in [&path, &alias] {
+        let message = refused(path).to_string();
+        let expected = format!("anneal.db is in use by another controller (pid {})", std::process::id());
+        assert!(message.ends_with(&expected), "{message}");
+    }
+    store.create_node(node("one"), vec![]).await.expect("the first is not disturbed");
+    drop(store);
+    SqliteStore::open(&path).expect("it is free again");
+}
+
+#[test]
+fn a_newer_schema_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("anneal.db");
+    drop(SqliteStore::open(&path).unwrap());
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let error = refused(&path);
+    assert!(matches!(error, OpenError::Newer { found: 99, .. }), "{error}");
+    let message = error.to_string();
+    assert!(message.contains("anneal.db has schema 99"), "{message}");
+    let version = |connection: Connection| -> i64 {
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+    };
+    assert_eq!(version(Connection::open(&path).unwrap()), 99);
+}
+
+#[test]
+fn what_is_not_ours_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = dir.path().join("notes.txt");
+    std::fs::write(
+        &text,
+        "not a database at all, but long enough to have a header of one hundred bytes. ".repeat(9),
+    )
+    .unwrap();
+    let other = dir.path().join("other.db");
+    Connection::open(&other).unwrap().execute_batch("CREATE TABLE theirs (x);").unwrap();
+    for file in [&text, &other] {
+        std::fs::set_permissions(file, Permissions::from_mode(0o644)).unwrap();
+        let before = std::fs::read(file).unwrap();
+        let error = refused(file);
+        assert!(
+            matches!(&error, OpenError::Foreign { path } if path.ends_with(file.file_name().unwrap())),
+            "{error}"
+        );
+        assert_eq!(std::fs::read(file).unwrap(), before);
+        assert_eq!(mode(file), 0o644);
+    }
+    assert!(matches!(refused(dir.path()), OpenError::Foreign { .. }), "a directory");
+    let message = refused(&dir.path().join("missing/anneal.db")).to_string();
+    assert!(message.contains("missing/anneal.db"), "{message}");
+}
+
+#[tokio::test]
+async fn everything_is_there_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("anneal.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let kept = store.create_node(node("one"), vec![]).await.unwrap();
+    store.grant_token(kept.uuid, "token", Some("boot"), Timestamp(1)).await.unwrap();
+    let contact = store.contact(kept.uuid).await.unwrap();
+    let lease = store.take_lease(kept.uuid, "me", Timestamp(0), Timestamp(9)).await.unwrap().unwrap();
+    store.release_lease(lease).await.unwrap();
+    drop(store);
+
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.nodes().await.unwrap(), std::slice::from_ref(&kept));
+    assert_eq!(store.contact(kept.uuid).await.unwrap(), contact);
+    let next = store.take_lease(kept.uuid, "me", Timestamp(0), Timestamp(9)).await.unwrap().unwrap();
+    assert!(next.epoch > lease.epoch, "epochs grow across restarts");
+}
+
+/// Rows that somebody damaged: the error names the row, tells no secret, and spreads to no other row.
+#[tokio::test]
+async fn a_damaged_document_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("anneal.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let bad = store.create_node(node("bad"), vec![]).await.unwrap();
+    let good = store.create_node(node("good"), vec![]).await.unwrap();
+    store.grant_token(bad.uuid, SECRET, None, Timestamp(1)).await.unwrap();
+    drop(store);
+    let damage = Connection::open(&path).unwrap();
+    damage.pragma_update(None, "ignore_check_constraints", "ON").unwrap();
+    for sql in [
+        // serde's own message would quote the value it did not expect.
+        "UPDATE node SET doc = json_set(doc, '$.maintenance', 'hunter2') WHERE name = 'bad'",
+        "UPDATE contact SET doc = CAST(x'7b22746f6b656e223a22ff227d' AS TEXT)",
+        "INSERT INTO catalogue (node, kind, doc) SELECT uuid, 'clean', '{' FROM node WHERE name = 'bad'",
+    ] {
+        assert_eq!(damage.execute(sql, []).unwrap(), 1, "{sql}");
+    }
+    drop(damage);
+
+    let store = SqliteStore::open(&path).unwrap();
+    let uuid = bad.uuid;
+    let check = |outcome: Option<StoreError>, row: String| match outcome {
+        Some(StoreError::Failed(message)) => {
+            assert!(message.contains(&row), "{message} names {row}");
+            assert!(!message.contains(SECRET), "{message}");
+        }
+        other => panic!("{row}: {other:?}"),
+    };
+    check(store.node(uuid).await.err(), format!("node {uuid}"));
+    check(store.node_by_ident("bad").await.err(), format!("node {uuid}"));
+    check(store.nodes().await.err(), format!("node {uuid}"));
+    check(store.contact(uuid).await.err(), format!("contact {uuid}"));
+    check(store.grant_token(uuid, "t", None, Timestamp(2)).await.err(), format!("contact {uuid}"));
+    check(store.catalogue(uuid, CatalogueKind::Clean).await.err(), format!("catalogue clean of node {uuid}"));
+
+    assert_eq!(store.node(good.uuid).await.unwrap(), good);
+    store.forget_agent(uuid).await.expect("what is forgotten need not be read");
+    store.grant_token(uuid, "t", None, Timestamp(2)).await.unwrap();
+    let repaired = store.update_node(bad, vec![], None).await.expect("a whole document replaces it");
+    assert_eq!(store.nodes().await.unwrap().len(), 2);
+    store.delete_node(uuid, repaired.version).await.unwrap();
+}
+
+/// JSON nested deeper than the parser goes would be written once and never read again.
+#[tokio::test]
+async fn what_could_not_be_read_again_is_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&dir.path().join("anneal.db")).unwrap();
+    let stored = store.create_node(node("one"), vec![]).await.unwrap();
+    let mut deep = stored.clone();
+    let nested = (0..200).fold(serde_json::Value::Null, |inner, _| serde_json::json!([inner]));
+    deep.extra.insert("deep".to_owned(), nested);
+    let error = store.update_node(deep, vec![], None).await.unwrap_err();
+    assert!(error.to_string().contains(&stored.uuid.to_string()), "{error}");
+    assert_eq!(store.nodes().await.unwrap(), [stored]);
+}

@@ -1,0 +1,208 @@
+//! Contact with agents: tokens, beats, catalogues.
+
+use super::nodes::beat;
+use super::{assert_stale, at, enrolled, new_node, rung};
+use crate::{CatalogueKind, Store, TokenGrant};
+use model::agent::{AgentState, Contact, Rival};
+use model::{Catalogue, CatalogueStep};
+use serde_json::{Map, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub async fn a_token_is_given_once<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await.uuid;
+    assert_eq!(store.contact(node).await.unwrap(), Contact::default());
+    let grant = store.grant_token(node, "first", Some("boot-1"), at(1)).await.unwrap();
+    assert_eq!(grant, TokenGrant::Given);
+    let given = store.contact(node).await.unwrap();
+    assert_eq!(given.token.as_deref(), Some("first"));
+    assert_eq!((given.token_at, given.lookup_boot_id.as_deref()), (Some(at(1)), Some("boot-1")));
+    assert_eq!(given.rival, None);
+
+    for (n, boot_id) in [(2, Some("boot-2")), (3, None)] {
+        let grant = store.grant_token(node, "second", boot_id, at(n)).await.unwrap();
+        assert_eq!(grant, TokenGrant::AlreadyOut);
+        let rival = Some(Rival { at: at(n), boot_id: boot_id.map(str::to_owned) });
+        let expected = Contact { rival, ..given.clone() };
+        assert_eq!(store.contact(node).await.unwrap(), expected, "only the rival is noted");
+    }
+}
+
+pub async fn of_two_agents_at_once_one_gets_the_token<S: Store + 'static>(store: Arc<S>) {
+    for round in 0..10 {
+        let node = enrolled(&*store, &format!("n{round}")).await.uuid;
+        let ask = |token: &'static str| {
+            let store = store.clone();
+            tokio::spawn(async move { store.grant_token(node, token, Some(token), at(1)).await.unwrap() })
+        };
+        let (a, b) = (ask("a"), ask("b"));
+        let (winner, loser) = match (a.await.unwrap(), b.await.unwrap()) {
+            (TokenGrant::Given, TokenGrant::AlreadyOut) => ("a", "b"),
+            (TokenGrant::AlreadyOut, TokenGrant::Given) => ("b", "a"),
+            other => panic!("exactly one of two agents gets the token, got {other:?}"),
+        };
+        let contact = store.contact(node).await.unwrap();
+        assert_eq!(contact.token.as_deref(), Some(winner));
+        assert_eq!(contact.rival.and_then(|rival| rival.boot_id).as_deref(), Some(loser));
+    }
+}
+
+pub async fn a_beat_is_kept<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await.uuid;
+    store.grant_token(node, "token", Some("boot"), at(1)).await.unwrap();
+    store.grant_token(node, "rival", None, at(2)).await.unwrap();
+    let before = store.contact(node).await.unwrap();
+    let state = AgentState {
+        boot_id: "boot".to_owned(),
+        process_id: "process".to_owned(),
+        running: Some("command".to_owned()),
+        ended: vec!["earlier".to_owned()],
+        progress: Some(json!({"bytes": 17, "disks": [{"serial": "S1"}]})),
+    };
+    let mut first = beat(3);
+    first.state = Some(state.clone());
+    store.record_beat(node, "token", first.clone()).await.unwrap();
+    let mut expected = Contact {
+        callback_url: Some(first.callback_url),
+        verify_ca: first.verify_ca,
+        agent_version: first.agent_version,
+        last_heartbeat_at: Some(at(3)),
+        state: Some(state),
+        ..before
+    };
+    assert_eq!(store.contact(node).await.unwrap(), expected);
+
+    let mut second = beat(4);
+    (second.verify_ca, second.agent_version, second.state) = (None, None, None);
+    second.callback_url = "https://192.0.2.10:9999".to_owned();
+    store.record_beat(node, "token", second.clone()).await.unwrap();
+    expected.callback_url = Some(second.callback_url);
+    expected.last_heartbeat_at = Some(at(4));
+    expected.state = None;
+    assert_eq!(store.contact(node).await.unwrap(), expected, "certificate and version are kept");
+}
+
+pub async fn a_beat_with_another_token_changes_nothing<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await.uuid;
+    assert_stale(store.record_beat(node, "", beat(1)).await, node);
+    assert_eq!(store.contact(node).await.unwrap(), Contact::default());
+
+    store.grant_token(node, "old", None, at(1)).await.unwrap();
+    store.forget_agent(node).await.unwrap();
+    store.grant_token(node, "new", None, at(2)).await.unwrap();
+    store.record_beat(node, "new", beat(3)).await.unwrap();
+    let before = store.contact(node).await.unwrap();
+    for token in ["old", "", "ne", "new ", "NEW"] {
+        assert_stale(store.record_beat(node, token, beat(4)).await, node);
+    }
+    assert_eq!(store.contact(node).await.unwrap(), before);
+}
+
+pub async fn forgetting_lets_the_next_agent_in<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await.uuid;
+    store.forget_agent(node).await.expect("there is none, which is what was asked");
+    store.grant_token(node, "old", Some("boot-1"), at(1)).await.unwrap();
+    store.record_beat(node, "old", beat(2)).await.unwrap();
+    store.grant_token(node, "rival", None, at(3)).await.unwrap();
+    store.forget_agent(node).await.unwrap();
+    assert_eq!(store.contact(node).await.unwrap(), Contact::default());
+    assert_stale(store.record_beat(node, "old", beat(4)).await, node);
+
+    assert_eq!(store.grant_token(node, "new", None, at(5)).await.unwrap(), TokenGrant::Given);
+    let contact = store.contact(node).await.unwrap();
+    let expected = Contact { token: Some("new".to_owned()), token_at: Some(at(5)), ..Contact::default() };
+    assert_eq!(contact, expected, "nothing of the old agent is left");
+}
+
+pub async fn a_beat_never_makes_a_node_write_stale<S: Store>(store: Arc<S>) {
+    let read = enrolled(&*store, "one").await;
+    store.grant_token(read.uuid, "token", None, at(1)).await.unwrap();
+    store.record_beat(read.uuid, "token", beat(2)).await.unwrap();
+    store.forget_agent(read.uuid).await.unwrap();
+    assert_eq!(store.node(read.uuid).await.unwrap(), read);
+    store.update_node(read, vec![], None).await.expect("contact is not the node's row");
+}
+
+pub async fn beats_of_many_nodes_at_once<S: Store + 'static>(store: Arc<S>) {
+    let mut nodes = Vec::new();
+    for index in 0..30 {
+        let mut node = new_node(&format!("n{index}"));
+        node.created_at = at(index);
+        let uuid = store.create_node(node, vec![]).await.unwrap().uuid;
+        store.grant_token(uuid, &uuid.to_string(), None, at(0)).await.unwrap();
+        nodes.push(uuid);
+    }
+    // Every third comes with a wrong token: a beat that is refused harms no other one.
+    let beats = (0..).zip(&nodes).map(|(index, uuid)| {
+        let (store, uuid) = (store.clone(), *uuid);
+        let token = if index % 3 == 0 { "wrong".to_owned() } else { uuid.to_string() };
+        tokio::spawn(async move { store.record_beat(uuid, &token, beat(index)).await })
+    });
+    let beats: Vec<_> = beats.collect();
+    for ((index, uuid), beat) in (0..).zip(&nodes).zip(beats) {
+        let outcome = beat.await.unwrap();
+        let heard = store.contact(*uuid).await.unwrap().last_heartbeat_at;
+        if index % 3 == 0 {
+            assert_stale(outcome, *uuid);
+            assert_eq!(heard, None);
+        } else {
+            outcome.unwrap();
+            assert_eq!(heard, Some(at(index)));
+        }
+    }
+}
+
+pub async fn catalogues_are_kept<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await;
+    let other = enrolled(&*store, "other").await;
+    let step = CatalogueStep {
+        interface: "deploy".to_owned(),
+        step: "erase_devices".to_owned(),
+        priority: 10.into(),
+        abortable: true,
+        reboot_requested: false,
+        idempotent: true,
+        args: BTreeMap::new(),
+        requires_ramdisk: true,
+        provider: "generic".to_owned(),
+        raw: Map::new(),
+    };
+    let catalogue =
+        |n| Catalogue { steps: vec![step.clone()], hardware_manager_version: Map::new(), learnt_at: at(n) };
+    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(), None);
+    for n in [1, 2] {
+        store.put_catalogue(node.uuid, CatalogueKind::Clean, catalogue(n)).await.unwrap();
+        assert_eq!(store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(), Some(catalogue(n)));
+    }
+    store.put_catalogue(node.uuid, CatalogueKind::Deploy, catalogue(3)).await.unwrap();
+    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(), Some(catalogue(2)));
+    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Deploy).await.unwrap(), Some(catalogue(3)));
+    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Service).await.unwrap(), None);
+    assert_eq!(store.catalogue(other.uuid, CatalogueKind::Clean).await.unwrap(), None);
+    store.forget_agent(node.uuid).await.unwrap();
+    assert_eq!(
+        store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(),
+        Some(catalogue(2)),
+        "steps stay known while the node is off"
+    );
+    assert_eq!(store.node(node.uuid).await.unwrap(), node);
+}
+
+pub async fn the_bell_rings_for_contact<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await.uuid;
+    let mut ears = store.bell().listen();
+    let once = BTreeSet::from([node]);
+    store.grant_token(node, "token", None, at(1)).await.unwrap();
+    assert_eq!(rung(&mut ears), once, "token given");
+    store.grant_token(node, "rival", None, at(2)).await.unwrap();
+    assert_eq!(rung(&mut ears), once, "a rival is news");
+    store.record_beat(node, "token", beat(3)).await.unwrap();
+    assert_eq!(rung(&mut ears), once, "beat");
+    assert_stale(store.record_beat(node, "rival", beat(4)).await, node);
+    assert_eq!(rung(&mut ears), BTreeSet::new(), "what was refused changed nothing");
+    store.forget_agent(node).await.unwrap();
+    assert_eq!(rung(&mut ears), once, "forgotten");
+    let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(5) };
+    store.put_catalogue(node, CatalogueKind::Clean, catalogue).await.unwrap();
+    assert_eq!(rung(&mut ears), once, "catalogue");
+}

@@ -1,0 +1,281 @@
+//! Nodes: versions, uniqueness, order, history, deletion, waking.
+
+use super::{
+    assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, new_node, new_port, object, rung,
+};
+use crate::{Beat, CatalogueKind, Store, StoreError};
+use model::agent::Contact;
+use model::{Catalogue, Node};
+use serde_json::{Map, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use uuid::Uuid;
+
+pub async fn a_node_comes_back_whole<S: Store>(store: Arc<S>) {
+    let mut node = new_node("one");
+    node.version = 17;
+    let stored = store.create_node(node.clone(), vec![]).await.unwrap();
+    node.version = 1;
+    assert_eq!(stored, node, "the version of a new node is 1 whatever it came with");
+    assert_eq!(store.node(node.uuid).await.unwrap(), node);
+
+    node.name = None;
+    node.instance_uuid = None;
+    node.next_wake_at = None;
+    node.last_error = Some("it broke".to_owned());
+    node.extra = object(json!({"changed": true}));
+    let stored = store.update_node(node.clone(), vec![], None).await.unwrap();
+    node.version = 2;
+    assert_eq!(stored, node);
+    assert_eq!(store.node(node.uuid).await.unwrap(), node);
+    assert_eq!(store.nodes().await.unwrap(), [node]);
+}
+
+pub async fn lookup_by_ident<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "Rack1-u2").await;
+    let other = enrolled(&*store, "other").await;
+    for ident in [node.uuid.to_string(), node.uuid.to_string().to_uppercase(), "Rack1-u2".to_owned()] {
+        assert_eq!(store.node_by_ident(&ident).await.unwrap(), node, "{ident}");
+    }
+    for ident in ["rack1-u2", "Rack1", "", "%", "Rack1-u2 "] {
+        assert_not_found(store.node_by_ident(ident).await, "Node", ident);
+    }
+    let mut renamed = node;
+    renamed.name = Some("new".to_owned());
+    let renamed = store.update_node(renamed, vec![], None).await.unwrap();
+    assert_not_found(store.node_by_ident("Rack1-u2").await, "Node", "Rack1-u2");
+    assert_eq!(store.node_by_ident("new").await.unwrap(), renamed);
+    assert_eq!(store.node_by_ident("other").await.unwrap(), other);
+}
+
+pub async fn order_of_lists<S: Store>(store: Arc<S>) {
+    let mut expected = Vec::new();
+    for (index, created) in [30, 10, 20, 10, 10].into_iter().enumerate() {
+        let mut node = new_node(&format!("n{index}"));
+        node.created_at = at(created);
+        expected.push(store.create_node(node, vec![]).await.unwrap());
+    }
+    expected.sort_by_key(|node| (node.created_at, node.uuid));
+    assert_eq!(store.nodes().await.unwrap(), expected);
+
+    let mut ports = Vec::new();
+    for (index, created) in [30, 10, 20, 10].into_iter().enumerate() {
+        let mut port = new_port(expected[index % 2].uuid, &format!("52:54:00:00:00:0{index}"));
+        port.created_at = at(created);
+        ports.push(store.create_port(port).await.unwrap());
+    }
+    ports.sort_by_key(|port| (port.created_at, port.uuid));
+    assert_eq!(store.ports(None).await.unwrap(), ports);
+    ports.retain(|port| port.node_uuid == expected[1].uuid);
+    assert_eq!(store.ports(Some(expected[1].uuid)).await.unwrap(), ports);
+}
+
+pub async fn unique_values<S: Store>(store: Arc<S>) {
+    let first = enrolled(&*store, "first").await;
+    let instance = first.instance_uuid.unwrap();
+    let second = enrolled(&*store, "second").await;
+
+    assert_duplicate(store.create_node(first.clone(), vec![]).await, "node uuid", first.uuid);
+    let mut same_instance = new_node("third");
+    same_instance.instance_uuid = Some(instance);
+    assert_duplicate(store.create_node(same_instance, vec![]).await, "instance uuid", instance);
+    assert_duplicate(store.create_node(new_node("first"), vec![event(1)]).await, "node name", "first");
+
+    let mut renamed = second.clone();
+    renamed.name = Some("first".to_owned());
+    assert_duplicate(store.update_node(renamed, vec![event(2)], None).await, "node name", "first");
+    let mut moved = second.clone();
+    moved.instance_uuid = Some(instance);
+    assert_duplicate(store.update_node(moved, vec![event(3)], None).await, "instance uuid", instance);
+
+    assert_eq!(store.nodes().await.unwrap().len(), 2, "what was refused was not stored");
+    assert_eq!(store.node(second.uuid).await.unwrap(), second);
+    assert_eq!(store.history(second.uuid).await.unwrap(), []);
+
+    // A node may keep its own values, any number may have none, and a value given up is free.
+    let mut first = store.update_node(first, vec![], None).await.unwrap();
+    first.name = None;
+    first.instance_uuid = None;
+    store.update_node(first, vec![], None).await.unwrap();
+    let mut nameless = new_node("x");
+    (nameless.name, nameless.instance_uuid) = (None, None);
+    store.create_node(nameless, vec![]).await.unwrap();
+    let mut heir = new_node("first");
+    heir.instance_uuid = Some(instance);
+    store.create_node(heir, vec![]).await.unwrap();
+}
+
+pub async fn a_stale_write_changes_nothing<S: Store>(store: Arc<S>) {
+    let read = enrolled(&*store, "one").await;
+    let stored = store.update_node(read.clone(), vec![event(1)], None).await.unwrap();
+    for version in [0, 1, 3, u64::MAX] {
+        let mut late = read.clone();
+        late.version = version;
+        late.last_error = Some("late".to_owned());
+        assert_stale(store.update_node(late, vec![event(2)], None).await, read.uuid);
+        assert_stale(store.delete_node(read.uuid, version).await, read.uuid);
+    }
+    assert_eq!(store.node(read.uuid).await.unwrap(), stored);
+    assert_eq!(store.history(read.uuid).await.unwrap().len(), 1);
+}
+
+pub async fn unknown_nodes<S: Store>(store: Arc<S>) {
+    let ghost = new_node("ghost");
+    let uuid = ghost.uuid;
+    let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(0) };
+    assert_not_found(store.node(uuid).await, "Node", uuid);
+    assert_not_found(store.update_node(ghost, vec![event(1)], None).await, "Node", uuid);
+    assert_not_found(store.delete_node(uuid, 0).await, "Node", uuid);
+    assert_not_found(store.grant_token(uuid, "t", None, at(0)).await, "Node", uuid);
+    assert_not_found(store.record_beat(uuid, "t", beat(0)).await, "Node", uuid);
+    assert_not_found(store.forget_agent(uuid).await, "Node", uuid);
+    assert_not_found(store.put_catalogue(uuid, CatalogueKind::Clean, catalogue).await, "Node", uuid);
+    assert_not_found(store.take_lease(uuid, "c", at(0), at(9)).await, "Node", uuid);
+    assert_not_found(store.create_port(new_port(uuid, "52:54:00:00:00:01")).await, "Node", uuid);
+    nothing_hangs_on(&*store, uuid).await;
+    assert_eq!(store.ports(None).await.unwrap(), []);
+}
+
+/// Two tasks write one version at the same time.
+pub async fn of_two_updates_at_once_one_wins<S: Store + 'static>(store: Arc<S>) {
+    let mut node = enrolled(&*store, "one").await;
+    for round in 0..20 {
+        let write = |text: String| {
+            let (store, mut mine) = (store.clone(), node.clone());
+            mine.last_error = Some(text);
+            tokio::spawn(async move { store.update_node(mine, vec![event(1)], None).await })
+        };
+        let (a, b) = (write(format!("{round} a")), write(format!("{round} b")));
+        let winner = match (a.await.unwrap(), b.await.unwrap()) {
+            (Ok(won), Err(StoreError::Stale(_))) | (Err(StoreError::Stale(_)), Ok(won)) => won,
+            other => panic!("exactly one of two updates of one version wins, got {other:?}"),
+        };
+        assert_eq!(winner.version, node.version + 1);
+        assert_eq!(store.node(node.uuid).await.unwrap(), winner);
+        node = winner;
+    }
+    assert_eq!(store.history(node.uuid).await.unwrap().len(), 20, "the loser's events are not stored");
+}
+
+/// Read, change, write, and again when stale: every one of many increments arrives.
+pub async fn many_writers_lose_no_update<S: Store + 'static>(store: Arc<S>) {
+    let uuid = enrolled(&*store, "one").await.uuid;
+    let increment = |writer: usize| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            for _ in 0..10 {
+                loop {
+                    let mut node = store.node(uuid).await.unwrap();
+                    let count = node.properties.get("count").and_then(|count| count.as_u64()).unwrap_or(0);
+                    node.properties.insert("count".to_owned(), (count + 1).into());
+                    match store.update_node(node, vec![], None).await {
+                        Ok(_) => break,
+                        Err(StoreError::Stale(_)) => {}
+                        Err(error) => panic!("writer {writer}: {error}"),
+                    }
+                }
+            }
+        })
+    };
+    let writers: Vec<_> = (0..8).map(increment).collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let node = store.node(uuid).await.unwrap();
+    assert_eq!((node.properties["count"].as_u64(), node.version), (Some(80), 81));
+}
+
+pub async fn history_comes_with_the_write<S: Store>(store: Arc<S>) {
+    let events: Vec<_> = [5, 4, 3, 2].map(event).to_vec();
+    let node = store.create_node(new_node("one"), events[..2].to_vec()).await.unwrap();
+    let other = enrolled(&*store, "other").await;
+    store.update_node(node.clone(), events[2..].to_vec(), None).await.unwrap();
+    assert_eq!(store.history(node.uuid).await.unwrap(), events, "in the order they were stored");
+    assert_eq!(store.history(other.uuid).await.unwrap(), []);
+}
+
+pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
+    let doomed = store.create_node(new_node("doomed"), vec![event(1)]).await.unwrap();
+    let kept = store.create_node(new_node("kept"), vec![event(2)]).await.unwrap();
+    let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(0) };
+    for (index, node) in [&doomed, &kept].into_iter().enumerate() {
+        store.create_port(new_port(node.uuid, &format!("52:54:00:00:00:0{index}"))).await.unwrap();
+        store.grant_token(node.uuid, "token", None, at(0)).await.unwrap();
+        store.record_beat(node.uuid, "token", beat(1)).await.unwrap();
+        store.put_catalogue(node.uuid, CatalogueKind::Clean, catalogue.clone()).await.unwrap();
+        store.take_lease(node.uuid, "holder", at(0), at(90)).await.unwrap().unwrap();
+    }
+    store.delete_node(doomed.uuid, doomed.version).await.unwrap();
+    assert_not_found(store.node(doomed.uuid).await, "Node", doomed.uuid);
+    nothing_hangs_on(&*store, doomed.uuid).await;
+
+    // Nothing comes back with a node of the same UUID, and its values are free again.
+    store.create_node(doomed.clone(), vec![]).await.unwrap();
+    nothing_hangs_on(&*store, doomed.uuid).await;
+    store.create_port(new_port(doomed.uuid, "52:54:00:00:00:00")).await.unwrap();
+
+    assert_eq!(store.node(kept.uuid).await.unwrap(), kept);
+    assert_eq!(store.history(kept.uuid).await.unwrap().len(), 1);
+    assert_eq!(store.ports(Some(kept.uuid)).await.unwrap().len(), 1);
+    assert_eq!(store.contact(kept.uuid).await.unwrap().last_heartbeat_at, Some(at(1)));
+    assert_eq!(store.catalogue(kept.uuid, CatalogueKind::Clean).await.unwrap(), Some(catalogue));
+    assert_eq!(store.lease_holder(kept.uuid, at(1)).await.unwrap().as_deref(), Some("holder"));
+}
+
+async fn nothing_hangs_on<S: Store>(store: &S, node: Uuid) {
+    assert_eq!(store.history(node).await.unwrap(), []);
+    assert_eq!(store.ports(Some(node)).await.unwrap(), []);
+    assert_eq!(store.contact(node).await.unwrap(), Contact::default());
+    assert_eq!(store.catalogue(node, CatalogueKind::Clean).await.unwrap(), None);
+    assert_eq!(store.lease_holder(node, at(1)).await.unwrap(), None);
+}
+
+pub async fn who_is_due<S: Store>(store: Arc<S>) {
+    assert_eq!(store.next_due().await.unwrap(), None);
+    let mut nodes = Vec::new();
+    for (name, wake) in [("a", Some(30)), ("b", Some(10)), ("c", None), ("d", Some(20))] {
+        let mut node = new_node(name);
+        node.next_wake_at = wake.map(at);
+        nodes.push(store.create_node(node, vec![]).await.unwrap());
+    }
+    let [a, b, _, d] = [0, 1, 2, 3].map(|index: usize| nodes[index].uuid);
+    assert_eq!(store.next_due().await.unwrap(), Some(at(10)));
+    assert_eq!(store.due(at(9), 9).await.unwrap(), [] as [Uuid; 0]);
+    assert_eq!(store.due(at(10), 9).await.unwrap(), [b], "not later than now, so now is due");
+    assert_eq!(store.due(at(99), usize::MAX).await.unwrap(), [b, d, a], "earliest first");
+    assert_eq!(store.due(at(99), 2).await.unwrap(), [b, d]);
+    assert_eq!(store.due(at(99), 0).await.unwrap(), [] as [Uuid; 0]);
+
+    let mut later = nodes[1].clone();
+    later.next_wake_at = Some(at(40));
+    let later: Node = store.update_node(later, vec![], None).await.unwrap();
+    assert_eq!(store.due(at(99), 9).await.unwrap(), [d, a, b]);
+    assert_eq!(store.next_due().await.unwrap(), Some(at(20)));
+    store.delete_node(later.uuid, later.version).await.unwrap();
+    assert_eq!(store.due(at(99), 9).await.unwrap(), [d, a]);
+}
+
+pub async fn the_bell_rings_for_nodes<S: Store>(store: Arc<S>) {
+    let mut ears = store.bell().listen();
+    let node = enrolled(&*store, "one").await;
+    assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]), "create");
+    let newer = store.update_node(node.clone(), vec![], None).await.unwrap();
+    assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]), "update");
+
+    assert_stale(store.update_node(node.clone(), vec![], None).await, node.uuid);
+    assert_duplicate(store.create_node(newer.clone(), vec![]).await, "node uuid", node.uuid);
+    assert_eq!(rung(&mut ears), BTreeSet::new(), "what was refused changed nothing");
+
+    store.delete_node(newer.uuid, newer.version).await.unwrap();
+    assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]), "delete");
+}
+
+pub(super) fn beat(n: i64) -> Beat {
+    Beat {
+        callback_url: "https://192.0.2.9:9999".to_owned(),
+        verify_ca: Some("PEM".to_owned()),
+        agent_version: Some("0.1.0".to_owned()),
+        at: at(n),
+        state: None,
+    }
+}

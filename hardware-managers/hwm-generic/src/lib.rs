@@ -1,0 +1,138 @@
+//! The hardware manager for every machine: it lists the disks and erases them.
+//!
+//! ```text
+//!   run(erase_devices) ─▶ survey: list, probe, judge every disk       nothing is written
+//!                         decide: erase / skip / stop    (pure)
+//!                         open every disk exclusively
+//!                         work: one thread a disk ─▶ block::erase     progress ─▶ StepContext
+//!                         report: one record a disk
+//! ```
+//!
+//! All disks are judged before the first byte of any is written: one that must not be touched, for a reason
+//! that leaves data on the node, stops the whole step while nothing is lost yet. Boot and virtual media are
+//! listed as skipped and stop nothing.
+
+mod convert;
+mod decide;
+mod disks;
+mod settings;
+mod survey;
+mod work;
+
+pub use decide::{Decision, Fate, decide};
+pub use disks::DisksError;
+pub use settings::Settings;
+pub use survey::{Surveyed, Verdict};
+
+use agent_protocol::inventory::Inventory;
+use agent_protocol::record::EraseReport;
+use agent_protocol::step::Step;
+use block::{Filter, Roots};
+use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
+use serde_json::{Map, Value};
+
+/// Name in `hardware_manager_version`, the same as in ironic-python-agent.
+pub const NAME: &str = "generic_hardware_manager";
+/// Version; must grow when a step changes.
+pub const VERSION: &str = "1.0";
+
+/// The generic hardware manager.
+#[derive(Debug, Clone)]
+pub struct GenericHardwareManager {
+    roots: Roots,
+    filter: Filter,
+}
+
+/// What is to be done to the disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Everything on them.
+    Erase,
+    /// Partition tables and signatures.
+    Metadata,
+}
+
+impl GenericHardwareManager {
+    /// For the disks that `filter` lets exist.
+    pub fn new(filter: Filter) -> Self {
+        Self::with_roots(Roots::default(), filter)
+    }
+
+    /// With sysfs, procfs and device nodes elsewhere.
+    pub fn with_roots(roots: Roots, filter: Filter) -> Self {
+        GenericHardwareManager { roots, filter }
+    }
+
+    /// The disks for the agent's inventory.
+    ///
+    /// # Errors
+    /// When the disks cannot be listed. A disk that cannot be read is in the answer, with the error under
+    /// `anneal.probe_error`.
+    pub fn disks(&self) -> Result<Vec<agent_protocol::inventory::Disk>, DisksError> {
+        disks::disks(&self.roots, &self.filter)
+    }
+
+    fn run_on_disks(
+        &self,
+        job: Job,
+        call: &StepCall,
+        context: &StepContext,
+    ) -> Result<StepOutcome, StepError> {
+        if let Some(name) = call.args.keys().next() {
+            let problem = format!("step {:?} takes no arguments", call.step.step);
+            return Err(StepError::Argument { name: name.clone(), problem });
+        }
+        let settings = Settings::from_node(&call.node)?;
+        let surveyed = survey::survey(&self.roots, &self.filter).map_err(|error| StepError::Failed {
+            reason: format!(
+                "the disks cannot be listed, so nothing was erased: {}",
+                block::fault::chain(&error)
+            ),
+            report: convert::report(&EraseReport::default()),
+        })?;
+        let decision = decide(&surveyed, &settings);
+        work::work(&self.roots, job, surveyed, &decision, settings, context)
+    }
+}
+
+impl HardwareManager for GenericHardwareManager {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn evaluate(&self, _: &Inventory) -> Support {
+        Support::Generic
+    }
+
+    fn steps(&self, kind: StepKind, _: &Inventory) -> Vec<Step> {
+        match kind {
+            StepKind::Clean => vec![step("erase_devices", 10), step("erase_devices_metadata", 99)],
+            StepKind::Deploy | StepKind::Service => Vec::new(),
+        }
+    }
+
+    fn run(&self, call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepError> {
+        match (call.kind, call.step.step.as_str()) {
+            (StepKind::Clean, "erase_devices") => self.run_on_disks(Job::Erase, call, context),
+            (StepKind::Clean, "erase_devices_metadata") => self.run_on_disks(Job::Metadata, call, context),
+            (_, other) => Err(StepError::Unknown { manager: NAME.to_owned(), step: other.to_owned() }),
+        }
+    }
+}
+
+fn step(name: &str, priority: u32) -> Step {
+    Step {
+        step: name.to_owned(),
+        priority: priority.into(),
+        interface: "deploy".to_owned(),
+        reboot_requested: false,
+        abortable: true,
+        argsinfo: None,
+        args: None,
+        other: Map::<String, Value>::new(),
+    }
+}

@@ -1,0 +1,1 @@
+//! Scenarios on emulated servers: real firmware, the real ramdisk, the real binaries. See `tests/`.
