@@ -2,8 +2,9 @@
 //! judged.
 
 use crate::disk::Disk;
-use crate::list::Roots;
+use crate::list::{Roots, usable};
 use crate::nvme::{self, AdminCommand};
+use crate::paths;
 use crate::probe::{self, Probe, Signature};
 use crate::sys;
 use crate::target::Target;
@@ -21,9 +22,10 @@ pub struct Device {
     sys_dir: PathBuf,
     /// `O_DIRECT`: all content goes this way.
     direct: File,
-    /// Through the page cache: for libblkid, and for what is left at the end when the size is no multiple of
-    /// the sector size.
+    /// Through the page cache: for libblkid, which reads where and as much as it likes.
     cached: File,
+    /// The other paths to the disk, held so that nothing uses it over them.
+    others: Vec<File>,
 }
 
 /// Why a disk could not be opened for erasing. Nothing has been written.
@@ -59,15 +61,18 @@ impl Device {
     pub fn open(roots: &Roots, probe: &Probe) -> Result<Self, OpenError> {
         let disk = &probe.disk;
         let failed = |source| OpenError::Open { disk: disk.describe(), source };
-        let open = |flags| OpenOptions::new().read(true).write(true).custom_flags(flags).open(&disk.path);
-        let direct = open(libc::O_DIRECT | libc::O_EXCL).map_err(failed)?;
-        let cached = open(0).map_err(failed)?;
+        let mut exclusive = OpenOptions::new();
+        exclusive.read(true).write(true).custom_flags(libc::O_DIRECT | libc::O_EXCL);
+        let direct = exclusive.open(&disk.path).map_err(failed)?;
+        let cached = File::open(&disk.path).map_err(failed)?;
         let sys_dir = roots.sys.join("block").join(&disk.name);
-        let device = Device { probe: probe.clone(), sys_dir, direct, cached };
-        match device.difference().map_err(failed)? {
-            None => Ok(device),
-            Some(difference) => Err(OpenError::Changed { disk: disk.describe(), difference }),
+        let mut device = Device { probe: probe.clone(), sys_dir, direct, cached, others: Vec::new() };
+        let changed = |difference| OpenError::Changed { disk: disk.describe(), difference };
+        if let Some(difference) = device.difference().map_err(failed)? {
+            return Err(changed(difference));
         }
+        device.others = paths::hold(roots, disk, &device.direct).map_err(failed)?.map_err(changed)?;
+        Ok(device)
     }
 
     /// The disk as it was judged.
@@ -84,7 +89,7 @@ impl Device {
     fn difference(&self) -> io::Result<Option<String>> {
         let disk = &self.probe.disk;
         let rdev = self.direct.metadata()?.rdev();
-        let (dev, size) = ((major(rdev), minor(rdev)), sys::blk::size(&self.direct)?);
+        let (dev, size) = ((major(rdev), minor(rdev)), self.size_now()?);
         let dev = (u32::try_from(dev.0).unwrap_or(u32::MAX), u32::try_from(dev.1).unwrap_or(u32::MAX));
         let sequence = disk.sequence.and_then(|_| sys::blk::sequence(&self.direct).ok());
         let block = sys::blk::logical_block(&self.direct)?;
@@ -115,10 +120,9 @@ impl Device {
         Ok(names)
     }
 
-    /// Direct I/O for whole sectors, the page cache for what is less than one.
-    fn file_for(&self, length: usize) -> (&File, usize) {
-        let block = self.probe.disk.logical_block as usize;
-        if length < block { (&self.cached, length) } else { (&self.direct, length - length % block) }
+    /// Size in bytes as the kernel has it now; 0 once the medium is gone.
+    fn size_now(&self) -> io::Result<u64> {
+        sys::blk::size(&self.direct).map(|size| usable(size, self.probe.disk.logical_block))
     }
 }
 
@@ -141,13 +145,11 @@ impl Target for Device {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let (file, length) = self.file_for(buffer.len());
-        file.read_at(&mut buffer[..length], offset)
+        self.direct.read_at(buffer, offset)
     }
 
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<usize> {
-        let (file, length) = self.file_for(buffer.len());
-        file.write_at(&buffer[..length], offset)
+        self.direct.write_at(buffer, offset)
     }
 
     fn zero_out(&self, offset: u64, length: u64) -> io::Result<()> {
@@ -178,7 +180,7 @@ impl Target for Device {
     fn present(&self) -> bool {
         let dev = fs::read_to_string(self.sys_dir.join("dev")).unwrap_or_default();
         crate::mounts::parse_dev(&dev) == Some(self.probe.disk.dev)
-            && sys::blk::size(&self.direct).is_ok_and(|size| size == self.probe.disk.size)
+            && self.size_now().is_ok_and(|size| size == self.probe.disk.size)
     }
 
     fn signatures(&self) -> io::Result<Vec<Signature>> {

@@ -15,7 +15,7 @@ pub struct Disk {
     pub dev: (u32, u32),
     /// Number that no other disk of this boot had or will have; `None` before Linux 5.15.
     pub sequence: Option<u64>,
-    /// Size in bytes, never 0.
+    /// Size in bytes, never 0, a multiple of `logical_block`.
     pub size: u64,
     /// Logical sector size in bytes: the smallest unit that can be addressed.
     pub logical_block: u32,

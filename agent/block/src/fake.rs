@@ -136,9 +136,15 @@ impl Target for FakeDisk {
         }
         self.written.fetch_add(buffer.len() as u64, Ordering::AcqRel);
         let mut content = self.lock();
-        for (at, &byte) in (offset..).zip(buffer) {
-            if !self.has(|flaw| matches!(flaw, Flaw::IgnoresWrites(deaf) if deaf.contains(&at))) {
-                content[bounds(&(at..at + 1))?.start] = byte;
+        let before = content.get(bounds(&range)?).ok_or(io::ErrorKind::InvalidInput)?.to_vec();
+        content[bounds(&range)?].copy_from_slice(buffer);
+        for flaw in &self.flaws {
+            if let Flaw::IgnoresWrites(deaf) = flaw {
+                let kept = deaf.start.max(range.start)..deaf.end.min(range.end);
+                if kept.start < kept.end {
+                    let from = bounds(&(kept.start - range.start..kept.end - range.start))?;
+                    content[bounds(&kept)?].copy_from_slice(&before[from]);
+                }
             }
         }
         Ok(buffer.len())

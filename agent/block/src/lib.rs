@@ -27,6 +27,7 @@ pub mod list;
 pub mod metadata;
 mod mounts;
 pub mod nvme;
+mod paths;
 pub mod probe;
 pub mod progress;
 mod run;

@@ -192,14 +192,16 @@ impl Listing<'_> {
         if flag(&dir.join("hidden")) {
             return Ok(None);
         }
-        let size = self.sectors(&dir.join("size"))?;
+        let queue = dir.join("queue");
+        let logical_block = block_size(&queue.join("logical_block_size"))?;
+        // Less than a sector at the end can be neither read nor written, by nobody.
+        let size = usable(self.sectors(&dir.join("size"))?, logical_block);
         if size == 0 {
             return Ok(None);
         }
         let path = self.node(name);
         let dev = self.dev(&dir)?;
         let device = dir.join("device");
-        let queue = dir.join("queue");
         let canonical = dir.canonicalize().unwrap_or_else(|_| dir.clone());
         let transport = transport(name, &canonical.to_string_lossy());
         let page = |code: &str| fs::read(device.join(format!("vpd_pg{code}"))).unwrap_or_default();
@@ -214,7 +216,7 @@ impl Listing<'_> {
             dev,
             sequence: number(&dir.join("diskseq")),
             size,
-            logical_block: block_size(&queue.join("logical_block_size"))?,
+            logical_block,
             physical_block: block_size(&queue.join("physical_block_size"))?,
             rotational: flag(&queue.join("rotational")),
             removable: flag(&dir.join("removable")),
@@ -326,6 +328,11 @@ fn required<T>(
     let content =
         fs::read_to_string(path).map_err(|source| ListError::Read { path: path.to_owned(), source })?;
     parse(content.trim()).ok_or_else(|| ListError::Malformed { path: path.to_owned(), content, expected })
+}
+
+/// Whole sectors only, in bytes.
+pub(crate) fn usable(size: u64, logical_block: u32) -> u64 {
+    size / u64::from(logical_block) * u64::from(logical_block)
 }
 
 fn block_size(path: &Path) -> Result<u32, ListError> {

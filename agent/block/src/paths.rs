@@ -1,0 +1,54 @@
+//! Several paths to one disk: held together, and believed only when they show the same content.
+//!
+//! The paths were put together by what the disks say of themselves. Were that wrong, one disk would be erased
+//! and its double left with its data.
+
+use crate::aligned::Aligned;
+use crate::disk::Disk;
+use crate::list::Roots;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+
+/// Places at which the content is compared, spread evenly.
+const PLACES: u64 = 16;
+/// Bytes compared at each.
+const LENGTH: u64 = 64 * 1024;
+
+/// Open the other paths of a disk exclusively, so that nothing uses the disk over them meanwhile, and compare
+/// what they show with `first`. `Err` inside says which path differs and where.
+pub(crate) fn hold(roots: &Roots, disk: &Disk, first: &File) -> io::Result<Result<Vec<File>, String>> {
+    let mut held = Vec::new();
+    for name in &disk.other_paths {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_DIRECT | libc::O_EXCL);
+        let other = options.open(roots.dev.join(name))?;
+        if let Some(offset) = difference(disk, first, &other)? {
+            return Ok(Err(format!(
+                "{name} has the same names but other content at byte offset {offset}, so it is another disk"
+            )));
+        }
+        held.push(other);
+    }
+    Ok(Ok(held))
+}
+
+/// The first place at which two paths differ.
+fn difference(disk: &Disk, first: &File, other: &File) -> io::Result<Option<u64>> {
+    let block = u64::from(disk.logical_block);
+    let length = LENGTH.max(block).min(disk.size);
+    let last = disk.size - length;
+    for place in 0..=PLACES {
+        let offset = last / PLACES * place / block * block;
+        let offset = if place == PLACES { last } else { offset };
+        let read = |file: &File| -> io::Result<Aligned> {
+            let mut buffer = Aligned::new(usize::try_from(length).map_err(io::Error::other)?);
+            file.read_exact_at(&mut buffer, offset)?;
+            Ok(buffer)
+        };
+        if *read(first)? != *read(other)? {
+            return Ok(Some(offset));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,239 @@
+//! The erase engine on disks that go wrong.
+
+use block::aligned::is_zero;
+use block::fake::{FakeDisk, Flaw, MAGIC};
+use block::{Ending, Method, Phase, Progress, Target, Watch, erase, erase_metadata};
+use proptest::prelude::*;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const ALL: [Method; 4] = [Method::NvmeFormat, Method::ZeroOut, Method::Discard, Method::Overwrite];
+
+/// No sector is zero, and none is of one byte throughout.
+fn content(length: usize) -> Vec<u8> {
+    (0..length).map(|index| u8::try_from((index / 512 + index) % 255).unwrap() + 1).collect()
+}
+
+fn reason(ending: &Ending) -> &str {
+    match ending {
+        Ending::Failed(reason) => reason,
+        other => panic!("{other:?} is not a failure"),
+    }
+}
+
+#[test]
+fn the_first_bad_sector_is_named_and_bytes_are_what_was_written() {
+    let bad = 5 * (1 << 20) + 512 * 3;
+    let flaws = vec![Flaw::WriteError(bad..bad + 100)];
+    let disk = FakeDisk::new(content(12 << 20), 512, flaws);
+    let record = erase(&disk, &[Method::Overwrite], &());
+    let reason = reason(&record.ending);
+    assert!(
+        reason.contains(&format!("byte offset {bad} ")) && reason.contains("write of 512 bytes"),
+        "{reason}"
+    );
+    assert!(reason.contains("Input/output error"), "{reason}");
+    assert_eq!(record.bytes_erased, disk.written());
+    assert!(record.bytes_erased < 12 << 20);
+    assert!(record.verification.is_none());
+}
+
+#[test]
+fn a_device_that_ignores_writes_is_found_out() {
+    let disk = FakeDisk::new(content(8 << 20), 512, vec![Flaw::IgnoresWrites(0..8 << 20)]);
+    let record = erase(&disk, &[Method::Overwrite], &());
+    let seen = record.verification.clone().unwrap();
+    assert!(reason(&record.ending).contains("read-back"), "{:?}", record.ending);
+    assert!(!seen.passed && seen.mismatched_bytes > 0);
+    assert_eq!((seen.unchanged_samples, seen.samples), (257, 257));
+}
+
+#[test]
+fn one_sector_that_ignores_writes_is_found_out() {
+    let at = (3 << 20) + 4096 + 512;
+    let disk = FakeDisk::new(content(8 << 20), 512, vec![Flaw::IgnoresWrites(at..at + 512)]);
+    let record = erase(&disk, &[Method::Overwrite], &());
+    assert!(reason(&record.ending).contains("512 bytes are not zero"), "{:?}", record.ending);
+}
+
+#[test]
+fn each_lie_falls_back_to_the_next_method_and_is_kept() {
+    let flaws = vec![Flaw::FormatDoesNothing, Flaw::IgnoresZeroOut, Flaw::DiscardLeavesEdges];
+    let disk = FakeDisk::new(content(6 << 20), 512, flaws);
+    let record = erase(&disk, &ALL, &());
+    assert_eq!((record.ending, record.method), (Ending::Erased, Some(Method::Overwrite)));
+    let tried: Vec<Method> = record.fallbacks.iter().map(|fallback| fallback.0).collect();
+    assert_eq!(tried, ALL[..3]);
+    assert!(record.fallbacks.iter().all(|(_, why)| why.starts_with("read-back: ")), "{:?}", record.fallbacks);
+    assert!(is_zero(&disk.content()));
+}
+
+#[test]
+fn a_refused_method_keeps_its_error() {
+    let disk = FakeDisk::new(content(1 << 20), 4096, vec![Flaw::RefusesZeroOut]);
+    let record = erase(&disk, &[Method::ZeroOut, Method::Overwrite], &());
+    assert_eq!(record.ending, Ending::Erased);
+    assert!(record.fallbacks[0].1.contains("not supported"), "{:?}", record.fallbacks);
+}
+
+#[test]
+fn a_format_that_fills_with_ones_is_held_to_change_and_one_that_zeroes_to_zero() {
+    for (fill, expected) in [(0xff, "changed"), (0, "zeroes")] {
+        let disk = FakeDisk::new(content(4 << 20), 512, vec![Flaw::FormatFills(fill)]);
+        let record = erase(&disk, &[Method::NvmeFormat], &());
+        assert_eq!(record.ending, Ending::Erased);
+        let seen = record.verification.unwrap();
+        assert_eq!((seen.expected.as_str(), seen.unchanged_samples, seen.passed), (expected, 0, true));
+    }
+}
+
+#[test]
+fn short_writes_are_continued() {
+    let disk = FakeDisk::new(content((5 << 20) + 1536), 512, vec![Flaw::ShortWrites(64 << 10)]);
+    let record = erase(&disk, &[Method::Overwrite], &());
+    assert_eq!((record.ending, record.bytes_erased), (Ending::Erased, (5 << 20) + 1536));
+    assert!(is_zero(&disk.content()));
+    assert_eq!(disk.flushed(), disk.written());
+}
+
+#[test]
+fn a_disk_that_vanishes_is_said_to_and_no_other_method_is_tried() {
+    let disk = FakeDisk::new(content(16 << 20), 512, vec![Flaw::VanishesAfter(4 << 20)]);
+    let record = erase(&disk, &[Method::Overwrite, Method::ZeroOut], &());
+    assert!(reason(&record.ending).contains("vanished"), "{:?}", record.ending);
+    assert_eq!((record.method, record.fallbacks.len()), (Some(Method::Overwrite), 0));
+}
+
+#[test]
+fn an_unreadable_sector_after_the_erase_is_no_success() {
+    let disk = FakeDisk::new(content(4 << 20), 512, vec![Flaw::ReadError((2 << 20)..(2 << 20) + 1)]);
+    let record = erase(&disk, &[Method::Overwrite], &());
+    assert!(reason(&record.ending).contains("read of"), "{:?}", record.ending);
+}
+
+/// Cancels at the n-th question; keeps what it was told.
+struct Impatient {
+    left: AtomicUsize,
+    told: Mutex<Vec<Progress>>,
+}
+
+impl Watch for Impatient {
+    fn progress(&self, progress: Progress) {
+        self.told.lock().unwrap().push(progress);
+    }
+    fn cancelled(&self) -> bool {
+        self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1)).is_err()
+    }
+}
+
+#[test]
+fn cancelling_at_any_question_ends_as_cancelled_or_done() {
+    let mut endings = Vec::new();
+    for after in (0..520).step_by(13).chain(256..280) {
+        let watch = Impatient { left: AtomicUsize::new(after), told: Mutex::default() };
+        let disk = FakeDisk::new(content(1 << 20), 512, vec![]);
+        let record = erase(&disk, &[Method::Overwrite], &watch);
+        if after == 0 {
+            assert_eq!((disk.written(), record.method), (0, None), "nothing is written after a cancellation");
+        }
+        if record.ending == Ending::Erased {
+            assert!(is_zero(&disk.content()));
+        }
+        endings.push(record.ending);
+    }
+    assert!(endings.contains(&Ending::Cancelled) && endings.contains(&Ending::Erased));
+    assert!(endings.iter().all(|ending| !matches!(ending, Ending::Failed(_))), "{endings:?}");
+}
+
+#[test]
+fn progress_goes_through_the_phases_and_ends_at_the_size() {
+    let watch = Impatient { left: AtomicUsize::new(usize::MAX), told: Mutex::default() };
+    let disk = FakeDisk::new(content(9 << 20), 512, vec![]);
+    erase(&disk, &[Method::Overwrite], &watch);
+    let told = watch.told.into_inner().unwrap();
+    let mut phases: Vec<Phase> = told.iter().map(|progress| progress.phase).collect();
+    phases.dedup();
+    assert_eq!(phases, [Phase::Sampling, Phase::Erasing, Phase::Verifying]);
+    for phase in [Phase::Erasing, Phase::Verifying] {
+        let last = told.iter().rfind(|progress| progress.phase == phase).unwrap();
+        assert_eq!((last.done, last.total), (9 << 20, 9 << 20));
+    }
+}
+
+#[test]
+fn metadata_in_the_middle_is_removed_and_the_rest_stays() {
+    let mut before = vec![7u8; 8 << 20];
+    before[(4 << 20) + 1024..][..8].copy_from_slice(MAGIC);
+    let disk = FakeDisk::new(before, 512, vec![]);
+    let record = erase_metadata(&disk, &());
+    assert_eq!(record.ending, Ending::Erased);
+    assert_eq!(record.removed, ["fake at byte 4195328"]);
+    assert!(disk.signatures().unwrap().is_empty());
+    let after = disk.content();
+    assert_eq!(after[(4 << 20) + 512..][..512], [7; 512], "the neighbour sector stays");
+    assert!(is_zero(&after[..1 << 20]) && is_zero(&after[7 << 20..]));
+}
+
+#[test]
+fn a_signature_that_cannot_be_removed_fails_and_is_named() {
+    let at = 4 << 20;
+    let mut before = vec![7u8; 8 << 20];
+    before[at..at + 8].copy_from_slice(MAGIC);
+    let at = at as u64;
+    let disk = FakeDisk::new(before, 512, vec![Flaw::IgnoresWrites(at..at + 512)]);
+    let record = erase_metadata(&disk, &());
+    assert!(reason(&record.ending).contains("fake at byte 4194304"), "{:?}", record.ending);
+}
+
+fn flaw(size: u64) -> impl Strategy<Value = Flaw> {
+    let range = (0..size, 1..4096u64).prop_map(move |(start, length)| start..(start + length).min(size));
+    prop_oneof![
+        range.clone().prop_map(Flaw::WriteError),
+        range.clone().prop_map(Flaw::ReadError),
+        range.prop_map(Flaw::IgnoresWrites),
+        Just(Flaw::IgnoresZeroOut),
+        Just(Flaw::RefusesZeroOut),
+        Just(Flaw::DiscardLeavesEdges),
+        any::<u8>().prop_map(Flaw::FormatFills),
+        Just(Flaw::FormatDoesNothing),
+        (1usize..64).prop_map(|sectors| Flaw::ShortWrites(sectors * 4096)),
+        (0..size * 2).prop_map(Flaw::VanishesAfter),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+    /// The one rule: whatever is wrong with a disk, "erased" is only said of one that is.
+    #[test]
+    fn erased_is_only_said_of_an_erased_disk(
+        sectors in 1usize..600,
+        block in prop::sample::select(vec![512u32, 4096]),
+        flaws in prop::collection::vec(flaw(600 * 4096), 0..4),
+        methods in prop::sample::subsequence(ALL.to_vec(), 1..=4),
+        blank in any::<bool>(),
+    ) {
+        let length = sectors * block as usize;
+        let before = if blank { vec![0; length] } else { content(length) };
+        let disk = FakeDisk::new(before.clone(), block, flaws);
+        let record = erase(&disk, &methods, &());
+        prop_assert!(record.bytes_erased <= length as u64);
+        prop_assert!(record.ending != Ending::Cancelled);
+        let position = methods.iter().position(|method| Some(*method) == record.method);
+        prop_assert!(record.fallbacks.len() == position.unwrap_or(0));
+        if record.ending == Ending::Erased {
+            let after = disk.content();
+            let seen = record.verification.unwrap();
+            prop_assert!(seen.passed);
+            prop_assert_eq!(record.bytes_erased, length as u64);
+            prop_assert_eq!(disk.flushed(), disk.written());
+            if seen.expected == block::erase::Promise::Zeroes {
+                prop_assert!(is_zero(&after));
+                prop_assert_eq!(seen.bytes_read, length as u64);
+            }
+            let sector = block as usize;
+            for (old, new) in before.chunks(sector).zip(after.chunks(sector)) {
+                prop_assert!(is_zero(old) || old != new || seen.expected == block::erase::Promise::Changed && old[0] == new[0]);
+            }
+        }
+    }
+}

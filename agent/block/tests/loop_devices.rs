@@ -1,0 +1,253 @@
+//! Real block devices: loop devices that each test makes for itself. Needs root, losetup, sfdisk, sgdisk,
+//! addpart, mkfs.ext4, mkswap; each test fails where they are missing.
+
+mod common;
+
+use block::{Ending, Method, OpenError, Refusal, Target, erase, erase_metadata, judge, plan};
+use common::{Loop, lvm_label, md_superblock, pattern, run, survivors};
+use std::process::{Command, Stdio};
+
+const MIB: u64 = 1 << 20;
+
+/// GPT with three partitions: ext4, an LVM physical volume, an md member; old data everywhere else.
+fn used_disk(size: u64) -> (Loop, Vec<u8>) {
+    let disk = Loop::new(&pattern(usize::try_from(size).unwrap()));
+    let script = "label: gpt\nstart=2048, size=16384\nstart=20480, size=16384\nstart=40960, size=16384\n";
+    let mut sfdisk = Command::new("sfdisk")
+        .args(["--no-reread", "--wipe", "never", "--quiet", disk.node()])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut sfdisk.stdin.take().unwrap(), script.as_bytes()).unwrap();
+    assert!(sfdisk.wait().unwrap().success());
+    disk.add_partitions(&[(2048, 16384), (20480, 16384), (40960, 16384)]);
+    run("mkfs.ext4", &["-q", "-F", "-L", "old-data", &disk.partition(1)]);
+    disk.write(20480 * 512 + 512, &lvm_label());
+    // Version 1.2: 4 KiB into the member; sectors count from the beginning of the member.
+    disk.write(40960 * 512 + 4096, &md_superblock(8));
+    run("sync", &[disk.node()]);
+    let before = disk.outside();
+    (disk, before)
+}
+
+fn names(disk: &Loop) -> Vec<String> {
+    disk.probe().signatures.into_iter().map(|signature| signature.name).collect()
+}
+
+#[test]
+fn a_probe_sees_tables_partitions_and_signatures() {
+    let (disk, _) = used_disk(64 * MIB);
+    let probe = disk.probe();
+    assert_eq!(probe.disk.size, 64 * MIB);
+    assert_eq!(probe.disk.partitions.len(), 3);
+    assert_eq!(probe.disk.partitions[2].start, 40960 * 512);
+    let mut found = names(&disk);
+    found.sort();
+    found.dedup();
+    for expected in ["LVM2_member", "ext4", "gpt", "linux_raid_member"] {
+        assert!(found.iter().any(|name| name == expected), "{expected} in {found:?}");
+    }
+    assert!(probe.signatures.iter().any(|signature| signature.label.as_deref() == Some("old-data")));
+    assert_eq!(judge(&probe), [], "old signatures are what is to be erased");
+}
+
+#[test]
+fn every_method_a_loop_device_has_erases_all_of_it() {
+    let (disk, before) = used_disk(64 * MIB);
+    let methods = plan(&disk.probe());
+    assert_eq!(methods.last(), Some(&Method::Overwrite));
+    for method in methods {
+        let (disk, before) =
+            if method == Method::Overwrite { used_disk(64 * MIB) } else { used_disk(96 * MIB) };
+        let device = disk.open();
+        let record = erase(&device, &[method], &());
+        assert_eq!(record.ending, Ending::Erased, "{method:?}");
+        let seen = record.verification.unwrap();
+        assert_eq!((seen.bytes_read, seen.mismatched_bytes, seen.passed), (before.len() as u64, 0, true));
+        assert!(seen.samples > 200 && record.bytes_erased == before.len() as u64);
+        drop(device);
+        let after = disk.outside();
+        assert_eq!(survivors(&before, &after), 0);
+        assert!(after.len() == before.len() && after.iter().all(|&byte| byte == 0));
+        let probe = disk.probe();
+        assert!(probe.signatures.is_empty() && probe.disk.partitions.is_empty(), "{probe:?}");
+    }
+    assert_eq!(disk.outside(), before, "the first disk was only looked at");
+}
+
+#[test]
+fn odd_sizes_are_overwritten_to_the_last_byte() {
+    for (size, arguments) in [
+        (9 * MIB + 512, &[][..]),
+        (512, &[][..]),
+        (5 * MIB + 4096, &["--sector-size", "4096"][..]),
+        (4 * MIB + 512, &["--sector-size", "4096"][..]),
+    ] {
+        let before = pattern(usize::try_from(size).unwrap());
+        let disk = Loop::with(&before, arguments);
+        let probe = disk.probe();
+        let record = erase(&disk.open(), &[Method::Overwrite], &());
+        assert_eq!(record.ending, Ending::Erased, "{size} {arguments:?}");
+        assert_eq!(record.bytes_erased, probe.disk.size);
+        let after = disk.outside();
+        let size = usize::try_from(probe.disk.size).unwrap();
+        // The kernel itself cannot reach what is less than a sector at the end.
+        assert_eq!(
+            size,
+            before.len() / probe.disk.logical_block as usize * probe.disk.logical_block as usize
+        );
+        assert!(after[..size].iter().all(|&byte| byte == 0), "{size} {arguments:?}");
+    }
+}
+
+#[test]
+fn metadata_goes_and_data_between_stays() {
+    let (disk, before) = used_disk(64 * MIB);
+    let device = disk.open();
+    let record = erase_metadata(&device, &());
+    assert_eq!(record.ending, Ending::Erased, "{record:?}");
+    assert!(record.removed.iter().any(|removed| removed.starts_with("LVM2_member at byte")), "{record:?}");
+    assert!(record.verification.unwrap().passed);
+    assert!(record.bytes_erased < 12 * MIB);
+    drop(device);
+    let probe = disk.probe();
+    assert!(probe.signatures.is_empty() && probe.disk.partitions.is_empty(), "{probe:?}");
+    let after = disk.outside();
+    let kept = 58 * usize::try_from(MIB).unwrap();
+    assert_eq!(after[kept..kept + 4096], before[kept..kept + 4096]);
+    // From outside, with a tool of others.
+    assert_eq!(run("wipefs", &["--no-act", disk.node()]), "");
+    let record = erase_metadata(&disk.open(), &());
+    assert_eq!((record.ending, record.removed.len()), (Ending::Erased, 0), "again");
+}
+
+#[test]
+fn metadata_in_partitions_the_kernel_does_not_know_goes_too() {
+    let size = 64 * MIB;
+    let disk = Loop::new(&vec![0; usize::try_from(size).unwrap()]);
+    run("sgdisk", &["-n", "1:2048:+8M", "-n", "2:40960:+8M", disk.node()]);
+    // md 0.90 and 1.0 live at the end; 1.0: 8 KiB before the end, on 4 KiB.
+    let sector = 8 * MIB / 512 - 16;
+    disk.write(2048 * 512 + sector * 512, &md_superblock(sector));
+    disk.write(40960 * 512 + 512, &lvm_label());
+    let found = names(&disk);
+    assert!(
+        found.contains(&"linux_raid_member".into()) && found.contains(&"LVM2_member".into()),
+        "{found:?}"
+    );
+    assert_eq!(erase_metadata(&disk.open(), &()).ending, Ending::Erased);
+    assert!(disk.outside().iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn both_ends_of_a_gpt_go_for_sectors_of_4096_bytes_and_backup_alone_counts() {
+    let disk = Loop::with(&vec![0; usize::try_from(32 * MIB).unwrap()], &["--sector-size", "4096"]);
+    run("sgdisk", &["-n", "1:0:+4M", disk.node()]);
+    // The primary is gone, as after a careless dd.
+    disk.write(0, &[0; 64 * 1024]);
+    assert!(names(&disk).contains(&"gpt".into()), "{:?}", names(&disk));
+    assert_eq!(erase_metadata(&disk.open(), &()).ending, Ending::Erased);
+    assert!(disk.outside().iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn real_lvm_metadata_goes() {
+    let disk = Loop::new(&vec![0; usize::try_from(32 * MIB).unwrap()]);
+    let node = disk.node();
+    let devices = format!("devices {{ use_devicesfile=0 filter=[\"a|^{node}$|\",\"r|.*|\"] }}");
+    run("pvcreate", &["--config", &devices, "-ff", "-y", node]);
+    assert_eq!(names(&disk), ["LVM2_member"]);
+    assert_eq!(erase_metadata(&disk.open(), &()).ending, Ending::Erased);
+    assert!(names(&disk).is_empty());
+}
+
+#[test]
+fn a_mounted_disk_is_refused_and_cannot_be_opened() {
+    let disk = Loop::new(&vec![0; usize::try_from(16 * MIB).unwrap()]);
+    run("mkfs.ext4", &["-q", "-F", disk.node()]);
+    let clean = disk.probe();
+    let point = tempfile::tempdir().unwrap();
+    run("mount", &[disk.node(), point.path().to_str().unwrap()]);
+    let refusals = judge(&disk.probe());
+    let opened = block::Device::open(&block::Roots::default(), &clean).map(|_| ());
+    run("umount", &[point.path().to_str().unwrap()]);
+    assert_eq!(refusals, [Refusal::Mounted { what: disk.name(), at: point.path().into() }]);
+    let error = opened.unwrap_err();
+    assert!(error.to_string().contains("something else uses it"), "{error}");
+    assert_eq!(judge(&disk.probe()), []);
+}
+
+#[test]
+fn a_mounted_partition_refuses_the_whole_disk() {
+    let (disk, before) = used_disk(64 * MIB);
+    let clean = disk.probe();
+    let point = tempfile::tempdir().unwrap();
+    run("mount", &["-o", "ro,noload", &disk.partition(1), point.path().to_str().unwrap()]);
+    let refusals = judge(&disk.probe());
+    let opened = block::Device::open(&block::Roots::default(), &clean).map(|_| ());
+    run("umount", &[point.path().to_str().unwrap()]);
+    assert!(
+        matches!(&refusals[..], [Refusal::Mounted { what, .. }] if *what == disk.name() + "p1"),
+        "{refusals:?}"
+    );
+    assert!(matches!(opened, Err(OpenError::Open { .. })));
+    assert!(disk.outside() == before, "looking changes nothing");
+}
+
+#[test]
+fn swap_in_use_is_refused() {
+    let disk = Loop::new(&vec![0; usize::try_from(16 * MIB).unwrap()]);
+    run("mkswap", &[disk.node()]);
+    run("swapon", &[disk.node()]);
+    let refusals = judge(&disk.probe());
+    run("swapoff", &[disk.node()]);
+    assert_eq!(refusals, [Refusal::Swap { what: disk.name() }]);
+}
+
+#[test]
+fn a_read_only_disk_is_refused_and_cannot_be_opened() {
+    let disk = Loop::with(&pattern(1 << 20), &["--read-only"]);
+    let probe = disk.probe();
+    assert_eq!(judge(&probe), [Refusal::ReadOnly]);
+    assert!(block::Device::open(&block::Roots::default(), &probe).is_err());
+}
+
+#[test]
+fn a_disk_that_was_replaced_after_it_was_judged_is_not_opened() {
+    let first = Loop::new(&pattern(1 << 20));
+    let mut judged = first.probe();
+    judged.disk.sequence = judged.disk.sequence.map(|sequence| sequence + 1);
+    let error = block::Device::open(&block::Roots::default(), &judged).unwrap_err();
+    assert!(error.to_string().contains("replaced"), "{error}");
+    let mut judged = first.probe();
+    judged.disk.size += 512;
+    assert!(matches!(block::Device::open(&block::Roots::default(), &judged), Err(OpenError::Changed { .. })));
+}
+
+#[test]
+fn two_paths_are_believed_only_with_the_same_content() {
+    let content = pattern(4 << 20);
+    let (first, second) = (Loop::new(&content), Loop::new(&content));
+    let mut judged = first.probe();
+    judged.disk.other_paths = vec![second.name()];
+    let roots = block::Roots::default();
+    let device = block::Device::open(&roots, &judged).unwrap();
+    let meanwhile = block::Device::open(&roots, &second.probe()).map(|_| ());
+    assert!(matches!(meanwhile, Err(OpenError::Open { .. })), "the other path is held too");
+    drop(device);
+    second.write((4 << 20) - 512, &[1; 512]);
+    let error = block::Device::open(&roots, &judged).unwrap_err();
+    assert!(error.to_string().contains("another disk"), "{error}");
+}
+
+#[test]
+fn a_disk_that_is_detached_during_the_erase_fails_as_vanished() {
+    let disk = Loop::new(&pattern(8 << 20));
+    let device = disk.open();
+    assert!(device.present());
+    // The medium goes while the device is held: the kernel then says size 0, as of a pulled disk.
+    run("truncate", &["-s", "0", &disk.backing()]);
+    run("losetup", &["--set-capacity", disk.node()]);
+    let record = erase(&device, &[Method::Overwrite], &());
+    assert!(matches!(&record.ending, Ending::Failed(reason) if reason.contains("vanished")), "{record:?}");
+}

@@ -1,0 +1,223 @@
+//! The steps on real block devices: loop devices that each test makes for itself. Needs root and losetup.
+
+#[path = "../../../agent/block/tests/common/mod.rs"]
+mod common;
+
+use agent_protocol::inventory::Inventory;
+use agent_protocol::progress::Phase;
+use agent_protocol::record::{EraseReport, Outcome};
+use block::Filter;
+use common::{Loop, SmallRoom, lvm_label, pattern, run, survivors};
+use hwm_generic::GenericHardwareManager;
+use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
+use serde_json::{Map, Value, json};
+
+fn manager(disks: &[&Loop]) -> GenericHardwareManager {
+    GenericHardwareManager::new(Filter::Only(disks.iter().map(|disk| disk.path.clone()).collect()))
+}
+
+fn call(manager: &GenericHardwareManager, step: &str, info: Value) -> StepCall {
+    let steps = manager.steps(StepKind::Clean, &Inventory::default());
+    let step = steps.into_iter().find(|offered| offered.step == step).unwrap();
+    let node = json!({"uuid": "n", "driver_internal_info": info});
+    StepCall { kind: StepKind::Clean, step, args: Map::new(), node }
+}
+
+fn perform(disks: &[&Loop], step: &str, info: Value) -> (Result<StepOutcome, StepError>, StepContext) {
+    let (manager, context) = (manager(disks), StepContext::new());
+    let call = call(&manager, step, info);
+    (manager.run(&call, &context), context)
+}
+
+fn report(value: &Value) -> EraseReport {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+fn failed(result: Result<StepOutcome, StepError>) -> (String, EraseReport) {
+    match result {
+        Err(StepError::Failed { reason, report: value }) => (reason, report(&value)),
+        other => panic!("{other:?} is not a failure"),
+    }
+}
+
+#[test]
+fn all_disks_are_erased_at_once_and_each_has_its_record() {
+    let before = [pattern(24 << 20), pattern(8 << 20), pattern((4 << 20) + 512)];
+    let disks: Vec<Loop> = before.iter().map(|content| Loop::new(content)).collect();
+    let disks: Vec<&Loop> = disks.iter().collect();
+    let (result, context) = perform(&disks, "erase_devices", json!({"disk_erasure_concurrency": 2}));
+    let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
+    let report = report(&value);
+    assert_eq!(report.disks.len(), 3);
+    for (disk, before) in disks.iter().zip(&before) {
+        let record = report.disks.iter().find(|record| record.device == disk.node()).unwrap();
+        assert_eq!((record.outcome, &record.reason), (Outcome::Erased, &None));
+        assert_eq!(record.bytes_erased, before.len() as u64);
+        assert!(record.verification.as_ref().unwrap().passed);
+        assert!(record.finished_at > record.started_at);
+        let after = disk.outside();
+        assert_eq!(survivors(before, &after), 0);
+        assert!(after.iter().all(|&byte| byte == 0));
+    }
+    let progress = context.progress();
+    assert!(progress.disks.len() == 3 && progress.disks.iter().all(|disk| disk.phase == Phase::Done));
+}
+
+#[test]
+fn metadata_is_erased_and_said_so() {
+    let mut content = vec![0; 16 << 20];
+    content[512..1024].copy_from_slice(&lvm_label());
+    content[8 << 20..(8 << 20) + 512].fill(7);
+    let disk = Loop::new(&content);
+    let listed = manager(&[&disk]).disks().unwrap().remove(0);
+    assert_eq!(listed.anneal["signatures"][0]["type"], "LVM2_member");
+    let (result, _) = perform(&[&disk], "erase_devices_metadata", json!({}));
+    let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
+    let record = report(&value).disks.remove(0);
+    assert_eq!(record.outcome, Outcome::MetadataErased);
+    assert_eq!(record.method.as_deref(), Some("erase-metadata"));
+    assert_eq!(record.verification.unwrap().kind, "signatures");
+    assert_eq!(disk.outside()[8 << 20..(8 << 20) + 512], [7; 512]);
+    assert_eq!(manager(&[&disk]).disks().unwrap()[0].anneal["signatures"], json!([]));
+}
+
+#[test]
+fn one_refused_disk_stops_the_step_before_any_other_is_written() {
+    for step in ["erase_devices", "erase_devices_metadata"] {
+        let before = pattern(8 << 20);
+        let writable = Loop::new(&before);
+        let read_only = Loop::with(&before, &["--read-only"]);
+        let (result, _) = perform(&[&writable, &read_only], step, json!({}));
+        let (reason, report) = failed(result);
+        assert!(reason.starts_with("nothing was written to any disk: "), "{reason}");
+        assert!(reason.contains(read_only.node()) && reason.contains("it is read-only"), "{reason}");
+        assert!(!reason.contains(&format!("{} ", writable.node())), "{reason}");
+        assert!(
+            report.disks.iter().all(|record| record.outcome == Outcome::Skipped && record.reason.is_some())
+        );
+        assert!(writable.outside() == before && read_only.outside() == before);
+    }
+}
+
+#[test]
+fn a_mounted_disk_stops_the_step_before_any_other_is_written() {
+    let before = pattern(8 << 20);
+    let other = Loop::new(&before);
+    let mounted = Loop::new(&vec![0; 16 << 20]);
+    run("mkfs.ext4", &["-q", "-F", mounted.node()]);
+    let point = tempfile::tempdir().unwrap();
+    run("mount", &[mounted.node(), point.path().to_str().unwrap()]);
+    let (result, _) = perform(&[&other, &mounted], "erase_devices", json!({}));
+    run("umount", &[point.path().to_str().unwrap()]);
+    let (reason, _) = failed(result);
+    assert!(reason.contains("is mounted at") && reason.contains(mounted.node()), "{reason}");
+    assert!(other.outside() == before);
+}
+
+#[test]
+fn a_disk_that_somebody_else_holds_stops_the_step_before_any_other_is_written() {
+    use std::os::unix::fs::OpenOptionsExt;
+    let before = pattern(8 << 20);
+    let (other, held) = (Loop::new(&before), Loop::new(&before));
+    let mut exclusive = std::fs::OpenOptions::new();
+    let holder = exclusive.read(true).custom_flags(0o200 /* O_EXCL */).open(&held.path).unwrap();
+    let (result, _) = perform(&[&other, &held], "erase_devices", json!({}));
+    drop(holder);
+    let (reason, _) = failed(result);
+    assert!(reason.contains("something else uses it") && reason.contains(held.node()), "{reason}");
+    assert!(other.outside() == before && held.outside() == before);
+}
+
+#[test]
+fn a_read_only_disk_is_skipped_where_the_node_says_so() {
+    let before = pattern(4 << 20);
+    let (writable, read_only) = (Loop::new(&before), Loop::with(&before, &["--read-only"]));
+    let info = json!({"agent_erase_skip_read_only": true});
+    let (result, _) = perform(&[&writable, &read_only], "erase_devices", info);
+    let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
+    let outcome = |disk: &Loop| {
+        let report = report(&value);
+        report.disks.into_iter().find(|record| record.device == disk.node()).unwrap().outcome
+    };
+    assert_eq!((outcome(&writable), outcome(&read_only)), (Outcome::Erased, Outcome::Skipped));
+    assert!(writable.outside().iter().all(|&byte| byte == 0));
+    assert!(read_only.outside() == before);
+}
+
+#[test]
+fn a_disk_with_write_errors_fails_and_the_record_of_the_others_is_kept() {
+    let room = SmallRoom::new();
+    let (good, bad) = (Loop::new(&pattern(8 << 20)), Loop::failing(&room, 8 << 20));
+    let (result, _) = perform(&[&good, &bad], "erase_devices", json!({}));
+    let (reason, report) = failed(result);
+    assert!(reason.starts_with(bad.node()) && !reason.contains(&format!("{} ", good.node())), "{reason}");
+    let record = |disk: &Loop| report.disks.iter().find(|record| record.device == disk.node()).unwrap();
+    assert_eq!(record(&good).outcome, Outcome::Erased);
+    assert!(good.outside().iter().all(|&byte| byte == 0));
+    let bad = record(&bad);
+    assert_eq!((bad.outcome, bad.method.as_deref()), (Outcome::Failed, Some("overwrite-zeroes")));
+    let why = bad.reason.as_deref().unwrap();
+    assert!(why.contains("write of 512 bytes at byte offset ") && why.contains("error"), "{why}");
+    assert!(bad.bytes_erased > 0 && bad.bytes_erased < 8 << 20, "{bad:?}");
+    assert_eq!(bad.fallbacks[0].method, "zero-out");
+}
+
+#[test]
+fn a_cancelled_step_says_so_with_its_report() {
+    let disk = Loop::new(&pattern(4 << 20));
+    let (manager, context) = (manager(&[&disk]), StepContext::new());
+    context.cancel();
+    match manager.run(&call(&manager, "erase_devices", json!({})), &context) {
+        Err(StepError::Cancelled { report: value }) => {
+            assert_eq!(report(&value).disks[0].outcome, Outcome::Skipped);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(disk.outside() == pattern(4 << 20));
+}
+
+#[test]
+fn no_disks_is_success_and_said_and_no_listing_is_not() {
+    let (result, _) = perform(&[], "erase_devices", json!({}));
+    let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
+    assert_eq!(value["disks"], json!([]));
+    assert!(value["note"].as_str().unwrap().contains("no disk was found"));
+
+    let missing = GenericHardwareManager::new(Filter::Only(vec!["/dev/an-block-missing".into()]));
+    let context = StepContext::new();
+    let (reason, _) = failed(missing.run(&call(&missing, "erase_devices", json!({})), &context));
+    assert!(reason.contains("/dev/an-block-missing"), "{reason}");
+    assert!(missing.disks().is_err());
+}
+
+#[test]
+fn unknown_steps_and_arguments_change_nothing() {
+    let before = pattern(1 << 20);
+    let disk = Loop::new(&before);
+    let manager = manager(&[&disk]);
+    let mut wrong = call(&manager, "erase_devices", json!({}));
+    wrong.args.insert("fast".into(), true.into());
+    let error = manager.run(&wrong, &StepContext::new()).unwrap_err();
+    assert!(matches!(&error, StepError::Argument { name, .. } if name == "fast"), "{error}");
+    let mut wrong = call(&manager, "erase_devices", json!({}));
+    wrong.step.step = "erase_everything".into();
+    assert!(matches!(manager.run(&wrong, &StepContext::new()), Err(StepError::Unknown { .. })));
+    let wrong = call(&manager, "erase_devices", json!({"disk_erasure_concurrency": "all"}));
+    assert!(matches!(manager.run(&wrong, &StepContext::new()), Err(StepError::Argument { .. })));
+    assert!(disk.outside() == before);
+}
+
+#[test]
+fn the_steps_are_ironics() {
+    let manager = manager(&[]);
+    assert_eq!((manager.name(), manager.version()), ("generic_hardware_manager", "1.0"));
+    let steps = serde_json::to_value(manager.steps(StepKind::Clean, &Inventory::default())).unwrap();
+    assert_eq!(
+        steps,
+        json!([
+            {"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false, "abortable": true},
+            {"step": "erase_devices_metadata", "priority": 99, "interface": "deploy", "reboot_requested": false, "abortable": true},
+        ])
+    );
+    assert!(manager.steps(StepKind::Deploy, &Inventory::default()).is_empty());
+}
