@@ -13,6 +13,24 @@ use crate::sh;
 /// Compiles the agent (libblkid is linked statically) and the bundled SQLite.
 pub const BUILD: &[&str] = &["gcc", "libc6-dev", "libblkid-dev"];
 
+/// Unit and integration tests: what makes partition tables and signatures on loop devices, and the judges of
+/// the boot and BMC rooms.
+pub const UNIT: &[&str] = &[
+    "fdisk",
+    "gdisk",
+    "lvm2",
+    "e2fsprogs",
+    "util-linux",
+    "mount",
+    "iproute2",
+    "busybox-static",
+    "curl",
+    "ipmitool",
+    "openipmi",
+    "ipxe",
+    "python3-venv",
+];
+
 /// Builds the image.
 pub const IMAGE: &[&str] = &["kmod", "zstd"];
 
@@ -39,7 +57,7 @@ pub const JUDGES: &[&str] = &[
 /// `cargo xtask deps`: all of them.
 pub fn run(words: Vec<String>) -> Result<()> {
     Args::new(words).finish()?;
-    ensure(&[BUILD, IMAGE, LAB, JUDGES])
+    ensure(&[BUILD, UNIT, IMAGE, LAB, JUDGES])
 }
 
 /// Makes sure that the packages of these groups are installed.

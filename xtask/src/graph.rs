@@ -1,5 +1,58 @@
-//! t
-use anyhow::Result;
-pub fn run(_words: Vec<String>) -> Result<()> {
-    anyhow::bail!("not yet")
+//! The arrows between our crates: what may depend on what, as `ARCHITECTURE.md` draws it.
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::args::Args;
+use crate::sh;
+
+/// Crate, and which of ours it may use (dev-dependencies are free).
+const ARROWS: &[(&str, &[&str])] = &[
+    ("agent-protocol", &[]),
+    ("block", &[]),
+    ("hwm-sdk", &["agent-protocol"]),
+    ("hwm-generic", &["hwm-sdk", "block", "agent-protocol"]),
+    ("agentd", &["hwm-generic", "hwm-sdk", "block", "agent-protocol"]),
+    ("model", &[]),
+    ("store", &["model"]),
+    ("store-sqlite", &["store", "model"]),
+    ("bmc", &[]),
+    ("boot", &[]),
+    ("conductor", &["store", "bmc", "model", "agent-protocol"]),
+    ("api", &["store", "model", "agent-protocol"]),
+    ("controllerd", &["api", "conductor", "store-sqlite", "store", "boot", "bmc", "model"]),
+    ("cli", &["agent-protocol"]),
+    ("lab", &[]),
+    ("machines", &["lab"]),
+    ("contract", &[]),
+    ("xtask", &[]),
+];
+
+/// `cargo xtask graph`
+pub fn run(words: Vec<String>) -> Result<()> {
+    Args::new(words).finish()?;
+    let text = sh::output(sh::cargo().args(["metadata", "--format-version", "1", "--no-deps"]))?;
+    let metadata: Value = serde_json::from_str(&text).context("cargo metadata")?;
+    let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+    let packages = list(&metadata, "packages");
+    let ours: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    let mut wrong = Vec::new();
+    for package in &packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == name) else {
+            wrong.push(format!("{name} has no arrows in xtask/src/graph.rs"));
+            continue;
+        };
+        for dependency in list(package, "dependencies") {
+            let used = dependency["name"].as_str().unwrap_or_default();
+            if dependency["kind"] != "dev" && ours.contains(&used) && !allowed.contains(&used) {
+                wrong.push(format!("{name} must not depend on {used}"));
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        bail!("the arrows between the crates are not those of ARCHITECTURE.md:\n  {}", wrong.join("\n  "));
+    }
+    println!("arrows: {} crates as ARCHITECTURE.md draws them", packages.len());
+    Ok(())
 }

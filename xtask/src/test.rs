@@ -1,5 +1,133 @@
-//! t
-use anyhow::Result;
-pub fn run(_words: Vec<String>) -> Result<()> {
-    anyhow::bail!("not yet")
+//! `cargo xtask test`: everything that shows that Anneal works, from a machine with nothing but Rust, a C
+//! compiler and git.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::args::Args;
+use crate::{deps, image, sh};
+
+/// What passed and failed so far.
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    broken: Vec<String>,
+}
+
+/// `cargo xtask test [--fast] [--only cargo|machines|contract] [--filter NAME]`
+pub fn run(words: Vec<String>) -> Result<()> {
+    let mut args = Args::new(words);
+    let fast = args.flag("--fast");
+    let only = args.option("--only")?;
+    let filter = args.option("--filter")?;
+    args.finish()?;
+    if !deps::is_root() {
+        bail!(
+            "the tests make loop devices and network namespaces: run them as root (sudo -E cargo xtask test)"
+        );
+    }
+    let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
+    let mut tally = Tally::default();
+    let begun = Instant::now();
+
+    deps::ensure(&[deps::BUILD, deps::UNIT])?;
+    if wanted("cargo") {
+        let mut command = sh::cargo();
+        command.args(["test", "--workspace", "--no-fail-fast"]);
+        // These boot nodes, and need the image.
+        for heavy in ["machines", "contract", "lab"] {
+            command.args(["--exclude", heavy]);
+        }
+        tally.take("cargo test", &mut command)?;
+    }
+    if !fast && (wanted("machines") || wanted("contract")) {
+        deps::ensure(&[deps::IMAGE, deps::LAB, deps::JUDGES])?;
+        sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))?;
+        let bin_dir = sh::target_dir().join("debug");
+        if wanted("machines") {
+            image::run(Vec::new())?;
+            tally.take("cargo test lab", sh::cargo().args(["test", "-p", "lab", "-p", "machines"]))?;
+            let mut command = Command::new(bin_dir.join("machines"));
+            command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);
+            tally.take("machines", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
+        }
+        if wanted("contract") {
+            let mut command = Command::new(bin_dir.join("contract"));
+            command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir);
+            tally.take("contract", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
+        }
+    }
+    for broken in &tally.broken {
+        println!("FAILED: {broken}");
+    }
+    println!("took {} s", begun.elapsed().as_secs());
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    if tally.failed > 0 || tally.passed == 0 {
+        bail!("the tests did not all pass");
+    }
+    Ok(())
+}
+
+impl Tally {
+    /// Run a suite with its output shown, and count what it says passed and failed.
+    fn take(&mut self, name: &str, command: &mut Command) -> Result<()> {
+        let mut child =
+            command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
+        let (mut passed, mut failed) = (0, 0);
+        if let Some(stdout) = child.stdout.take() {
+            for line in BufReader::new(stdout).lines() {
+                let line = line?;
+                println!("{line}");
+                if let Some((p, f)) = counts(&line) {
+                    passed += p;
+                    failed += f;
+                }
+            }
+        }
+        let status = child.wait()?;
+        // A suite that died, or whose count says less than its exit code, is one more failure.
+        if !status.success() && failed == 0 {
+            failed = 1;
+        }
+        if failed > 0 {
+            self.broken.push(format!("{name}: {failed} failed, {status}"));
+        }
+        self.passed += passed;
+        self.failed += failed;
+        Ok(())
+    }
+}
+
+/// The counts of a closing line: cargo's `test result: ok. 3 passed; 0 failed; …`, or ours, `machines: 3 passed, 0 failed`.
+fn counts(line: &str) -> Option<(usize, usize)> {
+    let tail = match line.strip_prefix("test result: ") {
+        Some(rest) => rest.split_once(". ")?.1,
+        None => {
+            let (name, rest) = line.split_once(": ")?;
+            name.bytes().all(|byte| byte.is_ascii_lowercase()).then_some(rest)?
+        }
+    };
+    let mut words = tail.split([' ', ';', ',']).filter(|word| !word.is_empty());
+    let passed = words.next()?.parse().ok()?;
+    (words.next()? == "passed").then_some(())?;
+    let failed = words.next()?.parse().ok()?;
+    (words.next()? == "failed").then_some((passed, failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counts;
+
+    #[test]
+    fn closing_lines_are_read() {
+        assert_eq!(counts("test result: ok. 14 passed; 0 failed; 1 ignored; 0 measured"), Some((14, 0)));
+        assert_eq!(counts("test result: FAILED. 3 passed; 2 failed; 0 ignored"), Some((3, 2)));
+        assert_eq!(counts("machines: 9 passed, 1 failed"), Some((9, 1)));
+        assert_eq!(counts("test tests::x: 9 passed, 1 failed"), None);
+        assert_eq!(counts("running 3 tests"), None);
+    }
 }

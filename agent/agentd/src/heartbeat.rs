@@ -1,7 +1,7 @@
 //! Heartbeats: when (pure) and how.
 
 use crate::agent::{Agent, VERSION};
-use crate::http::Client;
+use crate::http::{ApiUrl, Client};
 use crate::lookup::{self, Controller, Found, LookupError, Question};
 use crate::random;
 use agent_protocol::heartbeat::Heartbeat;
@@ -90,11 +90,12 @@ pub struct Letter {
     pub verify_ca: Option<String>,
 }
 
-/// Beat for ever.
+/// Beat for ever. When the controller does not answer, the other `urls` are tried, too.
 pub async fn run(
     agent: Arc<Agent>,
     client: Client,
-    controller: Controller,
+    urls: &[ApiUrl],
+    mut controller: Controller,
     question: Question,
     mut found: Found,
     letter: Letter,
@@ -119,6 +120,11 @@ pub async fn run(
             }
             Err(error) => {
                 tracing::warn!(node_uuid = found.node_uuid, %error, "heartbeat failed");
+                if urls.len() > 1
+                    && let Ok(answering) = lookup::greet(&client, urls).await
+                {
+                    controller = answering;
+                }
                 Outcome::Failed
             }
         };

@@ -90,7 +90,7 @@ async fn live(
     tracing::info!(node_uuid = found.node_uuid, extension = found.extension, "this machine is known");
     agent.set_token(found.token.clone());
 
-    let beats = heartbeat::run(agent.clone(), client, controller, question, found, letter);
+    let beats = heartbeat::run(agent.clone(), client, &config.api_urls, controller, question, found, letter);
     tokio::select! {
         exit = agent.exited() => Ok(exit),
         () = beats => Err(RunError::Ended("heartbeat".into())),

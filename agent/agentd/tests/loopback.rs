@@ -175,6 +175,27 @@ async fn a_refused_heartbeat_leads_to_a_new_lookup() {
     life.await.expect("no panic").expect("stopped");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn when_one_controller_dies_the_next_is_told() {
+    let script = || Script { offer: true, ..Script::default() };
+    let (mut first, mut second) = (Controller::start(script()).await, Controller::start(script()).await);
+    let mut config = config(&first);
+    config.api_urls = [&first, &second].map(|controller| controller.url.parse().expect("URL")).to_vec();
+    // Each has a certificate of its own, and there is one pin.
+    config.trust = Some(Trust::Insecure);
+    let stop = CancellationToken::new();
+    let life = live(config, &Arc::default(), &stop);
+    let remote = Remote::of(&first.heartbeat().await);
+    assert_eq!(second.requests(), 0);
+    drop(first);
+    // Its end is to be told at once, but there is nobody left to tell but the second.
+    assert_eq!(remote.post(&step("probe_quick", "one"), true).await.0, 200);
+    let told = second.heartbeat().await;
+    assert_eq!(told["anneal"]["ended"], json!(["one"]));
+    stop.cancel();
+    life.await.expect("no panic").expect("stopped");
+}
+
 #[test]
 fn the_binary_explains_itself_and_refuses_nonsense() {
     let run = |arguments: &[&str]| {

@@ -71,7 +71,8 @@ async fn handle(routes: Router, mut request: Request) -> Response<Body> {
                     // The router never fails: its error type is uninhabited.
                     routes.oneshot(request).await.into_response()
                 }
-                None => ApiError::plain(400, "The path is not valid UTF-8.").into_response(),
+                None => ApiError::plain(400, "The path or the query is not valid UTF-8 once it is decoded.")
+                    .into_response(),
             }
         }
         Err(ref error) => error.clone().into_response(),
@@ -86,10 +87,10 @@ async fn handle(routes: Router, mut request: Request) -> Response<Body> {
 }
 
 /// The path without slashes at its end, without doubled ones, and with `/v1` before a resource that comes
-/// without it, since Ironic takes `/nodes` for `/v1/nodes`. `None` when it is not UTF-8 once decoded.
+/// without it, since Ironic takes `/nodes` for `/v1/nodes`. `None` when path or query are not UTF-8 once decoded.
 fn plain_path(uri: &Uri) -> Option<Uri> {
     let path = uri.path();
-    if !decodes(path) {
+    if !decodes(path) || !uri.query().is_none_or(decodes) {
         return None;
     }
     let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();

@@ -24,6 +24,21 @@ pub trait Drivers: Send + Sync {
     ) -> Result<Arc<dyn Bmc>, BmcError>;
 }
 
+/// The drivers of this crate.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Builtin;
+
+impl Drivers for Builtin {
+    fn open(
+        &self,
+        driver: &str,
+        driver_info: &Map<String, Value>,
+        node_uuid: &str,
+    ) -> Result<Arc<dyn Bmc>, BmcError> {
+        open(driver, driver_info, node_uuid)
+    }
+}
+
 fn unknown(driver: &str) -> BmcError {
     let driver: String = driver.chars().take(64).collect();
     let message = format!("unknown driver '{driver}'; known are: {}", DRIVERS.join(", "));
@@ -70,4 +85,33 @@ pub fn properties(driver: &str) -> Option<BTreeMap<&'static str, &'static str>> 
         _ => return None,
     };
     Some(properties.iter().copied().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_driver_has_properties_and_says_what_it_lacks() {
+        for driver in DRIVERS {
+            let described = properties(driver).unwrap();
+            let result = validate(driver, &Map::new());
+            let Some(required) = described.iter().find(|(_, text)| text.contains(" Required.")) else {
+                assert_eq!(result, Ok(()));
+                continue;
+            };
+            let error = result.unwrap_err();
+            assert!(error.to_string().contains(&format!("missing {}", required.0)), "{error}");
+            assert_eq!(Builtin.open(driver, &Map::new(), "n1").err(), Some(error));
+        }
+    }
+
+    #[test]
+    fn an_unknown_driver_is_named() {
+        let error = validate("idrac", &Map::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        let text = error.to_string();
+        assert!(text.contains("'idrac'") && text.contains("redfish, ipmi, fake-hardware"), "{text}");
+        assert_eq!(properties("idrac"), None);
+    }
 }

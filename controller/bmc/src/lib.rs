@@ -19,7 +19,7 @@ mod redfish;
 mod secret;
 mod types;
 
-pub use drivers::{DRIVERS, Drivers, open, properties, validate};
+pub use drivers::{Builtin, DRIVERS, Drivers, open, properties, validate};
 pub use error::{BmcError, ErrorKind};
 pub use types::{BootDevice, BootMode, BootSetting, ParseError, PowerAction, PowerState};
 

@@ -69,6 +69,11 @@ pub async fn start(
         _ => return Ok(()),
     };
     let dhcp = DhcpConfig { interface: boot.interface.clone(), server: address, boot_url: base_url, mode };
+    // Ends iPXE's wait of 16 s for IPv6.
+    let (interface, stopped) = (boot.interface.clone(), stop.clone());
+    tasks.spawn(
+        async move { boot::ra::serve(&interface, stopped).await.context("boot router advertisements") },
+    );
     let dhcp = Dhcp::bind(dhcp).await.context("boot.dhcp")?;
     let stopped = stop.clone();
     tasks.spawn(async move { dhcp.run(stopped).await.context("boot DHCP") });

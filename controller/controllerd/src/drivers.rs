@@ -8,20 +8,6 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Opens BMCs for the conductor.
-pub struct Open;
-
-impl bmc::Drivers for Open {
-    fn open(
-        &self,
-        driver: &str,
-        driver_info: &Map<String, Value>,
-        node_uuid: &str,
-    ) -> Result<Arc<dyn Bmc>, BmcError> {
-        bmc::open(driver, driver_info, node_uuid)
-    }
-}
-
 /// Answers the API's questions.
 pub struct Port {
     drivers: Vec<DriverDescription>,

@@ -82,7 +82,7 @@ async fn run(config: Config) -> Result<()> {
     front::serve_all(&config, &identity, api::router(app), &stop, &mut tasks).await?;
     boot_services::start(&config, &identity, store.clone(), &stop, &mut tasks).await?;
 
-    let hands = RealHands::new(Arc::new(drivers::Open), AgentClient::new(AGENT_CALL));
+    let hands = RealHands::new(Arc::new(bmc::Builtin), AgentClient::new(AGENT_CALL));
     let conductor = Conductor::new(
         store,
         Arc::new(hands),

@@ -1,0 +1,402 @@
+//! Thousands of random requests: never a 5xx, always Ironic's error body, and what was refused changed
+//! nothing.
+
+mod common;
+
+use axum::body::Body;
+use axum::http::Request;
+use common::Api;
+use model::ProvisionState;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Map, Value, json};
+
+const PATHS: &[&str] = &[
+    "/",
+    "/v1",
+    "/v1/nodes",
+    "/v1/nodes/detail",
+    "/v1/nodes/validate",
+    "/v1/nodes/{n}",
+    "/v1/nodes/{n}/validate",
+    "/v1/nodes/{n}/states",
+    "/v1/nodes/{n}/states/provision",
+    "/v1/nodes/{n}/states/power",
+    "/v1/nodes/{n}/maintenance",
+    "/v1/nodes/{n}/management/boot_device",
+    "/v1/nodes/{n}/management/boot_device/supported",
+    "/v1/nodes/{n}/history",
+    "/v1/nodes/{n}/history/{n}",
+    "/v1/nodes/{n}/cleaning/steps",
+    "/v1/nodes/{n}/ports",
+    "/v1/nodes/{n}/vifs",
+    "/v1/nodes/{n}/traits",
+    "/v1/ports",
+    "/v1/ports/detail",
+    "/v1/ports/{n}",
+    "/v1/drivers",
+    "/v1/drivers/{n}",
+    "/v1/drivers/redfish/properties",
+    "/v1/lookup",
+    "/v1/heartbeat/{n}",
+    "/v1/{n}",
+    "/nodes",
+    "//v1//nodes//",
+];
+
+const NAMES: &[&str] = &[
+    "a",
+    "b",
+    "c",
+    "nosuch",
+    "00000000-0000-4000-8000-000000000001",
+    "%ff",
+    "%00",
+    "x%2Fy",
+    "%",
+    "..",
+    "detail",
+    "ä",
+];
+
+const KEYS: &[&str] = &[
+    "target",
+    "clean_steps",
+    "interface",
+    "step",
+    "args",
+    "driver",
+    "name",
+    "uuid",
+    "extra",
+    "driver_info",
+    "properties",
+    "address",
+    "node_uuid",
+    "node_ident",
+    "op",
+    "path",
+    "value",
+    "reason",
+    "boot_device",
+    "persistent",
+    "timeout",
+    "callback_url",
+    "agent_token",
+    "agent_version",
+    "agent_verify_ca",
+    "anneal",
+    "extension",
+    "boot_id",
+    "process_id",
+    "running",
+    "ended",
+    "maintenance",
+    "retired",
+    "instance_uuid",
+    "local_link_connection",
+    "boot_interface",
+    "power_interface",
+    "conductor_group",
+    "network_data",
+    "bogus",
+];
+
+/// Fields that a PATCH may name, of nodes and of ports.
+const FIELDS: &[&str] = &[
+    "automated_clean",
+    "boot_interface",
+    "chassis_uuid",
+    "conductor_group",
+    "description",
+    "disable_power_off",
+    "driver",
+    "driver_info",
+    "extra",
+    "instance_info",
+    "instance_name",
+    "instance_uuid",
+    "lessee",
+    "maintenance",
+    "name",
+    "network_data",
+    "owner",
+    "properties",
+    "protected",
+    "protected_reason",
+    "resource_class",
+    "retired",
+    "retired_reason",
+    "shard",
+    "parent_node",
+    "address",
+    "node_uuid",
+    "pxe_enabled",
+    "local_link_connection",
+    "is_smartnic",
+    "physical_network",
+];
+
+const TEXTS: &[&str] = &[
+    "",
+    "manage",
+    "provide",
+    "clean",
+    "abort",
+    "power on",
+    "rebooting",
+    "fake-hardware",
+    "redfish",
+    "deploy",
+    "erase_devices",
+    "add",
+    "replace",
+    "remove",
+    "/extra/a",
+    "/extra",
+    "/name",
+    "/maintenance",
+    "/uuid",
+    "/a//b",
+    "/extra/~2",
+    "pxe",
+    "52:54:00:aa:bb:01",
+    "52-54-00-AA-BB-09",
+    "00000000-0000-4000-8000-000000000001",
+    "http://127.0.0.1:9999",
+    "https://h",
+    "tok",
+    "true",
+    "\u{0}\n",
+    "é\u{1f600}",
+    "a",
+];
+
+const QUERIES: &[&str] = &[
+    "limit=1",
+    "limit=-1",
+    "limit=99999999999999999999",
+    "marker=00000000-0000-4000-8000-000000000001",
+    "sort_key=name",
+    "sort_key=extra",
+    "sort_key=\u{e4}",
+    "sort_dir=desc",
+    "fields=name,uuid",
+    "fields=,",
+    "fields=x",
+    "detail=true",
+    "detail=x",
+    "maintenance=1",
+    "associated=",
+    "provision_state=manageable",
+    "driver=%00",
+    "addresses=52:54:00:aa:bb:01",
+    "addresses=,,",
+    "node_uuid=00000000-0000-4000-8000-000000000001",
+    "node=a",
+    "anneal_boot_id=x",
+    "min_priority=1e999",
+    "min_priority=3",
+    "address=52:54:00:aa:bb:01",
+    "%ff=%ff",
+    "a&&=b",
+    "shard=a",
+    "reset_interfaces=true",
+    "portgroup=x",
+    "conductor_groups=a",
+];
+
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::from),
+        (-1e308..1e308f64).prop_map(Value::from),
+        select(TEXTS).prop_map(Value::from),
+        ".{0,12}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((select(KEYS), inner), 0..6).prop_map(|pairs| {
+                Value::Object(
+                    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>(),
+                )
+            }),
+        ]
+    })
+}
+
+/// Requests that are nearly right, so that the later checks, and what lies behind them, are reached too.
+fn aimed() -> impl Strategy<Value = Shot> {
+    let node = || select(&["a", "b", "c"][..]);
+    let field = || prop_oneof![select(KEYS), select(FIELDS), select(FIELDS)];
+    let value = || {
+        prop_oneof![
+            json_value(),
+            Just(json!({})),
+            select(TEXTS).prop_map(Value::from),
+            any::<bool>().prop_map(Value::from)
+        ]
+    };
+    let ops = || {
+        let op = (select(&["add", "replace", "remove"][..]), field(), value(), any::<bool>());
+        prop::collection::vec(op, 1..3).prop_map(|ops| {
+            ops.into_iter()
+                .map(|(op, field, value, below)| {
+                    let path = if below { format!("/{field}/k") } else { format!("/{field}") };
+                    json!({"op": op, "path": path, "value": value})
+                })
+                .collect::<Value>()
+        })
+    };
+    let verbs = &["manage", "provide", "clean", "abort", "cleaned", "inspect", "active", "deleted", "x"][..];
+    let step = prop_oneof![
+        3 => Just(json!({"interface": "deploy", "step": "erase_devices"})),
+        1 => json_value(),
+        1 => (select(KEYS), json_value()).prop_map(|(key, value)| json!({"interface": "deploy", "step": "s", key: value})),
+    ];
+    let powers = &["power on", "power off", "rebooting", "soft power off", "x"][..];
+    let base = json!({"callback_url": "https://192.0.2.1:9", "agent_token": "tok", "agent_version": "1"});
+    let anneal = json!({"extension": 1, "boot_id": "b", "process_id": "p"});
+    let hit = |method: &'static str, path: String, body: Value| Shot {
+        method,
+        uri: path,
+        version: "1.115".into(),
+        body: body.to_string().into_bytes(),
+    };
+    prop_oneof![
+        (node(), ops()).prop_map(move |(node, ops)| hit("PATCH", format!("/v1/nodes/{node}"), ops)),
+        (field(), value()).prop_map(move |(field, value)| {
+            hit("POST", "/v1/nodes".into(), json!({"driver": "fake-hardware", field: value}))
+        }),
+        (node(), select(verbs), prop::option::of(prop::collection::vec(step, 0..3))).prop_map(
+            move |(node, target, steps)| {
+                let mut body = json!({"target": target});
+                if let Some(steps) = steps {
+                    body["clean_steps"] = steps.into();
+                }
+                hit("PUT", format!("/v1/nodes/{node}/states/provision"), body)
+            }
+        ),
+        (node(), select(powers), value()).prop_map(move |(node, target, timeout)| {
+            hit(
+                "PUT",
+                format!("/v1/nodes/{node}/states/power"),
+                json!({"target": target, "timeout": timeout}),
+            )
+        }),
+        (node(), value()).prop_map(move |(node, reason)| {
+            hit("PUT", format!("/v1/nodes/{node}/maintenance"), json!({"reason": reason}))
+        }),
+        (node(), select(TEXTS), value()).prop_map(move |(node, device, persistent)| {
+            let body = json!({"boot_device": device, "persistent": persistent});
+            hit("PUT", format!("/v1/nodes/{node}/management/boot_device"), body)
+        }),
+        (select(KEYS), value()).prop_map(move |(key, value)| {
+            hit(
+                "POST",
+                "/v1/ports".into(),
+                json!({"address": "52:54:00:aa:bb:09", "node_ident": "a", key: value}),
+            )
+        }),
+        ops().prop_map(move |ops| hit("PATCH", "/v1/ports/eth0".into(), ops)),
+        (select(KEYS), prop::option::of(value())).prop_map(move |(key, value)| {
+            let mut body = base.clone();
+            body["anneal"] = anneal.clone();
+            if let Some(value) = value {
+                if key == "bogus" { body[key] = value } else { body["anneal"][key] = value }
+            }
+            hit("POST", "/v1/heartbeat/b".into(), body)
+        }),
+        (select(QUERIES), select(QUERIES)).prop_map(move |(a, b)| hit(
+            "GET",
+            format!("/v1/lookup?{a}&{b}"),
+            json!({})
+        )),
+        node().prop_map(move |node| hit("DELETE", format!("/v1/nodes/{node}"), json!({}))),
+        node().prop_map(move |node| hit("DELETE", format!("/v1/nodes/{node}/maintenance"), json!({}))),
+    ]
+}
+
+#[derive(Debug, Clone)]
+struct Shot {
+    method: &'static str,
+    uri: String,
+    version: String,
+    body: Vec<u8>,
+}
+
+fn wild() -> impl Strategy<Value = Shot> {
+    let method = select(&["GET", "GET", "PUT", "PATCH", "POST", "DELETE", "HEAD", "OPTIONS"][..]);
+    let uri = (select(PATHS), select(NAMES), prop::collection::vec(select(QUERIES), 0..3)).prop_map(
+        |(path, name, query)| {
+            let path = path.replace("{n}", name);
+            if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
+        },
+    );
+    let version = prop_oneof![
+        6 => (1..=115u16).prop_map(|minor| format!("1.{minor}")),
+        6 => Just("1.115".to_owned()),
+        1 => "[ -~]{0,8}",
+    ];
+    let body = prop_oneof![
+        4 => json_value().prop_map(|value| value.to_string().into_bytes()),
+        1 => prop::collection::vec(any::<u8>(), 0..40),
+        1 => Just(Vec::new()),
+    ];
+    (method, uri, version, body).prop_map(|(method, uri, version, body)| Shot { method, uri, version, body })
+}
+
+async fn house() -> Api {
+    use store::Store;
+    let api = Api::new();
+    api.node_with("a", ProvisionState::Manageable, |node| {
+        node.uuid = uuid::Uuid::from_u128(0x4000_8000_0000_0000_0001)
+    })
+    .await;
+    let b = api.node("b", ProvisionState::CleanWait).await;
+    api.node("c", ProvisionState::Cleaning).await;
+    let mut port = api.port(&b, "52:54:00:aa:bb:01").await;
+    port.name = Some("eth0".into());
+    api.store.update_port(port).await.unwrap();
+    api.store.grant_token(b.uuid, "tok", None, model::Timestamp(0)).await.unwrap();
+    api
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_request_breaks_the_api(shots in prop::collection::vec(prop_oneof![2 => aimed(), 1 => wild()], 10)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let api = house().await;
+            let mut before = api.everything().await;
+            for shot in shots {
+                let built = Request::builder()
+                    .method(shot.method)
+                    .uri(&shot.uri)
+                    .header("X-OpenStack-Ironic-API-Version", &shot.version)
+                    .body(Body::from(shot.body.clone()));
+                // What no client can put on the wire is no request.
+                let Ok(request) = built else { continue };
+                let answer = api.raw(request).await;
+                let context = format!("{shot:?} -> {} {}", answer.status, answer.text);
+                assert!(answer.status < 500, "{context}");
+                let after = api.everything().await;
+                if answer.status >= 400 {
+                    if shot.method != "HEAD" {
+                        // Ironic's body, whatever refused it.
+                        answer.fault();
+                    }
+                    assert_eq!(before, after, "refused, but changed something: {context}");
+                }
+                if matches!(shot.method, "HEAD" | "OPTIONS") || (shot.method == "GET" && !shot.uri.contains("lookup")) {
+                    assert_eq!(before, after, "a reading request wrote: {context}");
+                }
+                before = after;
+            }
+        });
+    }
+}

@@ -1,0 +1,264 @@
+//! Lookup and heartbeat, as agents of both kinds use them.
+
+mod common;
+
+use api::Settings;
+use common::{Api, fixture, keys};
+use model::{Node, ProvisionState};
+use serde_json::{Value, json};
+use store::Store;
+
+const MAC: &str = "52:54:00:12:34:56";
+const NOT_FOUND: &str = "Resource could not be found.";
+
+async fn cleaning(api: &Api) -> Node {
+    let node = api.node("n", ProvisionState::CleanWait).await;
+    api.port(&node, MAC).await;
+    node
+}
+
+async fn token(api: &Api) -> String {
+    let answer = api.at(62, "GET", &format!("/v1/lookup?addresses={MAC}"), None).await.is(200);
+    answer.body["config"]["agent_token"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_lookup_answers_as_ironic_does() {
+    let api = Api::new();
+    let node = cleaning(&api).await;
+    let path = "/v1/lookup?addresses=52%3A54%3A00%3A12%3A34%3A56";
+    let answer = api.at(62, "GET", path, None).await.is(200);
+    let golden = fixture(include_str!("fixtures/lookup.json"));
+    assert_eq!(keys(&answer.body), keys(&golden));
+    assert_eq!(keys(&answer.body["node"]), keys(&golden["node"]));
+    assert_eq!(answer.body["node"]["uuid"], json!(node.uuid));
+    let mut config = answer.body["config"].clone();
+    let given = config["agent_token"].as_str().unwrap().to_owned();
+    assert_eq!(given.len(), 43);
+    assert!(given.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)));
+    assert_eq!(config.as_object_mut().unwrap().remove("anneal"), Some(json!({"extension": 1})));
+    assert_eq!(keys(&config), keys(&golden["config"]));
+    assert_eq!(config["heartbeat_timeout"], json!(300.0));
+    assert_eq!(answer.body["node"]["driver_internal_info"]["agent_secret_token"], "******");
+
+    // A second agent sees that there is a token, and is noted.
+    let again = api.at(62, "GET", &format!("{path}&anneal_boot_id=boot-2"), None).await.is(200).body;
+    assert_eq!(again["config"]["agent_token"], "******");
+    let contact = api.store.contact(node.uuid).await.unwrap();
+    assert_eq!(contact.token, Some(given));
+    assert_eq!(contact.rival.unwrap().boot_id.as_deref(), Some("boot-2"));
+    let shown = api.get("/v1/nodes/n").await.body;
+    assert_eq!(shown["driver_internal_info"]["anneal"]["rival"]["boot_id"], "boot-2");
+}
+
+#[tokio::test]
+async fn a_lookup_tells_nothing_to_those_who_are_not_expected() {
+    let api = Api::new();
+    let node = cleaning(&api).await;
+    let other = api.node("m", ProvisionState::CleanWait).await;
+    api.port(&other, "52:54:00:12:34:57").await;
+    let before = api.everything().await;
+    let both = format!("/v1/lookup?addresses={MAC},52:54:00:12:34:57");
+    let at = |uuid| format!("/v1/lookup?node_uuid={uuid}");
+    for (minor, path, status, says) in [
+        (
+            62,
+            "/v1/lookup".to_owned(),
+            400,
+            "At least one of 'addresses' and 'node_uuid' parameters is required",
+        ),
+        (62, "/v1/lookup?addresses=junk".to_owned(), 400, "At least one of 'addresses' and 'node_uuid'"),
+        (62, "/v1/lookup?addresses=52:54:00:ee:ee:99".to_owned(), 404, NOT_FOUND),
+        (62, at("effd0687-dafe-4553-af7a-fb302a9df13a"), 404, NOT_FOUND),
+        (62, at("xx"), 400, "Expected UUID for node_uuid: xx"),
+        (62, both, 404, NOT_FOUND),
+        (62, format!("/v1/lookup?addresses={MAC}&nosuch=1"), 400, "Unexpected arguments: nosuch"),
+        (62, format!("/v1/lookup?addresses={MAC}&anneal_boot_id="), 400, "anneal_boot_id"),
+        (21, format!("/v1/lookup?addresses={MAC}"), 404, NOT_FOUND),
+    ] {
+        let answer = api.at(minor, "GET", &path, None).await;
+        assert_eq!(answer.status, status, "{path}");
+        assert!(answer.fault().contains(says), "{path}: {}", answer.fault());
+    }
+    assert_eq!(api.everything().await, before);
+    // A junk address beside a good one is left out; several of one node are one node.
+    api.port(&node, "52:54:00:12:34:58").await;
+    let path = format!("/v1/lookup?addresses=junk,{MAC},52:54:00:12:34:58,52:54:00:ee:ee:99");
+    api.at(62, "GET", &path, None).await.is(200);
+}
+
+#[tokio::test]
+async fn only_states_with_an_agent_allow_a_lookup() {
+    use ProvisionState as P;
+    let expected = [
+        P::Deploying,
+        P::DeployWait,
+        P::Cleaning,
+        P::CleanWait,
+        P::Inspecting,
+        P::InspectWait,
+        P::Rescuing,
+        P::RescueWait,
+        P::ServiceWait,
+    ];
+    for state in P::ALL {
+        let api = Api::new();
+        let node = api.node("n", state).await;
+        api.port(&node, MAC).await;
+        for path in [format!("/v1/lookup?addresses={MAC}"), format!("/v1/lookup?node_uuid={}", node.uuid)] {
+            let answer = api.at(62, "GET", &path, None).await;
+            if expected.contains(&state) {
+                answer.is(200);
+            } else {
+                assert_eq!(answer.is(404).fault(), NOT_FOUND);
+                assert_eq!(api.store.contact(node.uuid).await.unwrap().token, None, "{state:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn old_agents_get_no_token() {
+    let api = Api::new();
+    let node = cleaning(&api).await;
+    let answer = api.at(61, "GET", &format!("/v1/lookup?addresses={MAC}"), None).await.is(200).body;
+    assert!(answer["config"].get("agent_token").is_none());
+    assert_eq!(api.store.contact(node.uuid).await.unwrap().token, None);
+}
+
+fn beat(token: &str) -> Value {
+    json!({"callback_url": "http://127.0.0.1:9999", "agent_token": token, "agent_version": "13.0.0"})
+}
+
+fn with(mut body: Value, key: &str, value: Value) -> Value {
+    body[key] = value;
+    body
+}
+
+fn without(mut body: Value, key: &str) -> Value {
+    body.as_object_mut().unwrap().remove(key);
+    body
+}
+
+#[tokio::test]
+async fn a_heartbeat_is_recorded() {
+    let api = Api::new();
+    let node = cleaning(&api).await;
+    let mut bell = api.store.bell().listen();
+    let token = token(&api).await;
+    let path = format!("/v1/heartbeat/{}", node.uuid);
+    let answer = api.at(68, "POST", &path, Some(beat(&token))).await.is(202);
+    assert_eq!(answer.text, "");
+    assert_eq!(bell.recv().await, Some(node.uuid));
+    let contact = api.store.contact(node.uuid).await.unwrap();
+    assert_eq!(contact.callback_url.as_deref(), Some("http://127.0.0.1:9999"));
+    assert_eq!(contact.agent_version.as_deref(), Some("13.0.0"));
+    assert!(contact.last_heartbeat_at.is_some() && contact.state.is_none());
+    // The node itself was not written: heartbeats cost nobody a 409.
+    assert_eq!(api.store.node(node.uuid).await.unwrap().version, node.version);
+
+    let anneal = json!({"extension": 1, "boot_id": "b", "process_id": "p", "ended": ["c0"]});
+    let ours = with(beat(&token), "anneal", anneal);
+    api.at(68, "POST", "/v1/heartbeat/n", Some(ours)).await.is(202);
+    let state = api.store.contact(node.uuid).await.unwrap().state.unwrap();
+    assert_eq!((state.boot_id.as_str(), state.ended), ("b", vec!["c0".to_owned()]));
+}
+
+#[tokio::test]
+async fn heartbeats_are_refused_with_ironics_words() {
+    let api = Api::new();
+    let node = cleaning(&api).await;
+    let other = api.node("m", ProvisionState::CleanWait).await;
+    let token = token(&api).await;
+    api.at(68, "POST", "/v1/heartbeat/n", Some(beat(&token))).await.is(202);
+    let before = api.everything().await;
+    let good = || beat(&token);
+    let unknown = "ffff0687-dafe-4553-af7a-fb302a9df13a".to_owned();
+    let n = node.uuid.to_string();
+    for (minor, ident, body, status, says) in [
+        (68, &n, json!({}), 400, "Missing mandatory parameter: callback_url"),
+        (68, &n, with(good(), "nosuch", json!(1)), 400, "Unexpected arguments: nosuch"),
+        (68, &n, with(good(), "agent_token", json!(5)), 400, "Expected string for agent_token: 5"),
+        (68, &n, json!([]), 400, "must be a JSON object"),
+        (21, &n, without(good(), "agent_version"), 404, NOT_FOUND),
+        (35, &n, good(), 400, "Field \"agent_version\" not recognised"),
+        (
+            62,
+            &n,
+            with(good(), "agent_verify_ca", json!("x")),
+            400,
+            "Field \"agent_verify_ca\" not recognised in this version",
+        ),
+        (71, &n, with(good(), "agent_status", json!("start")), 400, "not recognised"),
+        (68, &unknown, good(), 404, "Node ffff0687-dafe-4553-af7a-fb302a9df13a could not be found."),
+        (
+            68,
+            &n,
+            with(good(), "callback_url", json!("ftp://x")),
+            400,
+            "An issue with the supplied \"callback_url\" has been detected.",
+        ),
+        (68, &n, with(good(), "callback_url", json!("")), 400, "An issue with the supplied \"callback_url\""),
+        (
+            68,
+            &n,
+            with(good(), "callback_url", json!("http://127.0.0.1:9998")),
+            400,
+            "Detected change in ramdisk provided \"callback_url\"",
+        ),
+        (68, &n, without(good(), "agent_token"), 400, "Agent token is required for heartbeat processing."),
+        (72, &n, with(good(), "agent_status", json!("x")), 400, "Agent status is invalid. Valid states are"),
+        (
+            68,
+            &n,
+            without(beat("x"), "agent_version"),
+            400,
+            "Agent did not transmit a version, and a version is required. Please update the agent being used.",
+        ),
+        (68, &n, beat("x"), 400, "Invalid or missing agent token received."),
+        (68, &n, beat(""), 400, "Invalid or missing agent token received."),
+        (68, &n, with(good(), "agent_verify_ca", json!("x")), 400, "agent_verify_ca"),
+        (
+            68,
+            &n,
+            with(good(), "anneal", json!({"extension": 1, "boot_id": 5, "process_id": "p"})),
+            400,
+            "anneal.boot_id",
+        ),
+        (68, &n, with(good(), "anneal", json!("x")), 400, "anneal"),
+        // The token of one node is worth nothing at another.
+        (68, &other.uuid.to_string(), good(), 400, "Invalid or missing agent token received."),
+    ] {
+        let answer = api.at(minor, "POST", &format!("/v1/heartbeat/{ident}"), Some(body.clone())).await;
+        assert_eq!(answer.status, status, "{body}: {}", answer.text);
+        assert!(answer.fault().contains(says), "{body}: {}", answer.fault());
+        assert_eq!(api.everything().await, before, "{body}");
+    }
+    // After the controller has ended the boot, its token is worth nothing.
+    api.store.forget_agent(node.uuid).await.unwrap();
+    let fault = api.at(68, "POST", "/v1/heartbeat/n", Some(good())).await.is(400).fault();
+    assert_eq!(fault, "Invalid or missing agent token received.");
+}
+
+#[tokio::test]
+async fn tls_is_required_by_default_and_the_certificate_is_pinned() {
+    let api = Api::with(Settings::default());
+    let node = cleaning(&api).await;
+    let token = token(&api).await;
+    let path = "/v1/heartbeat/n";
+    let fault = api.at(68, "POST", path, Some(beat(&token))).await.is(400).fault();
+    assert_eq!(fault, "TLS is required by configuration");
+    assert_eq!(api.store.contact(node.uuid).await.unwrap().callback_url, None);
+
+    let pem = |body: &str| json!(format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n"));
+    let secure = with(beat(&token), "callback_url", json!("https://192.0.2.1:9999"));
+    let first = with(secure.clone(), "agent_verify_ca", pem("AAAA"));
+    api.at(68, "POST", path, Some(first.clone())).await.is(202);
+    let changed = with(secure.clone(), "agent_verify_ca", pem("BBBB"));
+    let fault = api.at(68, "POST", path, Some(changed)).await.is(400).fault();
+    assert_eq!(fault, "Detected change in ramdisk provided \"agent_verify_ca\"");
+    // Left out, the one on record stays.
+    api.at(68, "POST", path, Some(secure)).await.is(202);
+    let contact = api.store.contact(node.uuid).await.unwrap();
+    assert_eq!(contact.verify_ca.map(Value::from), Some(first["agent_verify_ca"].clone()));
+}

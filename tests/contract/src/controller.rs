@@ -1,0 +1,39 @@
+//! anneal-controller on loopback, with its database in the scenario's directory.
+
+use crate::World;
+use crate::process::{Daemon, free_port, wait_until};
+use crate::tool::Tool;
+use anyhow::{Context, Result};
+use std::process::Command;
+use std::time::Duration;
+
+const START: Duration = Duration::from_secs(30);
+
+/// A running controller.
+pub struct Controller {
+    /// URL of its API.
+    pub endpoint: String,
+    _process: Daemon,
+}
+
+impl Controller {
+    /// Starts one with an empty database and waits until it answers.
+    pub fn start(world: &World) -> Result<Self> {
+        let port = free_port()?;
+        let endpoint = format!("http://127.0.0.1:{port}");
+        let dir = world.dir.display();
+        let config = format!("");
+        let path = world.dir.join("controller.toml");
+        std::fs::write(&path, config)?;
+        let mut command = Command::new(world.bin_dir.join("anneal-controller"));
+        command.arg("--config").arg(&path);
+        let mut process = Daemon::start(&command, &world.dir.join("controller.log"))?;
+        let tool = Tool::anneal(world, &endpoint);
+        wait_until("anneal-controller answers", START, || {
+            process.ensure_running()?;
+            Ok(tool.json(&["driver", "list"]).is_ok())
+        })
+        .with_context(|| format!("anneal-controller in {dir}"))?;
+        Ok(Self { endpoint, _process: process })
+    }
+}

@@ -1,0 +1,113 @@
+//! Anneal against parts that others wrote: OpenStack's command line client, ironic-python-agent and Ironic,
+//! all as published on PyPI.
+//!
+//! ```text
+//!   scenario          controller                agent                   asked by
+//!   stock_client      anneal-controller         anneal-agent            openstack baremetal
+//!   real_agent        anneal-controller         ironic-python-agent     anneal
+//!   real_ironic       Ironic                    anneal-agent            anneal
+//!   calibration       Ironic                    ironic-python-agent     anneal      (only when named)
+//! ```
+//!
+//! Everything runs on loopback, on loop devices made here. Agents run in a cage (`peers/cage.sh`) in which no
+//! other disk exists. `calibration` has no half of ours in it: when another scenario fails and it fails
+//! too, the set-up is broken and not Anneal.
+
+mod agents;
+mod bmc;
+mod controller;
+mod disk;
+mod ironic;
+mod peers;
+mod process;
+mod scenarios;
+mod tool;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Run Anneal against stock peers. Needs root, for loop devices and namespaces.
+#[derive(Debug, Parser)]
+struct Options {
+    /// Directory with anneal, anneal-agent and anneal-controller.
+    #[arg(long, default_value = "target/debug")]
+    bin_dir: PathBuf,
+    /// Where the peers are installed, and found again.
+    #[arg(long, default_value = "target/peers")]
+    peers_dir: PathBuf,
+    /// Only install the peers.
+    #[arg(long)]
+    install_only: bool,
+    /// Print the Debian packages the peers need, and end.
+    #[arg(long)]
+    apt_packages: bool,
+    /// Keep the scratch directories of scenarios that pass, too.
+    #[arg(long)]
+    keep: bool,
+    /// Scenarios to run; all but `calibration` when none is named.
+    scenarios: Vec<String>,
+}
+
+/// What a scenario works with.
+pub struct World {
+    /// Built binaries.
+    pub bin_dir: PathBuf,
+    /// Installed peers.
+    pub peers: peers::Peers,
+    /// Scratch directory of the scenario.
+    pub dir: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("contract: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: Options) -> Result<bool> {
+    if options.apt_packages {
+        println!("{}", peers::apt_packages().join(" "));
+        return Ok(true);
+    }
+    let chosen = scenarios::choose(&options.scenarios)?;
+    let peers = peers::Peers::install(&options.peers_dir)?;
+    if options.install_only {
+        return Ok(true);
+    }
+    ensure!(nix::unistd::geteuid().is_root(), "loop devices and namespaces need root");
+    let bin_dir = options.bin_dir.canonicalize().with_context(|| format!("{}", options.bin_dir.display()))?;
+    let (mut passed, mut failed) = (0, 0);
+    for scenario in chosen {
+        let scratch = tempfile::Builder::new().prefix("anneal-contract-").tempdir()?;
+        let world =
+            World { bin_dir: bin_dir.clone(), peers: peers.clone(), dir: scratch.path().to_path_buf() };
+        let begun = Instant::now();
+        let outcome = (scenario.run)(&world);
+        let took = begun.elapsed().as_secs_f64();
+        let keep = options.keep || outcome.is_err();
+        match outcome {
+            Ok(()) => {
+                passed += 1;
+                println!("ok    {} ({took:.1} s)", scenario.name);
+            }
+            Err(error) => {
+                failed += 1;
+                println!("FAIL  {} ({took:.1} s): {error:#}", scenario.name);
+                process::print_tails(&world.dir);
+            }
+        }
+        if keep {
+            println!("      logs: {}", scratch.keep().display());
+        }
+    }
+    println!("contract: {passed} passed, {failed} failed");
+    Ok(failed == 0)
+}

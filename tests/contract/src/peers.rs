@@ -1,0 +1,66 @@
+//! The peers, from PyPI, each in a virtual environment of its own that later runs find again.
+
+use crate::process::check;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One environment: its name and what is in it.
+const ENVIRONMENTS: [(&str, &[&str]); 3] = [
+    ("osc", &["python-openstackclient==10.5.0", "python-ironicclient==6.3.0"]),
+    ("ironic", &["ironic==39.0.0"]),
+    ("ipa", &["ironic-python-agent==13.0.0"]),
+];
+
+/// Written last into a complete environment: what was installed.
+const STAMP: &str = "contract-requirements.txt";
+
+/// Debian packages the peers need: to be installed, and tools that ironic-python-agent calls.
+pub fn apt_packages() -> &'static [&'static str] {
+    &[
+        "python3-venv",
+        "lshw",
+        "gdisk",
+        "parted",
+        "fdisk",
+        "udev",
+        "util-linux",
+        "dosfstools",
+        "hdparm",
+        "pciutils",
+    ]
+}
+
+/// Where the peers are.
+#[derive(Debug, Clone)]
+pub struct Peers {
+    root: PathBuf,
+}
+
+impl Peers {
+    /// Installs what is missing below `root`.
+    pub fn install(root: &Path) -> Result<Self> {
+        std::fs::create_dir_all(root).with_context(|| format!("{}", root.display()))?;
+        let root = root.canonicalize()?;
+        for (name, requirements) in ENVIRONMENTS {
+            let home = root.join(name);
+            let wanted = requirements.join("\n");
+            if std::fs::read_to_string(home.join(STAMP)).is_ok_and(|found| found == wanted) {
+                continue;
+            }
+            println!("installing {} into {}", requirements.join(", "), home.display());
+            check(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home))
+                .context("python3 -m venv (Debian: apt install python3-venv)")?;
+            let mut pip = Command::new(home.join("bin/pip"));
+            pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(requirements);
+            check(&mut pip).with_context(|| format!("pip install {}", requirements.join(" ")))?;
+            std::fs::write(home.join(STAMP), wanted)?;
+        }
+        Ok(Self { root })
+    }
+
+    /// A program of one of the environments.
+    pub fn program(&self, environment: &str, name: &str) -> PathBuf {
+        self.root.join(environment).join("bin").join(name)
+    }
+}

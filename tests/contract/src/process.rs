@@ -1,0 +1,107 @@
+//! Processes that end with the scenario, and their logs.
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A process in a group of its own, killed with the group when dropped: as a power cut would.
+#[derive(Debug)]
+pub struct Daemon {
+    child: Child,
+}
+
+impl Daemon {
+    /// Starts `command`; what it says goes to `log`. It dies with the thread that started it, also when that
+    /// is killed.
+    pub fn start(command: &Command, log: &Path) -> Result<Self> {
+        let file = File::create(log).with_context(|| format!("{}", log.display()))?;
+        let mut mortal = Command::new("setpriv");
+        mortal.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => mortal.env(name, value),
+                None => mortal.env_remove(name),
+            };
+        }
+        let child = mortal
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("{}", command.get_program().display()))?;
+        Ok(Self { child })
+    }
+
+    /// Fails if the process has ended.
+    pub fn ensure_running(&mut self) -> Result<()> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => bail!("it ended early: {status}"),
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            // It may have ended by itself; then there is no group any more.
+            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        }
+        if let Err(error) = self.child.wait() {
+            eprintln!("waiting for process {}: {error}", self.child.id());
+        }
+    }
+}
+
+/// Runs `command` to its end; its output is in the error if it fails.
+pub fn check(command: &mut Command) -> Result<Output> {
+    let name = Path::new(command.get_program()).display().to_string();
+    let output = command.stdin(Stdio::null()).output().with_context(|| name.clone())?;
+    ensure!(
+        output.status.success(),
+        "{name}: {}: {}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout).trim(),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(output)
+}
+
+/// Asks `question` ten times a second until it says yes.
+pub fn wait_until(what: &str, limit: Duration, mut question: impl FnMut() -> Result<bool>) -> Result<()> {
+    let begun = Instant::now();
+    while !question().with_context(|| what.to_owned())? {
+        ensure!(begun.elapsed() < limit, "{what}: not within {} s", limit.as_secs());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// A port on loopback that nobody listens on.
+pub fn free_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// The last lines of every log below `dir`.
+pub fn print_tails(dir: &Path) {
+    const LINES: usize = 15;
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    let mut logs: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    logs.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
+    logs.sort();
+    for log in logs {
+        let text = std::fs::read(&log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<_> = text.lines().collect();
+        println!("      --- {}", log.display());
+        for line in &lines[lines.len().saturating_sub(LINES)..] {
+            println!("      {line}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The scenarios, one a file.
+
+mod calibration;
+mod real_agent;
+mod real_ironic;
+mod stock_client;
+
+use crate::World;
+use crate::agents::{Kind, Machine};
+use crate::bmc::Bmc;
+use crate::disk::LoopDisk;
+use crate::tool::Tool;
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+/// MAC address of the one node a scenario has.
+const MAC: &str = "52:54:00:c0:47:01";
+/// Seconds that any one cleaning may take.
+const CLEANING: &str = "240";
+
+/// A named scenario.
+pub struct Scenario {
+    /// Its name.
+    pub name: &'static str,
+    /// The story.
+    pub run: fn(&World) -> Result<()>,
+    /// Runs when nothing is named.
+    by_default: bool,
+}
+
+const ALL: [Scenario; 4] = [
+    Scenario { name: "stock_client", run: stock_client::run, by_default: true },
+    Scenario { name: "real_agent", run: real_agent::run, by_default: true },
+    Scenario { name: "real_ironic", run: real_ironic::run, by_default: true },
+    Scenario { name: "calibration", run: calibration::run, by_default: false },
+];
+
+/// The scenarios named, or those that run by default.
+pub fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {
+    if names.is_empty() {
+        return Ok(ALL.iter().filter(|scenario| scenario.by_default).collect());
+    }
+    let find = |name: &String| match ALL.iter().find(|scenario| scenario.name == name) {
+        Some(scenario) => Ok(scenario),
+        None => {
+            bail!("no scenario {name:?}; there are {}", ALL.map(|scenario| scenario.name).join(", "))
+        }
+    };
+    names.iter().map(find).collect()
+}
+
+/// A node enrolled with Anneal's command line, with a machine behind it.
+struct Enrolled {
+    tool: Tool,
+    uuid: String,
+    disk: LoopDisk,
+    bmc: Bmc,
+}
+
+impl Enrolled {
+    /// Enrols a node at `endpoint` whose machine boots `kind`, and takes it under management.
+    fn new(world: &World, endpoint: &str, kind: Kind) -> Result<Self> {
+        let disk = LoopDisk::new(&world.dir, "disk")?;
+        let tool = Tool::anneal(world, endpoint);
+        let line = ["node", "create", "--driver", "fake-hardware", "--name", "contract", "--mac", MAC];
+        let node = tool.json(&line)?;
+        let uuid = node["uuid"].as_str().context("the new node has a UUID")?.to_owned();
+        let machine = Machine::new(world, kind, endpoint, MAC, &disk.device);
+        let bmc = Bmc::follow(tool.clone(), uuid.clone(), machine);
+        tool.run(&["node", "manage", &uuid, "--wait", "60"])?;
+        Ok(Self { tool, uuid, disk, bmc })
+    }
+
+    /// Runs a verb to its end.
+    fn verb(&self, verb: &str, more: &[&str]) -> Result<()> {
+        let mut line = vec!["node", verb, self.uuid.as_str(), "--wait", CLEANING];
+        line.extend(more);
+        self.tool.run(&line)
+    }
+
+    fn show(&self) -> Result<Value> {
+        self.tool.json(&["node", "show", &self.uuid])
+    }
+
+    /// The node rests in `state` without an error, and is off.
+    fn ensure_rests_in(&self, state: &str) -> Result<()> {
+        let node = self.show()?;
+        ensure!(node["provision_state"] == state, "the node is {}, not {state}", node["provision_state"]);
+        for field in ["last_error", "fault", "target_provision_state"] {
+            ensure!(node[field].is_null(), "{field} is {}", node[field]);
+        }
+        ensure!(node["maintenance"] == false, "the node is in maintenance");
+        ensure!(node["power_state"] == "power off", "the node is {}", node["power_state"]);
+        Ok(())
+    }
+}

@@ -1,0 +1,29 @@
+//! Ironic cleans anneal-agent, which serves TLS with its own certificate: first as configured (partition
+//! tables and signatures), then everything.
+
+use super::Enrolled;
+use crate::World;
+use crate::agents::Kind;
+use crate::ironic::Ironic;
+use anyhow::{Result, ensure};
+
+pub fn run(world: &World) -> Result<()> {
+    let ironic = Ironic::start(world)?;
+    let node = Enrolled::new(world, &ironic.endpoint, Kind::Anneal)?;
+    node.verb("provide", &[])?;
+    node.ensure_rests_in("available")?;
+    ensure!(!node.disk.has_gpt()?, "erase_devices_metadata left the GPT");
+    let internal = node.show()?["driver_internal_info"].clone();
+    let steps = internal["agent_cached_clean_steps"].to_string();
+    for step in ["erase_devices", "erase_devices_metadata"] {
+        ensure!(steps.contains(&format!("\"{step}\"")), "Ironic has not learnt the step {step}: {steps}");
+    }
+
+    node.verb("manage", &[])?;
+    node.verb("clean", &["--clean-steps", r#"[{"interface": "deploy", "step": "erase_devices"}]"#])?;
+    node.ensure_rests_in("manageable")?;
+    node.disk.ensure_zero()?;
+    // Ironic touches the power state twice when it starts a node that is off, so boots are not counted.
+    node.bmc.stop()?;
+    Ok(())
+}
