@@ -169,10 +169,8 @@ async fn examine(site: &Site, actor: &Actor, asked_at: f64, manage_seconds: f64)
 
 /// Leaves everything running until interrupted, and tells how to play with it.
 async fn keep(site: &Site, actors: &[Actor], namespace: &str) -> Result<()> {
-    let (endpoint, pin) = site.controller.public()?;
     let cli = lab::binaries::binary("anneal")?;
     println!("\nEverything keeps running. To play with it, as root:\n");
-    println!("  export ANNEAL_ENDPOINT={endpoint} ANNEAL_PIN={pin}");
     println!("  ip netns exec {namespace} {} node list", cli.display());
     println!("  ip netns exec {namespace} {} node records bios-1", cli.display());
     println!("\ncontroller: {} (log beside it)", site.controller.config().file().display());

@@ -130,7 +130,7 @@ impl Controller {
         "http://127.0.0.1:6385"
     }
 
-    /// Its API as nodes see it, with the pin of its certificate.
+    /// The address that agents use, with the pin of its certificate.
     ///
     /// # Errors
     /// When it has no address outside, or no certificate yet.
@@ -148,18 +148,13 @@ impl Controller {
         self.daemon.as_ref().context("the controller does not run")?.peak_memory()
     }
 
-    /// The `anneal` command against the public endpoint (the loopback one without an address).
+    /// The `anneal` command, on loopback: outside, the controller serves agents only.
     ///
     /// # Errors
     /// When it was not built.
     pub fn cli(&self) -> Result<Command> {
         let mut command = leashed(binary("anneal")?);
-        if self.config.address.is_some() {
-            let (endpoint, pin) = self.public()?;
-            command.env("ANNEAL_ENDPOINT", endpoint).env("ANNEAL_PIN", pin);
-        } else {
-            command.env("ANNEAL_ENDPOINT", Self::local());
-        }
+        command.env("ANNEAL_ENDPOINT", Self::local());
         Ok(command)
     }
 
