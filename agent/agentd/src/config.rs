@@ -162,7 +162,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
     }
     // The kernel hands init whatever words of its command line it does not know, such as the image name that
     // iPXE puts first under UEFI: those are no flags of ours.
-    if !(ramdisk && environment.is_init) {
+    if !(environment.is_init && environment.root_is_initramfs) {
         from_flags(&environment.arguments, &mut values)?;
     }
 
