@@ -9,6 +9,7 @@
 //! logs are and how they end; a last line counts them. Exit code 1 when any failed. Needs root.
 
 mod disk;
+mod loopback;
 mod node;
 mod options;
 mod run;

@@ -1,8 +1,12 @@
 //! One story a file.
 
+mod clean_uefi;
 mod controller_killed;
+mod lvm_md_node;
 mod power_cut;
 mod read_only_disk;
+mod two_agents;
+mod vanishing_disk;
 mod write_errors;
 mod wrong_token;
 
@@ -27,6 +31,21 @@ pub struct Scenario {
 /// The longest first: the others fill the gaps.
 static ALL: &[Scenario] = &[
     Scenario {
+        name: "two_agents",
+        about: "one token for one agent: an impostor gets nowhere, a rebooted node gets in again",
+        story: |stage| Box::pin(two_agents::story(stage)),
+    },
+    Scenario {
+        name: "lvm_md_node",
+        about: "members of md and LVM: metadata alone, then everything; blkid finds nothing",
+        story: |stage| Box::pin(lvm_md_node::story(stage)),
+    },
+    Scenario {
+        name: "clean_uefi",
+        about: "a UEFI node with a disk of every kind, from old data to available",
+        story: |stage| Box::pin(clean_uefi::story(stage)),
+    },
+    Scenario {
         name: "controller_killed_mid_erase",
         about: "SIGKILL of the controller: the erase goes on and is not started again",
         story: |stage| Box::pin(controller_killed::story(stage)),
@@ -45,6 +64,11 @@ static ALL: &[Scenario] = &[
         name: "read_only_disk",
         about: "refused with its reason, and nothing is written to any disk",
         story: |stage| Box::pin(read_only_disk::story(stage)),
+    },
+    Scenario {
+        name: "vanishing_disk",
+        about: "a disk pulled during its erase: named, the node held, the other disk done",
+        story: |stage| Box::pin(vanishing_disk::story(stage)),
     },
     Scenario {
         name: "wrong_token",
