@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Ok(config) => {
             logs.install(config.debug);
             match live(&config, &logs) {
+                Ok(Some(exit)) if config.ramdisk => ramdisk::end(exit),
                 Ok(_) => ExitCode::SUCCESS,
                 Err(error) => {
                     tracing::error!(error, "giving up");

@@ -80,7 +80,7 @@ async fn serve(timeline: &Timeline, image: PathBuf, stop: CancellationToken) -> 
 
 /// Powers a node on with `target` first and waits for the agent's first words.
 fn boots(name: &str, firmware: Firmware, target: Boot) {
-    let image = lab::image_dir().unwrap();
+    let image = lab::binaries::image_dir().unwrap();
     let netns = Netns::create(&format!("an-boot-{name}-{}", std::process::id())).unwrap();
     let test = async || -> Result<()> {
         let dir = tempfile::tempdir()?;

@@ -84,13 +84,31 @@ fn dmesg_line(record: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(record);
     let (head, text) = text.split_once(';').unwrap_or(("", &text));
     let micros: u64 = head.split(',').nth(2).and_then(|number| number.parse().ok()).unwrap_or(0);
-    let text = text.lines().next().unwrap_or("");
+    let text = without_token(text.lines().next().unwrap_or(""));
     format!("[{:5}.{:06}] {text}\n", micros / 1_000_000, micros % 1_000_000).into_bytes()
+}
+
+/// The kernel logs its command line, where virtual media puts the agent's token.
+fn without_token(line: &str) -> String {
+    const KEY: &str = "ipa-agent-token=";
+    let Some((head, rest)) = line.split_once(KEY) else { return line.to_owned() };
+    let tail = rest.find(char::is_whitespace).map_or("", |end| &rest[end..]);
+    format!("{head}{KEY}******{}", without_token(tail))
 }
 
 #[cfg(test)]
 mod tests {
     use super::dmesg_line;
+
+    #[test]
+    fn the_token_on_the_kernel_command_line_is_masked() {
+        let record = b"5,1,0,-;Command line: a ipa-agent-token=secret1 b ipa-agent-token=secret2";
+        let line = String::from_utf8(dmesg_line(record)).expect("utf-8");
+        assert!(
+            line.ends_with("Command line: a ipa-agent-token=****** b ipa-agent-token=******\n"),
+            "{line}"
+        );
+    }
 
     #[test]
     fn kernel_records_become_dmesg_lines() {

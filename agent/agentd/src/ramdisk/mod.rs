@@ -60,6 +60,11 @@ fn ordinary(logs: &LogRing, life: Life) -> ExitCode {
     }
 }
 
+/// End the machine, for an agent that runs in a ramdisk under another init. Does not come back.
+pub fn end(exit: Exit) -> ExitCode {
+    power::end(exit)
+}
+
 fn restart_after(problem: &str) -> Exit {
     let pause = run::pause_before_restart();
     tracing::error!(problem, "fatal; the machine reboots in {} s", pause.as_secs());

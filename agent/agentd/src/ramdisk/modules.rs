@@ -21,6 +21,15 @@ struct Index {
     aliases: HashMap<String, Vec<(String, String)>>,
     /// File and files it needs (in the order of modules.dep), by module name.
     files: HashMap<String, (PathBuf, Vec<PathBuf>)>,
+    /// Modules to load before and after one, by its name: not needed by its symbols, yet without
+    /// `realtek` for example `r8169` drives nothing.
+    soft: HashMap<String, Soft>,
+}
+
+#[derive(Debug, Default)]
+struct Soft {
+    before: Vec<String>,
+    after: Vec<String>,
 }
 
 /// Loads modules; each at most once.
@@ -36,8 +45,9 @@ struct Done {
 }
 
 impl Index {
-    /// From `modules.alias` (`alias <pattern> <module>`) and `modules.dep` (`file: file file`). Pure.
-    fn parse(directory: &Path, alias: &str, dep: &str) -> Self {
+    /// From `modules.alias` (`alias <pattern> <module>`), `modules.dep` (`file: file file`) and
+    /// `modules.softdep` (`softdep <module> pre: <module>… post: <module>…`). Pure.
+    fn parse(directory: &Path, alias: &str, dep: &str, softdep: &str) -> Self {
         let mut index = Self::default();
         for line in alias.lines() {
             let mut words = line.split_whitespace();
@@ -50,7 +60,25 @@ impl Index {
             let needs = needs.split_whitespace().map(|need| directory.join(need)).collect();
             index.files.insert(module_name(file), (directory.join(file), needs));
         }
+        for line in softdep.lines() {
+            index.parse_soft(line);
+        }
         index
+    }
+
+    fn parse_soft(&mut self, line: &str) {
+        let mut words = line.split_whitespace();
+        let (Some("softdep"), Some(module)) = (words.next(), words.next()) else { return };
+        let soft = self.soft.entry(canonical(module)).or_default();
+        let mut list = None;
+        for word in words {
+            match (word, &mut list) {
+                ("pre:", _) => list = Some(&mut soft.before),
+                ("post:", _) => list = Some(&mut soft.after),
+                (name, Some(list)) => list.push(canonical(name)),
+                (_, None) => {}
+            }
+        }
     }
 
     /// Modules that feel meant.
@@ -60,10 +88,29 @@ impl Index {
         patterns.iter().filter(fits).map(|(_, module)| module.as_str()).collect()
     }
 
-    /// Files to load for a module, in order. Empty when it is built in or unknown.
+    /// Files to load for a module, in order, each once. Empty when it is built in or unknown.
     fn files(&self, module: &str) -> Vec<&Path> {
-        let Some((file, needs)) = self.files.get(&canonical(module)) else { return Vec::new() };
-        needs.iter().rev().chain([file]).map(PathBuf::as_path).collect()
+        let mut files = Vec::new();
+        self.plan(&canonical(module), &mut HashSet::new(), &mut files);
+        files
+    }
+
+    fn plan<'a>(&'a self, module: &str, planned: &mut HashSet<String>, files: &mut Vec<&'a Path>) {
+        let Some((file, needs)) = self.files.get(module) else { return };
+        if !planned.insert(module.to_owned()) {
+            return;
+        }
+        // modules.dep names what is needed first last.
+        let needed = needs.iter().rev().map(|need| module_name(&need.to_string_lossy()));
+        let soft = self.soft.get(module);
+        let before = soft.map_or(&[][..], |soft| &soft.before).iter().cloned();
+        for name in needed.chain(before) {
+            self.plan(&name, planned, files);
+        }
+        files.push(file);
+        for name in soft.map_or(&[][..], |soft| &soft.after) {
+            self.plan(name, planned, files);
+        }
     }
 }
 
@@ -148,7 +195,9 @@ impl Loader {
                 String::new()
             })
         };
-        let index = Index::parse(&directory, &read("modules.alias"), &read("modules.dep"));
+        // Not every depmod writes it.
+        let softdep = std::fs::read_to_string(directory.join("modules.softdep")).unwrap_or_default();
+        let index = Index::parse(&directory, &read("modules.alias"), &read("modules.dep"), &softdep);
         Self { index, done: Mutex::default() }
     }
 
@@ -236,11 +285,25 @@ mod tests {
         alias cpu:type:x86,ven*fam*mod*:feature:*0080* kvm_x\n";
     const DEP: &str = "kernel/drivers/nvme/host/nvme.ko: kernel/drivers/nvme/host/nvme-core.ko kernel/lib/t10.ko\n\
         kernel/drivers/nvme/host/nvme-core.ko: kernel/lib/t10.ko\n\
-        kernel/drivers/usb/storage/usb-storage.ko.xz:\n";
+        kernel/lib/t10.ko:\n\
+        kernel/drivers/usb/storage/usb-storage.ko.xz:\n\
+        kernel/r8169.ko:\nkernel/realtek.ko:\nkernel/after.ko: kernel/r8169.ko\n";
+    const SOFTDEP: &str =
+        "# soft\nsoftdep r8169 pre: realtek missing post: after\nsoftdep after pre: r8169\nsoftdep x\n";
+
+    #[test]
+    fn soft_dependencies_are_loaded_around_a_module_even_in_a_circle() {
+        let index = Index::parse(Path::new("/m"), ALIAS, DEP, SOFTDEP);
+        let names = |module| -> Vec<String> {
+            index.files(module).iter().map(|path| module_name(&path.to_string_lossy())).collect()
+        };
+        assert_eq!(names("r8169"), ["realtek", "r8169", "after"]);
+        assert_eq!(names("after"), ["realtek", "r8169", "after"]);
+    }
 
     #[test]
     fn an_nvme_disk_finds_its_driver_and_what_that_needs_first() {
-        let index = Index::parse(Path::new("/m"), ALIAS, DEP);
+        let index = Index::parse(Path::new("/m"), ALIAS, DEP, SOFTDEP);
         let found = index.matching("pci:v00001B36d00000010sv00001AF4sd00001100bc01sc08i02");
         assert_eq!(found, BTreeSet::from(["nvme"]));
         let files = index.files("nvme");
@@ -250,7 +313,7 @@ mod tests {
 
     #[test]
     fn names_are_the_same_with_either_dash() {
-        let index = Index::parse(Path::new("/m"), ALIAS, DEP);
+        let index = Index::parse(Path::new("/m"), ALIAS, DEP, SOFTDEP);
         let found = index.matching("usb:v0781p5581d0100dc00dsc00dp00ic08isc06ip50in00");
         assert_eq!(found, BTreeSet::from(["usb_storage"]));
         assert_eq!(
@@ -278,7 +341,7 @@ mod tests {
 
     #[test]
     fn an_acpi_pattern_with_a_star_before_the_colon_is_found() {
-        let index = Index::parse(Path::new("/m"), ALIAS, DEP);
+        let index = Index::parse(Path::new("/m"), ALIAS, DEP, SOFTDEP);
         assert_eq!(index.matching("acpi:LNXPWRBN:"), BTreeSet::from(["button"]));
     }
 
