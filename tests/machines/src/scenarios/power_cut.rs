@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use lab::disk::{Bus, Fault};
 
 use crate::node::{Node, erasing, history};
-use crate::stage::{LONG, NODE, NO_METADATA, Stage, manageable};
+use crate::stage::{LONG, NO_METADATA, NODE, Stage, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
     let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(2 << 20));

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::disk::OldDisk;
 use crate::loopback::LoopDevice;
 use crate::node::{Node, erasing};
-use crate::stage::{LONG, NODE, NO_METADATA, SHORT, Stage, manageable};
+use crate::stage::{LONG, NO_METADATA, NODE, SHORT, Stage, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
     let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(1 << 20));
