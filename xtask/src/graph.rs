@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("controllerd", &["api", "conductor", "store-sqlite", "store", "boot", "bmc", "model"]),
     ("cli", &["agent-protocol"]),
     ("lab", &[]),
+    ("demo", &["lab", "agent-protocol"]),
     ("machines", &["lab"]),
     ("contract", &[]),
     ("xtask", &[]),
