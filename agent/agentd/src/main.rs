@@ -101,3 +101,26 @@ fn stop_on_signals(stop: &CancellationToken) -> std::io::Result<()> {
     });
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd::config::{Environment, parse};
+
+    fn seen(is_init: bool, arguments: &[&str]) -> Filter {
+        let mut all = vec!["--api-url=http://127.0.0.1:6385".to_owned()];
+        all.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        let environment =
+            Environment { arguments: all, is_init, root_is_initramfs: is_init, ..Environment::default() };
+        filter(&parse(&environment).expect("valid"))
+    }
+
+    #[test]
+    fn outside_the_ramdisk_no_disk_exists_but_those_named() {
+        assert_eq!(seen(false, &[]), Filter::Only(Vec::new()));
+        let named = Filter::Only(vec!["/dev/loop7".into()]);
+        assert_eq!(seen(false, &["--only-device=/dev/loop7"]), named);
+        assert_eq!(seen(true, &["--only-device=/dev/loop7"]), named);
+        assert_eq!(seen(true, &[]), Filter::All);
+    }
+}
