@@ -39,7 +39,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
     let names = args.words();
     args.finish()?;
 
-    let mut mutants = header::read_all(&sh::root().join("tests/mutants"))?;
+    let mut mutants = header::read_all(&sh::root().join(header::DIR))?;
     for name in &names {
         ensure!(mutants.iter().any(|mutant| mutant.name.contains(name)), "no mutant is called {name:?}");
     }
@@ -122,7 +122,7 @@ fn try_all(runner: &Runner, mutants: &[Mutant]) -> Result<Vec<(Verdict, u64)>> {
     let mut verdicts = Vec::new();
     for (index, mutant) in mutants.iter().enumerate() {
         let begun = Instant::now();
-        let applied = runner.tree().apply(&mutant.patch)?;
+        let applied = runner.tree().apply(&mutant.name)?;
         let verdict = runner.judge(&mutant.name, &mutant.test, mutant.image, mutant.limit);
         applied.take_back().with_context(|| format!("cannot take {} back", mutant.name))?;
         let verdict = verdict.with_context(|| format!("cannot try {}", mutant.name))?;
@@ -184,7 +184,7 @@ mod tests {
     /// What is checked in can be read, and names tests that exist in the sources.
     #[test]
     fn the_patches_can_be_read() {
-        let mutants = header::read_all(&sh::root().join("tests/mutants")).unwrap();
+        let mutants = header::read_all(&sh::root().join(header::DIR)).unwrap();
         assert!(!mutants.is_empty());
         for mutant in &mutants {
             if let TestCommand::Cargo { .. } = mutant.test {
