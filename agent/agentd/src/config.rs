@@ -160,7 +160,11 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
     if ramdisk {
         from_kernel(&parameters, &mut values, &mut ignored);
     }
-    from_flags(&environment.arguments, &mut values)?;
+    // The kernel hands init whatever words of its command line it does not know, such as the image name that
+    // iPXE puts first under UEFI: those are no flags of ours.
+    if !(environment.is_init && environment.root_is_initramfs) {
+        from_flags(&environment.arguments, &mut values)?;
+    }
 
     let api_urls = api_urls(&values)?;
     let trust = trust(&values, api_urls.iter().any(ApiUrl::is_tls))?;

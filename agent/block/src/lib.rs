@@ -34,6 +34,7 @@ mod run;
 mod sample;
 mod sys;
 pub mod target;
+pub mod unattached;
 mod verify;
 
 pub use device::{Device, OpenError};
@@ -45,4 +46,5 @@ pub use metadata::{MetadataRecord, erase_metadata};
 pub use probe::{Probe, ProbeError, Signature, SignatureKind, probe};
 pub use progress::{Phase, Progress, Watch};
 pub use target::Target;
+pub use unattached::unattached;
 pub use verify::Verification;

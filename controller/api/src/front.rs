@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderValue, Response, Uri};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
 use std::sync::Arc;
@@ -55,9 +55,14 @@ fn routes() -> Router<Arc<App>> {
         .route("/drivers", get(drivers::list))
         .route("/drivers/{name}", get(drivers::show))
         .route("/drivers/{name}/properties", get(drivers::properties))
-        .route("/lookup", get(ramdisk::lookup::lookup))
+        // A HEAD would give the token away to nobody.
+        .route("/lookup", get(ramdisk::lookup::lookup).head(method_not_allowed))
         .route("/heartbeat/{ident}", post(ramdisk::heartbeat::heartbeat));
     Router::new().route("/", get(root::root)).nest("/v1", v1)
+}
+
+async fn method_not_allowed() -> StatusCode {
+    StatusCode::METHOD_NOT_ALLOWED
 }
 
 async fn handle(routes: Router, mut request: Request) -> Response<Body> {

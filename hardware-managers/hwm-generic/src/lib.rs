@@ -83,6 +83,11 @@ impl GenericHardwareManager {
             return Err(StepError::Argument { name: name.clone(), problem });
         }
         let settings = Settings::from_node(&call.node)?;
+        let lost = if self.filter == Filter::All { block::unattached(&self.roots) } else { Vec::new() };
+        if !lost.is_empty() {
+            let reason = format!("nothing was written to any disk: {}", lost.join("; "));
+            return Err(StepError::Failed { reason, report: convert::report(&EraseReport::default()) });
+        }
         let surveyed = survey::survey(&self.roots, &self.filter).map_err(|error| StepError::Failed {
             reason: format!(
                 "the disks cannot be listed, so nothing was erased: {}",
@@ -133,6 +138,7 @@ fn step(name: &str, priority: u32) -> Step {
         abortable: true,
         argsinfo: None,
         args: None,
-        other: Map::<String, Value>::new(),
+        // Anneal's controller starts it again after an interruption only because of this.
+        other: Map::from_iter([("idempotent".to_owned(), Value::Bool(true))]),
     }
 }

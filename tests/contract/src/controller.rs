@@ -21,10 +21,9 @@ impl Controller {
     pub fn start(world: &World) -> Result<Self> {
         let port = free_port()?;
         let endpoint = format!("http://127.0.0.1:{port}");
-        let dir = world.dir.display();
-        let config = format!("");
+        let state = world.dir.join("state");
         let path = world.dir.join("controller.toml");
-        std::fs::write(&path, config)?;
+        std::fs::write(&path, format!("state_dir = {state:?}\n[api]\nlisten = [\"127.0.0.1:{port}\"]\n"))?;
         let mut command = Command::new(world.bin_dir.join("anneal-controller"));
         command.arg("--config").arg(&path);
         let mut process = Daemon::start(&command, &world.dir.join("controller.log"))?;
@@ -33,7 +32,7 @@ impl Controller {
             process.ensure_running()?;
             Ok(tool.json(&["driver", "list"]).is_ok())
         })
-        .with_context(|| format!("anneal-controller in {dir}"))?;
+        .context("anneal-controller")?;
         Ok(Self { endpoint, _process: process })
     }
 }

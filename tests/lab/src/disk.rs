@@ -44,6 +44,9 @@ impl FromStr for Bus {
     }
 }
 
+/// SATA ports of the emulated chipset.
+pub const SATA_PORTS: usize = 6;
+
 /// What is wrong with a disk.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
@@ -86,9 +89,9 @@ impl DiskSpec {
         self
     }
 
-    /// QEMU options for disk number `index` of a node.
+    /// QEMU options for disk number `index` of a node; `port` is its number among the SATA disks.
     #[must_use]
-    pub fn qemu_args(&self, index: usize) -> Vec<String> {
+    pub fn qemu_args(&self, index: usize, port: usize) -> Vec<String> {
         let mut args = Vec::new();
         let limit = self.faults.iter().find_map(|fault| match fault {
             Fault::SlowWrites(rate) => Some(*rate),
@@ -103,7 +106,7 @@ impl DiskSpec {
             args.extend(["-object".to_owned(), group.to_string()]);
         }
         args.extend(["-blockdev".to_owned(), self.block_device(index).to_string()]);
-        args.extend(self.frontend(index));
+        args.extend(self.frontend(index, port));
         args
     }
 
@@ -135,7 +138,7 @@ impl DiskSpec {
         })
     }
 
-    fn frontend(&self, index: usize) -> Vec<String> {
+    fn frontend(&self, index: usize, port: usize) -> Vec<String> {
         let wwn = self.wwn.map(|wwn| format!(",wwn={wwn:#018x}")).unwrap_or_default();
         let serial = &self.serial;
         // The NIC takes place 1 when it is to boot; see node.rs.
@@ -144,7 +147,7 @@ impl DiskSpec {
         let mut device = |text: String| args.extend(["-device".to_owned(), text]);
         match self.bus {
             Bus::Nvme => device(format!("nvme,id=dev{index},{common}")),
-            Bus::Sata => device(format!("ide-hd,id=dev{index},bus=ide.{index},{common}{wwn}")),
+            Bus::Sata => device(format!("ide-hd,id=dev{index},bus=ide.{port},{common}{wwn}")),
             Bus::Virtio => device(format!("virtio-blk-pci,id=dev{index},{common}")),
             Bus::Scsi => {
                 device(format!("virtio-scsi-pci,id=hba{index}"));
@@ -186,7 +189,7 @@ mod tests {
         let disk = DiskSpec::new("/x.img", Bus::Nvme, "S1")
             .with(Fault::WriteError(Some(7)))
             .with(Fault::SlowWrites(1000));
-        let args = disk.qemu_args(3);
+        let args = disk.qemu_args(3, 0);
         assert_eq!(args[0], "-object");
         let chain: Value = serde_json::from_str(&args[3]).unwrap();
         assert_eq!(chain["file"]["driver"], "throttle");

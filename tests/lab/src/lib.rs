@@ -15,6 +15,8 @@
 //!
 //! Needs root (namespaces, taps) and the packages of `xtask/src/deps.rs`.
 
+pub mod binaries;
+pub mod controller;
 pub mod disk;
 pub mod fill;
 pub mod machine;
@@ -23,24 +25,8 @@ pub mod node;
 pub mod process;
 pub mod qmp;
 pub mod redfish;
-pub mod router;
 pub mod scan;
 pub mod signatures;
+pub mod site;
 pub mod timeline;
 pub mod wait;
-
-/// The directory with `vmlinuz` and `initramfs`: `ANNEAL_IMAGE`, or what `cargo xtask image` made.
-///
-/// # Errors
-/// When they are not there.
-pub fn image_dir() -> anyhow::Result<std::path::PathBuf> {
-    let dir = match std::env::var_os("ANNEAL_IMAGE") {
-        Some(dir) => dir.into(),
-        None => std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../image/out"),
-    };
-    for file in ["vmlinuz", "initramfs"] {
-        let path = dir.join(file);
-        anyhow::ensure!(path.is_file(), "{} is missing: run cargo xtask image", path.display());
-    }
-    Ok(dir)
-}

@@ -6,6 +6,7 @@
 //! boot has begun decides about the one after it. A reset begins a boot only when no other follows within
 //! [`SETTLE`]: SeaBIOS, entered by a warm reset, at once asks for a cold one.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::node::{BOOT_FIRST, BOOT_LAST, Boot, NIC, NodeSpec};
@@ -24,6 +25,9 @@ use crate::timeline::Timeline;
 use crate::wait;
 
 const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// Pause between two tries to reach a QEMU that is starting.
+const CONNECT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Resets that follow each other faster are one.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -213,20 +217,31 @@ impl Machine {
             .spawn()
             .context("cannot start qemu-system-x86_64")?;
         let pid = child.id();
-        let connected = wait::until("QEMU's socket", START_LIMIT, || {
-            let ended = child.try_wait();
-            let socket = &socket;
-            async move {
-                if let Some(status) = ended? {
-                    bail!("QEMU of {} ended with {status}", spec.name);
-                }
-                Ok(Qmp::connect(socket).await.ok())
-            }
-        });
-        let (qmp, events) = connected.await.with_context(|| wait::tail(&spec.qemu_log(), 2000))?;
+        let (qmp, events) =
+            self.connect(&mut child, &socket).await.with_context(|| wait::tail(&spec.qemu_log(), 2000))?;
         let (qmp, stop) = (Arc::new(qmp), CancellationToken::new());
         let watcher = tokio::spawn(self.clone().watch(child, events, Arc::clone(&qmp), stop.clone()));
         Ok(Running { qmp, pid, stop, watcher })
+    }
+
+    /// Connects to a QEMU that is starting. (A loop of its own: `wait::until` takes a closure whose
+    /// future the compiler cannot see to be `Send`.)
+    async fn connect(
+        &self,
+        child: &mut Child,
+        socket: &Path,
+    ) -> Result<(Qmp, mpsc::UnboundedReceiver<Value>)> {
+        let end = Instant::now() + START_LIMIT;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                bail!("QEMU of {} ended with {status}", self.spec.name);
+            }
+            match Qmp::connect(socket).await {
+                Ok(connected) => return Ok(connected),
+                Err(error) if Instant::now() >= end => return Err(error),
+                Err(_) => sleep(CONNECT_PAUSE).await,
+            }
+        }
     }
 
     /// Ends with the QEMU process; cancelled, it kills that first.

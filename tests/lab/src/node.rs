@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::disk::DiskSpec;
+use crate::disk::{Bus, DiskSpec};
 
 /// UEFI firmware of Debian's `ovmf`, without Secure Boot.
 const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
@@ -185,8 +185,10 @@ impl NodeSpec {
                 }
             }
         }
+        let mut sata = 0..;
         for (index, disk) in self.disks.iter().enumerate() {
-            args.extend(disk.qemu_args(index));
+            let port = if disk.bus == Bus::Sata { sata.next() } else { None };
+            args.extend(disk.qemu_args(index, port.unwrap_or(0)));
         }
         args.extend(self.extra.iter().cloned());
         args
@@ -211,7 +213,6 @@ fn words(list: &[&str]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::Bus;
 
     fn spec(firmware: Firmware) -> NodeSpec {
         let dir = tempfile::tempdir().unwrap();

@@ -143,10 +143,7 @@ mod tests {
         let mut command = leashed("sh");
         command.args(["-c", "echo no such luck; exit 3"]);
         let mut daemon = Daemon::start("failing", command, &log).unwrap();
-        let error = wait::until("its end", Duration::from_secs(10), || {
-            let ended = daemon.ensure_alive().err();
-            async { Ok(ended) }
-        });
+        let error = wait::until("its end", Duration::from_secs(10), async || Ok(daemon.ensure_alive().err()));
         let error = error.await.unwrap().to_string();
         assert!(error.contains("no such luck"), "{error}");
     }

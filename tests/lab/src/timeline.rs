@@ -1,12 +1,13 @@
 //! What happened when, in seconds since the timeline began.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// Events with their times; clones share the same list.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     zero: Instant,
+    zero_by_the_clock: SystemTime,
     events: Arc<Mutex<Vec<Event>>>,
 }
 
@@ -23,7 +24,7 @@ pub struct Event {
 
 impl Default for Timeline {
     fn default() -> Self {
-        Self { zero: Instant::now(), events: Arc::default() }
+        Self { zero: Instant::now(), zero_by_the_clock: SystemTime::now(), events: Arc::default() }
     }
 }
 
@@ -34,14 +35,28 @@ impl Timeline {
         self.zero.elapsed().as_secs_f64()
     }
 
+    /// Where a time by the clock, such as a log's, is on this line; negative before its beginning.
+    #[must_use]
+    pub fn at(&self, time: SystemTime) -> f64 {
+        match time.duration_since(self.zero_by_the_clock) {
+            Ok(after) => after.as_secs_f64(),
+            Err(before) => -before.duration().as_secs_f64(),
+        }
+    }
+
     /// Notes that something happens now.
     pub fn note(&self, subject: &str, what: &str) {
-        let event = Event { at: self.now(), subject: subject.to_owned(), what: what.to_owned() };
+        self.note_at(self.now(), subject, what);
+    }
+
+    /// Notes that something happened at `at` seconds.
+    pub fn note_at(&self, at: f64, subject: &str, what: &str) {
+        let event = Event { at, subject: subject.to_owned(), what: what.to_owned() };
         tracing::info!(at = event.at, subject, what);
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 
-    /// All events so far, in order.
+    /// All events so far, in the order in which they were noted.
     #[must_use]
     pub fn events(&self) -> Vec<Event> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -50,6 +65,14 @@ impl Timeline {
     /// When `what` first happened to `subject`.
     #[must_use]
     pub fn first(&self, subject: &str, what: &str) -> Option<f64> {
-        self.events().iter().find(|e| e.subject == subject && e.what == what).map(|e| e.at)
+        self.first_since(f64::NEG_INFINITY, subject, what)
+    }
+
+    /// When `what` first happened to `subject` at or after `start`.
+    #[must_use]
+    pub fn first_since(&self, start: f64, subject: &str, what: &str) -> Option<f64> {
+        let events = self.events();
+        let same = events.iter().filter(|e| e.at >= start && e.subject == subject && e.what == what);
+        same.map(|e| e.at).min_by(f64::total_cmp)
     }
 }

@@ -13,10 +13,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// When `check` fails, or `limit` passes (the error names `what`).
-pub async fn until<T, F>(what: &str, limit: Duration, mut check: impl FnMut() -> F) -> Result<T>
-where
-    F: Future<Output = Result<Option<T>>>,
-{
+pub async fn until<T>(
+    what: &str,
+    limit: Duration,
+    mut check: impl AsyncFnMut() -> Result<Option<T>>,
+) -> Result<T> {
     let end = Instant::now() + limit;
     loop {
         if let Some(answer) = check().await.with_context(|| format!("waiting for {what}"))? {
@@ -35,7 +36,7 @@ where
 /// When it does not come within `limit`; the end of the file is in the error.
 pub async fn for_line(file: &Path, needle: &str, limit: Duration) -> Result<String> {
     let what = format!("{needle:?} in {}", file.display());
-    let seen = until(&what, limit, || async {
+    let seen = until(&what, limit, async || {
         // The file may not be there yet: its writer is starting.
         let text = fs::read(file).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);

@@ -25,8 +25,9 @@ impl Archive {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         for end in ends {
             let dir = &path[..end];
-            if self.dirs.insert(dir.to_owned()) {
+            if !self.dirs.contains(dir) {
                 self.entry(dir, DIRECTORY | 0o755, (0, 0), &[])?;
+                self.dirs.insert(dir.to_owned());
             }
         }
         Ok(())

@@ -32,6 +32,18 @@ fn a_boot_script_line_is_understood() {
 }
 
 #[test]
+fn words_that_the_kernel_hands_to_init_are_no_flags() {
+    let config = parse(&Environment {
+        arguments: vec!["vmlinuz".into(), "splash".into()],
+        kernel_command_line: "vmlinuz initrd=initramfs ipa-api-url=http://192.0.2.1 anneal.ramdisk splash"
+            .into(),
+        is_init: true,
+        root_is_initramfs: true,
+    });
+    assert!(config.expect("valid").init);
+}
+
+#[test]
 fn a_line_for_ironic_python_agent_is_understood_too() {
     let config =
         ramdisk("ipa-api-url=http://192.0.2.1 ipa-insecure=1 ipa-debug=0 ipa-inspection-callback-url=x nofb")

@@ -1,10 +1,25 @@
-//! Processors, from `/proc/cpuinfo`.
+//! Processors: sysinfo tells them, `/proc/cpuinfo` adds flags and sockets.
 
 use agent_protocol::inventory::Cpu;
 use std::collections::BTreeSet;
+use sysinfo::System;
 
-/// Pure.
-pub fn parse(cpuinfo: &str, architecture: &str) -> Cpu {
+/// The processors of this machine.
+pub fn cpu(system: Option<&System>, cpuinfo: &str) -> Cpu {
+    let parsed = parse(cpuinfo, std::env::consts::ARCH);
+    let cpus = system.map(System::cpus).unwrap_or_default();
+    let Some(first) = cpus.first() else { return parsed };
+    Cpu {
+        model_name: first.brand().trim().to_owned(),
+        // MHz; 0 where the kernel does not tell.
+        frequency: (first.frequency() > 0).then(|| first.frequency().to_string()).or(parsed.frequency),
+        count: cpus.len() as u64,
+        ..parsed
+    }
+}
+
+/// Pure: what the kernel's text alone tells.
+fn parse(cpuinfo: &str, architecture: &str) -> Cpu {
     let fields =
         || cpuinfo.lines().filter_map(|line| line.split_once(':')).map(|(k, v)| (k.trim(), v.trim()));
     let first = |name: &str| fields().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());

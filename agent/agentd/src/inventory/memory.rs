@@ -6,18 +6,9 @@ use std::path::Path;
 /// SMBIOS structure type "Memory Device" (DMTF DSP0134, 7.18).
 const MEMORY_DEVICE: &str = "17-";
 
-/// `meminfo` is `/proc/meminfo`; `entries` is `/sys/firmware/dmi/entries` (root only).
-pub fn memory(meminfo: &str, entries: &Path) -> Memory {
-    Memory { total: total(meminfo), physical_mb: physical(entries) }
-}
-
-fn total(meminfo: &str) -> u64 {
-    meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))
-        .and_then(|rest| rest.trim().strip_suffix("kB"))
-        .and_then(|number| number.trim().parse::<u64>().ok())
-        .map_or(0, |kib| kib * 1024)
+/// `total` in bytes; `entries` is `/sys/firmware/dmi/entries` (root only).
+pub fn memory(total: u64, entries: &Path) -> Memory {
+    Memory { total, physical_mb: physical(entries) }
 }
 
 fn physical(entries: &Path) -> Option<u64> {
@@ -50,12 +41,6 @@ fn size(raw: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn totals_are_bytes() {
-        assert_eq!(total("MemTotal:       16318480 kB\nMemFree: 1 kB\n"), 16_318_480 * 1024);
-        assert_eq!(total(""), 0);
-    }
 
     #[test]
     fn dimm_sizes_follow_smbios() {

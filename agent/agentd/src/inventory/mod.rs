@@ -1,4 +1,4 @@
-//! The hardware of the machine, from `/proc` and `/sys` only: no tool's text is read.
+//! The hardware of the machine, by sysinfo, `/proc` and `/sys` only: no tool's text is read.
 
 mod cpu;
 mod dmi;
@@ -8,17 +8,25 @@ mod net;
 use crate::config::Config;
 use agent_protocol::inventory::{Boot, Disk, Interface, Inventory};
 use std::path::Path;
+use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 /// Look at everything. What cannot be read is left empty. `disks` come from the block room.
 pub fn collect(config: &Config, disks: Vec<Disk>) -> Inventory {
     let sys = Path::new("/sys");
+    let system = System::new_with_specifics(
+        RefreshKind::nothing()
+            .with_cpu(CpuRefreshKind::nothing().with_frequency())
+            .with_memory(MemoryRefreshKind::nothing().with_ram()),
+    )
+    .inspect_err(|error| tracing::warn!(%error, "processors and memory cannot be read"))
+    .ok();
     let uefi = sys.join("firmware/efi").exists();
     Inventory {
         interfaces: interfaces(),
-        cpu: cpu::parse(&read(Path::new("/proc/cpuinfo")).unwrap_or_default(), std::env::consts::ARCH),
+        cpu: cpu::cpu(system.as_ref(), &read(Path::new("/proc/cpuinfo")).unwrap_or_default()),
         disks,
         memory: memory::memory(
-            &read(Path::new("/proc/meminfo")).unwrap_or_default(),
+            system.as_ref().map_or(0, System::total_memory),
             &sys.join("firmware/dmi/entries"),
         ),
         // In-band IPMI is not spoken; this is what ironic-python-agent says of a machine without a BMC.

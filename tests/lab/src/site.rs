@@ -1,0 +1,127 @@
+//! A whole site in a few lines: a network, a controller, and nodes behind BMCs.
+
+use std::future::Future;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::controller::{Controller, ControllerConfig};
+use crate::disk::DiskSpec;
+use crate::machine::Machine;
+use crate::net::{Bridge, Netns};
+use crate::node::{Firmware, NodeSpec};
+use crate::redfish::{BmcConfig, RedfishBmc};
+use crate::timeline::Timeline;
+
+/// The controller's address on the bridge.
+pub const ADDRESS: Ipv4Addr = Ipv4Addr::new(172, 22, 0, 1);
+/// User of every BMC here.
+pub const BMC_USER: &str = "admin";
+/// Password of every BMC here.
+pub const BMC_PASSWORD: &str = "calvin-of-the-lab";
+
+/// A network with a controller on it.
+#[derive(Debug)]
+pub struct Site {
+    /// Everything that is written goes below.
+    pub dir: PathBuf,
+    /// What happened when.
+    pub timeline: Timeline,
+    /// The controller.
+    pub controller: Controller,
+    bridge: Bridge,
+    nodes: u8,
+}
+
+/// A server and its BMC.
+#[derive(Debug)]
+pub struct SiteNode {
+    /// Name of the node, in the lab and in the controller.
+    pub name: String,
+    /// The server.
+    pub machine: Machine,
+    /// Its BMC.
+    pub bmc: RedfishBmc,
+}
+
+/// Runs `story` in a network namespace of its own, inside an async runtime.
+///
+/// # Errors
+/// When the namespace cannot be made, or what the story says.
+pub fn in_namespace<T, F>(name: &str, story: impl FnOnce() -> F + Send) -> Result<T>
+where
+    T: Send,
+    F: Future<Output = Result<T>>,
+{
+    let netns = Netns::create(name)?;
+    netns.run(|| {
+        let runtime = tokio::runtime::Runtime::new().context("no runtime")?;
+        let told = runtime.block_on(story());
+        // Machines and services still running end here, before the namespace goes.
+        drop(runtime);
+        told
+    })
+}
+
+impl Site {
+    /// A bridge, and the controller with its boot services on it. `extra` is more TOML for
+    /// the controller's configuration.
+    ///
+    /// # Errors
+    /// When a part does not start.
+    pub async fn start(dir: &Path, extra: &str) -> Result<Self> {
+        let bridge = Bridge::create("br0", &format!("{ADDRESS}/24"))?;
+        let config =
+            ControllerConfig { dir: dir.to_owned(), address: Some(ADDRESS), extra: extra.to_owned() };
+        let controller = Controller::start(config).await?;
+        Ok(Self { dir: dir.to_owned(), timeline: Timeline::default(), controller, bridge, nodes: 0 })
+    }
+
+    /// Makes a server that is off, with a BMC that speaks HTTPS, unknown to the controller.
+    ///
+    /// # Errors
+    /// When a part cannot be made.
+    pub async fn node(&mut self, name: &str, firmware: Firmware, disks: Vec<DiskSpec>) -> Result<SiteNode> {
+        self.nodes += 1;
+        let tap = format!("tap{}", self.nodes);
+        self.bridge.tap(&tap)?;
+        let mac = format!("52:54:00:a4:ea:{:02x}", self.nodes);
+        let mut spec = NodeSpec::new(name, firmware, &mac, &tap, self.dir.join(name))?;
+        spec.disks = disks;
+        let machine = Machine::new(spec, self.timeline.clone());
+        let config = BmcConfig {
+            address: (ADDRESS, 8000 + u16::from(self.nodes)).into(),
+            username: BMC_USER.to_owned(),
+            password: BMC_PASSWORD.to_owned(),
+            tls: true,
+        };
+        let bmc = RedfishBmc::start(machine.clone(), config).await?;
+        Ok(SiteNode { name: name.to_owned(), machine, bmc })
+    }
+
+    /// Enrols a server by the `anneal` command: node and port.
+    ///
+    /// # Errors
+    /// When the controller refuses.
+    pub async fn enrol(&self, node: &SiteNode) -> Result<()> {
+        let password = self.dir.join("bmc-password");
+        std::fs::write(&password, BMC_PASSWORD)
+            .with_context(|| format!("cannot write {}", password.display()))?;
+        let info = [
+            format!("redfish_address={}", node.bmc.url()),
+            format!("redfish_system_id={}", RedfishBmc::system_id()),
+            format!("redfish_username={BMC_USER}"),
+            format!("redfish_password=@{}", password.display()),
+            "redfish_verify_ca=false".to_owned(),
+        ];
+        let mut words = vec!["node", "create", "--driver", "redfish", "--name", &node.name];
+        for item in &info {
+            words.extend(["--driver-info", item]);
+        }
+        self.controller.anneal(&words).await?;
+        let mac = node.machine.spec().mac.clone();
+        self.controller.anneal(&["port", "create", &mac, "--node", &node.name]).await?;
+        Ok(())
+    }
+}

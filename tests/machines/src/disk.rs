@@ -1,0 +1,82 @@
+//! A disk with a past, and the outside view of what is left of it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use lab::disk::{Bus, DiskSpec, Fault};
+use lab::fill;
+use lab::scan::{Findings, Snapshot};
+use lab::signatures::{self, Content, Table};
+
+/// An image full of recognisable data and what it held.
+#[derive(Debug)]
+pub struct OldDisk {
+    /// How it is attached.
+    pub spec: DiskSpec,
+    before: Snapshot,
+}
+
+impl OldDisk {
+    /// Makes `SERIAL.img` in `dir`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn make(dir: &Path, serial: &str, bus: Bus, bytes: u64) -> Result<Self> {
+        let file = dir.join(format!("{serial}.img"));
+        fill::fill(&file, serial, bytes)?;
+        let before = Snapshot::take(&file)?;
+        Ok(Self { spec: DiskSpec::new(file, bus, serial), before })
+    }
+
+    /// The same disk with a partition table and a label on it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn labelled(mut self, table: Table, content: Content) -> Result<Self> {
+        signatures::write(&self.spec.file, table, content)?;
+        self.before = Snapshot::take(&self.spec.file)?;
+        Ok(self)
+    }
+
+    /// The same disk with a fault.
+    #[must_use]
+    pub fn with(mut self, fault: Fault) -> Self {
+        self.spec = self.spec.with(fault);
+        self
+    }
+
+    /// Its serial number.
+    pub fn serial(&self) -> &str {
+        &self.spec.serial
+    }
+
+    /// What is left, seen from outside.
+    ///
+    /// # Errors
+    /// When the image cannot be read.
+    pub fn findings(&self) -> Result<Findings> {
+        self.before.compare(&self.spec.file)
+    }
+
+    /// Nothing but zeroes.
+    ///
+    /// # Errors
+    /// When anything else is on it, with the counts.
+    pub fn ensure_erased(&self) -> Result<()> {
+        let found = self.findings()?;
+        ensure!(found.held_data > 0, "{} held no data before: nothing is proven", self.serial());
+        let clean = found.unchanged == 0 && found.tags == 0 && found.nonzero_bytes == 0;
+        ensure!(clean, "disk {} is not erased: {found:?}", self.serial());
+        Ok(())
+    }
+
+    /// Not one byte written.
+    ///
+    /// # Errors
+    /// When it was changed.
+    pub fn ensure_untouched(&self) -> Result<()> {
+        let now = Snapshot::take(&self.spec.file).context("outside view")?;
+        ensure!(now == self.before, "disk {} was written: {:?}", self.serial(), self.findings()?);
+        Ok(())
+    }
+}

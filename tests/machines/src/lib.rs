@@ -1,1 +1,0 @@
-//! Scenarios on emulated servers: real firmware, the real ramdisk, the real binaries. See `tests/`.

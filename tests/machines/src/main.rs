@@ -1,0 +1,45 @@
+//! Scenarios with the real binaries: what must hold when things go wrong on a real machine.
+//!
+//! ```text
+//! machines --bin-dir target/debug --image image/out [--filter NAME] [--list] [--jobs 2] [--keep]
+//! ```
+//!
+//! Every scenario has a network namespace, a controller on a state directory of its own, and QEMU nodes that
+//! boot the real ramdisk from it. One line each: `PASS name (seconds)` or `FAIL name: reason`, then where the
+//! logs are and how they end; a last line counts them. Exit code 1 when any failed. Needs root.
+
+mod disk;
+mod loopback;
+mod node;
+mod options;
+mod run;
+mod scenarios;
+mod stage;
+
+use std::process::ExitCode;
+
+use options::Options;
+
+fn main() -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env();
+    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).init();
+    let told = Options::parse(std::env::args().skip(1)).and_then(|options| {
+        let chosen = scenarios::chosen(options.filter.as_deref())?;
+        if options.list {
+            for scenario in chosen {
+                println!("{:24} {}", scenario.name, scenario.about);
+            }
+            return Ok(true);
+        }
+        run::all(chosen, &options)
+    });
+    match told {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("machines: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

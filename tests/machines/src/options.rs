@@ -1,0 +1,85 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+
+const USAGE: &str =
+    "usage: machines [--bin-dir DIR] [--image DIR] [--filter NAME] [--list] [--jobs N] [--keep]";
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Options {
+    /// Where the programs under test are; without it, beside this program.
+    pub bin_dir: Option<PathBuf>,
+    /// Where `vmlinuz` and `initramfs` are; without it, `image/out` of the repository.
+    pub image: Option<PathBuf>,
+    /// Only scenarios with this in their name.
+    pub filter: Option<String>,
+    /// Tell the names and run nothing.
+    pub list: bool,
+    /// How many run at once, at least 1.
+    pub jobs: usize,
+    /// Keep the files of scenarios that passed too.
+    pub keep: bool,
+}
+
+impl Options {
+    /// Reads the arguments after the program's name.
+    ///
+    /// # Errors
+    /// An argument that is not known or lacks its value.
+    pub fn parse(words: impl Iterator<Item = String>) -> Result<Self> {
+        let mut options =
+            Self { bin_dir: None, image: None, filter: None, list: false, jobs: 2, keep: false };
+        let mut words = words;
+        while let Some(word) = words.next() {
+            let (name, given) = match word.split_once('=') {
+                Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+                None => (word, None),
+            };
+            let mut value =
+                || given.clone().or_else(|| words.next()).with_context(|| format!("{name} needs a value"));
+            match name.as_str() {
+                "--bin-dir" => options.bin_dir = Some(absolute(&value()?)?),
+                "--image" => options.image = Some(absolute(&value()?)?),
+                "--filter" => options.filter = Some(value()?),
+                "--jobs" => options.jobs = value()?.parse().context("--jobs")?,
+                "--list" => options.list = true,
+                "--keep" => options.keep = true,
+                _ => bail!("unknown argument {name:?}\n{USAGE}"),
+            }
+        }
+        ensure!(options.jobs > 0, "--jobs must be at least 1");
+        Ok(options)
+    }
+}
+
+fn absolute(dir: &str) -> Result<PathBuf> {
+    std::fs::canonicalize(dir).with_context(|| format!("no directory {dir}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<Options> {
+        Options::parse(words.iter().map(|word| (*word).to_owned()))
+    }
+
+    #[test]
+    fn both_spellings_of_a_value() {
+        let options = parse(&["--filter", "power", "--jobs=3", "--image=/"]).unwrap();
+        assert_eq!((options.filter.as_deref(), options.jobs), (Some("power"), 3));
+        assert_eq!(options.image, Some("/".into()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (words, name) in
+            [(&["--jobs"][..], "--jobs"), (&["--jobs", "0"], "--jobs"), (&["--fliter", "x"], "--fliter")]
+        {
+            assert!(parse(words).unwrap_err().to_string().contains(name));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Runs scenarios, several at once, and tells how they went.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use lab::site::in_namespace;
+use lab::wait;
+use tokio::time::timeout;
+
+use crate::options::Options;
+use crate::scenarios::Scenario;
+use crate::stage::Stage;
+
+/// Many times what the longest takes on a quiet machine.
+const LIMIT: Duration = Duration::from_secs(420);
+/// Of each log of a failed scenario.
+const TAIL: usize = 4000;
+
+/// Runs them all; true when none failed.
+///
+/// # Errors
+/// When they cannot even be begun: no root, no image, no binaries.
+pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
+    if !nix::unistd::geteuid().is_root() {
+        bail!("network namespaces and taps need root");
+    }
+    lab::binaries::use_dirs(options.bin_dir.clone(), options.image.clone());
+    for name in ["anneal-controller", "anneal-agent"] {
+        lab::binaries::binary(name)?;
+    }
+    lab::binaries::image_dir()?;
+
+    let queue = Mutex::new(chosen.into_iter());
+    let counts = Mutex::new((0usize, 0usize));
+    let printing = Mutex::new(());
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some(scenario) = next else { break };
+                    let begun = Instant::now();
+                    let (dir, told) = one(scenario);
+                    let seconds = begun.elapsed().as_secs_f64();
+                    let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+                    let _one_at_a_time = printing.lock().unwrap_or_else(PoisonError::into_inner);
+                    match told {
+                        Ok(()) => {
+                            counts.0 += 1;
+                            println!("PASS {} ({seconds:.1} s)", scenario.name);
+                            put_away(dir, options.keep);
+                        }
+                        Err(error) => {
+                            counts.1 += 1;
+                            println!("FAIL {}: {error:#} ({seconds:.1} s)", scenario.name);
+                            show_logs(dir);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (passed, failed) = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    println!("machines: {passed} passed, {failed} failed");
+    Ok(failed == 0 && passed > 0)
+}
+
+/// One scenario in its namespace and directory.
+fn one(scenario: &'static Scenario) -> (Result<tempfile::TempDir>, Result<()>) {
+    // Short: sockets are in there.
+    let dir = tempfile::Builder::new().prefix("machines-").tempdir().context("no directory for the scenario");
+    let told = match &dir {
+        Ok(dir) => tell(scenario, dir.path()),
+        Err(error) => Err(anyhow::anyhow!("{error:#}")),
+    };
+    (dir, told)
+}
+
+fn tell(scenario: &'static Scenario, dir: &Path) -> Result<()> {
+    let namespace = format!("an-{}-{}", scenario.name.replace('_', "-"), std::process::id());
+    let dir = dir.to_owned();
+    in_namespace(&namespace, || async move {
+        timeout(LIMIT, (scenario.story)(Stage { dir }))
+            .await
+            .unwrap_or_else(|_| bail!("not over within {} s", LIMIT.as_secs()))
+    })
+}
+
+fn put_away(dir: Result<tempfile::TempDir>, keep: bool) {
+    if let (Ok(dir), true) = (dir, keep) {
+        println!("     kept: {}", dir.keep().display());
+    }
+}
+
+/// Where everything of a failed scenario is, and the ends of its logs.
+fn show_logs(dir: Result<tempfile::TempDir>) {
+    let Ok(dir) = dir else { return };
+    let dir = dir.keep();
+    println!("     files of this scenario: {}", dir.display());
+    for log in logs_below(&dir) {
+        println!("----- {}", log.display());
+        for line in wait::tail(&log, TAIL).lines() {
+            println!("      {line}");
+        }
+    }
+}
+
+/// Files whose name ends in `.log`, at any depth.
+fn logs_below(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => dirs.push(path),
+                Ok(kind) if kind.is_file() && path.extension().is_some_and(|end| end == "log") => {
+                    found.push(path);
+                }
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}

@@ -1,0 +1,37 @@
+//! The main job: a UEFI server with a disk of every kind, from old data to available.
+
+use agent_protocol::record::Outcome;
+use anyhow::{Result, ensure};
+use lab::disk::Bus;
+use lab::node::Firmware;
+use lab::signatures::{Content, Table};
+
+use crate::node::Node;
+use crate::stage::{ERASE, LONG, METADATA, NODE, Stage, enrol_redfish};
+
+pub async fn story(stage: Stage) -> Result<()> {
+    let disks = [
+        stage.disk("S-NVME", Bus::Nvme, 64)?.labelled(Table::Gpt, Content::LvmPhysicalVolume)?,
+        stage.disk("S-SATA", Bus::Sata, 64)?.labelled(Table::Mbr, Content::MdMember)?,
+        stage.disk("S-SCSI", Bus::Scsi, 64)?.labelled(Table::Gpt, Content::Data)?,
+        stage.disk("S-VIRTIO", Bus::Virtio, 64)?,
+    ];
+    let mut site = stage.site("").await?;
+    let specs = disks.iter().map(|disk| disk.spec.clone()).collect();
+    let node = site.node(NODE, Firmware::Uefi, specs).await?;
+    enrol_redfish(&site, &node).await?;
+    site.controller.provision(NODE, "provide").await?;
+    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
+    ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
+    ensure!(!node.machine.is_on().await, "an available node is off");
+    for disk in &disks {
+        let record = after.record(METADATA, disk.serial())?;
+        ensure!(record.outcome == Outcome::MetadataErased, "{record:?}");
+        let record = after.record(ERASE, disk.serial())?;
+        let verified = record.verification.as_ref().is_some_and(|seen| seen.passed);
+        ensure!(record.outcome == Outcome::Erased && verified, "{record:?}");
+        ensure!(record.size == 64 << 20, "{record:?}");
+        disk.ensure_erased()?;
+    }
+    Ok(())
+}

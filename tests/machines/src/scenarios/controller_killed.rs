@@ -1,0 +1,48 @@
+//! The controller dies in the middle of an erase. The agent goes on; the new controller finds the command where
+//! its predecessor had written it down, and does not send another.
+
+use anyhow::{Context, Result, ensure};
+use lab::disk::{Bus, Fault};
+use lab::wait;
+
+use crate::node::{Node, count, erasing};
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, SHORT, Stage, manageable};
+
+pub async fn story(stage: Stage) -> Result<()> {
+    let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(3 << 20));
+    let fast = stage.disk("FAST", Bus::Virtio, 64)?;
+    let mut site = stage.site(NO_METADATA).await?;
+    let node = manageable(&mut site, &[&slow, &fast]).await?;
+    site.controller.provision(NODE, "provide").await?;
+    let (before, seen) = erasing(&site.controller, NODE, "SLOW", 0.15, LONG).await?;
+    let agent = before.anneal()["agent"]["process_id"].clone();
+    let command = before.anneal()["agent"]["running"].clone();
+    ensure!(command.is_string(), "no running command is known: {}", before.anneal());
+
+    site.controller.kill().await?;
+    let left = slow.findings()?.unchanged;
+    wait::until("the erase to go on without a controller", SHORT, || async {
+        // 4 MiB further
+        Ok((slow.findings()?.unchanged + 8192 < left).then_some(()))
+    })
+    .await?;
+    ensure!(slow.findings()?.unchanged > 0, "the erase ended too early for this scenario");
+    site.controller.restart().await?;
+
+    let (during, later) =
+        erasing(&site.controller, NODE, "SLOW", 0.0, LONG).await.context("after the restart")?;
+    ensure!(later.bytes_done >= seen.bytes_done, "the erase began again: {seen:?}, then {later:?}");
+    ensure!(during.anneal()["agent"]["process_id"] == agent, "another agent");
+    ensure!(during.anneal()["agent"]["running"] == command, "another command");
+
+    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
+    ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
+    ensure!(after.results(ERASE).len() == 1, "{}", after.anneal()["run"]);
+    ensure!(after.results(ERASE)[0]["command_id"] == command, "another command erased");
+    ensure!(count(&site.controller, NODE, &format!("step {ERASE} begins")).await? == 1, "issued twice");
+    let serial = std::fs::read_to_string(node.machine.spec().serial_log())?;
+    let begun = serial.matches("all disks judged, beginning").count();
+    ensure!(begun == 1, "the agent began {begun} times");
+    slow.ensure_erased()?;
+    fast.ensure_erased()
+}

@@ -1,0 +1,89 @@
+//! One story a file.
+
+mod clean_uefi;
+mod controller_killed;
+mod lvm_md_node;
+mod power_cut;
+mod read_only_disk;
+mod two_agents;
+mod vanishing_disk;
+mod write_errors;
+mod wrong_token;
+
+use std::pin::Pin;
+
+use anyhow::{Result, ensure};
+
+use crate::stage::Stage;
+
+type Story = Pin<Box<dyn Future<Output = Result<()>>>>;
+
+/// A scenario.
+pub struct Scenario {
+    /// For `--filter`, `PASS` and `FAIL`.
+    pub name: &'static str,
+    /// One line for `--list`.
+    pub about: &'static str,
+    /// What happens; an error is a failure.
+    pub story: fn(Stage) -> Story,
+}
+
+/// The longest first: the others fill the gaps.
+static ALL: &[Scenario] = &[
+    Scenario {
+        name: "two_agents",
+        about: "one token for one agent: an impostor gets nowhere, a rebooted node gets in again",
+        story: |stage| Box::pin(two_agents::story(stage)),
+    },
+    Scenario {
+        name: "lvm_md_node",
+        about: "members of md and LVM: metadata alone, then everything; blkid finds nothing",
+        story: |stage| Box::pin(lvm_md_node::story(stage)),
+    },
+    Scenario {
+        name: "clean_uefi",
+        about: "a UEFI node with a disk of every kind, from old data to available",
+        story: |stage| Box::pin(clean_uefi::story(stage)),
+    },
+    Scenario {
+        name: "controller_killed_mid_erase",
+        about: "SIGKILL of the controller: the erase goes on and is not started again",
+        story: |stage| Box::pin(controller_killed::story(stage)),
+    },
+    Scenario {
+        name: "power_cut_mid_erase",
+        about: "the node loses power: clean failed with a reason, never available",
+        story: |stage| Box::pin(power_cut::story(stage)),
+    },
+    Scenario {
+        name: "write_errors",
+        about: "a disk that cannot be written: named, the node held, the other disks' records kept",
+        story: |stage| Box::pin(write_errors::story(stage)),
+    },
+    Scenario {
+        name: "read_only_disk",
+        about: "refused with its reason, and nothing is written to any disk",
+        story: |stage| Box::pin(read_only_disk::story(stage)),
+    },
+    Scenario {
+        name: "vanishing_disk",
+        about: "a disk pulled during its erase: named, the node held, the other disk done",
+        story: |stage| Box::pin(vanishing_disk::story(stage)),
+    },
+    Scenario {
+        name: "wrong_token",
+        about: "heartbeats of strangers are refused and change nothing",
+        story: |stage| Box::pin(wrong_token::story(stage)),
+    },
+];
+
+/// The scenarios with `filter` in their names.
+///
+/// # Errors
+/// When there is none.
+pub fn chosen(filter: Option<&str>) -> Result<Vec<&'static Scenario>> {
+    let filter = filter.unwrap_or_default();
+    let chosen: Vec<_> = ALL.iter().filter(|scenario| scenario.name.contains(filter)).collect();
+    ensure!(!chosen.is_empty(), "no scenario has {filter:?} in its name");
+    Ok(chosen)
+}

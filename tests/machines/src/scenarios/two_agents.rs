@@ -1,0 +1,86 @@
+//! Two agents claim one node. While the first lives, another is shown a masked token and changes nothing; when
+//! the node has rebooted, its second agent gets in once the controller has found the first one dead, and the
+//! interrupted erase counts as failed.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use lab::binaries::binary;
+use lab::disk::{Bus, Fault};
+use lab::machine::Lasting;
+use lab::node::Boot;
+use lab::process::{Daemon, leashed};
+use lab::site::{Site, SiteNode};
+use lab::wait;
+use reqwest::Method;
+use serde_json::json;
+
+use crate::disk::OldDisk;
+use crate::loopback::LoopDevice;
+use crate::node::{Node, erasing};
+use crate::stage::{LONG, NO_METADATA, NODE, SHORT, Stage, manageable};
+
+pub async fn story(stage: Stage) -> Result<()> {
+    let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(1 << 20));
+    let bait = stage.disk("BAIT", Bus::Virtio, 8)?;
+    let mut site = stage.site(NO_METADATA).await?;
+    let node = manageable(&mut site, &[&slow]).await?;
+    site.controller.provision(NODE, "provide").await?;
+    let (first, seen) = erasing(&site.controller, NODE, "SLOW", 0.02, LONG).await?;
+    impostor(&stage, &site, &node, &bait).await?;
+
+    let (still, later) = erasing(&site.controller, NODE, "SLOW", 0.0, SHORT).await?;
+    ensure!(still.anneal()["agent"] == first.anneal()["agent"], "another agent is taken for the node's");
+    let url = |node: &Node| node.0["driver_internal_info"]["agent_url"].clone();
+    ensure!(url(&still) == url(&first), "another callback URL");
+    ensure!(later.bytes_done >= seen.bytes_done, "the erase began again");
+    bait.ensure_untouched()?;
+
+    // The node restarts by itself and boots the ramdisk again.
+    node.machine.choose_boot(Some((Boot::Pxe, Lasting::Once))).await?;
+    node.machine.reset().await?;
+    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
+    after.ensure_held()?;
+    ensure!(after.last_error().contains("rebooted"), "the reason is not told: {}", after.last_error());
+    let boot = |node: &Node| node.anneal()["agent"]["boot_id"].clone();
+    ensure!(boot(&after).is_string() && boot(&after) != boot(&first), "the second agent did not get in");
+    ensure!(slow.findings()?.unchanged > 0, "the erase ended too early for this scenario");
+    Ok(())
+}
+
+/// A real agent elsewhere says that it runs on this node; then hand-made heartbeats do.
+async fn impostor(stage: &Stage, site: &Site, node: &SiteNode, bait: &OldDisk) -> Result<()> {
+    let device = LoopDevice::attach(&bait.spec.file).await?;
+    let (url, pin) = site.controller.public()?;
+    let log = stage.dir.join("impostor.log");
+    let mut command = leashed(binary("anneal-agent")?);
+    command.args(["--api-url", &url, "--pin", &pin, "--mac", &node.machine.spec().mac]);
+    command.arg("--only-device").arg(device.path()).env("NO_COLOR", "1");
+    let agent = Daemon::start("the impostor", command, &log)?;
+    wait::for_line(&log, "already given the token", SHORT).await?;
+    wait::until("the controller to know of a rival", SHORT, || async {
+        let seen = Node::now(&site.controller, NODE).await?;
+        Ok((!seen.anneal()["rival"].is_null()).then_some(()))
+    })
+    .await?;
+
+    let lookup = format!("/v1/lookup?addresses={}", node.machine.spec().mac);
+    let (_, body) = site.controller.call(Method::GET, &lookup, None).await?;
+    ensure!(body["config"]["agent_token"] == "******", "the token was given again");
+    let uuid = body["node"]["uuid"].as_str().context("no uuid")?;
+    let known = Node::now(&site.controller, NODE).await?.0["driver_internal_info"]["agent_url"].clone();
+    for (callback_url, what) in [(known, "a guessed token"), (json!("https://127.0.0.1:9999"), "another URL")]
+    {
+        let beat = json!({
+            "callback_url": callback_url,
+            "agent_token": "******",
+            "agent_version": "1.0",
+            "anneal": {"extension": 1, "boot_id": "x", "process_id": "y"},
+        });
+        let path = format!("/v1/heartbeat/{uuid}");
+        let (status, answer) = site.controller.call(Method::POST, &path, Some(beat)).await?;
+        ensure!(status == 400, "{what}: {status} {answer}");
+    }
+    agent.terminate(Duration::from_secs(20)).await?;
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! What every scenario is given: a directory, and short words for what most of them do.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use lab::controller::Controller;
+use lab::disk::Bus;
+use lab::node::Firmware;
+use lab::redfish::RedfishBmc;
+use lab::site::{BMC_PASSWORD, BMC_USER, Site, SiteNode};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::disk::OldDisk;
+
+/// From a verb to the end of what it began, with a boot in between; many times what a quiet machine takes.
+pub const LONG: Duration = Duration::from_secs(240);
+/// For what takes a second.
+pub const SHORT: Duration = Duration::from_secs(60);
+/// Name of the only node.
+pub const NODE: &str = "n1";
+/// Both erase steps, in the order they run.
+pub const METADATA: &str = "deploy.erase_devices_metadata";
+/// See [`METADATA`].
+pub const ERASE: &str = "deploy.erase_devices";
+
+/// Looks often, so that scenarios are short.
+const SETTINGS: &str = "\
+[agent]
+heartbeat_timeout_s = 10
+[conductor]
+agent_poll_s = 1
+retry_pause_s = 1
+agent_silence_s = 90
+boot_timeout_s = 200
+";
+
+/// Only the full erase runs: most scenarios are about that.
+pub const NO_METADATA: &str = "clean_step_priority_override = { \"deploy.erase_devices_metadata\" = 0 }\n";
+
+/// Where a scenario plays.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// Everything the scenario writes is below.
+    pub dir: PathBuf,
+}
+
+impl Stage {
+    /// A site whose controller has quick settings and more lines for its `[conductor]` section.
+    ///
+    /// # Errors
+    /// When a part does not start.
+    pub async fn site(&self, conductor: &str) -> Result<Site> {
+        Site::start(&self.dir, &format!("{SETTINGS}{conductor}")).await
+    }
+
+    /// A disk of `mib` MiB full of old data.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn disk(&self, serial: &str, bus: Bus, mib: u64) -> Result<OldDisk> {
+        OldDisk::make(&self.dir, serial, bus, mib << 20)
+    }
+}
+
+/// A BIOS node with these disks, behind a Redfish BMC, enrolled and manageable.
+///
+/// # Errors
+/// When a part does not start or the controller refuses.
+pub async fn manageable(site: &mut Site, disks: &[&OldDisk]) -> Result<SiteNode> {
+    let specs = disks.iter().map(|disk| disk.spec.clone()).collect();
+    let node = site.node(NODE, Firmware::Bios, specs).await?;
+    enrol_redfish(site, &node).await?;
+    Ok(node)
+}
+
+/// Enrols a node of the lab by its BMC, and manages it.
+///
+/// # Errors
+/// When the controller refuses.
+pub async fn enrol_redfish(site: &Site, node: &SiteNode) -> Result<()> {
+    let info = json!({
+        "redfish_address": node.bmc.url(),
+        "redfish_system_id": RedfishBmc::system_id(),
+        "redfish_username": BMC_USER,
+        "redfish_password": BMC_PASSWORD,
+        "redfish_verify_ca": false,
+    });
+    enrol(&site.controller, &node.name, "redfish", info, &node.machine.spec().mac).await
+}
+
+/// Enrols a node with one port, and manages it.
+///
+/// # Errors
+/// When the controller refuses, or cannot reach the BMC.
+pub async fn enrol(controller: &Controller, name: &str, driver: &str, info: Value, mac: &str) -> Result<()> {
+    let node = json!({"name": name, "driver": driver, "driver_info": info});
+    let (status, node) = controller.call(Method::POST, "/v1/nodes", Some(node)).await?;
+    ensure!(status == 201, "creating {name}: {status} {node}");
+    let port = json!({"address": mac, "node_uuid": node["uuid"]});
+    let (status, port) = controller.call(Method::POST, "/v1/ports", Some(port)).await?;
+    ensure!(status == 201, "creating the port of {name}: {status} {port}");
+    controller.provision(name, "manage").await?;
+    controller.node_in(name, &["manageable"], SHORT).await.context("manage")?;
+    Ok(())
+}
