@@ -39,7 +39,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
     let names = args.words();
     args.finish()?;
 
-    let mut mutants = header::read_all(&sh::root().join("tests/mutants"))?;
+    let mut mutants = header::read_all(&sh::root().join(header::DIR))?;
     for name in &names {
         ensure!(mutants.iter().any(|mutant| mutant.name.contains(name)), "no mutant is called {name:?}");
     }
@@ -51,9 +51,9 @@ pub fn run(words: Vec<String>) -> Result<()> {
     }
     if list {
         for mutant in &mutants {
-            println!("{:34} {}\n{:34} {}", mutant.name, mutant.protects, "", mutant.test);
+            println!("{:44} {}\n{:44} {}", mutant.name, mutant.protects, "", mutant.test);
             if let Some(scenario) = &mutant.scenario {
-                println!("{:34} scenario: {scenario}", "");
+                println!("{:44} scenario: {scenario}", "");
             }
         }
         println!("mutants: {} listed", mutants.len());
@@ -122,7 +122,7 @@ fn try_all(runner: &Runner, mutants: &[Mutant]) -> Result<Vec<(Verdict, u64)>> {
     let mut verdicts = Vec::new();
     for (index, mutant) in mutants.iter().enumerate() {
         let begun = Instant::now();
-        let applied = runner.tree().apply(&mutant.patch)?;
+        let applied = runner.tree().apply(&mutant.name)?;
         let verdict = runner.judge(&mutant.name, &mutant.test, mutant.image, mutant.limit);
         applied.take_back().with_context(|| format!("cannot take {} back", mutant.name))?;
         let verdict = verdict.with_context(|| format!("cannot try {}", mutant.name))?;
@@ -137,20 +137,20 @@ fn try_all(runner: &Runner, mutants: &[Mutant]) -> Result<Vec<(Verdict, u64)>> {
 /// The table, the last line, and whether the task succeeds.
 fn conclude(mutants: &[Mutant], verdicts: &[(Verdict, u64)]) -> Result<()> {
     let (mut caught, mut survived, mut errors) = (0, 0, 0);
-    println!("\n{:8} {:>5}  {:34} protects", "", "s", "mutant");
+    println!("\n{:8} {:>5}  {:44} protects", "", "s", "mutant");
     for (mutant, (verdict, seconds)) in mutants.iter().zip(verdicts) {
         let (word, detail) = mutant.outcome(verdict);
-        println!("{word:8} {seconds:>5}  {:34} {}", mutant.name, mutant.protects);
+        println!("{word:8} {seconds:>5}  {:44} {}", mutant.name, mutant.protects);
         match word {
             "caught" => caught += 1,
             "SURVIVED" => survived += 1,
             _ => errors += 1,
         }
         if word == "caught" {
-            println!("{:15} {:34}   by {detail}", "", "");
+            println!("{:15} {:44}   by {detail}", "", "");
         } else {
             println!(
-                "{:15} {:34}   {}: {detail}; see target/mutants/log/{}.log",
+                "{:15} {:44}   {}: {detail}; see target/mutants/log/{}.log",
                 "", "", mutant.test, mutant.name
             );
         }
@@ -184,7 +184,7 @@ mod tests {
     /// What is checked in can be read, and names tests that exist in the sources.
     #[test]
     fn the_patches_can_be_read() {
-        let mutants = header::read_all(&sh::root().join("tests/mutants")).unwrap();
+        let mutants = header::read_all(&sh::root().join(header::DIR)).unwrap();
         assert!(!mutants.is_empty());
         for mutant in &mutants {
             if let TestCommand::Cargo { .. } = mutant.test {

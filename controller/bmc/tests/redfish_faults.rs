@@ -189,6 +189,16 @@ async fn redirects_are_followed_on_the_same_host_only() {
     assert!(error.to_string().contains("another service, http://localhost:"), "{error}");
     assert!(thief.seen().is_empty());
 
+    // The same port of another host.
+    let elsewhere = Service::start(|request, _| {
+        let host = request.header("host").unwrap_or_default().replace("127.0.0.1", "localhost");
+        answer("302 Found", &format!("Location: http://{host}/redfish/v1/Systems/2\r\n"), "")
+    })
+    .await;
+    let error = open(&elsewhere).power_state().await.unwrap_err();
+    assert!(error.to_string().contains("another service, http://localhost:"), "{error}");
+    assert_eq!(elsewhere.count("GET /redfish/v1/Systems/2"), 0);
+
     let error =
         reading(|_| answer("302 Found", "Location: /redfish/v1/Systems/1\r\n", "")).await.unwrap_err();
     assert!(error.to_string().contains("circle"), "{error}");

@@ -14,10 +14,13 @@
 
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+
+/// Where the patches are, from the root of the repository.
+pub const DIR: &str = "tests/mutants";
 
 /// Limit of a cargo test: most take less than a second.
 const CARGO_LIMIT: Duration = Duration::from_secs(180);
@@ -29,8 +32,6 @@ const MACHINES_LIMIT: Duration = Duration::from_secs(900);
 pub struct Mutant {
     /// The file's name without `.patch`.
     pub name: String,
-    /// The patch file.
-    pub patch: PathBuf,
     /// One sentence: what is lost with the patch.
     pub protects: String,
     /// The scenario of the issue that it belongs to.
@@ -165,7 +166,6 @@ fn parse(patch: &Path, text: &str) -> Result<Mutant> {
     let usual = if test.boots_machines() { MACHINES_LIMIT } else { CARGO_LIMIT };
     Ok(Mutant {
         name,
-        patch: patch.to_owned(),
         protects: protects.context("no Protects:")?,
         scenario,
         test,

@@ -24,6 +24,8 @@ pub struct Runner {
     tree: Tree,
     target: PathBuf,
     log: PathBuf,
+    /// Where tests put their files; short, since sockets have short names.
+    temp: PathBuf,
     clean_image: PathBuf,
     clean_image_built: Cell<bool>,
 }
@@ -35,6 +37,7 @@ impl Runner {
         let runner = Self {
             target: home.join("target"),
             log: home.join("log"),
+            temp: std::env::temp_dir().join(format!("mutants-{}", std::process::id())),
             clean_image: home.join("image"),
             clean_image_built: Cell::new(false),
             tree: Tree::sync(home.join("tree"))?,
@@ -87,7 +90,11 @@ impl Runner {
                 run
             }
         };
-        match bounded(&mut run, &log, limit)? {
+        fs::create_dir_all(&self.temp).with_context(|| format!("cannot create {}", self.temp.display()))?;
+        let ended = bounded(run.env("TMPDIR", &self.temp), &log, limit)?;
+        // Scenarios that fail keep their disks for a person to look at; here failing is the rule.
+        fs::remove_dir_all(&self.temp).with_context(|| format!("cannot remove {}", self.temp.display()))?;
+        match ended {
             None => Ok(Verdict::Hung(limit.as_secs())),
             Some(status) => {
                 let output = fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
@@ -143,18 +150,23 @@ impl Runner {
     }
 }
 
-/// Copies what cargo has built so far, without what it would not look at.
+/// Copies what cargo and the image task have built so far, without what they would not look at.
 fn seed(from: &Path, to: &Path) -> Result<()> {
-    for part in [".fingerprint", "build", "deps"] {
-        let from = from.join("debug").join(part);
-        if from.exists() {
-            let to = to.join("debug");
-            fs::create_dir_all(&to).with_context(|| format!("cannot create {}", to.display()))?;
-            sh::run(Command::new("cp").args(["-a", "--reflink=auto"]).args([&from, &to]))?;
+    let ramdisk = ["x86_64-unknown-linux-gnu/ramdisk", "ramdisk"].map(|dir| (dir, PROFILE));
+    for (dir, parts) in [("debug", PROFILE), ("", &["image"])].into_iter().chain(ramdisk) {
+        for part in parts {
+            let (from, to) = (from.join(dir).join(part), to.join(dir));
+            if from.exists() {
+                fs::create_dir_all(&to).with_context(|| format!("cannot create {}", to.display()))?;
+                sh::run(Command::new("cp").args(["-a", "--reflink=auto"]).args([&from, &to]))?;
+            }
         }
     }
     Ok(())
 }
+
+/// What cargo looks at in the directory of a profile.
+const PROFILE: &[&str] = &[".fingerprint", "build", "deps"];
 
 /// Runs a command with its output added to `log`; `None` when it did not end in time and was killed, with all
 /// the processes that it started in its group.

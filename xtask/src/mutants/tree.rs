@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::header;
 use crate::sh;
 
 /// A copy of the working tree: what git tracks or would add, as it is now.
@@ -40,11 +41,12 @@ impl Tree {
         &self.dir
     }
 
-    /// Applies a patch; it must fit exactly.
-    pub fn apply(&self, patch: &Path) -> Result<Applied<'_>> {
-        self.git_apply(patch, &[])
+    /// Applies a patch of the copy, so that nobody changes it meanwhile; it must fit exactly.
+    pub fn apply(&self, name: &str) -> Result<Applied<'_>> {
+        let patch = self.dir.join(header::DIR).join(format!("{name}.patch"));
+        self.git_apply(&patch, &[])
             .with_context(|| format!("{} no longer fits the code: bring it up to date", patch.display()))?;
-        Ok(Applied { tree: self, patch: patch.to_owned() })
+        Ok(Applied { tree: self, patch })
     }
 
     fn git_apply(&self, patch: &Path, flags: &[&str]) -> Result<()> {
@@ -118,13 +120,14 @@ mod tests {
         // Inside the repository, as in earnest: see git_apply.
         let dir = sh::target_dir().join(format!("mutants-test-{}", std::process::id()));
         let tree = Tree { dir: dir.join("tree") };
-        fs::create_dir_all(&tree.dir).unwrap();
-        let (file, patch) = (tree.dir.join("file"), dir.join("x.patch"));
+        let patches = tree.dir.join(header::DIR);
+        fs::create_dir_all(&patches).unwrap();
+        let (file, patch) = (tree.dir.join("file"), patches.join("x.patch"));
         fs::write(&file, "old\n").unwrap();
         fs::write(&patch, PATCH).unwrap();
-        let applied = tree.apply(&patch).unwrap();
+        let applied = tree.apply("x").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "new\n");
-        let error = format!("{:#}", tree.apply(&patch).err().unwrap());
+        let error = format!("{:#}", tree.apply("x").err().unwrap());
         assert!(error.contains("no longer fits"), "{error}");
         applied.take_back().unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "old\n");
