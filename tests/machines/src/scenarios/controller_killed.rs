@@ -6,11 +6,7 @@ use lab::disk::{Bus, Fault};
 use lab::wait;
 
 use crate::node::{Node, count, erasing};
-<<<<<<< HEAD
-use crate::stage::{ERASE, LONG, NO_METADATA, NODE, SHORT, Stage, manageable};
-=======
-use crate::stage::{ERASE, LONG, NODE, NO_METADATA, SHORT, Stage, full_speed, manageable};
->>>>>>> machines
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, SHORT, Stage, full_speed, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
     let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(2 << 20));

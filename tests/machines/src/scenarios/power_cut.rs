@@ -5,13 +5,8 @@ use anyhow::{Result, ensure};
 use lab::disk::{Bus, Fault};
 use lab::wait;
 
-<<<<<<< HEAD
-use crate::node::{Node, erasing, history};
-use crate::stage::{LONG, NO_METADATA, NODE, Stage, manageable};
-=======
 use crate::node::{Node, count, erasing, history};
-use crate::stage::{ERASE, LONG, NODE, NO_METADATA, Stage, manageable};
->>>>>>> machines
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
     let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(2 << 20));
