@@ -78,7 +78,9 @@ pub fn apply_verb(
     policy: Policy,
     now: Timestamp,
 ) -> Result<(Node, Vec<Event>), RequestError> {
-    use ProvisionState::{Available, CleanFail, CleanHold, CleanWait, Cleaning, Enroll, Manageable};
+    use ProvisionState::{
+        Available, CleanFail, CleanHold, CleanWait, Cleaning, Deleting, Enroll, Manageable,
+    };
     let VerbRequest { verb, clean_steps } = request;
     let state = node.provision_state;
     let refused = RequestError::State { verb: verb.as_str(), node: node.uuid, state: state.as_str() };
@@ -88,8 +90,8 @@ pub fn apply_verb(
             Err(_) => refused,
         });
     }
-    // `cleaning | manage` is the conductor's own event at the end of a manual clean, never a user's verb.
-    if state == Cleaning {
+    // `cleaning | manage`, the end of a manual clean, and `deleting | clean` are the conductor's own events.
+    if matches!(state, Cleaning | Deleting) {
         return Err(refused);
     }
     let to = transition(state, verb).map_err(|_| refused.clone())?;

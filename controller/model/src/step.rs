@@ -243,12 +243,13 @@ mod tests {
             step("raid", "r", 10.0),
             step("deploy", "b", 10.0),
             step("deploy", "a", 10.0),
+            step("management", "m", 10.0),
             step("power", "p", 10.0),
             step("deploy", "never", 0.0),
             step("deploy", "first", 10.5),
         ]);
         let labels: Vec<_> = plan.iter().map(PlannedStep::label).collect();
-        assert_eq!(labels, ["deploy.first", "power.p", "deploy.a", "deploy.b", "raid.r"]);
+        assert_eq!(labels, ["deploy.first", "power.p", "management.m", "deploy.a", "deploy.b", "raid.r"]);
     }
 
     #[test]

@@ -62,6 +62,17 @@ fn equals_ironics_table_and_the_listed_differences() {
     assert_eq!(have, wanted);
 }
 
+/// What a state leads to is a stable state, and a stable state leads nowhere by itself.
+#[test]
+fn every_target_is_stable() {
+    for state in ProvisionState::ALL {
+        match state.target() {
+            Some(target) => assert!(target.is_stable() && !state.is_stable(), "{state:?}"),
+            None => assert!(state.is_stable(), "{state:?}"),
+        }
+    }
+}
+
 #[test]
 fn wire_strings_are_unambiguous() {
     for state in ProvisionState::ALL {
