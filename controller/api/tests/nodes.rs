@@ -375,3 +375,25 @@ async fn two_writers_lose_nothing() {
     }
     assert_eq!(api.store.node(node.uuid).await.unwrap().extra.len(), 4);
 }
+
+#[tokio::test]
+async fn the_current_clean_step_is_shown_in_the_node_and_in_the_detailed_list() {
+    let api = Api::new();
+    let step = json!({"interface": "deploy", "step": "erase_devices", "priority": 10});
+    api.node_with("n", ProvisionState::CleanWait, |node| node.clean_step = Some(step.clone())).await;
+    assert_eq!(api.get("/v1/nodes/n").await.is(200).body["clean_step"], step);
+    assert_eq!(api.get("/v1/nodes/detail").await.is(200).body["nodes"][0]["clean_step"], step);
+    assert_eq!(api.get("/v1/nodes?detail=true").await.is(200).body["nodes"][0]["clean_step"], step);
+}
+
+#[tokio::test]
+async fn a_node_whose_cleaning_failed_may_be_switched_on_and_off() {
+    let api = Api::new();
+    let node = api.node("n", ProvisionState::CleanFail).await;
+    for target in ["power on", "power off", "rebooting"] {
+        api.put("/v1/nodes/n/states/power", json!({"target": target})).await.is(202);
+        let stored = api.store.node(node.uuid).await.unwrap();
+        assert_eq!(stored.target_power_state.unwrap().as_str(), target);
+        assert_eq!(stored.provision_state, ProvisionState::CleanFail);
+    }
+}

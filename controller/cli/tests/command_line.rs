@@ -288,6 +288,31 @@ fn steps_belong_to_clean_alone_and_bad_ones_are_not_sent() {
 }
 
 #[test]
+fn steps_come_from_a_file_or_from_standard_input() {
+    let server = serve(|_, seen| match seen.line.starts_with("PUT") {
+        true => (202, Value::Null),
+        false => (200, node("cleaning", Some("manageable"))),
+    });
+    let steps = json!([{"interface": "raid", "step": "create_configuration", "args": {"size": 1}}]);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), steps.to_string()).unwrap();
+    let path = file.path().to_str().unwrap();
+    assert_eq!(server.run(&["node", "clean", "n1", "--clean-steps", path]).0, 0);
+
+    let piped = Command::new(env!("CARGO_BIN_EXE_anneal"))
+        .args(["node", "clean", "n1", "--clean-steps", "-"])
+        .env_clear()
+        .env("ANNEAL_ENDPOINT", &server.endpoint)
+        .stdin(std::fs::File::open(file.path()).unwrap())
+        .output()
+        .unwrap();
+    assert!(piped.status.success(), "{}", String::from_utf8_lossy(&piped.stderr));
+    for index in [0, 2] {
+        assert_eq!(server.body(index), json!({"target": "clean", "clean_steps": steps}));
+    }
+}
+
+#[test]
 fn a_locked_node_is_tried_again() {
     let server = serve(|index, _| match index {
         0 => (
@@ -308,7 +333,11 @@ fn unknown_steps_are_not_an_empty_list() {
     let (code, out, err) = server.run(&["node", "steps", "n1", "--min-priority", "1"]);
     assert_eq!((code, out.as_str()), (6, ""));
     assert_eq!(err, "anneal: The steps are being asked for.\n");
-    assert_eq!(server.lines(), ["GET /v1/nodes/n1/cleaning/steps?min_priority=1"]);
+    server.run(&["node", "steps", "n1"]);
+    assert_eq!(
+        server.lines(),
+        ["GET /v1/nodes/n1/cleaning/steps?min_priority=1", "GET /v1/nodes/n1/cleaning/steps"]
+    );
 }
 
 #[test]

@@ -81,3 +81,32 @@ impl Settings {
         steps
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::PlannedStep;
+    use model::step::automated_plan;
+
+    #[test]
+    fn priorities_are_overridden_before_steps_are_filtered_and_ordered() {
+        let step = |name: &str, priority: i64| {
+            let text = serde_json::json!({"interface": "deploy", "step": name, "priority": priority});
+            serde_json::from_value(text).unwrap()
+        };
+        let known = vec![step("first", 90), step("second", 10), step("never", 0)];
+        let plan = |overrides: &[(&str, f64)]| {
+            let mut settings = Settings::default();
+            for (step, priority) in overrides {
+                settings.clean_step_priority_override.insert(format!("deploy.{step}"), *priority);
+            }
+            let steps = settings.override_priorities(known.clone());
+            automated_plan(&steps).iter().map(PlannedStep::label).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(plan(&[]), "deploy.first deploy.second");
+        assert_eq!(plan(&[("first", 0.0)]), "deploy.second");
+        assert_eq!(plan(&[("second", 90.5)]), "deploy.second deploy.first");
+        assert_eq!(plan(&[("never", 50.0)]), "deploy.first deploy.never deploy.second");
+        assert_eq!(plan(&[("unknown", 50.0)]), "deploy.first deploy.second");
+    }
+}

@@ -208,6 +208,7 @@ async fn manual_cleaning_keeps_its_order_and_refuses_wrong_arguments_before_anyt
     let node = world.until("stable", |node| node.provision_state.is_stable()).await;
     assert_eq!(node.provision_state, ProvisionState::Manageable);
     assert_eq!(*world.ran.lock().unwrap(), ["erase_devices", "erase_devices_metadata"]);
+    assert!(texts(&world).await.contains(&"CLEANED".to_owned()));
     world.verb(Verb::Clean, Some(vec![asked("erase_devices", json!({})), asked("nope", json!({}))])).await;
     let node = world.until_state(ProvisionState::CleanFail).await;
     assert!(node.last_error.unwrap().contains("'step': 'nope'"));
@@ -264,4 +265,64 @@ async fn a_conductor_killed_at_any_moment_loses_and_repeats_nothing() {
         assert_eq!(node.provision_state, ProvisionState::Available, "round {round}: {:?}", node.last_error);
         assert_eq!(*world.ran.lock().unwrap(), BOTH, "round {round}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_required_argument_fails_before_anything_runs() {
+    let world = World::new().await;
+    let wanting = json!({
+        "step": "create_configuration", "interface": "deploy", "priority": 0,
+        "argsinfo": {"size": {"description": "GiB", "required": true}},
+    });
+    world.steps.lock().unwrap().push(serde_json::from_value(wanting).unwrap());
+    let _conductor = world.conductor(Settings::default());
+    let steps = vec![asked("erase_devices", json!({})), asked("create_configuration", json!({}))];
+    world.verb(Verb::Clean, Some(steps)).await;
+    let node = world.until_state(ProvisionState::CleanFail).await;
+    let error = node.last_error.unwrap();
+    assert!(error.contains("create_configuration") && error.ends_with("required arguments: size"), "{error}");
+    assert_eq!(*world.ran.lock().unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_finds_its_arguments_wrong_fails_after_the_earlier_ones() {
+    let world = World::new().await;
+    world.faults.lock().unwrap().extend([Fault::None, Fault::StepFails("argument x: 7 is not a size")]);
+    let _conductor = world.conductor(Settings::default());
+    let steps = vec![asked("erase_devices", json!({})), asked("erase_devices_metadata", json!({}))];
+    world.verb(Verb::Clean, Some(steps)).await;
+    let node = world.until_state(ProvisionState::CleanFail).await;
+    assert!(node.last_error.unwrap().contains("argument x: 7 is not a size"));
+    assert_eq!(*world.ran.lock().unwrap(), ["erase_devices", "erase_devices_metadata"]);
+    let run = node.run.unwrap();
+    assert!(run.succeeded(0) && !run.succeeded(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn abort_waits_for_the_end_of_a_step_that_cannot_be_stopped() {
+    let world = World::new().await;
+    let long = json!({"step": "flash_firmware", "interface": "deploy", "priority": 50, "abortable": false});
+    *world.steps.lock().unwrap() = vec![serde_json::from_value(long).unwrap()];
+    let _conductor = world.conductor(Settings::default());
+    world.verb(Verb::Provide, None).await;
+    world
+        .until("running", |node| {
+            node.provision_state == ProvisionState::CleanWait && node.clean_step.is_some()
+        })
+        .await;
+    world.verb(Verb::Abort, None).await;
+    let node = world.until_state(ProvisionState::CleanFail).await;
+    assert!(node.last_error.unwrap().starts_with("By request, the clean operation was aborted"));
+    assert!(node.run.unwrap().succeeded(0), "the step ended first");
+    assert!(world.is_on() && !world.deeds.lock().unwrap().contains(&"CancelCommand".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_may_stay_on_while_it_is_available() {
+    let world = World::new().await;
+    let _conductor = world.conductor(Settings { stay_on_after_cleaning: true, ..Settings::default() });
+    world.verb(Verb::Provide, None).await;
+    world.until_state(ProvisionState::Available).await;
+    assert!(world.is_on());
+    assert_eq!(*world.ran.lock().unwrap(), BOTH);
 }

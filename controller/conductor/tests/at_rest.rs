@@ -1,0 +1,73 @@
+//! Verifying, and nodes that nobody asks anything of.
+
+use conductor::Settings;
+use conductor::decision::{Decision, Deed, Outcome, Snapshot, Trouble};
+use conductor::states::{absorb, decide};
+use model::{Contact, Node, PowerState, ProvisionState, Timestamp};
+use uuid::Uuid;
+
+const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
+
+fn due(state: ProvisionState) -> Node {
+    let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", NOW);
+    node.enter(state, None, NOW);
+    node.next_wake_at = Some(NOW);
+    node
+}
+
+fn snapshot(node: Node) -> Snapshot {
+    Snapshot { node, contact: Contact::default(), now: NOW }
+}
+
+#[test]
+fn verifying_asks_the_bmc_and_a_refusal_leads_back_to_enroll() {
+    let settings = Settings::default();
+    let seen = snapshot(due(ProvisionState::Verifying));
+    assert_eq!(decide(&seen, &settings), Decision::Act(Deed::VerifyBmc));
+
+    let change = absorb(&seen, &Deed::VerifyBmc, Outcome::Power(PowerState::Off), &settings);
+    assert_eq!(change.node.provision_state, ProvisionState::Manageable);
+    assert_eq!((change.node.target_provision_state, change.node.last_error), (None, None));
+    let told: Vec<_> = change.events.iter().map(|event| event.text.split(':').next().unwrap()).collect();
+    assert_eq!(told, ["VERIFIED", "verifying -> manageable"]);
+
+    let wrong = Trouble { text: "the BMC refused the password".into(), retryable: false, unreachable: false };
+    let change = absorb(&seen, &Deed::VerifyBmc, Outcome::Failed(wrong), &settings);
+    assert_eq!(change.node.provision_state, ProvisionState::Enroll);
+    assert!(change.node.last_error.unwrap().contains("the BMC refused the password"));
+}
+
+/// The only periodic task there is reads the power state.
+#[test]
+fn retired_nodes_and_those_that_are_only_enrolled_are_left_out_of_periodic_tasks() {
+    let settings = Settings::default();
+    let next = |state, retired| {
+        let mut node = due(state);
+        node.retired = retired;
+        decide(&snapshot(node), &settings)
+    };
+    let left_alone = Decision::Sleep { wait: None, wake_at: None };
+    for state in [ProvisionState::Manageable, ProvisionState::Active, ProvisionState::CleanFail] {
+        assert_eq!(next(state, false), Decision::Act(Deed::ReadPower), "{state:?}");
+        assert_eq!(next(state, true), left_alone, "{state:?}");
+    }
+    assert_eq!(next(ProvisionState::Enroll, false), left_alone);
+}
+
+/// In a stable state the conductor at most reads the power state.
+#[test]
+fn a_stable_state_is_not_left_without_a_request() {
+    let settings = Settings::default();
+    for state in ProvisionState::ALL.into_iter().filter(|state| state.is_stable()) {
+        let seen = snapshot(due(state));
+        match decide(&seen, &settings) {
+            Decision::Act(Deed::ReadPower) => {
+                for power in [PowerState::On, PowerState::Off] {
+                    let change = absorb(&seen, &Deed::ReadPower, Outcome::Power(power), &settings);
+                    assert_eq!(change.node.provision_state, state);
+                }
+            }
+            other => assert_eq!(other, Decision::Sleep { wait: None, wake_at: None }, "{state:?}"),
+        }
+    }
+}
