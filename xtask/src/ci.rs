@@ -1,9 +1,9 @@
-//! `cargo xtask ci`: what a machine can see in the text: format, lints, arrows, licences.
+//! `cargo xtask ci`: what a machine can see in the text: format, lints, arrows, licences, sentences of the specifications.
 
 use anyhow::Result;
 
 use crate::args::Args;
-use crate::{deps, graph, sh};
+use crate::{deps, graph, sh, specs};
 
 /// `cargo xtask ci`
 pub fn run(words: Vec<String>) -> Result<()> {
@@ -12,6 +12,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
     sh::run(sh::cargo().args(["fmt", "--all", "--check"]))?;
     sh::run(sh::cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
     graph::run(Vec::new())?;
+    specs::run(Vec::new())?;
     if sh::succeeds(sh::cargo().args(["deny", "--version"])) {
         // Advisories need a database from outside; licences, bans and sources do not.
         sh::run(sh::cargo().args(["deny", "--offline", "check", "licenses", "bans", "sources"]))?;

@@ -11,6 +11,7 @@ mod graph;
 mod image;
 mod mutants;
 mod sh;
+mod specs;
 mod test;
 
 use std::process::ExitCode;
@@ -27,8 +28,11 @@ tasks:
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]
   mutants  takes each protection out and shows that a test turns red [NAME ...]
-  ci       formatting, lints, licences, arrows between the crates
+  ci       formatting, lints, licences, arrows between the crates,
+           sentences of the specifications
   graph    only the arrows between the crates
+  specs    only the sentences of the specifications and their tests
+           [--open [GROUP ...]]
   deps     installs the Debian packages that the tasks need
 ";
 
@@ -53,6 +57,7 @@ fn run(task: &str, rest: Vec<String>) -> Result<()> {
         "mutants" => mutants::run(rest),
         "ci" => ci::run(rest),
         "graph" => graph::run(rest),
+        "specs" => specs::run(rest),
         "deps" => deps::run(rest),
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");
