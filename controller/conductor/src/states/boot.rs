@@ -31,14 +31,7 @@ fn await_agent(view: &View) -> Decision {
         pass(&mut change, Verb::Resume, "the agent sent its first heartbeat", snapshot.now);
         return Decision::Record(Box::new(change));
     }
-    if token_holder_is_gone(view) {
-        let text =
-            "the agent that took the token fell silent before its first heartbeat and another asks for it";
-        let mut change =
-            view.with_run(|_| {}).telling(event(EventKind::Agent, Severity::Info, text.into(), snapshot.now));
-        change.node.wait = snapshot.node.wait.clone();
-        change.node.next_wake_at = snapshot.node.next_wake_at;
-        change.forget_agent = true;
+    if let Some(change) = give_token_again(view) {
         return Decision::Record(Box::new(change));
     }
     let reason = "the ramdisk to boot and its agent to send a heartbeat";
