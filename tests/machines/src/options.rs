@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 
-const USAGE: &str = "usage: machines [--bin-dir DIR] [--image DIR] [--filter NAME] [--list] [--jobs N] [--keep]";
+const USAGE: &str =
+    "usage: machines [--bin-dir DIR] [--image DIR] [--filter NAME] [--list] [--jobs N] [--keep]";
 
 /// What was asked for.
 #[derive(Debug)]

@@ -59,15 +59,27 @@ impl Libvirt {
         let config = dir.join("libvirtd.conf");
         fs::write(
             &config,
-            format!("unix_sock_dir = \"{}\"\nauth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\n", sockets.display()),
+            format!(
+                "unix_sock_dir = \"{}\"\nauth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\n",
+                sockets.display()
+            ),
         )?;
+        // Not exec: as process 1 it would have to reap machines that ended, and waits 40 s for each instead.
         script += &format!(
-            "exec libvirtd --config '{}' --pid-file '{}'\n",
+            "libvirtd --config '{}' --pid-file '{}' & wait $!\n",
             config.display(),
             dir.join("pid").display()
         );
         let mut command = leashed("unshare");
-        command.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+        command.args([
+            "--mount",
+            "--propagation",
+            "private",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        ]);
         command.args(["sh", "-c", &script]);
         let mut daemon = Daemon::start("libvirtd", command, &dir.join("libvirtd.log"))?;
         let socket = sockets.join("libvirt-sock");

@@ -6,7 +6,7 @@ use lab::disk::{Bus, Fault};
 use lab::wait;
 
 use crate::node::{Node, count, erasing};
-use crate::stage::{ERASE, LONG, NODE, NO_METADATA, SHORT, Stage, full_speed, manageable};
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, SHORT, Stage, full_speed, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
     let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(2 << 20));
@@ -29,9 +29,8 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(slow.findings()?.unchanged > 0, "the erase ended too early for this scenario");
     site.controller.restart().await?;
 
-    let (during, later) = erasing(&site.controller, NODE, "SLOW", 0.0, LONG)
-        .await
-        .context("after the restart")?;
+    let (during, later) =
+        erasing(&site.controller, NODE, "SLOW", 0.0, LONG).await.context("after the restart")?;
     ensure!(later.bytes_done >= seen.bytes_done, "the erase began again: {seen:?}, then {later:?}");
     ensure!(during.anneal()["agent"]["process_id"] == agent, "another agent");
     ensure!(during.anneal()["agent"]["running"] == command, "another command");

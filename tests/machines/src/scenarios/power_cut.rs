@@ -6,7 +6,7 @@ use lab::disk::{Bus, Fault};
 use lab::wait;
 
 use crate::node::{Node, count, erasing, history};
-use crate::stage::{ERASE, LONG, NODE, NO_METADATA, Stage, manageable};
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
     let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(2 << 20));

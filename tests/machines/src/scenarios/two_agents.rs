@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::disk::OldDisk;
 use crate::loopback::LoopDevice;
 use crate::node::{Node, erasing, history};
-use crate::stage::{LONG, NODE, NO_METADATA, SHORT, Stage, full_speed, manageable};
+use crate::stage::{LONG, NO_METADATA, NODE, SHORT, Stage, full_speed, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
     let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(2 << 20));

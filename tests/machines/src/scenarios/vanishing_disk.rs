@@ -6,7 +6,7 @@ use lab::disk::{Bus, Fault};
 use serde_json::json;
 
 use crate::node::{Node, erasing};
-use crate::stage::{ERASE, LONG, NODE, NO_METADATA, Stage, manageable};
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
     // Larger than what is asked for at once: QEMU ends requests that are under way when a disk is pulled.

@@ -17,7 +17,8 @@ const HOME: &str = "https://127.0.0.1:9";
 const NOBODY: &str = "00000000-1111-2222-3333-444444444444";
 
 /// After the first try the conductor keeps still, so that nothing but heartbeats could change the node.
-const SETTINGS: &str = "[agent]\nheartbeat_timeout_s = 300\n[conductor]\nretry_pause_s = 600\nagent_silence_s = 600\n";
+const SETTINGS: &str =
+    "[agent]\nheartbeat_timeout_s = 300\n[conductor]\nretry_pause_s = 600\nagent_silence_s = 600\n";
 
 pub async fn story(stage: Stage) -> Result<()> {
     let config = ControllerConfig { dir: stage.dir.clone(), address: None, extra: SETTINGS.to_owned() };
@@ -38,7 +39,8 @@ pub async fn story(stage: Stage) -> Result<()> {
     refused(&controller, &uuid, &stranger, 400, "another token").await?;
     refused(&controller, &uuid, &beat(HOME, "******"), 400, "the masked token").await?;
     refused(&controller, &uuid, &beat(HOME, ""), 400, "an empty token").await?;
-    refused(&controller, &uuid, &beat(HOME, &token[..token.len() - 1]), 400, "all but the last letter").await?;
+    refused(&controller, &uuid, &beat(HOME, &token[..token.len() - 1]), 400, "all but the last letter")
+        .await?;
     let mut without = beat(HOME, &token);
     without.as_object_mut().context("no object")?.remove("agent_token");
     refused(&controller, &uuid, &without, 400, "no token").await?;
