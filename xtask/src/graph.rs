@@ -23,7 +23,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("controllerd", &["api", "conductor", "store-sqlite", "store", "boot", "bmc", "model"]),
     ("cli", &["agent-protocol"]),
     ("lab", &[]),
-    ("machines", &["lab"]),
+    ("machines", &["lab", "agent-protocol"]),
+    ("demo", &["lab", "agent-protocol"]),
     ("contract", &[]),
     ("xtask", &[]),
 ];

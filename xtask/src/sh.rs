@@ -26,6 +26,14 @@ pub fn cargo() -> Command {
     command
 }
 
+/// A program that an ordinary user's `PATH` may not have: Debian keeps it in `/usr/sbin`.
+pub fn admin_tool(name: &str) -> Command {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(name);
+    command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
+    command
+}
+
 /// Runs a command with its output shown; any exit but 0 is an error.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {command:?}"))?;

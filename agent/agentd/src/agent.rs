@@ -241,11 +241,17 @@ impl Agent {
     }
 
     fn finish(&self, id: &str, ending: Ending) {
+        let peak_memory_kib = peak_memory_kib();
         match &ending.error {
-            None => tracing::info!(command_id = %id, "command succeeded"),
+            None => tracing::info!(command_id = %id, peak_memory_kib, "command succeeded"),
             Some(error) => {
-                tracing::warn!(command_id = %id, kind = error.kind, error = error.details, "command failed");
+                let (kind, error) = (&error.kind, &error.details);
+                tracing::warn!(command_id = %id, kind, error, peak_memory_kib, "command failed");
             }
+        }
+        // Told before the end is: a controller may cut the power right after it.
+        if let Some(peak_memory_kib) = crate::memory::peak_kib() {
+            tracing::info!(peak_memory_kib, "memory of the agent");
         }
         self.registry().finish(id, ending);
         self.ended.send_modify(|count| *count += 1);
@@ -341,4 +347,11 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "of unknown cause".into())
+}
+
+/// The most memory this process has had resident, in KiB (`VmHWM` of proc(5)).
+fn peak_memory_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
 }

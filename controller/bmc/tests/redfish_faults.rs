@@ -85,6 +85,20 @@ async fn a_wrong_password_is_tried_once_and_not_shown() {
     assert_eq!(service.count(LOG_IN), 1, "more would lock the account");
 }
 
+/// Some services repeat what was sent to them in their extended error information.
+#[tokio::test]
+async fn a_password_that_the_bmc_echoes_is_not_shown() {
+    let service = Service::start(|request, _| match request.line.as_str() {
+        "GET /redfish/v1/" => root(),
+        LOG_IN => not_found(),
+        _ => answer("400 Bad Request", "", r#"{"error": {"message": "user root with hunter3 may not"}}"#),
+    })
+    .await;
+    let error = open_as(&service, "hunter3").power_state().await.unwrap_err();
+    let text = format!("{error:?} {error}");
+    assert!(text.contains("may not") && !text.contains("hunter3"), "{text}");
+}
+
 #[tokio::test]
 async fn without_sessions_basic_is_used() {
     let service = Service::start(|request, _| match request.line.as_str() {
@@ -174,6 +188,16 @@ async fn redirects_are_followed_on_the_same_host_only() {
     let error = reading(move |_| answer("302 Found", &target, "")).await.unwrap_err();
     assert!(error.to_string().contains("another service, http://localhost:"), "{error}");
     assert!(thief.seen().is_empty());
+
+    // The same port of another host.
+    let elsewhere = Service::start(|request, _| {
+        let host = request.header("host").unwrap_or_default().replace("127.0.0.1", "localhost");
+        answer("302 Found", &format!("Location: http://{host}/redfish/v1/Systems/2\r\n"), "")
+    })
+    .await;
+    let error = open(&elsewhere).power_state().await.unwrap_err();
+    assert!(error.to_string().contains("another service, http://localhost:"), "{error}");
+    assert_eq!(elsewhere.count("GET /redfish/v1/Systems/2"), 0);
 
     let error =
         reading(|_| answer("302 Found", "Location: /redfish/v1/Systems/1\r\n", "")).await.unwrap_err();

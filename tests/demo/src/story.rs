@@ -8,6 +8,7 @@ use lab::binaries::image_dir;
 use lab::node::Firmware;
 use lab::site::{Site, SiteNode};
 use lab::wait;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::disks::{self, DemoDisk};
@@ -31,10 +32,19 @@ struct Actor {
 pub async fn tell(options: &Options, namespace: &str, scratch: &Path, pool: &Path) -> Result<()> {
     tokio::select! {
         told = play(options, namespace, scratch, pool) => told,
-        interrupted = tokio::signal::ctrl_c() => {
+        interrupted = interrupt() => {
             interrupted?;
             bail!("interrupted")
         }
+    }
+}
+
+/// Returns when the user, or whoever else stops programs, wants the end.
+async fn interrupt() -> Result<()> {
+    let mut terminated = signal(SignalKind::terminate()).context("cannot listen to signals")?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted.context("cannot listen to signals"),
+        _ = terminated.recv() => Ok(()),
     }
 }
 
@@ -57,7 +67,6 @@ async fn play(options: &Options, namespace: &str, scratch: &Path, pool: &Path) -
     let told = clean(options, &site, &actors, namespace).await;
     for actor in &actors {
         actor.node.machine.power_off().await?;
-        disks::remove_made_up(&actor.disks)?;
     }
     told
 }
@@ -182,5 +191,5 @@ async fn keep(site: &Site, actors: &[Actor], namespace: &str) -> Result<()> {
         }
     }
     println!("\nCtrl-C ends it all.");
-    tokio::signal::ctrl_c().await.context("cannot wait for Ctrl-C")
+    interrupt().await
 }

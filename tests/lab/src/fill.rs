@@ -21,7 +21,7 @@ pub const TAG: &[u8; 16] = b"ANNEAL OLD DATA\n";
 /// # Errors
 /// When `size` is no multiple of 512, the name is longer than 16 bytes, or the file cannot be written.
 pub fn fill(file: &Path, name: &str, size: u64) -> Result<()> {
-    ensure!(size % SECTOR as u64 == 0, "{size} bytes are no whole number of sectors");
+    ensure!(size.is_multiple_of(SECTOR as u64), "{size} bytes are no whole number of sectors");
     ensure!(name.len() <= 16, "disk name {name:?} is longer than 16 bytes");
     let cannot = || format!("cannot write {}", file.display());
     let mut writer = BufWriter::with_capacity(1 << 20, File::create(file).with_context(cannot)?);

@@ -25,7 +25,6 @@ pub mod node;
 pub mod process;
 pub mod qmp;
 pub mod redfish;
-pub mod router;
 pub mod scan;
 pub mod signatures;
 pub mod site;

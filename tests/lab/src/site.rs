@@ -12,7 +12,6 @@ use crate::machine::Machine;
 use crate::net::{Bridge, Netns};
 use crate::node::{Firmware, NodeSpec};
 use crate::redfish::{BmcConfig, RedfishBmc};
-use crate::router::Router;
 use crate::timeline::Timeline;
 
 /// The controller's address on the bridge.
@@ -32,7 +31,6 @@ pub struct Site {
     /// The controller.
     pub controller: Controller,
     bridge: Bridge,
-    _router: Router,
     nodes: u8,
 }
 
@@ -67,25 +65,17 @@ where
 }
 
 impl Site {
-    /// A bridge with a router, and the controller with its boot services on it. `extra` is more TOML for
+    /// A bridge, and the controller with its boot services on it. `extra` is more TOML for
     /// the controller's configuration.
     ///
     /// # Errors
     /// When a part does not start.
     pub async fn start(dir: &Path, extra: &str) -> Result<Self> {
         let bridge = Bridge::create("br0", &format!("{ADDRESS}/24"))?;
-        let router = Router::start("br0")?;
         let config =
             ControllerConfig { dir: dir.to_owned(), address: Some(ADDRESS), extra: extra.to_owned() };
         let controller = Controller::start(config).await?;
-        Ok(Self {
-            dir: dir.to_owned(),
-            timeline: Timeline::default(),
-            controller,
-            bridge,
-            _router: router,
-            nodes: 0,
-        })
+        Ok(Self { dir: dir.to_owned(), timeline: Timeline::default(), controller, bridge, nodes: 0 })
     }
 
     /// Makes a server that is off, with a BMC that speaks HTTPS, unknown to the controller.

@@ -14,7 +14,6 @@ use boot::{BootAnswer, BootDirectory, CancellationToken, RamdiskParams, ramdisk_
 use lab::machine::{Lasting, Machine};
 use lab::net::{Bridge, Netns};
 use lab::node::{Boot, Firmware, NodeSpec};
-use lab::router::Router;
 use lab::timeline::Timeline;
 use lab::wait;
 
@@ -74,7 +73,12 @@ async fn serve(timeline: &Timeline, image: PathBuf, stop: CancellationToken) -> 
         }),
     })
     .await?;
-    tokio::try_join!(http.run(stop.clone()), tftp.run(stop.clone()), dhcp.run(stop))?;
+    tokio::try_join!(
+        http.run(stop.clone()),
+        tftp.run(stop.clone()),
+        dhcp.run(stop.clone()),
+        boot::ra::serve("br0", stop),
+    )?;
     Ok(())
 }
 
@@ -88,7 +92,6 @@ fn boots(name: &str, firmware: Firmware, target: Boot) {
         let serial = spec.serial_log();
         let timeline = Timeline::default();
         let machine = Machine::new(spec, timeline.clone());
-        let _router = Router::start("br0")?;
         let stop = CancellationToken::new();
         let story = async {
             machine.choose_boot(Some((target, Lasting::Once))).await?;

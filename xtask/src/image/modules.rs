@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -72,7 +71,7 @@ impl Selection {
 }
 
 fn depmod(base: &Path, release: &str) -> Result<()> {
-    sh::run(Command::new("depmod").arg("-b").arg(base).arg(release))
+    sh::run(sh::admin_tool("depmod").arg("-b").arg(base).arg(release))
 }
 
 /// Names of the list: comments and `[group]` lines left out.

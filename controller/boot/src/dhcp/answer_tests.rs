@@ -174,6 +174,21 @@ fn what_is_not_ours_is_not_answered() {
     assert_eq!(to, To::Relay(Ipv4Addr::new(10, 7, 0, 1)));
 }
 
+/// Beside the site's DHCP server, an answer to anybody but firmware would be an offer that leads nowhere.
+#[test]
+fn a_proxy_answers_firmware_only() {
+    let answered = |options: Vec<DhcpOption>| {
+        let message = asking(MessageType::Discover, options);
+        ask(&config(Mode::Proxy), &mut Leases::default(), &message, Port::Dhcp).is_some()
+    };
+    assert!(answered(firmware("PXEClient", 0)));
+    for class in ["MSFT 5.0", "udhcp 1.36.1", "anneal"] {
+        assert!(!answered(vec![DhcpOption::ClassIdentifier(class.as_bytes().to_vec())]), "{class}");
+        assert!(!answered(firmware(class, 7)), "{class}");
+    }
+    assert!(!answered(Vec::new()));
+}
+
 #[test]
 fn a_proxy_is_asked_again_on_4011_and_leaves_requests_to_the_server() {
     let (config, mut leases) = (config(Mode::Proxy), Leases::default());

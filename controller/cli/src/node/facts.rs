@@ -20,11 +20,9 @@ pub fn validation(answer: &Value) -> String {
 
 /// Events, in the order the controller gives them.
 pub fn history(events: &Value) -> String {
-    let row = |event: &Value| {
-        ["created_at", "severity", "event_type", "event"].map(|key| cell(&event[key])).to_vec()
-    };
+    let row = |event: &Value| ["created_at", "severity", "event"].map(|key| cell(&event[key])).to_vec();
     let rows: Vec<_> = events.as_array().into_iter().flatten().map(row).collect();
-    table(&["AT", "SEVERITY", "TYPE", "EVENT"], &rows)
+    table(&["AT", "SEVERITY", "EVENT"], &rows)
 }
 
 #[cfg(test)]
@@ -46,10 +44,7 @@ mod tests {
              power      not ok       redfish_address is missing\n"
         );
         let events = json!([
-            {"created_at": "t", "severity": "INFO", "event_type": "transition", "event": "enroll -> verifying"}]);
-        assert_eq!(
-            history(&events),
-            "AT  SEVERITY  TYPE        EVENT\nt   INFO      transition  enroll -> verifying\n"
-        );
+            {"created_at": "t", "severity": "INFO", "event": "enroll -> verifying"}]);
+        assert_eq!(history(&events), "AT  SEVERITY  EVENT\nt   INFO      enroll -> verifying\n");
     }
 }

@@ -84,7 +84,10 @@ fn row(disk: &DiskRecord) -> Vec<String> {
 /// `passed: full, 1.0 GiB zeroes`
 fn verification(seen: &Verification) -> String {
     let passed = if seen.passed { "passed" } else { "FAILED" };
-    let mut text = format!("{passed}: {}, {} {}", seen.kind, bytes(seen.bytes_read), seen.expected);
+    let mut text = format!("{passed}: {}", seen.kind);
+    if seen.bytes_read > 0 {
+        text.push_str(&format!(", {} {}", bytes(seen.bytes_read), seen.expected));
+    }
     if seen.mismatched_bytes > 0 {
         text.push_str(&format!(", {} bytes other", seen.mismatched_bytes));
     }

@@ -37,10 +37,8 @@ pub async fn run(client: &Client, format: Format, options: &Options) -> Result<(
     let reply = client.send(Method::GET, &path, &query, None).await?;
     if reply.status == StatusCode::ACCEPTED {
         let message = reply.body.get("message").and_then(Value::as_str);
-        let message = message.unwrap_or("the steps of the node are not known yet");
-        return Err(Failure::NotYet(format!(
-            "{message} Try again later: steps are learnt when the node's agent first runs."
-        )));
+        let otherwise = "the steps of the node are not known yet; they are learnt when its agent first runs";
+        return Err(Failure::NotYet(message.unwrap_or(otherwise).to_owned()));
     }
     show(format, &reply.body, listing)
 }

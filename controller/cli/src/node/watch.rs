@@ -178,6 +178,9 @@ impl Bars {
                 bar.set_message(format!("{}{gap}{pace}", disk_phase(disk)));
             }
         }
+        // All bars change at once, once a second: without this the limit on redraws drops all but the first.
+        bars.headline.force_draw();
+        bars.disks.values().for_each(ProgressBar::force_draw);
     }
 }
 

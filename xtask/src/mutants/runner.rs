@@ -1,0 +1,221 @@
+//! Builds and runs tests in the copied tree, each run bounded in time and kept in a log.
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::header::TestCommand;
+use super::judge::{Verdict, judge};
+use super::tree::Tree;
+use crate::sh;
+
+/// A build on two shared cores, the agent of the ramdisk with link-time optimization included.
+const BUILD_LIMIT: Duration = Duration::from_secs(1800);
+
+/// The copied tree with its own target directory.
+pub struct Runner {
+    tree: Tree,
+    target: PathBuf,
+    log: PathBuf,
+    /// Where tests put their files; short, since sockets have short names.
+    temp: PathBuf,
+    clean_image: PathBuf,
+    clean_image_built: Cell<bool>,
+}
+
+impl Runner {
+    /// Copies the tree; a first target directory is seeded with what is already built.
+    pub fn prepare() -> Result<Self> {
+        let home = sh::target_dir().join("mutants");
+        let runner = Self {
+            target: home.join("target"),
+            log: home.join("log"),
+            temp: std::env::temp_dir().join(format!("mutants-{}", std::process::id())),
+            clean_image: home.join("image"),
+            clean_image_built: Cell::new(false),
+            tree: Tree::sync(home.join("tree"))?,
+        };
+        fs::create_dir_all(&runner.log).with_context(|| format!("cannot create {}", runner.log.display()))?;
+        if !runner.target.exists() {
+            seed(&sh::target_dir(), &runner.target)?;
+        }
+        Ok(runner)
+    }
+
+    /// The copy.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Builds and runs a test in the tree as it is now. `image`: the agent in the ramdisk is built from it too.
+    pub fn judge(&self, name: &str, test: &TestCommand, image: bool, limit: Duration) -> Result<Verdict> {
+        let log = self.log.join(format!("{name}.log"));
+        fs::write(&log, format!("{name}: {test}\n"))
+            .with_context(|| format!("cannot write {}", log.display()))?;
+        let mut run = match test {
+            TestCommand::Cargo { selection, filter, ignored } => {
+                let mut build = self.cargo();
+                build.arg("test").args(selection).arg("--no-run");
+                if let Some(broken) = self.build(&mut build, &log)? {
+                    return Ok(broken);
+                }
+                let mut run = self.cargo();
+                run.arg("test").args(selection).args(["--no-fail-fast", filter]);
+                if *ignored {
+                    run.args(["--", "--ignored"]);
+                }
+                run
+            }
+            TestCommand::Machines { filter } => {
+                let mut build = self.cargo();
+                build.args(["build", "--workspace", "--bins"]);
+                if let Some(broken) = self.build(&mut build, &log)? {
+                    return Ok(broken);
+                }
+                let image = match self.image(image, &log)? {
+                    Ok(image) => image,
+                    Err(broken) => return Ok(broken),
+                };
+                let bins = self.target.join("debug");
+                let mut run = Command::new(bins.join("machines"));
+                run.current_dir(self.tree.dir());
+                run.arg("--bin-dir").arg(&bins).arg("--image").arg(image).args(["--filter", filter]);
+                run
+            }
+        };
+        fs::create_dir_all(&self.temp).with_context(|| format!("cannot create {}", self.temp.display()))?;
+        let ended = bounded(run.env("TMPDIR", &self.temp), &log, limit)?;
+        // Scenarios that fail keep their disks for a person to look at; here failing is the rule.
+        fs::remove_dir_all(&self.temp).with_context(|| format!("cannot remove {}", self.temp.display()))?;
+        match ended {
+            None => Ok(Verdict::Hung(limit.as_secs())),
+            Some(status) => {
+                let output = fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
+                Ok(judge(test, status.success(), &String::from_utf8_lossy(&output)))
+            }
+        }
+    }
+
+    /// The directory of an image: a mutated one, or the one built before anything was taken out (every test is
+    /// first run unmutated).
+    fn image(&self, mutated: bool, log: &Path) -> Result<std::result::Result<PathBuf, Verdict>> {
+        let out = self.tree.dir().join("image/out");
+        if !mutated && self.clean_image_built.get() {
+            return Ok(Ok(self.clean_image.clone()));
+        }
+        let mut build = self.cargo();
+        build.args(["xtask", "image"]);
+        if let Some(broken) = self.build(&mut build, log)? {
+            return Ok(Err(broken));
+        }
+        if mutated {
+            return Ok(Ok(out));
+        }
+        let copied = || -> std::io::Result<()> {
+            fs::create_dir_all(&self.clean_image)?;
+            for entry in fs::read_dir(&out)? {
+                let entry = entry?;
+                fs::copy(entry.path(), self.clean_image.join(entry.file_name()))?;
+            }
+            Ok(())
+        };
+        copied()
+            .with_context(|| format!("cannot copy {} to {}", out.display(), self.clean_image.display()))?;
+        self.clean_image_built.set(true);
+        Ok(Ok(self.clean_image.clone()))
+    }
+
+    /// Runs a build; a verdict when it fails.
+    fn build(&self, command: &mut Command, log: &Path) -> Result<Option<Verdict>> {
+        Ok(match bounded(command, log, BUILD_LIMIT)? {
+            Some(status) if status.success() => None,
+            Some(_) => Some(Verdict::Broken("it does not build".to_owned())),
+            None => {
+                Some(Verdict::Broken(format!("the build did not end within {} s", BUILD_LIMIT.as_secs())))
+            }
+        })
+    }
+
+    fn cargo(&self) -> Command {
+        let mut command = sh::cargo();
+        command.current_dir(self.tree.dir()).env("CARGO_TARGET_DIR", &self.target);
+        command
+    }
+}
+
+/// Copies what cargo and the image task have built so far, without what they would not look at.
+fn seed(from: &Path, to: &Path) -> Result<()> {
+    let ramdisk = ["x86_64-unknown-linux-gnu/ramdisk", "ramdisk"].map(|dir| (dir, PROFILE));
+    for (dir, parts) in [("debug", PROFILE), ("", &["image"])].into_iter().chain(ramdisk) {
+        for part in parts {
+            let (from, to) = (from.join(dir).join(part), to.join(dir));
+            if from.exists() {
+                fs::create_dir_all(&to).with_context(|| format!("cannot create {}", to.display()))?;
+                sh::run(Command::new("cp").args(["-a", "--reflink=auto"]).args([&from, &to]))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What cargo looks at in the directory of a profile.
+const PROFILE: &[&str] = &[".fingerprint", "build", "deps"];
+
+/// Runs a command with its output added to `log`; `None` when it did not end in time and was killed, with all
+/// the processes that it started in its group.
+fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<Option<ExitStatus>> {
+    let open = || -> Result<File> {
+        File::options().append(true).open(log).with_context(|| format!("cannot write {}", log.display()))
+    };
+    command.stdin(Stdio::null()).stdout(open()?).stderr(open()?).process_group(0);
+    let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
+    let group = format!("-{}", child.id());
+    let (ended, end) = mpsc::channel();
+    let waiter = thread::spawn(move || {
+        let status = child.wait();
+        // Nobody listens any more when the limit has passed.
+        let _ = ended.send(());
+        status
+    });
+    let in_time = end.recv_timeout(limit).is_ok();
+    if !in_time && !sh::succeeds(Command::new("kill").args(["-KILL", "--", &group])) {
+        bail!("cannot kill process group {group} of {command:?}");
+    }
+    let status = match waiter.join() {
+        Ok(status) => status.with_context(|| format!("cannot wait for {command:?}"))?,
+        Err(_) => bail!("the thread that waited for {command:?} panicked"),
+    };
+    Ok(in_time.then_some(status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn a_hang_is_ended_with_its_children() {
+        let log = std::env::temp_dir().join(format!("anneal-bounded-{}", std::process::id()));
+        fs::write(&log, "").unwrap();
+        let begun = Instant::now();
+        let mut hang = Command::new("sh");
+        hang.args(["-c", "sleep 1000 & echo $!; wait"]);
+        assert!(bounded(&mut hang, &log, Duration::from_millis(300)).unwrap().is_none());
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        let child = fs::read_to_string(&log).unwrap();
+        // A killed orphan may stay a zombie where nobody reaps it.
+        let state = fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+        let ended = bounded(Command::new("sh").args(["-c", "echo said; exit 3"]), &log, BUILD_LIMIT).unwrap();
+        assert_eq!(ended.and_then(|status| status.code()), Some(3));
+        assert!(fs::read_to_string(&log).unwrap().ends_with("said\n"));
+        fs::remove_file(&log).unwrap();
+    }
+}
