@@ -91,7 +91,7 @@ fn are_green(runner: &Runner, mutants: &[Mutant]) -> Result<()> {
     let mut red = Vec::new();
     for (index, (test, mutant)) in tests.into_iter().enumerate() {
         let begun = Instant::now();
-        let verdict = runner.judge("unmutated", &mutant.test, false, mutant.limit)?;
+        let verdict = runner.judge(&format!("unmutated-{}", index + 1), &mutant.test, false, mutant.limit)?;
         println!(
             "unmutated {}/{total}: {test}: {} ({} s)",
             index + 1,
