@@ -45,6 +45,8 @@ pub const JUDGES: &[&str] = &[
     "lvm2",
     "gdisk",
     "lshw",
+    "psmisc",
+    "udev",
     "python3-venv",
     "python3-dev",
     "libvirt-daemon",

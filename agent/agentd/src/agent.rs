@@ -249,6 +249,10 @@ impl Agent {
                 tracing::warn!(command_id = %id, kind, error, peak_memory_kib, "command failed");
             }
         }
+        // Told before the end is: a controller may cut the power right after it.
+        if let Some(peak_memory_kib) = crate::memory::peak_kib() {
+            tracing::info!(peak_memory_kib, "memory of the agent");
+        }
         self.registry().finish(id, ending);
         self.ended.send_modify(|count| *count += 1);
     }

@@ -24,6 +24,7 @@ pub mod http;
 pub mod inventory;
 pub mod logging;
 pub mod lookup;
+pub mod memory;
 pub mod ramdisk;
 pub mod random;
 pub mod registry;

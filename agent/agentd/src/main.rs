@@ -107,20 +107,28 @@ mod tests {
     use super::*;
     use agentd::config::{Environment, parse};
 
-    fn seen(is_init: bool, arguments: &[&str]) -> Filter {
-        let mut all = vec!["--api-url=http://127.0.0.1:6385".to_owned()];
-        all.extend(arguments.iter().map(|argument| (*argument).to_owned()));
-        let environment =
-            Environment { arguments: all, is_init, root_is_initramfs: is_init, ..Environment::default() };
+    fn outside(arguments: &[&str]) -> Filter {
+        let arguments = [&["--api-url=http://127.0.0.1:6385"], arguments].concat();
+        let arguments = arguments.into_iter().map(str::to_owned).collect();
+        filter(&parse(&Environment { arguments, ..Environment::default() }).expect("valid"))
+    }
+
+    fn ramdisk(parameters: &str) -> Filter {
+        let environment = Environment {
+            kernel_command_line: format!("ipa-api-url=http://192.0.2.1:6385 {parameters}"),
+            is_init: true,
+            root_is_initramfs: true,
+            ..Environment::default()
+        };
         filter(&parse(&environment).expect("valid"))
     }
 
     #[test]
     fn outside_the_ramdisk_no_disk_exists_but_those_named() {
-        assert_eq!(seen(false, &[]), Filter::Only(Vec::new()));
+        assert_eq!(outside(&[]), Filter::Only(Vec::new()));
         let named = Filter::Only(vec!["/dev/loop7".into()]);
-        assert_eq!(seen(false, &["--only-device=/dev/loop7"]), named);
-        assert_eq!(seen(true, &["--only-device=/dev/loop7"]), named);
-        assert_eq!(seen(true, &[]), Filter::All);
+        assert_eq!(outside(&["--only-device=/dev/loop7"]), named);
+        assert_eq!(ramdisk("anneal.only-device=/dev/loop7"), named);
+        assert_eq!(ramdisk(""), Filter::All);
     }
 }

@@ -13,6 +13,7 @@ use clap::Parser;
 use conductor::agent_client::AgentClient;
 use conductor::{Conductor, RealHands};
 use config::Config;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +52,11 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let filter = tracing_subscriber::EnvFilter::try_new(&config.log).context("configuration: log")?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(config))
 }

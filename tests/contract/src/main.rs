@@ -47,6 +47,9 @@ struct Options {
     /// Keep the scratch directories of scenarios that pass, too.
     #[arg(long)]
     keep: bool,
+    /// Only scenarios with this in their name.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    filter: String,
     /// Scenarios to run; all but `calibration` when none is named.
     scenarios: Vec<String>,
 }
@@ -77,11 +80,12 @@ fn run(options: Options) -> Result<bool> {
         println!("{}", peers::apt_packages().join(" "));
         return Ok(true);
     }
-    let chosen = scenarios::choose(&options.scenarios)?;
+    let chosen = scenarios::choose(&options.scenarios, &options.filter)?;
     let peers = peers::Peers::install(&options.peers_dir)?;
     if options.install_only {
         return Ok(true);
     }
+    peers::ensure_programs()?;
     ensure!(nix::unistd::geteuid().is_root(), "loop devices and namespaces need root");
     let bin_dir = options.bin_dir.canonicalize().with_context(|| format!("{}", options.bin_dir.display()))?;
     let (mut passed, mut failed) = (0, 0);

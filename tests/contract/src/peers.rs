@@ -1,7 +1,7 @@
 //! The peers, from PyPI, each in a virtual environment of its own that later runs find again.
 
 use crate::process::check;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,20 +15,41 @@ const ENVIRONMENTS: [(&str, &[&str]); 3] = [
 /// Written last into a complete environment: what was installed.
 const STAMP: &str = "contract-requirements.txt";
 
-/// Debian packages the peers need: to be installed, and tools that ironic-python-agent calls.
-pub fn apt_packages() -> &'static [&'static str] {
-    &[
-        "python3-venv",
-        "lshw",
-        "gdisk",
-        "parted",
-        "fdisk",
-        "udev",
-        "util-linux",
-        "dosfstools",
-        "hdparm",
-        "pciutils",
-    ]
+/// Programs that the scenarios or ironic-python-agent call, and the Debian packages they are in.
+const PROGRAMS: [(&str, &str); 10] = [
+    ("blockdev", "util-linux"),
+    ("fuser", "psmisc"),
+    ("losetup", "mount"),
+    ("lshw", "lshw"),
+    ("mdadm", "mdadm"),
+    ("setpriv", "util-linux"),
+    ("sgdisk", "gdisk"),
+    ("udevadm", "udev"),
+    ("unshare", "util-linux"),
+    ("wipefs", "util-linux"),
+];
+
+/// Debian packages to be installed beforehand.
+pub fn apt_packages() -> Vec<&'static str> {
+    let mut packages = vec!["python3-venv"];
+    packages.extend(PROGRAMS.map(|(_, package)| package));
+    packages.sort_unstable();
+    packages.dedup();
+    packages
+}
+
+/// Fails with what to install when a program is missing: a peer would fail later, and with worse words.
+pub fn ensure_programs() -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let there = |program: &str| std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
+    let missing: Vec<_> = PROGRAMS.into_iter().filter(|(program, _)| !there(program)).collect();
+    ensure!(
+        missing.is_empty(),
+        "missing {}; type as root: apt-get install {}",
+        missing.iter().map(|(program, _)| *program).collect::<Vec<_>>().join(", "),
+        apt_packages().join(" ")
+    );
+    Ok(())
 }
 
 /// Where the peers are.

@@ -39,7 +39,7 @@ pub struct DemoDisk {
     pub spec: DiskSpec,
     /// Hashes of its sectors before.
     pub before: Snapshot,
-    /// Made here, and to be removed at the end.
+    /// Made here, and removed at the end.
     pub made_up: bool,
 }
 
@@ -121,13 +121,14 @@ fn made_up(number: usize, pool: &Path) -> Result<Vec<DemoDisk>> {
     Ok(disks)
 }
 
-/// Removes the images that were made here.
-pub fn remove_made_up(disks: &[DemoDisk]) -> Result<()> {
-    for disk in disks.iter().filter(|disk| disk.made_up) {
-        let file = &disk.spec.file;
-        std::fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display()))?;
+impl Drop for DemoDisk {
+    fn drop(&mut self) {
+        if self.made_up
+            && let Err(error) = std::fs::remove_file(&self.spec.file)
+        {
+            eprintln!("cannot remove {}: {error}", self.spec.file.display());
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -51,6 +51,11 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<()> {
     disks::check(&options.disk)?;
+    if let Some(file) = &options.report {
+        // Found out now and not after a minute; what is there is kept until there is something new.
+        let opened = std::fs::File::options().create(true).append(true).open(file);
+        opened.with_context(|| format!("cannot write {}", file.display()))?;
+    }
     // Short, for the sockets in it.
     let scratch = std::env::temp_dir().join(format!("anneal-demo-{}", std::process::id()));
     let pool = options.dir.clone().unwrap_or_else(|| scratch.join("disks"));

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use lab::controller::Controller;
+use lab::net::mac_of;
 use lab::timeline::Timeline;
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -14,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 /// Pause between two questions; the resolution of what is measured by asking, in seconds.
 pub const RESOLUTION: f64 = 0.2;
 
+/// A boot service sent something.
+pub const SERVED: &str = "served";
 /// First heartbeat of the agent in this run.
 pub const HEARTBEAT: &str = "first heartbeat";
 /// The agent's steps are stored.
@@ -83,26 +86,54 @@ impl Seen {
 }
 
 /// Puts what the boot services served to whom, read from the controller's log, on the timeline: a MAC as
-/// the subject, `served FILE` as the event.
+/// the subject, [`SERVED`] for everything and `served FILE` for each file as the events.
 pub fn boot_services(log: &Path, timeline: &Timeline) -> Result<()> {
     for line in std::fs::read_to_string(log)?.lines() {
-        if let Some((time, mac, file)) = served(line) {
-            timeline.note_at(timeline.at(time), &mac, &format!("served {file}"));
+        let Some(served) = Served::read(line) else { continue };
+        let mac = match served.client {
+            Client::Mac(mac) => Some(mac),
+            Client::Address(address) => mac_of(&address)?,
+        };
+        if let Some(mac) = mac {
+            timeline.note_at(timeline.at(served.time), &mac, SERVED);
+            timeline.note_at(timeline.at(served.time), &mac, &format!("served {}", served.file));
         }
     }
     Ok(())
 }
 
-/// Reads `TIME LEVEL …: http: first byte served mac="…" file="…"`.
-fn served(line: &str) -> Option<(SystemTime, String, String)> {
-    let (_, facts) = line.split_once("first byte served")?;
-    let value = |key: &str| {
-        let (_, rest) = facts.split_once(&format!("{key}="))?;
-        let word = rest.split(' ').next().unwrap_or(rest);
-        Some(word.trim_matches('"').to_owned())
-    };
-    let time = OffsetDateTime::parse(line.split_whitespace().next()?, &Rfc3339).ok()?;
-    Some((time.into(), value("mac")?, value("file")?))
+/// A line of the boot services' log.
+#[derive(Debug, PartialEq)]
+struct Served {
+    time: SystemTime,
+    client: Client,
+    file: String,
+}
+
+#[derive(Debug, PartialEq)]
+enum Client {
+    Mac(String),
+    Address(String),
+}
+
+impl Served {
+    /// Reads `TIME LEVEL …: http: first byte served mac="…" file="…"`, or
+    /// `TIME LEVEL …: tftp: first byte served client=ADDRESS:PORT file=PATH …`.
+    fn read(line: &str) -> Option<Self> {
+        let (_, facts) = line.split_once("first byte served")?;
+        let value = |key: &str| {
+            let (_, rest) = facts.split_once(&format!(" {key}="))?;
+            Some(rest.split(' ').next().unwrap_or(rest).trim_matches('"').to_owned())
+        };
+        let client = match value("mac") {
+            Some(mac) => Client::Mac(mac),
+            None => Client::Address(value("client")?.rsplit_once(':')?.0.to_owned()),
+        };
+        let time = OffsetDateTime::parse(line.split_whitespace().next()?, &Rfc3339).ok()?;
+        let file = value("file")?;
+        let name = file.rsplit('/').next().unwrap_or(&file).to_owned();
+        Some(Self { time: time.into(), client, file: name })
+    }
 }
 
 /// The largest `peak_memory_kib=N` that an agent told on its console, in bytes.
@@ -123,14 +154,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_boot_services() {
-        let line = "2026-01-02T03:04:05.500000Z  INFO boot::http: http: first byte served \
+    fn lines_of_the_boot_services() {
+        let http = "2026-01-02T03:04:05.500000Z  INFO boot::http: http: first byte served \
                     mac=\"52:54:00:00:00:01\" file=\"ipxe\"";
-        let (time, mac, file) = served(line).unwrap();
-        assert_eq!((mac.as_str(), file.as_str()), ("52:54:00:00:00:01", "ipxe"));
-        let epoch = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let served = Served::read(http).unwrap();
+        assert_eq!(served.client, Client::Mac("52:54:00:00:00:01".into()));
+        assert_eq!(served.file, "ipxe");
+        let epoch = served.time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
         assert!((epoch.as_secs_f64() - 1_767_323_045.5).abs() < 0.001);
-        assert!(served("2026-01-02T03:04:05Z INFO something else").is_none());
+        let tftp = "2026-01-02T03:04:05Z  INFO boot::tftp: tftp: first byte served \
+                    client=172.22.0.187:1550 file=/usr/lib/ipxe/snponly.efi bytes=173792";
+        let served = Served::read(tftp).unwrap();
+        assert_eq!(served.client, Client::Address("172.22.0.187".into()));
+        assert_eq!(served.file, "snponly.efi");
+        assert_eq!(Served::read("2026-01-02T03:04:05Z INFO something else"), None);
     }
 
     #[test]

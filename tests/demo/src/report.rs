@@ -120,7 +120,8 @@ impl NodeResult {
         json!({
             "manage": round(self.manage_seconds),
             "power_on": since(&self.name, "power on"),
-            "first_byte_served": served("ipxe"),
+            "first_byte_served": since(&self.mac, observe::SERVED),
+            "script_served": served("ipxe"),
             "kernel_served": served("vmlinuz"),
             "initramfs_served": served("initramfs"),
             "first_heartbeat": since(&self.name, observe::HEARTBEAT),

@@ -67,7 +67,6 @@ async fn play(options: &Options, namespace: &str, scratch: &Path, pool: &Path) -
     let told = clean(options, &site, &actors, namespace).await;
     for actor in &actors {
         actor.node.machine.power_off().await?;
-        disks::remove_made_up(&actor.disks)?;
     }
     told
 }

@@ -99,6 +99,19 @@ impl Bridge {
     }
 }
 
+/// The MAC address that the current namespace knows for an IPv4 address, lower case with colons.
+///
+/// # Errors
+/// When `ip` fails.
+pub fn mac_of(address: &str) -> Result<Option<String>> {
+    let out = Command::new("ip").args(["-4", "neighbour", "show", address]).output();
+    let out = out.context("cannot start ip (iproute2)")?;
+    let text = String::from_utf8_lossy(&out.stdout);
+    // 172.22.0.100 dev br0 lladdr 52:54:00:00:00:01 REACHABLE
+    let mut words = text.split_whitespace().skip_while(|word| *word != "lladdr").skip(1);
+    Ok(words.next().map(str::to_owned))
+}
+
 /// Runs `ip` with these words.
 fn ip(words: &[&str]) -> Result<()> {
     let out = Command::new("ip").args(words).output().context("cannot start ip (iproute2)")?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use lab::controller::Controller;
 use lab::disk::Bus;
+use lab::machine::Machine;
 use lab::node::Firmware;
 use lab::redfish::RedfishBmc;
 use lab::site::{BMC_PASSWORD, BMC_USER, Site, SiteNode};
@@ -73,6 +74,17 @@ pub async fn manageable(site: &mut Site, disks: &[&OldDisk]) -> Result<SiteNode>
     let node = site.node(NODE, Firmware::Bios, specs).await?;
     enrol_redfish(site, &node).await?;
     Ok(node)
+}
+
+/// Takes the brake off the writes of a disk with [`lab::disk::Fault::SlowWrites`], number `index` of its node.
+///
+/// # Errors
+/// When the node is off or QEMU refuses.
+pub async fn full_speed(machine: &Machine, index: usize) -> Result<()> {
+    let path = format!("/objects/throttle{index}");
+    let set = json!({"path": path, "property": "limits", "value": {"bps-write": 0}});
+    machine.qmp("qom-set", set).await?;
+    Ok(())
 }
 
 /// Enrols a node of the lab by its BMC, and manages it.

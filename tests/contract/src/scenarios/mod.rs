@@ -35,10 +35,10 @@ const ALL: [Scenario; 4] = [
     Scenario { name: "calibration", run: calibration::run, by_default: false },
 ];
 
-/// The scenarios named, or those that run by default.
-pub fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {
+/// The scenarios named, or those that run by default and have `filter` in their name.
+pub fn choose(names: &[String], filter: &str) -> Result<Vec<&'static Scenario>> {
     if names.is_empty() {
-        return Ok(ALL.iter().filter(|scenario| scenario.by_default).collect());
+        return Ok(ALL.iter().filter(|one| one.by_default && one.name.contains(filter)).collect());
     }
     let find = |name: &String| match ALL.iter().find(|scenario| scenario.name == name) {
         Some(scenario) => Ok(scenario),

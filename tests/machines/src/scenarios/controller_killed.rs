@@ -6,10 +6,10 @@ use lab::disk::{Bus, Fault};
 use lab::wait;
 
 use crate::node::{Node, count, erasing};
-use crate::stage::{ERASE, LONG, NO_METADATA, NODE, SHORT, Stage, manageable};
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, SHORT, Stage, full_speed, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
-    let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(3 << 20));
+    let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(2 << 20));
     let fast = stage.disk("FAST", Bus::Virtio, 64)?;
     let mut site = stage.site(NO_METADATA).await?;
     let node = manageable(&mut site, &[&slow, &fast]).await?;
@@ -35,6 +35,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(during.anneal()["agent"]["process_id"] == agent, "another agent");
     ensure!(during.anneal()["agent"]["running"] == command, "another command");
 
+    full_speed(&node.machine, 0).await?;
     let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
     ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
     ensure!(after.results(ERASE).len() == 1, "{}", after.anneal()["run"]);

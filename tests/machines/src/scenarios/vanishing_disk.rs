@@ -9,7 +9,8 @@ use crate::node::{Node, erasing};
 use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
-    let pulled = stage.disk("PULLED", Bus::Scsi, 128)?.with(Fault::SlowWrites(8 << 20));
+    // Larger than what is asked for at once: QEMU ends requests that are under way when a disk is pulled.
+    let pulled = stage.disk("PULLED", Bus::Scsi, 256)?.with(Fault::SlowWrites(8 << 20));
     let stays = stage.disk("STAYS", Bus::Sata, 64)?.with(Fault::SlowWrites(8 << 20));
     let mut site = stage.site(NO_METADATA).await?;
     let node = manageable(&mut site, &[&pulled, &stays]).await?;

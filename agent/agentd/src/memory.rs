@@ -1,0 +1,24 @@
+//! How much memory the agent has needed.
+
+/// The largest resident size of this process so far in KiB: `VmHWM` of `/proc/self/status` (proc(5)).
+/// `None` when `/proc` is not there.
+pub fn peak_kib() -> Option<u64> {
+    parse(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn parse(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_high_water_mark_is_read() {
+        assert_eq!(parse("Name:\tx\nVmPeak:\t  9 kB\nVmHWM:\t    4712 kB\n"), Some(4712));
+        assert_eq!(parse("Name:\tx\n"), None);
+        assert!(peak_kib().is_some_and(|kib| kib > 0));
+    }
+}
