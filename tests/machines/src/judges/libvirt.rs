@@ -59,7 +59,10 @@ impl Libvirt {
         let config = dir.join("libvirtd.conf");
         fs::write(
             &config,
-            format!("unix_sock_dir = \"{}\"\nauth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\n", sockets.display()),
+            format!(
+                "unix_sock_dir = \"{}\"\nauth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\n",
+                sockets.display()
+            ),
         )?;
         script += &format!(
             "exec libvirtd --config '{}' --pid-file '{}'\n",
@@ -67,7 +70,15 @@ impl Libvirt {
             dir.join("pid").display()
         );
         let mut command = leashed("unshare");
-        command.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+        command.args([
+            "--mount",
+            "--propagation",
+            "private",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        ]);
         command.args(["sh", "-c", &script]);
         let mut daemon = Daemon::start("libvirtd", command, &dir.join("libvirtd.log"))?;
         let socket = sockets.join("libvirt-sock");
