@@ -26,7 +26,8 @@ tasks:
   test     unit, property, integration and QEMU scenario tests
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]
-  mutants  takes each protection out and shows that a test turns red [NAME ...]
+  mutants  takes each protection out and shows that a test turns red
+           [NAME ...] [--list] [--fast]
   ci       formatting, lints, licences, arrows between the crates
   graph    only the arrows between the crates
   deps     installs the Debian packages that the tasks need
