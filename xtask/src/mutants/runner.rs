@@ -28,13 +28,20 @@ pub struct Runner {
     temp: PathBuf,
     clean_image: PathBuf,
     clean_image_built: Cell<bool>,
+    /// Held until the end: two runs at once would mutate each other's tree.
+    _lock: File,
 }
 
 impl Runner {
     /// Copies the tree; a first target directory is seeded with what is already built.
     pub fn prepare() -> Result<Self> {
         let home = sh::target_dir().join("mutants");
+        fs::create_dir_all(&home).with_context(|| format!("cannot create {}", home.display()))?;
+        let lock = home.join("lock");
+        let file = File::create(&lock).with_context(|| format!("cannot create {}", lock.display()))?;
+        file.try_lock().with_context(|| format!("another run holds {}", lock.display()))?;
         let runner = Self {
+            _lock: file,
             target: home.join("target"),
             log: home.join("log"),
             temp: std::env::temp_dir().join(format!("mutants-{}", std::process::id())),
