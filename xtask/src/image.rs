@@ -44,6 +44,9 @@ pub fn build(agent: Option<&Path>, force: bool) -> Result<()> {
     let out = sh::root().join("image/out");
     fs::create_dir_all(&work).with_context(|| format!("cannot create {}", work.display()))?;
     fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+    // One build at a time in this directory; the lock goes with the file handle.
+    let lock = fs::File::create(work.join("lock")).context("cannot make the image's lock")?;
+    lock.lock().context("cannot lock the image's directory")?;
 
     let kernel = kernel::fetch(&work)?;
     let list_file = sh::root().join("image/modules.txt");

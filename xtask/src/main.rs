@@ -27,7 +27,8 @@ tasks:
   test     unit, property, integration and QEMU scenario tests
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]
-  mutants  takes each protection out and shows that a test turns red [NAME ...]
+  mutants  takes each protection out and shows that a test turns red
+           [NAME ...] [--list] [--fast]
   ci       formatting, lints, licences, arrows between the crates,
            sentences of the specifications
   graph    only the arrows between the crates

@@ -12,7 +12,6 @@ mod sentences;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use anyhow::{Result, bail};
 
@@ -132,19 +131,16 @@ fn check(texts: &[Sentence], rows: &[Row], sections: &BTreeSet<String>, tests: &
     Ok(counts)
 }
 
-/// The repository's own, for `ci`.
-pub fn holds_together(root: &Path) -> Result<()> {
-    let (rows, sections) = table::read(root)?;
-    check(&sentences::read(root)?, &rows, &sections, &Tests::of_workspace(root)?).map(|_| ())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_sentence_has_one_verdict_and_every_named_test_exists() {
-        holds_together(&sh::root()).unwrap();
+        let root = sh::root();
+        let (rows, sections) = table::read(&root).unwrap();
+        let tests = Tests::of_workspace(&root).unwrap();
+        check(&sentences::read(&root).unwrap(), &rows, &sections, &tests).unwrap();
     }
 
     #[test]

@@ -265,6 +265,22 @@ fn cases() -> Vec<Case> {
             400,
             "The requested action \"nonsense\" can not be performed",
         ),
+        // In states in which other verbs are allowed.
+        case("PUT", "/v1/nodes/other/states/provision", json!({"target": "nonsense"}), 400, "\"nonsense\""),
+        case(
+            "PUT",
+            "/v1/nodes/available/states/provision",
+            json!({"target": "nonsense"}),
+            400,
+            "\"nonsense\"",
+        ),
+        case(
+            "PUT",
+            "/v1/nodes/cleaning/states/provision",
+            json!({"target": "nonsense"}),
+            400,
+            "\"nonsense\"",
+        ),
         case("PUT", provision, json!({"target": "done"}), 400, "\"done\""),
         case(
             "PUT",

@@ -188,9 +188,23 @@ fn a_real_client_gets_an_address_and_its_boot_file() {
     }
 }
 
+/// The DHCP client's port. A child that another test is just starting holds what was open here until its exec,
+/// so a port that was closed a moment ago may still be taken.
+fn client_port() -> UdpSocket {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        match UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 68)) {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && Instant::now() < deadline => {
+                std::thread::yield_now();
+            }
+            bound => return bound.unwrap(),
+        }
+    }
+}
+
 /// Broadcasts a packet from port 68 until an answer comes; `None` when none does within the time.
 fn exchange(asked: &Message, to: (Ipv4Addr, u16), patience: Duration) -> Option<Message> {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 68)).unwrap();
+    let socket = client_port();
     socket.set_broadcast(true).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     let deadline = Instant::now() + patience;

@@ -18,6 +18,9 @@ mod pin;
 /// Largest answer read from an agent (logs come base64 in one).
 const MAX_ANSWER: usize = 64 << 20;
 
+/// A node that is off does not answer at all; its power is then looked at, so this wait is a short one.
+const CONNECT: Duration = Duration::from_secs(5);
+
 /// Makes one connection per call, with the certificate of the agent pinned.
 #[derive(Debug, Clone)]
 pub struct AgentClient {
@@ -158,8 +161,11 @@ impl AgentClient {
     }
 
     fn client(&self, contact: &Contact) -> Result<Client, Fault> {
-        let builder =
-            Client::builder().timeout(self.timeout).no_proxy().redirect(reqwest::redirect::Policy::none());
+        let builder = Client::builder()
+            .timeout(self.timeout)
+            .connect_timeout(CONNECT)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none());
         let builder = match &contact.verify_ca {
             Some(pem) => builder.use_preconfigured_tls(pin::only(pem).map_err(Fault::Transport)?),
             None => builder.use_preconfigured_tls(pin::nobody()),

@@ -3,6 +3,7 @@
 mod world;
 
 use conductor::Settings;
+use model::request::{Policy, VerbRequest, apply_verb};
 use model::{ProvisionState, RequestedStep, Verb};
 use serde_json::json;
 use std::time::Duration;
@@ -89,7 +90,13 @@ async fn a_failing_step_names_itself_keeps_its_record_and_leaves_the_node_on() {
     assert_eq!(results[0].result["clean_result"]["disks"][0]["outcome"], "failed");
     assert_eq!(*world.ran.lock().unwrap(), ["erase_devices_metadata"]);
 
-    // The way out: provide again, from CLEANFAIL.
+    // `manage` is one way out, and keeps the evidence; `provide` from CLEANFAIL is the other.
+    let untouched = world.store.node(world.node).await.unwrap();
+    let request = VerbRequest { verb: Verb::Manage, clean_steps: None };
+    let (managed, _) =
+        apply_verb(&untouched, request, Policy { automated_clean: true }, untouched.created_at).unwrap();
+    assert_eq!(managed.provision_state, ProvisionState::Manageable);
+    assert_eq!((managed.clean_step, managed.run.unwrap().results.len()), (None, 1));
     world.verb(Verb::Provide, None).await;
     let node = world.until_state(ProvisionState::Available).await;
     assert_eq!((node.maintenance, node.fault), (false, None));

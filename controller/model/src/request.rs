@@ -159,7 +159,7 @@ pub fn apply_verb(
         (Verb::Manage, _) => {
             changed.enter(to, None, now);
             if state == CleanFail {
-                changed.run = None;
+                // The run has ended and keeps its records until the next one begins; a step is no longer current.
                 changed.clean_step = None;
             }
             if state == Enroll {

@@ -214,9 +214,12 @@ fn the_steps_are_ironics() {
     let steps = serde_json::to_value(manager.steps(StepKind::Clean, &Inventory::default())).unwrap();
     assert_eq!(
         steps,
+        // `idempotent` is Anneal's; Ironic keeps and ignores it.
         json!([
-            {"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false, "abortable": true},
-            {"step": "erase_devices_metadata", "priority": 99, "interface": "deploy", "reboot_requested": false, "abortable": true},
+            {"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false,
+             "abortable": true, "idempotent": true},
+            {"step": "erase_devices_metadata", "priority": 99, "interface": "deploy", "reboot_requested": false,
+             "abortable": true, "idempotent": true},
         ])
     );
     assert!(manager.steps(StepKind::Deploy, &Inventory::default()).is_empty());

@@ -30,13 +30,29 @@ struct Actor {
 
 /// Tells the story; an error when it does not end well. An interrupt ends it at any point.
 pub async fn tell(options: &Options, namespace: &str, scratch: &Path, pool: &Path) -> Result<()> {
-    tokio::select! {
-        told = play(options, namespace, scratch, pool) => told,
+    let play = async {
+        let (site, actors) = set_up(options, namespace, scratch, pool).await?;
+        let told = clean(options, &site, &actors).await;
+        Ok::<_, anyhow::Error>((site, actors, told))
+    };
+    let (site, actors, told) = tokio::select! {
+        played = play => played?,
         interrupted = interrupt() => {
             interrupted?;
             bail!("interrupted")
         }
+    };
+    if options.keep {
+        if let Err(error) = &told {
+            println!("\n{error:#}");
+        }
+        tell_how_to_play(&site, &actors, namespace)?;
+        interrupt().await?;
     }
+    for actor in &actors {
+        actor.node.machine.power_off().await?;
+    }
+    told
 }
 
 /// Returns when the user, or whoever else stops programs, wants the end.
@@ -48,7 +64,12 @@ async fn interrupt() -> Result<()> {
     }
 }
 
-async fn play(options: &Options, namespace: &str, scratch: &Path, pool: &Path) -> Result<()> {
+async fn set_up(
+    options: &Options,
+    namespace: &str,
+    scratch: &Path,
+    pool: &Path,
+) -> Result<(Site, Vec<Actor>)> {
     println!("Two servers, one with a BIOS and one with UEFI, on a network of their own ({namespace}).");
     let mut site = Site::start(scratch, "").await?;
     let mut actors = Vec::new();
@@ -64,14 +85,10 @@ async fn play(options: &Options, namespace: &str, scratch: &Path, pool: &Path) -
         }
         actors.push(Actor { node, disks });
     }
-    let told = clean(options, &site, &actors, namespace).await;
-    for actor in &actors {
-        actor.node.machine.power_off().await?;
-    }
-    told
+    Ok((site, actors))
 }
 
-async fn clean(options: &Options, site: &Site, actors: &[Actor], namespace: &str) -> Result<()> {
+async fn clean(options: &Options, site: &Site, actors: &[Actor]) -> Result<()> {
     let controller = &site.controller;
     let names: Vec<&str> = actors.iter().map(|actor| actor.node.name.as_str()).collect();
     let stop = CancellationToken::new();
@@ -125,9 +142,6 @@ async fn clean(options: &Options, site: &Site, actors: &[Actor], namespace: &str
             .with_context(|| format!("cannot write {}", file.display()))?;
         println!("report: {}", file.display());
     }
-    if options.keep {
-        keep(site, actors, namespace).await?;
-    }
     let complaints = document["complaints"].as_array().cloned().unwrap_or_default();
     let complaints: Vec<&str> = complaints.iter().filter_map(|text| text.as_str()).collect();
     ensure!(complaints.is_empty(), "not clean:\n  {}", complaints.join("\n  "));
@@ -176,12 +190,13 @@ async fn examine(site: &Site, actor: &Actor, asked_at: f64, manage_seconds: f64)
     })
 }
 
-/// Leaves everything running until interrupted, and tells how to play with it.
-async fn keep(site: &Site, actors: &[Actor], namespace: &str) -> Result<()> {
+/// Says how to play with what keeps running.
+fn tell_how_to_play(site: &Site, actors: &[Actor], namespace: &str) -> Result<()> {
     let cli = lab::binaries::binary("anneal")?;
     println!("\nEverything keeps running. To play with it, as root:\n");
-    println!("  ip netns exec {namespace} {} node list", cli.display());
-    println!("  ip netns exec {namespace} {} node records bios-1", cli.display());
+    for words in ["node list", "node records bios-1", "node provide --help", "node watch"] {
+        println!("  ip netns exec {namespace} {} {words}", cli.display());
+    }
     println!("\ncontroller: {} (log beside it)", site.controller.config().file().display());
     for actor in actors {
         let spec = actor.node.machine.spec();
@@ -191,5 +206,5 @@ async fn keep(site: &Site, actors: &[Actor], namespace: &str) -> Result<()> {
         }
     }
     println!("\nCtrl-C ends it all.");
-    interrupt().await
+    Ok(())
 }

@@ -21,7 +21,7 @@ impl Netns {
     pub fn create(name: &str) -> Result<Self> {
         ip(&["netns", "add", name]).context("a network namespace needs root")?;
         let netns = Self { name: name.to_owned() };
-        ip(&["-n", name, "link", "set", "lo", "up"])?;
+        netns.run(|| ip(&["link", "set", "lo", "up"]))?;
         Ok(netns)
     }
 

@@ -41,7 +41,7 @@ pub struct BmcConfig {
 #[derive(Debug)]
 pub struct RedfishBmc {
     address: SocketAddr,
-    fingerprint: Option<String>,
+    certificate: Option<String>,
     _server: AbortOnDropHandle<()>,
 }
 
@@ -64,26 +64,26 @@ impl RedfishBmc {
         let address = listener.local_addr()?;
         let access = Arc::new(Access::new(&config.username, &config.password));
         let app = router(Bmc { machine, access });
-        let (server, fingerprint) = if config.tls {
-            let (listener, fingerprint) = tls::listener(listener, address.ip())?;
-            (tokio::spawn(report(axum::serve(listener, app))), Some(fingerprint))
+        let (server, certificate) = if config.tls {
+            let (listener, certificate) = tls::listener(listener, address.ip())?;
+            (tokio::spawn(report(axum::serve(listener, app))), Some(certificate))
         } else {
             (tokio::spawn(report(axum::serve(listener, app))), None)
         };
-        Ok(Self { address, fingerprint, _server: AbortOnDropHandle::new(server) })
+        Ok(Self { address, certificate, _server: AbortOnDropHandle::new(server) })
     }
 
     /// `http://ADDRESS:PORT` or `https://…`, Ironic's `redfish_address`.
     #[must_use]
     pub fn url(&self) -> String {
-        let scheme = if self.fingerprint.is_some() { "https" } else { "http" };
+        let scheme = if self.certificate.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
     }
 
-    /// SHA-256 of its certificate, with HTTPS.
+    /// Its self-signed certificate in PEM, with HTTPS.
     #[must_use]
-    pub fn fingerprint(&self) -> Option<&str> {
-        self.fingerprint.as_deref()
+    pub fn certificate(&self) -> Option<&str> {
+        self.certificate.as_deref()
     }
 
     /// Path of the machine's ComputerSystem, Ironic's `redfish_system_id`.

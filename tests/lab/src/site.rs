@@ -108,12 +108,16 @@ impl Site {
         let password = self.dir.join("bmc-password");
         std::fs::write(&password, BMC_PASSWORD)
             .with_context(|| format!("cannot write {}", password.display()))?;
+        // The controller shall speak to this BMC and to none that pretends to be it.
+        let certificate = self.dir.join(format!("{}-bmc.pem", node.name));
+        std::fs::write(&certificate, node.bmc.certificate().unwrap_or_default())
+            .with_context(|| format!("cannot write {}", certificate.display()))?;
         let info = [
             format!("redfish_address={}", node.bmc.url()),
             format!("redfish_system_id={}", RedfishBmc::system_id()),
             format!("redfish_username={BMC_USER}"),
             format!("redfish_password=@{}", password.display()),
-            "redfish_verify_ca=false".to_owned(),
+            format!("redfish_verify_ca={}", certificate.display()),
         ];
         let mut words = vec!["node", "create", "--driver", "redfish", "--name", &node.name];
         for item in &info {

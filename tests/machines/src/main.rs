@@ -9,6 +9,7 @@
 //! logs are and how they end; a last line counts them. Exit code 1 when any failed. Needs root.
 
 mod disk;
+mod judges;
 mod loopback;
 mod node;
 mod options;
@@ -24,7 +25,19 @@ fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
     let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).init();
-    let told = Options::parse(std::env::args().skip(1)).and_then(|options| {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, socket, rest @ ..] = words.as_slice()
+        && flag == "--chassis"
+    {
+        return match judges::chassis::ask(socket.as_ref(), rest) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("chassis: {error:#}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    let told = Options::parse(words.into_iter()).and_then(|options| {
         let chosen = scenarios::chosen(options.filter.as_deref())?;
         if options.list {
             for scenario in chosen {

@@ -81,6 +81,7 @@ fn one(scenario: &'static Scenario) -> (Result<tempfile::TempDir>, Result<()>) {
 }
 
 fn tell(scenario: &'static Scenario, dir: &Path) -> Result<()> {
+    (scenario.prepare)().context("preparing")?;
     let namespace = format!("an-{}-{}", scenario.name.replace('_', "-"), std::process::id());
     let dir = dir.to_owned();
     in_namespace(&namespace, || async move {

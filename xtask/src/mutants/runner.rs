@@ -28,13 +28,20 @@ pub struct Runner {
     temp: PathBuf,
     clean_image: PathBuf,
     clean_image_built: Cell<bool>,
+    /// Held until the end: two runs at once would mutate each other's tree.
+    _lock: File,
 }
 
 impl Runner {
     /// Copies the tree; a first target directory is seeded with what is already built.
     pub fn prepare() -> Result<Self> {
         let home = sh::target_dir().join("mutants");
+        fs::create_dir_all(&home).with_context(|| format!("cannot create {}", home.display()))?;
+        let lock = home.join("lock");
+        let file = File::create(&lock).with_context(|| format!("cannot create {}", lock.display()))?;
+        file.try_lock().with_context(|| format!("another run holds {}", lock.display()))?;
         let runner = Self {
+            _lock: file,
             target: home.join("target"),
             log: home.join("log"),
             temp: std::env::temp_dir().join(format!("mutants-{}", std::process::id())),
@@ -210,9 +217,13 @@ mod tests {
         assert!(bounded(&mut hang, &log, Duration::from_millis(300)).unwrap().is_none());
         assert!(begun.elapsed() < Duration::from_secs(60));
         let child = fs::read_to_string(&log).unwrap();
-        // A killed orphan may stay a zombie where nobody reaps it.
-        let state = fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
-        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+        let stat = format!("/proc/{}/stat", child.trim());
+        // The kernel ends it in its own time; then it may stay a zombie where nobody reaps orphans.
+        let is_gone = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+        while !is_gone() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{stat} is still there");
+            thread::sleep(Duration::from_millis(5));
+        }
         let ended = bounded(Command::new("sh").args(["-c", "echo said; exit 3"]), &log, BUILD_LIMIT).unwrap();
         assert_eq!(ended.and_then(|status| status.code()), Some(3));
         assert!(fs::read_to_string(&log).unwrap().ends_with("said\n"));

@@ -77,3 +77,27 @@ impl ServerCertVerifier for Pinned {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(pinned: Option<&'static [u8]>, shown: &'static [u8]) -> Result<(), String> {
+        let pinned = pinned.map(CertificateDer::from);
+        let verifier = Pinned { pinned, provider: Arc::new(ring::default_provider()) };
+        let name = ServerName::try_from("192.0.2.1").unwrap();
+        let now = UnixTime::since_unix_epoch(std::time::Duration::ZERO);
+        let verdict = verifier.verify_server_cert(&CertificateDer::from(shown), &[], &name, &[], now);
+        verdict.map(drop).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn only_the_certificate_of_the_heartbeat_is_the_agents() {
+        assert_eq!(judge(Some(b"agent"), b"agent"), Ok(()));
+        for shown in [&b"other"[..], b"agen", b"agent ", b""] {
+            assert!(judge(Some(b"agent"), shown).unwrap_err().contains("not the one"), "{shown:?}");
+        }
+        assert!(judge(None, b"agent").unwrap_err().contains("no certificate"));
+        assert!(only("no PEM").is_err());
+    }
+}

@@ -31,14 +31,7 @@ fn await_agent(view: &View) -> Decision {
         pass(&mut change, Verb::Resume, "the agent sent its first heartbeat", snapshot.now);
         return Decision::Record(Box::new(change));
     }
-    if token_holder_is_gone(view) {
-        let text =
-            "the agent that took the token fell silent before its first heartbeat and another asks for it";
-        let mut change =
-            view.with_run(|_| {}).telling(event(EventKind::Agent, Severity::Info, text.into(), snapshot.now));
-        change.node.wait = snapshot.node.wait.clone();
-        change.node.next_wake_at = snapshot.node.next_wake_at;
-        change.forget_agent = true;
+    if let Some(change) = give_token_again(view) {
         return Decision::Record(Box::new(change));
     }
     let reason = "the ramdisk to boot and its agent to send a heartbeat";
@@ -57,12 +50,19 @@ fn await_agent(view: &View) -> Decision {
 }
 
 /// The ramdisk started over between its lookup and its first heartbeat: who asks now is the node.
-fn token_holder_is_gone(view: &View) -> bool {
-    let contact = &view.snapshot.contact;
-    match (&contact.token_at, &contact.rival) {
-        (Some(given), Some(rival)) => rival.at.since(*given) >= Duration::from_secs(15),
-        _ => false,
+pub(super) fn give_token_again(view: &View) -> Option<Change> {
+    let (contact, node) = (&view.snapshot.contact, &view.snapshot.node);
+    let (given, rival) = (contact.token_at?, contact.rival.as_ref()?);
+    if contact.callback_url.is_some() || rival.at.since(given) < Duration::from_secs(15) {
+        return None;
     }
+    let text = "the agent that took the token fell silent before its first heartbeat and another asks for it";
+    let told = event(EventKind::Agent, Severity::Info, text.into(), view.snapshot.now);
+    let mut change = view.with_run(|_| {}).telling(told);
+    change.node.wait = node.wait.clone();
+    change.node.next_wake_at = node.next_wake_at;
+    change.forget_agent = true;
+    Some(change)
 }
 
 pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {

@@ -79,6 +79,9 @@ pub(super) fn decide(view: &View) -> Decision {
 
 /// The agent was forgotten because it fell silent while another asked for its token.
 fn await_return(view: &View, step: &PlannedStep) -> Decision {
+    if let Some(change) = super::boot::give_token_again(view) {
+        return Decision::Record(Box::new(change));
+    }
     let reason = format!("an agent to come back: the node was lost during {}", step.label());
     let limit = Duration::from_secs(view.settings.boot_timeout_s);
     let wait = waiting(&view.snapshot.node, &reason, Some(limit), view.snapshot.now);

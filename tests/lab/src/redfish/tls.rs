@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use axum::serve::Listener;
 use rustls::ServerConfig;
 use rustls_pki_types::PrivateKeyDer;
-use sha2::{Digest, Sha256};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -16,19 +15,18 @@ use tokio_rustls::server::TlsStream;
 /// A client that connects and says nothing is dropped after this long.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Listens with TLS, and tells the SHA-256 of the certificate in hexadecimal.
+/// Listens with TLS, and tells the certificate in PEM.
 pub fn listener(inner: TcpListener, address: IpAddr) -> Result<(TlsListener, String)> {
     let made =
         rcgen::generate_simple_self_signed([address.to_string()]).context("cannot make a certificate")?;
     let certificate = made.cert.der().clone();
-    let fingerprint = Sha256::digest(&certificate).iter().map(|b| format!("{b:02x}")).collect();
     let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)?;
-    Ok((TlsListener { inner, acceptor: Arc::new(config).into() }, fingerprint))
+    Ok((TlsListener { inner, acceptor: Arc::new(config).into() }, made.cert.pem()))
 }
 
 /// Accepts one handshake at a time, which is as much as a BMC can do.

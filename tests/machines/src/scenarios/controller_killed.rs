@@ -9,12 +9,12 @@ use crate::node::{Node, count, erasing};
 use crate::stage::{ERASE, LONG, NO_METADATA, NODE, SHORT, Stage, full_speed, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
-    let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(2 << 20));
+    let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(1 << 20));
     let fast = stage.disk("FAST", Bus::Virtio, 64)?;
     let mut site = stage.site(NO_METADATA).await?;
     let node = manageable(&mut site, &[&slow, &fast]).await?;
     site.controller.provision(NODE, "provide").await?;
-    let (before, seen) = erasing(&site.controller, NODE, "SLOW", 0.15, LONG).await?;
+    let (before, seen) = erasing(&site.controller, NODE, "SLOW", 0.05, LONG).await?;
     let agent = before.anneal()["agent"]["process_id"].clone();
     let command = before.anneal()["agent"]["running"].clone();
     ensure!(command.is_string(), "no running command is known: {}", before.anneal());

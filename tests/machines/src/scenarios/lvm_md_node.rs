@@ -23,7 +23,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(labels(&member).await?.contains("linux_raid_member"), "no md label to begin with");
 
     let mut site = stage.site("").await?;
-    manageable(&mut site, &disks).await?;
+    let _node = manageable(&mut site, &disks).await?;
     let clean = json!({
         "target": "clean",
         "clean_steps": [{"interface": "deploy", "step": "erase_devices_metadata"}],

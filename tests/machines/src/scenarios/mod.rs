@@ -2,9 +2,11 @@
 
 mod clean_uefi;
 mod controller_killed;
+mod ipmi_sim;
 mod lvm_md_node;
 mod power_cut;
 mod read_only_disk;
+mod sushy;
 mod two_agents;
 mod vanishing_disk;
 mod write_errors;
@@ -24,6 +26,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// One line for `--list`.
     pub about: &'static str,
+    /// What needs the network of this machine, done before.
+    pub prepare: fn() -> Result<()>,
     /// What happens; an error is a failure.
     pub story: fn(Stage) -> Story,
 }
@@ -33,46 +37,67 @@ static ALL: &[Scenario] = &[
     Scenario {
         name: "two_agents",
         about: "one token for one agent: an impostor gets nowhere, a rebooted node gets in again",
+        prepare: || Ok(()),
         story: |stage| Box::pin(two_agents::story(stage)),
     },
     Scenario {
         name: "lvm_md_node",
         about: "members of md and LVM: metadata alone, then everything; blkid finds nothing",
+        prepare: || Ok(()),
         story: |stage| Box::pin(lvm_md_node::story(stage)),
+    },
+    Scenario {
+        name: "sushy",
+        about: "outside judge: sushy-emulator over libvirt, driver redfish",
+        prepare: crate::judges::sushy::install,
+        story: |stage| Box::pin(sushy::story(stage)),
+    },
+    Scenario {
+        name: "ipmi_sim",
+        about: "outside judge: OpenIPMI's BMC simulator, driver ipmi",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(ipmi_sim::story(stage)),
     },
     Scenario {
         name: "clean_uefi",
         about: "a UEFI node with a disk of every kind, from old data to available",
+        prepare: || Ok(()),
         story: |stage| Box::pin(clean_uefi::story(stage)),
     },
     Scenario {
         name: "controller_killed_mid_erase",
         about: "SIGKILL of the controller: the erase goes on and is not started again",
+        prepare: || Ok(()),
         story: |stage| Box::pin(controller_killed::story(stage)),
     },
     Scenario {
         name: "power_cut_mid_erase",
         about: "the node loses power: clean failed with a reason, never available",
+        prepare: || Ok(()),
         story: |stage| Box::pin(power_cut::story(stage)),
     },
     Scenario {
         name: "write_errors",
         about: "a disk that cannot be written: named, the node held, the other disks' records kept",
+        prepare: || Ok(()),
         story: |stage| Box::pin(write_errors::story(stage)),
     },
     Scenario {
         name: "read_only_disk",
         about: "refused with its reason, and nothing is written to any disk",
+        prepare: || Ok(()),
         story: |stage| Box::pin(read_only_disk::story(stage)),
     },
     Scenario {
         name: "vanishing_disk",
         about: "a disk pulled during its erase: named, the node held, the other disk done",
+        prepare: || Ok(()),
         story: |stage| Box::pin(vanishing_disk::story(stage)),
     },
     Scenario {
         name: "wrong_token",
         about: "heartbeats of strangers are refused and change nothing",
+        prepare: || Ok(()),
         story: |stage| Box::pin(wrong_token::story(stage)),
     },
 ];

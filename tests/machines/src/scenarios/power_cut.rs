@@ -9,11 +9,11 @@ use crate::node::{Node, count, erasing, history};
 use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
-    let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(2 << 20));
+    let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(1 << 20));
     let mut site = stage.site(&format!("{NO_METADATA}max_interruptions = 1\n")).await?;
     let node = manageable(&mut site, &[&slow]).await?;
     site.controller.provision(NODE, "provide").await?;
-    let (first, _) = erasing(&site.controller, NODE, "SLOW", 0.1, LONG).await?;
+    let (first, _) = erasing(&site.controller, NODE, "SLOW", 0.05, LONG).await?;
     node.machine.power_off().await?;
     ensure!(slow.findings()?.unchanged > 0, "the erase ended too early for this scenario");
 

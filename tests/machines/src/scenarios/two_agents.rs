@@ -21,7 +21,7 @@ use crate::node::{Node, erasing, history};
 use crate::stage::{LONG, NO_METADATA, NODE, SHORT, Stage, full_speed, manageable};
 
 pub async fn story(stage: Stage) -> Result<()> {
-    let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(2 << 20));
+    let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(1 << 20));
     let bait = stage.disk("BAIT", Bus::Virtio, 8)?;
     let mut site = stage.site(NO_METADATA).await?;
     let node = manageable(&mut site, &[&slow]).await?;
