@@ -24,6 +24,10 @@ async fn recorded_errors_come_out_in_the_same_bytes() {
         if exchange["status"] == 500 || text.contains("\"clean failed\"") || path.contains("node_uuid=") {
             continue;
         }
+        // A node may be retired in transient states by specs/node-retirement.txt; there is a test of its own below.
+        if text.contains("in progress") && exchange["body"].to_string().contains("/retired") {
+            continue;
+        }
         let api = Api::new();
         let state = ProvisionState::ALL
             .into_iter()
@@ -67,7 +71,7 @@ async fn recorded_errors_come_out_in_the_same_bytes() {
         assert_eq!(api.everything().await, before);
         compared += 1;
     }
-    assert!(compared >= 14, "only {compared} recordings were compared");
+    assert!(compared >= 13, "only {compared} recordings were compared");
 }
 
 struct Case {

@@ -332,7 +332,7 @@ fn unknown_steps_are_not_an_empty_list() {
     let server = serve(|_, _| (202, json!({"message": "The steps are being asked for."})));
     let (code, out, err) = server.run(&["node", "steps", "n1", "--min-priority", "1"]);
     assert_eq!((code, out.as_str()), (6, ""));
-    assert_eq!(err, "anneal: The steps are being asked for.\n");
+    assert_eq!(err, "anneal: The steps are being asked for. Please try again later.\n");
     server.run(&["node", "steps", "n1"]);
     assert_eq!(
         server.lines(),

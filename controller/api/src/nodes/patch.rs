@@ -70,7 +70,9 @@ fn decide(
     // A node in maintenance may always lose its instance.
     let frees_instance =
         old.maintenance && matches!(ops, [op] if op.removes() && op.field() == "instance_uuid");
-    if !frees_instance {
+    // specs/node-retirement.txt: "can also be set for nodes in transient states, as long as the node is not locked".
+    let retires = ops.iter().all(|op| ["retired", "retired_reason"].contains(&op.field()));
+    if !frees_instance && !retires {
         rules::may_be_patched(old, ident, call.version)?;
     }
     let writable: Vec<&Field> = NODE.iter().filter(|field| fields::patchable(field).is_some()).collect();

@@ -38,7 +38,8 @@ pub async fn run(client: &Client, format: Format, options: &Options) -> Result<(
     if reply.status == StatusCode::ACCEPTED {
         let message = reply.body.get("message").and_then(Value::as_str);
         let otherwise = "the steps of the node are not known yet; they are learnt when its agent first runs";
-        return Err(Failure::NotYet(message.unwrap_or(otherwise).to_owned()));
+        let message = message.unwrap_or(otherwise).trim_end_matches('.');
+        return Err(Failure::NotYet(format!("{message}. Please try again later.")));
     }
     show(format, &reply.body, listing)
 }
