@@ -33,6 +33,8 @@ pub struct Settings {
     pub power_sync_s: u64,
     /// Priorities of clean steps by `interface.step`, applied before anything is filtered; 0 = never automatic.
     pub clean_step_priority_override: BTreeMap<String, f64>,
+    /// Power a node off once it has become MANAGEABLE (specs/state-machine.txt: "and (optionally) powered off").
+    pub power_off_after_verifying: bool,
     /// Leave the ramdisk running after cleaning instead of powering the node off.
     pub stay_on_after_cleaning: bool,
 }
@@ -52,6 +54,7 @@ impl Default for Settings {
             max_replans: 3,
             power_sync_s: 60,
             clean_step_priority_override: BTreeMap::new(),
+            power_off_after_verifying: false,
             stay_on_after_cleaning: false,
         }
     }

@@ -3,7 +3,7 @@
 use conductor::Settings;
 use conductor::decision::{Decision, Deed, Outcome, Snapshot, Trouble};
 use conductor::states::{absorb, decide};
-use model::{Contact, Node, PowerState, ProvisionState, Timestamp};
+use model::{Contact, Node, PowerState, PowerTarget, ProvisionState, Timestamp};
 use uuid::Uuid;
 
 const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
@@ -35,6 +35,20 @@ fn verifying_asks_the_bmc_and_a_refusal_leads_back_to_enroll() {
     let change = absorb(&seen, &Deed::VerifyBmc, Outcome::Failed(wrong), &settings);
     assert_eq!(change.node.provision_state, ProvisionState::Enroll);
     assert!(change.node.last_error.unwrap().contains("the BMC refused the password"));
+}
+
+/// specs/state-machine.txt: "the node will be transitioned to MANAGEABLE and (optionally) powered off".
+#[test]
+fn a_verified_node_is_powered_off_only_where_that_is_set() {
+    let seen = snapshot(due(ProvisionState::Verifying));
+    for (wanted, power) in [(false, PowerState::On), (true, PowerState::On), (true, PowerState::Off)] {
+        let settings = Settings { power_off_after_verifying: wanted, ..Settings::default() };
+        let change = absorb(&seen, &Deed::VerifyBmc, Outcome::Power(power), &settings);
+        assert_eq!(change.node.provision_state, ProvisionState::Manageable);
+        let next = decide(&snapshot(change.node), &settings);
+        let off = Decision::Act(Deed::SetPower(PowerTarget::Off));
+        assert_eq!(next == off, wanted && power == PowerState::On, "{wanted} {power:?}: {next:?}");
+    }
 }
 
 /// The only periodic task there is reads the power state.

@@ -4,9 +4,9 @@
 use super::{is_due, overdue, sleep_on, waiting};
 use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
 use crate::settings::Settings;
-use model::ProvisionState;
 use model::history::{EventKind, Severity};
 use model::request::{event, transition_event};
+use model::{PowerState, PowerTarget, ProvisionState};
 use std::time::Duration;
 
 const REASON: &str = "the BMC to answer";
@@ -24,6 +24,10 @@ pub(super) fn absorb(snapshot: &Snapshot, outcome: Outcome, settings: &Settings)
             node.last_error = None;
             node.wait = None;
             node.next_wake_at = Some(now.after(Duration::from_secs(settings.power_sync_s.max(1))));
+            if settings.power_off_after_verifying && state == PowerState::On {
+                node.target_power_state = Some(PowerTarget::Off);
+                node.next_wake_at = Some(now);
+            }
             node.enter(ProvisionState::Manageable, None, now);
             return Change::of(node)
                 .telling(event(EventKind::Momentary, Severity::Info, "VERIFIED".into(), now))
