@@ -5,6 +5,7 @@ mod controller_killed;
 mod ipmi_sim;
 mod lvm_md_node;
 mod power_cut;
+mod public_listener;
 mod read_only_disk;
 mod sushy;
 mod two_agents;
@@ -93,6 +94,12 @@ static ALL: &[Scenario] = &[
         about: "a disk pulled during its erase: named, the node held, the other disk done",
         prepare: || Ok(()),
         story: |stage| Box::pin(vanishing_disk::story(stage)),
+    },
+    Scenario {
+        name: "public_listener",
+        about: "outside of loopback only agents are served, and only over TLS",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(public_listener::story(stage)),
     },
     Scenario {
         name: "wrong_token",
