@@ -192,7 +192,9 @@ fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<Option<
         status
     });
     let in_time = end.recv_timeout(limit).is_ok();
-    if !in_time && !sh::succeeds(Command::new("kill").args(["-KILL", "--", &group])) {
+    // The shell's own kill: a minimal Debian has no program of that name.
+    let kill = format!("kill -KILL -- {group}");
+    if !in_time && !sh::succeeds(Command::new("sh").args(["-c", &kill])) {
         bail!("cannot kill process group {group} of {command:?}");
     }
     let status = match waiter.join() {
