@@ -193,7 +193,7 @@ fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<Option<
     });
     let in_time = end.recv_timeout(limit).is_ok();
     // The shell's own kill: a minimal Debian has no program of that name.
-    let kill = format!("kill -KILL -- {group}");
+    let kill = format!("kill -s KILL -- {group}");
     if !in_time && !sh::succeeds(Command::new("sh").args(["-c", &kill])) {
         bail!("cannot kill process group {group} of {command:?}");
     }
