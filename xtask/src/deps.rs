@@ -45,6 +45,7 @@ pub const JUDGES: &[&str] = &[
     "lvm2",
     "gdisk",
     "lshw",
+    "hdparm",
     "psmisc",
     "udev",
     "python3-venv",

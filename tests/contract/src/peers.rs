@@ -16,9 +16,10 @@ const ENVIRONMENTS: [(&str, &[&str]); 3] = [
 const STAMP: &str = "contract-requirements.txt";
 
 /// Programs that the scenarios or ironic-python-agent call, and the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("blockdev", "util-linux"),
     ("fuser", "psmisc"),
+    ("hdparm", "hdparm"),
     ("losetup", "mount"),
     ("lshw", "lshw"),
     ("mdadm", "mdadm"),
