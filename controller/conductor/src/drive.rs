@@ -8,7 +8,7 @@ use model::{Node, Timestamp};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use store::{CatalogueKind, Clock, Lease, Store, StoreError};
+use store::{Clock, Lease, StepKind, Store, StoreError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -181,7 +181,7 @@ impl Conductor {
             self.store.forget_agent(uuid).await?;
         }
         if let Some(catalogue) = change.catalogue {
-            self.store.put_catalogue(uuid, CatalogueKind::Clean, catalogue).await?;
+            self.store.put_catalogue(uuid, StepKind::Clean, catalogue).await?;
         }
         if change.node == *before && change.events.is_empty() {
             return Ok(());

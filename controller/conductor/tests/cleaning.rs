@@ -52,7 +52,7 @@ async fn automated_cleaning_runs_every_step_in_order_and_makes_the_node_availabl
         ]
     );
     assert!(history.contains(&"CLEANED".to_owned()));
-    let catalogue = world.store.catalogue(world.node, store::CatalogueKind::Clean).await.unwrap().unwrap();
+    let catalogue = world.store.catalogue(world.node, store::StepKind::Clean).await.unwrap().unwrap();
     assert_eq!(catalogue.steps.len(), 2);
     assert_eq!(world.store.contact(world.node).await.unwrap().token, None, "the agent is forgotten");
 }

@@ -28,7 +28,7 @@ use model::{Catalogue, Event, Node, Port, Timestamp};
 pub use open::OpenError;
 use readers::Readers;
 use std::path::Path;
-use store::{Beat, Bell, CatalogueKind, Lease, Result, Store, StoreError, TokenGrant};
+use store::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant};
 use uuid::Uuid;
 use writer::Writer;
 
@@ -189,11 +189,11 @@ impl Store for SqliteStore {
         write.await
     }
 
-    async fn catalogue(&self, node: Uuid, kind: CatalogueKind) -> Result<Option<Catalogue>> {
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
         self.readers.read(move |connection| contact::catalogue(connection, node, kind)).await
     }
 
-    async fn put_catalogue(&self, node: Uuid, kind: CatalogueKind, catalogue: Catalogue) -> Result<()> {
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
         let write = self.writer.write(move |change| {
             contact::put_catalogue(change, node, kind, &catalogue)?;
             change.ring(node);

@@ -4,7 +4,7 @@ use crate::SqliteStore;
 use crate::migrate::{self, MIGRATIONS};
 use model::{Cursor, PowerTarget, ProvisionState, Timestamp};
 use rusqlite::Connection;
-use store::{CatalogueKind, Store};
+use store::{StepKind, Store};
 use uuid::uuid;
 
 /// Rows of each schema, by version. A new migration comes with a new line here.
@@ -61,7 +61,7 @@ async fn tells_the_same(store: &SqliteStore) {
     assert_eq!((contact.token.as_deref(), contact.last_heartbeat_at), (Some("t0ken"), Some(at(3))));
     assert_eq!(contact.state.unwrap().progress.unwrap()["bytes"], 1);
     assert_eq!(contact.rival.unwrap().at, at(2));
-    let catalogue = store.catalogue(uuid, CatalogueKind::Clean).await.unwrap().unwrap();
+    let catalogue = store.catalogue(uuid, StepKind::Clean).await.unwrap().unwrap();
     assert_eq!(catalogue.steps[0].step, "erase_devices");
     assert_eq!(store.lease_holder(uuid, at(8)).await.unwrap().as_deref(), Some("conductor-1"));
     let lease = store.take_lease(uuid, "conductor-2", at(9), at(20)).await.unwrap().unwrap();

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use store::{CatalogueKind, Store, StoreError};
+use store::{StepKind, Store, StoreError};
 use store_sqlite::{OpenError, SqliteStore};
 use uuid::Uuid;
 
@@ -160,7 +160,7 @@ async fn a_damaged_document_is_named() {
     check(store.nodes().await.err(), format!("node {uuid}"));
     check(store.contact(uuid).await.err(), format!("contact {uuid}"));
     check(store.grant_token(uuid, "t", None, Timestamp(2)).await.err(), format!("contact {uuid}"));
-    check(store.catalogue(uuid, CatalogueKind::Clean).await.err(), format!("catalogue clean of node {uuid}"));
+    check(store.catalogue(uuid, StepKind::Clean).await.err(), format!("catalogue clean of node {uuid}"));
 
     assert_eq!(store.node(good.uuid).await.unwrap(), good);
     store.forget_agent(uuid).await.expect("what is forgotten need not be read");

@@ -22,31 +22,10 @@ pub mod memory;
 use async_trait::async_trait;
 pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
+pub use model::StepKind;
 use model::agent::{AgentState, Contact};
 use model::{Catalogue, Event, Node, Port, Timestamp};
 use uuid::Uuid;
-
-/// Which list of steps is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CatalogueKind {
-    /// Clean steps.
-    Clean,
-    /// Deploy steps.
-    Deploy,
-    /// Service steps.
-    Service,
-}
-
-impl CatalogueKind {
-    /// Name in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Clean => "clean",
-            Self::Deploy => "deploy",
-            Self::Service => "service",
-        }
-    }
-}
 
 /// Why the store refused or failed.
 #[derive(Debug, thiserror::Error)]
@@ -172,9 +151,9 @@ pub trait Store: Send + Sync {
     async fn forget_agent(&self, node: Uuid) -> Result<()>;
 
     /// The steps a node is known to offer.
-    async fn catalogue(&self, node: Uuid, kind: CatalogueKind) -> Result<Option<Catalogue>>;
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>>;
     /// Keep them.
-    async fn put_catalogue(&self, node: Uuid, kind: CatalogueKind, catalogue: Catalogue) -> Result<()>;
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()>;
 
     /// Take the lease of a node for `holder` until `until`, if nobody holds an unexpired one at `now`
     /// (the holder itself may take it again; the epoch grows).

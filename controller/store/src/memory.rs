@@ -3,7 +3,7 @@
 //! All state lies under one mutex and every call takes it once, so every call is atomic. Nothing survives the
 //! process.
 
-use crate::{Beat, Bell, CatalogueKind, Lease, Result, Store, StoreError, TokenGrant, contact};
+use crate::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant, contact};
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::{Catalogue, Event, Node, Port, Timestamp};
@@ -32,7 +32,7 @@ struct Row {
     node: Node,
     history: Vec<Event>,
     contact: Contact,
-    catalogues: BTreeMap<CatalogueKind, Catalogue>,
+    catalogues: BTreeMap<StepKind, Catalogue>,
     lease: Option<Held>,
 }
 
@@ -246,11 +246,11 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn catalogue(&self, node: Uuid, kind: CatalogueKind) -> Result<Option<Catalogue>> {
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
         Ok(self.state().nodes.get(&node).and_then(|row| row.catalogues.get(&kind).cloned()))
     }
 
-    async fn put_catalogue(&self, node: Uuid, kind: CatalogueKind, catalogue: Catalogue) -> Result<()> {
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
         self.state().row(node)?.catalogues.insert(kind, catalogue);
         self.bell.ring(node);
         Ok(())

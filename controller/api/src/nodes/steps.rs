@@ -8,7 +8,7 @@ use axum::http::HeaderValue;
 use model::step::run_order;
 use model::{Catalogue, CatalogueStep};
 use serde_json::{Value, json};
-use store::CatalogueKind;
+use store::StepKind;
 
 /// Tells in how many seconds to ask again; -1: nobody knows.
 const RETRY_HEADER: &str = "retry-request-after";
@@ -28,7 +28,7 @@ pub async fn cleaning(Path(ident): Path<String>, call: Call) -> Reply {
             }
         };
     let node = call.node(&ident).await?;
-    if let Some(catalogue) = call.app.store.catalogue(node.uuid, CatalogueKind::Clean).await? {
+    if let Some(catalogue) = call.app.store.catalogue(node.uuid, StepKind::Clean).await? {
         return Ok(json(200, &view(&catalogue, least)));
     }
     let message = format!(

@@ -2,7 +2,7 @@
 
 use super::nodes::beat;
 use super::{assert_stale, at, enrolled, new_node, rung};
-use crate::{CatalogueKind, Store, TokenGrant};
+use crate::{StepKind, Store, TokenGrant};
 use model::agent::{AgentState, Contact, Rival};
 use model::{Catalogue, CatalogueStep};
 use serde_json::{Map, json};
@@ -169,19 +169,19 @@ pub async fn catalogues_are_kept<S: Store>(store: Arc<S>) {
     };
     let catalogue =
         |n| Catalogue { steps: vec![step.clone()], hardware_manager_version: Map::new(), learnt_at: at(n) };
-    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(), None);
+    assert_eq!(store.catalogue(node.uuid, StepKind::Clean).await.unwrap(), None);
     for n in [1, 2] {
-        store.put_catalogue(node.uuid, CatalogueKind::Clean, catalogue(n)).await.unwrap();
-        assert_eq!(store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(), Some(catalogue(n)));
+        store.put_catalogue(node.uuid, StepKind::Clean, catalogue(n)).await.unwrap();
+        assert_eq!(store.catalogue(node.uuid, StepKind::Clean).await.unwrap(), Some(catalogue(n)));
     }
-    store.put_catalogue(node.uuid, CatalogueKind::Deploy, catalogue(3)).await.unwrap();
-    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(), Some(catalogue(2)));
-    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Deploy).await.unwrap(), Some(catalogue(3)));
-    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Service).await.unwrap(), None);
-    assert_eq!(store.catalogue(other.uuid, CatalogueKind::Clean).await.unwrap(), None);
+    store.put_catalogue(node.uuid, StepKind::Deploy, catalogue(3)).await.unwrap();
+    assert_eq!(store.catalogue(node.uuid, StepKind::Clean).await.unwrap(), Some(catalogue(2)));
+    assert_eq!(store.catalogue(node.uuid, StepKind::Deploy).await.unwrap(), Some(catalogue(3)));
+    assert_eq!(store.catalogue(node.uuid, StepKind::Service).await.unwrap(), None);
+    assert_eq!(store.catalogue(other.uuid, StepKind::Clean).await.unwrap(), None);
     store.forget_agent(node.uuid).await.unwrap();
     assert_eq!(
-        store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(),
+        store.catalogue(node.uuid, StepKind::Clean).await.unwrap(),
         Some(catalogue(2)),
         "steps stay known while the node is off"
     );
@@ -203,6 +203,6 @@ pub async fn the_bell_rings_for_contact<S: Store>(store: Arc<S>) {
     store.forget_agent(node).await.unwrap();
     assert_eq!(rung(&mut ears), once, "forgotten");
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(5) };
-    store.put_catalogue(node, CatalogueKind::Clean, catalogue).await.unwrap();
+    store.put_catalogue(node, StepKind::Clean, catalogue).await.unwrap();
     assert_eq!(rung(&mut ears), once, "catalogue");
 }

@@ -3,7 +3,7 @@
 use super::{
     assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, new_node, new_port, object, rung,
 };
-use crate::{Beat, CatalogueKind, Store, StoreError};
+use crate::{Beat, StepKind, Store, StoreError};
 use model::agent::Contact;
 use model::{Catalogue, Node};
 use serde_json::{Map, json};
@@ -129,7 +129,7 @@ pub async fn unknown_nodes<S: Store>(store: Arc<S>) {
     assert_not_found(store.grant_token(uuid, "t", None, at(0)).await, "Node", uuid);
     assert_not_found(store.record_beat(uuid, "t", beat(0)).await, "Node", uuid);
     assert_not_found(store.forget_agent(uuid).await, "Node", uuid);
-    assert_not_found(store.put_catalogue(uuid, CatalogueKind::Clean, catalogue).await, "Node", uuid);
+    assert_not_found(store.put_catalogue(uuid, StepKind::Clean, catalogue).await, "Node", uuid);
     assert_not_found(store.take_lease(uuid, "c", at(0), at(9)).await, "Node", uuid);
     assert_not_found(store.create_port(new_port(uuid, "52:54:00:00:00:01")).await, "Node", uuid);
     nothing_hangs_on(&*store, uuid).await;
@@ -202,7 +202,7 @@ pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
         store.create_port(new_port(node.uuid, &format!("52:54:00:00:00:0{index}"))).await.unwrap();
         store.grant_token(node.uuid, "token", None, at(0)).await.unwrap();
         store.record_beat(node.uuid, "token", beat(1)).await.unwrap();
-        store.put_catalogue(node.uuid, CatalogueKind::Clean, catalogue.clone()).await.unwrap();
+        store.put_catalogue(node.uuid, StepKind::Clean, catalogue.clone()).await.unwrap();
         store.take_lease(node.uuid, "holder", at(0), at(90)).await.unwrap().unwrap();
     }
     store.delete_node(doomed.uuid, doomed.version).await.unwrap();
@@ -218,7 +218,7 @@ pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
     assert_eq!(store.history(kept.uuid).await.unwrap().len(), 1);
     assert_eq!(store.ports(Some(kept.uuid)).await.unwrap().len(), 1);
     assert_eq!(store.contact(kept.uuid).await.unwrap().last_heartbeat_at, Some(at(1)));
-    assert_eq!(store.catalogue(kept.uuid, CatalogueKind::Clean).await.unwrap(), Some(catalogue));
+    assert_eq!(store.catalogue(kept.uuid, StepKind::Clean).await.unwrap(), Some(catalogue));
     assert_eq!(store.lease_holder(kept.uuid, at(1)).await.unwrap().as_deref(), Some("holder"));
 }
 
@@ -226,7 +226,7 @@ async fn nothing_hangs_on<S: Store>(store: &S, node: Uuid) {
     assert_eq!(store.history(node).await.unwrap(), []);
     assert_eq!(store.ports(Some(node)).await.unwrap(), []);
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
-    assert_eq!(store.catalogue(node, CatalogueKind::Clean).await.unwrap(), None);
+    assert_eq!(store.catalogue(node, StepKind::Clean).await.unwrap(), None);
     assert_eq!(store.lease_holder(node, at(1)).await.unwrap(), None);
 }
 
