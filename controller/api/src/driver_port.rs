@@ -1,7 +1,7 @@
 //! The one port through which the API asks drivers: it is injected, so that this crate knows no BMC.
 
 use async_trait::async_trait;
-use model::Node;
+use model::{Abilities, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -34,6 +34,9 @@ pub trait DriverPort: Send + Sync {
     /// Whether `driver_info` suffices, without going out: one entry for each interface that has something to
     /// say; the others count as valid.
     async fn validate(&self, driver: &str, driver_info: &Map<String, Value>) -> BTreeMap<String, Validity>;
+
+    /// What the interfaces of the node can do, with the out-of-band steps at their configured priorities.
+    fn abilities(&self, node: &Node) -> Result<Abilities, DriverError>;
 
     /// Where the node boots from, as its BMC tells.
     async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError>;

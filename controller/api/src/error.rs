@@ -4,6 +4,7 @@
 //! `faultcode, faultstring, debuginfo`; what its framework raises (no such path, wrong method, version)
 //! holds `code, title, description`. Clients read both.
 
+use crate::driver_port::DriverError;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
@@ -61,6 +62,12 @@ impl ApiError {
         Self::client(406, "Request not acceptable.")
     }
 
+    /// 500: a defect of ours, named.
+    pub fn internal(what: &str) -> Self {
+        tracing::error!("internal: {what}");
+        Self::client(500, format!("internal: {what}"))
+    }
+
     /// 404 that does not tell what was not found.
     pub fn not_found() -> Self {
         Self::client(404, "Resource could not be found.")
@@ -103,6 +110,15 @@ impl From<StoreError> for ApiError {
                 tracing::error!(%error, "the store failed");
                 Self::client(500, "The controller could not read or write its database; see its log.")
             }
+        }
+    }
+}
+
+impl From<DriverError> for ApiError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Invalid(message) => Self::invalid(message),
+            DriverError::Bmc(message) => Self::client(503, message),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use api::{BootDevice, DriverDescription, DriverError, DriverPort, Validity};
 use async_trait::async_trait;
-use model::Node;
-use serde_json::{Map, Value};
+use model::abilities::{Inspect, Rescue};
+use model::{Abilities, Node, StepKind};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use uuid::Uuid;
@@ -44,6 +45,20 @@ impl DriverPort for KeptDrivers {
         }
         let missing = Validity { result: Some(false), reason: Some("missing redfish_address".into()) };
         BTreeMap::from([("power".into(), missing.clone()), ("management".into(), missing)])
+    }
+
+    /// Nodes whose name begins with `oob` have no agent.
+    fn abilities(&self, node: &Node) -> Result<Abilities, DriverError> {
+        let step = json!({"interface": "management", "step": "reset", "priority": 20, "in_band": false,
+            "requires_ramdisk": false,
+            "args": {"hard": {"description": "at once", "required": true, "schema": {"type": "boolean"}}}});
+        let step = serde_json::from_value(step).expect("a step");
+        Ok(Abilities {
+            agent: !node.name.as_deref().is_some_and(|name| name.starts_with("oob")),
+            inspect: Inspect::None,
+            rescue: Rescue::None,
+            steps: BTreeMap::from([(StepKind::Clean, vec![step])]),
+        })
     }
 
     async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError> {

@@ -164,6 +164,7 @@ pub async fn catalogues_are_kept<S: Store>(store: Arc<S>) {
         idempotent: true,
         args: BTreeMap::new(),
         requires_ramdisk: true,
+        in_band: true,
         provider: "generic".to_owned(),
         raw: Map::new(),
     };
