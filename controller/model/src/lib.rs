@@ -6,6 +6,7 @@
 pub mod abilities;
 pub mod agent;
 pub mod history;
+pub mod inventory;
 pub mod kind;
 pub mod node;
 pub mod plan;
@@ -20,6 +21,7 @@ pub mod time;
 pub use abilities::Abilities;
 pub use agent::Contact;
 pub use history::{Event, EventKind};
+pub use inventory::Inventory;
 pub use kind::RunKind;
 pub use node::{Node, Wait};
 pub use port::Port;
