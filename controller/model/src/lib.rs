@@ -14,6 +14,7 @@ pub mod power;
 pub mod provision;
 pub mod request;
 pub mod run;
+pub mod schema;
 pub mod step;
 pub mod time;
 
