@@ -15,6 +15,7 @@ pub mod power;
 pub mod provision;
 pub mod request;
 pub mod run;
+pub mod schema;
 pub mod step;
 pub mod time;
 
