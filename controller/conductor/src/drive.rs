@@ -8,7 +8,7 @@ use model::{Cursor, Node, Timestamp};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use store::{Clock, Lease, StepKind, Store, StoreError};
+use store::{Clock, Lease, Store, StoreError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
