@@ -6,6 +6,7 @@
 pub mod abilities;
 pub mod agent;
 pub mod history;
+pub mod inventory;
 pub mod kind;
 pub mod node;
 pub mod plan;
@@ -15,11 +16,13 @@ pub mod provision;
 pub mod request;
 pub mod run;
 pub mod step;
+pub mod template;
 pub mod time;
 
 pub use abilities::Abilities;
 pub use agent::Contact;
 pub use history::{Event, EventKind};
+pub use inventory::{Inventory, InventorySource};
 pub use kind::RunKind;
 pub use node::{Node, Wait};
 pub use port::Port;
@@ -27,4 +30,5 @@ pub use power::{PowerState, PowerTarget};
 pub use provision::{ProvisionState, Refused, Verb};
 pub use run::{Cursor, Run};
 pub use step::{Catalogue, CatalogueStep, PlannedStep, RequestedStep, StepKind, StepResult};
+pub use template::DeployTemplate;
 pub use time::Timestamp;
