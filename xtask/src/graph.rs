@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("store", &["model"]),
     ("store-sqlite", &["store", "model"]),
-    ("bmc", &[]),
+    ("bmc", &["model"]),
     ("boot", &[]),
     ("conductor", &["store", "bmc", "model", "agent-protocol"]),
     ("api", &["store", "model", "agent-protocol"]),

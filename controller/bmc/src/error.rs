@@ -20,6 +20,9 @@ pub enum ErrorKind {
     Timeout,
     /// The BMC is busy, or the resource changed meanwhile (409, 412, 423).
     Conflict,
+    /// A step cannot be run as it was called, or ran and failed. The text names the step, and is complete
+    /// without the BMC.
+    Step,
 }
 
 /// A failed call: which BMC, doing what, and why. Never holds a secret.
@@ -74,7 +77,7 @@ impl BmcError {
 
 impl fmt::Display for BmcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.kind == ErrorKind::Config {
+        if matches!(self.kind, ErrorKind::Config | ErrorKind::Step) {
             return f.write_str(&self.message);
         }
         write!(f, "BMC {}: cannot {}: {}", self.address, self.action, self.message)

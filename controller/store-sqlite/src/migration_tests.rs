@@ -2,7 +2,7 @@
 
 use crate::SqliteStore;
 use crate::migrate::{self, MIGRATIONS};
-use model::{Cursor, InventorySource, PowerTarget, ProvisionState, Timestamp};
+use model::{Cursor, PowerTarget, ProvisionState, Timestamp};
 use rusqlite::Connection;
 use store::{StepKind, Store};
 use uuid::{Uuid, uuid};
@@ -54,7 +54,7 @@ async fn tells_of_templates_and_inventory(store: &SqliteStore) {
     assert_eq!((template.version, template.steps[0].step.as_str()), (3, "apply_configuration"));
     assert_eq!(template.steps[0].priority, Some(150.into()));
     let inventory = store.inventory(NODE).await.unwrap().unwrap();
-    assert_eq!(inventory.source, InventorySource::Agent);
+    assert_eq!(inventory.source, "agent");
     assert_eq!(inventory.plugin_data["root_disk"]["name"], "/dev/sda");
     assert!(store.node(NODE).await.unwrap().traits.contains("CUSTOM_BIOS"));
     assert_eq!(store.history(NODE).await.unwrap()[0].state, Some(ProvisionState::Enroll));

@@ -2,7 +2,7 @@
 
 use super::{assert_not_found, at, enrolled, rung};
 use crate::{Store, StoreError, inventory};
-use model::{Inventory, InventorySource};
+use model::Inventory;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 fn found(n: i64, plugin_data: Value) -> Inventory {
     let inventory = json!({"interfaces": [{"mac_address": "52:54:00:00:00:01"}], "cpu": {"count": n}});
-    Inventory { inventory, plugin_data, at: at(n), source: InventorySource::Agent }
+    Inventory { inventory, plugin_data, at: at(n), source: "agent".to_owned() }
 }
 
 pub async fn the_last_inventory_is_kept<S: Store>(store: Arc<S>) {

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{Beat, StepKind, Store, StoreError};
 use model::agent::Contact;
-use model::{Catalogue, Event, Inventory, InventorySource, Node, ProvisionState};
+use model::{Catalogue, Event, Inventory, Node, ProvisionState};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -222,7 +222,7 @@ pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
     let doomed = store.create_node(new_node("doomed"), vec![event(1)]).await.unwrap();
     let kept = store.create_node(new_node("kept"), vec![event(2)]).await.unwrap();
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(0) };
-    let (found, source) = (json!({"interfaces": []}), InventorySource::Bmc);
+    let (found, source) = (json!({"interfaces": []}), "redfish".to_owned());
     let inventory = Inventory { inventory: found, plugin_data: json!({}), at: at(0), source };
     for (index, node) in [&doomed, &kept].into_iter().enumerate() {
         store.create_port(new_port(node.uuid, &format!("52:54:00:00:00:0{index}"))).await.unwrap();
