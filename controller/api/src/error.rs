@@ -101,11 +101,14 @@ impl From<StoreError> for ApiError {
                 ),
                 "port address" => format!("A port with MAC address {value} already exists."),
                 "port uuid" => format!("A port with UUID {value} already exists."),
+                "deploy template name" => format!("A deploy template with name {value} already exists."),
+                "deploy template uuid" => format!("A deploy template with UUID {value} already exists."),
                 _ => error.to_string(),
             }),
             StoreError::Stale(node) => {
                 Self::conflict(format!("Node {node} was changed by somebody else meanwhile, please retry."))
             }
+            StoreError::TooLarge { .. } => Self::client(413, error.to_string()),
             StoreError::Failed(_) => {
                 tracing::error!(%error, "the store failed");
                 Self::client(500, "The controller could not read or write its database; see its log.")

@@ -17,6 +17,7 @@ pub mod request;
 pub mod run;
 pub mod schema;
 pub mod step;
+pub mod template;
 pub mod time;
 
 pub use abilities::Abilities;
@@ -30,4 +31,5 @@ pub use power::{PowerState, PowerTarget};
 pub use provision::{ProvisionState, Refused, Verb};
 pub use run::{Cursor, Run};
 pub use step::{Catalogue, CatalogueStep, PlannedStep, RequestedStep, StepKind, StepResult};
+pub use template::DeployTemplate;
 pub use time::Timestamp;
