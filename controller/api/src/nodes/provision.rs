@@ -56,6 +56,7 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
         rescue_hash: rescue_hash(&given, verb)?,
         configdrive: given.get("configdrive").filter(|value| !value.is_null()).cloned(),
         reason: body::text(&given, "reason")?.map(str::to_owned),
+        templates: templates(&call, &seen, verb).await?,
         ..VerbRequest::of(verb)
     };
     late_aborts(&seen, Some(verb), call.version)?;
@@ -117,6 +118,23 @@ fn decide(
             ApiError::invalid(error.to_string())
         }
     })
+}
+
+/// Deploy steps of the templates that the traits of the instance name.
+async fn templates(call: &Call, node: &Node, verb: Verb) -> Result<Vec<RequestedStep>, ApiError> {
+    if !matches!(verb, Verb::Deploy | Verb::Rebuild) {
+        return Ok(Vec::new());
+    }
+    let traits = node.instance_info.get("traits").and_then(Value::as_array).into_iter().flatten();
+    let names: Vec<String> = traits.filter_map(|name| name.as_str().map(str::to_owned)).collect();
+    if let Some(foreign) = names.iter().find(|name| !node.traits.contains(*name)) {
+        return Err(ApiError::invalid(format!(
+            "Instance traits must be traits of the node: {foreign} is none of node {}",
+            node.uuid
+        )));
+    }
+    let templates = call.app.store.templates_named(&names).await?;
+    Ok(templates.into_iter().flat_map(|template| template.steps).collect())
 }
 
 /// The hash that is kept instead of the password: SHA-512 crypt (`$6$`), as the ramdisk's `passwd` wants it.
