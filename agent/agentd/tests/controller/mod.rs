@@ -22,6 +22,8 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+/// The node that it knows.
+pub const UUID: &str = "62f4f467-864a-40c0-9b53-0820d3eb102f";
 /// The first token it gives.
 pub const TOKEN: &str = "yYLAPgCuO2saMMTy9PX_uZiebhASd9v7x3IPqqMlQ_I";
 
@@ -39,6 +41,8 @@ pub struct Script {
     pub tokens: Vec<String>,
     /// How many heartbeats it refuses with 400.
     pub refuse: usize,
+    /// What it answers to inspections in turn; 202 when there is nothing left.
+    pub inspections: Vec<u16>,
 }
 
 /// The controller.
@@ -55,7 +59,8 @@ pub struct Controller {
 struct Inner {
     script: Script,
     lookups: Mutex<Vec<String>>,
-    requests: AtomicUsize,
+    inspected: Mutex<Vec<Value>>,
+    requests: Mutex<Vec<String>>,
     beats: AtomicUsize,
     sender: mpsc::UnboundedSender<Value>,
 }
@@ -74,7 +79,8 @@ impl Controller {
         let state = Arc::new(Inner {
             script,
             lookups: Mutex::default(),
-            requests: AtomicUsize::new(0),
+            inspected: Mutex::default(),
+            requests: Mutex::default(),
             beats: AtomicUsize::new(0),
             sender,
         });
@@ -82,6 +88,7 @@ impl Controller {
             .route("/", get(async || Json(json!({ "default_version": { "id": "v1", "version": "1.115" } }))))
             .route("/v1/lookup", get(lookup))
             .route("/v1/heartbeat/{uuid}", post(heartbeat))
+            .route("/v1/continue_inspection", post(inspection))
             .layer(middleware::from_fn_with_state(state.clone(), count))
             .with_state(state.clone());
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("listen");
@@ -114,14 +121,22 @@ impl Controller {
         self.state.lookups.lock().expect("lookups").clone()
     }
 
-    /// HTTP requests so far.
-    pub fn requests(&self) -> usize {
-        self.state.requests.load(Ordering::SeqCst)
+    /// Bodies of the inspections so far.
+    #[allow(dead_code, reason = "only some of the test binaries that share this module inspect")]
+    pub fn inspected(&self) -> Vec<Value> {
+        self.state.inspected.lock().expect("inspected").clone()
+    }
+
+    /// HTTP requests so far, `GET /v1/lookup`.
+    #[allow(dead_code, reason = "only some of the test binaries that share this module look at them")]
+    pub fn requests(&self) -> Vec<String> {
+        self.state.requests.lock().expect("requests").clone()
     }
 }
 
 async fn count(State(state): State<Arc<Inner>>, request: Request, next: Next) -> Response {
-    state.requests.fetch_add(1, Ordering::SeqCst);
+    let line = format!("{} {}", request.method(), request.uri().path());
+    state.requests.lock().expect("requests").push(line);
     next.run(request).await
 }
 
@@ -134,9 +149,14 @@ async fn lookup(State(state): State<Arc<Inner>>, RawQuery(query): RawQuery) -> J
         config["anneal"] = json!({ "extension": 1 });
     }
     lookups.push(query.unwrap_or_default());
-    Json(
-        json!({ "node": { "uuid": "62f4f467-864a-40c0-9b53-0820d3eb102f", "properties": {} }, "config": config }),
-    )
+    Json(json!({ "node": { "uuid": UUID, "properties": {} }, "config": config }))
+}
+
+async fn inspection(State(state): State<Arc<Inner>>, Json(body): Json<Value>) -> (StatusCode, Json<Value>) {
+    let mut inspected = state.inspected.lock().expect("inspected");
+    let status = state.script.inspections.get(inspected.len()).copied().unwrap_or(202);
+    inspected.push(body);
+    (StatusCode::from_u16(status).expect("status"), Json(json!({ "uuid": UUID })))
 }
 
 async fn heartbeat(State(state): State<Arc<Inner>>, Json(beat): Json<Value>) -> StatusCode {
