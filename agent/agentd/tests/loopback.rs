@@ -2,18 +2,24 @@
 
 mod common;
 mod controller;
+mod remote;
 
 use agentd::config::{Config, Environment};
 use agentd::run::{RunError, run};
 use agentd::tls::Trust;
 use common::Probe;
-use controller::{Controller, Remote, Script, TOKEN, other_token};
+use controller::{Controller, Script, TOKEN};
+use remote::Remote;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+fn other_token() -> String {
+    TOKEN.chars().rev().collect()
+}
 
 type Life = JoinHandle<Result<Option<agentd::agent::Exit>, RunError>>;
 

@@ -1,15 +1,13 @@
-//! The smallest controller an agent can talk to, over real TLS, and its way to the agent.
+//! The smallest controller an agent can talk to, over real TLS.
 
-use agentd::http::{ApiUrl, Client};
 use agentd::server;
-use agentd::tls::{self, Trust};
+use agentd::tls;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use hyper::Method;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
@@ -26,11 +24,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub const UUID: &str = "62f4f467-864a-40c0-9b53-0820d3eb102f";
 /// The first token it gives.
 pub const TOKEN: &str = "yYLAPgCuO2saMMTy9PX_uZiebhASd9v7x3IPqqMlQ_I";
-
-/// Another one.
-pub fn other_token() -> String {
-    TOKEN.chars().rev().collect()
-}
 
 /// How it behaves.
 #[derive(Clone, Default)]
@@ -65,7 +58,8 @@ struct Inner {
     sender: mpsc::UnboundedSender<Value>,
 }
 
-fn fingerprint(pem: &str) -> [u8; 32] {
+/// SHA-256 of a certificate.
+pub fn fingerprint(pem: &str) -> [u8; 32] {
     let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("certificate");
     Sha256::digest(&der).into()
 }
@@ -128,7 +122,6 @@ impl Controller {
     }
 
     /// HTTP requests so far, `GET /v1/lookup`.
-    #[allow(dead_code, reason = "only some of the test binaries that share this module look at them")]
     pub fn requests(&self) -> Vec<String> {
         self.state.requests.lock().expect("requests").clone()
     }
@@ -163,41 +156,4 @@ async fn heartbeat(State(state): State<Arc<Inner>>, Json(beat): Json<Value>) -> 
     let number = state.beats.fetch_add(1, Ordering::SeqCst);
     state.sender.send(beat).expect("test listens");
     if number < state.script.refuse { StatusCode::BAD_REQUEST } else { StatusCode::ACCEPTED }
-}
-
-/// The agent as the controller sees it: reached only over the certificate that its heartbeat brought.
-pub struct Remote {
-    client: Client,
-    url: ApiUrl,
-    token: String,
-}
-
-impl Remote {
-    /// From a heartbeat.
-    pub fn of(heartbeat: &Value) -> Self {
-        let text = |key: &str| heartbeat[key].as_str().expect(key).to_owned();
-        let trust = Trust::Pin(fingerprint(&text("agent_verify_ca")));
-        Self {
-            client: Client::new(Some(&trust), false).expect("client"),
-            url: text("callback_url").parse().expect("callback URL"),
-            token: text("agent_token"),
-        }
-    }
-
-    /// POST a command.
-    pub async fn post(&self, command: &Value, wait: bool) -> (u16, Value) {
-        let path = format!("/v1/commands/?wait={wait}&agent_token={}", self.token);
-        self.send(Method::POST, &path, command.to_string().into_bytes()).await
-    }
-
-    /// GET a command.
-    pub async fn get(&self, id: &str, wait: bool) -> (u16, Value) {
-        let path = format!("/v1/commands/{id}?wait={wait}&agent_token={}", self.token);
-        self.send(Method::GET, &path, Vec::new()).await
-    }
-
-    async fn send(&self, method: Method, path: &str, body: Vec<u8>) -> (u16, Value) {
-        let reply = self.client.send(method, &self.url, path, None, body).await.expect("the agent answers");
-        (reply.status, serde_json::from_slice(&reply.body).expect("JSON"))
-    }
 }
