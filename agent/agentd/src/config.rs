@@ -145,6 +145,9 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
     };
     let api_urls = api_urls(&values, inspection.is_some())?;
     let trust = trust(&values, api_urls.iter().any(ApiUrl::is_tls).then_some("--api-url"))?;
+    if !ramdisk && values.contains_key("--login-program") && !values.contains_key("--rescue-password-file") {
+        return Err(bad("--login-program", "outside the ramdisk it needs --rescue-password-file"));
+    }
     let tls = !values.contains_key("--no-tls");
     let listen = listen(&values, ramdisk, tls)?;
     Ok(Config {
