@@ -422,17 +422,13 @@ mod tls {
     use super::*;
     use hyper_util::rt::{TokioExecutor, TokioIo};
     use hyper_util::server::conn::auto::Builder;
-    use std::fmt::Write;
     use tower::ServiceExt;
 
     /// An HTTPS server with a certificate that nobody signed for a name that is not its own.
     fn serve_tls() -> (Server, String) {
         let key = rcgen::generate_simple_self_signed(vec!["another.example".to_owned()]).unwrap();
         let der = key.cert.der().clone();
-        let mut pin = "sha256:".to_owned();
-        for byte in <sha2::Sha256 as sha2::Digest>::digest(der.as_ref()) {
-            write!(pin, "{byte:02x}").unwrap();
-        }
+        let pin = pinned_tls::Pin::of_der(&der).to_string();
         let private = rustls::pki_types::PrivateKeyDer::try_from(key.signing_key.serialize_der()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = rustls::ServerConfig::builder_with_provider(provider)

@@ -8,12 +8,11 @@ use crate::decision::{Outcome, Trouble};
 use agent_protocol::command::{CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::step::AdvertisedSteps;
 use model::{Contact, Node, PlannedStep, StepResult};
+use pinned_tls::{Accept, Pin, client_config};
 use reqwest::{Client, Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-
-mod pin;
 
 /// Largest answer read from an agent (logs come base64 in one).
 const MAX_ANSWER: usize = 64 << 20;
@@ -166,11 +165,18 @@ impl AgentClient {
             .connect_timeout(CONNECT)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none());
-        let builder = match &contact.verify_ca {
-            Some(pem) => builder.use_preconfigured_tls(pin::only(pem).map_err(Fault::Transport)?),
-            None => builder.use_preconfigured_tls(pin::nobody()),
-        };
-        builder.build().map_err(transport)
+        let tls = client_config("the agent", accept(contact.verify_ca.as_deref())?)
+            .map_err(|error| Fault::Transport(error.to_string()))?;
+        builder.tls_backend_preconfigured(tls).build().map_err(transport)
+    }
+}
+
+/// Trust in the certificate that the agent sent with its first, token-checked heartbeat, and in no other.
+fn accept(pem: Option<&str>) -> Result<Accept, Fault> {
+    let unreadable = |error| Fault::Transport(format!("the certificate of the heartbeat: {error}"));
+    match pem {
+        Some(pem) => Ok(Accept::Only(Pin::of_pem(pem).map_err(unreadable)?)),
+        None => Ok(Accept::Nobody),
     }
 }
 
@@ -252,4 +258,17 @@ fn node_for_agent(node: &Node) -> Value {
         "clean_step": node.clean_step,
         "target_raid_config": node.other.get("target_raid_config"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_certificate_of_the_heartbeat_is_the_agents() {
+        let pem = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
+        assert!(matches!(accept(Some(pem)), Ok(Accept::Only(pin)) if pin == Pin::of_der(b"abc")));
+        assert!(matches!(accept(None), Ok(Accept::Nobody)));
+        assert!(accept(Some("no PEM")).is_err());
+    }
 }

@@ -10,10 +10,8 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use hyper::Method;
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
+use pinned_tls::Pin;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -46,7 +44,7 @@ pub struct Controller {
     /// Base URL.
     pub url: String,
     /// Fingerprint of its certificate.
-    pub pin: String,
+    pub pin: Pin,
     state: Arc<Inner>,
     heartbeats: mpsc::UnboundedReceiver<Value>,
     _stop: DropGuard,
@@ -60,16 +58,11 @@ struct Inner {
     sender: mpsc::UnboundedSender<Value>,
 }
 
-fn fingerprint(pem: &str) -> [u8; 32] {
-    let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("certificate");
-    Sha256::digest(&der).into()
-}
-
 impl Controller {
     /// Listen on a free port of loopback.
     pub async fn start(script: Script) -> Self {
         let own = tls::own_certificate(IpAddr::V4(Ipv4Addr::LOCALHOST), "controller").expect("certificate");
-        let hex: String = fingerprint(&own.pem).iter().map(|byte| format!("{byte:02x}")).collect();
+        let pin = Pin::of_pem(&own.pem).expect("certificate");
         let (sender, heartbeats) = mpsc::unbounded_channel();
         let state = Arc::new(Inner {
             script,
@@ -88,7 +81,7 @@ impl Controller {
         let url = format!("https://{}", listener.local_addr().expect("address"));
         let stop = CancellationToken::new();
         tokio::spawn(server::run(listener, Some(own.server), router, stop.clone()));
-        Self { url, pin: format!("sha256:{hex}"), state, heartbeats, _stop: stop.drop_guard() }
+        Self { url, pin, state, heartbeats, _stop: stop.drop_guard() }
     }
 
     /// The next heartbeat.
@@ -156,7 +149,7 @@ impl Remote {
     /// From a heartbeat.
     pub fn of(heartbeat: &Value) -> Self {
         let text = |key: &str| heartbeat[key].as_str().expect(key).to_owned();
-        let trust = Trust::Pin(fingerprint(&text("agent_verify_ca")));
+        let trust = Trust::Pin(Pin::of_pem(&text("agent_verify_ca")).expect("certificate"));
         Self {
             client: Client::new(Some(&trust), false).expect("client"),
             url: text("callback_url").parse().expect("callback URL"),
