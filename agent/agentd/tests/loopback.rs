@@ -9,6 +9,7 @@ use agentd::run::{RunError, run};
 use agentd::tls::Trust;
 use common::Probe;
 use controller::{Controller, Script, TOKEN};
+use pinned_tls::Pin;
 use remote::Remote;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -146,7 +147,7 @@ async fn an_ironic_gets_nothing_of_ours_and_is_not_hurried() {
 async fn a_controller_with_another_certificate_is_told_nothing() {
     let controller = Controller::start(Script::default()).await;
     let mut config = config(&controller);
-    config.trust = Some(Trust::Pin([7; 32]));
+    config.trust = Some(Trust::Pin(Pin::of_der(b"another")));
     config.lookup_timeout = Duration::from_secs(3);
     let life = live(config, &Arc::default(), &CancellationToken::new());
     let result =

@@ -9,13 +9,12 @@ use agent_protocol::command::{CommandList, CommandRequest, CommandStatus, Status
 use agent_protocol::step::AdvertisedSteps;
 use model::request::RESCUE_HASH;
 use model::{Contact, Node, PlannedStep, RunKind, StepKind, StepResult};
+use pinned_tls::{Accept, Pin, client_config};
 use reqwest::{Client, Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-mod pin;
 
 /// Largest answer read from an agent (logs come base64 in one).
 const MAX_ANSWER: usize = 64 << 20;
@@ -197,11 +196,18 @@ impl AgentClient {
             .connect_timeout(CONNECT)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none());
-        let builder = match &contact.verify_ca {
-            Some(pem) => builder.use_preconfigured_tls(pin::only(pem).map_err(Fault::Transport)?),
-            None => builder.use_preconfigured_tls(pin::nobody()),
-        };
-        builder.build().map_err(transport)
+        let tls = client_config("the agent", accept(contact.verify_ca.as_deref())?)
+            .map_err(|error| Fault::Transport(error.to_string()))?;
+        builder.tls_backend_preconfigured(tls).build().map_err(transport)
+    }
+}
+
+/// Trust in the certificate that the agent sent with its first, token-checked heartbeat, and in no other.
+fn accept(pem: Option<&str>) -> Result<Accept, Fault> {
+    let unreadable = |error| Fault::Transport(format!("the certificate of the heartbeat: {error}"));
+    match pem {
+        Some(pem) => Ok(Accept::Only(Pin::of_pem(pem).map_err(unreadable)?)),
+        None => Ok(Accept::Nobody),
     }
 }
 

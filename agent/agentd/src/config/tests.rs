@@ -25,7 +25,7 @@ fn a_boot_script_line_is_understood() {
     let config = ramdisk(&line).expect("valid");
     assert!(config.ramdisk && config.init && config.tls);
     assert_eq!(config.api_urls[0].to_string(), "https://192.0.2.1:6385");
-    assert!(matches!(config.trust, Some(Trust::Pin(pin)) if pin[1] == 0x11 && pin[31] == 0xff));
+    assert!(config.trust == Some(Trust::Pin(PIN.parse().unwrap())));
     assert_eq!(config.boot_mac.as_deref(), Some("52:54:00:aa:bb:cc"));
     assert_eq!(config.listen.to_string(), "0.0.0.0:9999");
     assert!(config.ignored.is_empty());

@@ -57,7 +57,8 @@ fn words(text: Option<&str>) -> impl Iterator<Item = &str> {
 pub(super) fn trust(values: &Values, needed_by: Option<&'static str>) -> Result<Option<Trust>, ConfigError> {
     // The strictest that is given wins: an insecure switch beside a pin does not weaken the pin.
     if let Some(text) = last(values, "--pin") {
-        return pin(text).map(|pin| Some(Trust::Pin(pin)));
+        let pin = text.parse().map_err(|problem: pinned_tls::BadPin| bad("--pin", problem.to_string()))?;
+        return Ok(Some(Trust::Pin(pin)));
     }
     if let Some(path) = last(values, "--ca-file") {
         return Ok(Some(Trust::CaFile(path.into())));
@@ -69,20 +70,6 @@ pub(super) fn trust(values: &Values, needed_by: Option<&'static str>) -> Result<
         Some(setting) => Err(bad(setting, "an https URL needs --pin, --ca-file or --insecure")),
         None => Ok(None),
     }
-}
-
-fn pin(text: &str) -> Result<[u8; 32], ConfigError> {
-    let wrong = || bad("--pin", format!("{text:?} is not sha256: and 64 hexadecimal digits"));
-    let hex = text.strip_prefix("sha256:").ok_or_else(wrong)?;
-    let hex: String = hex.chars().filter(|&character| character != ':').collect();
-    if hex.len() != 64 || !hex.is_ascii() {
-        return Err(wrong());
-    }
-    let mut pin = [0; 32];
-    for (byte, at) in pin.iter_mut().zip((0..64).step_by(2)) {
-        *byte = u8::from_str_radix(&hex[at..at + 2], 16).map_err(|_| wrong())?;
-    }
-    Ok(pin)
 }
 
 pub(super) fn listen(values: &Values, ramdisk: bool, tls: bool) -> Result<SocketAddr, ConfigError> {

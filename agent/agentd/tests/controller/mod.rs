@@ -8,10 +8,8 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
+use pinned_tls::Pin;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -43,7 +41,7 @@ pub struct Controller {
     /// Base URL.
     pub url: String,
     /// Fingerprint of its certificate.
-    pub pin: String,
+    pub pin: Pin,
     state: Arc<Inner>,
     heartbeats: mpsc::UnboundedReceiver<Value>,
     _stop: DropGuard,
@@ -58,17 +56,11 @@ struct Inner {
     sender: mpsc::UnboundedSender<Value>,
 }
 
-/// SHA-256 of a certificate.
-pub fn fingerprint(pem: &str) -> [u8; 32] {
-    let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("certificate");
-    Sha256::digest(&der).into()
-}
-
 impl Controller {
     /// Listen on a free port of loopback.
     pub async fn start(script: Script) -> Self {
         let own = tls::own_certificate(IpAddr::V4(Ipv4Addr::LOCALHOST), "controller").expect("certificate");
-        let hex: String = fingerprint(&own.pem).iter().map(|byte| format!("{byte:02x}")).collect();
+        let pin = Pin::of_pem(&own.pem).expect("certificate");
         let (sender, heartbeats) = mpsc::unbounded_channel();
         let state = Arc::new(Inner {
             script,
@@ -89,7 +81,7 @@ impl Controller {
         let url = format!("https://{}", listener.local_addr().expect("address"));
         let stop = CancellationToken::new();
         tokio::spawn(server::run(listener, Some(own.server), router, stop.clone()));
-        Self { url, pin: format!("sha256:{hex}"), state, heartbeats, _stop: stop.drop_guard() }
+        Self { url, pin, state, heartbeats, _stop: stop.drop_guard() }
     }
 
     /// The next heartbeat.

@@ -1,9 +1,9 @@
 //! A controller's way to the agent.
 
-use super::controller::fingerprint;
 use agentd::http::{ApiUrl, Client};
 use agentd::tls::Trust;
 use hyper::Method;
+use pinned_tls::Pin;
 use serde_json::Value;
 
 /// The agent as the controller sees it: reached only over the certificate that its heartbeat brought.
@@ -17,7 +17,7 @@ impl Remote {
     /// From a heartbeat.
     pub fn of(heartbeat: &Value) -> Self {
         let text = |key: &str| heartbeat[key].as_str().expect(key).to_owned();
-        let trust = Trust::Pin(fingerprint(&text("agent_verify_ca")));
+        let trust = Trust::Pin(Pin::of_pem(&text("agent_verify_ca")).expect("certificate"));
         Self {
             client: Client::new(Some(&trust), false).expect("client"),
             url: text("callback_url").parse().expect("callback URL"),
