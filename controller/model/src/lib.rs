@@ -6,6 +6,7 @@
 pub mod abilities;
 pub mod agent;
 pub mod history;
+pub mod inventory;
 pub mod kind;
 pub mod node;
 pub mod plan;
@@ -16,11 +17,13 @@ pub mod request;
 pub mod run;
 pub mod schema;
 pub mod step;
+pub mod template;
 pub mod time;
 
 pub use abilities::Abilities;
 pub use agent::Contact;
 pub use history::{Event, EventKind};
+pub use inventory::Inventory;
 pub use kind::RunKind;
 pub use node::{Node, Wait};
 pub use port::Port;
@@ -28,4 +31,5 @@ pub use power::{PowerState, PowerTarget};
 pub use provision::{ProvisionState, Refused, Verb};
 pub use run::{Cursor, Run};
 pub use step::{Catalogue, CatalogueStep, PlannedStep, RequestedStep, StepKind, StepResult};
+pub use template::DeployTemplate;
 pub use time::Timestamp;

@@ -124,7 +124,7 @@ pub enum RequestError {
 
 /// An event of this moment.
 pub fn event(kind: EventKind, severity: Severity, text: String, now: Timestamp) -> Event {
-    Event { uuid: Uuid::new_v4(), at: now, kind, severity, text }
+    Event::new(kind, severity, text, now)
 }
 
 /// The event of a change of provision state, with its cause.

@@ -60,6 +60,9 @@ pub struct Run {
     /// A user asked to abort: after the current step if that is not abortable.
     #[serde(default)]
     pub abort: bool,
+    /// Why the current step counts as hung: it is told to stop, then the run fails.
+    #[serde(default)]
+    pub hung: Option<String>,
     /// How often the node came back in the middle of the current step and it was started again.
     #[serde(default)]
     pub interruptions: u32,
@@ -116,6 +119,8 @@ pub enum Cursor {
         #[serde(default)]
         polling: bool,
     },
+    /// Reboot the node without a ramdisk, because a step asked for it.
+    Reboot,
     /// Stopped by the step `hold` until a user says `unhold`.
     Hold,
     /// The step `wait`.
@@ -154,6 +159,7 @@ impl Run {
             hardware_manager_version: Map::new(),
             results: Vec::new(),
             abort: false,
+            hung: None,
             interruptions: 0,
             replans: 0,
             attempts: 0,

@@ -81,9 +81,13 @@ fn places<'a>(modules: &'a [&'a str]) -> Vec<(PathBuf, &'a [&'a str])> {
     for cut in 1..=modules.len() {
         let (outer, inner) = modules.split_at(cut);
         let path = outer.join("/");
-        for file in [format!("src/{path}.rs"), format!("src/{path}/mod.rs"), format!("tests/{path}.rs")] {
-            places.push((file.into(), inner));
-        }
+        let files = [
+            format!("src/{path}.rs"),
+            format!("src/{path}/mod.rs"),
+            format!("tests/{path}.rs"),
+            format!("tests/{path}/main.rs"),
+        ];
+        places.extend(files.map(|file| (file.into(), inner)));
     }
     places
 }
