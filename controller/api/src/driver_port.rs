@@ -1,7 +1,7 @@
 //! The one port through which the API asks drivers: it is injected, so that this crate knows no BMC.
 
 use async_trait::async_trait;
-use model::Node;
+use model::{Abilities, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -35,6 +35,9 @@ pub trait DriverPort: Send + Sync {
     /// say; the others count as valid.
     async fn validate(&self, driver: &str, driver_info: &Map<String, Value>) -> BTreeMap<String, Validity>;
 
+    /// What the interfaces of the node can do, with the out-of-band steps at their configured priorities.
+    fn abilities(&self, node: &Node) -> Result<Abilities, DriverError>;
+
     /// Where the node boots from, as its BMC tells.
     async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError>;
 
@@ -61,34 +64,6 @@ pub struct InterfaceChoice {
     pub default: String,
     /// All of them.
     pub enabled: Vec<String>,
-}
-
-impl DriverDescription {
-    /// The interfaces as Anneal has them, in Ironic's names: power and management are the driver's own,
-    /// nodes boot by iPXE, RAID is the agent's, and what does not exist says so.
-    pub fn of(name: &str) -> Self {
-        let own = match name {
-            "ipmi" => "ipmitool",
-            "fake-hardware" => "fake",
-            other => other,
-        };
-        let interfaces = INTERFACES
-            .into_iter()
-            .map(|interface| {
-                let default = match (interface, name) {
-                    ("network" | "storage", _) => "noop".to_owned(),
-                    (_, "fake-hardware") => "fake".to_owned(),
-                    ("power" | "management", _) => own.to_owned(),
-                    ("boot", _) => "ipxe".to_owned(),
-                    ("deploy", _) => "direct".to_owned(),
-                    ("raid", _) => "agent".to_owned(),
-                    (interface, _) => format!("no-{interface}"),
-                };
-                (interface, InterfaceChoice { enabled: vec![default.clone()], default })
-            })
-            .collect();
-        Self { name: name.to_owned(), interfaces }
-    }
 }
 
 /// What a driver says of one interface of a node.

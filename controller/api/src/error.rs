@@ -4,6 +4,7 @@
 //! `faultcode, faultstring, debuginfo`; what its framework raises (no such path, wrong method, version)
 //! holds `code, title, description`. Clients read both.
 
+use crate::driver_port::DriverError;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
@@ -61,6 +62,12 @@ impl ApiError {
         Self::client(406, "Request not acceptable.")
     }
 
+    /// 500: a defect of ours, named.
+    pub fn internal(what: &str) -> Self {
+        tracing::error!("internal: {what}");
+        Self::client(500, format!("internal: {what}"))
+    }
+
     /// 404 that does not tell what was not found.
     pub fn not_found() -> Self {
         Self::client(404, "Resource could not be found.")
@@ -94,15 +101,27 @@ impl From<StoreError> for ApiError {
                 ),
                 "port address" => format!("A port with MAC address {value} already exists."),
                 "port uuid" => format!("A port with UUID {value} already exists."),
+                "deploy template name" => format!("A deploy template with name {value} already exists."),
+                "deploy template uuid" => format!("A deploy template with UUID {value} already exists."),
                 _ => error.to_string(),
             }),
             StoreError::Stale(node) => {
                 Self::conflict(format!("Node {node} was changed by somebody else meanwhile, please retry."))
             }
+            StoreError::TooLarge { .. } => Self::client(413, error.to_string()),
             StoreError::Failed(_) => {
                 tracing::error!(%error, "the store failed");
                 Self::client(500, "The controller could not read or write its database; see its log.")
             }
+        }
+    }
+}
+
+impl From<DriverError> for ApiError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Invalid(message) => Self::invalid(message),
+            DriverError::Bmc(message) => Self::client(503, message),
         }
     }
 }

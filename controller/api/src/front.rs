@@ -39,6 +39,8 @@ fn routes() -> Router<Arc<App>> {
         .route("/history", get(nodes::history::list))
         .route("/history/{event}", get(nodes::history::show))
         .route("/cleaning/steps", get(nodes::steps::cleaning))
+        .route("/deploy/steps", get(nodes::steps::deploy))
+        .route("/service/steps", get(nodes::steps::service))
         .route("/ports", get(ports::of_node))
         .route("/ports/detail", get(ports::of_node_detail))
         .route("/vifs", get(nodes::show::vifs))

@@ -8,7 +8,7 @@ use crate::mask::{masked, masked_instance_info, masked_value};
 use crate::microversion::Version;
 use crate::{App, driver_port};
 use agent_protocol::lookup::MASKED;
-use model::{Contact, Node, PlannedStep, ProvisionState, Run, RunKind, Timestamp};
+use model::{Contact, Node, PlannedStep, ProvisionState, Run, Timestamp};
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 
@@ -86,20 +86,19 @@ impl Shown {
             "instance_info" => Value::Object(masked_instance_info(&node.instance_info)),
             "driver_internal_info" => Value::Object(self.driver_internal_info()),
             "clean_step" => node.clean_step.as_ref().map_or_else(|| json!({}), masked_value),
-            "deploy_step" | "service_step" | "raid_config" | "target_raid_config" => json!({}),
+            "deploy_step" => node.deploy_step.as_ref().map_or_else(|| json!({}), masked_value),
+            "service_step" => node.service_step.as_ref().map_or_else(|| json!({}), masked_value),
+            "raid_config" | "target_raid_config" => json!({}),
             "console_enabled" => Value::Bool(false),
-            "traits" => json!([]),
+            "traits" => node.traits.iter().cloned().collect(),
+            "inspection_started_at" => at(node.inspection_started_at),
+            "inspection_finished_at" => at(node.inspection_finished_at),
             "fault" => text(node.fault.as_deref()),
             "last_error" => text(node.last_error.as_deref()),
             "maintenance_reason" => text(node.maintenance_reason.as_deref()),
             "reservation" => text(self.holder.as_deref()),
             "conductor" => Value::String(app.settings.conductor_host.clone()),
-            "health"
-            | "boot_mode"
-            | "secure_boot"
-            | "allocation_uuid"
-            | "inspection_started_at"
-            | "inspection_finished_at" => Value::Null,
+            "health" | "boot_mode" | "secure_boot" | "allocation_uuid" => Value::Null,
             name => match fields::read(node, name) {
                 Value::Null => default_interface(app, &node.driver, name),
                 value => value,
@@ -121,14 +120,6 @@ impl Shown {
         put("agent_last_heartbeat", contact.last_heartbeat_at.map(|at| Value::String(iso_without_zone(at))));
         let mut anneal = Map::new();
         if let Some(run) = &self.node.run {
-            if let Some(plan) = &run.plan {
-                let steps = plan.iter().map(|step| masked_value(&Value::Object(step.wire()))).collect();
-                put("clean_steps", Some(Value::Array(steps)));
-            }
-            put("clean_step_index", run.index.map(|index| index.into()));
-            if !run.hardware_manager_version.is_empty() {
-                put("hardware_manager_version", Some(Value::Object(run.hardware_manager_version.clone())));
-            }
             anneal.insert("run".into(), run_view(run));
         }
         if let Some(wait) = &self.node.wait {
@@ -182,10 +173,7 @@ fn run_view(run: &Run) -> Value {
         .collect();
     json!({
         "id": run.id,
-        "kind": match run.kind {
-            RunKind::AutomatedClean => "automated_clean",
-            RunKind::ManualClean => "manual_clean",
-        },
+        "kind": run.kind.as_str(),
         "started_at": iso(run.started_at),
         "cursor": serde_json::to_value(&run.cursor).unwrap_or(Value::Null),
         "index": run.index,

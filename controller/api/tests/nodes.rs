@@ -6,7 +6,7 @@ use common::{Api, fixture, keys};
 use model::agent::AgentState;
 use model::{Catalogue, CatalogueStep, ProvisionState, Timestamp, Wait};
 use serde_json::{Value, json};
-use store::{Beat, CatalogueKind, Store};
+use store::{Beat, StepKind, Store};
 
 #[tokio::test]
 async fn a_created_node_looks_as_ironics() {
@@ -199,7 +199,7 @@ async fn the_run_the_wait_and_the_progress_are_shown() {
     assert_eq!(info["agent_url"], "https://192.0.2.1:9999");
     assert_eq!(info["agent_last_heartbeat"], "1970-01-01T00:00:00");
     assert_eq!(info["anneal"]["run"]["kind"], "automated_clean");
-    assert_eq!(info["anneal"]["run"]["cursor"], json!({"deed": "power_off"}));
+    assert_eq!(info["anneal"]["run"]["cursor"], json!({"deed": "start"}));
     assert_eq!(info["anneal"]["wait"]["reason"], "the agent");
     assert_eq!(info["anneal"]["wait"]["deadline"], "1970-01-01T00:00:00.000001+00:00");
     assert_eq!(info["anneal"]["progress"], json!({"disks": []}));
@@ -285,34 +285,51 @@ async fn cleaning_steps_as_the_specification_says() {
     assert_eq!(unknown.header("retry-request-after"), Some("-1"));
     assert!(unknown.body["message"].as_str().unwrap().contains("not known yet"));
 
-    let step = |interface: &str, step: &str, priority: i64| CatalogueStep {
-        interface: interface.into(),
-        step: step.into(),
-        priority: priority.into(),
-        abortable: true,
-        reboot_requested: false,
-        idempotent: true,
-        args: [("size".to_owned(), model::step::Argument { description: "GiB".into(), required: true })]
-            .into(),
-        requires_ramdisk: true,
-        provider: "p".into(),
-        raw: serde_json::Map::new(),
+    // The interfaces' own steps are known before any boot.
+    let reset = json!({
+        "interface": "management", "step": "reset", "priority": 20, "abortable": false,
+        "args": [{"name": "hard", "description": "at once", "required": true, "schema": {"type": "boolean"}}],
+    });
+    assert_eq!(unknown.body["steps"], json!([reset]));
+    let filtered = api.get("/v1/nodes/n/cleaning/steps?min_priority=21").await.is(202).body;
+    assert_eq!(filtered["steps"], json!([]));
+    // While a boot is under way, its deadline says when to ask again.
+    let mut booting = node.clone();
+    let mut run = model::Run::new(model::RunKind::AutomatedClean, node.created_at);
+    run.cursor = model::Cursor::AwaitAgent;
+    booting.run = Some(run);
+    let deadline = Some(node.created_at.after(std::time::Duration::from_secs(1800)));
+    booting.wait = Some(model::Wait { reason: "the ramdisk".into(), since: node.created_at, deadline });
+    api.store.update_node(booting, vec![], None).await.unwrap();
+    let soon = api.get("/v1/nodes/n/cleaning/steps").await.is(202);
+    let seconds: u64 = soon.header("retry-request-after").unwrap().parse().unwrap();
+    assert!((1700..=1800).contains(&seconds), "{seconds}");
+    // A node without an agent has nothing more to tell.
+    api.node("oob", ProvisionState::Manageable).await;
+    assert_eq!(api.get("/v1/nodes/oob/cleaning/steps").await.is(200).body, json!([reset]));
+    assert_eq!(api.get("/v1/nodes/oob/deploy/steps").await.is(200).body, json!([]));
+    api.get("/v1/nodes/n/service/steps").await.is(202);
+
+    let step = |interface: &str, step: &str, priority: i64| -> CatalogueStep {
+        let step = json!({"interface": interface, "step": step, "priority": priority, "abortable": true,
+            "args": {"size": {"description": "GiB", "required": true}}});
+        serde_json::from_value(step).unwrap()
     };
     let steps = vec![step("raid", "create", 0), step("deploy", "erase_devices", 10), step("power", "p", 10)];
     let catalogue =
         Catalogue { steps, hardware_manager_version: serde_json::Map::new(), learnt_at: Timestamp(0) };
-    api.store.put_catalogue(node.uuid, CatalogueKind::Clean, catalogue).await.unwrap();
+    api.store.put_catalogue(node.uuid, StepKind::Clean, catalogue).await.unwrap();
     let all = api.get("/v1/nodes/n/cleaning/steps").await.is(200).body;
     let names: Vec<_> = all.as_array().unwrap().iter().map(|step| step["step"].as_str().unwrap()).collect();
-    assert_eq!(names, ["p", "erase_devices", "create"]);
+    assert_eq!(names, ["reset", "p", "erase_devices", "create"]);
     assert_eq!(
-        all[1],
+        all[2],
         json!({
             "interface": "deploy", "step": "erase_devices", "priority": 10, "abortable": true,
             "args": [{"name": "size", "description": "GiB", "required": true}],
         })
     );
-    for (least, count) in [("1", 2), ("10", 2), ("10.5", 0), ("0", 3), ("-1", 3)] {
+    for (least, count) in [("1", 3), ("10", 3), ("10.5", 1), ("20.5", 0), ("0", 4), ("-1", 4)] {
         let some = api.get(&format!("/v1/nodes/n/cleaning/steps?min_priority={least}")).await.is(200).body;
         assert_eq!(some.as_array().unwrap().len(), count, "{least}");
     }

@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use model::Abilities;
 use serde_json::{Map, Value};
 
-use crate::{Bmc, BmcError, ErrorKind, fake, ipmi, redfish};
+use crate::{Bmc, BmcError, ErrorKind, StepCall, StepEnd, execute, fake, interfaces, ipmi, redfish};
 
 /// Names of the drivers, as in Ironic.
 pub const DRIVERS: &[&str] = &["redfish", "ipmi", "fake-hardware"];
 
-/// Port for those who hold many nodes: opens BMCs; tests may put their own in its place.
+/// Port for those who hold many nodes: opens BMCs, and does what the drivers can do besides power and boot;
+/// tests may put their own in its place.
+#[async_trait]
 pub trait Drivers: Send + Sync {
     /// As [`open`].
     ///
@@ -22,12 +26,41 @@ pub trait Drivers: Send + Sync {
         driver_info: &Map<String, Value>,
         node_uuid: &str,
     ) -> Result<Arc<dyn Bmc>, BmcError>;
+
+    /// What a node can do through its driver and its `interfaces` (`deploy_interface` → `direct`): goes
+    /// nowhere. Steps have the priorities they were declared with.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] naming the driver, interface or implementation that is not known, and those
+    /// that are.
+    fn abilities(&self, driver: &str, interfaces: &BTreeMap<String, String>) -> Result<Abilities, BmcError>;
+
+    /// Runs an out-of-band step, or with `polling` asks how far it is. Ends within about a minute. The
+    /// arguments are checked against their declaration before anything is done.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Step`] when the step does not exist, its arguments are not as declared, or it failed;
+    /// otherwise what kept the BMC from being asked.
+    async fn run_step(&self, call: &StepCall<'_>) -> Result<StepEnd, BmcError>;
+
+    /// Inspects a node out-of-band: `{"inventory": {…}, "plugin_data": {…}}` in the form of
+    /// ironic-python-agent's inspection. Ends within about two minutes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] with a driver that cannot; otherwise what kept the BMC from telling.
+    async fn inspect(
+        &self,
+        driver: &str,
+        driver_info: &Map<String, Value>,
+        node_uuid: &str,
+    ) -> Result<Value, BmcError>;
 }
 
 /// The drivers of this crate.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Builtin;
 
+#[async_trait]
 impl Drivers for Builtin {
     fn open(
         &self,
@@ -37,9 +70,34 @@ impl Drivers for Builtin {
     ) -> Result<Arc<dyn Bmc>, BmcError> {
         open(driver, driver_info, node_uuid)
     }
+
+    fn abilities(&self, driver: &str, names: &BTreeMap<String, String>) -> Result<Abilities, BmcError> {
+        interfaces::abilities(driver, names)
+    }
+
+    async fn run_step(&self, call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
+        execute::run_step(call).await
+    }
+
+    async fn inspect(
+        &self,
+        driver: &str,
+        driver_info: &Map<String, Value>,
+        node_uuid: &str,
+    ) -> Result<Value, BmcError> {
+        match driver {
+            redfish::NAME => redfish::inspect(driver_info).await,
+            fake::NAME => fake::inspect(driver_info, node_uuid),
+            ipmi::NAME => {
+                let message = "IPMI tells no inventory; inspect with inspect_interface 'agent'";
+                Err(BmcError::new(ErrorKind::Unsupported, "", "inspect", message))
+            }
+            _ => Err(unknown(driver)),
+        }
+    }
 }
 
-fn unknown(driver: &str) -> BmcError {
+pub(crate) fn unknown(driver: &str) -> BmcError {
     let driver: String = driver.chars().take(64).collect();
     let message = format!("unknown driver '{driver}'; known are: {}", DRIVERS.join(", "));
     BmcError::new(ErrorKind::Config, "", "choose a driver", message)

@@ -1,8 +1,11 @@
-//! Power and boot device of one node, through its BMC (out-of-band).
+//! What is done with one node out-of-band: power, boot device, steps, inspection, through its BMC.
 //!
 //! ```text
 //!   node.driver + node.driver_info ── open() ──▶ Arc<dyn Bmc> ──▶ redfish │ ipmi │ fake
 //!                                  └─ validate()  pure: which key is missing or wrong
+//!   node.driver + node.interfaces ─── interfaces.rs: the one table ──▶ abilities(), run_step()
+//!                                                     ▲
+//!                       Declared: constants beside the code of redfish, fake, direct
 //! ```
 //!
 //! A [`Bmc`] holds no policy: it does not wait until a node is off, nor decide whether it may be
@@ -10,17 +13,26 @@
 //! transient faults of one request only (connection reset, 503), and are bounded by the request's own
 //! time budget. Passwords are never in an error, a log line, a URL or a command line.
 
+mod declared;
+mod direct;
 mod driver_info;
 mod drivers;
 mod error;
+mod execute;
 pub mod fake;
+mod interfaces;
 mod ipmi;
+mod priorities;
 mod redfish;
 mod secret;
+mod settings;
 mod types;
 
+pub use declared::{Arg, Declared, StepCall, StepEnd, StepFn, StepFuture};
 pub use drivers::{Builtin, DRIVERS, Drivers, open, properties, validate};
 pub use error::{BmcError, ErrorKind};
+pub use interfaces::{Implementation, Interface, abilities, interfaces};
+pub use priorities::{BadPriorities, check_priorities};
 pub use types::{BootDevice, BootMode, BootSetting, ParseError, PowerAction, PowerState};
 
 use async_trait::async_trait;

@@ -2,7 +2,12 @@
 
 use agent_protocol::command::CommandStatus;
 use agent_protocol::step::AdvertisedSteps;
-use model::{Catalogue, Contact, Event, Node, PlannedStep, PowerState, PowerTarget, Timestamp, Wait};
+use model::{
+    Abilities, Catalogue, Contact, Event, Inventory, Node, PlannedStep, PowerState, PowerTarget, RunKind,
+    StepKind, Timestamp, Wait,
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Everything a decision may look at.
 #[derive(Debug, Clone)]
@@ -11,6 +16,10 @@ pub struct Snapshot {
     pub node: Node,
     /// Contact with its agent as stored.
     pub contact: Contact,
+    /// What the interfaces of its driver can do; else why they cannot be used.
+    pub abilities: Result<Abilities, String>,
+    /// The inventory that was told last; only looked up while one is awaited.
+    pub inventory: Option<Inventory>,
     /// Now.
     pub now: Timestamp,
 }
@@ -29,6 +38,9 @@ pub enum Decision {
     Record(Box<Change>),
     /// Do one deed; [`crate::states::absorb`] turns its outcome into a change.
     Act(Deed),
+    /// Store a change that says that the deed begins, then do it: for deeds that must not be done twice.
+    /// Whoever finds the change stored without an outcome knows that the deed was interrupted.
+    Begin(Box<Change>, Deed),
 }
 
 /// A change to be stored.
@@ -41,13 +53,15 @@ pub struct Change {
     /// The boot of the agent is over: forget its token and address. Stored before the node.
     pub forget_agent: bool,
     /// Steps that were learnt. Stored before the node.
-    pub catalogue: Option<Catalogue>,
+    pub catalogues: Vec<(StepKind, Catalogue)>,
+    /// An inventory that was told. Stored before the node.
+    pub inventory: Option<Inventory>,
 }
 
 impl Change {
     /// A change of the node alone.
     pub fn of(node: Node) -> Self {
-        Self { node, events: Vec::new(), forget_agent: false, catalogue: None }
+        Self { node, events: Vec::new(), forget_agent: false, catalogues: Vec::new(), inventory: None }
     }
 
     /// With an event.
@@ -58,7 +72,7 @@ impl Change {
     }
 }
 
-/// One effect on the world. Each may be repeated without harm.
+/// One effect on the world. Each may be repeated without harm, except [`Deed::RunStep`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deed {
     /// Check that the BMC can be used, and read the power state.
@@ -70,12 +84,27 @@ pub enum Deed {
     SetPower(PowerTarget),
     /// Make the next boot a network boot.
     SetBootDevice,
-    /// Ask the agent for its clean steps.
-    AskSteps,
+    /// Ask the agent for its steps: this kind must be told, the others are taken along.
+    AskSteps(StepKind),
+    /// Run a step of an interface in the controller.
+    RunStep {
+        /// Id of this execution.
+        command_id: String,
+        /// Kind of the step.
+        kind: StepKind,
+        /// The step.
+        step: Box<PlannedStep>,
+        /// It was begun before and goes on outside: only ask.
+        polling: bool,
+    },
+    /// Ask the BMC for the inventory.
+    InspectBmc,
     /// Send the command with this id, unless the agent has it already.
     SendStep {
         /// Id of the command.
         command_id: String,
+        /// What it is for.
+        run: RunKind,
         /// The step.
         step: Box<PlannedStep>,
     },
@@ -98,8 +127,14 @@ pub enum Outcome {
     Power(PowerState),
     /// Done, nothing to tell.
     Done,
-    /// Steps of the agent.
-    Steps(AdvertisedSteps),
+    /// Steps of the agent, by kind.
+    Steps(BTreeMap<StepKind, AdvertisedSteps>),
+    /// A step of an interface has ended well, with this result.
+    StepDone(Value),
+    /// A step of an interface goes on outside, and is to be asked for again.
+    StepRunning(String),
+    /// The inventory as the BMC tells it.
+    Inventory(Inventory),
     /// A command as the agent tells it.
     Command(CommandStatus),
     /// The agent does not know the command.

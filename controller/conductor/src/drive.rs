@@ -1,14 +1,14 @@
 //! The only loop: wake, take the lease, load, decide, act, record, again.
 
 use crate::act::Hands;
-use crate::decision::{Change, Decision, Outcome, Snapshot};
+use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
 use crate::settings::Settings;
 use crate::states::{absorb, decide};
-use model::{Node, Timestamp};
+use model::{Cursor, Node, Timestamp};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use store::{CatalogueKind, Clock, Lease, Store, StoreError};
+use store::{Clock, Lease, Store, StoreError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -159,33 +159,62 @@ impl Conductor {
                 Ok(false)
             }
             Decision::Record(change) => self.record(&snapshot.node, *change, lease).await.map(|()| true),
-            Decision::Act(deed) => {
-                if !self.store.renew_lease(lease, self.lease_end()).await? {
-                    return Err(StoreError::Stale(uuid));
+            Decision::Act(deed) => self.do_deed(snapshot, &deed, lease).await.map(|()| true),
+            Decision::Begin(change, deed) => {
+                self.record(&snapshot.node, *change, lease).await?;
+                snapshot = self.load(uuid).await?;
+                self.do_deed(snapshot, &deed, lease).await.map(|()| true)
+            }
+        }
+    }
+
+    /// Do a deed and store what came of it.
+    async fn do_deed(&self, mut snapshot: Snapshot, deed: &Deed, lease: Lease) -> Result<(), StoreError> {
+        let uuid = snapshot.node.uuid;
+        if !self.store.renew_lease(lease, self.lease_end()).await? {
+            return Err(StoreError::Stale(uuid));
+        }
+        let outcome = self.hands.act(&snapshot.node, &snapshot.contact, deed).await;
+        if let Outcome::Failed(trouble) = &outcome {
+            tracing::warn!(node_uuid = %uuid, error = %trouble.text, "a deed did not work");
+        }
+        loop {
+            snapshot.now = self.clock.now();
+            let change = absorb(&snapshot, deed, outcome.clone(), &self.settings);
+            match self.record(&snapshot.node, change, lease).await {
+                // The API wrote meanwhile. What was done stays done: its outcome is absorbed into what is
+                // stored now, unless that no longer waits for it.
+                Err(StoreError::Stale(_)) => {
+                    if !self.store.renew_lease(lease, self.lease_end()).await? {
+                        return Err(StoreError::Stale(uuid));
+                    }
+                    let fresh = self.load(uuid).await?;
+                    if !same_place(&fresh.node, &snapshot.node) {
+                        return Err(StoreError::Stale(uuid));
+                    }
+                    snapshot = fresh;
                 }
-                let outcome = self.hands.act(&snapshot.node, &snapshot.contact, &deed).await;
-                if let Outcome::Failed(trouble) = &outcome {
-                    tracing::warn!(node_uuid = %uuid, error = %trouble.text, "a deed did not work");
-                }
-                snapshot.now = self.clock.now();
-                let change = absorb(&snapshot, &deed, outcome, &self.settings);
-                self.record(&snapshot.node, change, lease).await.map(|()| true)
+                recorded => return recorded,
             }
         }
     }
 
     /// Store a change: what the node's row will rely on first, the row last.
-    async fn record(&self, before: &Node, change: Change, lease: Lease) -> Result<(), StoreError> {
+    async fn record(&self, before: &Node, mut change: Change, lease: Lease) -> Result<(), StoreError> {
         let uuid = before.uuid;
         if change.forget_agent {
             self.store.forget_agent(uuid).await?;
         }
-        if let Some(catalogue) = change.catalogue {
-            self.store.put_catalogue(uuid, CatalogueKind::Clean, catalogue).await?;
+        for (kind, catalogue) in change.catalogues {
+            self.store.put_catalogue(uuid, kind, catalogue).await?;
+        }
+        if let Some(inventory) = change.inventory {
+            self.store.put_inventory(uuid, inventory).await?;
         }
         if change.node == *before && change.events.is_empty() {
             return Ok(());
         }
+        change.node.updated_at = Some(self.clock.now());
         for event in &change.events {
             tracing::info!(node_uuid = %uuid, "{}", event.text);
         }
@@ -195,12 +224,24 @@ impl Conductor {
     async fn load(&self, node: Uuid) -> Result<Snapshot, StoreError> {
         let node = self.store.node(node).await?;
         let contact = self.store.contact(node.uuid).await?;
-        Ok(Snapshot { node, contact, now: self.clock.now() })
+        let awaits = node.run.as_ref().is_some_and(|run| run.cursor == Cursor::AwaitInventory);
+        let inventory = if awaits { self.store.inventory(node.uuid).await? } else { None };
+        let abilities = self.hands.abilities(&node);
+        Ok(Snapshot { node, contact, abilities, inventory, now: self.clock.now() })
     }
 
     fn lease_end(&self) -> Timestamp {
         self.clock.now().after(LEASE)
     }
+}
+
+/// Whether a node still waits for the outcome of a deed.
+fn same_place(a: &Node, b: &Node) -> bool {
+    let place = |node: &Node| {
+        let run = node.run.as_ref().map(|run| (run.id, run.cursor.clone()));
+        (node.provision_state, node.target_power_state, run)
+    };
+    place(a) == place(b)
 }
 
 /// Whether a decision is to sleep as the node already does.

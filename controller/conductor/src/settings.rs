@@ -1,7 +1,9 @@
 //! What an operator can set of the conductor's behaviour.
 
-use model::CatalogueStep;
+use model::provision::Budget;
+use model::{CatalogueStep, ProvisionState, StepKind};
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -31,8 +33,21 @@ pub struct Settings {
     pub max_replans: u32,
     /// How often the power state of resting nodes is read; 0 = never.
     pub power_sync_s: u64,
+    /// How long one step may take in all; 0 = for ever.
+    pub step_timeout_s: u64,
+    /// How long a step of an agent that tells its progress may go without any; 0 = for ever.
+    pub step_stall_s: u64,
+    /// [`Self::step_timeout_s`] of single steps, by `interface.step`.
+    pub step_timeout_override: BTreeMap<String, u64>,
+    /// [`Self::step_stall_s`] of single steps, by `interface.step`.
+    pub step_stall_override: BTreeMap<String, u64>,
+    /// Time budgets of single states instead of [`Self::verify_timeout_s`], [`Self::power_timeout_s`] and
+    /// [`Self::boot_timeout_s`], by the state's name.
+    pub state_timeout_s: BTreeMap<String, u64>,
     /// Priorities of clean steps by `interface.step`, applied before anything is filtered; 0 = never automatic.
     pub clean_step_priority_override: BTreeMap<String, f64>,
+    /// The same of deploy steps; non-negative integers.
+    pub deploy_step_priority_override: BTreeMap<String, u64>,
     /// Power a node off once it has become MANAGEABLE (specs/state-machine.txt: "and (optionally) powered off").
     pub power_off_after_verifying: bool,
     /// Leave the ramdisk running after cleaning instead of powering the node off.
@@ -53,7 +68,13 @@ impl Default for Settings {
             max_interruptions: 2,
             max_replans: 3,
             power_sync_s: 60,
+            step_timeout_s: 72 * 3600,
+            step_stall_s: 1800,
+            step_timeout_override: BTreeMap::new(),
+            step_stall_override: BTreeMap::new(),
+            state_timeout_s: BTreeMap::new(),
             clean_step_priority_override: BTreeMap::new(),
+            deploy_step_priority_override: BTreeMap::new(),
             power_off_after_verifying: false,
             stay_on_after_cleaning: false,
         }
@@ -71,12 +92,40 @@ impl Settings {
         Duration::from_secs(self.agent_poll_s)
     }
 
+    /// The budget of a state ([`ProvisionState::budget`]); `None`: a user decides.
+    pub fn budget(&self, state: ProvisionState) -> Option<Duration> {
+        let default = match state.budget() {
+            Budget::User => return None,
+            Budget::Verify => self.verify_timeout_s,
+            Budget::Bmc => self.power_timeout_s,
+            Budget::Ramdisk => self.boot_timeout_s,
+        };
+        Some(Duration::from_secs(self.state_timeout_s.get(state.as_str()).copied().unwrap_or(default)))
+    }
+
+    /// How long a step may take, and how long without progress; `None`: for ever.
+    pub fn step_limits(&self, label: &str) -> (Option<Duration>, Option<Duration>) {
+        let limit = |overrides: &BTreeMap<String, u64>, default: u64| {
+            let seconds = overrides.get(label).copied().unwrap_or(default);
+            (seconds > 0).then(|| Duration::from_secs(seconds))
+        };
+        (
+            limit(&self.step_timeout_override, self.step_timeout_s),
+            limit(&self.step_stall_override, self.step_stall_s),
+        )
+    }
+
     /// The steps with overridden priorities.
-    pub fn override_priorities(&self, mut steps: Vec<CatalogueStep>) -> Vec<CatalogueStep> {
+    pub fn override_priorities(&self, kind: StepKind, mut steps: Vec<CatalogueStep>) -> Vec<CatalogueStep> {
         for step in &mut steps {
-            let key = format!("{}.{}", step.interface, step.step);
-            let wanted =
-                self.clean_step_priority_override.get(&key).and_then(|p| serde_json::Number::from_f64(*p));
+            let key = step.label();
+            let wanted = match kind {
+                StepKind::Clean => {
+                    self.clean_step_priority_override.get(&key).and_then(|p| Number::from_f64(*p))
+                }
+                StepKind::Deploy => self.deploy_step_priority_override.get(&key).map(|p| Number::from(*p)),
+                StepKind::Service => None,
+            };
             if let Some(priority) = wanted {
                 step.priority = priority;
             }
@@ -89,7 +138,7 @@ impl Settings {
 mod tests {
     use super::*;
     use model::PlannedStep;
-    use model::step::automated_plan;
+    use model::plan::automated_plan;
 
     #[test]
     fn priorities_are_overridden_before_steps_are_filtered_and_ordered() {
@@ -103,7 +152,7 @@ mod tests {
             for (step, priority) in overrides {
                 settings.clean_step_priority_override.insert(format!("deploy.{step}"), *priority);
             }
-            let steps = settings.override_priorities(known.clone());
+            let steps = settings.override_priorities(StepKind::Clean, known.clone());
             automated_plan(&steps).iter().map(PlannedStep::label).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(plan(&[]), "deploy.first deploy.second");

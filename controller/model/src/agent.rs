@@ -26,6 +26,10 @@ pub struct Contact {
     /// Anneal's part of the last heartbeat; `None` from ironic-python-agent.
     #[serde(default)]
     pub state: Option<AgentState>,
+    /// When the progress told with a heartbeat, or the command it belongs to, was last another than before;
+    /// `None` from ironic-python-agent. A running step whose progress stands still is stalled.
+    #[serde(default)]
+    pub progress_at: Option<Timestamp>,
     /// Somebody else asked for the token while one was out: a rebooted node, or an impostor.
     #[serde(default)]
     pub rival: Option<Rival>,

@@ -1,5 +1,7 @@
 //! The story of a node: one event for every transition, with its cause, stored with it.
 
+use crate::node::Node;
+use crate::provision::ProvisionState;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -17,6 +19,39 @@ pub struct Event {
     pub severity: Severity,
     /// One sentence that names cause and effect.
     pub text: String,
+    /// The provision state that the node was in when it happened; noted by the store. `None` in events of
+    /// before 0.2.
+    #[serde(default)]
+    pub state: Option<ProvisionState>,
+    /// Where the node was going then; noted by the store.
+    #[serde(default)]
+    pub target_provision_state: Option<ProvisionState>,
+    /// Seconds for which the node had been in that state; noted by the store.
+    #[serde(default)]
+    pub duration_s: Option<u64>,
+}
+
+impl Event {
+    /// An event of `at`; what only the node knows is noted when it is stored.
+    pub fn new(kind: EventKind, severity: Severity, text: String, at: Timestamp) -> Self {
+        Self {
+            uuid: Uuid::new_v4(),
+            at,
+            kind,
+            severity,
+            text,
+            state: None,
+            target_provision_state: None,
+            duration_s: None,
+        }
+    }
+
+    /// Note how `node` stood when it happened.
+    pub fn note(&mut self, node: &Node) {
+        self.state = Some(node.provision_state);
+        self.target_provision_state = node.target_provision_state;
+        self.duration_s = node.provision_updated_at.map(|since| self.at.since(since).as_secs());
+    }
 }
 
 /// Kind of an event (`event_type` on the wire).
@@ -33,6 +68,8 @@ pub enum EventKind {
     Power,
     /// The agent came, went or was replaced.
     Agent,
+    /// A user set or unset maintenance, retirement or protection.
+    Flag,
 }
 
 /// Severity.

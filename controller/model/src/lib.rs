@@ -3,23 +3,33 @@
 //! What may follow what is decided here and nowhere else ([`provision::transition`]); whether it is
 //! time is the conductor's business; how it looks on the wire is the API's.
 
+pub mod abilities;
 pub mod agent;
 pub mod history;
+pub mod inventory;
+pub mod kind;
 pub mod node;
+pub mod plan;
 pub mod port;
 pub mod power;
 pub mod provision;
 pub mod request;
 pub mod run;
+pub mod schema;
 pub mod step;
+pub mod template;
 pub mod time;
 
+pub use abilities::Abilities;
 pub use agent::Contact;
 pub use history::{Event, EventKind};
+pub use inventory::Inventory;
+pub use kind::RunKind;
 pub use node::{Node, Wait};
 pub use port::Port;
 pub use power::{PowerState, PowerTarget};
 pub use provision::{ProvisionState, Refused, Verb};
-pub use run::{Cursor, Run, RunKind};
-pub use step::{Catalogue, CatalogueStep, PlannedStep, RequestedStep, StepResult};
+pub use run::{Cursor, Run};
+pub use step::{Catalogue, CatalogueStep, PlannedStep, RequestedStep, StepKind, StepResult};
+pub use template::DeployTemplate;
 pub use time::Timestamp;

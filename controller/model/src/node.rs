@@ -3,10 +3,11 @@
 use crate::power::{PowerState, PowerTarget};
 use crate::provision::ProvisionState;
 use crate::run::Run;
+use crate::step::StepKind;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 /// A node. Every write names the `version` it was read at and makes it one larger.
@@ -91,6 +92,21 @@ pub struct Node {
     /// Current clean step, or the one that failed.
     #[serde(default)]
     pub clean_step: Option<Value>,
+    /// Current deploy step, or the one that failed.
+    #[serde(default)]
+    pub deploy_step: Option<Value>,
+    /// Current service step, or the one that failed.
+    #[serde(default)]
+    pub service_step: Option<Value>,
+    /// Traits that a scheduler may ask for.
+    #[serde(default)]
+    pub traits: BTreeSet<String>,
+    /// When the last inspection began.
+    #[serde(default)]
+    pub inspection_started_at: Option<Timestamp>,
+    /// When it succeeded.
+    #[serde(default)]
+    pub inspection_finished_at: Option<Timestamp>,
     /// Keys of `driver_internal_info` that are protocol, except those that contact tells.
     #[serde(default)]
     pub driver_internal_info: Map<String, Value>,
@@ -155,6 +171,11 @@ impl Node {
             protected: false,
             protected_reason: None,
             clean_step: None,
+            deploy_step: None,
+            service_step: None,
+            traits: BTreeSet::new(),
+            inspection_started_at: None,
+            inspection_finished_at: None,
             driver_internal_info: Map::new(),
             run: None,
             wait: None,
@@ -162,6 +183,21 @@ impl Node {
             created_at: now,
             updated_at: None,
         }
+    }
+
+    /// The field that shows the current step of a kind.
+    pub fn step_mut(&mut self, kind: StepKind) -> &mut Option<Value> {
+        match kind {
+            StepKind::Clean => &mut self.clean_step,
+            StepKind::Deploy => &mut self.deploy_step,
+            StepKind::Service => &mut self.service_step,
+        }
+    }
+
+    /// Whether a boot of the node now is one into the ramdisk: a run wants it there, or it is being rescued.
+    pub fn boots_ramdisk(&self) -> bool {
+        self.provision_state == ProvisionState::Rescue
+            || self.run.as_ref().is_some_and(|run| run.is_active() && run.boots_ramdisk())
     }
 
     /// Move to `state`, setting the target that belongs to it unless `target` overrides it.

@@ -184,6 +184,40 @@ impl ProvisionState {
         )
     }
 
+    /// What bounds the time that the node may spend in it before the controller acts; each budget is a
+    /// setting in seconds.
+    pub fn budget(self) -> Budget {
+        match self {
+            Self::Verifying | Self::Adopting => Budget::Verify,
+            Self::Deploying
+            | Self::Cleaning
+            | Self::Inspecting
+            | Self::Rescuing
+            | Self::Unrescuing
+            | Self::Servicing
+            | Self::Deleting => Budget::Bmc,
+            Self::DeployWait | Self::CleanWait | Self::InspectWait | Self::RescueWait | Self::ServiceWait => {
+                Budget::Ramdisk
+            }
+            Self::Enroll
+            | Self::Manageable
+            | Self::Available
+            | Self::Active
+            | Self::Error
+            | Self::Rescue
+            | Self::DeployFail
+            | Self::DeployHold
+            | Self::CleanFail
+            | Self::CleanHold
+            | Self::InspectFail
+            | Self::AdoptFail
+            | Self::RescueFail
+            | Self::UnrescueFail
+            | Self::ServiceFail
+            | Self::ServiceHold => Budget::User,
+        }
+    }
+
     /// `target_provision_state` that entering the state sets; `None` in stable states.
     pub fn target(self) -> Option<Self> {
         Some(match self {
@@ -209,6 +243,20 @@ impl ProvisionState {
             }
         })
     }
+}
+
+/// What bounds the time a node may spend in a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Budget {
+    /// Nothing: a user decides when it ends.
+    User,
+    /// `verify_timeout_s`: the BMC has to answer.
+    Verify,
+    /// `power_timeout_s` and `max_attempts` for each deed, the step's own deadline for an out-of-band step.
+    Bmc,
+    /// `boot_timeout_s` until the agent is heard; then the running step's deadline and stall limit, and
+    /// `agent_silence_s`.
+    Ramdisk,
 }
 
 /// What moves a node from one state to another: verbs of users and events of the conductor.
@@ -251,6 +299,8 @@ pub enum Verb {
     Resume,
     /// `unhold` (verb).
     Unhold,
+    /// An administrator's word that a node is fit without having been cleaned (verb, Anneal's own).
+    Override,
 }
 
 impl Verb {
@@ -275,6 +325,7 @@ impl Verb {
             Self::Abort => "abort",
             Self::Resume => "resume",
             Self::Unhold => "unhold",
+            Self::Override => "available",
         }
     }
 
@@ -284,6 +335,7 @@ impl Verb {
             "abort" => Self::Abort,
             "active" | "deploy" => Self::Deploy,
             "adopt" => Self::Adopt,
+            "available" => Self::Override,
             "clean" => Self::Clean,
             "deleted" | "undeploy" => Self::Delete,
             "inspect" => Self::Inspect,
@@ -401,6 +453,8 @@ pub fn transition(state: ProvisionState, verb: Verb) -> Result<ProvisionState, R
         (ServiceHold, V::Unhold) => ServiceWait,
         // specs/cleaning-states.txt: "Nodes in CLEANFAIL may be put into CLEANING"; Ironic wants `manage` first.
         (CleanFail, V::Clean | V::Provide) => Cleaning,
+        // The same sentence: "... or AVAILABLE state, as determined by the operator".
+        (CleanFail, V::Override) => Available,
         (state, verb) => return Err(Refused { verb, state }),
     })
 }

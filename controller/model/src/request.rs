@@ -2,13 +2,19 @@
 //! acts on it.
 
 use crate::history::{Event, EventKind, Severity};
+use crate::kind::RunKind;
 use crate::node::Node;
 use crate::power::PowerTarget;
-use crate::provision::{ProvisionState, Verb, transition};
-use crate::run::{Cursor, Run, RunKind};
-use crate::step::RequestedStep;
+use crate::provision::{Budget, ProvisionState, Verb, transition};
+use crate::run::{Cursor, Run};
+use crate::step::{RequestedStep, StepKind, StepResult};
 use crate::time::Timestamp;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use uuid::Uuid;
+
+/// Key of `instance_info` that keeps the hash of the rescue password. A secret.
+pub const RESCUE_HASH: &str = "hashed_rescue_password";
 
 /// Settings that decide what a verb means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,13 +23,53 @@ pub struct Policy {
     pub automated_clean: bool,
 }
 
+impl Policy {
+    /// Whether this node is cleaned before it becomes available.
+    pub fn cleans(self, node: &Node) -> bool {
+        node.automated_clean.unwrap_or(self.automated_clean)
+    }
+}
+
 /// A verb with what comes along.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerbRequest {
     /// The verb.
     pub verb: Verb,
-    /// Steps; required with `clean`, refused with any other.
-    pub clean_steps: Option<Vec<RequestedStep>>,
+    /// Steps by kind: clean steps are required with `clean`, service steps with `service`, deploy steps may
+    /// come with a deployment; refused with any other verb.
+    pub steps: BTreeMap<StepKind, Vec<RequestedStep>>,
+    /// Deploy steps of the templates that the instance's traits name.
+    pub templates: Vec<RequestedStep>,
+    /// Manual cleaning or service without the ramdisk.
+    pub disable_ramdisk: bool,
+    /// Hash of the rescue password.
+    pub rescue_hash: Option<String>,
+    /// Data for the instance's first boot.
+    pub configdrive: Option<Value>,
+    /// Why an administrator overrides.
+    pub reason: Option<String>,
+}
+
+impl VerbRequest {
+    /// A verb alone.
+    pub fn of(verb: Verb) -> Self {
+        Self {
+            verb,
+            steps: BTreeMap::new(),
+            templates: Vec::new(),
+            disable_ramdisk: false,
+            rescue_hash: None,
+            configdrive: None,
+            reason: None,
+        }
+    }
+
+    /// With steps of a kind.
+    #[must_use]
+    pub fn with_steps(mut self, kind: StepKind, steps: Vec<RequestedStep>) -> Self {
+        self.steps.insert(kind, steps);
+        self
+    }
 }
 
 /// Why a request was refused. Nothing has changed.
@@ -41,16 +87,32 @@ pub enum RequestError {
         /// Its state.
         state: &'static str,
     },
-    /// The verb exists but Anneal does not do it yet (400).
-    #[error("The requested action \"{0}\" is not implemented by this controller yet; nothing was changed.")]
-    NotBuilt(&'static str),
-    /// `clean` without steps, or steps without `clean` (400).
+    /// `clean` without steps, or steps with a verb they do not belong to (400).
     #[error("{0}")]
-    Steps(&'static str),
-    /// `provide` of a retired node (409, specs/node-retirement.txt).
-    #[error("The providing operation can't be performed on node {0} because it is retired.")]
-    Retired(Uuid),
-    /// Power may not be touched while the node is being cleaned (409, specs/cleaning-states.txt).
+    Steps(String),
+    /// `provide`, `active` or an override for a retired node (409, specs/node-retirement.txt).
+    #[error("The {operation} operation can't be performed on node {node} because it is retired.")]
+    Retired {
+        /// `providing`, `provisioning`.
+        operation: &'static str,
+        /// The node.
+        node: Uuid,
+    },
+    /// Not in maintenance (400).
+    #[error("The {operation} operation can't be performed on node {node} because it's in maintenance mode.")]
+    Maintenance {
+        /// `provisioning`, `rescuing`, `unrescuing`.
+        operation: &'static str,
+        /// The node.
+        node: Uuid,
+    },
+    /// A protected node is neither deleted nor rebuilt (403).
+    #[error("Node {0} is protected and cannot be undeployed, rebuilt or deleted.")]
+    Protected(Uuid),
+    /// `rescue` without a password (400).
+    #[error("A non-empty \"rescue_password\" is required when setting target provision state to rescue")]
+    RescuePassword,
+    /// Power may not be touched while the controller works on the node (409, specs/cleaning-states.txt).
     #[error("Power state of node {node} cannot be changed while it is in state \"{state}\".")]
     PowerLocked {
         /// The node.
@@ -62,7 +124,7 @@ pub enum RequestError {
 
 /// An event of this moment.
 pub fn event(kind: EventKind, severity: Severity, text: String, now: Timestamp) -> Event {
-    Event { uuid: Uuid::new_v4(), at: now, kind, severity, text }
+    Event::new(kind, severity, text, now)
 }
 
 /// The event of a change of provision state, with its cause.
@@ -71,7 +133,7 @@ pub fn transition_event(from: ProvisionState, to: ProvisionState, cause: &str, n
     event(EventKind::Transition, severity, format!("{} -> {}: {cause}", from.as_str(), to.as_str()), now)
 }
 
-/// The node after `request`, and the event that tells of it.
+/// The node after `request`, and the events that tell of it.
 pub fn apply_verb(
     node: &Node,
     request: VerbRequest,
@@ -79,99 +141,203 @@ pub fn apply_verb(
     now: Timestamp,
 ) -> Result<(Node, Vec<Event>), RequestError> {
     use ProvisionState::{
-        Available, CleanFail, CleanHold, CleanWait, Cleaning, Deleting, Enroll, Manageable,
+        AdoptFail, Available, CleanFail, Deleting, Enroll, InspectFail, Manageable, ServiceFail,
     };
-    let VerbRequest { verb, clean_steps } = request;
+    let VerbRequest { verb, steps, templates, disable_ramdisk, rescue_hash, configdrive, reason } = request;
     let state = node.provision_state;
     let refused = RequestError::State { verb: verb.as_str(), node: node.uuid, state: state.as_str() };
-    if !matches!(verb, Verb::Manage | Verb::Provide | Verb::Clean | Verb::Abort) {
-        return Err(match transition(state, verb) {
-            Ok(_) => RequestError::NotBuilt(verb.as_str()),
-            Err(_) => refused,
-        });
-    }
-    // `cleaning | manage`, the end of a manual clean, and `deleting | clean` are the conductor's own events.
-    if matches!(state, Cleaning | Deleting) {
+    // Events of the conductor. `cleaning | manage`, the end of a manual clean, and `deleting | clean` too.
+    let internal = matches!(verb, Verb::Done | Verb::Fail | Verb::Hold | Verb::Wait | Verb::Resume);
+    if internal || matches!(state, ProvisionState::Cleaning | Deleting) {
         return Err(refused);
     }
     let to = transition(state, verb).map_err(|_| refused.clone())?;
-    match (verb, clean_steps.is_some()) {
-        (Verb::Clean, false) => {
-            return Err(RequestError::Steps(
-                "\"clean_steps\" is required when setting target provision state to clean",
-            ));
-        }
-        (Verb::Clean, true) => {}
-        (_, true) => {
-            return Err(RequestError::Steps(
-                "\"clean_steps\" is only valid when setting target provision state to clean",
-            ));
-        }
-        (_, false) => {}
-    }
-    if verb == Verb::Provide && node.retired {
-        return Err(RequestError::Retired(node.uuid));
+    check_steps(verb, &steps)?;
+    check_node(node, verb)?;
+    if verb == Verb::Rescue && rescue_hash.is_none() {
+        return Err(RequestError::RescuePassword);
     }
 
     let mut changed = node.clone();
     let mut events = Vec::new();
-    let cause = format!("verb {:?} of a user", verb.as_str());
-    match (verb, state) {
-        (Verb::Abort, CleanWait | CleanHold) => {
-            // The state changes when the step has really stopped: the conductor tells the agent and waits.
-            if let Some(run) = &mut changed.run {
-                run.abort = true;
+    let mut cause = format!("verb {:?} of a user", verb.as_str());
+    let kind = match verb {
+        Verb::Provide if state == Manageable && !policy.cleans(node) => None,
+        Verb::Provide => Some(RunKind::AutomatedClean),
+        Verb::Clean => Some(RunKind::ManualClean),
+        Verb::Deploy => Some(RunKind::Deploy),
+        Verb::Rebuild => Some(RunKind::Rebuild),
+        Verb::Service => Some(RunKind::Service),
+        Verb::Inspect => Some(RunKind::Inspect),
+        Verb::Rescue => Some(RunKind::Rescue),
+        Verb::Unrescue => Some(RunKind::Unrescue),
+        Verb::Delete => Some(RunKind::Delete),
+        _ => None,
+    };
+    if let Some(kind) = kind {
+        let mut run = Run::new(kind, now);
+        run.requested = kind.steps().and_then(|kind| steps.get(&kind).cloned()).unwrap_or_default();
+        run.templates = templates;
+        run.disable_ramdisk = disable_ramdisk;
+        begin(&mut changed, run, to, now);
+        if kind == RunKind::Inspect {
+            changed.inspection_started_at = Some(now);
+            changed.inspection_finished_at = None;
+        }
+        if let Some(hash) = rescue_hash {
+            changed.instance_info.insert(RESCUE_HASH.into(), hash.into());
+        }
+        if let Some(configdrive) = configdrive {
+            changed.instance_info.insert("configdrive".into(), configdrive);
+        }
+        events.push(transition_event(state, to, &cause, now));
+    } else {
+        match (verb, state) {
+            (Verb::Provide, _) => {
+                changed.enter(Available, None, now);
+                cause.push_str("; automated cleaning is switched off, nothing was erased");
+                events.push(transition_event(state, Available, &cause, now));
             }
-            events.push(event(EventKind::Step, Severity::Info, format!("abort asked for: {cause}"), now));
-        }
-        (Verb::Provide, Manageable) if !node.automated_clean.unwrap_or(policy.automated_clean) => {
-            changed.enter(Available, None, now);
-            let cause = format!("{cause}; automated cleaning is switched off, nothing was erased");
-            events.push(transition_event(state, Available, &cause, now));
-        }
-        (Verb::Provide | Verb::Clean, _) => {
-            let manual = verb == Verb::Clean;
-            changed.enter(Cleaning, Some(if manual { Manageable } else { Available }), now);
-            changed.run = Some(Run {
-                id: Uuid::new_v4(),
-                kind: if manual { RunKind::ManualClean } else { RunKind::AutomatedClean },
-                started_at: now,
-                requested: clean_steps.unwrap_or_default(),
-                plan: None,
-                index: None,
-                cursor: Cursor::PowerOff,
-                hardware_manager_version: serde_json::Map::new(),
-                results: Vec::new(),
-                abort: false,
-                interruptions: 0,
-                replans: 0,
-                attempts: 0,
-            });
-            changed.clean_step = None;
-            changed.last_error = None;
-            if state == CleanFail && node.fault.as_deref() == Some("clean failure") {
-                changed.maintenance = false;
-                changed.maintenance_reason = None;
-                changed.fault = None;
-            }
-            events.push(transition_event(state, Cleaning, &cause, now));
-        }
-        (Verb::Manage, _) => {
-            changed.enter(to, None, now);
-            if state == CleanFail {
-                // The run has ended and keeps its records until the next one begins; a step is no longer current.
+            (Verb::Override, _) => {
+                changed.enter(Available, None, now);
                 changed.clean_step = None;
-            }
-            if state == Enroll {
                 changed.last_error = None;
+                clear_own_fault(&mut changed);
+                let reason = reason.as_deref().unwrap_or("no reason given");
+                let cause = format!(
+                    "override by an administrator ({reason}): the cleaning that failed is not made good, and \
+                     this yields no certificate"
+                );
+                events.push(transition_event(state, Available, &cause, now));
             }
-            events.push(transition_event(state, to, &cause, now));
+            (Verb::Abort, ServiceFail) => {
+                changed.enter(to, None, now);
+                changed.service_step = None;
+                cause.push_str("; the node is left as it is, a reboot starts its workload");
+                events.push(transition_event(state, to, &cause, now));
+            }
+            (Verb::Abort, _) => {
+                // The state changes when the step has really stopped: the conductor tells the agent and waits.
+                if let Some(run) = &mut changed.run {
+                    run.abort = true;
+                }
+                events.push(event(EventKind::Step, Severity::Info, format!("abort asked for: {cause}"), now));
+            }
+            (Verb::Unhold, _) => {
+                go_on(&mut changed, now);
+                changed.enter(to, node.target_provision_state, now);
+                events.push(transition_event(state, to, &cause, now));
+            }
+            (Verb::Manage, _) => {
+                changed.enter(to, None, now);
+                if state == CleanFail {
+                    // The run has ended and keeps its records until the next begins; no step is current.
+                    changed.clean_step = None;
+                }
+                if matches!(state, Enroll | InspectFail | AdoptFail) {
+                    changed.last_error = None;
+                }
+                events.push(transition_event(state, to, &cause, now));
+            }
+            (Verb::Adopt, _) => {
+                changed.enter(to, None, now);
+                changed.last_error = None;
+                events.push(transition_event(state, to, &cause, now));
+            }
+            _ => return Err(refused),
         }
-        _ => return Err(refused),
     }
     changed.wait = None;
     changed.next_wake_at = Some(now);
     Ok((changed, events))
+}
+
+/// Put a fresh run on the node: nothing of an earlier one may be taken for a part of it.
+pub fn begin(node: &mut Node, run: Run, state: ProvisionState, now: Timestamp) {
+    let target = match run.kind {
+        RunKind::ManualClean => Some(ProvisionState::Manageable),
+        _ => None,
+    };
+    if let Some(kind) = run.kind.steps() {
+        *node.step_mut(kind) = None;
+        node.driver_internal_info.remove(kind.steps_field());
+        node.driver_internal_info.remove(kind.index_field());
+    }
+    node.run = Some(run);
+    node.last_error = None;
+    clear_own_fault(node);
+    node.enter(state, target, now);
+}
+
+/// Maintenance that a failed run has set ends with the next one.
+fn clear_own_fault(node: &mut Node) {
+    let own = |fault: &str| RunKind::ALL.iter().any(|kind| kind.fault() == Some(fault));
+    if node.fault.as_deref().is_some_and(own) {
+        node.maintenance = false;
+        node.maintenance_reason = None;
+        node.fault = None;
+    }
+}
+
+/// The step `hold` has ended.
+fn go_on(node: &mut Node, now: Timestamp) {
+    let Some(run) = &mut node.run else { return };
+    if let (Cursor::Hold, Some(index)) = (&run.cursor, run.index) {
+        let command_id = format!("{}-{index}-hold", run.id);
+        run.results.push(StepResult { index, command_id, at: now, result: Value::Null, error: None });
+        run.cursor = Cursor::NextStep;
+    }
+}
+
+fn check_steps(verb: Verb, steps: &BTreeMap<StepKind, Vec<RequestedStep>>) -> Result<(), RequestError> {
+    let has = |kind: StepKind| steps.get(&kind).is_some_and(|steps| !steps.is_empty());
+    for (kind, verbs, names, required) in [
+        (StepKind::Clean, [Verb::Clean, Verb::Clean], "clean", true),
+        (StepKind::Service, [Verb::Service, Verb::Service], "service", true),
+        (StepKind::Deploy, [Verb::Deploy, Verb::Rebuild], "active, deploy or rebuild", false),
+    ] {
+        let field = kind.steps_field();
+        let belongs = verbs.contains(&verb);
+        if has(kind) && !belongs {
+            let text = format!("\"{field}\" is only valid when setting target provision state to {names}");
+            return Err(RequestError::Steps(text));
+        }
+        if belongs && required && !has(kind) {
+            let text = format!("\"{field}\" is required when setting target provision state to {names}");
+            return Err(RequestError::Steps(text));
+        }
+    }
+    Ok(())
+}
+
+/// What the node's flags forbid.
+fn check_node(node: &Node, verb: Verb) -> Result<(), RequestError> {
+    let uuid = node.uuid;
+    if node.retired {
+        let operation = match verb {
+            Verb::Provide | Verb::Override => Some("providing"),
+            Verb::Deploy => Some("provisioning"),
+            _ => None,
+        };
+        if let Some(operation) = operation {
+            return Err(RequestError::Retired { operation, node: uuid });
+        }
+    }
+    if node.protected && matches!(verb, Verb::Delete | Verb::Rebuild) {
+        return Err(RequestError::Protected(uuid));
+    }
+    if node.maintenance {
+        let operation = match verb {
+            Verb::Deploy | Verb::Rebuild => Some("provisioning"),
+            Verb::Rescue => Some("rescuing"),
+            Verb::Unrescue => Some("unrescuing"),
+            _ => None,
+        };
+        if let Some(operation) = operation {
+            return Err(RequestError::Maintenance { operation, node: uuid });
+        }
+    }
+    Ok(())
 }
 
 /// The node after a user asked for power.
@@ -180,9 +346,12 @@ pub fn apply_power(
     target: PowerTarget,
     now: Timestamp,
 ) -> Result<(Node, Vec<Event>), RequestError> {
-    use ProvisionState::{CleanHold, CleanWait, Cleaning};
-    if matches!(node.provision_state, Cleaning | CleanWait | CleanHold) {
-        return Err(RequestError::PowerLocked { node: node.uuid, state: node.provision_state.as_str() });
+    let state = node.provision_state;
+    let held =
+        matches!(state, ProvisionState::CleanHold | ProvisionState::DeployHold | ProvisionState::ServiceHold);
+    // What has another budget than the user's patience is being worked on: nobody else may touch its power.
+    if held || state.budget() != Budget::User {
+        return Err(RequestError::PowerLocked { node: node.uuid, state: state.as_str() });
     }
     let mut changed = node.clone();
     changed.target_power_state = Some(target);

@@ -1,16 +1,21 @@
-//! A run of steps on a node, stored whole: what was asked, what is planned, where it stands, how each step ended.
+//! A run: one piece of work on a node, stored whole: what was asked, what is planned, where it stands, how
+//! each step ended. Cleaning, deployment, service, inspection, rescue and tear-down are all runs.
 //!
 //! ```text
-//!              PowerOff ─▶ SetBootDevice ─▶ PowerOn ─▶ AwaitAgent ─▶ LearnSteps ─▶ NextStep ─▶ Issued ─┐
-//!                 ▲                                        ▲                            ▲              │
-//!                 ├── step wants a reboot, or the node lost power                       └─ succeeded ◀─┤
-//!                 ▼                                                                                    ▼
-//!           (cold boot again)                        Done ◀── TearDown ◀── all succeeded       failed, aborted ─▶ Done
+//!  Start ─▶ PowerOff ─▶ SetBootDevice ─▶ PowerOn ─▶ AwaitAgent ─┬▶ LearnSteps ─▶ NextStep ─▶ Issued (agent) ──────┐
+//!    │         ▲                                        ▲       │                 ▲  ├▶ OutOfBand (controller) ───┤
+//!    │         │ a step needs the ramdisk and there is none     │                 │  └▶ Hold, Pause ──────────────┤
+//!    │         └── or wants a reboot, or the node lost power    │                 └── succeeded ◀────────────────┤
+//!    ├▶ NextStep (nothing of the plan needs the ramdisk)        └▶ AwaitInventory ─┐                              │
+//!    ├▶ AskInventory (of the BMC) ─────────────────────────────────────────────────┤                              ▼
+//!    └▶ TearDown ◀── all succeeded ◀───────────────────────────────────────────────┘                 failed, aborted ─▶ Done
+//!          └─▶ Restart (into the workload) ─▶ Done
 //! ```
 //!
 //! Each place of the cursor names the deed that comes next; it is stored before the deed is done, so a
 //! controller that dies anywhere does it again or asks how it went.
 
+use crate::kind::RunKind;
 use crate::step::{PlannedStep, RequestedStep, StepResult};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -22,13 +27,22 @@ use uuid::Uuid;
 pub struct Run {
     /// Its id.
     pub id: Uuid,
-    /// Automated or manual cleaning.
+    /// What it is for.
     pub kind: RunKind,
     /// When it began.
     pub started_at: Timestamp,
     /// Steps a user asked for; empty in automated cleaning.
     #[serde(default)]
     pub requested: Vec<RequestedStep>,
+    /// Deploy steps of the templates that the instance's traits name.
+    #[serde(default)]
+    pub templates: Vec<RequestedStep>,
+    /// The ramdisk must not be booted.
+    #[serde(default)]
+    pub disable_ramdisk: bool,
+    /// The node was booted into the ramdisk by this run, and has to leave it again. Runs of before 0.2 all were.
+    #[serde(default = "yes")]
+    pub booted: bool,
     /// The plan; `None` until the agent has told its steps.
     #[serde(default)]
     pub plan: Option<Vec<PlannedStep>>,
@@ -46,6 +60,9 @@ pub struct Run {
     /// A user asked to abort: after the current step if that is not abortable.
     #[serde(default)]
     pub abort: bool,
+    /// Why the current step counts as hung: it is told to stop, then the run fails.
+    #[serde(default)]
+    pub hung: Option<String>,
     /// How often the node came back in the middle of the current step and it was started again.
     #[serde(default)]
     pub interruptions: u32,
@@ -57,20 +74,16 @@ pub struct Run {
     pub attempts: u32,
 }
 
-/// Kind of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunKind {
-    /// Before AVAILABLE: the steps with a priority above 0.
-    AutomatedClean,
-    /// From MANAGEABLE back to MANAGEABLE: the steps asked for.
-    ManualClean,
+fn yes() -> bool {
+    true
 }
 
 /// The deed that comes next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "deed", rename_all = "snake_case")]
 pub enum Cursor {
+    /// Find out what the run needs.
+    Start,
     /// Switch the node off, so that the ramdisk starts cold.
     PowerOff,
     /// Make the next boot a network boot.
@@ -95,13 +108,70 @@ pub enum Cursor {
         #[serde(default)]
         accepted: bool,
     },
+    /// A step of the controller's own. Stored before it begins: met again with `polling` false, it was
+    /// interrupted and nobody knows how far it came.
+    OutOfBand {
+        /// Id of this execution.
+        command_id: String,
+        /// When it began.
+        at: Timestamp,
+        /// It goes on outside (in the BMC), and is asked for.
+        #[serde(default)]
+        polling: bool,
+    },
+    /// Reboot the node without a ramdisk, because a step asked for it.
+    Reboot,
+    /// Stopped by the step `hold` until a user says `unhold`.
+    Hold,
+    /// The step `wait`.
+    Pause {
+        /// When it began.
+        since: Timestamp,
+        /// Until then; `None`: until a heartbeat later than `since`.
+        until: Option<Timestamp>,
+    },
+    /// Ask the BMC for the inventory.
+    AskInventory,
+    /// Wait for the inventory that the agent sends.
+    AwaitInventory,
     /// Every step has succeeded: stop the ramdisk, then let the node move on.
     TearDown,
+    /// Start the workload.
+    Restart,
     /// The run has ended; kept for its results until the next one begins.
     Done,
 }
 
 impl Run {
+    /// A run that is about to start.
+    pub fn new(kind: RunKind, now: Timestamp) -> Self {
+        Self {
+            id: Uuid::new_v4(),
+            kind,
+            started_at: now,
+            requested: Vec::new(),
+            templates: Vec::new(),
+            disable_ramdisk: false,
+            booted: false,
+            plan: None,
+            index: None,
+            cursor: Cursor::Start,
+            hardware_manager_version: Map::new(),
+            results: Vec::new(),
+            abort: false,
+            hung: None,
+            interruptions: 0,
+            replans: 0,
+            attempts: 0,
+        }
+    }
+
+    /// Whether a boot of the node now is one into the ramdisk.
+    pub fn boots_ramdisk(&self) -> bool {
+        !matches!(self.cursor, Cursor::TearDown | Cursor::Restart | Cursor::Done)
+            && (self.booted || matches!(self.cursor, Cursor::PowerOn | Cursor::AwaitAgent))
+    }
+
     /// Whether the run has not ended.
     pub fn is_active(&self) -> bool {
         self.cursor != Cursor::Done

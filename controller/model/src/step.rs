@@ -3,8 +3,69 @@
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
+
+/// The three sorts of steps; one engine runs them all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepKind {
+    /// Clean steps.
+    Clean,
+    /// Deploy steps.
+    Deploy,
+    /// Service steps.
+    Service,
+}
+
+impl StepKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Clean, Self::Deploy, Self::Service];
+
+    /// `clean`, `deploy`, `service`: the word in Ironic's names.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Deploy => "deploy",
+            Self::Service => "service",
+        }
+    }
+
+    /// Field of the node that shows the current step, and key of the agent's results: `clean_step`.
+    pub fn step_field(self) -> &'static str {
+        match self {
+            Self::Clean => "clean_step",
+            Self::Deploy => "deploy_step",
+            Self::Service => "service_step",
+        }
+    }
+
+    /// Key of `driver_internal_info` and of the request: `clean_steps`.
+    pub fn steps_field(self) -> &'static str {
+        match self {
+            Self::Clean => "clean_steps",
+            Self::Deploy => "deploy_steps",
+            Self::Service => "service_steps",
+        }
+    }
+
+    /// Key of `driver_internal_info`: `clean_step_index`.
+    pub fn index_field(self) -> &'static str {
+        match self {
+            Self::Clean => "clean_step_index",
+            Self::Deploy => "deploy_step_index",
+            Self::Service => "service_step_index",
+        }
+    }
+
+    /// Key of a step's result as agents name it: `clean_result`.
+    pub fn result_field(self) -> &'static str {
+        match self {
+            Self::Clean => "clean_result",
+            Self::Deploy => "deploy_result",
+            Self::Service => "service_result",
+        }
+    }
+}
 
 /// One step a node is known to offer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,9 +88,12 @@ pub struct CatalogueStep {
     /// Arguments by name.
     #[serde(default)]
     pub args: BTreeMap<String, Argument>,
-    /// Needs the agent; otherwise it runs in the controller.
+    /// Needs the ramdisk to be running, wherever the step itself runs.
     #[serde(default = "yes")]
     pub requires_ramdisk: bool,
+    /// Run by the agent; otherwise by the controller, out-of-band.
+    #[serde(default = "yes")]
+    pub in_band: bool,
     /// Hardware manager or interface that advertised it.
     #[serde(default)]
     pub provider: String,
@@ -43,7 +107,7 @@ fn yes() -> bool {
 }
 
 /// Description of an argument.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Argument {
     /// What it is, with its possible values.
     #[serde(default)]
@@ -51,6 +115,9 @@ pub struct Argument {
     /// Whether it must be given.
     #[serde(default)]
     pub required: bool,
+    /// JSON Schema of its value, for those who declared one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
 }
 
 /// The steps a node offers, as learnt last; kept while the node is off.
@@ -64,7 +131,7 @@ pub struct Catalogue {
     pub learnt_at: Timestamp,
 }
 
-/// A step a user asks for in manual cleaning.
+/// A step a user (or a deploy template) asks for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestedStep {
     /// Interface.
@@ -74,6 +141,9 @@ pub struct RequestedStep {
     /// Arguments.
     #[serde(default)]
     pub args: Map<String, Value>,
+    /// Priority, with deploy steps: instead of the declared one, 0 switches the step off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Number>,
 }
 
 /// A step a run is going to execute.
@@ -87,13 +157,25 @@ pub struct PlannedStep {
     pub given: Map<String, Value>,
 }
 
+impl CatalogueStep {
+    /// `deploy.erase_devices`
+    pub fn label(&self) -> String {
+        format!("{}.{}", self.interface, self.step)
+    }
+
+    /// Whether it runs without being asked for.
+    pub fn is_enabled(&self) -> bool {
+        self.priority.as_f64().unwrap_or(0.0) > 0.0
+    }
+}
+
 impl PlannedStep {
     /// `deploy.erase_devices`
     pub fn label(&self) -> String {
-        format!("{}.{}", self.step.interface, self.step.step)
+        self.step.label()
     }
 
-    /// The step as it travels to an agent and shows in `node.clean_step`.
+    /// The step as it travels to an agent and shows in `node.clean_step`, `deploy_step` or `service_step`.
     pub fn wire(&self) -> Map<String, Value> {
         let mut wire = self.step.raw.clone();
         wire.insert("interface".into(), self.step.interface.clone().into());
@@ -122,161 +204,4 @@ pub struct StepResult {
     pub result: Value,
     /// `None`: it succeeded. Otherwise why it failed.
     pub error: Option<String>,
-}
-
-/// Weight of an interface when two steps have one priority (specs/cleaning-states.txt: power, management,
-/// deploy; manual-cleaning adds bios and raid; vendor and firmware as in Ironic).
-pub fn interface_weight(interface: &str) -> u8 {
-    match interface {
-        "vendor" => 7,
-        "power" => 6,
-        "management" => 5,
-        "firmware" => 4,
-        "deploy" => 3,
-        "bios" => 2,
-        "raid" => 1,
-        _ => 0,
-    }
-}
-
-/// Order of automated steps: priority first, then interface, then name so that the order is always the same.
-pub fn run_order(a: &CatalogueStep, b: &CatalogueStep) -> Ordering {
-    let priority = |step: &CatalogueStep| step.priority.as_f64().unwrap_or(0.0);
-    priority(b)
-        .total_cmp(&priority(a))
-        .then_with(|| interface_weight(&b.interface).cmp(&interface_weight(&a.interface)))
-        .then_with(|| a.step.cmp(&b.step))
-}
-
-/// The plan of an automated run: every step with a priority above 0, in [`run_order`].
-pub fn automated_plan(steps: &[CatalogueStep]) -> Vec<PlannedStep> {
-    let mut enabled: Vec<_> =
-        steps.iter().filter(|step| step.priority.as_f64().unwrap_or(0.0) > 0.0).cloned().collect();
-    enabled.sort_by(run_order);
-    enabled.into_iter().map(|step| PlannedStep { step, given: Map::new() }).collect()
-}
-
-/// What is wrong with a list of requested steps.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadSteps {
-    /// Nobody offers it.
-    #[error("node does not support this clean step: {{'interface': '{interface}', 'step': '{step}'}}")]
-    Unknown {
-        /// Interface.
-        interface: String,
-        /// Name.
-        step: String,
-    },
-    /// Required arguments are missing.
-    #[error("clean step {interface}.{step} is missing these required arguments: {}", names.join(", "))]
-    Missing {
-        /// Interface.
-        interface: String,
-        /// Name.
-        step: String,
-        /// The arguments.
-        names: Vec<String>,
-    },
-    /// Arguments the step does not take.
-    #[error("clean step {interface}.{step} has these unexpected arguments: {}", names.join(", "))]
-    Unexpected {
-        /// Interface.
-        interface: String,
-        /// Name.
-        step: String,
-        /// The arguments.
-        names: Vec<String>,
-    },
-}
-
-/// The plan of a manual run: exactly the order asked for, checked against the catalogue.
-pub fn manual_plan(asked: &[RequestedStep], known: &[CatalogueStep]) -> Result<Vec<PlannedStep>, BadSteps> {
-    asked
-        .iter()
-        .map(|want| {
-            let (interface, step) = (want.interface.clone(), want.step.clone());
-            let found = known
-                .iter()
-                .find(|step| step.interface == want.interface && step.step == want.step)
-                .ok_or_else(|| BadSteps::Unknown { interface: interface.clone(), step: step.clone() })?;
-            let names: Vec<String> =
-                want.args.keys().filter(|name| !found.args.contains_key(*name)).cloned().collect();
-            if !names.is_empty() {
-                return Err(BadSteps::Unexpected { interface, step, names });
-            }
-            let names: Vec<String> = found
-                .args
-                .iter()
-                .filter(|(name, arg)| arg.required && !want.args.contains_key(*name))
-                .map(|(name, _)| name.clone())
-                .collect();
-            if !names.is_empty() {
-                return Err(BadSteps::Missing { interface, step, names });
-            }
-            Ok(PlannedStep { step: found.clone(), given: want.args.clone() })
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn step(interface: &str, name: &str, priority: f64) -> CatalogueStep {
-        CatalogueStep {
-            interface: interface.into(),
-            step: name.into(),
-            priority: Number::from_f64(priority).unwrap(),
-            abortable: true,
-            reboot_requested: false,
-            idempotent: true,
-            args: BTreeMap::new(),
-            requires_ramdisk: true,
-            provider: String::new(),
-            raw: Map::new(),
-        }
-    }
-
-    #[test]
-    fn automated_order_is_priority_then_interface_then_name() {
-        let plan = automated_plan(&[
-            step("raid", "r", 10.0),
-            step("deploy", "b", 10.0),
-            step("deploy", "a", 10.0),
-            step("management", "m", 10.0),
-            step("power", "p", 10.0),
-            step("deploy", "never", 0.0),
-            step("deploy", "first", 10.5),
-        ]);
-        let labels: Vec<_> = plan.iter().map(PlannedStep::label).collect();
-        assert_eq!(labels, ["deploy.first", "power.p", "management.m", "deploy.a", "deploy.b", "raid.r"]);
-    }
-
-    #[test]
-    fn manual_plan_keeps_the_order_and_names_what_is_wrong() {
-        let mut wanting = step("raid", "create_configuration", 0.0);
-        wanting.args.insert("size".into(), Argument { description: "GiB".into(), required: true });
-        let known = [step("deploy", "erase_devices", 10.0), wanting];
-        let ask = |step: &str, interface: &str, args: Value| RequestedStep {
-            interface: interface.into(),
-            step: step.into(),
-            args: args.as_object().unwrap().clone(),
-        };
-        let good = manual_plan(
-            &[
-                ask("create_configuration", "raid", serde_json::json!({"size": 1})),
-                ask("erase_devices", "deploy", serde_json::json!({})),
-            ],
-            &known,
-        )
-        .unwrap();
-        assert_eq!(good[0].label(), "raid.create_configuration");
-        assert_eq!(good[0].wire()["args"], serde_json::json!({"size": 1}));
-        let missing = manual_plan(&[ask("create_configuration", "raid", serde_json::json!({}))], &known);
-        assert!(missing.unwrap_err().to_string().ends_with("missing these required arguments: size"));
-        let extra = manual_plan(&[ask("erase_devices", "deploy", serde_json::json!({"x": 1}))], &known);
-        assert!(extra.unwrap_err().to_string().ends_with("unexpected arguments: x"));
-        let unknown = manual_plan(&[ask("nope", "deploy", serde_json::json!({}))], &known);
-        assert!(unknown.unwrap_err().to_string().contains("'step': 'nope'"));
-    }
 }

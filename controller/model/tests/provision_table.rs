@@ -1,6 +1,6 @@
 //! The table is Ironic's, except where a specification asks for something else.
 
-use model::provision::{ProvisionState, Verb, transition};
+use model::provision::{Budget, ProvisionState, Verb, transition};
 use std::collections::BTreeSet;
 
 /// Deliberate differences, each with the sentence that asks for it.
@@ -16,6 +16,12 @@ const OURS: &[(&str, &str, &str, &str)] = &[
         "provide",
         "cleaning",
         "cleaning-states: put the node's target_provision_state back to CLEANED to retry",
+    ),
+    (
+        "clean failed",
+        "available",
+        "available",
+        "cleaning-states: Nodes in CLEANFAIL may be put into CLEANING or AVAILABLE state, as determined by the operator",
     ),
 ];
 
@@ -38,6 +44,7 @@ const EVENTS: &[Verb] = &[
     Verb::Abort,
     Verb::Resume,
     Verb::Unhold,
+    Verb::Override,
 ];
 
 #[test]
@@ -70,6 +77,16 @@ fn every_target_is_stable() {
             Some(target) => assert!(target.is_stable() && !state.is_stable(), "{state:?}"),
             None => assert!(state.is_stable(), "{state:?}"),
         }
+    }
+}
+
+/// A state that something is being done in has a budget; one that waits for a user has none.
+#[test]
+fn every_state_that_is_worked_in_is_bounded() {
+    for state in ProvisionState::ALL {
+        let waits_for_user =
+            state.is_stable() || ["failed", "hold"].iter().any(|ending| state.as_str().ends_with(ending));
+        assert_eq!(state.budget() == Budget::User, waits_for_user, "{state:?}");
     }
 }
 

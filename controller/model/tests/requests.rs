@@ -1,7 +1,11 @@
 //! What the requests of users do to a node, and from where they are taken.
 
-use model::request::{Policy, RequestError, VerbRequest, apply_power, apply_verb};
-use model::{Event, Node, PowerTarget, ProvisionState, RequestedStep, RunKind, Timestamp, Verb};
+use model::provision::transition;
+use model::request::{Policy, RESCUE_HASH, RequestError, VerbRequest, apply_power, apply_verb};
+use model::run::Cursor;
+use model::{
+    Event, Node, PowerTarget, ProvisionState, RequestedStep, Run, RunKind, StepKind, Timestamp, Verb,
+};
 use serde_json::Map;
 use uuid::Uuid;
 
@@ -14,10 +18,24 @@ fn node(state: ProvisionState) -> Node {
     node
 }
 
+fn step() -> RequestedStep {
+    RequestedStep {
+        interface: "deploy".into(),
+        step: "erase_devices".into(),
+        args: Map::new(),
+        priority: None,
+    }
+}
+
 fn request(verb: Verb) -> VerbRequest {
-    let step =
-        || RequestedStep { interface: "deploy".into(), step: "erase_devices".into(), args: Map::new() };
-    VerbRequest { verb, clean_steps: (verb == Verb::Clean).then(|| vec![step()]) }
+    let mut request = VerbRequest::of(verb);
+    match verb {
+        Verb::Clean => request = request.with_steps(StepKind::Clean, vec![step()]),
+        Verb::Service => request = request.with_steps(StepKind::Service, vec![step()]),
+        Verb::Rescue => request.rescue_hash = Some("$6$salt$hash".into()),
+        _ => {}
+    }
+    request
 }
 
 fn after(node: &Node, verb: Verb, policy: Policy) -> Result<(Node, Vec<Event>), RequestError> {
@@ -41,6 +59,57 @@ fn each_verb_is_taken_in_its_states_and_in_no_other() {
         ),
         (Verb::Provide, &[(P::Manageable, P::Cleaning), (P::CleanFail, P::Cleaning)]),
         (Verb::Clean, &[(P::Manageable, P::Cleaning), (P::CleanFail, P::Cleaning)]),
+        (Verb::Inspect, &[(P::Manageable, P::Inspecting), (P::InspectFail, P::Inspecting)]),
+        (Verb::Adopt, &[(P::Manageable, P::Adopting), (P::AdoptFail, P::Adopting)]),
+        (Verb::Deploy, &[(P::Available, P::Deploying), (P::DeployFail, P::Deploying)]),
+        (
+            Verb::Rebuild,
+            &[(P::Active, P::Deploying), (P::Error, P::Deploying), (P::DeployFail, P::Deploying)],
+        ),
+        (
+            Verb::Rescue,
+            &[
+                (P::Active, P::Rescuing),
+                (P::Rescue, P::Rescuing),
+                (P::RescueFail, P::Rescuing),
+                (P::UnrescueFail, P::Rescuing),
+                (P::ServiceFail, P::Rescuing),
+            ],
+        ),
+        (
+            Verb::Unrescue,
+            &[(P::Rescue, P::Unrescuing), (P::RescueFail, P::Unrescuing), (P::UnrescueFail, P::Unrescuing)],
+        ),
+        (
+            Verb::Service,
+            &[(P::Active, P::Servicing), (P::ServiceFail, P::Servicing), (P::ServiceHold, P::Servicing)],
+        ),
+        (
+            Verb::Delete,
+            &[
+                (P::Active, P::Deleting),
+                (P::Error, P::Deleting),
+                (P::Rescue, P::Deleting),
+                (P::DeployWait, P::Deleting),
+                (P::DeployFail, P::Deleting),
+                (P::RescueWait, P::Deleting),
+                (P::RescueFail, P::Deleting),
+                (P::UnrescueFail, P::Deleting),
+                (P::ServiceWait, P::Deleting),
+                (P::ServiceFail, P::Deleting),
+            ],
+        ),
+        (
+            Verb::Unhold,
+            &[(P::CleanHold, P::CleanWait), (P::DeployHold, P::DeployWait), (P::ServiceHold, P::ServiceWait)],
+        ),
+        (Verb::Override, &[(P::CleanFail, P::Available)]),
+        // What the conductor tells itself is nobody's verb.
+        (Verb::Done, &[]),
+        (Verb::Fail, &[]),
+        (Verb::Wait, &[]),
+        (Verb::Resume, &[]),
+        (Verb::Hold, &[]),
     ];
     for (verb, leads) in taken {
         for state in P::ALL {
@@ -49,7 +118,7 @@ fn each_verb_is_taken_in_its_states_and_in_no_other() {
                 Some((_, to)) => {
                     let (node, events) = outcome.unwrap();
                     assert_eq!(node.provision_state, *to, "{verb:?} from {state:?}");
-                    let told = format!("{} -> {}: verb", state.as_str(), to.as_str());
+                    let told = format!("{} -> {}: ", state.as_str(), to.as_str());
                     assert!(events[0].text.starts_with(&told), "{}", events[0].text);
                 }
                 None => assert!(
@@ -59,24 +128,141 @@ fn each_verb_is_taken_in_its_states_and_in_no_other() {
             }
         }
     }
-    // A refused verb changes nothing, and what is cleaned knows what for.
+    // What is cleaned knows what for.
     let kind = |verb| after(&node(P::Manageable), verb, CLEANS).unwrap().0.run.unwrap().kind;
     assert_eq!((kind(Verb::Provide), kind(Verb::Clean)), (RunKind::AutomatedClean, RunKind::ManualClean));
     let target = |verb| after(&node(P::Manageable), verb, CLEANS).unwrap().0.target_provision_state;
     assert_eq!((target(Verb::Provide), target(Verb::Clean)), (Some(P::Available), Some(P::Manageable)));
 }
 
+/// An abort waits for the step to stop; only a failed service has nothing to stop any more.
 #[test]
-fn a_retired_node_is_not_provided_and_may_be_cleaned() {
-    let mut node = node(ProvisionState::Manageable);
+fn an_abort_is_kept_until_the_conductor_has_seen_the_step_stop() {
+    use ProvisionState as P;
+    for state in P::ALL {
+        let mut node = node(state);
+        node.run = Some(Run::new(RunKind::ManualClean, NOW));
+        let outcome = after(&node, Verb::Abort, CLEANS);
+        match state {
+            P::ServiceFail => assert_eq!(outcome.unwrap().0.provision_state, P::Active),
+            state if transition(state, Verb::Abort).is_ok() => {
+                let (after, _) = outcome.unwrap();
+                assert_eq!(after.provision_state, state);
+                assert!(after.run.unwrap().abort);
+            }
+            _ => assert!(matches!(outcome, Err(RequestError::State { .. })), "{state:?}"),
+        }
+    }
+}
+
+/// Ironic's stale clean step makes the next cleaning run nothing (05-experiments 3): here a verb begins a
+/// run that knows nothing of an earlier one.
+#[test]
+fn a_new_run_inherits_nothing() {
+    let mut node = node(ProvisionState::CleanFail);
+    let mut old = Run::new(RunKind::AutomatedClean, NOW);
+    old.plan = Some(Vec::new());
+    old.index = Some(1);
+    old.cursor = Cursor::Done;
+    old.abort = true;
+    node.run = Some(old);
+    node.clean_step = Some(serde_json::json!({"step": "stale"}));
+    node.driver_internal_info.insert("clean_step_index".into(), 1.into());
+    node.driver_internal_info.insert("clean_steps".into(), serde_json::json!([{"step": "stale"}]));
+    node.last_error = Some("old".into());
+    (node.maintenance, node.fault) = (true, Some("clean failure".into()));
+    let (node, _) = after(&node, Verb::Provide, CLEANS).unwrap();
+    let run = node.run.unwrap();
+    assert_eq!((run.cursor, run.plan, run.index, run.abort), (Cursor::Start, None, None, false));
+    assert!(run.results.is_empty() && node.clean_step.is_none() && node.last_error.is_none());
+    assert!(node.driver_internal_info.is_empty() && !node.maintenance && node.fault.is_none());
+}
+
+#[test]
+fn an_override_is_told_as_one_and_leaves_no_success_behind() {
+    let mut failed = node(ProvisionState::CleanFail);
+    let mut run = Run::new(RunKind::AutomatedClean, NOW);
+    run.cursor = Cursor::Done;
+    failed.run = Some(run);
+    (failed.maintenance, failed.fault) = (true, Some("clean failure".into()));
+    let request = VerbRequest { reason: Some("disk replaced".into()), ..VerbRequest::of(Verb::Override) };
+    let (node, events) = apply_verb(&failed, request.clone(), CLEANS, NOW).unwrap();
+    assert_eq!((node.provision_state, node.maintenance), (ProvisionState::Available, false));
+    assert!(!node.run.unwrap().all_succeeded());
+    let told = &events[0].text;
+    assert!(told.contains("override by an administrator (disk replaced)"), "{told}");
+    assert!(told.contains("no certificate"), "{told}");
+    failed.retired = true;
+    assert!(matches!(apply_verb(&failed, request, CLEANS, NOW), Err(RequestError::Retired { .. })));
+}
+
+#[test]
+fn a_retired_node_is_not_provided_and_may_be_cleaned_rebuilt_and_deleted() {
+    use ProvisionState as P;
+    let mut node = node(P::Manageable);
     node.retired = true;
     for automated_clean in [true, false] {
         let refused = after(&node, Verb::Provide, Policy { automated_clean });
-        assert_eq!(refused.unwrap_err(), RequestError::Retired(node.uuid), "cleaning: {automated_clean}");
+        let retired = RequestError::Retired { operation: "providing", node: node.uuid };
+        assert_eq!(refused.unwrap_err(), retired, "cleaning: {automated_clean}");
     }
-    assert_eq!(after(&node, Verb::Clean, CLEANS).unwrap().0.provision_state, ProvisionState::Cleaning);
+    assert_eq!(after(&node, Verb::Clean, CLEANS).unwrap().0.provision_state, P::Cleaning);
+    for (state, verb, to) in
+        [(P::Active, Verb::Rebuild, P::Deploying), (P::Active, Verb::Delete, P::Deleting)]
+    {
+        node.enter(state, None, NOW);
+        assert_eq!(after(&node, verb, CLEANS).unwrap().0.provision_state, to);
+    }
+    node.enter(P::DeployFail, None, NOW);
+    assert!(matches!(after(&node, Verb::Deploy, CLEANS), Err(RequestError::Retired { .. })));
     node.retired = false;
-    assert_eq!(after(&node, Verb::Provide, CLEANS).unwrap().0.provision_state, ProvisionState::Cleaning);
+    node.enter(P::Manageable, None, NOW);
+    assert_eq!(after(&node, Verb::Provide, CLEANS).unwrap().0.provision_state, P::Cleaning);
+}
+
+#[test]
+fn protected_nodes_and_nodes_in_maintenance_keep_their_workload() {
+    use ProvisionState as P;
+    let mut node = node(P::Active);
+    node.protected = true;
+    for verb in [Verb::Delete, Verb::Rebuild] {
+        assert_eq!(after(&node, verb, CLEANS).unwrap_err(), RequestError::Protected(node.uuid));
+    }
+    node.protected = false;
+    node.maintenance = true;
+    for (state, verb) in [
+        (P::Available, Verb::Deploy),
+        (P::Active, Verb::Rebuild),
+        (P::Active, Verb::Rescue),
+        (P::Rescue, Verb::Unrescue),
+    ] {
+        node.enter(state, None, NOW);
+        assert!(matches!(after(&node, verb, CLEANS), Err(RequestError::Maintenance { .. })), "{verb:?}");
+    }
+    node.enter(P::Active, None, NOW);
+    assert_eq!(after(&node, Verb::Delete, CLEANS).unwrap().0.provision_state, P::Deleting);
+}
+
+#[test]
+fn steps_come_with_the_verbs_they_belong_to() {
+    use ProvisionState as P;
+    let text = |state, request| apply_verb(&node(state), request, CLEANS, NOW).unwrap_err().to_string();
+    let with = |verb, kind| VerbRequest::of(verb).with_steps(kind, vec![step()]);
+    assert!(text(P::Manageable, VerbRequest::of(Verb::Clean)).starts_with("\"clean_steps\" is required"));
+    assert!(text(P::Active, VerbRequest::of(Verb::Service)).starts_with("\"service_steps\" is required"));
+    for (state, verb, kind) in [
+        (P::Manageable, Verb::Provide, StepKind::Clean),
+        (P::Active, Verb::Delete, StepKind::Service),
+        (P::Active, Verb::Delete, StepKind::Deploy),
+    ] {
+        assert!(text(state, with(verb, kind)).contains("is only valid"), "{verb:?}");
+    }
+    let (node, _) =
+        apply_verb(&node(P::Available), with(Verb::Deploy, StepKind::Deploy), CLEANS, NOW).unwrap();
+    assert_eq!(node.run.unwrap().requested.len(), 1);
+    assert_eq!(text(P::Active, VerbRequest::of(Verb::Rescue)), RequestError::RescuePassword.to_string());
+    let (node, _) = after(&self::node(P::Active), Verb::Rescue, CLEANS).unwrap();
+    assert_eq!(node.instance_info[RESCUE_HASH], "$6$salt$hash");
 }
 
 #[test]
@@ -101,15 +287,16 @@ fn automated_cleaning_is_switched_off_for_all_or_for_one_and_that_is_told() {
 }
 
 #[test]
-fn power_is_refused_during_cleaning_and_allowed_when_it_failed() {
+fn power_is_refused_while_the_controller_works_on_the_node_and_allowed_when_it_failed() {
     use ProvisionState as P;
     for state in P::ALL {
         for target in PowerTarget::ALL {
             let outcome = apply_power(&node(state), target, NOW);
-            if matches!(state, P::Cleaning | P::CleanWait | P::CleanHold) {
-                assert!(matches!(outcome, Err(RequestError::PowerLocked { .. })), "{state:?} {target:?}");
-            } else {
+            let rests = state.is_stable() || state.as_str().ends_with("failed");
+            if rests {
                 assert_eq!(outcome.unwrap().0.target_power_state, Some(target), "{state:?}");
+            } else {
+                assert!(matches!(outcome, Err(RequestError::PowerLocked { .. })), "{state:?} {target:?}");
             }
         }
     }

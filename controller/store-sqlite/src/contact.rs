@@ -5,7 +5,7 @@ use crate::node;
 use model::agent::Contact;
 use model::{Catalogue, Timestamp};
 use rusqlite::{Connection, params};
-use store::{Beat, CatalogueKind, Result, StoreError, TokenGrant};
+use store::{Beat, Result, StepKind, StoreError, TokenGrant};
 use uuid::Uuid;
 
 pub fn of_node(connection: &Connection, node: Uuid) -> Result<Contact> {
@@ -56,7 +56,7 @@ fn write(connection: &Connection, node: Uuid, contact: &Contact) -> Result<()> {
     Ok(())
 }
 
-pub fn catalogue(connection: &Connection, node: Uuid, kind: CatalogueKind) -> Result<Option<Catalogue>> {
+pub fn catalogue(connection: &Connection, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
     let sql = "SELECT kind || ' of node ' || node, doc FROM catalogue WHERE node = ?1 AND kind = ?2";
     Ok(select(connection, "catalogue", sql, params![node.to_string(), kind.as_str()])?.pop())
 }
@@ -64,7 +64,7 @@ pub fn catalogue(connection: &Connection, node: Uuid, kind: CatalogueKind) -> Re
 pub fn put_catalogue(
     connection: &Connection,
     node: Uuid,
-    kind: CatalogueKind,
+    kind: StepKind,
     catalogue: &Catalogue,
 ) -> Result<()> {
     node::check_exists(connection, node)?;

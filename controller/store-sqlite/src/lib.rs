@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   SqliteStore ── write ──▶ writer thread, the only connection that writes (writer.rs: group commit)
-//!        │                        │ node.rs port.rs contact.rs lease.rs: SQL of each noun
+//!        │                        │ node.rs port.rs contact.rs inventory.rs template.rs lease.rs: SQL of each noun
 //!        └──────── read ───▶ readers.rs: a few read-only connections, WAL snapshots
 //! ```
 //!
@@ -11,6 +11,7 @@
 
 mod contact;
 mod document;
+mod inventory;
 mod lease;
 mod lock;
 mod migrate;
@@ -20,15 +21,16 @@ mod node;
 mod open;
 mod port;
 mod readers;
+mod template;
 mod writer;
 
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::{Catalogue, Event, Node, Port, Timestamp};
+use model::{Catalogue, DeployTemplate, Event, Inventory, Node, Port, Timestamp};
 pub use open::OpenError;
 use readers::Readers;
 use std::path::Path;
-use store::{Beat, Bell, CatalogueKind, Lease, Result, Store, StoreError, TokenGrant};
+use store::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant};
 use uuid::Uuid;
 use writer::Writer;
 
@@ -189,17 +191,67 @@ impl Store for SqliteStore {
         write.await
     }
 
-    async fn catalogue(&self, node: Uuid, kind: CatalogueKind) -> Result<Option<Catalogue>> {
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
         self.readers.read(move |connection| contact::catalogue(connection, node, kind)).await
     }
 
-    async fn put_catalogue(&self, node: Uuid, kind: CatalogueKind, catalogue: Catalogue) -> Result<()> {
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
         let write = self.writer.write(move |change| {
             contact::put_catalogue(change, node, kind, &catalogue)?;
             change.ring(node);
             Ok(())
         });
         write.await
+    }
+
+    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>> {
+        self.readers.read(move |connection| inventory::of_node(connection, node)).await
+    }
+
+    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
+        let write = self.writer.write(move |change| {
+            inventory::put(change, node, &inventory)?;
+            change.ring(node);
+            Ok(())
+        });
+        write.await
+    }
+
+    async fn create_template(&self, mut template: DeployTemplate) -> Result<DeployTemplate> {
+        let write = self.writer.write(move |change| {
+            template.version = 1;
+            template::insert(change, &template)?;
+            Ok(template)
+        });
+        write.await
+    }
+
+    async fn template(&self, ident: &str) -> Result<DeployTemplate> {
+        let wanted = ident.to_owned();
+        let found = self.readers.read(move |connection| template::by_ident(connection, &wanted)).await?;
+        found.ok_or_else(|| template::missing(ident))
+    }
+
+    async fn templates(&self) -> Result<Vec<DeployTemplate>> {
+        self.readers.read(template::all).await
+    }
+
+    async fn templates_named(&self, names: &[String]) -> Result<Vec<DeployTemplate>> {
+        let names = names.to_vec();
+        self.readers.read(move |connection| template::named(connection, &names)).await
+    }
+
+    async fn update_template(&self, mut template: DeployTemplate) -> Result<DeployTemplate> {
+        let write = self.writer.write(move |change| {
+            template.version = template.version.checked_add(1).ok_or(StoreError::Stale(template.uuid))?;
+            template::update(change, &template)?;
+            Ok(template)
+        });
+        write.await
+    }
+
+    async fn delete_template(&self, uuid: Uuid) -> Result<()> {
+        self.writer.write(move |change| template::delete(change, uuid)).await
     }
 
     async fn take_lease(

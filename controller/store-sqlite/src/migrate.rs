@@ -14,8 +14,13 @@ pub struct Migration {
 }
 
 /// All migrations; the schema's version is how many of them were applied.
-pub const MIGRATIONS: &[Migration] =
-    &[Migration { name: "0001_initial", sql: include_str!("../migrations/0001_initial.sql") }];
+pub const MIGRATIONS: &[Migration] = &[
+    Migration { name: "0001_initial", sql: include_str!("../migrations/0001_initial.sql") },
+    Migration {
+        name: "0002_templates_and_inventory",
+        sql: include_str!("../migrations/0002_templates_and_inventory.sql"),
+    },
+];
 
 /// `application_id` of our databases ("Annl"), set by the first migration.
 pub const APPLICATION_ID: i64 = 0x416E_6E6C;

@@ -4,11 +4,12 @@ use crate::SqliteStore;
 use crate::migrate::{self, MIGRATIONS};
 use model::{Cursor, PowerTarget, ProvisionState, Timestamp};
 use rusqlite::Connection;
-use store::{CatalogueKind, Store};
-use uuid::uuid;
+use store::{StepKind, Store};
+use uuid::{Uuid, uuid};
 
 /// Rows of each schema, by version. A new migration comes with a new line here.
-const FIXTURES: &[&str] = &["", include_str!("../tests/fixtures/v0001.sql")];
+const FIXTURES: &[&str] =
+    &["", include_str!("../tests/fixtures/v0001.sql"), include_str!("../tests/fixtures/v0002.sql")];
 
 #[tokio::test]
 async fn every_earlier_schema_opens() {
@@ -25,6 +26,12 @@ async fn every_earlier_schema_opens() {
         if version == 0 {
             assert_eq!(store.nodes().await.unwrap(), []);
         } else {
+            if version >= 2 {
+                tells_of_templates_and_inventory(&store).await;
+            } else {
+                assert_eq!(store.templates().await.unwrap(), []);
+                assert_eq!(store.inventory(NODE).await.unwrap(), None);
+            }
             tells_the_same(&store).await;
         }
         drop(store);
@@ -38,8 +45,25 @@ async fn every_earlier_schema_opens() {
     }
 }
 
+const NODE: Uuid = uuid!("11111111-1111-4111-8111-111111111111");
+
+/// Since schema 2.
+async fn tells_of_templates_and_inventory(store: &SqliteStore) {
+    let template = store.template("CUSTOM_BIOS").await.unwrap();
+    assert_eq!(template.uuid, uuid!("77777777-7777-4777-8777-777777777777"));
+    assert_eq!((template.version, template.steps[0].step.as_str()), (3, "apply_configuration"));
+    assert_eq!(template.steps[0].priority, Some(150.into()));
+    let inventory = store.inventory(NODE).await.unwrap().unwrap();
+    assert_eq!(inventory.source, "agent");
+    assert_eq!(inventory.plugin_data["root_disk"]["name"], "/dev/sda");
+    assert!(store.node(NODE).await.unwrap().traits.contains("CUSTOM_BIOS"));
+    assert_eq!(store.history(NODE).await.unwrap()[0].state, Some(ProvisionState::Enroll));
+    let contact = store.contact(NODE).await.unwrap();
+    assert_eq!(contact.progress_at, contact.last_heartbeat_at);
+}
+
 async fn tells_the_same(store: &SqliteStore) {
-    let uuid = uuid!("11111111-1111-4111-8111-111111111111");
+    let uuid = NODE;
     let at = |n: i64| Timestamp(1_790_000_000_000_000 + n);
     let node = store.node_by_ident("rack1-u2").await.unwrap();
     assert_eq!((node.uuid, node.version), (uuid, 7));
@@ -61,7 +85,7 @@ async fn tells_the_same(store: &SqliteStore) {
     assert_eq!((contact.token.as_deref(), contact.last_heartbeat_at), (Some("t0ken"), Some(at(3))));
     assert_eq!(contact.state.unwrap().progress.unwrap()["bytes"], 1);
     assert_eq!(contact.rival.unwrap().at, at(2));
-    let catalogue = store.catalogue(uuid, CatalogueKind::Clean).await.unwrap().unwrap();
+    let catalogue = store.catalogue(uuid, StepKind::Clean).await.unwrap().unwrap();
     assert_eq!(catalogue.steps[0].step, "erase_devices");
     assert_eq!(store.lease_holder(uuid, at(8)).await.unwrap().as_deref(), Some("conductor-1"));
     let lease = store.take_lease(uuid, "conductor-2", at(9), at(20)).await.unwrap().unwrap();

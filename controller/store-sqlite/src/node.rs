@@ -17,7 +17,7 @@ pub fn insert(connection: &Connection, node: &Node, events: &[Event]) -> Result<
         .prepare_cached("INSERT INTO node (uuid, doc) VALUES (?1, ?2)")
         .and_then(|mut statement| statement.execute(params![uuid, doc]))
         .map_err(failed(format_args!("inserting node {uuid}")))?;
-    append_history(connection, node.uuid, events)
+    append_history(connection, node, events)
 }
 
 /// Write `node` over the version before its own, while `lease` is the newest if one is given.
@@ -32,15 +32,19 @@ pub fn update(connection: &Connection, node: &Node, events: &[Event], lease: Opt
         return Err(StoreError::Stale(node.uuid));
     }
     check_unique(connection, node)?;
+    if !events.is_empty() {
+        let before = by_uuid(connection, node.uuid)?;
+        append_history(connection, before.as_ref().unwrap_or(node), events)?;
+    }
     let (uuid, doc) = (node.uuid.to_string(), encode("node", node.uuid, node)?);
     connection
         .prepare_cached("UPDATE node SET doc = ?2 WHERE uuid = ?1")
         .and_then(|mut statement| statement.execute(params![uuid, doc]))
         .map_err(failed(format_args!("writing node {uuid}")))?;
-    append_history(connection, node.uuid, events)
+    Ok(())
 }
 
-/// Ports, history, contact, catalogue and lease go with it: their rows refer to it with ON DELETE CASCADE.
+/// Ports, history, contact, catalogue, inventory and lease go with it: their rows refer to it with ON DELETE CASCADE.
 pub fn delete(connection: &Connection, uuid: Uuid, expected: u64) -> Result<()> {
     match version(connection, uuid)? {
         None => return Err(StoreError::not_found("Node", uuid)),
@@ -131,13 +135,16 @@ fn check_unique(connection: &Connection, node: &Node) -> Result<()> {
     Ok(())
 }
 
-fn append_history(connection: &Connection, node: Uuid, events: &[Event]) -> Result<()> {
+/// Add events to a node's history, with how `node` stands.
+fn append_history(connection: &Connection, node: &Node, events: &[Event]) -> Result<()> {
     for event in events {
-        let doc = encode("event", event.uuid, event)?;
+        let mut event = event.clone();
+        event.note(node);
+        let doc = encode("event", event.uuid, &event)?;
         connection
             .prepare_cached("INSERT INTO event (node, doc) VALUES (?1, ?2)")
-            .and_then(|mut statement| statement.execute(params![node.to_string(), doc]))
-            .map_err(failed(format_args!("adding to the history of node {node}")))?;
+            .and_then(|mut statement| statement.execute(params![node.uuid.to_string(), doc]))
+            .map_err(failed(format_args!("adding to the history of node {}", node.uuid)))?;
     }
     Ok(())
 }

@@ -49,13 +49,8 @@ async fn write_node(store: Arc<SqliteStore>, index: u128) {
     let mut node = store.node(uuid(index)).await.unwrap();
     loop {
         node.extra.insert("version".to_owned(), (node.version + 1).into());
-        let event = Event {
-            uuid: Uuid::new_v4(),
-            at: Timestamp(0),
-            kind: EventKind::Step,
-            severity: Severity::Info,
-            text: (node.version + 1).to_string(),
-        };
+        let text = (node.version + 1).to_string();
+        let event = Event::new(EventKind::Step, Severity::Info, text, Timestamp(0));
         node = store.update_node(node, vec![event], None).await.unwrap();
         say(&format!("node {index} {}\n", node.version));
     }

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use store::{CatalogueKind, Store, StoreError};
+use store::{StepKind, Store, StoreError};
 use store_sqlite::{OpenError, SqliteStore};
 use uuid::Uuid;
 
@@ -141,6 +141,7 @@ async fn a_damaged_document_is_named() {
         "UPDATE node SET doc = json_set(doc, '$.maintenance', 'hunter2') WHERE name = 'bad'",
         "UPDATE contact SET doc = CAST(x'7b22746f6b656e223a22ff227d' AS TEXT)",
         "INSERT INTO catalogue (node, kind, doc) SELECT uuid, 'clean', '{' FROM node WHERE name = 'bad'",
+        "INSERT INTO inventory (node, doc) SELECT uuid, '{}' FROM node WHERE name = 'bad'",
     ] {
         assert_eq!(damage.execute(sql, []).unwrap(), 1, "{sql}");
     }
@@ -160,7 +161,8 @@ async fn a_damaged_document_is_named() {
     check(store.nodes().await.err(), format!("node {uuid}"));
     check(store.contact(uuid).await.err(), format!("contact {uuid}"));
     check(store.grant_token(uuid, "t", None, Timestamp(2)).await.err(), format!("contact {uuid}"));
-    check(store.catalogue(uuid, CatalogueKind::Clean).await.err(), format!("catalogue clean of node {uuid}"));
+    check(store.catalogue(uuid, StepKind::Clean).await.err(), format!("catalogue clean of node {uuid}"));
+    check(store.inventory(uuid).await.err(), format!("inventory {uuid}"));
 
     assert_eq!(store.node(good.uuid).await.unwrap(), good);
     store.forget_agent(uuid).await.expect("what is forgotten need not be read");

@@ -10,9 +10,11 @@
 //! Calls "at once" run as tasks of their own, so a runtime of several threads shows more.
 
 mod contact;
+mod inventory;
 mod lease;
 mod nodes;
 mod ports;
+mod templates;
 
 use crate::{Store, StoreError};
 use model::history::Severity;
@@ -41,6 +43,7 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         nodes::of_two_updates_at_once_one_wins,
         nodes::many_writers_lose_no_update,
         nodes::history_comes_with_the_write,
+        nodes::events_tell_how_the_node_stood,
         nodes::delete_takes_everything_along,
         nodes::who_is_due,
         nodes::the_bell_rings_for_nodes,
@@ -55,8 +58,17 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         contact::forgetting_lets_the_next_agent_in,
         contact::a_beat_never_makes_a_node_write_stale,
         contact::beats_of_many_nodes_at_once,
+        contact::progress_has_a_time_of_its_own,
         contact::catalogues_are_kept,
         contact::the_bell_rings_for_contact,
+        inventory::the_last_inventory_is_kept,
+        inventory::a_large_one_is_refused,
+        inventory::the_bell_rings_for_inventories,
+        templates::templates_come_and_go,
+        templates::unique_names,
+        templates::a_stale_template_write_changes_nothing,
+        templates::of_two_templates_of_one_name_one_wins,
+        templates::templates_ring_nothing,
         lease::one_holder_at_a_time,
         lease::of_two_conductors_at_once_one_gets_the_lease,
         lease::a_lease_taken_over_fences_the_old_holder,
@@ -101,8 +113,7 @@ fn new_port(node: Uuid, address: &str) -> Port {
 }
 
 fn event(n: i64) -> Event {
-    let (kind, severity) = (EventKind::Transition, Severity::Info);
-    Event { uuid: Uuid::new_v4(), at: at(n), kind, severity, text: format!("event {n}") }
+    Event::new(EventKind::Transition, Severity::Info, format!("event {n}"), at(n))
 }
 
 fn object(value: serde_json::Value) -> Map<String, serde_json::Value> {

@@ -7,46 +7,26 @@
 //! - What a call acknowledged survives `kill -9`.
 //! - No transaction outlives a call, so none is ever held across a network call.
 //! - Writing to a node that is not there is [`StoreError::NotFound`] (renewing or giving back its lease is
-//!   not: such a lease is merely lost). Reading what hangs on it (contact, catalogue, history, ports, lease
-//!   holder) finds nothing.
+//!   not: such a lease is merely lost). Reading what hangs on it (contact, catalogue, inventory, history,
+//!   ports, lease holder) finds nothing.
 //!
-//! The API and the conductor meet only here: a committed change of a node, its ports, its contact or its
-//! catalogue rings the [`Bell`] for it. Leases ring nothing, or taking one would call for another look.
+//! The API and the conductor meet only here: a committed change of a node, its ports, its contact, its
+//! catalogue or its inventory rings the [`Bell`] for it. Leases ring nothing, or taking one would call for another look.
 
 pub mod bell;
 pub mod clock;
 pub mod conformance;
 pub mod contact;
+pub mod inventory;
 pub mod memory;
 
 use async_trait::async_trait;
 pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
+pub use model::StepKind;
 use model::agent::{AgentState, Contact};
-use model::{Catalogue, Event, Node, Port, Timestamp};
+use model::{Catalogue, DeployTemplate, Event, Inventory, Node, Port, Timestamp};
 use uuid::Uuid;
-
-/// Which list of steps is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CatalogueKind {
-    /// Clean steps.
-    Clean,
-    /// Deploy steps.
-    Deploy,
-    /// Service steps.
-    Service,
-}
-
-impl CatalogueKind {
-    /// Name in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Clean => "clean",
-            Self::Deploy => "deploy",
-            Self::Service => "service",
-        }
-    }
-}
 
 /// Why the store refused or failed.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +34,7 @@ pub enum StoreError {
     /// No such thing.
     #[error("{what} {ident} could not be found.")]
     NotFound {
-        /// `Node`, `Port`.
+        /// `Node`, `Port`, `Deploy template`.
         what: &'static str,
         /// What it was asked by.
         ident: String,
@@ -62,21 +42,34 @@ pub enum StoreError {
     /// A unique value is taken.
     #[error("{what} {value:?} already exists")]
     Duplicate {
-        /// `node name`, `node uuid`, `instance uuid`, `port address`, `port uuid`.
+        /// `node name`, `node uuid`, `instance uuid`, `port address`, `port uuid`, `deploy template name`,
+        /// `deploy template uuid`.
         what: &'static str,
         /// The value.
         value: String,
     },
-    /// The node was written by somebody else since it was read, or the lease was lost.
-    #[error("node {0} was changed meanwhile")]
+    /// The node or template was written by somebody else since it was read, or the lease was lost.
+    #[error("{0} was changed meanwhile")]
     Stale(Uuid),
+    /// More than the store keeps.
+    #[error("{what} of node {node} has {bytes} bytes, more than {most}")]
+    TooLarge {
+        /// `The inventory`.
+        what: &'static str,
+        /// The node.
+        node: Uuid,
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
     /// The database failed.
     #[error("store: {0}")]
     Failed(String),
 }
 
 impl StoreError {
-    /// `what` (`Node`, `Port`) asked for by `ident` is not there.
+    /// `what` (`Node`, `Port`, `Deploy template`) asked for by `ident` is not there.
     pub fn not_found(what: &'static str, ident: impl ToString) -> Self {
         Self::NotFound { what, ident: ident.to_string() }
     }
@@ -137,9 +130,10 @@ pub trait Store: Send + Sync {
     /// Write a node at the version it carries; it comes back one larger. With `lease`, only while that lease
     /// is the newest of the node. Rings the bell.
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node>;
-    /// Remove a node at this version, with its ports, contact, catalogue and history.
+    /// Remove a node at this version, with its ports, contact, catalogue, inventory and history.
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()>;
-    /// History of a node, oldest first.
+    /// History of a node, oldest first. The store has noted in each event how the node stood before the write
+    /// that brought it (a new node: how it was enrolled).
     async fn history(&self, node: Uuid) -> Result<Vec<Event>>;
 
     /// Add a port.
@@ -172,9 +166,27 @@ pub trait Store: Send + Sync {
     async fn forget_agent(&self, node: Uuid) -> Result<()>;
 
     /// The steps a node is known to offer.
-    async fn catalogue(&self, node: Uuid, kind: CatalogueKind) -> Result<Option<Catalogue>>;
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>>;
     /// Keep them.
-    async fn put_catalogue(&self, node: Uuid, kind: CatalogueKind, catalogue: Catalogue) -> Result<()>;
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()>;
+
+    /// What the last inspection of a node found.
+    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>>;
+    /// Keep it, in the place of an earlier one; at most [`inventory::MAX`] bytes. Rings the bell.
+    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()>;
+
+    /// Add a deploy template. Its version becomes 1. Templates belong to no node and ring nothing.
+    async fn create_template(&self, template: DeployTemplate) -> Result<DeployTemplate>;
+    /// The template with this UUID (any letter case) or name.
+    async fn template(&self, ident: &str) -> Result<DeployTemplate>;
+    /// All templates, ordered by creation then UUID.
+    async fn templates(&self) -> Result<Vec<DeployTemplate>>;
+    /// Those of `names` that there are, ordered by name.
+    async fn templates_named(&self, names: &[String]) -> Result<Vec<DeployTemplate>>;
+    /// Write a template at the version it carries; it comes back one larger.
+    async fn update_template(&self, template: DeployTemplate) -> Result<DeployTemplate>;
+    /// Remove a template.
+    async fn delete_template(&self, uuid: Uuid) -> Result<()>;
 
     /// Take the lease of a node for `holder` until `until`, if nobody holds an unexpired one at `now`
     /// (the holder itself may take it again; the epoch grows).

@@ -3,10 +3,10 @@
 //! All state lies under one mutex and every call takes it once, so every call is atomic. Nothing survives the
 //! process.
 
-use crate::{Beat, Bell, CatalogueKind, Lease, Result, Store, StoreError, TokenGrant, contact};
+use crate::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant, contact, inventory};
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::{Catalogue, Event, Node, Port, Timestamp};
+use model::{Catalogue, DeployTemplate, Event, Inventory, Node, Port, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use uuid::Uuid;
@@ -22,6 +22,7 @@ pub struct MemoryStore {
 struct State {
     nodes: BTreeMap<Uuid, Row>,
     ports: BTreeMap<Uuid, Port>,
+    templates: BTreeMap<Uuid, DeployTemplate>,
     /// Largest epoch given out for any node; never reused, even when a node is deleted and enrolled again.
     last_epoch: u64,
 }
@@ -32,7 +33,8 @@ struct Row {
     node: Node,
     history: Vec<Event>,
     contact: Contact,
-    catalogues: BTreeMap<CatalogueKind, Catalogue>,
+    catalogues: BTreeMap<StepKind, Catalogue>,
+    inventory: Option<Inventory>,
     lease: Option<Held>,
 }
 
@@ -67,6 +69,15 @@ impl State {
         Ok(())
     }
 
+    /// Refuses a template whose name belongs to another one.
+    fn unique_template(&self, template: &DeployTemplate) -> Result<()> {
+        let named = |other: &&DeployTemplate| other.uuid != template.uuid && other.name == template.name;
+        match self.templates.values().find(named) {
+            Some(_) => Err(StoreError::duplicate("deploy template name", &template.name)),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses a port of an unknown node, or with the address of another port.
     fn sound_port(&self, port: &Port) -> Result<()> {
         if !self.nodes.contains_key(&port.node_uuid) {
@@ -90,6 +101,12 @@ impl MemoryStore {
     }
 }
 
+/// The events, with how `node` stood.
+fn noted(mut events: Vec<Event>, node: &Node) -> Vec<Event> {
+    events.iter_mut().for_each(|event| event.note(node));
+    events
+}
+
 #[async_trait]
 impl Store for MemoryStore {
     async fn create_node(&self, mut node: Node, events: Vec<Event>) -> Result<Node> {
@@ -101,9 +118,10 @@ impl Store for MemoryStore {
         node.version = 1;
         let row = Row {
             node: node.clone(),
-            history: events,
+            history: noted(events, &node),
             contact: Contact::default(),
             catalogues: BTreeMap::new(),
+            inventory: None,
             lease: None,
         };
         state.nodes.insert(node.uuid, row);
@@ -140,8 +158,8 @@ impl Store for MemoryStore {
         state.unique_node(&node)?;
         node.version += 1;
         let row = state.row(node.uuid)?;
+        row.history.extend(noted(events, &row.node));
         row.node = node.clone();
-        row.history.extend(events);
         drop(state);
         self.bell.ring(node.uuid);
         Ok(node)
@@ -246,14 +264,76 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn catalogue(&self, node: Uuid, kind: CatalogueKind) -> Result<Option<Catalogue>> {
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
         Ok(self.state().nodes.get(&node).and_then(|row| row.catalogues.get(&kind).cloned()))
     }
 
-    async fn put_catalogue(&self, node: Uuid, kind: CatalogueKind, catalogue: Catalogue) -> Result<()> {
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
         self.state().row(node)?.catalogues.insert(kind, catalogue);
         self.bell.ring(node);
         Ok(())
+    }
+
+    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>> {
+        Ok(self.state().nodes.get(&node).and_then(|row| row.inventory.clone()))
+    }
+
+    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
+        inventory::check(node, &inventory)?;
+        self.state().row(node)?.inventory = Some(inventory);
+        self.bell.ring(node);
+        Ok(())
+    }
+
+    async fn create_template(&self, mut template: DeployTemplate) -> Result<DeployTemplate> {
+        let mut state = self.state();
+        if state.templates.contains_key(&template.uuid) {
+            return Err(StoreError::duplicate("deploy template uuid", template.uuid));
+        }
+        state.unique_template(&template)?;
+        template.version = 1;
+        state.templates.insert(template.uuid, template.clone());
+        Ok(template)
+    }
+
+    async fn template(&self, ident: &str) -> Result<DeployTemplate> {
+        let state = self.state();
+        let by_uuid = Uuid::parse_str(ident).ok().and_then(|uuid| state.templates.get(&uuid));
+        by_uuid
+            .or_else(|| state.templates.values().find(|template| template.name == ident))
+            .cloned()
+            .ok_or_else(|| StoreError::not_found("Deploy template", ident))
+    }
+
+    async fn templates(&self) -> Result<Vec<DeployTemplate>> {
+        let mut templates: Vec<_> = self.state().templates.values().cloned().collect();
+        templates.sort_by_key(|template| (template.created_at, template.uuid));
+        Ok(templates)
+    }
+
+    async fn templates_named(&self, names: &[String]) -> Result<Vec<DeployTemplate>> {
+        let mut templates = self.templates().await?;
+        templates.retain(|template| names.contains(&template.name));
+        templates.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(templates)
+    }
+
+    async fn update_template(&self, mut template: DeployTemplate) -> Result<DeployTemplate> {
+        let mut state = self.state();
+        let stored = state.templates.get(&template.uuid);
+        let stored = stored.ok_or_else(|| StoreError::not_found("Deploy template", template.uuid))?;
+        if stored.version != template.version {
+            return Err(StoreError::Stale(template.uuid));
+        }
+        state.unique_template(&template)?;
+        template.version += 1;
+        state.templates.insert(template.uuid, template.clone());
+        Ok(template)
+    }
+
+    async fn delete_template(&self, uuid: Uuid) -> Result<()> {
+        let gone = self.state().templates.remove(&uuid);
+        gone.map(drop).ok_or_else(|| StoreError::not_found("Deploy template", uuid))
     }
 
     async fn take_lease(

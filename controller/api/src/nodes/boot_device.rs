@@ -2,18 +2,17 @@
 
 use crate::body;
 use crate::call::{Call, empty, json};
-use crate::driver_port::DriverError;
 use crate::error::{ApiError, Reply};
 use crate::view::text;
 use axum::extract::Path;
-use model::ProvisionState;
+use model::provision::Budget;
 use serde_json::json;
 
 /// `GET …/boot_device`.
 pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let node = call.node(&ident).await?;
-    let boot = call.app.drivers.boot_device(&node).await.map_err(failed)?;
+    let boot = call.app.drivers.boot_device(&node).await?;
     Ok(json(200, &json!({"boot_device": text(boot.device.as_deref()), "persistent": boot.persistent})))
 }
 
@@ -21,7 +20,7 @@ pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
 pub async fn supported(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let node = call.node(&ident).await?;
-    let devices = call.app.drivers.supported_boot_devices(&node).await.map_err(failed)?;
+    let devices = call.app.drivers.supported_boot_devices(&node).await?;
     Ok(json(200, &json!({"supported_boot_devices": devices})))
 }
 
@@ -38,21 +37,14 @@ pub async fn set(Path(ident): Path<String>, call: Call) -> Reply {
         None => call.args.boolean("persistent")?,
     };
     let node = call.node(&ident).await?;
-    // While a ramdisk is to be booted, the boot device is the conductor's.
-    if matches!(node.provision_state, ProvisionState::Cleaning | ProvisionState::CleanWait) {
+    // While the controller works on the node, the boot device is the conductor's.
+    if node.provision_state.budget() != Budget::User {
         return Err(ApiError::conflict(format!(
             "The boot device of node {} can not be changed while it is in state \"{}\".",
             node.uuid,
             node.provision_state.as_str()
         )));
     }
-    call.app.drivers.set_boot_device(&node, device, persistent.unwrap_or(false)).await.map_err(failed)?;
+    call.app.drivers.set_boot_device(&node, device, persistent.unwrap_or(false)).await?;
     Ok(empty(204, None))
-}
-
-fn failed(error: DriverError) -> ApiError {
-    match error {
-        DriverError::Invalid(message) => ApiError::invalid(message),
-        DriverError::Bmc(message) => ApiError::client(503, message),
-    }
 }

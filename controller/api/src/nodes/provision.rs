@@ -8,10 +8,12 @@ use crate::write;
 use axum::extract::Path;
 use model::provision::transition;
 use model::request::{Policy, RequestError, VerbRequest, apply_verb};
-use model::{Event, Node, ProvisionState, RequestedStep, Verb};
+use model::{Event, Node, ProvisionState, RequestedStep, StepKind, Verb};
 use serde_json::{Map, Value};
+use sha_crypt::{PasswordHasher, ShaCrypt};
+use std::collections::BTreeMap;
 
-const ARGUMENTS: [&str; 8] = [
+const ARGUMENTS: [&str; 9] = [
     "target",
     "configdrive",
     "clean_steps",
@@ -20,19 +22,23 @@ const ARGUMENTS: [&str; 8] = [
     "disable_ramdisk",
     "service_steps",
     "runbook",
+    "reason",
 ];
 
 /// Interfaces that have steps.
 const INTERFACES: [&str; 7] = ["vendor", "power", "management", "firmware", "deploy", "bios", "raid"];
+/// Ironic's additional one for service steps.
+const NETWORK: &str = "network";
 
 /// `PUT /v1/nodes/{ident}/states/provision`.
 pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let given = call.arguments(&ARGUMENTS)?;
     let target = body::required(&given, "target")?.to_owned();
-    let clean_steps = steps(&given, "clean_steps")?;
-    for other in ["deploy_steps", "service_steps"] {
-        list(&given, other)?;
+    let mut asked = BTreeMap::new();
+    asked.insert(StepKind::Clean, steps(&given, StepKind::Clean)?);
+    for kind in StepKind::ALL {
+        list(&given, kind.steps_field())?;
     }
     let node = call.node(&ident).await?;
     call.version.needs(target_since(&target))?;
@@ -40,18 +46,23 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
     let verb = verb(&target);
     // A verb that the state does not know is told as such, before what comes along is looked at.
     allowed(&call, &seen, verb, &target).await?;
-    companions(&given, &target, &call)?;
-    late_aborts(&seen, verb, call.version)?;
+    let Some(verb) = verb else { return Err(refused(&seen, &target)) };
+    for kind in [StepKind::Deploy, StepKind::Service] {
+        asked.insert(kind, steps(&given, kind)?);
+    }
+    let request = VerbRequest {
+        steps: asked,
+        disable_ramdisk: companions(&given, &target, &call)?,
+        rescue_hash: rescue_hash(&given, verb)?,
+        configdrive: given.get("configdrive").filter(|value| !value.is_null()).cloned(),
+        reason: body::text(&given, "reason")?.map(str::to_owned),
+        templates: templates(&call, &seen, verb).await?,
+        ..VerbRequest::of(verb)
+    };
+    late_aborts(&seen, Some(verb), call.version)?;
 
     let policy = Policy { automated_clean: call.app.settings.automated_clean };
-    write::change(&call, &ident, |node| {
-        let request = VerbRequest {
-            verb: verb.ok_or_else(|| refused(node, &target))?,
-            clean_steps: clean_steps.clone(),
-        };
-        decide(node, request, policy, &target, &call)
-    })
-    .await?;
+    write::change(&call, &ident, |node| decide(node, request.clone(), policy, &target, &call)).await?;
     Ok(empty(202, Some(&call.links.v1(&format!("nodes/{ident}/states")))))
 }
 
@@ -99,14 +110,57 @@ fn decide(
     apply_verb(node, request, policy, call.now()).map_err(|error| match error {
         RequestError::State { .. } => refused(node, target),
         // The specification of retirement says 409; Ironic itself answers 400.
-        RequestError::Retired(_) => ApiError::conflict(error.to_string()),
-        RequestError::PowerLocked { .. } => ApiError::conflict(error.to_string()),
-        RequestError::NotBuilt(_) | RequestError::Steps(_) => ApiError::invalid(error.to_string()),
+        RequestError::Retired { .. } | RequestError::PowerLocked { .. } => {
+            ApiError::conflict(error.to_string())
+        }
+        RequestError::Protected(_) => ApiError::client(403, error.to_string()),
+        RequestError::Steps(_) | RequestError::Maintenance { .. } | RequestError::RescuePassword => {
+            ApiError::invalid(error.to_string())
+        }
     })
 }
 
-/// Arguments that only some verbs take.
-fn companions(given: &Map<String, Value>, target: &str, call: &Call) -> Result<(), ApiError> {
+/// Deploy steps of the templates that the traits of the instance name.
+async fn templates(call: &Call, node: &Node, verb: Verb) -> Result<Vec<RequestedStep>, ApiError> {
+    if !matches!(verb, Verb::Deploy | Verb::Rebuild) {
+        return Ok(Vec::new());
+    }
+    let traits = node.instance_info.get("traits").and_then(Value::as_array).into_iter().flatten();
+    let names: Vec<String> = traits.filter_map(|name| name.as_str().map(str::to_owned)).collect();
+    if let Some(foreign) = names.iter().find(|name| !node.traits.contains(*name)) {
+        return Err(ApiError::invalid(format!(
+            "Instance traits must be traits of the node: {foreign} is none of node {}",
+            node.uuid
+        )));
+    }
+    let templates = call.app.store.templates_named(&names).await?;
+    Ok(templates.into_iter().flat_map(|template| template.steps).collect())
+}
+
+/// The hash that is kept instead of the password: SHA-512 crypt (`$6$`), as the ramdisk's `passwd` wants it.
+fn rescue_hash(given: &Map<String, Value>, verb: Verb) -> Result<Option<String>, ApiError> {
+    let password = match given.get("rescue_password") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(password)) => Some(password.as_str()),
+        // The value is not repeated: it may be the password all the same.
+        Some(_) => return Err(ApiError::invalid("Expected string for rescue_password")),
+    };
+    match (verb, password) {
+        (Verb::Rescue, Some(password)) if !password.trim().is_empty() => {
+            let hash = ShaCrypt::default().hash_password(password.as_bytes());
+            let hash = hash.map_err(|_| ApiError::internal("the rescue password could not be hashed"))?;
+            Ok(Some(hash.as_str().to_owned()))
+        }
+        (Verb::Rescue, _) => Err(ApiError::invalid(RequestError::RescuePassword.to_string())),
+        (_, None) => Ok(None),
+        (_, Some(_)) => Err(ApiError::invalid(
+            "\"rescue_password\" is only valid when setting target provision state to rescue",
+        )),
+    }
+}
+
+/// Arguments that only some verbs take; tells whether the ramdisk is disabled.
+fn companions(given: &Map<String, Value>, target: &str, call: &Call) -> Result<bool, ApiError> {
     let only = |name: &str, verb: &str| {
         ApiError::invalid(format!("\"{name}\" is only valid when setting target provision state to {verb}"))
     };
@@ -124,8 +178,12 @@ fn companions(given: &Map<String, Value>, target: &str, call: &Call) -> Result<(
             format!("Runbook {} could not be found.", python(&given["runbook"])),
         ));
     }
+    if has("reason") && target != "available" {
+        return Err(only("reason", "available"));
+    }
+    let mut disabled = false;
     if let Some(value) = given.get("disable_ramdisk").filter(|value| !value.is_null()) {
-        let disable = body::boolean("disable_ramdisk", value)?.unwrap_or(false);
+        disabled = body::boolean("disable_ramdisk", value)?.unwrap_or(false);
         let since = match target {
             "clean" => 70,
             "service" => 108,
@@ -138,26 +196,11 @@ fn companions(given: &Map<String, Value>, target: &str, call: &Call) -> Result<(
         if !call.version.has(since) {
             return Err(ApiError::client(406, "disable_ramdisk is not acceptable in this API version"));
         }
-        if disable {
-            return Err(ApiError::invalid(
-                "disable_ramdisk cannot be true: all steps that this controller knows run in the ramdisk",
-            ));
-        }
     }
     if has("deploy_steps") {
         call.version.needs(69)?;
-        if !matches!(target, "active" | "deploy" | "rebuild") {
-            return Err(only("deploy_steps", "active, deploy or rebuild"));
-        }
     }
-    if has("rescue_password") && target != "rescue" {
-        body::text(given, "rescue_password")?;
-        return Err(only("rescue_password", "rescue"));
-    }
-    if has("service_steps") && target != "service" {
-        return Err(only("service_steps", "service"));
-    }
-    Ok(())
+    Ok(disabled)
 }
 
 fn list<'a>(given: &'a Map<String, Value>, name: &str) -> Result<Option<&'a Vec<Value>>, ApiError> {
@@ -172,39 +215,46 @@ fn list<'a>(given: &'a Map<String, Value>, name: &str) -> Result<Option<&'a Vec<
 }
 
 /// The steps asked for; an empty list counts as none, as in Ironic.
-fn steps(given: &Map<String, Value>, name: &str) -> Result<Option<Vec<RequestedStep>>, ApiError> {
-    let Some(items) = list(given, name)?.filter(|items| !items.is_empty()) else { return Ok(None) };
-    items
-        .iter()
+fn steps(given: &Map<String, Value>, kind: StepKind) -> Result<Vec<RequestedStep>, ApiError> {
+    let name = kind.steps_field();
+    list(given, name)?
+        .into_iter()
+        .flatten()
         .enumerate()
         .map(|(index, item)| {
-            step(item).map_err(|why| {
+            step(item, kind).map_err(|why| {
                 ApiError::invalid(format!(
                     "Invalid {name}: {why}\n\nOn instance[{index}]:\n    {}",
                     python(item)
                 ))
             })
         })
-        .collect::<Result<_, _>>()
-        .map(Some)
+        .collect()
 }
 
 /// One step by its schema; the error is the schema's, without the step itself.
-fn step(item: &Value) -> Result<RequestedStep, String> {
+fn step(item: &Value, kind: StepKind) -> Result<RequestedStep, String> {
     let Value::Object(fields) = item else {
         return Err(format!("{} is not of type 'object'", python(item)));
     };
-    for key in ["interface", "step"] {
+    let deploys = kind == StepKind::Deploy;
+    let required: &[&str] =
+        if deploys { &["interface", "step", "args", "priority"] } else { &["interface", "step"] };
+    for key in required.iter().copied() {
         if !fields.contains_key(key) {
             return Err(format!("'{key}' is a required property"));
         }
     }
-    const KEYS: [&str; 6] =
-        ["interface", "step", "args", "order", "execute_on_child_nodes", "limit_child_node_execution"];
-    if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
+    let known: &[&str] = if deploys {
+        required
+    } else {
+        &["interface", "step", "args", "order", "execute_on_child_nodes", "limit_child_node_execution"]
+    };
+    if let Some(unknown) = fields.keys().find(|key| !known.contains(&key.as_str())) {
         return Err(format!("Additional properties are not allowed ('{unknown}' was unexpected)"));
     }
-    let interface = fields["interface"].as_str().filter(|interface| INTERFACES.contains(interface));
+    let offers = |name: &&str| INTERFACES.contains(name) || kind == StepKind::Service && *name == NETWORK;
+    let interface = fields["interface"].as_str().filter(offers);
     let interface = interface.ok_or_else(|| {
         let known: Vec<_> = INTERFACES.iter().map(|name| format!("'{name}'")).collect();
         format!("{} is not one of [{}]", python(&fields["interface"]), known.join(", "))
@@ -227,5 +277,13 @@ fn step(item: &Value) -> Result<RequestedStep, String> {
     if let Some(other) = fields.get("limit_child_node_execution").filter(|value| !value.is_array()) {
         return Err(format!("{} is not of type 'array'", python(other)));
     }
-    Ok(RequestedStep { interface: interface.to_owned(), step: name.clone(), args })
+    let priority = match fields.get("priority") {
+        None => None,
+        Some(Value::Number(number)) if number.as_u64().is_some() => Some(number.clone()),
+        Some(Value::Number(number)) if number.is_i64() => {
+            return Err(format!("{number} is less than the minimum of 0"));
+        }
+        Some(other) => return Err(format!("{} is not of type 'integer'", python(other))),
+    };
+    Ok(RequestedStep { interface: interface.to_owned(), step: name.clone(), args, priority })
 }

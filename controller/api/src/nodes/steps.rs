@@ -1,21 +1,35 @@
-//! `GET /v1/nodes/{ident}/cleaning/steps`, as specs/manual-cleaning.txt defines it. Ironic never built it, so
-//! it has no microversion and is served in all of them.
+//! `GET /v1/nodes/{ident}/cleaning/steps`, as specs/manual-cleaning.txt defines it, and the same for deploy
+//! and service steps. Ironic never built it, so it has no microversion and is served in all of them.
 
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use axum::http::HeaderValue;
-use model::step::run_order;
-use model::{Catalogue, CatalogueStep};
+use model::plan::run_order;
+use model::{CatalogueStep, Cursor, Node, StepKind, Timestamp};
 use serde_json::{Value, json};
-use store::CatalogueKind;
 
 /// Tells in how many seconds to ask again; -1: nobody knows.
 const RETRY_HEADER: &str = "retry-request-after";
 
-/// `GET …/cleaning/steps[?min_priority=N]`: the steps as the agent told them last, also while the node is
-/// off; 202 when it never did.
-pub async fn cleaning(Path(ident): Path<String>, call: Call) -> Reply {
+/// `GET …/cleaning/steps[?min_priority=N]`.
+pub async fn cleaning(path: Path<String>, call: Call) -> Reply {
+    steps(path, call, StepKind::Clean).await
+}
+
+/// `GET …/deploy/steps[?min_priority=N]`.
+pub async fn deploy(path: Path<String>, call: Call) -> Reply {
+    steps(path, call, StepKind::Deploy).await
+}
+
+/// `GET …/service/steps[?min_priority=N]`.
+pub async fn service(path: Path<String>, call: Call) -> Reply {
+    steps(path, call, StepKind::Service).await
+}
+
+/// The steps of the node's interfaces and those that its agent told last, also while the node is off; 202
+/// when there is an agent to tell some and it never did.
+async fn steps(Path(ident): Path<String>, call: Call, kind: StepKind) -> Reply {
     call.args.only(&["min_priority"])?;
     let least =
         match call.args.text("min_priority") {
@@ -28,33 +42,56 @@ pub async fn cleaning(Path(ident): Path<String>, call: Call) -> Reply {
             }
         };
     let node = call.node(&ident).await?;
-    if let Some(catalogue) = call.app.store.catalogue(node.uuid, CatalogueKind::Clean).await? {
-        return Ok(json(200, &view(&catalogue, least)));
+    let abilities = call.app.drivers.abilities(&node)?;
+    let catalogue = if abilities.agent { call.app.store.catalogue(node.uuid, kind).await? } else { None };
+    let learnt = catalogue.is_some() || !abilities.agent;
+    let mut known = catalogue.map(|catalogue| catalogue.steps).unwrap_or_default();
+    known.extend_from_slice(abilities.out_of_band(kind));
+    let shown = view(&mut known, least);
+    if learnt {
+        return Ok(json(200, &shown));
     }
+    let (retry, when) = match boot_ends_in(&node, call.now()) {
+        Some(seconds) => (seconds.to_string(), format!("Its ramdisk is booting; ask again in {seconds} s.")),
+        None => ("-1".to_owned(), "Please retry once it has been booted into the ramdisk.".to_owned()),
+    };
     let message = format!(
-        "The clean steps of node {ident} are not known yet: its agent tells them when it boots for cleaning \
-         the first time. Please retry later."
+        "The in-band {} steps of node {ident} are not known yet: its agent tells them when it boots the first \
+         time. {when}",
+        kind.as_str()
     );
-    let mut response = json(202, &json!({"message": message, "steps": []}));
-    response.headers_mut().insert(RETRY_HEADER, HeaderValue::from_static("-1"));
+    let mut response = json(202, &json!({"message": message, "steps": shown}));
+    if let Ok(value) = HeaderValue::from_str(&retry) {
+        response.headers_mut().insert(RETRY_HEADER, value);
+    }
     Ok(response)
 }
 
-fn view(catalogue: &Catalogue, least: Option<f64>) -> Value {
-    let mut steps: Vec<&CatalogueStep> = catalogue
-        .steps
+/// Seconds until the boot that is under way must have brought the agent, at least 1.
+fn boot_ends_in(node: &Node, now: Timestamp) -> Option<u64> {
+    let run = node.run.as_ref().filter(|run| run.is_active())?;
+    if !matches!(run.cursor, Cursor::AwaitAgent) {
+        return None;
+    }
+    Some(node.wait.as_ref()?.deadline?.since(now).as_secs().max(1))
+}
+
+fn view(known: &mut Vec<CatalogueStep>, least: Option<f64>) -> Value {
+    known.retain(|step| least.is_none_or(|least| step.priority.as_f64().unwrap_or(0.0) >= least));
+    known.sort_by(run_order);
+    known
         .iter()
-        .filter(|step| least.is_none_or(|least| step.priority.as_f64().unwrap_or(0.0) >= least))
-        .collect();
-    steps.sort_by(|a, b| run_order(a, b));
-    let steps: Vec<_> = steps
-        .into_iter()
         .map(|step| {
             let args: Vec<_> = step
                 .args
                 .iter()
                 .map(|(name, arg)| {
-                    json!({"name": name, "description": arg.description, "required": arg.required})
+                    let mut told =
+                        json!({"name": name, "description": arg.description, "required": arg.required});
+                    if let (Some(schema), Some(told)) = (&arg.schema, told.as_object_mut()) {
+                        told.insert("schema".into(), schema.clone());
+                    }
+                    told
                 })
                 .collect();
             json!({
@@ -65,6 +102,5 @@ fn view(catalogue: &Catalogue, least: Option<f64>) -> Value {
                 "args": args,
             })
         })
-        .collect();
-    Value::Array(steps)
+        .collect()
 }

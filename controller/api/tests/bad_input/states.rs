@@ -120,7 +120,10 @@ pub fn verbs() -> Vec<Case> {
             "\"clean_steps\" is only valid when setting target provision state to clean",
         ),
         case("PUT", provision, json!({"target": "provide", "disable_ramdisk": true}), 400, "disable_ramdisk"),
-        case("PUT", provision, json!({"target": "inspect"}), 400, "inspect"),
+        case("PUT", provision, json!({"target": "adopting"}), 400, "adopting"),
+        case("PUT", provision, json!({"target": "available"}), 400, "available"),
+        case("PUT", provision, json!({"target": "provide", "reason": "r"}), 400, "\"reason\""),
+        case("PUT", provision, json!({"target": "provide", "rescue_password": "p"}), 400, "rescue_password"),
         case(
             "PUT",
             "/v1/nodes/retired/states/provision",

@@ -1,9 +1,10 @@
 //! Drivers without a BMC: they keep what they are told.
 
-use api::{BootDevice, DriverDescription, DriverError, DriverPort, Validity};
+use api::{BootDevice, DriverDescription, DriverError, DriverPort, InterfaceChoice, Validity};
 use async_trait::async_trait;
-use model::Node;
-use serde_json::{Map, Value};
+use model::abilities::{Inspect, Rescue};
+use model::{Abilities, Node, StepKind};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use uuid::Uuid;
@@ -17,9 +18,34 @@ pub struct KeptDrivers {
 
 impl KeptDrivers {
     pub fn new() -> Self {
-        let drivers = ["fake-hardware", "redfish"].map(DriverDescription::of).to_vec();
+        let drivers = ["fake-hardware", "redfish"].map(described).to_vec();
         Self { drivers, boot: Mutex::default() }
     }
+}
+
+/// The interfaces in Ironic's names.
+fn described(name: &str) -> DriverDescription {
+    let own = match name {
+        "ipmi" => "ipmitool",
+        "fake-hardware" => "fake",
+        other => other,
+    };
+    let interfaces = api::driver_port::INTERFACES
+        .into_iter()
+        .map(|interface| {
+            let default = match (interface, name) {
+                ("network" | "storage", _) => "noop".to_owned(),
+                (_, "fake-hardware") => "fake".to_owned(),
+                ("power" | "management", _) => own.to_owned(),
+                ("boot", _) => "ipxe".to_owned(),
+                ("deploy", _) => "direct".to_owned(),
+                ("raid", _) => "agent".to_owned(),
+                (interface, _) => format!("no-{interface}"),
+            };
+            (interface, InterfaceChoice { enabled: vec![default.clone()], default })
+        })
+        .collect();
+    DriverDescription { name: name.to_owned(), interfaces }
 }
 
 #[async_trait]
@@ -44,6 +70,20 @@ impl DriverPort for KeptDrivers {
         }
         let missing = Validity { result: Some(false), reason: Some("missing redfish_address".into()) };
         BTreeMap::from([("power".into(), missing.clone()), ("management".into(), missing)])
+    }
+
+    /// Nodes whose name begins with `oob` have no agent.
+    fn abilities(&self, node: &Node) -> Result<Abilities, DriverError> {
+        let step = json!({"interface": "management", "step": "reset", "priority": 20, "in_band": false,
+            "requires_ramdisk": false,
+            "args": {"hard": {"description": "at once", "required": true, "schema": {"type": "boolean"}}}});
+        let step = serde_json::from_value(step).expect("a step");
+        Ok(Abilities {
+            agent: !node.name.as_deref().is_some_and(|name| name.starts_with("oob")),
+            inspect: Inspect::None,
+            rescue: Rescue::None,
+            steps: BTreeMap::from([(StepKind::Clean, vec![step])]),
+        })
     }
 
     async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError> {

@@ -1,7 +1,10 @@
-//! The `redfish` driver: our own thin client, for the little that power and boot need.
+//! The `redfish` driver: our own thin client, for power, boot, BIOS settings and the inventory.
 
+mod bios;
 mod client;
 mod config;
+mod inspect;
+mod inventory;
 mod system;
 mod tls;
 
@@ -14,9 +17,11 @@ use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 
 use crate::{Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, PowerAction, PowerState};
+pub(crate) use bios::BIOS_STEPS;
 use client::{Client, Reply};
 use config::Config;
 pub(crate) use config::{NAME, PROPERTIES};
+pub(crate) use inspect::inspect;
 use system::{Reset, TaskProgress};
 
 const SYSTEMS: &str = "/redfish/v1/Systems";
@@ -32,9 +37,7 @@ pub(crate) fn validate(info: &Map<String, Value>) -> Result<(), BmcError> {
 }
 
 pub(crate) fn open(info: &Map<String, Value>) -> Result<Arc<dyn Bmc>, BmcError> {
-    let config = config::parse(info)?;
-    let client = client::shared(&config.endpoint)?;
-    Ok(Arc::new(Redfish { client, config, system: OnceCell::new() }))
+    Ok(Arc::new(Redfish::new(info)?))
 }
 
 struct Redfish {
@@ -45,6 +48,12 @@ struct Redfish {
 }
 
 impl Redfish {
+    fn new(info: &Map<String, Value>) -> Result<Self, BmcError> {
+        let config = config::parse(info)?;
+        let client = client::shared(&config.endpoint)?;
+        Ok(Self { client, config, system: OnceCell::new() })
+    }
+
     /// The configured system, or the only one there is.
     async fn system_path(&self, action: &str) -> Result<&str, BmcError> {
         let found = self.system.get_or_try_init(|| async {
@@ -134,13 +143,12 @@ impl Redfish {
         }
     }
 
-    /// PATCH under the ETag the BMC gave; those that mistrust their own get it in other clothes.
-    async fn patch(&self, action: &str, system: &Reply, body: &Value) -> Result<(), BmcError> {
-        let path = self.system_path(action).await?;
-        let given = system
+    /// PATCH of what was read, under the ETag the BMC gave; those that mistrust their own get it in other clothes.
+    async fn patch(&self, action: &str, path: &str, read: &Reply, body: &Value) -> Result<(), BmcError> {
+        let given = read
             .etag
             .clone()
-            .or_else(|| system.body.get("@odata.etag").and_then(Value::as_str).map(str::to_owned));
+            .or_else(|| read.body.get("@odata.etag").and_then(Value::as_str).map(str::to_owned));
         // RFC 9110 wants a strong tag in If-Match; some BMCs give weak ones and then refuse them, and
         // some refuse any.
         let strong = given.as_deref().and_then(|tag| tag.strip_prefix("W/")).map(str::to_owned);
@@ -210,7 +218,7 @@ impl Bmc for Redfish {
         let system = self.system(&action).await?;
         let patch = system::boot_patch(&system.body, device, persistent, mode)
             .map_err(|why| self.client.error(ErrorKind::Unsupported, &action, &why))?;
-        self.patch(&action, &system, &patch).await
+        self.patch(&action, self.system_path(&action).await?, &system, &patch).await
     }
 
     async fn verify(&self) -> Result<(), BmcError> {

@@ -3,14 +3,13 @@
 //! The node is always switched off first: an agent of an earlier boot must not be taken for the new one,
 //! so its token is forgotten while the node is provably off.
 
-use super::cleaning::View;
-use super::{end, is_due, overdue, pass, sleep_on, unexpected, waiting};
+use super::run::View;
+use super::{at_work, fail, in_wait, is_due, overdue, sleep_in, sleep_on, unexpected, waiting};
 use crate::decision::{Change, Decision, Deed, Outcome};
 use model::history::{EventKind, Severity};
-use model::provision::Verb;
 use model::request::event;
 use model::run::Cursor;
-use model::{PowerState, PowerTarget};
+use model::{PowerState, PowerTarget, RunKind};
 use std::time::Duration;
 
 pub(super) fn decide(view: &View) -> Decision {
@@ -20,6 +19,7 @@ pub(super) fn decide(view: &View) -> Decision {
         _ if !is_due(snapshot) => sleep_on(&snapshot.node),
         Cursor::PowerOff => Decision::Act(Deed::SetPower(PowerTarget::Off)),
         Cursor::SetBootDevice => Decision::Act(Deed::SetBootDevice),
+        Cursor::Reboot => Decision::Act(Deed::SetPower(PowerTarget::Reboot)),
         _ => Decision::Act(Deed::SetPower(PowerTarget::On)),
     }
 }
@@ -27,26 +27,27 @@ pub(super) fn decide(view: &View) -> Decision {
 fn await_agent(view: &View) -> Decision {
     let snapshot = view.snapshot;
     if snapshot.contact.callback_url.is_some() {
-        let mut change = view.advance(Cursor::LearnSteps);
-        pass(&mut change, Verb::Resume, "the agent sent its first heartbeat", snapshot.now);
+        let next = if view.run.kind.steps().is_some() { Cursor::LearnSteps } else { Cursor::NextStep };
+        let mut change = view.advance(next);
+        at_work(&mut change, "the agent sent its first heartbeat", snapshot.now);
         return Decision::Record(Box::new(change));
     }
     if let Some(change) = give_token_again(view) {
         return Decision::Record(Box::new(change));
     }
     let reason = "the ramdisk to boot and its agent to send a heartbeat";
-    let limit = Duration::from_secs(view.settings.boot_timeout_s);
+    let limit = view.budget();
     let wait = waiting(&snapshot.node, reason, Some(limit), snapshot.now);
     if overdue(&wait, snapshot.now) {
+        let doing = view.run.kind.doing();
         let text = format!(
-            "Timeout reached while cleaning the node: no heartbeat of an agent within {} s of power-on. \
-             Please check if the ramdisk responsible for the cleaning is running on the node.",
+            "Timeout reached while {doing} the node: no heartbeat of an agent within {} s of power-on. \
+             Please check if the ramdisk responsible for the {doing} is running on the node.",
             limit.as_secs()
         );
-        return Decision::Record(Box::new(end::failed(view, &text)));
+        return Decision::Record(Box::new(fail::failed(view, &text)));
     }
-    let wake_at = wait.deadline;
-    Decision::Sleep { wait: Some(wait), wake_at }
+    sleep_in(wait)
 }
 
 /// The ramdisk started over between its lookup and its first heartbeat: who asks now is the node.
@@ -75,18 +76,35 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
             change
         }
         (Cursor::PowerOff, Outcome::Power(state)) => power_pending(view, state, PowerState::Off),
-        (Cursor::SetBootDevice, Outcome::Done) => view.advance(Cursor::PowerOn),
+        (Cursor::SetBootDevice, Outcome::Done) => {
+            let mut change = view.advance(Cursor::PowerOn);
+            if let Some(run) = &mut change.node.run {
+                run.booted = true;
+            }
+            change
+        }
+        (Cursor::Reboot, Outcome::Power(PowerState::On)) => {
+            let mut change = view.advance(Cursor::NextStep);
+            change.node.power_state = Some(PowerState::On);
+            change.forget_agent = true;
+            change
+        }
+        (Cursor::Reboot, Outcome::Power(state)) => power_pending(view, state, PowerState::On),
         (Cursor::PowerOn, Outcome::Power(PowerState::On)) => {
-            let mut change = view.advance(Cursor::AwaitAgent);
+            // ironic-python-agent sends the inventory before it looks itself up.
+            let inspects = view.run.kind == RunKind::Inspect;
+            let next = if inspects { Cursor::AwaitInventory } else { Cursor::AwaitAgent };
+            let mut change = view.advance(next);
             change.node.power_state = Some(PowerState::On);
             change.node.last_error = None;
-            pass(&mut change, Verb::Wait, "powered on to boot the ramdisk from the network", now);
+            in_wait(&mut change, "powered on to boot the ramdisk from the network", now);
             change
         }
         (Cursor::PowerOn, Outcome::Power(state)) => power_pending(view, state, PowerState::On),
         (_, Outcome::Failed(trouble)) => {
             let what = match deed {
                 Deed::SetBootDevice => "Failed to set the node to boot from the network",
+                Deed::SetPower(PowerTarget::Reboot) => "Failed to reboot the node after a step",
                 Deed::SetPower(PowerTarget::Off) => "Failed to power off the node before booting the ramdisk",
                 _ => "Failed to power on the node to boot the ramdisk",
             };
@@ -100,10 +118,10 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
 }
 
 /// The BMC took the request and does not show it yet.
-fn power_pending(view: &View, state: PowerState, wanted: PowerState) -> Change {
+pub(super) fn power_pending(view: &View, state: PowerState, wanted: PowerState) -> Change {
     let now = view.snapshot.now;
     let reason = format!("the BMC to report {}", wanted.as_str());
-    let limit = Duration::from_secs(view.settings.power_timeout_s);
+    let limit = view.power_budget();
     let wait = waiting(&view.snapshot.node, &reason, Some(limit), now);
     if overdue(&wait, now) {
         let text = format!(
@@ -112,7 +130,7 @@ fn power_pending(view: &View, state: PowerState, wanted: PowerState) -> Change {
             state.as_str(),
             limit.as_secs()
         );
-        return end::failed(view, &text);
+        return fail::failed(view, &text);
     }
     let mut change = view.with_run(|_| {});
     change.node.power_state = Some(state);

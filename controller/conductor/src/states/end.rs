@@ -1,154 +1,126 @@
-//! How a run ends: done, failed, aborted. A failed or aborted node is not powered off
-//! (specs/cleaning-states.txt: "a power cycle could damage a node").
+//! How a run that succeeded ends: the ramdisk is stopped, the workload started, the node moves on.
 
-use super::cleaning::View;
-use super::{is_due, overdue, pass, sleep_on, unexpected, waiting};
-use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
+use super::run::View;
+use super::{boot, fail, is_due, pass, sleep_on, unexpected};
+use crate::decision::{Change, Decision, Deed, Outcome};
 use model::history::{EventKind, Severity};
+use model::kind::After;
 use model::provision::Verb;
-use model::request::event;
-use model::run::{Cursor, RunKind};
-use model::{PlannedStep, PowerState, PowerTarget, StepResult};
-use serde_json::Value;
-use std::time::Duration;
-
-/// Fault that Ironic names for a failed cleaning.
-const FAULT: &str = "clean failure";
+use model::request::{Policy, RESCUE_HASH, begin, event};
+use model::run::{Cursor, Run};
+use model::{PowerState, PowerTarget, ProvisionState, RunKind};
 
 pub(super) fn decide(view: &View) -> Decision {
-    if view.settings.stay_on_after_cleaning {
+    if nothing_to_stop(view) {
         return Decision::Record(Box::new(finished(view)));
     }
-    if is_due(view.snapshot) {
-        Decision::Act(Deed::SetPower(PowerTarget::Off))
-    } else {
-        sleep_on(&view.snapshot.node)
+    if !is_due(view.snapshot) {
+        return sleep_on(&view.snapshot.node);
+    }
+    let restarts = view.run.cursor == Cursor::Restart;
+    Decision::Act(Deed::SetPower(if restarts { PowerTarget::On } else { PowerTarget::Off }))
+}
+
+/// The node may stay as it is.
+fn nothing_to_stop(view: &View) -> bool {
+    match view.run.kind.after() {
+        After::Off => !view.run.booted || (stays_on(view) && view.run.kind.steps().is_some()),
+        After::Workload => !view.run.booted,
+        After::AlwaysOff | After::AlwaysWorkload => false,
+        After::Ramdisk => true,
     }
 }
 
+fn stays_on(view: &View) -> bool {
+    view.settings.stay_on_after_cleaning
+}
+
 pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
-    let now = view.snapshot.now;
+    let restarts = view.run.cursor == Cursor::Restart;
     match outcome {
-        Outcome::Power(PowerState::Off) => {
-            let mut change = finished(view);
+        Outcome::Power(PowerState::Off) if !restarts => {
+            let workload = matches!(view.run.kind.after(), After::Workload | After::AlwaysWorkload);
+            let mut change = if workload { view.advance(Cursor::Restart) } else { finished(view) };
             change.node.power_state = Some(PowerState::Off);
             change.forget_agent = true;
             change
         }
-        Outcome::Power(PowerState::On) => {
-            let limit = Duration::from_secs(view.settings.power_timeout_s);
-            let wait = waiting(&view.snapshot.node, "the BMC to report power off", Some(limit), now);
-            if overdue(&wait, now) {
-                return failed(view, "all steps succeeded but the node could not be powered off");
-            }
-            let mut change = view.with_run(|_| {});
-            change.node.wait = Some(wait);
-            change.node.next_wake_at = Some(now.after(Duration::from_secs(1)));
+        Outcome::Power(PowerState::On) if restarts => {
+            let mut change = finished(view);
+            change.node.power_state = Some(PowerState::On);
             change
         }
-        Outcome::Failed(trouble) => {
-            view.retry_or_fail(trouble, "Failed to power off the node after cleaning")
+        Outcome::Power(state) => {
+            boot::power_pending(view, state, if restarts { PowerState::On } else { PowerState::Off })
         }
-        other => failed(view, &unexpected("power off", &other).text),
+        Outcome::Failed(trouble) => {
+            let doing = view.run.kind.doing();
+            let what = if restarts { "on" } else { "off" };
+            view.retry_or_fail(trouble, &format!("Failed to power {what} the node after {doing}"))
+        }
+        other => fail::failed(view, &unexpected("power", &other).text),
     }
 }
 
 /// Every step has a stored success, and only then.
 fn finished(view: &View) -> Change {
-    let now = view.snapshot.now;
-    if !view.run.all_succeeded() {
-        return failed(view, "internal: cleaning was about to end with steps that have no stored success");
+    let (now, kind) = (view.snapshot.now, view.run.kind);
+    if kind.steps().is_some() && !view.run.all_succeeded() {
+        let doing = kind.doing();
+        let text = format!("internal: {doing} was about to end with steps that have no stored success");
+        return fail::failed(view, &text);
     }
     let mut change = view.advance(Cursor::Done);
-    change.node.clean_step = None;
-    change.node.last_error = None;
-    change.node.driver_internal_info.remove("clean_steps");
-    change.node.driver_internal_info.remove("clean_step_index");
-    change.events.push(event(EventKind::Momentary, Severity::Info, "CLEANED".into(), now));
-    let steps = view.run.plan.as_ref().map_or(0, Vec::len);
-    let cause = format!("all {steps} steps succeeded");
-    match view.run.kind {
-        RunKind::ManualClean => pass(&mut change, Verb::Manage, &cause, now),
+    let node = &mut change.node;
+    node.last_error = None;
+    if let Some(steps) = kind.steps() {
+        *node.step_mut(steps) = None;
+        node.driver_internal_info.remove(steps.steps_field());
+        node.driver_internal_info.remove(steps.index_field());
+    }
+    change.events.push(event(EventKind::Momentary, Severity::Info, kind.momentary().into(), now));
+    let cause = match (kind.steps(), view.run.plan.as_ref()) {
+        (Some(_), Some(plan)) => format!("all {} steps succeeded", plan.len()),
+        _ => format!("{} is done", kind.doing()),
+    };
+    match kind {
         RunKind::AutomatedClean if view.snapshot.node.retired => {
             pass(&mut change, Verb::Manage, &format!("{cause}; the node is retired"), now);
         }
-        RunKind::AutomatedClean => pass(&mut change, Verb::Done, &cause, now),
+        RunKind::Delete => torn_down(view, &mut change),
+        RunKind::Unrescue => {
+            change.node.instance_info.remove(RESCUE_HASH);
+            pass(&mut change, Verb::Done, &cause, now);
+        }
+        _ => pass(&mut change, kind.success(), &cause, now),
     }
     change
 }
 
-/// The run fails outside of any step.
-pub(super) fn failed(view: &View, text: &str) -> Change {
-    fail(view, text, true)
-}
-
-/// The run fails because what was asked for cannot be run; the node itself is well.
-pub(super) fn refused(view: &View, text: &str) -> Change {
-    fail(view, text, false)
-}
-
-/// The current step failed; its evidence is kept.
-pub(super) fn step_failed(view: &View, text: &str, result: Value) -> Change {
-    let label = view.run.current().map(PlannedStep::label).unwrap_or_default();
-    let text = format!("Clean step {label} failed on node {}. {text}", view.snapshot.node.uuid);
-    let mut change = fail(view, &text, true);
-    keep(view, &mut change, &text, result);
-    change
-}
-
-fn keep(view: &View, change: &mut Change, text: &str, result: Value) {
-    if let (Some(run), Some(index)) = (&mut change.node.run, view.run.index) {
-        let command_id = match &view.run.cursor {
-            Cursor::Issued { command_id, .. } => command_id.clone(),
-            _ => String::new(),
-        };
-        let error = Some(text.to_owned());
-        run.results.push(StepResult { index, command_id, at: view.snapshot.now, result, error });
+/// What the deployment added is gone; the node is cleaned, or goes on without where that is switched off.
+/// A retired node is never available (specs/node-retirement.txt; Ironic forgets it here, 05-experiments 5).
+fn torn_down(view: &View, change: &mut Change) {
+    let now = view.snapshot.now;
+    let node = &mut change.node;
+    node.instance_info.clear();
+    node.instance_uuid = None;
+    for kind in [model::StepKind::Deploy, model::StepKind::Service] {
+        *node.step_mut(kind) = None;
+        node.driver_internal_info.remove(kind.steps_field());
+        node.driver_internal_info.remove(kind.index_field());
     }
-}
-
-fn fail(view: &View, text: &str, maintenance: bool) -> Change {
-    let mut change = view.advance(Cursor::Done);
-    if maintenance {
-        change.node.maintenance = true;
-        change.node.maintenance_reason = Some(text.to_owned());
-        change.node.fault = Some(FAULT.to_owned());
+    pass(change, Verb::Clean, "the workload is torn down", now);
+    let policy = Policy { automated_clean: view.settings.automated_clean_enable };
+    if policy.cleans(&change.node) {
+        begin(&mut change.node, Run::new(RunKind::AutomatedClean, now), ProvisionState::Cleaning, now);
+        return;
     }
-    pass(&mut change, Verb::Fail, text, view.snapshot.now);
-    change.node.last_error = Some(text.to_owned());
-    change.node.next_wake_at = None;
-    change
-}
-
-/// A user asked for the end; the step has stopped, or there was none.
-pub(super) fn aborted(view: &View) -> Change {
-    aborted_with(view, Value::Null)
-}
-
-/// The same, with what the stopped step reported.
-pub(super) fn aborted_with(view: &View, result: Value) -> Change {
-    let mut text = "By request, the clean operation was aborted".to_owned();
-    if let Some(step) = view.run.current() {
-        text = format!("{text} during or after the completion of step \"{}\"", step.label());
-    }
-    let running = matches!(view.run.cursor, Cursor::Issued { .. });
-    if running && view.snapshot.contact.state.is_none() {
-        text.push_str("; the agent cannot be told to stop and may still be at it");
-    }
-    let mut change = fail(view, &text, false);
-    if running {
-        keep(view, &mut change, &text, result);
-    }
-    change
-}
-
-/// A cleaning state without a run cannot be: nothing says what was done. Fails closed.
-pub(super) fn without_run(snapshot: &Snapshot) -> Change {
-    let text = "internal: the node is being cleaned but no run is stored; it counts as not cleaned";
-    let mut change = Change::of(snapshot.node.clone());
-    pass(&mut change, Verb::Fail, text, snapshot.now);
-    change.node.last_error = Some(text.to_owned());
-    change.node.wait = None;
-    change.node.next_wake_at = None;
-    change
+    let mut cause = "automated cleaning is switched off, nothing was erased".to_owned();
+    let verb = if change.node.retired {
+        cause.push_str("; the node is retired");
+        Verb::Manage
+    } else {
+        Verb::Done
+    };
+    pass(change, verb, &cause, now);
 }

@@ -4,16 +4,15 @@
 //! is acknowledged. What ends the wait otherwise: the node rebooted (another boot id, or power found off),
 //! the agent was restarted (it does not know the id), or nobody was heard for too long.
 
-use super::cleaning::View;
-use super::{end, is_due, overdue, pass, sleep_on, unexpected, waiting};
+use super::run::View;
+use super::{at_work, fail, is_due, overdue, sleep_in, sleep_on, steps, unexpected, waiting};
 use crate::decision::{Change, Decision, Deed, Outcome};
 use agent_protocol::command::{CommandStatus, Status};
 use agent_protocol::record::{EraseReport, Outcome as DiskOutcome};
 use model::history::{EventKind, Severity};
-use model::provision::Verb;
 use model::request::event;
-use model::run::{Cursor, RunKind};
-use model::{PlannedStep, PowerState, StepResult};
+use model::run::Cursor;
+use model::{PlannedStep, PowerState, RunKind, Timestamp};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ pub(super) fn decide(view: &View) -> Decision {
         (&view.run.cursor, view.run.current())
     else {
         let text = "internal: the command that was issued has no step in the plan";
-        return Decision::Record(Box::new(end::failed(view, text)));
+        return Decision::Record(Box::new(fail::failed(view, text)));
     };
     let (snapshot, now) = (view.snapshot, view.snapshot.now);
     let contact = &snapshot.contact;
@@ -37,12 +36,18 @@ pub(super) fn decide(view: &View) -> Decision {
     }
     if view.run.abort && step.step.abortable && state.is_none() {
         // ironic-python-agent cannot be told to stop.
-        return Decision::Record(Box::new(end::aborted(view)));
+        return Decision::Record(Box::new(fail::aborted(view)));
     }
     let heard = contact.last_heartbeat_at.unwrap_or(*at).max(*at);
     if now.since(heard) >= Duration::from_secs(view.settings.agent_silence_s) {
         let text = format!("the agent has not been heard for {} s", now.since(heard).as_secs());
-        return Decision::Record(Box::new(end::step_failed(view, &text, Value::Null)));
+        return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
+    }
+    if *accepted
+        && view.run.hung.is_none()
+        && let Some(text) = hang(view, step, *at)
+    {
+        return Decision::Record(Box::new(hung(view, step, text)));
     }
     if view.run.attempts >= 2 && contact.rival.as_ref().is_some_and(|rival| rival.at > heard) {
         let text = "the agent does not answer and another asks for its token: the node rebooted";
@@ -60,7 +65,7 @@ pub(super) fn decide(view: &View) -> Decision {
         } else if !eager && view.run.attempts.is_multiple_of(2) {
             Decision::Act(Deed::ReadPower)
         } else {
-            Decision::Act(Deed::SendStep { command_id: id, step: Box::new(step.clone()) })
+            Decision::Act(Deed::SendStep { command_id: id, run: view.run.kind, step: Box::new(step.clone()) })
         };
     }
     let ended = state.is_some_and(|state| state.ended.contains(&id));
@@ -72,7 +77,9 @@ pub(super) fn decide(view: &View) -> Decision {
     }
     Decision::Act(match view.run.attempts % 2 {
         1 => Deed::ReadPower,
-        _ if view.run.abort && step.step.abortable => Deed::CancelCommand { command_id: id },
+        _ if (view.run.abort || view.run.hung.is_some()) && step.step.abortable => {
+            Deed::CancelCommand { command_id: id }
+        }
         _ => Deed::AskCommand { command_id: id },
     })
 }
@@ -83,16 +90,59 @@ fn await_return(view: &View, step: &PlannedStep) -> Decision {
         return Decision::Record(Box::new(change));
     }
     let reason = format!("an agent to come back: the node was lost during {}", step.label());
-    let limit = Duration::from_secs(view.settings.boot_timeout_s);
+    let limit = view.budget();
     let wait = waiting(&view.snapshot.node, &reason, Some(limit), view.snapshot.now);
     if overdue(&wait, view.snapshot.now) {
         let text = format!("the node was lost and no agent came back within {} s", limit.as_secs());
-        return Decision::Record(Box::new(end::step_failed(view, &text, Value::Null)));
+        return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
     }
-    Decision::Sleep { wake_at: wait.deadline, wait: Some(wait) }
+    sleep_in(wait)
+}
+
+/// When the step counts as hung, at the earliest: it has a deadline, and a limit of time without progress
+/// where the agent tells its progress.
+fn patience(view: &View, step: &PlannedStep, at: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
+    let (limit, stall) = view.settings.step_limits(&step.label());
+    let contact = &view.snapshot.contact;
+    let moved = contact.progress_at.unwrap_or(at).max(at);
+    let stall = stall.filter(|_| contact.state.is_some()).map(|stall| moved.after(stall));
+    (limit.map(|limit| at.after(limit)), stall)
+}
+
+/// Why the step counts as hung although the agent is heard.
+fn hang(view: &View, step: &PlannedStep, at: Timestamp) -> Option<String> {
+    let now = view.snapshot.now;
+    let (limit, stall) = patience(view, step, at);
+    if limit.is_some_and(|limit| limit <= now) {
+        return Some(format!("the step has taken longer than its limit of {} s", now.since(at).as_secs()));
+    }
+    if stall.is_some_and(|stall| stall <= now) {
+        let moved = view.snapshot.contact.progress_at.unwrap_or(at).max(at);
+        let seconds = now.since(moved).as_secs();
+        return Some(format!("the step hangs: no progress for {seconds} s, while the agent is heard"));
+    }
+    None
+}
+
+/// A hung step is told to stop where that is possible, then the run fails.
+fn hung(view: &View, step: &PlannedStep, text: String) -> Change {
+    if !step.step.abortable || view.snapshot.contact.state.is_none() {
+        return fail::step_failed(view, &text, Value::Null);
+    }
+    let mut change = view.with_run(|run| {
+        run.attempts = 0;
+        run.hung = Some(text.clone());
+    });
+    change.events.push(event(EventKind::Step, Severity::Error, text, view.snapshot.now));
+    change
 }
 
 pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
+    if let Some(text) = view.run.hung.as_ref().filter(|_| view.run.attempts + 1 >= view.settings.max_attempts)
+    {
+        let text = format!("{text}; it could not be told to stop");
+        return fail::step_failed(view, &text, Value::Null);
+    }
     match (deed, outcome) {
         (_, Outcome::Command(status)) => command(view, status),
         (Deed::ReadPower, Outcome::Power(PowerState::Off)) => interrupted(view, "the node lost power", true),
@@ -106,9 +156,9 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
             false,
         ),
         (_, Outcome::Failed(trouble)) if trouble.retryable => again(view, Some(trouble.text)),
-        (_, Outcome::Failed(trouble)) => end::step_failed(view, &trouble.text, Value::Null),
-        (_, Outcome::Busy(text)) => end::step_failed(view, &text, Value::Null),
-        (deed, other) => end::step_failed(view, &unexpected(&format!("{deed:?}"), &other).text, Value::Null),
+        (_, Outcome::Failed(trouble)) => fail::step_failed(view, &trouble.text, Value::Null),
+        (_, Outcome::Busy(text)) => fail::step_failed(view, &text, Value::Null),
+        (deed, other) => fail::step_failed(view, &unexpected(&format!("{deed:?}"), &other).text, Value::Null),
     }
 }
 
@@ -129,30 +179,34 @@ fn again(view: &View, trouble: Option<String>) -> Change {
 }
 
 fn command(view: &View, status: CommandStatus) -> Change {
-    let now = view.snapshot.now;
     let result = status.command_result.clone().unwrap_or(Value::Null);
     match status.command_status {
         Status::Running => running(view, status.id),
         Status::VersionMismatch => version_mismatch(view),
-        Status::Failed if view.run.abort => end::aborted_with(view, result),
+        Status::Failed if view.run.abort => fail::aborted_with(view, result),
+        Status::Failed if view.run.hung.is_some() => {
+            fail::step_failed(view, view.run.hung.as_deref().unwrap_or_default(), result)
+        }
         Status::Failed => {
             let text = status.command_error.map_or_else(
                 || "the agent gave no reason".to_owned(),
                 |error| if error.details.is_empty() { error.message } else { error.details },
             );
-            end::step_failed(view, &text, result)
+            fail::step_failed(view, &text, result)
         }
         Status::Succeeded => match doubt(view, &result) {
-            Some(doubt) => end::step_failed(view, &doubt, result),
-            None => succeeded(view, status.id, result, now),
+            Some(doubt) => fail::step_failed(view, &doubt, result),
+            None => steps::succeeded(view, status.id, result),
         },
     }
 }
 
 fn running(view: &View, id: String) -> Change {
     let now = view.snapshot.now;
+    // A hung step that was told to stop is given as many looks as any failing deed.
+    let stopping = view.run.hung.is_some();
     let mut change = view.with_run(|run| {
-        run.attempts = 0;
+        run.attempts = if stopping { run.attempts + 2 } else { 0 };
         if let Cursor::Issued { command_id, accepted, .. } = &mut run.cursor {
             // ironic-python-agent chooses its own ids.
             *command_id = id;
@@ -161,7 +215,11 @@ fn running(view: &View, id: String) -> Change {
     });
     let label = view.run.current().map(PlannedStep::label).unwrap_or_default();
     let mut wait = waiting(&view.snapshot.node, &format!("step {label} to end"), None, now);
-    wait.deadline = Some(now.after(Duration::from_secs(view.settings.agent_silence_s)));
+    if let (Cursor::Issued { at, .. }, Some(step)) = (&view.run.cursor, view.run.current()) {
+        let (limit, stall) = patience(view, step, *at);
+        let silence = now.after(Duration::from_secs(view.settings.agent_silence_s));
+        wait.deadline = [limit, stall, Some(silence)].into_iter().flatten().min();
+    }
     change.node.wait = Some(wait);
     change.node.last_error = None;
     change.node.next_wake_at = Some(now.after(view.settings.agent_poll()));
@@ -171,13 +229,14 @@ fn running(view: &View, id: String) -> Change {
 /// Why a success is not believed: it is for another step, or its own report says otherwise. Fails closed.
 fn doubt(view: &View, result: &Value) -> Option<String> {
     let step = &view.run.current()?.step;
-    if let Some(told) = result.get("clean_step") {
+    let kind = view.run.kind.steps()?;
+    if let Some(told) = result.get(kind.step_field()) {
         let of = |key: &str| told.get(key).and_then(Value::as_str);
         if of("step") != Some(&step.step) || of("interface") != Some(&step.interface) {
             return Some(format!("the agent reported success of another step: {told}"));
         }
     }
-    let report = result.get("clean_result").filter(|report| report.get("disks").is_some())?;
+    let report = result.get(kind.result_field()).filter(|report| report.get("disks").is_some())?;
     let report: EraseReport = match serde_json::from_value(report.clone()) {
         Ok(report) => report,
         Err(error) => return Some(format!("the agent's erase report cannot be read: {error}")),
@@ -199,29 +258,11 @@ fn doubt(view: &View, result: &Value) -> Option<String> {
     ))
 }
 
-fn succeeded(view: &View, command_id: String, result: Value, now: model::Timestamp) -> Change {
-    let (Some(index), Some(step)) = (view.run.index, view.run.current().cloned()) else {
-        return end::failed(view, "internal: a command ended without a step");
-    };
-    let mut change = view.with_run(|run| {
-        run.results.retain(|old| old.index != index);
-        run.results.push(StepResult { index, command_id, at: now, result, error: None });
-        run.attempts = 0;
-        run.interruptions = 0;
-        run.cursor = if step.step.reboot_requested { Cursor::PowerOff } else { Cursor::NextStep };
-    });
-    change.node.last_error = None;
-    let text = format!("step {} succeeded", step.label());
-    change.events.push(event(EventKind::Step, Severity::Info, text, now));
-    if step.step.reboot_requested {
-        pass(&mut change, Verb::Resume, "the step asked for a reboot", now);
-    }
-    change
-}
-
 fn version_mismatch(view: &View) -> Change {
     if view.run.replans >= view.settings.max_replans {
-        return end::failed(view, "the hardware managers of the agent kept changing during cleaning");
+        let doing = view.run.kind.doing();
+        let text = format!("the hardware managers of the agent kept changing during {doing}");
+        return fail::failed(view, &text);
     }
     let automated = view.run.kind == RunKind::AutomatedClean;
     let mut change = view.with_run(|run| {
@@ -239,7 +280,7 @@ fn version_mismatch(view: &View) -> Change {
     } else {
         "hardware managers changed: the step is run again"
     };
-    pass(&mut change, Verb::Resume, cause, view.snapshot.now);
+    at_work(&mut change, cause, view.snapshot.now);
     change
 }
 
@@ -247,24 +288,24 @@ fn version_mismatch(view: &View) -> Change {
 pub(super) fn interrupted(view: &View, what: &str, cold: bool) -> Change {
     let now = view.snapshot.now;
     let Some(step) = view.run.current() else {
-        return end::failed(view, &format!("{what}, and the plan has no current step"));
+        return fail::failed(view, &format!("{what}, and the plan has no current step"));
     };
     let times = view.run.interruptions + 1;
     let text = format!("{what} in the middle of the step (interruption {times})");
     if !step.step.idempotent {
-        return end::step_failed(
+        return fail::step_failed(
             view,
             &format!("{text}; the step does not say that it may be repeated"),
             Value::Null,
         );
     }
     if times > view.settings.max_interruptions {
-        return end::step_failed(view, &text, Value::Null);
+        return fail::step_failed(view, &text, Value::Null);
     }
     let mut change = view.advance(if cold { Cursor::PowerOff } else { Cursor::LearnSteps });
     if let Some(run) = &mut change.node.run {
         run.interruptions = times;
     }
-    pass(&mut change, Verb::Resume, &format!("{text}; {} is started again", step.label()), now);
+    at_work(&mut change, &format!("{text}; {} is started again", step.label()), now);
     change
 }

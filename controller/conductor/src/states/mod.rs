@@ -1,10 +1,27 @@
-//! One file a provision state. `decide` says what comes next, `absorb` what an outcome means; both are pure.
+//! One file a stage. `decide` says what comes next, `absorb` what an outcome means; both are pure.
+//!
+//! ```text
+//! verifying.rs   VERIFYING, ADOPTING          run.rs          every state with a run: dispatch on its cursor
+//! resting.rs     everything else               ├ start.rs      what the run needs
+//!                                              ├ boot.rs       to a ramdisk that was heard
+//!                                              ├ learn.rs      the agent's steps, the plan
+//!                                              ├ steps.rs      the next step, reserved steps
+//!                                              ├ issued.rs     a step of the agent
+//!                                              ├ out_of_band.rs  a step of the controller
+//!                                              ├ inspecting.rs the inventory
+//!                                              └ end.rs        done; fail.rs: failed, aborted
+//! ```
 
 mod boot;
-mod cleaning;
 mod end;
+mod fail;
+mod inspecting;
 mod issued;
+mod learn;
+mod out_of_band;
 mod resting;
+mod run;
+mod start;
 mod steps;
 mod verifying;
 
@@ -18,8 +35,8 @@ use std::time::Duration;
 /// What to do next for the node of this snapshot.
 pub fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
     match snapshot.node.provision_state {
-        ProvisionState::Verifying => verifying::decide(snapshot, settings),
-        ProvisionState::Cleaning | ProvisionState::CleanWait => cleaning::decide(snapshot, settings),
+        ProvisionState::Verifying | ProvisionState::Adopting => verifying::decide(snapshot),
+        state if has_run(state) => run::decide(snapshot, settings),
         _ => resting::decide(snapshot, settings),
     }
 }
@@ -27,12 +44,35 @@ pub fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
 /// What an outcome changes. The node in the snapshot is the one that `decide` saw.
 pub fn absorb(snapshot: &Snapshot, deed: &Deed, outcome: Outcome, settings: &Settings) -> Change {
     match snapshot.node.provision_state {
-        ProvisionState::Verifying => verifying::absorb(snapshot, outcome, settings),
-        ProvisionState::Cleaning | ProvisionState::CleanWait => {
-            cleaning::absorb(snapshot, deed, outcome, settings)
+        ProvisionState::Verifying | ProvisionState::Adopting => {
+            verifying::absorb(snapshot, outcome, settings)
         }
+        state if has_run(state) => run::absorb(snapshot, deed, outcome, settings),
         _ => resting::absorb(snapshot, deed, outcome, settings),
     }
+}
+
+/// States in which a run is under way.
+fn has_run(state: ProvisionState) -> bool {
+    use ProvisionState as P;
+    matches!(
+        state,
+        P::Deploying
+            | P::DeployWait
+            | P::DeployHold
+            | P::Cleaning
+            | P::CleanWait
+            | P::CleanHold
+            | P::Deleting
+            | P::Inspecting
+            | P::InspectWait
+            | P::Rescuing
+            | P::RescueWait
+            | P::Unrescuing
+            | P::Servicing
+            | P::ServiceWait
+            | P::ServiceHold
+    )
 }
 
 /// Whether the stored time for the next look has come. Own writes ring the bell too: what is paced by a
@@ -44,6 +84,11 @@ fn is_due(snapshot: &Snapshot) -> bool {
 /// Sleep until the stored time.
 fn sleep_on(node: &Node) -> Decision {
     Decision::Sleep { wait: node.wait.clone(), wake_at: node.next_wake_at }
+}
+
+/// Sleep in `wait`, until its deadline at the latest.
+fn sleep_in(wait: Wait) -> Decision {
+    Decision::Sleep { wake_at: wait.deadline, wait: Some(wait) }
 }
 
 /// The wait for `reason`: since when it already waits for this, else since now.
@@ -79,5 +124,21 @@ fn pass(change: &mut Change, verb: Verb, cause: &str, now: Timestamp) {
         }
         // A defect of this crate; the state stays and the reason is told.
         Err(refused) => change.node.last_error = Some(format!("internal: {refused} ({cause})")),
+    }
+}
+
+/// To the state in which the controller itself is at work, if the node is not there.
+fn at_work(change: &mut Change, cause: &str, now: Timestamp) {
+    if transition(change.node.provision_state, Verb::Resume).is_ok() {
+        pass(change, Verb::Resume, cause, now);
+    }
+}
+
+/// To the state in which the node is awaited, if there is one and it is not there. CLEANING means that the
+/// conductor is at work, CLEANWAIT that it waits for the ramdisk or an in-band step (specs/state-machine.txt).
+fn in_wait(change: &mut Change, cause: &str, now: Timestamp) {
+    let waits = transition(change.node.provision_state, Verb::Wait);
+    if waits.is_ok_and(|to| to != change.node.provision_state) {
+        pass(change, Verb::Wait, cause, now);
     }
 }

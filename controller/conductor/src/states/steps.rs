@@ -1,151 +1,145 @@
-//! Learning the steps, and one step after the other: written down, sent, asked for, stored.
+//! The next step: written down, and handed to who runs it. The reserved steps are run here.
 
-use super::cleaning::View;
-use super::{end, is_due, issued, pass, sleep_on};
-use crate::decision::{Change, Decision, Deed, Outcome, Trouble};
-use agent_protocol::step::{AdvertisedSteps, Step};
+use super::run::View;
+use super::{at_work, fail, in_wait, is_due, out_of_band, overdue, pass, sleep_in, sleep_on, waiting};
+use crate::decision::{Change, Decision};
 use model::history::{EventKind, Severity};
+use model::plan::Reserved;
 use model::provision::Verb;
 use model::request::event;
-use model::run::{Cursor, RunKind};
-use model::step::{Argument, automated_plan, manual_plan};
-use model::{Catalogue, CatalogueStep, ProvisionState};
-use serde_json::{Map, Value};
+use model::run::Cursor;
+use model::{PlannedStep, StepResult, Timestamp};
+use serde_json::Value;
+use std::time::Duration;
 
 pub(super) fn decide(view: &View) -> Decision {
     match &view.run.cursor {
-        Cursor::LearnSteps if is_due(view.snapshot) => Decision::Act(Deed::AskSteps),
-        Cursor::NextStep => Decision::Record(Box::new(next_step(view))),
-        Cursor::Issued { .. } => issued::decide(view),
-        _ => sleep_on(&view.snapshot.node),
+        Cursor::Hold => {
+            let reason = "a user to say \"unhold\" (or \"abort\")";
+            sleep_in(waiting(&view.snapshot.node, reason, None, view.snapshot.now))
+        }
+        Cursor::Pause { since, until } => pause(view, *since, *until),
+        _ if view.run.attempts > 0 && !is_due(view.snapshot) => sleep_on(&view.snapshot.node),
+        _ => next_step(view),
     }
 }
 
-pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
-    const WHAT: &str = "The agent could not be asked for its steps";
-    match (deed, outcome) {
-        (Deed::AskSteps, Outcome::Steps(steps)) => learnt(view, &steps),
-        (Deed::AskSteps, Outcome::Busy(text)) => {
-            view.retry_or_fail(Trouble { text, retryable: true, unreachable: false }, WHAT)
-        }
-        (Deed::AskSteps, Outcome::Failed(trouble)) => view.retry_or_fail(trouble, WHAT),
-        (deed, outcome) => issued::absorb(view, deed, outcome),
-    }
-}
-
-/// Keep the catalogue; make the plan, or see whether the old one still holds.
-fn learnt(view: &View, steps: &AdvertisedSteps) -> Change {
-    let now = view.snapshot.now;
-    let versions: Map<String, Value> =
-        steps.hardware_manager_version.iter().map(|(name, v)| (name.clone(), v.clone().into())).collect();
-    let known = view.settings.override_priorities(catalogue_steps(steps));
-    let catalogue =
-        Catalogue { steps: known.clone(), hardware_manager_version: versions.clone(), learnt_at: now };
-
-    let changed = view.run.plan.is_some() && view.run.hardware_manager_version != versions;
-    let plan = match (view.run.kind, &view.run.plan) {
-        (RunKind::AutomatedClean, Some(plan)) if !changed => Ok(plan.clone()),
-        (RunKind::AutomatedClean, _) => Ok(automated_plan(&known)),
-        (RunKind::ManualClean, Some(plan)) => Ok(plan.clone()),
-        (RunKind::ManualClean, None) => manual_plan(&view.run.requested, &known),
-    };
-    let mut change = match plan {
-        Err(bad) => end::refused(view, &format!("Node failed to start the first cleaning step: {bad}")),
-        Ok(_) if changed && view.run.replans >= view.settings.max_replans => {
-            end::failed(view, "the hardware managers of the agent kept changing during cleaning")
-        }
-        Ok(plan) if plan.is_empty() => {
-            // Fails closed: a broken agent that offers nothing must not make a node available.
-            let text = "no clean step is enabled on this node, so nothing would be erased; switch automated_clean off if that is wanted";
-            end::failed(view, text)
-        }
-        Ok(plan) => {
-            let restart = changed && view.run.kind == RunKind::AutomatedClean;
-            // A changed manager answers the old command id with a mismatch: the next one must be new.
-            let mut change = view.with_run(|run| {
-                run.cursor = Cursor::NextStep;
-                run.attempts = 0;
-                run.hardware_manager_version = versions.clone();
-                run.replans += u32::from(changed);
-                if restart {
-                    run.results.clear();
-                    run.index = None;
-                }
-                run.plan = Some(plan.clone());
-            });
-            let info = &mut change.node.driver_internal_info;
-            info.insert("hardware_manager_version".into(), Value::Object(versions));
-            info.insert("clean_steps".into(), plan.iter().map(|step| Value::Object(step.wire())).collect());
-            if restart {
-                let text = "hardware managers changed: automated cleaning starts again with fresh steps";
-                change.events.push(event(EventKind::Step, Severity::Info, text.into(), now));
-            }
-            change
-        }
-    };
-    change.catalogue = Some(catalogue);
-    change
-}
-
-/// The agent's steps as the catalogue keeps them, each with who advertised it.
-fn catalogue_steps(steps: &AdvertisedSteps) -> Vec<CatalogueStep> {
-    let of = |provider: &str, step: &Step| CatalogueStep {
-        interface: step.interface.clone(),
-        step: step.step.clone(),
-        priority: step.priority.clone(),
-        abortable: step.abortable,
-        reboot_requested: step.reboot_requested,
-        idempotent: step.other.get("idempotent").and_then(Value::as_bool).unwrap_or(false),
-        args: step
-            .argsinfo
-            .iter()
-            .flatten()
-            .map(|(name, arg)| {
-                let arg = Argument { description: arg.description.clone(), required: arg.required };
-                (name.clone(), arg)
-            })
-            .collect(),
-        requires_ramdisk: true,
-        provider: provider.to_owned(),
-        raw: match serde_json::to_value(step) {
-            Ok(Value::Object(raw)) => raw,
-            _ => Map::new(),
-        },
-    };
-    steps
-        .clean_steps
-        .iter()
-        .flat_map(|(provider, list)| list.iter().map(move |step| of(provider, step)))
-        .collect()
-}
-
-/// Write the command of the next step down, or see that there is none left.
-fn next_step(view: &View) -> Change {
+fn next_step(view: &View) -> Decision {
     let now = view.snapshot.now;
     let Some(index) = view.run.next_index() else {
         let mut change = view.advance(Cursor::TearDown);
-        if view.snapshot.node.provision_state == ProvisionState::CleanWait {
-            pass(&mut change, Verb::Resume, "every step has succeeded", now);
-        }
-        return change;
+        at_work(&mut change, "every step has succeeded", now);
+        return Decision::Record(Box::new(change));
     };
+    let Some(planned) = view.run.plan.as_ref().and_then(|plan| plan.get(index)).cloned() else {
+        let text = "internal: the next step is not in the plan";
+        return Decision::Record(Box::new(fail::failed(view, text)));
+    };
+    // An agent of an earlier boot must not be taken for one of this run.
+    let in_ramdisk = view.run.booted && view.snapshot.contact.callback_url.is_some();
+    if planned.step.requires_ramdisk && !in_ramdisk {
+        let mut change = view.advance(Cursor::PowerOff);
+        at_work(&mut change, &format!("step {} needs the ramdisk", planned.label()), now);
+        return Decision::Record(Box::new(change));
+    }
     // Deterministic: the same decision taken twice names the same command.
     let command_id = format!("{}-{index}-{}-{}", view.run.id, view.run.replans, view.run.interruptions);
-    let boot_id = view.snapshot.contact.state.as_ref().map(|state| state.boot_id.clone());
+    if planned.step.in_band {
+        let boot_id = view.snapshot.contact.state.as_ref().map(|state| state.boot_id.clone());
+        let cursor = Cursor::Issued { command_id: command_id.clone(), at: now, boot_id, accepted: false };
+        let mut change = begun(view, index, &planned, cursor, &command_id);
+        in_wait(&mut change, "the agent runs the step", now);
+        return Decision::Record(Box::new(change));
+    }
+    match Reserved::of(&planned.step) {
+        Some(Reserved::Hold) => {
+            let mut change = begun(view, index, &planned, Cursor::Hold, &command_id);
+            pass(&mut change, Verb::Hold, "the step hold", now);
+            Decision::Record(Box::new(change))
+        }
+        Some(Reserved::Wait) => {
+            let seconds = planned.given.get("seconds").and_then(Value::as_f64);
+            let until =
+                seconds.map(|seconds| now.after(Duration::from_secs_f64(seconds.clamp(0.0, 86400.0))));
+            let cursor = Cursor::Pause { since: now, until };
+            let mut change = begun(view, index, &planned, cursor, &command_id);
+            in_wait(&mut change, "the step wait", now);
+            Decision::Record(Box::new(change))
+        }
+        _ => {
+            let cursor = Cursor::OutOfBand { command_id: command_id.clone(), at: now, polling: false };
+            let mut change = begun(view, index, &planned, cursor, &command_id);
+            at_work(&mut change, "the controller runs the step", now);
+            Decision::Begin(Box::new(change), out_of_band::deed(view.run.kind, &planned, command_id, false))
+        }
+    }
+}
+
+/// The step is current, and the node says so.
+fn begun(view: &View, index: usize, planned: &PlannedStep, cursor: Cursor, command_id: &str) -> Change {
     let mut change = view.with_run(|run| {
         run.index = Some(index);
-        run.cursor = Cursor::Issued { command_id: command_id.clone(), at: now, boot_id, accepted: false };
+        run.cursor = cursor;
         run.attempts = 0;
+        run.hung = None;
     });
-    let node = &mut change.node;
-    if let Some(step) = node.run.as_ref().and_then(|run| run.current()) {
-        let text = format!("step {} begins ({command_id})", step.label());
-        node.clean_step = Some(Value::Object(step.wire()));
-        node.driver_internal_info.insert("clean_step_index".into(), index.into());
-        change.events.push(event(EventKind::Step, Severity::Info, text, now));
+    if let Some(kind) = view.run.kind.steps() {
+        *change.node.step_mut(kind) = Some(Value::Object(planned.wire()));
+        change.node.driver_internal_info.insert(kind.index_field().into(), index.into());
     }
-    if change.node.provision_state == ProvisionState::Cleaning {
-        pass(&mut change, Verb::Wait, "the agent runs the step", now);
+    let text = format!("step {} begins ({command_id})", planned.label());
+    change.events.push(event(EventKind::Step, Severity::Info, text, view.snapshot.now));
+    change
+}
+
+/// The current step has ended well: its result is stored, and what it asked for comes next.
+pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Change {
+    let now = view.snapshot.now;
+    let (Some(index), Some(step)) = (view.run.index, view.run.current().cloned()) else {
+        return fail::failed(view, "internal: a command ended without a step");
+    };
+    let agent = view.snapshot.abilities.as_ref().is_ok_and(|able| able.agent);
+    let next = match (step.step.reboot_requested, agent && !view.run.disable_ramdisk) {
+        (false, _) => Cursor::NextStep,
+        (true, true) => Cursor::PowerOff,
+        (true, false) => Cursor::Reboot,
+    };
+    let mut change = view.with_run(|run| {
+        run.results.retain(|old| old.index != index);
+        run.results.push(StepResult { index, command_id, at: now, result, error: None });
+        run.attempts = 0;
+        run.interruptions = 0;
+        run.hung = None;
+        run.cursor = next;
+    });
+    change.node.last_error = None;
+    let text = format!("step {} succeeded", step.label());
+    change.events.push(event(EventKind::Step, Severity::Info, text, now));
+    if step.step.reboot_requested {
+        at_work(&mut change, "the step asked for a reboot", now);
     }
     change
+}
+
+fn pause(view: &View, since: Timestamp, until: Option<Timestamp>) -> Decision {
+    let snapshot = view.snapshot;
+    let over = match until {
+        Some(until) => until <= snapshot.now,
+        None => snapshot.contact.last_heartbeat_at.is_some_and(|heard| heard > since),
+    };
+    if over {
+        let command_id = format!("{}-wait", view.run.id);
+        return Decision::Record(Box::new(succeeded(view, command_id, Value::Null)));
+    }
+    let reason =
+        if until.is_some() { "the time of the step wait to pass" } else { "a heartbeat of the agent" };
+    let mut wait = waiting(&snapshot.node, reason, Some(view.budget()), snapshot.now);
+    if until.is_some() {
+        wait.deadline = until;
+    }
+    if overdue(&wait, snapshot.now) {
+        let text = "no heartbeat came during the step wait";
+        return Decision::Record(Box::new(fail::step_failed(view, text, Value::Null)));
+    }
+    sleep_in(wait)
 }

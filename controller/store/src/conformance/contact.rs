@@ -2,7 +2,7 @@
 
 use super::nodes::beat;
 use super::{assert_stale, at, enrolled, new_node, rung};
-use crate::{CatalogueKind, Store, TokenGrant};
+use crate::{StepKind, Store, TokenGrant};
 use model::agent::{AgentState, Contact, Rival};
 use model::{Catalogue, CatalogueStep};
 use serde_json::{Map, json};
@@ -67,6 +67,7 @@ pub async fn a_beat_is_kept<S: Store>(store: Arc<S>) {
         verify_ca: first.verify_ca,
         agent_version: first.agent_version,
         last_heartbeat_at: Some(at(3)),
+        progress_at: Some(at(3)),
         state: Some(state),
         ..before
     };
@@ -78,8 +79,45 @@ pub async fn a_beat_is_kept<S: Store>(store: Arc<S>) {
     store.record_beat(node, "token", second.clone()).await.unwrap();
     expected.callback_url = Some(second.callback_url);
     expected.last_heartbeat_at = Some(at(4));
+    expected.progress_at = Some(at(4));
     expected.state = None;
     assert_eq!(store.contact(node).await.unwrap(), expected, "certificate and version are kept");
+}
+
+/// A step that hangs is noticed while its agent goes on beating: by how old the progress is.
+pub async fn progress_has_a_time_of_its_own<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await.uuid;
+    store.grant_token(node, "token", None, at(0)).await.unwrap();
+    let bytes = |bytes: u64| Some(json!({"disks": [{"bytes_done": bytes}]}));
+    for (now, running, progress, since) in [
+        (1, None, None, 1),
+        (2, None, None, 1),
+        (3, Some("c1"), None, 3),
+        (4, Some("c1"), bytes(0), 4),
+        (5, Some("c1"), bytes(0), 4),
+        (6, Some("c1"), bytes(7), 6),
+        (7, Some("c1"), bytes(7), 6),
+        (8, Some("c2"), bytes(7), 8),
+        (9, None, None, 9),
+        (10, None, None, 9),
+    ] {
+        let mut beat = beat(now);
+        beat.state = Some(AgentState {
+            boot_id: "boot".to_owned(),
+            process_id: "process".to_owned(),
+            running: running.map(str::to_owned),
+            // What has ended is no progress of what runs.
+            ended: vec![format!("c{now}")],
+            progress,
+        });
+        store.record_beat(node, "token", beat).await.unwrap();
+        assert_eq!(store.contact(node).await.unwrap().progress_at, Some(at(since)), "beat {now}");
+    }
+    store.forget_agent(node).await.unwrap();
+    store.grant_token(node, "token", None, at(11)).await.unwrap();
+    store.record_beat(node, "token", beat(12)).await.unwrap();
+    let contact = store.contact(node).await.unwrap();
+    assert_eq!(contact.progress_at, None, "an agent that tells of no progress cannot be seen to stall");
 }
 
 pub async fn a_beat_with_another_token_changes_nothing<S: Store>(store: Arc<S>) {
@@ -164,24 +202,25 @@ pub async fn catalogues_are_kept<S: Store>(store: Arc<S>) {
         idempotent: true,
         args: BTreeMap::new(),
         requires_ramdisk: true,
+        in_band: true,
         provider: "generic".to_owned(),
         raw: Map::new(),
     };
     let catalogue =
         |n| Catalogue { steps: vec![step.clone()], hardware_manager_version: Map::new(), learnt_at: at(n) };
-    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(), None);
+    assert_eq!(store.catalogue(node.uuid, StepKind::Clean).await.unwrap(), None);
     for n in [1, 2] {
-        store.put_catalogue(node.uuid, CatalogueKind::Clean, catalogue(n)).await.unwrap();
-        assert_eq!(store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(), Some(catalogue(n)));
+        store.put_catalogue(node.uuid, StepKind::Clean, catalogue(n)).await.unwrap();
+        assert_eq!(store.catalogue(node.uuid, StepKind::Clean).await.unwrap(), Some(catalogue(n)));
     }
-    store.put_catalogue(node.uuid, CatalogueKind::Deploy, catalogue(3)).await.unwrap();
-    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(), Some(catalogue(2)));
-    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Deploy).await.unwrap(), Some(catalogue(3)));
-    assert_eq!(store.catalogue(node.uuid, CatalogueKind::Service).await.unwrap(), None);
-    assert_eq!(store.catalogue(other.uuid, CatalogueKind::Clean).await.unwrap(), None);
+    store.put_catalogue(node.uuid, StepKind::Deploy, catalogue(3)).await.unwrap();
+    assert_eq!(store.catalogue(node.uuid, StepKind::Clean).await.unwrap(), Some(catalogue(2)));
+    assert_eq!(store.catalogue(node.uuid, StepKind::Deploy).await.unwrap(), Some(catalogue(3)));
+    assert_eq!(store.catalogue(node.uuid, StepKind::Service).await.unwrap(), None);
+    assert_eq!(store.catalogue(other.uuid, StepKind::Clean).await.unwrap(), None);
     store.forget_agent(node.uuid).await.unwrap();
     assert_eq!(
-        store.catalogue(node.uuid, CatalogueKind::Clean).await.unwrap(),
+        store.catalogue(node.uuid, StepKind::Clean).await.unwrap(),
         Some(catalogue(2)),
         "steps stay known while the node is off"
     );
@@ -203,6 +242,6 @@ pub async fn the_bell_rings_for_contact<S: Store>(store: Arc<S>) {
     store.forget_agent(node).await.unwrap();
     assert_eq!(rung(&mut ears), once, "forgotten");
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(5) };
-    store.put_catalogue(node, CatalogueKind::Clean, catalogue).await.unwrap();
+    store.put_catalogue(node, StepKind::Clean, catalogue).await.unwrap();
     assert_eq!(rung(&mut ears), once, "catalogue");
 }

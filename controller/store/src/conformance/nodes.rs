@@ -3,9 +3,9 @@
 use super::{
     assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, new_node, new_port, object, rung,
 };
-use crate::{Beat, CatalogueKind, Store, StoreError};
+use crate::{Beat, StepKind, Store, StoreError};
 use model::agent::Contact;
-use model::{Catalogue, Node};
+use model::{Catalogue, Event, Inventory, Node, ProvisionState};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -129,7 +129,7 @@ pub async fn unknown_nodes<S: Store>(store: Arc<S>) {
     assert_not_found(store.grant_token(uuid, "t", None, at(0)).await, "Node", uuid);
     assert_not_found(store.record_beat(uuid, "t", beat(0)).await, "Node", uuid);
     assert_not_found(store.forget_agent(uuid).await, "Node", uuid);
-    assert_not_found(store.put_catalogue(uuid, CatalogueKind::Clean, catalogue).await, "Node", uuid);
+    assert_not_found(store.put_catalogue(uuid, StepKind::Clean, catalogue).await, "Node", uuid);
     assert_not_found(store.take_lease(uuid, "c", at(0), at(9)).await, "Node", uuid);
     assert_not_found(store.create_port(new_port(uuid, "52:54:00:00:00:01")).await, "Node", uuid);
     nothing_hangs_on(&*store, uuid).await;
@@ -190,19 +190,46 @@ pub async fn history_comes_with_the_write<S: Store>(store: Arc<S>) {
     let node = store.create_node(new_node("one"), events[..2].to_vec()).await.unwrap();
     let other = enrolled(&*store, "other").await;
     store.update_node(node.clone(), events[2..].to_vec(), None).await.unwrap();
-    assert_eq!(store.history(node.uuid).await.unwrap(), events, "in the order they were stored");
+    let told = |events: &[Event]| -> Vec<_> {
+        events.iter().map(|event| (event.uuid, event.at, event.kind, event.text.clone())).collect()
+    };
+    let stored = store.history(node.uuid).await.unwrap();
+    assert_eq!(told(&stored), told(&events), "in the order they were stored");
     assert_eq!(store.history(other.uuid).await.unwrap(), []);
+}
+
+/// Not as the write leaves it: the event of a transition tells how long the state lasted that it ends.
+pub async fn events_tell_how_the_node_stood<S: Store>(store: Arc<S>) {
+    let second = |n: i64| at(n * 1_000_000);
+    let mut node = new_node("one");
+    node = store.create_node(node, vec![event(1)]).await.unwrap();
+    node.enter(ProvisionState::Verifying, None, second(10));
+    node = store.update_node(node, vec![event(10_000_000)], None).await.unwrap();
+    node.enter(ProvisionState::Manageable, None, second(17));
+    store.update_node(node.clone(), vec![event(17_000_000), event(17_900_000)], None).await.unwrap();
+
+    let history = store.history(node.uuid).await.unwrap();
+    let stood: Vec<_> = history
+        .iter()
+        .map(|event| (event.state.unwrap(), event.target_provision_state, event.duration_s))
+        .collect();
+    let verifying = (ProvisionState::Verifying, Some(ProvisionState::Manageable), Some(7));
+    let enrolled = (ProvisionState::Enroll, None, None);
+    assert_eq!(stood, [enrolled, enrolled, verifying, verifying]);
 }
 
 pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
     let doomed = store.create_node(new_node("doomed"), vec![event(1)]).await.unwrap();
     let kept = store.create_node(new_node("kept"), vec![event(2)]).await.unwrap();
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(0) };
+    let (found, source) = (json!({"interfaces": []}), "redfish".to_owned());
+    let inventory = Inventory { inventory: found, plugin_data: json!({}), at: at(0), source };
     for (index, node) in [&doomed, &kept].into_iter().enumerate() {
         store.create_port(new_port(node.uuid, &format!("52:54:00:00:00:0{index}"))).await.unwrap();
         store.grant_token(node.uuid, "token", None, at(0)).await.unwrap();
         store.record_beat(node.uuid, "token", beat(1)).await.unwrap();
-        store.put_catalogue(node.uuid, CatalogueKind::Clean, catalogue.clone()).await.unwrap();
+        store.put_catalogue(node.uuid, StepKind::Clean, catalogue.clone()).await.unwrap();
+        store.put_inventory(node.uuid, inventory.clone()).await.unwrap();
         store.take_lease(node.uuid, "holder", at(0), at(90)).await.unwrap().unwrap();
     }
     store.delete_node(doomed.uuid, doomed.version).await.unwrap();
@@ -218,7 +245,8 @@ pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
     assert_eq!(store.history(kept.uuid).await.unwrap().len(), 1);
     assert_eq!(store.ports(Some(kept.uuid)).await.unwrap().len(), 1);
     assert_eq!(store.contact(kept.uuid).await.unwrap().last_heartbeat_at, Some(at(1)));
-    assert_eq!(store.catalogue(kept.uuid, CatalogueKind::Clean).await.unwrap(), Some(catalogue));
+    assert_eq!(store.catalogue(kept.uuid, StepKind::Clean).await.unwrap(), Some(catalogue));
+    assert_eq!(store.inventory(kept.uuid).await.unwrap(), Some(inventory));
     assert_eq!(store.lease_holder(kept.uuid, at(1)).await.unwrap().as_deref(), Some("holder"));
 }
 
@@ -226,7 +254,8 @@ async fn nothing_hangs_on<S: Store>(store: &S, node: Uuid) {
     assert_eq!(store.history(node).await.unwrap(), []);
     assert_eq!(store.ports(Some(node)).await.unwrap(), []);
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
-    assert_eq!(store.catalogue(node, CatalogueKind::Clean).await.unwrap(), None);
+    assert_eq!(store.catalogue(node, StepKind::Clean).await.unwrap(), None);
+    assert_eq!(store.inventory(node).await.unwrap(), None);
     assert_eq!(store.lease_holder(node, at(1)).await.unwrap(), None);
 }
 

@@ -1,7 +1,10 @@
-//! The `fake-hardware` driver: a node whose power is a variable.
+//! The `fake-hardware` driver: a node whose power, BIOS and RAID are variables.
 //!
 //! The state is kept per node in the process and is lost with it: after a restart every fake node is
 //! off. Tests start an agent when [`subscribe`] says that a node was switched on.
+
+mod inventory;
+mod steps;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -10,9 +13,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
+use tokio::time::Instant;
 
 use crate::driver_info::Reader;
 use crate::{Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, PowerAction, PowerState};
+pub(crate) use inventory::inspect;
+pub(crate) use steps::{BIOS_STEPS, DEPLOY_STEPS, MANAGEMENT_STEPS, RAID_STEPS};
 
 pub(crate) const NAME: &str = "fake-hardware";
 
@@ -47,11 +53,48 @@ struct World {
 struct Machine {
     power: PowerState,
     boot: BootSetting,
+    configuration: Configuration,
+    /// The last `fake_slow`: its command, and when it began.
+    slow: Option<(String, Instant)>,
+    /// How often `fake_reset` ran.
+    resets: u64,
+}
+
+/// What of a fake node is configured, and outlives its runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Configuration {
+    /// Logical disks, as `raid.create_configuration` was given them.
+    pub raid: Vec<Value>,
+    /// BIOS settings.
+    pub bios: Map<String, Value>,
 }
 
 impl Default for Machine {
     fn default() -> Self {
-        Self { power: PowerState::Off, boot: BootSetting::default() }
+        Self {
+            power: PowerState::Off,
+            boot: BootSetting::default(),
+            configuration: Configuration { raid: Vec::new(), bios: steps::factory_bios() },
+            slow: None,
+            resets: 0,
+        }
+    }
+}
+
+impl Machine {
+    /// Does a power action and rings the bell.
+    fn power(&mut self, node_uuid: &str, action: PowerAction) {
+        let before = self.power;
+        let after = action.target_state();
+        self.power = after;
+        let starts = after == PowerState::On && (before == PowerState::Off || action != PowerAction::On);
+        let boot = if starts { self.boot } else { BootSetting::default() };
+        if starts && self.boot.persistent == Some(false) {
+            self.boot = BootSetting { mode: self.boot.mode, ..BootSetting::default() };
+        }
+        // Sent under the lock, so that events of a node come in the order of its changes. No
+        // receiver is no error: nobody is obliged to listen.
+        let _ = BELL.send(PowerEvent { node_uuid: node_uuid.to_owned(), action, before, after, boot });
     }
 }
 
@@ -71,7 +114,17 @@ pub fn subscribe() -> broadcast::Receiver<PowerEvent> {
 
 /// Cut a fake node's power as a failing supply would: no event, no command.
 pub fn cut_power(node_uuid: &str) {
-    world().nodes.entry(node_uuid.to_owned()).or_default().power = PowerState::Off;
+    machine(node_uuid, |machine| machine.power = PowerState::Off);
+}
+
+/// How a fake node is configured now.
+pub fn configuration(node_uuid: &str) -> Configuration {
+    machine(node_uuid, |machine| machine.configuration.clone())
+}
+
+/// Does something with a node's machine; one that was never met is off and as from the factory.
+fn machine<T>(node_uuid: &str, action: impl FnOnce(&mut Machine) -> T) -> T {
+    action(world().nodes.entry(node_uuid.to_owned()).or_default())
 }
 
 pub(crate) fn latency(info: &Map<String, Value>) -> Result<Duration, BmcError> {
@@ -94,7 +147,7 @@ impl Fake {
         if !self.latency.is_zero() {
             tokio::time::sleep(self.latency).await;
         }
-        action(world().nodes.entry(self.node_uuid.clone()).or_default())
+        machine(&self.node_uuid, action)
     }
 }
 
@@ -105,20 +158,7 @@ impl Bmc for Fake {
     }
 
     async fn set_power(&self, action: PowerAction) -> Result<(), BmcError> {
-        self.with(|machine| {
-            let before = machine.power;
-            let after = action.target_state();
-            machine.power = after;
-            let starts = after == PowerState::On && (before == PowerState::Off || action != PowerAction::On);
-            let boot = if starts { machine.boot } else { BootSetting::default() };
-            if starts && machine.boot.persistent == Some(false) {
-                machine.boot = BootSetting { mode: machine.boot.mode, ..BootSetting::default() };
-            }
-            // Sent under the lock, so that events of a node come in the order of its changes. No
-            // receiver is no error: nobody is obliged to listen.
-            let _ = BELL.send(PowerEvent { node_uuid: self.node_uuid.clone(), action, before, after, boot });
-        })
-        .await;
+        self.with(|machine| machine.power(&self.node_uuid, action)).await;
         Ok(())
     }
 

@@ -1,0 +1,139 @@
+//! A step that the controller runs itself: in the BMC, or one of the reserved power steps.
+//!
+//! "Begun" is stored before the step is started. Found without an outcome, the controller died or the store
+//! failed in between: only what says that it may be repeated is begun again.
+
+use super::run::View;
+use super::{boot, fail, is_due, sleep_on, steps, unexpected, waiting};
+use crate::decision::{Change, Decision, Deed, Outcome};
+use model::plan::Reserved;
+use model::run::Cursor;
+use model::{PlannedStep, PowerTarget, RunKind, StepKind};
+use serde_json::Value;
+
+/// The deed that starts a step, or asks for one that goes on outside.
+pub(super) fn deed(kind: RunKind, step: &PlannedStep, command_id: String, polling: bool) -> Deed {
+    match Reserved::of(&step.step) {
+        Some(_) if polling => Deed::ReadPower,
+        Some(Reserved::PowerOn) => Deed::SetPower(PowerTarget::On),
+        Some(Reserved::PowerOff) => Deed::SetPower(PowerTarget::Off),
+        Some(Reserved::Reboot) => Deed::SetPower(PowerTarget::Reboot),
+        _ => Deed::RunStep {
+            command_id,
+            kind: kind.steps().unwrap_or(StepKind::Clean),
+            step: Box::new(step.clone()),
+            polling,
+        },
+    }
+}
+
+pub(super) fn decide(view: &View) -> Decision {
+    let (Cursor::OutOfBand { command_id, at, polling }, Some(step)) = (&view.run.cursor, view.run.current())
+    else {
+        let text = "internal: an out-of-band step is not in the plan";
+        return Decision::Record(Box::new(fail::failed(view, text)));
+    };
+    let now = view.snapshot.now;
+    if !polling {
+        return Decision::Record(Box::new(interrupted(view, step)));
+    }
+    if view.run.abort && step.step.abortable {
+        return Decision::Record(Box::new(fail::aborted(view)));
+    }
+    if let (Some(limit), _) = view.settings.step_limits(&step.label())
+        && now.since(*at) >= limit
+    {
+        let text = format!("the step has taken longer than its limit of {} s", limit.as_secs());
+        return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
+    }
+    if !is_due(view.snapshot) {
+        return sleep_on(&view.snapshot.node);
+    }
+    Decision::Act(deed(view.run.kind, step, command_id.clone(), true))
+}
+
+fn interrupted(view: &View, step: &PlannedStep) -> Change {
+    let what = "the controller was interrupted in the middle of the step";
+    let times = view.run.interruptions + 1;
+    if !step.step.idempotent {
+        let text = format!("{what}, and the step does not say that it may be repeated");
+        return fail::step_failed(view, &text, Value::Null);
+    }
+    if times > view.settings.max_interruptions {
+        return fail::step_failed(view, &format!("{what} (interruption {times})"), Value::Null);
+    }
+    let mut change = view.advance(Cursor::NextStep);
+    if let Some(run) = &mut change.node.run {
+        run.interruptions = times;
+    }
+    change
+}
+
+pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
+    let (Cursor::OutOfBand { command_id, at, .. }, Some(step)) = (&view.run.cursor, view.run.current())
+    else {
+        return fail::failed(view, "internal: an out-of-band step ended that is not in the plan");
+    };
+    let now = view.snapshot.now;
+    match outcome {
+        Outcome::StepDone(_) | Outcome::Power(_) if view.run.abort && !step.step.abortable => {
+            fail::aborted(view)
+        }
+        Outcome::StepDone(result) => steps::succeeded(view, command_id.clone(), result),
+        Outcome::StepRunning(text) => {
+            let mut change = polling(view);
+            let reason = format!("step {} to end: {text}", step.label());
+            let limit = view.settings.step_limits(&step.label()).0;
+            let mut wait = waiting(&view.snapshot.node, &reason, limit, *at);
+            wait.deadline = limit.map(|limit| at.after(limit));
+            change.node.wait = Some(wait);
+            change.node.next_wake_at = Some(now.after(view.settings.retry_pause()));
+            change
+        }
+        Outcome::Power(state) => {
+            let wanted = match Reserved::of(&step.step) {
+                Some(Reserved::PowerOff) => model::PowerState::Off,
+                _ => model::PowerState::On,
+            };
+            if state != wanted {
+                let mut change = boot::power_pending(view, state, wanted);
+                if let Some(run) = change.node.run.as_mut().filter(|run| run.is_active())
+                    && let Cursor::OutOfBand { polling, .. } = &mut run.cursor
+                {
+                    *polling = true;
+                }
+                return change;
+            }
+            let mut change = steps::succeeded(view, command_id.clone(), Value::Null);
+            change.node.power_state = Some(state);
+            // Whatever ran on the node is gone.
+            change.forget_agent = Reserved::of(&step.step) != Some(Reserved::PowerOn);
+            change
+        }
+        Outcome::Failed(trouble) => {
+            let again = trouble.retryable && step.step.idempotent;
+            if again && view.run.attempts + 1 < view.settings.max_attempts {
+                let mut change = view.with_run(|run| {
+                    run.attempts += 1;
+                    if !matches!(&run.cursor, Cursor::OutOfBand { polling: true, .. }) {
+                        run.cursor = Cursor::NextStep;
+                    }
+                });
+                change.node.last_error = Some(trouble.text);
+                change.node.next_wake_at = Some(now.after(view.settings.retry_pause()));
+                return change;
+            }
+            fail::step_failed(view, &trouble.text, Value::Null)
+        }
+        other => fail::step_failed(view, &unexpected(&format!("{deed:?}"), &other).text, Value::Null),
+    }
+}
+
+fn polling(view: &View) -> Change {
+    view.with_run(|run| {
+        run.attempts = 0;
+        if let Cursor::OutOfBand { polling, .. } = &mut run.cursor {
+            *polling = true;
+        }
+    })
+}

@@ -1,0 +1,98 @@
+//! What a run needs before its first deed: a ramdisk, or none. What can be seen to be impossible fails here,
+//! before anything is touched.
+
+use super::run::View;
+use super::{fail, learn};
+use crate::decision::Change;
+use model::abilities::{Inspect, Rescue};
+use model::plan::{BadSteps, automated_plan, deploy_plan, needs_no_ramdisk, requested_plan};
+use model::request::RESCUE_HASH;
+use model::run::Cursor;
+use model::{Abilities, CatalogueStep, PlannedStep, RunKind, StepKind};
+use serde_json::Map;
+
+/// The first move of a run.
+pub(super) fn begin(view: &View) -> Change {
+    let able = match &view.snapshot.abilities {
+        Ok(able) => able,
+        Err(text) => return fail::refused(view, &format!("The node's driver cannot be used: {text}")),
+    };
+    match view.run.kind {
+        RunKind::AutomatedClean | RunKind::Deploy | RunKind::Rebuild if able.agent => {
+            view.advance(Cursor::PowerOff)
+        }
+        RunKind::AutomatedClean => with_plan(view, Ok(automated_plan(able.out_of_band(StepKind::Clean)))),
+        RunKind::Deploy | RunKind::Rebuild => {
+            let known = able.out_of_band(StepKind::Deploy);
+            with_plan(view, deploy_plan(known, &view.run.templates, &view.run.requested))
+        }
+        RunKind::ManualClean => asked_for(view, able, StepKind::Clean),
+        RunKind::Service => asked_for(view, able, StepKind::Service),
+        RunKind::Inspect => match able.inspect {
+            Inspect::Agent => view.advance(Cursor::PowerOff),
+            Inspect::Bmc => view.advance(Cursor::AskInventory),
+            Inspect::None => {
+                fail::refused(view, "Failed to inspect the node: its inspect interface is no-inspect")
+            }
+        },
+        RunKind::Rescue => rescue(view, able.rescue),
+        RunKind::Unrescue | RunKind::Delete => view.advance(Cursor::TearDown),
+    }
+}
+
+/// What a user asked for: without a ramdisk if nothing in it needs one. A step that no interface has may be
+/// the agent's, so that only a boot can tell.
+fn asked_for(view: &View, able: &Abilities, kind: StepKind) -> Change {
+    let plan = requested_plan(kind, &view.run.requested, able.out_of_band(kind));
+    match plan {
+        Err(BadSteps::Unknown { .. }) if able.agent && !view.run.disable_ramdisk => {
+            view.advance(Cursor::PowerOff)
+        }
+        Ok(plan) if view.run.disable_ramdisk => with_plan(view, needs_no_ramdisk(kind, &plan).map(|()| plan)),
+        plan => with_plan(view, plan),
+    }
+}
+
+fn with_plan(view: &View, plan: Result<Vec<PlannedStep>, BadSteps>) -> Change {
+    match plan {
+        Ok(plan) => learn::planned(view, plan, Map::new()),
+        Err(bad) => fail::refused(view, &learn::bad(view, &bad)),
+    }
+}
+
+/// Rescue is a plan of one command.
+fn rescue(view: &View, by: Rescue) -> Change {
+    let cursor = match by {
+        Rescue::Fake => Cursor::TearDown,
+        Rescue::Agent => Cursor::PowerOff,
+        Rescue::None => {
+            return fail::refused(view, "Failed to rescue the node: its rescue interface is no-rescue");
+        }
+    };
+    if !view.snapshot.node.instance_info.contains_key(RESCUE_HASH) {
+        return fail::refused(view, "Failed to rescue the node: no hash of a rescue password is kept");
+    }
+    let plan = if by == Rescue::Agent { vec![finalize_rescue()] } else { Vec::new() };
+    view.with_run(|run| {
+        run.plan = Some(plan);
+        run.cursor = cursor;
+    })
+}
+
+fn finalize_rescue() -> PlannedStep {
+    let step = CatalogueStep {
+        interface: "rescue".to_owned(),
+        step: "finalize_rescue".to_owned(),
+        priority: 0.into(),
+        abortable: false,
+        reboot_requested: false,
+        // It sets a password: the same one again is harmless.
+        idempotent: true,
+        args: std::collections::BTreeMap::new(),
+        requires_ramdisk: true,
+        in_band: true,
+        provider: String::new(),
+        raw: Map::new(),
+    };
+    PlannedStep { step, given: Map::new() }
+}

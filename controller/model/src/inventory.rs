@@ -1,0 +1,65 @@
+//! What an inspection found: the inventory as agents and BMCs tell it, and the properties it means.
+
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The inventory of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Inventory {
+    /// In ironic-python-agent's form: `interfaces`, `cpu`, `memory`, `disks`, `system_vendor`, `boot` …
+    pub inventory: Value,
+    /// What collectors and plugins added.
+    pub plugin_data: Value,
+    /// When it was received.
+    pub at: Timestamp,
+    /// Who told: `agent`, `redfish`, `fake`.
+    pub source: String,
+}
+
+/// Smallest disk that counts as a place for a root file system, as in Ironic.
+const LEAST_ROOT: u64 = 4 << 30;
+
+/// The hardware-derived properties of an inventory; what it does not tell is left out. `local_gb` is the
+/// size of the smallest disk of at least 4 GiB less 1 GiB, as Ironic's inspection has it.
+pub fn properties(inventory: &Value) -> Map<String, Value> {
+    let number = |path: &str| inventory.pointer(path).and_then(Value::as_u64).filter(|value| *value > 0);
+    let text = |path: &str| inventory.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let mut found = Map::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            found.insert(name.to_owned(), value);
+        }
+    };
+    put("cpus", number("/cpu/count").map(Value::from));
+    put("cpu_arch", text("/cpu/architecture").map(Value::from));
+    put("memory_mb", number("/memory/physical_mb").map(Value::from));
+    let sizes = inventory.get("disks").and_then(Value::as_array).into_iter().flatten();
+    let root = sizes.filter_map(|disk| disk.get("size")?.as_u64()).filter(|size| *size >= LEAST_ROOT).min();
+    put("local_gb", root.map(|size| ((size >> 30) - 1).into()));
+    put("vendor", text("/system_vendor/manufacturer").map(Value::from));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn properties_are_what_the_inventory_tells_and_no_more() {
+        let told = json!({
+            "cpu": {"count": 8, "architecture": "x86_64"}, "memory": {"physical_mb": 4096},
+            "disks": [{"size": 1u64 << 40}, {"size": 500u64 << 30}, {"size": 1u64 << 30}, {"size": "big"}],
+            "system_vendor": {"manufacturer": "ACME"},
+        });
+        assert_eq!(
+            Value::Object(properties(&told)),
+            json!({"cpus": 8, "cpu_arch": "x86_64", "memory_mb": 4096, "local_gb": 499, "vendor": "ACME"})
+        );
+        for odd in [json!(null), json!({"cpu": 3, "disks": {}}), json!({"cpu": {"count": -1}, "memory": []})]
+        {
+            assert!(properties(&odd).is_empty(), "{odd}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! JSON Schema of step arguments: the keywords that arguments need, and no others.
+//!
+//! Known are `type`, `enum`, `minimum`, `maximum`, `minLength`, `maxLength`, `minItems`, `maxItems`, `items`,
+//! `required`, `properties`, `additionalProperties` (true or false), and the annotations `title`,
+//! `description`, `default`. A schema with another keyword, or a known one in a shape that is not understood,
+//! accepts nothing: half a check would look like a whole one.
+
+use serde_json::{Map, Value};
+
+/// Schemas and values nested deeper than this are not looked into.
+const DEEPEST: usize = 32;
+
+/// Whether the value called `name` is as its schema says.
+///
+/// # Errors
+/// The first thing that does not hold, or that the schema is not understood: `settings[0].name must be a
+/// string`. The text names places and rules and never repeats the value, which may be a secret.
+pub fn check(name: &str, schema: &Value, value: &Value) -> Result<(), String> {
+    at(schema, value, name, 0)
+}
+
+fn at(schema: &Value, value: &Value, place: &str, depth: usize) -> Result<(), String> {
+    let Value::Object(rules) = schema else { return Err(said(place, "has a schema that is no object")) };
+    if depth > DEEPEST {
+        return Err(said(place, "is nested too deeply"));
+    }
+    // A value of the wrong type is told as that, whatever else does not hold.
+    if let Some(rule) = rules.get("type") {
+        keyword("type", rule, rules, value, place, depth)?;
+    }
+    for (name, rule) in rules {
+        keyword(name, rule, rules, value, place, depth)?;
+    }
+    Ok(())
+}
+
+fn said(place: &str, what: &str) -> String {
+    format!("{place} {what}")
+}
+
+fn keyword(
+    name: &str,
+    rule: &Value,
+    rules: &Map<String, Value>,
+    value: &Value,
+    place: &str,
+    depth: usize,
+) -> Result<(), String> {
+    let not_understood = || said(place, &format!("has a schema whose {name} is not understood"));
+    let hold = |holds: bool, what: String| if holds { Ok(()) } else { Err(said(place, &what)) };
+    match name {
+        "title" | "description" | "default" => Ok(()),
+        "type" => {
+            let names: Vec<&str> = match rule {
+                Value::String(one) => vec![one],
+                Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+                _ => return Err(not_understood()),
+            };
+            if names.is_empty() || names.iter().any(|name| !TYPES.contains(name)) {
+                return Err(not_understood());
+            }
+            let holds = names.iter().any(|name| is_of(value, name));
+            hold(holds, format!("must be {}", names.iter().map(|n| noun(n)).collect::<Vec<_>>().join(" or ")))
+        }
+        "enum" => {
+            let allowed = rule.as_array().ok_or_else(not_understood)?;
+            let list = allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            hold(allowed.contains(value), format!("must be one of {list}"))
+        }
+        "minimum" | "maximum" => {
+            let bound = rule.as_f64().ok_or_else(not_understood)?;
+            let Some(number) = value.as_f64() else { return Ok(()) };
+            let least = name == "minimum";
+            let word = if least { "at least" } else { "at most" };
+            hold(if least { number >= bound } else { number <= bound }, format!("must be {word} {rule}"))
+        }
+        "minLength" | "maxLength" | "minItems" | "maxItems" => {
+            let bound = rule.as_u64().ok_or_else(not_understood)?;
+            let (length, noun) = match value {
+                Value::String(text) if name.ends_with("Length") => (text.chars().count(), "characters"),
+                Value::Array(list) if name.ends_with("Items") => (list.len(), "entries"),
+                _ => return Ok(()),
+            };
+            let length = u64::try_from(length).unwrap_or(u64::MAX);
+            let least = name.starts_with("min");
+            let word = if least { "at least" } else { "at most" };
+            hold(
+                if least { length >= bound } else { length <= bound },
+                format!("must have {word} {bound} {noun}"),
+            )
+        }
+        "items" => {
+            let Value::Array(list) = value else { return Ok(()) };
+            let mut entries = list.iter().enumerate();
+            entries.try_for_each(|(n, entry)| at(rule, entry, &format!("{place}[{n}]"), depth + 1))
+        }
+        "required" => {
+            let names = rule.as_array().ok_or_else(not_understood)?;
+            let Value::Object(object) = value else { return Ok(()) };
+            names.iter().try_for_each(|name| {
+                let name = name.as_str().ok_or_else(not_understood)?;
+                hold(object.contains_key(name), format!("lacks '{name}'"))
+            })
+        }
+        "properties" => {
+            let known = rule.as_object().ok_or_else(not_understood)?;
+            let Value::Object(object) = value else { return Ok(()) };
+            known.iter().try_for_each(|(name, schema)| match object.get(name) {
+                Some(value) => at(schema, value, &format!("{place}.{name}"), depth + 1),
+                None => Ok(()),
+            })
+        }
+        "additionalProperties" => {
+            let (Some(allowed), Value::Object(object)) = (rule.as_bool(), value) else {
+                return if rule.is_boolean() { Ok(()) } else { Err(not_understood()) };
+            };
+            let known = rules.get("properties").and_then(Value::as_object);
+            let unknown = object.keys().find(|name| !known.is_some_and(|known| known.contains_key(*name)));
+            match unknown {
+                Some(name) if !allowed => {
+                    let name: String = name.chars().take(64).collect();
+                    Err(said(place, &format!("has the unknown key '{name}'")))
+                }
+                _ => Ok(()),
+            }
+        }
+        _ => Err(said(place, &format!("has a schema with the unknown keyword {name}"))),
+    }
+}
+
+const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
+
+fn is_of(value: &Value, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        // JSON Schema: 1.0 is an integer.
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        _ => value.is_object(),
+    }
+}
+
+fn noun(name: &str) -> &'static str {
+    match name {
+        "null" => "null",
+        "boolean" => "true or false",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "string" => "a string",
+        "array" => "a list",
+        _ => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn fault(schema: Value, value: Value) -> String {
+        check("it", &schema, &value).unwrap_err()
+    }
+
+    #[test]
+    fn every_keyword_accepts_and_refuses() {
+        let cases = [
+            (json!({"type": "string"}), json!("x"), json!(1), " must be a string"),
+            (json!({"type": ["null", "integer"]}), json!(2.0), json!(2.5), " must be null or a whole number"),
+            (json!({"type": "number"}), json!(2.5), json!("2"), " must be a number"),
+            (json!({"type": "boolean"}), json!(false), json!(0), " must be true or false"),
+            (json!({"type": "array"}), json!([]), json!({}), " must be a list"),
+            (json!({"type": "object"}), json!({}), json!(null), " must be an object"),
+            (json!({"enum": ["0", "1"]}), json!("1"), json!("2"), " must be one of \"0\", \"1\""),
+            (json!({"minimum": 0, "type": "number"}), json!(0), json!(-0.5), " must be at least 0"),
+            (json!({"maximum": 9}), json!("not a number"), json!(9.5), " must be at most 9"),
+            (json!({"minLength": 1}), json!("ä"), json!(""), " must have at least 1 characters"),
+            (json!({"maxLength": 1}), json!("ä"), json!("ää"), " must have at most 1 characters"),
+            (json!({"minItems": 1}), json!([0]), json!([]), " must have at least 1 entries"),
+            (json!({"maxItems": 1}), json!([0]), json!([0, 0]), " must have at most 1 entries"),
+            (json!({"required": ["a"]}), json!({"a": 0}), json!({"b": 0}), " lacks 'a'"),
+            (
+                json!({"properties": {"a": {}}, "additionalProperties": false}),
+                json!({"a": 0}),
+                json!({"a": 0, "b": 0}),
+                " has the unknown key 'b'",
+            ),
+            (
+                json!({"items": {"properties": {"a": {"type": "string"}}}}),
+                json!([{"a": ""}, {}]),
+                json!([{}, {"a": 5}]),
+                "[1].a must be a string",
+            ),
+        ];
+        for (schema, good, bad, words) in cases {
+            assert_eq!(check("it", &schema, &good), Ok(()), "{schema} of {good}");
+            assert_eq!(fault(schema, bad), format!("it{words}"));
+        }
+    }
+
+    #[test]
+    fn a_schema_that_is_not_understood_accepts_nothing() {
+        for schema in [
+            json!({"pattern": "^a$"}),
+            json!({"type": "text"}),
+            json!({"type": []}),
+            json!({"minimum": "0"}),
+            json!({"additionalProperties": {"type": "string"}}),
+            json!({"properties": {"a": {"$ref": "#"}}}),
+            json!([]),
+        ] {
+            fault(schema, json!({"a": 1}));
+        }
+        let mut deep = (json!({}), json!(0));
+        for _ in 0..100 {
+            deep = (json!({"items": deep.0}), json!([deep.1]));
+        }
+        assert!(fault(deep.0, deep.1).contains("too deeply"));
+    }
+}
