@@ -58,6 +58,36 @@ pub fn run(words: Vec<String>) -> Result<()> {
     Ok(())
 }
 
+/// What the table promises.
+#[derive(Debug, Default, PartialEq)]
+pub struct Named {
+    /// The sentences that each named test asserts, by the test's name.
+    pub tests: BTreeMap<String, Vec<String>>,
+    /// Sentences that are open.
+    pub open: usize,
+}
+
+/// The tests that the table names.
+pub fn named() -> Result<Named> {
+    Ok(promises(&table::read(&sh::root())?.0))
+}
+
+fn promises(rows: &[Row]) -> Named {
+    let mut named = Named::default();
+    for row in rows {
+        match &row.verdict {
+            Verdict::Tests(names) => {
+                for name in names {
+                    named.tests.entry(name.clone()).or_default().push(row.id.clone());
+                }
+            }
+            Verdict::Open { .. } => named.open += 1,
+            Verdict::NotNormative | Verdict::Superseded { .. } => {}
+        }
+    }
+    named
+}
+
 fn print_open(rows: &[Row], groups: &[String]) {
     for row in rows {
         if let Verdict::Open { group, what } = &row.verdict
@@ -141,6 +171,16 @@ mod tests {
         let (rows, sections) = table::read(&root).unwrap();
         let tests = Tests::of_workspace(&root).unwrap();
         check(&sentences::read(&root).unwrap(), &rows, &sections, &tests).unwrap();
+    }
+
+    #[test]
+    fn tests_are_named_with_their_sentences() {
+        let rows = "| XX-001 | One. | tests: a::b, machines:c |\n| XX-002 | Two. | tests: a::b |\n\
+                    | XX-003 | Three. | open: deploy: build it |\n| XX-004 | Four. | not normative: heading |\n";
+        let named = promises(&table::parse(rows).unwrap().0);
+        assert_eq!(named.open, 1);
+        assert_eq!(named.tests["a::b"], ["XX-001", "XX-002"]);
+        assert_eq!(named.tests["machines:c"], ["XX-001"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a controller and an agent say to each other, and nothing else.
 //!
 //! ```text
+//!   agent ── POST <callback> ─────────▶ controller      inspection, when the node is inspected
 //!   agent ── GET /v1/lookup ──────────▶ controller      lookup
 //!   agent ── POST /v1/heartbeat/<uuid> ▶ controller     heartbeat
 //!   agent ◀─ POST /v1/commands/ ─────── controller      command, step
@@ -12,10 +13,12 @@
 
 pub mod command;
 pub mod heartbeat;
+pub mod inspection;
 pub mod inventory;
 pub mod lookup;
 pub mod progress;
 pub mod record;
+pub mod schema;
 pub mod step;
 
 /// Version of the Anneal extension of the protocol; offered in lookup, echoed in heartbeats.

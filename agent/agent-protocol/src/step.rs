@@ -19,7 +19,8 @@ pub struct Step {
     /// Whether it may be stopped while it runs.
     #[serde(default)]
     pub abortable: bool,
-    /// Arguments by name, Ironic's shape: `{"description": …, "required": …}`.
+    /// Arguments by name, Ironic's shape: `{"description": …, "required": …}`. Absent: the step does not say
+    /// which it takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argsinfo: Option<BTreeMap<String, ArgInfo>>,
     /// Arguments to run it with; only in a step that is to be executed.
@@ -39,6 +40,9 @@ pub struct ArgInfo {
     /// Whether it must be given.
     #[serde(default)]
     pub required: bool,
+    /// JSON Schema of its values, as far as [`crate::schema`] goes. Anneal's; others ignore it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
 }
 
 /// Result of `clean.get_clean_steps`; deploy and service use the same shape under other keys.

@@ -4,6 +4,7 @@
 
 use agent_protocol::command::{CommandList, CommandRequest, CommandStatus};
 use agent_protocol::heartbeat::Heartbeat;
+use agent_protocol::inspection::{InspectionAnswer, InspectionReport};
 use agent_protocol::inventory::Inventory;
 use agent_protocol::lookup::LookupAnswer;
 use agent_protocol::record::EraseReport;
@@ -123,5 +124,31 @@ fn inventory_of_ipa_is_read() {
 fn erase_report_of_ours() {
     exact::<EraseReport>(
         r#"{"disks":[{"device":"/dev/sda","serial":"S1","size":8,"outcome":"erased","method":"overwrite-zeroes","bytes_erased":8,"verification":{"kind":"full","bytes_read":8,"expected":"zeroes","mismatched_bytes":0,"unchanged_samples":0,"samples":1,"passed":true},"started_at":1.5,"finished_at":2.5},{"device":"/dev/sr0","size":0,"outcome":"skipped","reason":"virtual media","bytes_erased":0}]}"#,
+    );
+}
+
+#[test]
+fn argument_with_a_schema_of_ours() {
+    exact::<Step>(
+        r#"{"step":"verify_firmware","priority":0,"interface":"management","reboot_requested":false,"abortable":true,"argsinfo":{"baseline":{"description":"Versions","required":false,"schema":{"type":"object"}}},"idempotent":true}"#,
+    );
+}
+
+#[test]
+fn inspection_report_of_ipa_is_read() {
+    let report: InspectionReport = serde_json::from_str(
+        r#"{"inventory":{"interfaces":[{"name":"eno1","mac_address":"52:54:00:12:34:56","ipv4_address":"127.0.0.1","ipv6_address":null,"has_carrier":true,"lldp":null,"vendor":"0x1af4","product":"0x1000","client_id":null,"biosdevname":null,"speed_mbps":null,"pci_address":null,"driver":null}],"cpu":{"model_name":"AMD EPYC","frequency":"","count":2,"architecture":"x86_64","flags":["fpu"],"socket_count":1},"disks":[],"memory":{"total":25276502016,"physical_mb":24576},"bmc_address":null,"bmc_v6address":null,"system_vendor":{"product_name":"","serial_number":"","manufacturer":"","firmware":{"vendor":"","version":"","build_date":""}},"boot":{"current_boot_mode":"bios","pxe_interface":null},"hostname":"probe-ipa"},"boot_interface":null,"configuration":{"collectors":["default"],"managers":[{"name":"ProbeHardwareManager","version":"1.0"},{"name":"generic_hardware_manager","version":"1.2"}]},"error":null,"lldp_raw":{"eno1":[]}}"#,
+    )
+    .expect("reads");
+    assert_eq!(report.inventory.memory.physical_mb, Some(24576));
+    assert_eq!(report.configuration.managers[1].version, "1.2");
+    assert!(report.other.contains_key("lldp_raw"));
+    exact::<InspectionAnswer>(r#"{"uuid":"62f4f467-864a-40c0-9b53-0820d3eb102f"}"#);
+}
+
+#[test]
+fn inspection_report_of_ours() {
+    exact::<InspectionReport>(
+        r#"{"inventory":{"interfaces":[],"cpu":{"model_name":"","frequency":null,"count":1,"architecture":"x86_64","flags":[]},"disks":[],"memory":{"total":1,"physical_mb":null},"bmc_address":"0.0.0.0","bmc_v6address":"::/0","system_vendor":{"product_name":"","serial_number":"","manufacturer":"","firmware":{"vendor":"","version":"","build_date":""}},"boot":{"current_boot_mode":"uefi","pxe_interface":null},"hostname":"h"},"boot_interface":null,"configuration":{"collectors":["default","logs"],"managers":[{"name":"generic_hardware_manager","version":"1.1"}]},"error":null,"logs":"H4sI"}"#,
     );
 }

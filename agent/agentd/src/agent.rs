@@ -2,6 +2,7 @@
 
 use crate::commands::{self, Call, Mode, UnknownCommand};
 use crate::logging::LogRing;
+use crate::login::LoginService;
 use crate::registry::{Cancel, Ending, Registry, Submission};
 use crate::token::Token;
 use agent_protocol::command::{CommandList, CommandStatus, Status};
@@ -87,6 +88,7 @@ pub struct Agent {
     token: RwLock<Option<Token>>,
     exit: watch::Sender<Option<Exit>>,
     logs: LogRing,
+    login: Box<dyn LoginService>,
     in_ramdisk: bool,
 }
 
@@ -96,6 +98,7 @@ impl Agent {
         managers: Vec<Arc<dyn HardwareManager>>,
         discover: Discover,
         logs: LogRing,
+        login: Box<dyn LoginService>,
         in_ramdisk: bool,
     ) -> Arc<Self> {
         let inventory = RwLock::new(Arc::new(discover()));
@@ -110,6 +113,7 @@ impl Agent {
             token: RwLock::new(None),
             exit: watch::Sender::new(None),
             logs,
+            login,
             in_ramdisk,
         })
     }
@@ -139,6 +143,11 @@ impl Agent {
     /// The log ring.
     pub fn log_ring(&self) -> &LogRing {
         &self.logs
+    }
+
+    /// How somebody logs in to a rescued node.
+    pub fn login(&self) -> &dyn LoginService {
+        &*self.login
     }
 
     /// Whether the machine is the agent's to power off.

@@ -4,17 +4,24 @@
 //! wins. Outside the ramdisk the kernel command line is not looked at, and the agent sees no disk
 //! but those of `--only-device`.
 
+mod sources;
+mod values;
+
+pub use sources::HELP;
+
 use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use sources::{Values, from_flags, from_kernel, kernel_parameters};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+use values::{
+    absolute, advertise, all, api_urls, boot_mac, inspection, last, listen, mac, seconds, token, trust, uuid,
+};
 
-/// Port of ironic-python-agent.
-const PORT: u16 = 9999;
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(600);
+const RESCUE_PASSWORD_FILE: &str = "/etc/anneal/rescue-password";
 
 /// Everything the agent is told from outside.
 #[derive(Debug, Clone)]
@@ -45,10 +52,27 @@ pub struct Config {
     pub agent_token: Option<Token>,
     /// Outside the ramdisk the agent gives up after this; in it, it never does.
     pub lookup_timeout: Duration,
+    /// Where the inventory is posted before the lookup, when it is to be.
+    pub inspection: Option<Inspection>,
+    /// Lets somebody log in to a rescued node.
+    pub login_program: Option<PathBuf>,
+    /// Where the hash of the rescue password is kept for it.
+    pub rescue_password_file: PathBuf,
     /// Debug log.
     pub debug: bool,
     /// Parameters that begin like ours and are not understood.
     pub ignored: Vec<String>,
+}
+
+/// In-band inspection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inspection {
+    /// Tried in order until one answers; never empty.
+    pub urls: Vec<ApiUrl>,
+    /// What is collected beside the inventory, by the names of ironic-python-agent's collectors.
+    pub collectors: Vec<String>,
+    /// Wait after the first try that failed; later waits are longer.
+    pub first_wait: Duration,
 }
 
 /// Host and port that a controller is to use.
@@ -95,61 +119,6 @@ pub enum ConfigError {
     Help,
 }
 
-/// Shown by `--help`.
-pub const HELP: &str = "\
-anneal-agent: erases disks and runs steps for a controller
-
-  --api-url URL[,URL]     controller's API; kernel: ipa-api-url
-  --pin sha256:HEX        accept only the controller certificate with this fingerprint; kernel: anneal.pin
-  --ca-file FILE          accept certificates of these authorities; kernel: ipa-ca-file, ipa-cafile
-  --insecure              accept any certificate; kernel: ipa-insecure=1
-  --listen ADDR:PORT      default 127.0.0.1:9999, in the ramdisk 0.0.0.0:9999; kernel: anneal.listen
-  --advertise HOST[:PORT] tell the controller this address; kernel: anneal.advertise, ipa-advertise-host
-  --no-tls                serve plain HTTP, on loopback only; kernel: anneal.no-tls
-  --mac MAC               look up with this MAC (repeatable); kernel: anneal.mac
-  --node-uuid UUID        look up with this UUID; kernel: anneal.node-uuid
-  --only-device PATH      see only this disk (repeatable); kernel: anneal.only-device
-  --lookup-timeout SECS   default 600; in the ramdisk the agent never gives up; kernel: ipa-lookup-timeout
-  --debug                 more log; kernel: ipa-debug=1
-Outside the ramdisk the agent sees no disk but those of --only-device and never powers off the machine.";
-
-struct Setting {
-    flag: &'static str,
-    kernel: &'static [&'static str],
-    value: Value,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Value {
-    /// Needs one; a later one replaces an earlier one.
-    One,
-    /// Needs one; may be repeated.
-    Many,
-    /// A switch; `=0`, `=false` and `=no` on the kernel command line leave it off.
-    Switch,
-}
-
-const SETTINGS: &[Setting] = &[
-    Setting { flag: "--api-url", kernel: &["ipa-api-url"], value: Value::One },
-    Setting { flag: "--pin", kernel: &["anneal.pin"], value: Value::One },
-    Setting { flag: "--ca-file", kernel: &["ipa-ca-file", "ipa-cafile"], value: Value::One },
-    Setting { flag: "--insecure", kernel: &["ipa-insecure"], value: Value::Switch },
-    Setting { flag: "--listen", kernel: &["anneal.listen"], value: Value::One },
-    Setting { flag: "--advertise", kernel: &["anneal.advertise", "ipa-advertise-host"], value: Value::One },
-    Setting { flag: "--no-tls", kernel: &["anneal.no-tls"], value: Value::Switch },
-    Setting { flag: "--mac", kernel: &["anneal.mac"], value: Value::Many },
-    Setting { flag: "--node-uuid", kernel: &["anneal.node-uuid"], value: Value::One },
-    Setting { flag: "--only-device", kernel: &["anneal.only-device"], value: Value::Many },
-    Setting { flag: "--lookup-timeout", kernel: &["ipa-lookup-timeout"], value: Value::One },
-    Setting { flag: "--debug", kernel: &["ipa-debug"], value: Value::Switch },
-    // A secret: from the kernel command line of virtual media only, never from a flag that `ps` shows.
-    Setting { flag: "(ipa-agent-token)", kernel: &["ipa-agent-token"], value: Value::One },
-    Setting { flag: "(BOOTIF)", kernel: &["BOOTIF"], value: Value::One },
-];
-
-/// Values by flag.
-type Values = BTreeMap<&'static str, Vec<String>>;
-
 /// Read everything. Nothing is guessed: a value that makes no sense is an error that names it.
 pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
     let parameters = kernel_parameters(&environment.kernel_command_line);
@@ -166,8 +135,19 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
         from_flags(&environment.arguments, &mut values)?;
     }
 
-    let api_urls = api_urls(&values)?;
-    let trust = trust(&values, api_urls.iter().any(ApiUrl::is_tls))?;
+    let inspection = match inspection(&values) {
+        // A ramdisk with a wrong callback URL must still clean its node.
+        Err(error) if ramdisk => {
+            ignored.push(error.to_string());
+            None
+        }
+        result => result?,
+    };
+    let api_urls = api_urls(&values, inspection.is_some())?;
+    let trust = trust(&values, api_urls.iter().any(ApiUrl::is_tls).then_some("--api-url"))?;
+    if !ramdisk && values.contains_key("--login-program") && !values.contains_key("--rescue-password-file") {
+        return Err(bad("--login-program", "outside the ramdisk it needs --rescue-password-file"));
+    }
     let tls = !values.contains_key("--no-tls");
     let listen = listen(&values, ramdisk, tls)?;
     Ok(Config {
@@ -182,11 +162,17 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
         node_uuid: last(&values, "--node-uuid").map(uuid).transpose()?,
         only_devices: all(&values, "--only-device")
             .iter()
-            .map(|path| device(path))
+            .map(|path| absolute("--only-device", path))
             .collect::<Result<_, _>>()?,
         boot_mac: last(&values, "(BOOTIF)").map(boot_mac).transpose()?,
         agent_token: last(&values, "(ipa-agent-token)").map(token).transpose()?,
         lookup_timeout: last(&values, "--lookup-timeout").map_or(Ok(LOOKUP_TIMEOUT), seconds)?,
+        inspection,
+        login_program: last(&values, "--login-program")
+            .map(|path| absolute("--login-program", path))
+            .transpose()?,
+        rescue_password_file: last(&values, "--rescue-password-file")
+            .map_or(Ok(RESCUE_PASSWORD_FILE.into()), |path| absolute("--rescue-password-file", path))?,
         debug: values.contains_key("--debug"),
         ignored,
     })
@@ -209,193 +195,8 @@ impl Environment {
     }
 }
 
-/// Split at blanks, `"` protects them; `key` alone has an empty value.
-fn kernel_parameters(line: &str) -> Vec<(String, String)> {
-    let mut words = vec![String::new()];
-    let mut quoted = false;
-    for character in line.trim().chars() {
-        match character {
-            '"' => quoted = !quoted,
-            blank if blank.is_whitespace() && !quoted => words.push(String::new()),
-            other => words.last_mut().into_iter().for_each(|word| word.push(other)),
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
-        .iter()
-        .map(|word| word.split_once('=').unwrap_or((word, "")))
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .collect()
-}
-
-fn from_kernel(parameters: &[(String, String)], values: &mut Values, ignored: &mut Vec<String>) {
-    for (key, value) in parameters {
-        let Some(setting) = SETTINGS.iter().find(|setting| setting.kernel.contains(&key.as_str())) else {
-            if (key.starts_with("ipa-") || key.starts_with("anneal.")) && key != "anneal.ramdisk" {
-                ignored.push(key.clone());
-            }
-            continue;
-        };
-        match setting.value {
-            Value::Switch if ["0", "false", "no", "off"].contains(&value.to_lowercase().as_str()) => {
-                values.remove(setting.flag);
-            }
-            _ => values.entry(setting.flag).or_default().push(value.clone()),
-        }
-    }
-}
-
-fn from_flags(arguments: &[String], values: &mut Values) -> Result<(), ConfigError> {
-    let mut given = Values::new();
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        if argument == "--help" || argument == "-h" {
-            return Err(ConfigError::Help);
-        }
-        let (flag, inline) = match argument.split_once('=') {
-            Some((flag, value)) => (flag, Some(value.to_owned())),
-            None => (argument.as_str(), None),
-        };
-        let setting = SETTINGS
-            .iter()
-            .find(|setting| setting.flag == flag && flag.starts_with("--"))
-            .ok_or_else(|| ConfigError::Unknown(flag.to_owned()))?;
-        let value = match (setting.value, inline) {
-            (Value::Switch, None) => String::new(),
-            (Value::Switch, Some(_)) => {
-                return Err(bad(setting.flag, "is a switch and takes no value"));
-            }
-            (_, Some(value)) => value,
-            (_, None) => arguments.next().cloned().ok_or_else(|| ConfigError::NoValue(flag.to_owned()))?,
-        };
-        given.entry(setting.flag).or_default().push(value);
-    }
-    values.extend(given);
-    Ok(())
-}
-
 fn bad(setting: &'static str, problem: impl Into<String>) -> ConfigError {
     ConfigError::Bad { setting, problem: problem.into() }
-}
-
-fn last<'a>(values: &'a Values, flag: &str) -> Option<&'a str> {
-    values.get(flag)?.last().map(String::as_str)
-}
-
-fn all<'a>(values: &'a Values, flag: &str) -> &'a [String] {
-    values.get(flag).map_or(&[], Vec::as_slice)
-}
-
-fn api_urls(values: &Values) -> Result<Vec<ApiUrl>, ConfigError> {
-    let text = last(values, "--api-url").unwrap_or_default();
-    let urls: Result<Vec<ApiUrl>, String> =
-        text.split(',').map(str::trim).filter(|url| !url.is_empty()).map(str::parse).collect();
-    match urls {
-        Ok(urls) if urls.is_empty() => Err(bad("--api-url", "no controller is named (kernel: ipa-api-url)")),
-        urls => urls.map_err(|problem| bad("--api-url", problem)),
-    }
-}
-
-fn trust(values: &Values, needed: bool) -> Result<Option<Trust>, ConfigError> {
-    // The strictest that is given wins: an insecure switch beside a pin does not weaken the pin.
-    if let Some(text) = last(values, "--pin") {
-        return pin(text).map(|pin| Some(Trust::Pin(pin)));
-    }
-    if let Some(path) = last(values, "--ca-file") {
-        return Ok(Some(Trust::CaFile(path.into())));
-    }
-    if values.contains_key("--insecure") {
-        return Ok(Some(Trust::Insecure));
-    }
-    if needed {
-        return Err(bad("--api-url", "an https URL needs --pin, --ca-file or --insecure"));
-    }
-    Ok(None)
-}
-
-fn pin(text: &str) -> Result<[u8; 32], ConfigError> {
-    let wrong = || bad("--pin", format!("{text:?} is not sha256: and 64 hexadecimal digits"));
-    let hex = text.strip_prefix("sha256:").ok_or_else(wrong)?;
-    let hex: String = hex.chars().filter(|&character| character != ':').collect();
-    if hex.len() != 64 || !hex.is_ascii() {
-        return Err(wrong());
-    }
-    let mut pin = [0; 32];
-    for (byte, at) in pin.iter_mut().zip((0..64).step_by(2)) {
-        *byte = u8::from_str_radix(&hex[at..at + 2], 16).map_err(|_| wrong())?;
-    }
-    Ok(pin)
-}
-
-fn listen(values: &Values, ramdisk: bool, tls: bool) -> Result<SocketAddr, ConfigError> {
-    let default = if ramdisk { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
-    let listen = match last(values, "--listen") {
-        None if tls => SocketAddr::from((default, PORT)),
-        None => SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)),
-        Some(text) => {
-            text.parse().map_err(|_| bad("--listen", format!("{text:?} is not an IP address and port")))?
-        }
-    };
-    if !tls && !listen.ip().is_loopback() {
-        return Err(bad("--no-tls", format!("plain HTTP is for loopback only, not for {listen}")));
-    }
-    Ok(listen)
-}
-
-fn advertise(text: &str) -> Result<Advertise, ConfigError> {
-    if let Ok(address) = text.parse::<SocketAddr>()
-        && address.port() > 0
-    {
-        return Ok(Advertise { host: address.ip(), port: Some(address.port()) });
-    }
-    match text.trim_matches(['[', ']']).parse() {
-        Ok(host) => Ok(Advertise { host, port: None }),
-        Err(_) => Err(bad("--advertise", format!("{text:?} is not an IP address with or without a port"))),
-    }
-}
-
-/// `52-54-00-AA-BB-CC` or `52:54:00:aa:bb:cc` as the latter.
-fn mac(setting: &'static str, text: &str) -> Result<String, ConfigError> {
-    let parts: Vec<&str> = text.split([':', '-']).collect();
-    let fits = |part: &&str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if parts.len() == 6 && parts.iter().all(fits) {
-        return Ok(parts.join(":").to_lowercase());
-    }
-    Err(bad(setting, format!("{text:?} is not a MAC address")))
-}
-
-/// `01-52-54-00-aa-bb-cc`: hardware type, then the MAC (pxelinux's form); the type may be missing.
-fn boot_mac(text: &str) -> Result<String, ConfigError> {
-    match text.split_once(['-', ':']) {
-        Some(("01", rest)) if rest.len() == 17 => mac("(BOOTIF)", rest),
-        _ => mac("(BOOTIF)", text),
-    }
-}
-
-fn uuid(text: &str) -> Result<String, ConfigError> {
-    uuid::Uuid::parse_str(text)
-        .map(|uuid| uuid.to_string())
-        .map_err(|_| bad("--node-uuid", format!("{text:?} is not a UUID")))
-}
-
-fn device(text: &str) -> Result<PathBuf, ConfigError> {
-    let path = PathBuf::from(text);
-    if path.is_absolute() {
-        Ok(path)
-    } else {
-        Err(bad("--only-device", format!("{text:?} is not an absolute path")))
-    }
-}
-
-fn token(text: &str) -> Result<Token, ConfigError> {
-    Token::new(text).ok_or_else(|| bad("(ipa-agent-token)", "shorter than 32 characters"))
-}
-
-fn seconds(text: &str) -> Result<Duration, ConfigError> {
-    match text.parse::<u64>() {
-        Ok(seconds @ 1..=604_800) => Ok(Duration::from_secs(seconds)),
-        _ => Err(bad("--lookup-timeout", format!("{text:?} is not a number of seconds from 1 to 604800"))),
-    }
 }
 
 #[cfg(test)]

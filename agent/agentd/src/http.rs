@@ -25,7 +25,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// Longest answer taken.
 const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
-/// Base URL of a controller's API: `http[s]://host[:port][/prefix]`.
+/// Base URL of a controller's API, or the URL of one thing in it: `http[s]://host[:port][/prefix]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiUrl {
     tls: bool,
@@ -38,6 +38,11 @@ impl ApiUrl {
     /// Whether it needs a [`Trust`].
     pub fn is_tls(&self) -> bool {
         self.tls
+    }
+
+    /// The URL of `path`, which begins with a slash, below this one.
+    pub fn below(&self, path: &str) -> Self {
+        Self { prefix: format!("{}{path}", self.prefix), ..self.clone() }
     }
 
     /// The IP address in the URL, when the host is one.
@@ -158,7 +163,8 @@ impl Client {
         Ok(Self { connector: TlsConnector::from(Arc::new(tls::client(trust)?)), resolve_names })
     }
 
-    /// One request to `path` (with its query) below the base. `microversion` as `1.N`.
+    /// One request to `path` (with its query) below the base, or to the base itself when it is empty.
+    /// `microversion` as `1.N`.
     pub async fn send(
         &self,
         method: Method,
@@ -183,9 +189,10 @@ impl Client {
         body: Vec<u8>,
     ) -> Result<Reply, HttpError> {
         let http_error = |problem: String| HttpError::Http { url: base.to_string(), problem };
+        let target = format!("{}{path}", base.prefix);
         let mut request = Request::builder()
             .method(method)
-            .uri(format!("{}{path}", base.prefix))
+            .uri(if base.prefix.is_empty() && path.is_empty() { "/" } else { &target })
             .header(HOST, format!("{}:{}", base.host, base.port))
             .header(USER_AGENT, concat!("anneal-agent/", env!("CARGO_PKG_VERSION")))
             .header(ACCEPT, "application/json")

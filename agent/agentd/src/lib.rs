@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   main ── config ── [ramdisk: mounts, modules, network] ── run
+//!                                                             ├─ inspection ─▶ controller, when asked to
 //!                                                             ├─ lookup ─▶ controller
 //!                                                             ├─ heartbeat ─▶ controller
 //!   controller ─▶ server ─▶ api ─▶ agent ─▶ registry          │
@@ -19,10 +20,13 @@ pub mod agent;
 pub mod api;
 pub mod commands;
 pub mod config;
+pub mod crypt;
 pub mod heartbeat;
 pub mod http;
+pub mod inspection;
 pub mod inventory;
 pub mod logging;
+pub mod login;
 pub mod lookup;
 pub mod memory;
 pub mod ramdisk;

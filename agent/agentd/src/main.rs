@@ -3,6 +3,7 @@
 use agentd::agent::{Agent, Discover, Exit};
 use agentd::config::{Config, ConfigError, Environment, HELP};
 use agentd::logging::LogRing;
+use agentd::login::{LoginProgram, LoginService, NoLogin};
 use agentd::{config, inventory, ramdisk, run};
 use block::Filter;
 use hwm_generic::GenericHardwareManager;
@@ -45,7 +46,7 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     if !config.ignored.is_empty() {
         tracing::warn!(parameters = ?config.ignored, "kernel parameters not understood");
     }
-    let agent = Agent::new(managers(config), discover(config), logs.clone(), config.ramdisk);
+    let agent = Agent::new(managers(config), discover(config), logs.clone(), login(config), config.ramdisk);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -66,6 +67,14 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
 /// The one place where hardware managers are listed.
 fn managers(config: &Config) -> Vec<Arc<dyn HardwareManager>> {
     vec![Arc::new(GenericHardwareManager::new(filter(config)))]
+}
+
+/// How somebody logs in to a rescued node: by the program that was named, or not at all.
+fn login(config: &Config) -> Box<dyn LoginService> {
+    match &config.login_program {
+        Some(program) => Box::new(LoginProgram::new(program.clone(), config.rescue_password_file.clone())),
+        None => Box::new(NoLogin),
+    }
 }
 
 /// Outside the ramdisk no disk exists but those that were named: none when none was.

@@ -1,4 +1,4 @@
-//! The agent's life: find the controller, serve, look up, heartbeat, end when told.
+//! The agent's life: tell the inventory if asked to, find the controller, serve, look up, heartbeat, end when told.
 
 use crate::agent::{Agent, Exit};
 use crate::config::Config;
@@ -7,7 +7,7 @@ use crate::http::Client;
 use crate::lookup::{self, Controller, Question};
 use crate::tls::{self, TlsError};
 use crate::token::Token;
-use crate::{api, random, server};
+use crate::{api, inspection, random, server};
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub async fn run(
     let served = CancellationToken::new();
     let result = tokio::select! {
         () = stop.cancelled() => Ok(None),
-        result = live(config, &agent, &mut tasks, &served) => result.map(Some),
+        result = live(config, &agent, &mut tasks, &served) => result,
     };
     served.cancel();
     while let Some(ended) = tasks.join_next().await {
@@ -70,10 +70,17 @@ async fn live(
     agent: &Arc<Agent>,
     tasks: &mut JoinSet<()>,
     served: &CancellationToken,
-) -> Result<Exit, RunError> {
+) -> Result<Option<Exit>, RunError> {
     let client = Client::new(config.trust.as_ref(), !config.ramdisk)?;
     if let Some(token) = &config.agent_token {
         agent.set_token(token.clone());
+    }
+    let inspected = match &config.inspection {
+        Some(inspection) => inspection::inspect(&client, inspection, agent).await,
+        None => None,
+    };
+    if config.api_urls.is_empty() {
+        return inspected_only(config, agent).await;
     }
     let greeting =
         lookup::persist("no controller yet", GREET_INTERVAL, || lookup::greet(&client, &config.api_urls));
@@ -83,7 +90,7 @@ async fn live(
     let letter = serve(config, agent, &controller, tasks, served).await?;
     tracing::info!(callback_url = letter.callback_url, "API served");
 
-    let question = question(config, agent);
+    let question = question(config, agent, inspected);
     let own: Option<Token> = config.agent_token.clone();
     let ask = || lookup::ask(&client, &controller, &question, own.as_ref());
     let found = within(config, lookup::persist("lookup", LOOKUP_INTERVAL, ask)).await?;
@@ -92,10 +99,19 @@ async fn live(
 
     let beats = heartbeat::run(agent.clone(), client, &config.api_urls, controller, question, found, letter);
     tokio::select! {
-        exit = agent.exited() => Ok(exit),
+        exit = agent.exited() => Ok(Some(exit)),
         () = beats => Err(RunError::Ended("heartbeat".into())),
         _ = tasks.join_next() => Err(RunError::Ended("API server".into())),
     }
+}
+
+/// Ironic boots a ramdisk for inspection without naming its API, and cuts the power when it has the inventory.
+async fn inspected_only(config: &Config, agent: &Agent) -> Result<Option<Exit>, RunError> {
+    if !config.ramdisk {
+        return Ok(None);
+    }
+    tracing::info!("no controller API is named (ipa-api-url): nothing to do until the power is cut");
+    Ok(Some(agent.exited().await))
 }
 
 /// In the ramdisk the agent waits for ever: a controller may come back, or forget a dead agent.
@@ -141,7 +157,8 @@ fn advertised_host(config: &Config, bound: SocketAddr, controller: &Controller) 
     }
 }
 
-fn question(config: &Config, agent: &Agent) -> Question {
+/// `inspected` is the node's UUID as the inspection told it.
+fn question(config: &Config, agent: &Agent, inspected: Option<String>) -> Question {
     let mut macs = config.macs.clone();
     if macs.is_empty() {
         macs = agent.inventory().interfaces.iter().map(|interface| interface.mac_address.clone()).collect();
@@ -151,7 +168,7 @@ fn question(config: &Config, agent: &Agent) -> Question {
             macs.insert(0, boot.clone());
         }
     }
-    Question { macs, node_uuid: config.node_uuid.clone() }
+    Question { macs, node_uuid: config.node_uuid.clone().or(inspected) }
 }
 
 /// A pause before the machine restarts after a fatal error, long enough to be read, different on

@@ -1,11 +1,13 @@
 //! Steps of all hardware managers, merged; and a step run in the manager that advertised it.
 
+mod arguments;
+
 use crate::registry::Ending;
 use agent_protocol::command::{CommandError, Status};
 use agent_protocol::inventory::Inventory;
 use agent_protocol::step::Step;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,6 +78,7 @@ struct Offered {
 /// The merged steps of one kind on one machine.
 pub struct StepTable {
     kind: StepKind,
+    inventory: Arc<Inventory>,
     by_name: BTreeMap<String, Offered>,
     order: Vec<String>,
     versions: BTreeMap<String, String>,
@@ -84,8 +87,18 @@ pub struct StepTable {
 impl StepTable {
     /// Ask every manager and merge. Steps of one name are one step: the highest support wins, then
     /// the highest priority, then the first manager by name (ironic-python-agent's rule).
-    pub fn collect(managers: &[Arc<dyn HardwareManager>], inventory: &Inventory, kind: StepKind) -> Self {
-        let mut table = Self { kind, by_name: BTreeMap::new(), order: Vec::new(), versions: BTreeMap::new() };
+    pub fn collect(
+        managers: &[Arc<dyn HardwareManager>],
+        inventory: &Arc<Inventory>,
+        kind: StepKind,
+    ) -> Self {
+        let mut table = Self {
+            kind,
+            inventory: inventory.clone(),
+            by_name: BTreeMap::new(),
+            order: Vec::new(),
+            versions: BTreeMap::new(),
+        };
         for manager in managers {
             let support = manager.evaluate(inventory);
             if support == Support::None {
@@ -182,27 +195,10 @@ impl StepTable {
         full.entry("interface").or_insert_with(|| advertised.interface.clone().into());
         full.entry("priority").or_insert_with(|| advertised.priority.clone().into());
         full.retain(|key, value| !(value.is_null() && (key == "args" || key == "argsinfo")));
-        let args = match full.get("args") {
-            None => Map::new(),
-            Some(Value::Object(args)) => args.clone(),
-            Some(other) => {
-                return Err(StepError::Argument {
-                    name: "args".into(),
-                    problem: format!("must be an object, not {other}"),
-                });
-            }
-        };
-        for (name, info) in advertised.argsinfo.iter().flatten() {
-            if info.required && !args.contains_key(name) {
-                return Err(StepError::Argument {
-                    name: name.clone(),
-                    problem: "required, not given".into(),
-                });
-            }
-        }
+        let args = arguments::checked(full.get("args"), advertised.argsinfo.as_ref())?;
         let step: Step = serde_json::from_value(Value::Object(full))
             .map_err(|error| StepError::Argument { name: "step".into(), problem: error.to_string() })?;
-        Ok(StepCall { kind: self.kind, step, args, node: node.clone() })
+        Ok(StepCall { kind: self.kind, step, args, node: node.clone(), inventory: self.inventory.clone() })
     }
 
     fn failure(&self, error: StepError, step: &Value) -> Ending {

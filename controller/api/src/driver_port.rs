@@ -66,34 +66,6 @@ pub struct InterfaceChoice {
     pub enabled: Vec<String>,
 }
 
-impl DriverDescription {
-    /// The interfaces as Anneal has them, in Ironic's names: power and management are the driver's own,
-    /// nodes boot by iPXE, RAID is the agent's, and what does not exist says so.
-    pub fn of(name: &str) -> Self {
-        let own = match name {
-            "ipmi" => "ipmitool",
-            "fake-hardware" => "fake",
-            other => other,
-        };
-        let interfaces = INTERFACES
-            .into_iter()
-            .map(|interface| {
-                let default = match (interface, name) {
-                    ("network" | "storage", _) => "noop".to_owned(),
-                    (_, "fake-hardware") => "fake".to_owned(),
-                    ("power" | "management", _) => own.to_owned(),
-                    ("boot", _) => "ipxe".to_owned(),
-                    ("deploy", _) => "direct".to_owned(),
-                    ("raid", _) => "agent".to_owned(),
-                    (interface, _) => format!("no-{interface}"),
-                };
-                (interface, InterfaceChoice { enabled: vec![default.clone()], default })
-            })
-            .collect();
-        Self { name: name.to_owned(), interfaces }
-    }
-}
-
 /// What a driver says of one interface of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Validity {

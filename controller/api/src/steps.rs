@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn priorities_are_whole_numbers() {
         for (given, kept) in
-            [(json!(0), 0), (json!("15"), 15), (json!(15.0), 15), (json!(1_u64 << 60), 1 << 60)]
+            [(json!(0), 0), (json!("15"), 15), (json!(15.0), 15), (json!(1_u64 << 60), 1_u64 << 60)]
         {
             assert_eq!(priority(&given), Ok(Number::from(kept)), "{given}");
         }

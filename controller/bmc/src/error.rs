@@ -59,6 +59,25 @@ impl BmcError {
         self
     }
 
+    /// The same without these texts of at least four letters, should the other side have repeated them.
+    #[must_use]
+    pub(crate) fn without<'a>(mut self, secrets: impl Iterator<Item = &'a str>) -> Self {
+        for secret in secrets.filter(|secret| secret.chars().count() >= 4) {
+            // As the message has been made one line.
+            let secret = one_line(secret);
+            self.message = self.message.replace(&secret, "***");
+            // A message is cut off where it gets long, perhaps in the middle of a secret.
+            if let Some(cut) = self.message.strip_suffix('…') {
+                let mut starts =
+                    secret.char_indices().rev().filter(|(end, _)| *end > 0).map(|(end, _)| &secret[..end]);
+                if let Some(kept) = starts.find_map(|start| cut.strip_suffix(start)) {
+                    self.message = format!("{kept}***…");
+                }
+            }
+        }
+        self
+    }
+
     /// Kind of trouble.
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -75,6 +94,12 @@ impl BmcError {
     }
 }
 
+/// `text` without line ends, other control characters and doubled spaces.
+pub(crate) fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
+}
+
 impl fmt::Display for BmcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if matches!(self.kind, ErrorKind::Config | ErrorKind::Step) {
@@ -85,3 +110,20 @@ impl fmt::Display for BmcError {
 }
 
 impl Error for BmcError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_taken_out_whole_or_cut_off() {
+        let without = |message: &str, secret: &str| {
+            BmcError::new(ErrorKind::Step, "", "", message).without(std::iter::once(secret)).to_string()
+        };
+        assert_eq!(without("no hunter2, hunter2!", "hunter2"), "no ***, ***!");
+        assert_eq!(without("no correct horse.", "correct\n horse"), "no ***.");
+        assert_eq!(without("it does not take hunt…", "hunter2"), "it does not take ***…");
+        assert_eq!(without("it does not take hunt", "hunter2"), "it does not take hunt");
+        assert_eq!(without("it answered 400", "400"), "it answered 400");
+    }
+}

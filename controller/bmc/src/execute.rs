@@ -51,11 +51,8 @@ fn check(label: &str, step: &Declared, args: &Map<String, Value>) -> Result<(), 
     }
     for arg in step.args {
         let Some(value) = args.get(arg.name) else { continue };
-        schema::check(&arg.schema(), value).map_err(|why| {
-            // "settings[0].name must be …" and "seconds must be …"
-            let space = if why.starts_with('[') { "" } else { " " };
-            wrong(format!("{label}: argument {}{space}{why}", arg.name))
-        })?;
+        schema::check(arg.name, &arg.schema(), value)
+            .map_err(|why| wrong(format!("{label}: argument {why}")))?;
     }
     Ok(())
 }

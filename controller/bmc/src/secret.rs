@@ -5,6 +5,8 @@ use std::hash::{Hash, Hasher};
 
 use zeroize::Zeroizing;
 
+use crate::error::one_line;
+
 /// A secret string: `Debug` shows nothing of it, and it is overwritten when dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(Zeroizing<String>);
@@ -24,11 +26,7 @@ impl Secret {
     pub(crate) fn tell(&self, text: &str) -> String {
         const LONGEST: usize = 300;
         let text = if self.0.is_empty() { text.to_owned() } else { text.replace(self.0.as_str(), "***") };
-        let mut line = text
-            .split(|c: char| c.is_whitespace() || c.is_control())
-            .filter(|word| !word.is_empty())
-            .collect::<Vec<_>>()
-            .join(" ");
+        let mut line = one_line(&text);
         if let Some((end, _)) = line.char_indices().nth(LONGEST) {
             line.truncate(end);
             line.push('…');

@@ -11,6 +11,8 @@ use std::time::Duration;
 const MICROVERSION: u32 = 115;
 const VERSION_HEADER: &str = agent_protocol::MICROVERSION_HEADER;
 const MAX_VERSION_HEADER: &str = "x-openstack-ironic-api-maximum-version";
+/// With a 202 of a list of steps: seconds until it is worth asking again, -1 where nobody knows.
+const RETRY_HEADER: &str = "retry-request-after";
 /// Retries while a node is locked, one a second: the same as Ironic's own client makes.
 const LOCKED_RETRIES: u32 = 5;
 const LOCKED_PAUSE: Duration = Duration::from_secs(1);
@@ -31,6 +33,8 @@ pub struct Reply {
     pub status: StatusCode,
     /// The body; `Null` when there is none.
     pub body: Value,
+    /// In how many seconds the controller says to ask again.
+    pub retry_after: Option<u64>,
 }
 
 impl Client {
@@ -114,8 +118,9 @@ impl Client {
             }
             let answer = request.send().await.map_err(|error| self.unreachable(error))?;
             let status = answer.status();
-            let known = answer.headers().get(MAX_VERSION_HEADER).and_then(|value| value.to_str().ok());
-            let known = known.and_then(minor_of);
+            let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());
+            let known = header(MAX_VERSION_HEADER).and_then(minor_of);
+            let retry_after = header(RETRY_HEADER).and_then(|seconds| seconds.trim().parse().ok());
             let text = answer.text().await.map_err(|error| self.unreachable(error))?;
             if status == StatusCode::NOT_ACCEPTABLE
                 && let Some(known) = known
@@ -131,7 +136,7 @@ impl Client {
                     serde_json::from_str(&text)
                         .map_err(|error| self.not_ironic(&format!("its answer is not JSON: {error}")))?
                 };
-                return Ok(Reply { status, body });
+                return Ok(Reply { status, body, retry_after });
             }
             let message =
                 fault(&text).unwrap_or_else(|| status.canonical_reason().unwrap_or("refused").to_owned());

@@ -2,8 +2,9 @@
 
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::tls::{Pin, Trust};
+use crate::tls::Trust;
 use clap::Args;
+use pinned_tls::Pin;
 use reqwest::Url;
 use std::path::PathBuf;
 

@@ -39,6 +39,16 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The same without `secret`: who refuses a request may quote it.
+    pub fn without(self, secret: &str) -> Self {
+        match self {
+            Self::Refused { status, message } => {
+                Self::Refused { status, message: message.replace(secret, "******") }
+            }
+            other => other,
+        }
+    }
+
     /// Exit code; [`EXIT_CODES`] tells users the same.
     pub fn exit_code(&self) -> u8 {
         match self {

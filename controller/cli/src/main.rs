@@ -1,11 +1,13 @@
 //! `anneal`: what an operator types.
 //!
-//! One file a noun (`node/`, `port`, `driver`) over the public API: this program knows nothing that another
+//! One file a noun (`node/`, `port`, `deploy_template`, `driver`) over the public API: this program knows nothing that another
 //! client of that API could not know. What a command prints is made by pure functions; [`client`] alone
 //! speaks HTTP, [`wait`] and [`node::watch`] alone let time pass.
 
 mod client;
+mod config_drive;
 mod connect;
+mod deploy_template;
 mod driver;
 mod failure;
 mod node;
@@ -43,6 +45,9 @@ enum Noun {
     /// Network ports, by which the agents of nodes are found.
     #[command(subcommand)]
     Port(port::Command),
+    /// Deploy steps that the traits of an instance bring in.
+    #[command(subcommand)]
+    DeployTemplate(deploy_template::Command),
     /// Drivers the controller has.
     #[command(subcommand)]
     Driver(driver::Command),
@@ -72,6 +77,7 @@ async fn run(cli: Cli) -> Result<(), Failure> {
     let client = cli.connection.client()?;
     match cli.noun {
         Noun::Node(command) => node::run(&client, cli.output, command).await,
+        Noun::DeployTemplate(command) => deploy_template::run(&client, cli.output, command).await,
         Noun::Port(command) => port::run(&client, cli.output, command).await,
         Noun::Driver(command) => driver::run(&client, cli.output, command).await,
     }

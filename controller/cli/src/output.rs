@@ -91,6 +91,12 @@ pub fn fields(rows: &[(String, String)]) -> String {
     out
 }
 
+/// Every field of an object but its links.
+pub fn detail(value: &Value) -> String {
+    let shown = value.as_object().into_iter().flatten().filter(|(key, _)| key.as_str() != "links");
+    fields(&shown.map(|(key, value)| (key.clone(), cell(value))).collect::<Vec<_>>())
+}
+
 /// Bytes with a binary unit: `512 B`, `1.5 GiB`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::output::{Format, cell, fields, print, show, table};
+use crate::output::{Format, cell, detail, print, show, table};
 use crate::values::{Pair, mac, object, pair};
 use clap::{ArgAction, Subcommand};
 use reqwest::Method;
@@ -104,17 +104,6 @@ fn listing(ports: &Value) -> String {
         |port: &Value| ["uuid", "address", "node_uuid", "pxe_enabled"].map(|key| cell(&port[key])).to_vec();
     let rows: Vec<_> = ports.as_array().into_iter().flatten().map(row).collect();
     table(&["UUID", "ADDRESS", "NODE", "PXE"], &rows)
-}
-
-fn detail(port: &Value) -> String {
-    let rows: Vec<_> = port
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(key, _)| key.as_str() != "links")
-        .map(|(key, value)| (key.clone(), cell(value)))
-        .collect();
-    fields(&rows)
 }
 
 #[cfg(test)]

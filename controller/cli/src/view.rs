@@ -5,10 +5,6 @@ use agent_protocol::record::EraseReport;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Fields asked for when a node is followed.
-pub const FOLLOWED: &str = "uuid,name,provision_state,target_provision_state,power_state,target_power_state,\
-                            last_error,maintenance,maintenance_reason,retired,clean_step,driver_internal_info";
-
 /// What is read of a node.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -33,8 +29,12 @@ pub struct NodeView {
     pub maintenance_reason: Option<String>,
     /// Not to enter service again. Ironic shows null after a removal.
     pub retired: Option<bool>,
-    /// Current step, or the one that failed; `{}` for none.
+    /// Current step of a cleaning, or the one that failed; `{}` for none.
     pub clean_step: Value,
+    /// The same of a deployment.
+    pub deploy_step: Value,
+    /// The same of a service.
+    pub service_step: Value,
     /// Kept by the controller for itself.
     pub driver_internal_info: Internal,
 }
@@ -43,12 +43,24 @@ pub struct NodeView {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Internal {
-    /// The plan of the run under way; Ironic's name for it.
+    /// The plan of the cleaning under way; Ironic's name for it.
     #[serde(deserialize_with = "tolerant")]
     pub clean_steps: Option<Vec<Step>>,
     /// Index of the current step in it.
     #[serde(deserialize_with = "tolerant")]
     pub clean_step_index: Option<usize>,
+    /// The plan of the deployment under way.
+    #[serde(deserialize_with = "tolerant")]
+    pub deploy_steps: Option<Vec<Step>>,
+    /// Index of the current step in it.
+    #[serde(deserialize_with = "tolerant")]
+    pub deploy_step_index: Option<usize>,
+    /// The plan of the service under way.
+    #[serde(deserialize_with = "tolerant")]
+    pub service_steps: Option<Vec<Step>>,
+    /// Index of the current step in it.
+    #[serde(deserialize_with = "tolerant")]
+    pub service_step_index: Option<usize>,
     /// Anneal's own part; absent on Ironic.
     pub anneal: Anneal,
 }
@@ -115,9 +127,10 @@ pub struct StepResult {
 }
 
 impl StepResult {
-    /// The erase records in the result: as they are, or in IPA's `clean_result`.
+    /// The erase records in the result: as they are, or in what IPA puts around them.
     pub fn report(&self) -> Option<EraseReport> {
-        let inner = self.result.get("clean_result").unwrap_or(&self.result);
+        let around = ["clean_result", "deploy_result", "service_result"];
+        let inner = around.iter().find_map(|key| self.result.get(key)).unwrap_or(&self.result);
         inner.get("disks")?;
         serde_json::from_value(inner.clone()).ok()
     }
@@ -188,13 +201,19 @@ impl NodeView {
 
     /// `deploy.erase_devices` of the current step, with `2/3` where the plan is known.
     pub fn step(&self) -> Option<String> {
-        let text = |key: &str| self.clean_step.get(key).and_then(Value::as_str);
-        let label = format!("{}.{}", text("interface")?, text("step")?);
         let info = &self.driver_internal_info;
-        let place = info.clean_step_index.zip(info.clean_steps.as_ref().map(Vec::len));
-        Some(match place {
-            Some((index, count)) => format!("{label} ({}/{count})", index + 1),
-            None => label,
+        let runs = [
+            (&self.clean_step, info.clean_step_index, &info.clean_steps),
+            (&self.deploy_step, info.deploy_step_index, &info.deploy_steps),
+            (&self.service_step, info.service_step_index, &info.service_steps),
+        ];
+        runs.into_iter().find_map(|(step, index, plan)| {
+            let text = |key: &str| step.get(key).and_then(Value::as_str);
+            let label = format!("{}.{}", text("interface")?, text("step")?);
+            Some(match index.zip(plan.as_ref().map(Vec::len)) {
+                Some((index, count)) => format!("{label} ({}/{count})", index + 1),
+                None => label,
+            })
         })
     }
 }
@@ -234,13 +253,27 @@ mod tests {
     }
 
     #[test]
+    fn the_step_of_each_kind_of_run_is_told() {
+        for kind in ["clean", "deploy", "service"] {
+            let mut body = json!({"uuid": "u", "clean_step": {}, "deploy_step": {}, "service_step": {}});
+            body[format!("{kind}_step")] = json!({"interface": "raid", "step": "create"});
+            assert_eq!(NodeView::of(&body).step().as_deref(), Some("raid.create"), "{kind}");
+            body["driver_internal_info"] =
+                json!({format!("{kind}_steps"): [{}, {}, {}], format!("{kind}_step_index"): 2});
+            assert_eq!(NodeView::of(&body).step().as_deref(), Some("raid.create (3/3)"), "{kind}");
+        }
+    }
+
+    #[test]
     fn erase_records_are_found_in_both_shapes() {
         let report = json!({"disks": [
             {"device": "/dev/sda", "size": 1, "outcome": "erased", "bytes_erased": 1}]});
         let bare = StepResult { result: report.clone(), ..StepResult::default() };
-        let wrapped = StepResult { result: json!({"clean_result": report}), ..StepResult::default() };
+        let wrapped = StepResult { result: json!({"clean_result": report.clone()}), ..StepResult::default() };
         assert_eq!(bare.report().unwrap().disks.len(), 1);
         assert_eq!(bare.report(), wrapped.report());
+        let service = StepResult { result: json!({"service_result": report}), ..StepResult::default() };
+        assert_eq!(bare.report(), service.report());
         let other = StepResult { result: json!({"clean_result": null}), ..StepResult::default() };
         assert_eq!(other.report(), None);
     }

@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{duration, printable};
-use crate::view::{FOLLOWED, NodeView};
+use crate::view::NodeView;
 use clap::Args;
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -111,7 +111,7 @@ pub async fn until(
     let mut away_since: Option<Instant> = None;
     let mut told = String::new();
     loop {
-        match client.get(&["nodes", ident], &[("fields", FOLLOWED.to_owned())]).await {
+        match client.get(&["nodes", ident], &[]).await {
             Ok(body) => {
                 away_since = None;
                 let node = NodeView::of(&body);

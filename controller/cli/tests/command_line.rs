@@ -1,116 +1,11 @@
 //! The built `anneal` against a small server on loopback that answers as Ironic does.
 
+mod common;
+
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use common::{Answer, VERBS, anneal, fault, node, router, serve};
 use serde_json::{Value, json};
-use std::process::{Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
-
-/// One request as the server saw it.
-#[derive(Debug, Clone)]
-struct Seen {
-    line: String,
-    version: String,
-    body: Value,
-}
-
-/// What the server answers to the n-th request (from 0).
-type Script = dyn Fn(usize, &Seen) -> (u16, Value) + Send + Sync;
-
-struct Server {
-    endpoint: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
-    // Dropped with the server: stops its task.
-    _runtime: tokio::runtime::Runtime,
-}
-
-#[derive(Clone)]
-struct Shared {
-    script: Arc<Script>,
-    seen: Arc<Mutex<Vec<Seen>>>,
-}
-
-async fn answer(
-    State(shared): State<Shared>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let version = headers["x-openstack-ironic-api-version"].to_str().unwrap().to_owned();
-    let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
-    let seen = Seen { line: format!("{method} {uri}"), version, body };
-    let index = {
-        let mut all = shared.seen.lock().unwrap();
-        all.push(seen.clone());
-        all.len() - 1
-    };
-    let (status, body) = (shared.script)(index, &seen);
-    let status = StatusCode::from_u16(status).unwrap();
-    let max = [("x-openstack-ironic-api-maximum-version", "1.81")];
-    if body.is_null() {
-        (status, max).into_response()
-    } else {
-        (status, max, axum::Json(body)).into_response()
-    }
-}
-
-fn router(
-    script: impl Fn(usize, &Seen) -> (u16, Value) + Send + Sync + 'static,
-) -> (Router, Arc<Mutex<Vec<Seen>>>) {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let shared = Shared { script: Arc::new(script), seen: seen.clone() };
-    (Router::new().fallback(answer).with_state(shared), seen)
-}
-
-fn serve(script: impl Fn(usize, &Seen) -> (u16, Value) + Send + Sync + 'static) -> Server {
-    let (router, seen) = router(script);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    runtime.spawn(async move { axum::serve::serve(listener, router).await });
-    Server { endpoint, seen, _runtime: runtime }
-}
-
-fn anneal(endpoint: &str, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_anneal"))
-        .args(arguments)
-        .env_clear()
-        .env("ANNEAL_ENDPOINT", endpoint)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
-
-impl Server {
-    fn run(&self, arguments: &[&str]) -> (i32, String, String) {
-        let output = anneal(&self.endpoint, arguments);
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
-    }
-
-    fn lines(&self) -> Vec<String> {
-        self.seen.lock().unwrap().iter().map(|seen| seen.line.clone()).collect()
-    }
-
-    fn body(&self, index: usize) -> Value {
-        self.seen.lock().unwrap()[index].body.clone()
-    }
-}
-
-/// An error as Ironic words it: JSON inside a string.
-fn fault(text: &str) -> Value {
-    json!({"error_message": json!({"faultcode": "Client", "faultstring": text, "debuginfo": null}).to_string()})
-}
-
-fn node(state: &str, target: Option<&str>) -> Value {
-    json!({"uuid": "u1", "name": "n1", "provision_state": state, "target_provision_state": target,
-           "power_state": "power off", "target_power_state": null, "last_error": null, "maintenance": false,
-           "clean_step": {}, "driver_internal_info": {}})
-}
+use std::process::{Command, Stdio};
 
 #[test]
 fn create_sends_node_then_ports_and_keeps_secrets_off_the_command_line() {
@@ -136,6 +31,8 @@ fn create_sends_node_then_ports_and_keeps_secrets_off_the_command_line() {
         "memory_mb=1024",
         "--extra",
         "rack=r1",
+        "--interface",
+        "deploy=direct",
         "--mac",
         "52-54-00-AA-BB-01",
         "--mac",
@@ -148,7 +45,7 @@ fn create_sends_node_then_ports_and_keeps_secrets_off_the_command_line() {
     assert_eq!(server.lines(), ["POST /v1/nodes", "POST /v1/ports", "POST /v1/ports"]);
     assert_eq!(
         server.body(0),
-        json!({"driver": "redfish", "name": "n1", "properties": {"memory_mb": 1024}, "extra": {"rack": "r1"},
+        json!({"driver": "redfish", "name": "n1", "deploy_interface": "direct", "properties": {"memory_mb": 1024}, "extra": {"rack": "r1"},
                "driver_info": {"redfish_address": "https://bmc", "redfish_password": "12345"}})
     );
     assert_eq!(server.body(1), json!({"address": "52:54:00:aa:bb:01", "node_uuid": "u1"}));
@@ -260,7 +157,7 @@ fn exit_codes_tell_failed_timed_out_and_unreachable_apart() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let nobody = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let output = anneal(&nobody, &["node", "list"]);
+    let output = anneal(&nobody, &["node", "list"], "");
     assert_eq!(output.status.code(), Some(5));
 
     let web = serve(|_, _| (200, json!({"hello": "world"})));
@@ -274,7 +171,6 @@ fn steps_belong_to_clean_alone_and_bad_ones_are_not_sent() {
         &["node", "clean", "n1"][..],
         &["node", "clean", "n1", "--clean-steps", "[]"],
         &["node", "clean", "n1", "--clean-steps", r#"[{"step": "x"}]"#],
-        &["node", "provide", "n1", "--clean-steps", r#"[{"interface": "deploy", "step": "x"}]"#],
         &["node", "set", "n1"],
         &["node", "set", "n1", "--retired-reason", "old"],
         &["port", "create", "52:54:00", "--node", "n1"],
@@ -283,6 +179,18 @@ fn steps_belong_to_clean_alone_and_bad_ones_are_not_sent() {
     ] {
         let (code, _, err) = server.run(bad);
         assert_eq!(code, 2, "{bad:?}: {err}");
+    }
+    let steps = r#"[{"interface": "deploy", "step": "x"}]"#;
+    for verb in VERBS.iter().filter(|verb| **verb != "clean") {
+        let needed: &[&str] = match *verb {
+            "override" => &["--reason", "r"],
+            "service" => &["--service-steps", steps],
+            _ => &[],
+        };
+        let line = [&["node", verb, "n1"], needed, &["--clean-steps", steps]].concat();
+        let (code, _, err) = server.run(&line);
+        assert_eq!(code, 2, "{verb}: {err}");
+        assert!(err.contains("--clean-steps"), "{verb}: {err}");
     }
     assert_eq!(server.lines(), Vec::<String>::new());
 }
@@ -299,14 +207,8 @@ fn steps_come_from_a_file_or_from_standard_input() {
     let path = file.path().to_str().unwrap();
     assert_eq!(server.run(&["node", "clean", "n1", "--clean-steps", path]).0, 0);
 
-    let piped = Command::new(env!("CARGO_BIN_EXE_anneal"))
-        .args(["node", "clean", "n1", "--clean-steps", "-"])
-        .env_clear()
-        .env("ANNEAL_ENDPOINT", &server.endpoint)
-        .stdin(std::fs::File::open(file.path()).unwrap())
-        .output()
-        .unwrap();
-    assert!(piped.status.success(), "{}", String::from_utf8_lossy(&piped.stderr));
+    let (code, _, err) = server.run_with(&["node", "clean", "n1", "--clean-steps", "-"], &steps.to_string());
+    assert_eq!(code, 0, "{err}");
     for index in [0, 2] {
         assert_eq!(server.body(index), json!({"target": "clean", "clean_steps": steps}));
     }
@@ -329,11 +231,21 @@ fn a_locked_node_is_tried_again() {
 
 #[test]
 fn unknown_steps_are_not_an_empty_list() {
-    let server = serve(|_, _| (202, json!({"message": "The steps are being asked for."})));
+    let power = json!({"interface": "power", "step": "reset", "priority": 3, "abortable": false, "args": []});
+    let server = serve(move |index, _| match index {
+        0 => Answer::not_yet(json!({"message": "The steps are being asked for.", "steps": []}), "-1"),
+        _ => Answer::not_yet(json!({"message": "The agent boots.", "steps": [power]}), "90"),
+    });
     let (code, out, err) = server.run(&["node", "steps", "n1", "--min-priority", "1"]);
     assert_eq!((code, out.as_str()), (6, ""));
     assert_eq!(err, "anneal: The steps are being asked for. Please try again later.\n");
-    server.run(&["node", "steps", "n1"]);
+    // What is known without the agent is shown, but the exit code still says that it is not all.
+    let (code, out, err) = server.run(&["node", "steps", "n1"]);
+    assert_eq!(
+        (code, out.as_str()),
+        (6, "STEP         PRIORITY  ABORTABLE  ARGUMENTS\npower.reset  3         no\n")
+    );
+    assert_eq!(err, "anneal: The agent boots. Please try again in 1m30s.\n");
     assert_eq!(
         server.lines(),
         ["GET /v1/nodes/n1/cleaning/steps?min_priority=1", "GET /v1/nodes/n1/cleaning/steps"]
@@ -416,66 +328,4 @@ fn a_controller_that_restarts_does_not_end_the_wait() {
     let listener = std::net::TcpListener::bind(address).unwrap();
     serve_on(listener, second);
     assert_eq!(child.wait().unwrap().code(), Some(0));
-}
-
-mod tls {
-    use super::*;
-    use hyper_util::rt::{TokioExecutor, TokioIo};
-    use hyper_util::server::conn::auto::Builder;
-    use std::fmt::Write;
-    use tower::ServiceExt;
-
-    /// An HTTPS server with a certificate that nobody signed for a name that is not its own.
-    fn serve_tls() -> (Server, String) {
-        let key = rcgen::generate_simple_self_signed(vec!["another.example".to_owned()]).unwrap();
-        let der = key.cert.der().clone();
-        let mut pin = "sha256:".to_owned();
-        for byte in <sha2::Sha256 as sha2::Digest>::digest(der.as_ref()) {
-            write!(pin, "{byte:02x}").unwrap();
-        }
-        let private = rustls::pki_types::PrivateKeyDer::try_from(key.signing_key.serialize_der()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![der], private)
-            .unwrap();
-        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
-        let (router, seen) = router(|_, _| (200, json!({"drivers": [{"name": "ipmi", "hosts": ["c"]}]})));
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
-        let endpoint = format!("https://{}", listener.local_addr().unwrap());
-        runtime.spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (acceptor, router) = (acceptor.clone(), router.clone());
-                tokio::spawn(async move {
-                    // A client that does not like the certificate breaks off here; that is the test.
-                    let Ok(stream) = acceptor.accept(stream).await else { return };
-                    let service =
-                        hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-                            router.clone().oneshot(request)
-                        });
-                    let _ = Builder::new(TokioExecutor::new())
-                        .serve_connection(TokioIo::new(stream), service)
-                        .await;
-                });
-            }
-        });
-        (Server { endpoint, seen, _runtime: runtime }, pin)
-    }
-
-    #[test]
-    fn exactly_the_pinned_certificate_is_accepted() {
-        let (server, pin) = serve_tls();
-        let (code, out, err) = server.run(&["driver", "list", "--pin", &pin]);
-        assert_eq!((code, out.as_str()), (0, "NAME  CONTROLLERS\nipmi  c\n"), "{err}");
-        let other = format!("sha256:{}", "00".repeat(32));
-        let (code, _, err) = server.run(&["driver", "list", "--pin", &other]);
-        assert_eq!(code, 5);
-        assert!(err.contains(&format!("shows the certificate {pin}, pinned is {other}")), "{err}");
-        assert_eq!(server.run(&["driver", "list"]).0, 5);
-        assert_eq!(server.run(&["driver", "list", "--insecure"]).0, 0);
-        assert_eq!(server.lines().len(), 2);
-    }
 }

@@ -2,14 +2,20 @@
 
 use crate::agent_client::AgentClient;
 use crate::decision::{Deed, Outcome, Trouble};
+use crate::settings::Settings;
 use async_trait::async_trait;
-use bmc::{BmcError, BootDevice, Drivers, PowerAction};
-use model::{Contact, Node, PowerState, PowerTarget};
+use bmc::{BmcError, BootDevice, Drivers, PowerAction, StepCall, StepEnd};
+use model::{Abilities, Contact, Inventory, Node, PlannedStep, PowerState, PowerTarget, StepKind};
 use std::sync::Arc;
+use store::Clock;
 
 /// Does deeds. A simulation has its own.
 #[async_trait]
 pub trait Hands: Send + Sync {
+    /// What the interfaces of the node's driver can do, with the out-of-band steps at their configured
+    /// priorities; else why they cannot be used. Goes nowhere.
+    fn abilities(&self, node: &Node) -> Result<Abilities, String>;
+
     /// Do one deed for a node.
     async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome;
 }
@@ -18,12 +24,19 @@ pub trait Hands: Send + Sync {
 pub struct RealHands {
     drivers: Arc<dyn Drivers>,
     agents: AgentClient,
+    clock: Arc<dyn Clock>,
+    settings: Settings,
 }
 
 impl RealHands {
     /// Hands that open BMCs with `drivers`.
-    pub fn new(drivers: Arc<dyn Drivers>, agents: AgentClient) -> Self {
-        Self { drivers, agents }
+    pub fn new(
+        drivers: Arc<dyn Drivers>,
+        agents: AgentClient,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> Self {
+        Self { drivers, agents, clock, settings }
     }
 
     async fn bmc(&self, node: &Node, deed: &Deed) -> Result<Outcome, BmcError> {
@@ -44,6 +57,61 @@ impl RealHands {
         }
         Ok(Outcome::Power(power(bmc.power_state().await?)))
     }
+
+    async fn run_step(
+        &self,
+        node: &Node,
+        command_id: &str,
+        kind: StepKind,
+        step: &PlannedStep,
+        polling: bool,
+    ) -> Result<Outcome, BmcError> {
+        let call = StepCall {
+            driver: &node.driver,
+            driver_info: &node.driver_info,
+            interfaces: &node.interfaces,
+            node_uuid: &node.uuid.to_string(),
+            properties: &node.properties,
+            kind,
+            interface: &step.step.interface,
+            step: &step.step.step,
+            args: &step.given,
+            command_id,
+            polling,
+        };
+        Ok(match self.drivers.run_step(&call).await? {
+            StepEnd::Done(result) => Outcome::StepDone(result),
+            StepEnd::Running(text) => Outcome::StepRunning(text),
+        })
+    }
+
+    async fn inspect(&self, node: &Node) -> Result<Outcome, BmcError> {
+        let told = self.drivers.inspect(&node.driver, &node.driver_info, &node.uuid.to_string()).await?;
+        let part = |key: &str| told.get(key).cloned().unwrap_or_default();
+        Ok(Outcome::Inventory(Inventory {
+            inventory: part("inventory"),
+            plugin_data: part("plugin_data"),
+            at: self.clock.now(),
+            source: node.driver.clone(),
+        }))
+    }
+}
+
+/// The out-of-band steps of a node's driver at their configured priorities.
+pub fn abilities(drivers: &dyn Drivers, settings: &Settings, node: &Node) -> Result<Abilities, BmcError> {
+    let mut able = drivers.abilities(&node.driver, &node.interfaces)?;
+    for (kind, steps) in &mut able.steps {
+        *steps = settings.override_priorities(*kind, std::mem::take(steps));
+    }
+    Ok(able)
+}
+
+fn trouble(error: BmcError) -> Outcome {
+    Outcome::Failed(Trouble {
+        retryable: error.is_retryable(),
+        unreachable: matches!(error.kind(), bmc::ErrorKind::Unreachable | bmc::ErrorKind::Timeout),
+        text: error.to_string(),
+    })
 }
 
 fn power(state: bmc::PowerState) -> PowerState {
@@ -65,25 +133,22 @@ fn action(target: PowerTarget) -> PowerAction {
 
 #[async_trait]
 impl Hands for RealHands {
+    fn abilities(&self, node: &Node) -> Result<Abilities, String> {
+        abilities(&*self.drivers, &self.settings, node).map_err(|error| error.to_string())
+    }
+
     async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome {
         match deed {
             Deed::VerifyBmc | Deed::ReadPower | Deed::SetPower(_) | Deed::SetBootDevice => {
-                self.bmc(node, deed).await.unwrap_or_else(|error| {
-                    Outcome::Failed(Trouble {
-                        retryable: error.is_retryable(),
-                        unreachable: matches!(
-                            error.kind(),
-                            bmc::ErrorKind::Unreachable | bmc::ErrorKind::Timeout
-                        ),
-                        text: error.to_string(),
-                    })
-                })
+                self.bmc(node, deed).await.unwrap_or_else(trouble)
             }
-            Deed::AskSteps => self.agents.ask_steps(node, contact).await,
-            Deed::SendStep { command_id, step } => {
-                let known = node.run.as_ref().map(|run| run.results.as_slice()).unwrap_or_default();
-                let versions = node.run.as_ref().map(|run| &run.hardware_manager_version);
-                self.agents.send_step(node, contact, command_id, step, versions, known).await
+            Deed::RunStep { command_id, kind, step, polling } => {
+                self.run_step(node, command_id, *kind, step, *polling).await.unwrap_or_else(trouble)
+            }
+            Deed::InspectBmc => self.inspect(node).await.unwrap_or_else(trouble),
+            Deed::AskSteps(kind) => self.agents.ask_steps(node, contact, *kind).await,
+            Deed::SendStep { command_id, run, step } => {
+                self.agents.send_step(node, contact, command_id, *run, step).await
             }
             Deed::AskCommand { command_id } => self.agents.ask_command(contact, command_id).await,
             Deed::CancelCommand { command_id } => self.agents.cancel(contact, command_id).await,

@@ -7,13 +7,14 @@
 use crate::decision::{Outcome, Trouble};
 use agent_protocol::command::{CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::step::AdvertisedSteps;
-use model::{Contact, Node, PlannedStep, StepResult};
+use model::request::RESCUE_HASH;
+use model::{Contact, Node, PlannedStep, RunKind, StepKind, StepResult};
+use pinned_tls::{Accept, Pin, client_config};
 use reqwest::{Client, Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
-
-mod pin;
 
 /// Largest answer read from an agent (logs come base64 in one).
 const MAX_ANSWER: usize = 64 << 20;
@@ -40,57 +41,81 @@ impl AgentClient {
         Self { timeout }
     }
 
-    /// `clean.get_clean_steps`.
-    pub async fn ask_steps(&self, node: &Node, contact: &Contact) -> Outcome {
+    /// `clean.get_clean_steps` and its sisters: the kind asked for has to be told; of the others what can be
+    /// had, so that the catalogue knows them before they are needed.
+    pub async fn ask_steps(&self, node: &Node, contact: &Contact, wanted: StepKind) -> Outcome {
+        let mut told = BTreeMap::new();
+        match self.ask_kind(node, contact, wanted).await {
+            Ok(steps) => told.insert(wanted, steps),
+            Err(outcome) => return *outcome,
+        };
+        for kind in StepKind::ALL.into_iter().filter(|kind| *kind != wanted) {
+            match self.ask_kind(node, contact, kind).await {
+                Ok(steps) => drop(told.insert(kind, steps)),
+                Err(outcome) => {
+                    tracing::debug!(node_uuid = %node.uuid, ?outcome, "no {} steps", kind.as_str())
+                }
+            }
+        }
+        Outcome::Steps(told)
+    }
+
+    async fn ask_kind(
+        &self,
+        node: &Node,
+        contact: &Contact,
+        kind: StepKind,
+    ) -> Result<AdvertisedSteps, Box<Outcome>> {
+        let kind = kind.as_str();
         let params = json!({ "node": node_for_agent(node), "ports": [] });
-        let request = request("clean.get_clean_steps", params, None);
+        let request = request(&format!("{kind}.get_{kind}_steps"), params, None);
         let status: CommandStatus = match self.call(contact, Method::POST, "?wait=true", Some(&request)).await
         {
             Ok(status) => status,
-            Err(Fault::Status(StatusCode::CONFLICT, text)) => return Outcome::Busy(text),
-            Err(fault) => return Outcome::Failed(fault.trouble("ask for clean steps")),
+            Err(Fault::Status(StatusCode::CONFLICT, text)) => return Err(Box::new(Outcome::Busy(text))),
+            Err(fault) => {
+                return Err(Box::new(Outcome::Failed(fault.trouble(&format!("ask for {kind} steps")))));
+            }
         };
         let wrong = |text: String| {
-            Outcome::Failed(Trouble {
-                text: format!("the agent's clean steps cannot be used: {text}"),
+            Box::new(Outcome::Failed(Trouble {
+                text: format!("the agent's {kind} steps cannot be used: {text}"),
                 retryable: false,
                 unreachable: false,
-            })
+            }))
         };
         match (status.command_status, status.command_result) {
-            (Status::Succeeded, Some(result)) => match serde_json::from_value::<AdvertisedSteps>(result) {
-                Ok(steps) => Outcome::Steps(steps),
-                Err(error) => wrong(error.to_string()),
-            },
+            (Status::Succeeded, Some(result)) => {
+                serde_json::from_value::<AdvertisedSteps>(result).map_err(|error| wrong(error.to_string()))
+            }
             (state, _) => {
                 let reason = status.command_error.map(|error| error.details).unwrap_or_default();
-                wrong(format!("get_clean_steps ended {state:?} {reason}"))
+                Err(wrong(format!("get_{kind}_steps ended {state:?} {reason}")))
             }
         }
     }
 
-    /// `clean.execute_clean_step` under `command_id`; harmless when the agent has it already.
+    /// `clean.execute_clean_step` or its sisters under `command_id`; harmless when the agent has it already.
     pub async fn send_step(
         &self,
         node: &Node,
         contact: &Contact,
         command_id: &str,
+        run: RunKind,
         step: &PlannedStep,
-        versions: Option<&Map<String, Value>>,
-        known: &[StepResult],
     ) -> Outcome {
+        let command = command(node, run, step);
         let ours = contact.state.is_some();
         if !ours {
-            match self.adopt(contact, known).await {
+            let known = node.run.as_ref().map(|run| run.results.as_slice()).unwrap_or_default();
+            match self.adopt(contact, command.short, known).await {
                 Ok(Some(status)) => return Outcome::Command(status),
                 Ok(None) => {}
                 Err(fault) => return Outcome::Failed(fault.trouble("list commands")),
             }
         }
-        let params = json!({
-            "step": step.wire(), "node": node_for_agent(node), "ports": [], "clean_version": versions,
-        });
-        let request = request("clean.execute_clean_step", params, ours.then(|| command_id.to_owned()));
+        let name = format!("{}.{}", command.extension, command.short);
+        let request = request(&name, command.params, ours.then(|| command_id.to_owned()));
         match self.call(contact, Method::POST, "?wait=false", Some(&request)).await {
             Ok(status) => Outcome::Command(status),
             Err(Fault::Status(StatusCode::CONFLICT, text)) => Outcome::Busy(text),
@@ -99,10 +124,15 @@ impl AgentClient {
     }
 
     /// The step command of an agent that chooses its own ids, if ours reached it.
-    async fn adopt(&self, contact: &Contact, known: &[StepResult]) -> Result<Option<CommandStatus>, Fault> {
+    async fn adopt(
+        &self,
+        contact: &Contact,
+        name: &str,
+        known: &[StepResult],
+    ) -> Result<Option<CommandStatus>, Fault> {
         let list: CommandList = self.call(contact, Method::GET, "", None).await?;
         let is_ours = |status: &CommandStatus| {
-            status.command_name == "execute_clean_step"
+            status.command_name == name
                 && status.command_status != Status::VersionMismatch
                 && known.iter().all(|result| result.command_id != status.id)
         };
@@ -166,11 +196,18 @@ impl AgentClient {
             .connect_timeout(CONNECT)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none());
-        let builder = match &contact.verify_ca {
-            Some(pem) => builder.use_preconfigured_tls(pin::only(pem).map_err(Fault::Transport)?),
-            None => builder.use_preconfigured_tls(pin::nobody()),
-        };
-        builder.build().map_err(transport)
+        let tls = client_config("the agent", accept(contact.verify_ca.as_deref())?)
+            .map_err(|error| Fault::Transport(error.to_string()))?;
+        builder.tls_backend_preconfigured(tls).build().map_err(transport)
+    }
+}
+
+/// Trust in the certificate that the agent sent with its first, token-checked heartbeat, and in no other.
+fn accept(pem: Option<&str>) -> Result<Accept, Fault> {
+    let unreadable = |error| Fault::Transport(format!("the certificate of the heartbeat: {error}"));
+    match pem {
+        Some(pem) => Ok(Accept::Only(Pin::of_pem(pem).map_err(unreadable)?)),
+        None => Ok(Accept::Nobody),
     }
 }
 
@@ -214,6 +251,32 @@ impl Fault {
     }
 }
 
+/// How a step is told to an agent.
+struct AgentCommand {
+    extension: &'static str,
+    short: &'static str,
+    params: Value,
+}
+
+fn command(node: &Node, run: RunKind, step: &PlannedStep) -> AgentCommand {
+    let (extension, short, version) = match run.steps() {
+        Some(StepKind::Clean) => ("clean", "execute_clean_step", "clean_version"),
+        Some(StepKind::Deploy) => ("deploy", "execute_deploy_step", "deploy_version"),
+        Some(StepKind::Service) => ("service", "execute_service_step", "service_version"),
+        // The only command of a run without steps.
+        None => {
+            let hash = node.instance_info.get(RESCUE_HASH);
+            let params = json!({ "rescue_password": hash, "hashed": true });
+            return AgentCommand { extension: "rescue", short: "finalize_rescue", params };
+        }
+    };
+    let versions = node.run.as_ref().map(|run| &run.hardware_manager_version);
+    let params = json!({
+        "step": step.wire(), "node": node_for_agent(node), "ports": [], version: versions,
+    });
+    AgentCommand { extension, short, params }
+}
+
 fn request(name: &str, params: Value, id: Option<String>) -> CommandRequest {
     let params = match params {
         Value::Object(params) => params,
@@ -250,6 +313,8 @@ fn node_for_agent(node: &Node) -> Value {
         "provision_state": node.provision_state,
         "target_provision_state": node.target_provision_state,
         "clean_step": node.clean_step,
+        "deploy_step": node.deploy_step,
+        "service_step": node.service_step,
         "target_raid_config": node.other.get("target_raid_config"),
     })
 }

@@ -8,7 +8,7 @@ use model::{Cursor, Node, Timestamp};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use store::{Clock, Lease, StepKind, Store, StoreError};
+use store::{Clock, Lease, Store, StoreError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -200,7 +200,7 @@ impl Conductor {
     }
 
     /// Store a change: what the node's row will rely on first, the row last.
-    async fn record(&self, before: &Node, change: Change, lease: Lease) -> Result<(), StoreError> {
+    async fn record(&self, before: &Node, mut change: Change, lease: Lease) -> Result<(), StoreError> {
         let uuid = before.uuid;
         if change.forget_agent {
             self.store.forget_agent(uuid).await?;
@@ -214,6 +214,7 @@ impl Conductor {
         if change.node == *before && change.events.is_empty() {
             return Ok(());
         }
+        change.node.updated_at = Some(self.clock.now());
         for event in &change.events {
             tracing::info!(node_uuid = %uuid, "{}", event.text);
         }

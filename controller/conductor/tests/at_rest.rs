@@ -16,7 +16,8 @@ fn due(state: ProvisionState) -> Node {
 }
 
 fn snapshot(node: Node) -> Snapshot {
-    Snapshot { node, contact: Contact::default(), now: NOW }
+    let abilities = Err("nobody asks at rest".into());
+    Snapshot { node, contact: Contact::default(), abilities, inventory: None, now: NOW }
 }
 
 #[test]

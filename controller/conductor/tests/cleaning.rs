@@ -17,11 +17,12 @@ fn asked(step: &str, args: serde_json::Value) -> RequestedStep {
         interface: "deploy".into(),
         step: step.into(),
         args: args.as_object().cloned().unwrap_or_default(),
+        priority: None,
     }
 }
 
 async fn texts(world: &World) -> Vec<String> {
-    world.store.history(world.node).await.unwrap().into_iter().map(|event| event.text).collect()
+    world.texts().await
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,7 +93,7 @@ async fn a_failing_step_names_itself_keeps_its_record_and_leaves_the_node_on() {
 
     // `manage` is one way out, and keeps the evidence; `provide` from CLEANFAIL is the other.
     let untouched = world.store.node(world.node).await.unwrap();
-    let request = VerbRequest { verb: Verb::Manage, clean_steps: None };
+    let request = VerbRequest::of(Verb::Manage);
     let (managed, _) =
         apply_verb(&untouched, request, Policy { automated_clean: true }, untouched.created_at).unwrap();
     assert_eq!(managed.provision_state, ProvisionState::Manageable);

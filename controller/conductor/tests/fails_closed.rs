@@ -4,10 +4,13 @@
 use conductor::Settings;
 use conductor::decision::{Decision, Deed, Outcome, Snapshot};
 use conductor::states::{absorb, decide};
+use model::abilities::{Abilities, Inspect, Rescue};
 use model::agent::AgentState;
-use model::run::{Cursor, Run, RunKind};
-use model::step::automated_plan;
-use model::{CatalogueStep, Contact, Node, PowerState, PowerTarget, ProvisionState, StepResult, Timestamp};
+use model::plan::automated_plan;
+use model::run::{Cursor, Run};
+use model::{
+    CatalogueStep, Contact, Node, PowerState, PowerTarget, ProvisionState, RunKind, StepResult, Timestamp,
+};
 use serde_json::json;
 use std::time::Duration;
 use uuid::Uuid;
@@ -26,21 +29,10 @@ fn node(state: ProvisionState, cursor: Cursor, index: usize) -> Node {
     let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", NOW);
     node.enter(state, Some(ProvisionState::Available), NOW);
     let steps = [catalogue_step("erase_devices_metadata", 99), catalogue_step("erase_devices", 10)];
-    node.run = Some(Run {
-        id: Uuid::new_v4(),
-        kind: RunKind::AutomatedClean,
-        started_at: NOW,
-        requested: Vec::new(),
-        plan: Some(automated_plan(&steps)),
-        index: Some(index),
-        cursor,
-        hardware_manager_version: serde_json::Map::new(),
-        results: Vec::new(),
-        abort: false,
-        interruptions: 0,
-        replans: 0,
-        attempts: 0,
-    });
+    let mut run = Run::new(RunKind::AutomatedClean, NOW);
+    run.plan = Some(automated_plan(&steps));
+    (run.index, run.cursor, run.booted) = (Some(index), cursor, true);
+    node.run = Some(run);
     node
 }
 
@@ -66,6 +58,16 @@ fn heard(boot_id: &str) -> Contact {
     }
 }
 
+fn snapshot(node: Node, contact: Contact, now: Timestamp) -> Snapshot {
+    let abilities = Abilities {
+        agent: true,
+        inspect: Inspect::None,
+        rescue: Rescue::None,
+        steps: std::collections::BTreeMap::new(),
+    };
+    Snapshot { node, contact, abilities: Ok(abilities), inventory: None, now }
+}
+
 fn recorded(decision: Decision) -> Node {
     match decision {
         Decision::Record(change) => change.node,
@@ -85,7 +87,7 @@ fn cleaning_does_not_end_well_without_a_stored_success_of_every_step() {
             error: None,
         };
         node.run.as_mut().unwrap().results = results.iter().map(success).collect();
-        let snapshot = Snapshot { node, contact: Contact::default(), now: NOW };
+        let snapshot = snapshot(node, Contact::default(), NOW);
         let deed = Deed::SetPower(PowerTarget::Off);
         absorb(&snapshot, &deed, Outcome::Power(PowerState::Off), &Settings::default()).node
     };
@@ -103,7 +105,7 @@ fn a_command_of_an_earlier_boot_is_not_sent_to_the_agent_of_this_one() {
     for accepted in [false, true] {
         let at = |boot_id: &str| {
             let node = node(ProvisionState::CleanWait, issued(boot_id, accepted), 1);
-            decide(&Snapshot { node, contact: heard("boot-2"), now: NOW }, &settings)
+            decide(&snapshot(node, heard("boot-2"), NOW), &settings)
         };
         let run = recorded(at("boot-1")).run.unwrap();
         assert_eq!((run.cursor, run.interruptions), (Cursor::LearnSteps, 1), "accepted: {accepted}");
@@ -117,7 +119,7 @@ fn an_agent_that_falls_silent_fails_the_step() {
     let after = |seconds: u64| {
         let node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
         let now = NOW.after(Duration::from_secs(seconds));
-        decide(&Snapshot { node, contact: heard("boot-1"), now }, &settings)
+        decide(&snapshot(node, heard("boot-1"), now), &settings)
     };
     assert!(!matches!(after(settings.agent_silence_s - 1), Decision::Record(_)));
     let node = recorded(after(settings.agent_silence_s));

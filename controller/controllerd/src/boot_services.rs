@@ -27,8 +27,9 @@ pub async fn start(
     let (true, Some(address)) = (boot.enabled, boot.address) else { return Ok(()) };
     let api = config.agent_endpoint(address).context("boot.address is none of api.listen")?;
     let tls = !api.ip().is_loopback();
+    let api_url = format!("{}://{api}", if tls { "https" } else { "http" });
     let kernel_args = ramdisk_cmdline(&RamdiskParams {
-        api_urls: vec![format!("{}://{api}", if tls { "https" } else { "http" })],
+        api_urls: vec![api_url.clone()],
         pin_sha256: tls.then(|| identity.fingerprint()),
         consoles: boot.consoles.clone(),
         extra: boot.kernel_append.clone(),
@@ -43,8 +44,9 @@ pub async fn start(
         initramfs: boot.initramfs.clone(),
         loader_dir: boot.loader_dir.clone(),
     };
-    let http =
-        Http::bind(http, Arc::new(Directory { store, kernel_args })).await.context("boot.http_port")?;
+    let http = Http::bind(http, Arc::new(Directory { store, kernel_args, api_url }))
+        .await
+        .context("boot.http_port")?;
     let stopped = stop.clone();
     tasks.spawn(async move { http.run(stopped).await.context("boot HTTP") });
     if boot.tftp {

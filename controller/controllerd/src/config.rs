@@ -2,7 +2,10 @@
 //! them and a test holds the two equal.
 
 use anyhow::{Context, Result, bail, ensure};
+use model::provision::Budget;
+use model::{ProvisionState, StepKind};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -148,12 +151,20 @@ impl Config {
             "conductor.agent_silence_s must be at least twice agent.heartbeat_timeout_s"
         );
         ensure!(settings.agent_poll_s > 0, "conductor.agent_poll_s must be above 0");
-        for (step, priority) in &settings.clean_step_priority_override {
+        let floats = |map: &BTreeMap<String, u64>| -> BTreeMap<String, f64> {
+            map.iter().map(|(step, priority)| (step.clone(), *priority as f64)).collect()
+        };
+        bmc::check_priorities(&BTreeMap::from([
+            (StepKind::Clean, settings.clean_step_priority_override.clone()),
+            (StepKind::Deploy, floats(&settings.deploy_step_priority_override)),
+        ]))
+        .context("conductor.clean_step_priority_override, deploy_step_priority_override")?;
+        for state in settings.state_timeout_s.keys() {
+            let known = ProvisionState::parse(state);
             ensure!(
-                step.contains('.'),
-                "conductor.clean_step_priority_override: {step:?} is not interface.step"
+                known.is_some_and(|known| known.budget() != Budget::User),
+                "conductor.state_timeout_s: {state:?} is not a state with a time budget"
             );
-            ensure!(*priority >= 0.0, "conductor.clean_step_priority_override: {step} is below 0");
         }
         if self.boot.enabled {
             let Some(address) = self.boot.address else { bail!("boot.address is needed when boot.enabled") };
@@ -234,7 +245,7 @@ mod tests {
         let wrong = |text: &str| {
             let parsed: Result<Config, _> = toml::from_str(text);
             match parsed {
-                Ok(config) => config.check().unwrap_err().to_string(),
+                Ok(config) => format!("{:#}", config.check().unwrap_err()),
                 Err(error) => error.to_string(),
             }
         };
@@ -243,6 +254,11 @@ mod tests {
         assert!(wrong("[conductor]\nagent_silence_s = 1").contains("agent_silence_s"));
         assert!(wrong("[conductor.clean_step_priority_override]\nerase = 1.0").contains("interface.step"));
         assert!(wrong("[conductor]\nboot_timout_s = 1").contains("boot_timout_s"));
+        assert!(wrong("[conductor.state_timeout_s]\navailable = 1").contains("\"available\""));
+        let tie = wrong(
+            "[conductor.clean_step_priority_override]\n\"bios.factory_reset\" = 7.0\n\"bios.apply_configuration\" = 7.0",
+        );
+        assert!(tie.contains("factory_reset") && tie.contains("apply_configuration"), "{tie}");
         assert!(wrong("[boot]\nenabled = true").contains("boot.address"));
         assert!(wrong("[boot]\nenabled = true\naddress = \"192.0.2.1\"").contains("none of api.listen"));
     }

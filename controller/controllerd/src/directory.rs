@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use boot::{BootAnswer, BootDirectory};
 use model::port::canonical_mac;
-use model::{Node, ProvisionState};
+use model::{Node, RunKind};
 use std::sync::Arc;
 use store::Store;
 
@@ -13,6 +13,8 @@ pub struct Directory {
     pub store: Arc<dyn Store>,
     /// Kernel arguments of the ramdisk.
     pub kernel_args: String,
+    /// URL of the API as nodes reach it.
+    pub api_url: String,
 }
 
 #[async_trait]
@@ -21,7 +23,7 @@ impl BootDirectory for Directory {
         let Some(mac) = canonical_mac(mac) else { return BootAnswer::Unknown };
         let Ok(port) = self.store.port_by_address(&mac).await else { return BootAnswer::Unknown };
         match self.store.node(port.node_uuid).await {
-            Ok(node) if wants_ramdisk(&node) => BootAnswer::Ramdisk { kernel_args: self.kernel_args.clone() },
+            Ok(node) if node.boots_ramdisk() => BootAnswer::Ramdisk { kernel_args: self.kernel_args(&node) },
             Ok(_) => BootAnswer::LocalDisk,
             Err(error) => {
                 tracing::error!(%mac, %error, "cannot tell what the node boots; it gets its disk");
@@ -31,7 +33,16 @@ impl BootDirectory for Directory {
     }
 }
 
-fn wants_ramdisk(node: &Node) -> bool {
-    matches!(node.provision_state, ProvisionState::Cleaning | ProvisionState::CleanWait)
-        && node.run.as_ref().is_some_and(model::Run::is_active)
+impl Directory {
+    /// A node that is inspected is told where its inventory is wanted.
+    fn kernel_args(&self, node: &Node) -> String {
+        let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
+        match inspects {
+            true => format!(
+                "{} ipa-inspection-callback-url={}/v1/continue_inspection",
+                self.kernel_args, self.api_url
+            ),
+            false => self.kernel_args.clone(),
+        }
+    }
 }

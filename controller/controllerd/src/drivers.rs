@@ -1,9 +1,10 @@
 //! The drivers of the `bmc` crate, as the API and the conductor want them.
 
-use api::{BootDevice, DriverDescription, DriverError, DriverPort, Validity};
+use api::{BootDevice, DriverDescription, DriverError, DriverPort, InterfaceChoice, Validity};
 use async_trait::async_trait;
 use bmc::{Bmc, BmcError, ErrorKind};
-use model::Node;
+use conductor::Settings;
+use model::{Abilities, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +12,26 @@ use std::sync::Arc;
 /// Answers the API's questions.
 pub struct Port {
     drivers: Vec<DriverDescription>,
+    settings: Settings,
 }
 
 impl Port {
-    /// With every driver there is.
-    pub fn new() -> Self {
-        Self { drivers: bmc::DRIVERS.iter().map(|name| DriverDescription::of(name)).collect() }
+    /// With every driver there is; steps have the priorities of `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self { drivers: bmc::DRIVERS.iter().map(|name| described(name)).collect(), settings }
     }
+}
+
+/// A driver as the API shows it.
+fn described(name: &str) -> DriverDescription {
+    let interfaces = bmc::interfaces(name).unwrap_or_default().iter().map(|interface| {
+        let choice = InterfaceChoice {
+            default: interface.default().name.to_owned(),
+            enabled: interface.enabled.iter().map(|known| known.name.to_owned()).collect(),
+        };
+        (interface.name, choice)
+    });
+    DriverDescription { name: name.to_owned(), interfaces: interfaces.collect() }
 }
 
 fn of(node: &Node) -> Result<Arc<dyn Bmc>, DriverError> {
@@ -51,6 +65,10 @@ impl DriverPort for Port {
             .into_iter()
             .map(|interface| (interface.to_owned(), validity.clone()))
             .collect()
+    }
+
+    fn abilities(&self, node: &Node) -> Result<Abilities, DriverError> {
+        conductor::act::abilities(&bmc::Builtin, &self.settings, node).map_err(refused)
     }
 
     async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError> {

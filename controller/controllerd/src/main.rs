@@ -74,7 +74,7 @@ async fn run(config: Config) -> Result<()> {
     let app = api::App {
         store: store.clone(),
         clock: Arc::new(SystemClock),
-        drivers: Arc::new(drivers::Port::new()),
+        drivers: Arc::new(drivers::Port::new(config.conductor.clone())),
         settings: api::Settings {
             public_endpoint: config.api.public_endpoint.clone(),
             conductor_host: config.name(),
@@ -87,7 +87,12 @@ async fn run(config: Config) -> Result<()> {
     front::serve_all(&config, &identity, api::router(app), &stop, &mut tasks).await?;
     boot_services::start(&config, &identity, store.clone(), &stop, &mut tasks).await?;
 
-    let hands = RealHands::new(Arc::new(bmc::Builtin), AgentClient::new(AGENT_CALL));
+    let hands = RealHands::new(
+        Arc::new(bmc::Builtin),
+        AgentClient::new(AGENT_CALL),
+        Arc::new(SystemClock),
+        config.conductor.clone(),
+    );
     let conductor = Conductor::new(
         store,
         Arc::new(hands),

@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 /// Schemas and values nested deeper than this are not looked into.
 const DEEPEST: usize = 32;
 
-/// What is wrong with a value, where in it, or with the schema itself: `"[0].name must be a string"`.
+/// Whether the value called `name` is as its schema says.
 ///
 /// # Errors
-/// The first thing that does not hold. The text names places and rules and never repeats the value, which may
-/// be a secret.
-pub fn check(schema: &Value, value: &Value) -> Result<(), String> {
-    at(schema, value, "", 0)
+/// The first thing that does not hold, or that the schema is not understood: `settings[0].name must be a
+/// string`. The text names places and rules and never repeats the value, which may be a secret.
+pub fn check(name: &str, schema: &Value, value: &Value) -> Result<(), String> {
+    at(schema, value, name, 0)
 }
 
 fn at(schema: &Value, value: &Value, place: &str, depth: usize) -> Result<(), String> {
@@ -35,7 +35,7 @@ fn at(schema: &Value, value: &Value, place: &str, depth: usize) -> Result<(), St
 }
 
 fn said(place: &str, what: &str) -> String {
-    if place.is_empty() { what.to_owned() } else { format!("{place} {what}") }
+    format!("{place} {what}")
 }
 
 fn keyword(
@@ -106,7 +106,7 @@ fn keyword(
             let known = rule.as_object().ok_or_else(not_understood)?;
             let Value::Object(object) = value else { return Ok(()) };
             known.iter().try_for_each(|(name, schema)| match object.get(name) {
-                Some(value) => at(schema, value, &joined(place, name), depth + 1),
+                Some(value) => at(schema, value, &format!("{place}.{name}"), depth + 1),
                 None => Ok(()),
             })
         }
@@ -126,10 +126,6 @@ fn keyword(
         }
         _ => Err(said(place, &format!("has a schema with the unknown keyword {name}"))),
     }
-}
-
-fn joined(place: &str, name: &str) -> String {
-    if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
 }
 
 const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
@@ -165,31 +161,31 @@ mod tests {
     use serde_json::json;
 
     fn fault(schema: Value, value: Value) -> String {
-        check(&schema, &value).unwrap_err()
+        check("it", &schema, &value).unwrap_err()
     }
 
     #[test]
     fn every_keyword_accepts_and_refuses() {
         let cases = [
-            (json!({"type": "string"}), json!("x"), json!(1), "must be a string"),
-            (json!({"type": ["null", "integer"]}), json!(2.0), json!(2.5), "must be null or a whole number"),
-            (json!({"type": "number"}), json!(2.5), json!("2"), "must be a number"),
-            (json!({"type": "boolean"}), json!(false), json!(0), "must be true or false"),
-            (json!({"type": "array"}), json!([]), json!({}), "must be a list"),
-            (json!({"type": "object"}), json!({}), json!(null), "must be an object"),
-            (json!({"enum": ["0", "1"]}), json!("1"), json!("2"), "must be one of \"0\", \"1\""),
-            (json!({"minimum": 0, "type": "number"}), json!(0), json!(-0.5), "must be at least 0"),
-            (json!({"maximum": 9}), json!("not a number"), json!(9.5), "must be at most 9"),
-            (json!({"minLength": 1}), json!("ä"), json!(""), "must have at least 1 characters"),
-            (json!({"maxLength": 1}), json!("ä"), json!("ää"), "must have at most 1 characters"),
-            (json!({"minItems": 1}), json!([0]), json!([]), "must have at least 1 entries"),
-            (json!({"maxItems": 1}), json!([0]), json!([0, 0]), "must have at most 1 entries"),
-            (json!({"required": ["a"]}), json!({"a": 0}), json!({"b": 0}), "lacks 'a'"),
+            (json!({"type": "string"}), json!("x"), json!(1), " must be a string"),
+            (json!({"type": ["null", "integer"]}), json!(2.0), json!(2.5), " must be null or a whole number"),
+            (json!({"type": "number"}), json!(2.5), json!("2"), " must be a number"),
+            (json!({"type": "boolean"}), json!(false), json!(0), " must be true or false"),
+            (json!({"type": "array"}), json!([]), json!({}), " must be a list"),
+            (json!({"type": "object"}), json!({}), json!(null), " must be an object"),
+            (json!({"enum": ["0", "1"]}), json!("1"), json!("2"), " must be one of \"0\", \"1\""),
+            (json!({"minimum": 0, "type": "number"}), json!(0), json!(-0.5), " must be at least 0"),
+            (json!({"maximum": 9}), json!("not a number"), json!(9.5), " must be at most 9"),
+            (json!({"minLength": 1}), json!("ä"), json!(""), " must have at least 1 characters"),
+            (json!({"maxLength": 1}), json!("ä"), json!("ää"), " must have at most 1 characters"),
+            (json!({"minItems": 1}), json!([0]), json!([]), " must have at least 1 entries"),
+            (json!({"maxItems": 1}), json!([0]), json!([0, 0]), " must have at most 1 entries"),
+            (json!({"required": ["a"]}), json!({"a": 0}), json!({"b": 0}), " lacks 'a'"),
             (
                 json!({"properties": {"a": {}}, "additionalProperties": false}),
                 json!({"a": 0}),
                 json!({"a": 0, "b": 0}),
-                "has the unknown key 'b'",
+                " has the unknown key 'b'",
             ),
             (
                 json!({"items": {"properties": {"a": {"type": "string"}}}}),
@@ -199,8 +195,8 @@ mod tests {
             ),
         ];
         for (schema, good, bad, words) in cases {
-            assert_eq!(check(&schema, &good), Ok(()), "{schema} of {good}");
-            assert_eq!(fault(schema, bad), words);
+            assert_eq!(check("it", &schema, &good), Ok(()), "{schema} of {good}");
+            assert_eq!(fault(schema, bad), format!("it{words}"));
         }
     }
 

@@ -1,4 +1,5 @@
-//! The hardware manager for every machine: it lists the disks and erases them.
+//! The hardware manager for every machine: it lists the disks and erases them, and compares the machine with what
+//! it is to be (`steps.rs` declares all steps).
 //!
 //! ```text
 //!   run(erase_devices) ─▶ survey: list, probe, judge every disk       nothing is written
@@ -15,13 +16,19 @@
 mod convert;
 mod decide;
 mod disks;
+mod finding;
+mod firmware;
+mod properties;
 mod settings;
+mod steps;
 mod survey;
+mod version;
 mod work;
 
 pub use decide::{Decision, Fate, decide};
 pub use disks::DisksError;
 pub use settings::Settings;
+pub use steps::{ERASE_DEVICES, ERASE_DEVICES_METADATA, STEPS, VERIFY_FIRMWARE, VERIFY_PROPERTIES};
 pub use survey::{Surveyed, Verdict};
 
 use agent_protocol::inventory::Inventory;
@@ -29,12 +36,12 @@ use agent_protocol::record::EraseReport;
 use agent_protocol::step::Step;
 use block::{Filter, Roots};
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Name in `hardware_manager_version`, the same as in ironic-python-agent.
 pub const NAME: &str = "generic_hardware_manager";
 /// Version; must grow when a step changes.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "1.1";
 
 /// The generic hardware manager.
 #[derive(Debug, Clone)]
@@ -98,6 +105,29 @@ impl GenericHardwareManager {
         let decision = decide(&surveyed, &settings);
         work::work(&self.roots, job, surveyed, &decision, settings, context)
     }
+
+    // Both read a few files of sysfs: they end long before anybody can cancel them.
+
+    fn verify_properties(&self, call: &StepCall) -> Result<StepOutcome, StepError> {
+        let findings = properties::compare(&call.node, &call.inventory, &self.listed()?)?;
+        finding::conclude("node.properties", &findings)
+    }
+
+    fn verify_firmware(&self, call: &StepCall) -> Result<StepOutcome, StepError> {
+        let baseline = firmware::Baseline::of(call)?;
+        let installed = firmware::installed(&self.roots.sys, &self.listed()?);
+        finding::conclude("the firmware baseline", &baseline.compare(&installed))
+    }
+
+    fn listed(&self) -> Result<Vec<block::Disk>, StepError> {
+        block::list(&self.roots, &self.filter).map_err(|error| StepError::Failed {
+            reason: format!(
+                "the disks cannot be listed, so nothing was verified: {}",
+                block::fault::chain(&error)
+            ),
+            report: Value::Null,
+        })
+    }
 }
 
 impl HardwareManager for GenericHardwareManager {
@@ -114,31 +144,17 @@ impl HardwareManager for GenericHardwareManager {
     }
 
     fn steps(&self, kind: StepKind, _: &Inventory) -> Vec<Step> {
-        match kind {
-            StepKind::Clean => vec![step("erase_devices", 10), step("erase_devices_metadata", 99)],
-            StepKind::Deploy | StepKind::Service => Vec::new(),
-        }
+        hwm_sdk::advertise(STEPS, kind)
     }
 
     fn run(&self, call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepError> {
-        match (call.kind, call.step.step.as_str()) {
-            (StepKind::Clean, "erase_devices") => self.run_on_disks(Job::Erase, call, context),
-            (StepKind::Clean, "erase_devices_metadata") => self.run_on_disks(Job::Metadata, call, context),
-            (_, other) => Err(StepError::Unknown { manager: NAME.to_owned(), step: other.to_owned() }),
+        let declared = STEPS.iter().find(|declared| declared.step == call.step.step);
+        match declared.filter(|declared| declared.step(call.kind).is_some()).map(|declared| declared.step) {
+            Some(ERASE_DEVICES) => self.run_on_disks(Job::Erase, call, context),
+            Some(ERASE_DEVICES_METADATA) => self.run_on_disks(Job::Metadata, call, context),
+            Some(VERIFY_PROPERTIES) => self.verify_properties(call),
+            Some(VERIFY_FIRMWARE) => self.verify_firmware(call),
+            _ => Err(StepError::Unknown { manager: NAME.to_owned(), step: call.step.step.clone() }),
         }
-    }
-}
-
-fn step(name: &str, priority: u32) -> Step {
-    Step {
-        step: name.to_owned(),
-        priority: priority.into(),
-        interface: "deploy".to_owned(),
-        reboot_requested: false,
-        abortable: true,
-        argsinfo: None,
-        args: None,
-        // Anneal's controller starts it again after an interruption only because of this.
-        other: Map::from_iter([("idempotent".to_owned(), Value::Bool(true))]),
     }
 }

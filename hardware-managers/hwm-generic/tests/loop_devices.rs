@@ -11,6 +11,7 @@ use common::{Loop, SmallRoom, lvm_label, pattern, run, survivors};
 use hwm_generic::GenericHardwareManager;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 fn manager(disks: &[&Loop]) -> GenericHardwareManager {
     GenericHardwareManager::new(Filter::Only(disks.iter().map(|disk| disk.path.clone()).collect()))
@@ -20,7 +21,7 @@ fn call(manager: &GenericHardwareManager, step: &str, info: Value) -> StepCall {
     let steps = manager.steps(StepKind::Clean, &Inventory::default());
     let step = steps.into_iter().find(|offered| offered.step == step).unwrap();
     let node = json!({"uuid": "n", "driver_internal_info": info});
-    StepCall { kind: StepKind::Clean, step, args: Map::new(), node }
+    StepCall { kind: StepKind::Clean, step, args: Map::new(), node, inventory: Arc::default() }
 }
 
 fn perform(disks: &[&Loop], step: &str, info: Value) -> (Result<StepOutcome, StepError>, StepContext) {
@@ -210,17 +211,39 @@ fn unknown_steps_and_arguments_change_nothing() {
 #[test]
 fn the_steps_are_ironics() {
     let manager = manager(&[]);
-    assert_eq!((manager.name(), manager.version()), ("generic_hardware_manager", "1.0"));
+    assert_eq!((manager.name(), manager.version()), ("generic_hardware_manager", "1.1"));
+    let names = |kind| -> Vec<(String, u64)> {
+        let steps = manager.steps(kind, &Inventory::default());
+        steps.into_iter().map(|step| (step.step, step.priority.as_u64().unwrap())).collect()
+    };
+    let verify = [("verify_properties".to_owned(), 0), ("verify_firmware".to_owned(), 0)];
+    let erase = [("erase_devices".to_owned(), 10), ("erase_devices_metadata".to_owned(), 99)];
+    assert_eq!(names(StepKind::Clean), [erase, verify.clone()].concat());
+    assert_eq!(names(StepKind::Deploy), [("erase_devices_metadata".to_owned(), 0)]);
+    assert_eq!(names(StepKind::Service), verify);
     let steps = serde_json::to_value(manager.steps(StepKind::Clean, &Inventory::default())).unwrap();
     assert_eq!(
-        steps,
+        steps[0],
         // `idempotent` is Anneal's; Ironic keeps and ignores it.
-        json!([
-            {"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false,
-             "abortable": true, "idempotent": true},
-            {"step": "erase_devices_metadata", "priority": 99, "interface": "deploy", "reboot_requested": false,
-             "abortable": true, "idempotent": true},
-        ])
+        json!({"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false,
+               "abortable": true, "argsinfo": {}, "idempotent": true})
     );
-    assert!(manager.steps(StepKind::Deploy, &Inventory::default()).is_empty());
+    assert_eq!(steps[3]["interface"], "management");
+    assert_eq!(steps[3]["argsinfo"]["baseline"]["required"], false);
+}
+
+#[test]
+fn a_step_of_one_kind_is_not_run_as_another() {
+    let before = pattern(1 << 20);
+    let disk = Loop::new(&before);
+    let manager = manager(&[&disk]);
+    for (step, kind) in [
+        ("erase_devices", StepKind::Deploy),
+        ("erase_devices", StepKind::Service),
+        ("erase_devices_metadata", StepKind::Service),
+    ] {
+        let wrong = StepCall { kind, ..call(&manager, step, json!({})) };
+        assert!(matches!(manager.run(&wrong, &StepContext::new()), Err(StepError::Unknown { .. })));
+    }
+    assert!(disk.outside() == before);
 }

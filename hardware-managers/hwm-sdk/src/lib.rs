@@ -5,6 +5,10 @@
 //! name capture. Steps block: the agent runs them on a thread of their own and watches
 //! [`StepContext`] from outside.
 
+mod declaration;
+
+pub use declaration::{Argument, Declaration, advertise};
+
 use agent_protocol::inventory::Inventory;
 use agent_protocol::progress::Progress;
 use agent_protocol::step::Step;
@@ -36,7 +40,7 @@ pub enum StepKind {
     Service,
 }
 
-/// A step to be run, with its arguments checked for presence by the agent.
+/// A step to be run. The agent has checked its arguments against the advertised `argsinfo`, where there is one.
 #[derive(Debug, Clone)]
 pub struct StepCall {
     /// Clean, deploy or service.
@@ -47,6 +51,8 @@ pub struct StepCall {
     pub args: Map<String, Value>,
     /// The node as the controller sent it with the command (Ironic's shape).
     pub node: Value,
+    /// The hardware, as it was when the controller last asked for the steps.
+    pub inventory: Arc<Inventory>,
 }
 
 /// How a step ended when it did not fail.

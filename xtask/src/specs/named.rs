@@ -81,9 +81,13 @@ fn places<'a>(modules: &'a [&'a str]) -> Vec<(PathBuf, &'a [&'a str])> {
     for cut in 1..=modules.len() {
         let (outer, inner) = modules.split_at(cut);
         let path = outer.join("/");
-        for file in [format!("src/{path}.rs"), format!("src/{path}/mod.rs"), format!("tests/{path}.rs")] {
-            places.push((file.into(), inner));
-        }
+        let files = [
+            format!("src/{path}.rs"),
+            format!("src/{path}/mod.rs"),
+            format!("tests/{path}.rs"),
+            format!("tests/{path}/main.rs"),
+        ];
+        places.extend(files.map(|file| (file.into(), inner)));
     }
     places
 }
@@ -137,7 +141,7 @@ mod tests {
     #[test]
     fn a_name_is_found_in_the_one_file_it_can_be_in() {
         let tests = Tests::of_workspace(&sh::root()).unwrap();
-        tests.find("model::step::tests::automated_order_is_priority_then_interface_then_name").unwrap();
+        tests.find("model::plan::tests::automated_order_is_priority_then_interface_then_name").unwrap();
         tests.find("model::provision_table::wire_strings_are_unambiguous").unwrap();
         tests.find("xtask::specs::named::tests::a_name_is_found_in_the_one_file_it_can_be_in").unwrap();
         for bad in

@@ -2,6 +2,7 @@
 
 use super::tar::Tar;
 use super::{Call, Command, Mode, command_panicked};
+use crate::agent::Agent;
 use crate::registry::Ending;
 use base64::Engine;
 use flate2::{Compression, write::GzEncoder};
@@ -26,26 +27,27 @@ pub(super) const COMMANDS: &[Command] = &[Command {
 }];
 
 fn collect(call: &Call) -> Ending {
-    match archive(call) {
-        Ok(bytes) => {
-            let encoded = base64::engine::general_purpose::STANDARD.encode(bytes);
-            Ending::done(Some(json!({ "system_logs": encoded })))
-        }
+    match system_logs(call.agent) {
+        Ok(encoded) => Ending::done(Some(json!({ "system_logs": encoded }))),
         Err(error) => {
             Ending::failed("CommandExecutionError", "Command execution failed", format!("logs: {error}"))
         }
     }
 }
 
-fn archive(call: &Call) -> std::io::Result<Vec<u8>> {
+/// Everything that may help to find out what went wrong: a tar.gz in base64.
+///
+/// # Errors
+/// When it cannot be packed.
+pub fn system_logs(agent: &Agent) -> std::io::Result<String> {
     let mut tar = Tar::default();
-    tar.add("agent.log", &call.agent.log_ring().bytes());
+    tar.add("agent.log", &agent.log_ring().bytes());
     tar.add("dmesg", &kernel_log().unwrap_or_else(|error| format!("/dev/kmsg: {error}\n").into_bytes()));
-    tar.add("inventory.json", &serde_json::to_vec_pretty(&*call.agent.inventory())?);
-    tar.add("commands.json", &serde_json::to_vec_pretty(&call.agent.commands_without_logs())?);
+    tar.add("inventory.json", &serde_json::to_vec_pretty(&*agent.inventory())?);
+    tar.add("commands.json", &serde_json::to_vec_pretty(&agent.commands_without_logs())?);
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     gzip.write_all(&tar.finish())?;
-    gzip.finish()
+    Ok(base64::engine::general_purpose::STANDARD.encode(gzip.finish()?))
 }
 
 /// The kernel's messages through `/dev/kmsg` (Documentation/ABI/testing/dev-kmsg): one record a read,

@@ -7,9 +7,12 @@ mod clean;
 mod deploy;
 mod log;
 mod poll;
+mod rescue;
 mod service;
 mod standby;
 mod tar;
+
+pub use log::system_logs;
 
 use crate::agent::Agent;
 use crate::registry::Ending;
@@ -66,8 +69,15 @@ pub enum UnknownCommand {
     Command(String),
 }
 
-const GROUPS: [&[Command]; 6] =
-    [clean::COMMANDS, deploy::COMMANDS, service::COMMANDS, log::COMMANDS, standby::COMMANDS, poll::COMMANDS];
+const GROUPS: [&[Command]; 7] = [
+    clean::COMMANDS,
+    deploy::COMMANDS,
+    service::COMMANDS,
+    log::COMMANDS,
+    standby::COMMANDS,
+    poll::COMMANDS,
+    rescue::COMMANDS,
+];
 
 /// Find a command by `<extension>.<command>`.
 pub fn find(name: &str) -> Result<&'static Command, UnknownCommand> {

@@ -25,7 +25,7 @@ fn a_boot_script_line_is_understood() {
     let config = ramdisk(&line).expect("valid");
     assert!(config.ramdisk && config.init && config.tls);
     assert_eq!(config.api_urls[0].to_string(), "https://192.0.2.1:6385");
-    assert!(matches!(config.trust, Some(Trust::Pin(pin)) if pin[1] == 0x11 && pin[31] == 0xff));
+    assert!(config.trust == Some(Trust::Pin(PIN.parse().unwrap())));
     assert_eq!(config.boot_mac.as_deref(), Some("52:54:00:aa:bb:cc"));
     assert_eq!(config.listen.to_string(), "0.0.0.0:9999");
     assert!(config.ignored.is_empty());
@@ -45,12 +45,49 @@ fn words_that_the_kernel_hands_to_init_are_no_flags() {
 
 #[test]
 fn a_line_for_ironic_python_agent_is_understood_too() {
-    let config =
-        ramdisk("ipa-api-url=http://192.0.2.1 ipa-insecure=1 ipa-debug=0 ipa-inspection-callback-url=x nofb")
-            .expect("valid");
+    let config = ramdisk("ipa-api-url=http://192.0.2.1 ipa-insecure=1 ipa-debug=0 ipa-ntp-server=x nofb")
+        .expect("valid");
     assert!(config.ramdisk && !config.debug);
     assert_eq!(config.trust, Some(Trust::Insecure));
-    assert_eq!(config.ignored, ["ipa-inspection-callback-url"]);
+    assert_eq!(config.ignored, ["ipa-ntp-server"]);
+    assert_eq!((config.inspection, config.login_program), (None, None));
+    assert_eq!(config.rescue_password_file, PathBuf::from("/etc/anneal/rescue-password"));
+}
+
+#[test]
+fn inspection_is_asked_for_as_of_ironic_python_agent() {
+    let of = |line: &str| {
+        let config = ramdisk(line).expect("valid");
+        let inspection = config.inspection.expect(line);
+        let urls: Vec<String> = inspection.urls.iter().map(ToString::to_string).collect();
+        (urls.join(" "), inspection.collectors.join(" "), config.api_urls.len())
+    };
+    let callback = "ipa-inspection-callback-url=http://192.0.2.1:6385/v1/continue_inspection";
+    let posted_to = "http://192.0.2.1:6385/v1/continue_inspection";
+    // Ironic's managed inspection names no API.
+    assert_eq!(of(callback), (posted_to.into(), String::new(), 0));
+    let line = format!(
+        "{callback},http://192.0.2.2 ipa-inspection-collectors=default,,logs ipa-api-url=http://192.0.2.3"
+    );
+    assert_eq!(of(&line), (format!("{posted_to} http://192.0.2.2:80"), "default logs".into(), 1));
+    // Collectors alone: to the API itself.
+    assert_eq!(
+        of("ipa-inspection-collectors=logs ipa-api-url=http://192.0.2.1:6385/"),
+        (posted_to.into(), "logs".into(), 1)
+    );
+}
+
+#[test]
+fn a_wrong_callback_url_stops_no_ramdisk_and_is_told() {
+    for wrong in ["mdns", "http://[", "https://192.0.2.1"] {
+        let line = format!("ipa-api-url=http://192.0.2.1 ipa-inspection-callback-url={wrong}");
+        let config = ramdisk(&line).expect("valid");
+        assert_eq!(config.inspection, None);
+        assert!(config.ignored[0].contains("--inspection-callback-url"), "{:?}", config.ignored);
+        let error = flags(&format!("--api-url=http://127.0.0.1 --inspection-callback-url={wrong}"));
+        assert!(error.map(|_| ()).expect_err(wrong).to_string().contains("--inspection-callback-url"));
+    }
+    assert!(ramdisk("ipa-inspection-callback-url=mdns").is_err(), "nothing to post to, nobody to ask");
 }
 
 #[test]
@@ -107,6 +144,9 @@ fn every_bad_value_is_refused_by_name() {
         (&format!("{url} --node-uuid=7"), "--node-uuid"),
         (&format!("{url} --only-device=sda"), "--only-device"),
         (&format!("{url} --lookup-timeout=0"), "--lookup-timeout"),
+        (&format!("{url} --login-program=sshd --rescue-password-file=/p"), "--login-program"),
+        (&format!("{url} --login-program=/sshd"), "--rescue-password-file"),
+        (&format!("{url} --rescue-password-file=p"), "--rescue-password-file"),
         (&format!("{url} --mac"), "--mac"),
         (&format!("{url} --nope=secret"), "--nope"),
         (&format!("{url} (ipa-agent-token)=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), "ipa-agent-token"),

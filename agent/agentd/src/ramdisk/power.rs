@@ -64,7 +64,7 @@ pub fn watch_signals() -> Result<(), String> {
     Ok(())
 }
 
-/// The agent starts no process of its own, so every child is an orphan.
+/// Orphans, and the login program when it ends: [`crate::login`] needs no more than that it has.
 fn reap() {
     while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
         if status == WaitStatus::StillAlive {

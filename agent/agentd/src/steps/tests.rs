@@ -44,7 +44,7 @@ fn manager(name: &'static str, support: Support, steps: &[(&'static str, f64)]) 
 }
 
 fn table(managers: &[Arc<dyn HardwareManager>]) -> StepTable {
-    StepTable::collect(managers, &Inventory::default(), StepKind::Clean)
+    StepTable::collect(managers, &Arc::default(), StepKind::Clean)
 }
 
 fn execute(table: &StepTable, step: &Value) -> Ending {

@@ -6,6 +6,7 @@ use agent_protocol::progress::{DiskProgress, Phase, Progress};
 use agent_protocol::step::Step;
 use agentd::agent::Agent;
 use agentd::logging::LogRing;
+use agentd::login::{LoginService, NoLogin};
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,13 +56,16 @@ impl HardwareManager for Probe {
     fn evaluate(&self, _: &Inventory) -> Support {
         Support::ServiceProvider
     }
-    fn steps(&self, kind: StepKind, _: &Inventory) -> Vec<Step> {
-        if kind != StepKind::Clean {
-            return Vec::new();
-        }
+    fn steps(&self, _: StepKind, _: &Inventory) -> Vec<Step> {
+        let with_argument = json!({
+            "step": "probe_typed", "priority": 0, "interface": "deploy", "abortable": true,
+            "argsinfo": {"count": {"description": "1 to 3", "required": true,
+                                   "schema": {"type": "integer", "minimum": 1, "maximum": 3}}},
+        });
         let names = ["probe_quick", "probe_fail", "probe_crash", "probe_args", "probe_progress"];
         let step = |name| json!({ "step": name, "priority": 0, "interface": "deploy", "abortable": true });
-        names.map(|name| serde_json::from_value(step(name)).expect("step")).to_vec()
+        let steps = names.map(step).into_iter().chain([with_argument]);
+        steps.map(|step| serde_json::from_value(step).expect("step")).collect()
     }
     fn run(&self, call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepError> {
         self.runs.fetch_add(1, Ordering::SeqCst);
@@ -69,6 +73,7 @@ impl HardwareManager for Probe {
         match call.step.step.as_str() {
             "probe_quick" => done("quick done"),
             "probe_fail" => Err(StepError::Failed { reason: "probe says no".into(), report: Value::Null }),
+            "probe_typed" => done("typed done"),
             "probe_crash" => panic!("boom"),
             "probe_args" => {
                 if call.args.contains_key("seconds") {
@@ -122,8 +127,14 @@ impl HardwareManager for Generic {
     }
 }
 
-/// An agent of this machine with the probe in it.
+/// An agent of this machine with the probe in it, to which nobody can log in.
+#[allow(dead_code, reason = "only some of the test binaries that share this module use it")]
 pub fn agent(probe: &Arc<Probe>) -> Arc<Agent> {
+    agent_with_login(probe, Box::new(NoLogin), LogRing::default())
+}
+
+/// An agent of this machine with the probe in it.
+pub fn agent_with_login(probe: &Arc<Probe>, login: Box<dyn LoginService>, logs: LogRing) -> Arc<Agent> {
     let discover = || Inventory {
         interfaces: vec![Interface { name: "eno1".into(), mac_address: MAC.into(), ..Interface::default() }],
         hostname: "test".into(),
@@ -131,5 +142,5 @@ pub fn agent(probe: &Arc<Probe>) -> Arc<Agent> {
         bmc_v6address: Some("::/0".into()),
         ..Inventory::default()
     };
-    Agent::new(vec![Arc::new(Generic), probe.clone()], Box::new(discover), LogRing::default(), false)
+    Agent::new(vec![Arc::new(Generic), probe.clone()], Box::new(discover), logs, login, false)
 }

@@ -1,19 +1,15 @@
-//! The smallest controller an agent can talk to, over real TLS, and its way to the agent.
+//! The smallest controller an agent can talk to, over real TLS.
 
-use agentd::http::{ApiUrl, Client};
 use agentd::server;
-use agentd::tls::{self, Trust};
+use agentd::tls;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use hyper::Method;
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
+use pinned_tls::Pin;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,13 +18,10 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+/// The node that it knows.
+pub const UUID: &str = "62f4f467-864a-40c0-9b53-0820d3eb102f";
 /// The first token it gives.
 pub const TOKEN: &str = "yYLAPgCuO2saMMTy9PX_uZiebhASd9v7x3IPqqMlQ_I";
-
-/// Another one.
-pub fn other_token() -> String {
-    TOKEN.chars().rev().collect()
-}
 
 /// How it behaves.
 #[derive(Clone, Default)]
@@ -39,6 +32,8 @@ pub struct Script {
     pub tokens: Vec<String>,
     /// How many heartbeats it refuses with 400.
     pub refuse: usize,
+    /// What it answers to inspections in turn; 202 when there is nothing left.
+    pub inspections: Vec<u16>,
 }
 
 /// The controller.
@@ -46,7 +41,7 @@ pub struct Controller {
     /// Base URL.
     pub url: String,
     /// Fingerprint of its certificate.
-    pub pin: String,
+    pub pin: Pin,
     state: Arc<Inner>,
     heartbeats: mpsc::UnboundedReceiver<Value>,
     _stop: DropGuard,
@@ -55,26 +50,23 @@ pub struct Controller {
 struct Inner {
     script: Script,
     lookups: Mutex<Vec<String>>,
-    requests: AtomicUsize,
+    inspected: Mutex<Vec<Value>>,
+    requests: Mutex<Vec<String>>,
     beats: AtomicUsize,
     sender: mpsc::UnboundedSender<Value>,
-}
-
-fn fingerprint(pem: &str) -> [u8; 32] {
-    let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("certificate");
-    Sha256::digest(&der).into()
 }
 
 impl Controller {
     /// Listen on a free port of loopback.
     pub async fn start(script: Script) -> Self {
         let own = tls::own_certificate(IpAddr::V4(Ipv4Addr::LOCALHOST), "controller").expect("certificate");
-        let hex: String = fingerprint(&own.pem).iter().map(|byte| format!("{byte:02x}")).collect();
+        let pin = Pin::of_pem(&own.pem).expect("certificate");
         let (sender, heartbeats) = mpsc::unbounded_channel();
         let state = Arc::new(Inner {
             script,
             lookups: Mutex::default(),
-            requests: AtomicUsize::new(0),
+            inspected: Mutex::default(),
+            requests: Mutex::default(),
             beats: AtomicUsize::new(0),
             sender,
         });
@@ -82,13 +74,14 @@ impl Controller {
             .route("/", get(async || Json(json!({ "default_version": { "id": "v1", "version": "1.115" } }))))
             .route("/v1/lookup", get(lookup))
             .route("/v1/heartbeat/{uuid}", post(heartbeat))
+            .route("/v1/continue_inspection", post(inspection))
             .layer(middleware::from_fn_with_state(state.clone(), count))
             .with_state(state.clone());
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("listen");
         let url = format!("https://{}", listener.local_addr().expect("address"));
         let stop = CancellationToken::new();
         tokio::spawn(server::run(listener, Some(own.server), router, stop.clone()));
-        Self { url, pin: format!("sha256:{hex}"), state, heartbeats, _stop: stop.drop_guard() }
+        Self { url, pin, state, heartbeats, _stop: stop.drop_guard() }
     }
 
     /// The next heartbeat.
@@ -114,14 +107,21 @@ impl Controller {
         self.state.lookups.lock().expect("lookups").clone()
     }
 
-    /// HTTP requests so far.
-    pub fn requests(&self) -> usize {
-        self.state.requests.load(Ordering::SeqCst)
+    /// Bodies of the inspections so far.
+    #[allow(dead_code, reason = "only some of the test binaries that share this module inspect")]
+    pub fn inspected(&self) -> Vec<Value> {
+        self.state.inspected.lock().expect("inspected").clone()
+    }
+
+    /// HTTP requests so far, `GET /v1/lookup`.
+    pub fn requests(&self) -> Vec<String> {
+        self.state.requests.lock().expect("requests").clone()
     }
 }
 
 async fn count(State(state): State<Arc<Inner>>, request: Request, next: Next) -> Response {
-    state.requests.fetch_add(1, Ordering::SeqCst);
+    let line = format!("{} {}", request.method(), request.uri().path());
+    state.requests.lock().expect("requests").push(line);
     next.run(request).await
 }
 
@@ -134,50 +134,18 @@ async fn lookup(State(state): State<Arc<Inner>>, RawQuery(query): RawQuery) -> J
         config["anneal"] = json!({ "extension": 1 });
     }
     lookups.push(query.unwrap_or_default());
-    Json(
-        json!({ "node": { "uuid": "62f4f467-864a-40c0-9b53-0820d3eb102f", "properties": {} }, "config": config }),
-    )
+    Json(json!({ "node": { "uuid": UUID, "properties": {} }, "config": config }))
+}
+
+async fn inspection(State(state): State<Arc<Inner>>, Json(body): Json<Value>) -> (StatusCode, Json<Value>) {
+    let mut inspected = state.inspected.lock().expect("inspected");
+    let status = state.script.inspections.get(inspected.len()).copied().unwrap_or(202);
+    inspected.push(body);
+    (StatusCode::from_u16(status).expect("status"), Json(json!({ "uuid": UUID })))
 }
 
 async fn heartbeat(State(state): State<Arc<Inner>>, Json(beat): Json<Value>) -> StatusCode {
     let number = state.beats.fetch_add(1, Ordering::SeqCst);
     state.sender.send(beat).expect("test listens");
     if number < state.script.refuse { StatusCode::BAD_REQUEST } else { StatusCode::ACCEPTED }
-}
-
-/// The agent as the controller sees it: reached only over the certificate that its heartbeat brought.
-pub struct Remote {
-    client: Client,
-    url: ApiUrl,
-    token: String,
-}
-
-impl Remote {
-    /// From a heartbeat.
-    pub fn of(heartbeat: &Value) -> Self {
-        let text = |key: &str| heartbeat[key].as_str().expect(key).to_owned();
-        let trust = Trust::Pin(fingerprint(&text("agent_verify_ca")));
-        Self {
-            client: Client::new(Some(&trust), false).expect("client"),
-            url: text("callback_url").parse().expect("callback URL"),
-            token: text("agent_token"),
-        }
-    }
-
-    /// POST a command.
-    pub async fn post(&self, command: &Value, wait: bool) -> (u16, Value) {
-        let path = format!("/v1/commands/?wait={wait}&agent_token={}", self.token);
-        self.send(Method::POST, &path, command.to_string().into_bytes()).await
-    }
-
-    /// GET a command.
-    pub async fn get(&self, id: &str, wait: bool) -> (u16, Value) {
-        let path = format!("/v1/commands/{id}?wait={wait}&agent_token={}", self.token);
-        self.send(Method::GET, &path, Vec::new()).await
-    }
-
-    async fn send(&self, method: Method, path: &str, body: Vec<u8>) -> (u16, Value) {
-        let reply = self.client.send(method, &self.url, path, None, body).await.expect("the agent answers");
-        (reply.status, serde_json::from_slice(&reply.body).expect("JSON"))
-    }
 }

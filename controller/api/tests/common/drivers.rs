@@ -1,6 +1,6 @@
 //! Drivers without a BMC: they keep what they are told.
 
-use api::{BootDevice, DriverDescription, DriverError, DriverPort, Validity};
+use api::{BootDevice, DriverDescription, DriverError, DriverPort, InterfaceChoice, Validity};
 use async_trait::async_trait;
 use model::abilities::{Inspect, Rescue};
 use model::{Abilities, Node, StepKind};
@@ -18,12 +18,37 @@ pub struct KeptDrivers {
 
 impl KeptDrivers {
     pub fn new() -> Self {
-        let mut drivers = ["fake-hardware", "redfish"].map(DriverDescription::of).to_vec();
+        let mut drivers = ["fake-hardware", "redfish"].map(described).to_vec();
         if let Some(inspect) = drivers[0].interfaces.get_mut("inspect") {
             inspect.enabled.push("agent".to_owned());
         }
         Self { drivers, boot: Mutex::default() }
     }
+}
+
+/// The interfaces in Ironic's names.
+fn described(name: &str) -> DriverDescription {
+    let own = match name {
+        "ipmi" => "ipmitool",
+        "fake-hardware" => "fake",
+        other => other,
+    };
+    let interfaces = api::driver_port::INTERFACES
+        .into_iter()
+        .map(|interface| {
+            let default = match (interface, name) {
+                ("network" | "storage", _) => "noop".to_owned(),
+                (_, "fake-hardware") => "fake".to_owned(),
+                ("power" | "management", _) => own.to_owned(),
+                ("boot", _) => "ipxe".to_owned(),
+                ("deploy", _) => "direct".to_owned(),
+                ("raid", _) => "agent".to_owned(),
+                (interface, _) => format!("no-{interface}"),
+            };
+            (interface, InterfaceChoice { enabled: vec![default.clone()], default })
+        })
+        .collect();
+    DriverDescription { name: name.to_owned(), interfaces }
 }
 
 #[async_trait]

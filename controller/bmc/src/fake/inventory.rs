@@ -16,7 +16,7 @@ pub(crate) fn inspect(info: &Map<String, Value>, node_uuid: &str) -> Result<Valu
     let gib = 1_u64 << 30;
     Ok(json!({
         "inventory": {
-            "cpu": {"count": 4, "architecture": "x86_64", "model_name": "fake processor", "frequency": "2000"},
+            "cpu": {"count": 4, "architecture": "x86_64", "model_name": "fake processor", "frequency": 2000},
             "memory": {"physical_mb": 8192, "total": 8 * gib},
             "interfaces": [{"name": "fake0", "mac_address": mac, "has_carrier": true}],
             "disks": [{"name": "fake-disk-0", "size": 20 * gib, "model": "fake disk", "serial": "fake-0",

@@ -25,12 +25,12 @@ pub(crate) const BIOS_STEPS: &[Declared] = &[
 ];
 
 impl Redfish {
-    /// The Bios resource of the system.
-    async fn bios(&self, action: &str) -> Result<Value, BmcError> {
+    /// The Bios resource of the system, and its path.
+    async fn bios(&self, action: &str) -> Result<(String, Value), BmcError> {
         let system = self.system(action).await?.body;
         let path = system::link(system.get("Bios"))
             .ok_or_else(|| self.client.error(ErrorKind::Unsupported, action, "it offers no BIOS settings"))?;
-        Ok(self.client.get(action, path).await?.body)
+        Ok((path.to_owned(), self.client.get(action, path).await?.body))
     }
 }
 
@@ -38,44 +38,44 @@ impl Redfish {
 async fn apply_configuration(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
     let redfish = Redfish::new(call.driver_info)?;
     let action = "apply BIOS settings";
-    let wrong = |why: &str| redfish.client.error(ErrorKind::Step, action, why);
-    let wanted = bios_settings(call.args).map_err(|why| wrong(&why))?;
-    let bios = redfish.bios(action).await?;
-    let present = attributes(&bios).ok_or_else(|| {
-        redfish.client.error(ErrorKind::Protocol, action, "its Bios resource has no Attributes")
-    })?;
+    let protocol = |why: &str| redfish.client.error(ErrorKind::Protocol, action, why);
+    let wanted = bios_settings(call.args).map_err(|why| wrong(call, &why))?;
+    let (path, bios) = redfish.bios(action).await?;
+    let present = attributes(&bios).ok_or_else(|| protocol("its Bios resource has no Attributes"))?;
     let unknown: Vec<&str> =
         wanted.keys().filter(|name| !present.contains_key(*name)).map(String::as_str).collect();
     if !unknown.is_empty() {
-        let why = format!("{}: argument settings: the BIOS has no {}", label(call), unknown.join(", "));
-        return Err(wrong(&why));
+        return Err(wrong(call, &format!("argument settings: the BIOS has no {}", unknown.join(", "))));
     }
-    let change: Map<String, Value> =
-        wanted.iter().filter(|(name, value)| present.get(*name) != Some(*value)).map(own).collect();
+    let mut change = wanted.clone();
+    change.retain(|name, value| present.get(name) != Some(value));
     if !change.is_empty() {
-        let own_path = bios.get("@odata.id").and_then(Value::as_str).unwrap_or_default();
-        let (path, on_reset) = settings_object(&bios).unwrap_or((own_path, false));
+        let (target, on_reset) =
+            target(&bios, &path).ok_or_else(|| protocol("its Bios resource tells no place for settings"))?;
         let mut body = json!({ "Attributes": change });
         if on_reset {
             body["@Redfish.SettingsApplyTime"] = json!({"ApplyTime": "OnReset"});
         }
-        let settings = redfish.client.get(action, path).await?;
-        redfish.patch(action, path, &settings, &body).await?;
+        let read = redfish.client.get(action, target).await?;
+        let written = redfish.patch(action, target, &read, &body).await;
+        // BMCs repeat what they refuse, and it may be a password.
+        written.map_err(|error| error.without(change.values().filter_map(Value::as_str)))?;
     }
-    // What the BMC says now, and no promise beyond it.
-    let bios = redfish.bios(action).await?;
-    let now = attributes(&bios).cloned().unwrap_or_default();
-    let (in_force, after_reboot): (Vec<_>, Vec<_>) =
-        wanted.iter().partition(|(name, value)| now.get(*name) == Some(*value));
+    // What the BMC says now, and no promise beyond it. Names only, for the same reason.
+    let (_, bios) = redfish.bios(action).await?;
+    let (in_force, after_reboot): (Vec<_>, Vec<_>) = wanted
+        .iter()
+        .partition(|(name, value)| attributes(&bios).and_then(|now| now.get(*name)) == Some(*value));
     let names =
-        |settings: Vec<(&String, &Value)>| settings.into_iter().map(|(n, _)| n.clone()).collect::<Vec<_>>();
-    Ok(StepEnd::Done(json!({"in_force": names(in_force), "after_reboot": names(after_reboot)})))
+        |settings: Vec<(&String, &Value)>| settings.into_iter().map(|(name, _)| name.clone()).collect();
+    let (in_force, after_reboot): (Vec<String>, Vec<String>) = (names(in_force), names(after_reboot));
+    Ok(StepEnd::Done(json!({"in_force": in_force, "after_reboot": after_reboot})))
 }
 
 async fn factory_reset(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
     let redfish = Redfish::new(call.driver_info)?;
     let action = "reset the BIOS settings";
-    let bios = redfish.bios(action).await?;
+    let (_, bios) = redfish.bios(action).await?;
     let target = reset_target(&bios).ok_or_else(|| {
         redfish.client.error(ErrorKind::Unsupported, action, "it offers no reset of the BIOS settings")
     })?;
@@ -85,24 +85,25 @@ async fn factory_reset(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
     Ok(StepEnd::Done(json!({"after_reboot": "the BIOS settings are those of the factory"})))
 }
 
-fn label(call: &StepCall<'_>) -> String {
-    format!("{} step {}.{}", call.kind.as_str(), call.interface, call.step)
-}
-
-fn own((name, value): (&String, &Value)) -> (String, Value) {
-    (name.clone(), value.clone())
+fn wrong(call: &StepCall<'_>, why: &str) -> BmcError {
+    let message = format!("{} step {}.{}: {why}", call.kind.as_str(), call.interface, call.step);
+    BmcError::new(ErrorKind::Step, "", "run a step", message)
 }
 
 fn attributes(bios: &Value) -> Option<&Map<String, Value>> {
     bios.get("Attributes")?.as_object()
 }
 
-/// Where changes are to be written, and whether to say that they are for the next reset.
-fn settings_object(bios: &Value) -> Option<(&str, bool)> {
-    let settings = bios.get("@Redfish.Settings")?;
-    let times = settings.get("SupportedApplyTimes").and_then(Value::as_array);
+/// Where changes are to be written, and whether to say that they are for the next reset. Without a settings
+/// object it is the resource itself, read at `path`.
+fn target<'a>(bios: &'a Value, path: &'a str) -> Option<(&'a str, bool)> {
+    let settings = bios.get("@Redfish.Settings");
+    let Some(object) = settings.and_then(|settings| settings.get("SettingsObject")) else {
+        return Some((path, false));
+    };
+    let times = settings.and_then(|settings| settings.get("SupportedApplyTimes")).and_then(Value::as_array);
     let on_reset = times.is_some_and(|times| times.iter().any(|time| time == "OnReset"));
-    Some((system::link(settings.get("SettingsObject"))?, on_reset))
+    Some((system::link(Some(object))?, on_reset))
 }
 
 fn reset_target(bios: &Value) -> Option<&str> {

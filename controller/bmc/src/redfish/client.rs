@@ -431,7 +431,7 @@ impl Drop for Client {
     }
 }
 
-fn is_transient(status: StatusCode) -> bool {
+pub(super) fn is_transient(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::BAD_GATEWAY

@@ -4,6 +4,7 @@ mod bios;
 mod client;
 mod config;
 mod inspect;
+mod inventory;
 mod system;
 mod tls;
 

@@ -1,6 +1,8 @@
 //! A Redfish service that misbehaves as told: each request is answered with bytes of the test's choice.
+#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -49,6 +51,14 @@ impl Drop for Service {
 impl Service {
     /// `behave` gets the request and how many came before it.
     pub async fn start(behave: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) -> Self {
+        Self::start_slow(Duration::ZERO, behave).await
+    }
+
+    /// As [`Service::start`], with each answer taking `each`.
+    pub async fn start_slow(
+        each: Duration,
+        behave: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -62,6 +72,9 @@ impl Service {
                     log.push(request.clone());
                     log.len() - 1
                 };
+                if !each.is_zero() {
+                    tokio::time::sleep(each).await;
+                }
                 // The client may have gone; that is its business.
                 let _ = stream.write_all(&behave(&request, before)).await;
                 let _ = stream.shutdown().await;

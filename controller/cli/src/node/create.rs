@@ -30,6 +30,10 @@ pub struct Options {
     /// Free data.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     extra: Vec<Pair>,
+    /// Which implementation of an interface the node uses, for example deploy=direct; the driver's default when not
+    /// given.
+    #[arg(long, value_name = "INTERFACE=NAME", value_parser = pair)]
+    interface: Vec<Pair>,
     /// MAC address of a port to make with the node; may be repeated.
     #[arg(long, value_parser = mac)]
     mac: Vec<String>,
@@ -58,6 +62,9 @@ impl Options {
             if let Some(value) = value {
                 body.insert(key.into(), value.clone().into());
             }
+        }
+        for Pair { key, value } in &self.interface {
+            body.insert(format!("{key}_interface"), value.clone().into());
         }
         if let Some(value) = self.automated_clean {
             body.insert("automated_clean".into(), value.into());

@@ -32,6 +32,9 @@ pub struct Set {
     /// What is to run on it.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     instance_info: Vec<Pair>,
+    /// Which implementation of an interface the node uses, for example deploy=direct.
+    #[arg(long, value_name = "INTERFACE=NAME", value_parser = pair)]
+    interface: Vec<Pair>,
     /// Scheduling class.
     #[arg(long)]
     resource_class: Option<String>,
@@ -75,6 +78,9 @@ pub struct Unset {
     /// A key of instance_info; may be repeated.
     #[arg(long, value_name = "KEY")]
     instance_info: Vec<String>,
+    /// The implementation of an interface: the driver's default holds again; may be repeated.
+    #[arg(long, value_name = "INTERFACE")]
+    interface: Vec<String>,
     /// The scheduling class.
     #[arg(long)]
     resource_class: bool,
@@ -123,6 +129,11 @@ impl Set {
         for (field, map) in objects {
             patch.extend(map.into_iter().map(|(key, value)| add(pointer(field, &key), value)));
         }
+        patch.extend(
+            self.interface
+                .iter()
+                .map(|pair| add(format!("/{}_interface", pair.key), pair.value.clone().into())),
+        );
         patch.extend(self.automated_clean.map(|value| add("/automated_clean".into(), value.into())));
         let marks = [
             ("retired", self.retired, &self.retired_reason),
@@ -151,6 +162,7 @@ impl Unset {
             ("automated_clean", self.automated_clean),
         ];
         patch.extend(whole.iter().filter(|(_, given)| *given).map(|(field, _)| remove(format!("/{field}"))));
+        patch.extend(self.interface.iter().map(|interface| remove(format!("/{interface}_interface"))));
         let keys = [
             ("driver_info", &self.driver_info),
             ("properties", &self.property),
@@ -199,18 +211,22 @@ mod tests {
     #[test]
     fn patches() {
         assert_eq!(
-            patch("set n --driver-info a/b=1 --retired --retired-reason old --automated-clean false"),
+            patch(
+                "set n --driver-info a/b=1 --interface deploy=direct --retired --retired-reason old --automated-clean false"
+            ),
             json!([
                 {"op": "add", "path": "/driver_info/a~1b", "value": 1},
+                {"op": "add", "path": "/deploy_interface", "value": "direct"},
                 {"op": "add", "path": "/automated_clean", "value": false},
                 {"op": "add", "path": "/retired", "value": true},
                 {"op": "add", "path": "/retired_reason", "value": "old"},
             ])
         );
         assert_eq!(
-            patch("unset n --name --extra x~y --retired"),
+            patch("unset n --name --interface raid --extra x~y --retired"),
             json!([
                 {"op": "remove", "path": "/name"},
+                {"op": "remove", "path": "/raid_interface"},
                 {"op": "remove", "path": "/extra/x~0y"},
                 {"op": "add", "path": "/retired", "value": false},
             ])

@@ -9,7 +9,7 @@ use serde_json::Value;
 const COLUMNS: &str = "uuid,name,power_state,provision_state,target_provision_state,maintenance,driver";
 
 /// Shown first by `show`, in this order; the others follow by name.
-const FIRST: [&str; 16] = [
+const FIRST: [&str; 18] = [
     "uuid",
     "name",
     "driver",
@@ -24,6 +24,8 @@ const FIRST: [&str; 16] = [
     "retired",
     "retired_reason",
     "clean_step",
+    "deploy_step",
+    "service_step",
     "driver_info",
     "properties",
 ];

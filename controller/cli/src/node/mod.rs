@@ -3,12 +3,14 @@
 mod create;
 mod edit;
 mod facts;
+mod inventory;
 mod list;
 mod maintenance;
 mod power;
 mod progress;
 mod records;
 mod steps;
+mod traits;
 mod verb;
 pub mod watch;
 
@@ -38,7 +40,7 @@ pub enum Command {
     Set(Box<edit::Set>),
     /// Remove fields.
     Unset(Box<edit::Unset>),
-    /// Remove a node with its ports.
+    /// Forget a node, with its ports. To take it out of use, `undeploy`.
     Delete {
         /// Name or UUID.
         node: String,
@@ -50,6 +52,14 @@ pub enum Command {
     Power(power::Power),
     /// The steps a node offers, also while it is off.
     Steps(steps::Options),
+    /// What hardware was found when the node was inspected last.
+    Inventory {
+        /// Name or UUID.
+        node: String,
+    },
+    /// The traits of a node, by which schedulers and deploy templates know it.
+    #[command(subcommand)]
+    Trait(traits::Traits),
     /// Whether the drivers have what they need.
     Validate {
         /// Name or UUID.
@@ -90,6 +100,11 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
         Command::Verb(verb) => verb::run(client, format, verb).await,
         Command::Power(power) => power::run(client, format, power).await,
         Command::Steps(options) => steps::run(client, format, &options).await,
+        Command::Inventory { node } => {
+            let found = client.get(&["nodes", &node, "inventory"], &[]).await?;
+            show(format, &found, inventory::tables)
+        }
+        Command::Trait(traits) => traits::run(client, format, traits).await,
         Command::Validate { node } => {
             let answer = client.get(&["nodes", &node, "validate"], &[]).await?;
             show(format, &answer, facts::validation)

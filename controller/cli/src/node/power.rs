@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, show};
-use crate::view::{FOLLOWED, NodeView};
+use crate::view::NodeView;
 use crate::wait::{Goal, WaitOption, until};
 use clap::{Args, Subcommand};
 use reqwest::Method;
@@ -46,7 +46,7 @@ pub async fn run(client: &Client, format: Format, power: Power) -> Result<(), Fa
     client.send(Method::PUT, &path, &[], Some(json!({"target": target}))).await?;
     let node = match of.wait.limit() {
         Some(limit) => until(client, &of.node, &Goal::Power(end), limit).await?,
-        None => client.get(&["nodes", &of.node], &[("fields", FOLLOWED.to_owned())]).await?,
+        None => client.get(&["nodes", &of.node], &[]).await?,
     };
     show(format, &node, |node| power_line(&NodeView::of(node)))
 }

@@ -3,13 +3,13 @@
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, bytes, duration, print, printable, show, table};
-use crate::view::{FOLLOWED, NodeView, Run, StepResult};
+use crate::view::{NodeView, Run, StepResult};
 use agent_protocol::record::{DiskRecord, Outcome, Verification};
 use serde_json::{Value, json};
 
 /// Shows them. In JSON: a list with `step`, `at`, `error` and `report` (or `null`) for every ended step.
 pub async fn run(client: &Client, format: Format, ident: &str) -> Result<(), Failure> {
-    let body = client.get(&["nodes", ident], &[("fields", FOLLOWED.to_owned())]).await?;
+    let body = client.get(&["nodes", ident], &[]).await?;
     let node = NodeView::of(&body);
     let run = node.driver_internal_info.anneal.run.clone().unwrap_or_default();
     match format {

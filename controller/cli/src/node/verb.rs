@@ -1,14 +1,16 @@
 //! The verbs of the provision state machine, sent as they are: what may follow what, the controller knows.
 
 use crate::client::Client;
+use crate::config_drive;
 use crate::failure::Failure;
 use crate::output::{Format, show};
 use crate::values::{indirect, steps};
-use crate::view::{FOLLOWED, NodeView};
+use crate::view::NodeView;
 use crate::wait::{Goal, WaitOption, status_line, until};
 use clap::{Args, Subcommand};
 use reqwest::Method;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 /// A node, and whether to wait for the end.
 #[derive(Debug, Args)]
@@ -19,10 +21,26 @@ pub struct Of {
     wait: WaitOption,
 }
 
+/// What a deployment takes along.
+#[derive(Debug, Args)]
+pub struct Deployment {
+    #[command(flatten)]
+    of: Of,
+    /// Deploy steps beside those that run by themselves, a JSON list of {"interface", "step", "args", "priority"}: a
+    /// file, `-` for standard input, or the JSON itself. Priority 0 switches a step off.
+    #[arg(long, value_name = "FILE|-|JSON")]
+    deploy_steps: Option<String>,
+    /// Data for the instance's first boot: an ISO image, plain, gzipped or in base64; or a JSON object with
+    /// meta_data, user_data, network_data.
+    #[arg(long, value_name = "FILE")]
+    config_drive: Option<PathBuf>,
+}
+
 /// A verb.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Take the node under management: its BMC is checked. Also the way out of a failed cleaning.
+    #[command(visible_alias = "manageable")]
     Manage(Of),
     /// Make the node available: it is erased first, unless automated cleaning is switched off.
     Provide(Of),
@@ -31,7 +49,7 @@ pub enum Verb {
         #[command(flatten)]
         of: Of,
         /// Steps, a JSON list of {"interface", "step", "args"}: a file, `-` for standard input, or the JSON itself.
-        #[arg(long, value_name = "FILE|-|JSON", allow_hyphen_values = true)]
+        #[arg(long, value_name = "FILE|-|JSON")]
         clean_steps: String,
     },
     /// Stop what is under way; a step that cannot be stopped ends first.
@@ -39,75 +57,133 @@ pub enum Verb {
     /// Learn what hardware it is.
     Inspect(Of),
     /// Deploy the node.
-    #[command(alias = "active")]
-    Deploy(Of),
+    #[command(visible_alias = "active")]
+    Deploy(Deployment),
     /// Deploy the node again.
-    Rebuild(Of),
-    /// Take the node out of use; it is cleaned.
-    #[command(alias = "deleted")]
+    Rebuild(Deployment),
+    /// Take the node out of use; it is cleaned. The controller goes on knowing it.
+    #[command(visible_alias = "deleted")]
     Undeploy(Of),
     /// Boot the rescue ramdisk.
     Rescue {
         #[command(flatten)]
         of: Of,
-        /// Password for it: `@FILE` reads it from a file, `-` asks for it.
-        #[arg(long, default_value = "-", allow_hyphen_values = true)]
+        /// Password for it. Without this option, or with `-`, it is asked for without echo (where standard input is no
+        /// terminal, one line of it is read); `@FILE` reads it from a file, `@@…` means `@…`. Others can see what
+        /// stands on a command line.
+        #[arg(
+            long,
+            value_name = "PASSWORD|@FILE|-",
+            default_value = "-",
+            hide_default_value = true,
+            allow_hyphen_values = true
+        )]
         rescue_password: String,
     },
     /// Leave the rescue ramdisk.
     Unrescue(Of),
     /// Take over a node that is in use already.
     Adopt(Of),
-    /// Run steps on a node in use.
+    /// Run the given service steps on a node in use.
     Service {
         #[command(flatten)]
         of: Of,
         /// Steps, as with clean.
-        #[arg(long, value_name = "FILE|-|JSON", allow_hyphen_values = true)]
+        #[arg(long, value_name = "FILE|-|JSON")]
         service_steps: String,
     },
     /// Go on after a hold.
     Unhold(Of),
+    /// Make a node available whose cleaning failed, without cleaning it.
+    ///
+    /// For administrators. The disks may hold anything, nothing certifies them, and the history keeps the reason.
+    Override {
+        #[command(flatten)]
+        of: Of,
+        /// Why this is right; kept in the node's history.
+        #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+        reason: String,
+    },
+}
+
+/// What is sent, and what follows it.
+struct Request {
+    of: Of,
+    body: Value,
+    /// What `--wait` waits for; `None`: for the target that the node then names.
+    goal: Option<Goal>,
+    /// A part of the body that must not be shown.
+    secret: Option<String>,
 }
 
 impl Verb {
-    /// The request's body and what `--wait` waits for; `None`: for the target the node then names.
-    fn request(self) -> Result<(Of, Value, Option<Goal>), Failure> {
-        let to = |state: &str| Some(Goal::State(state.to_owned()));
-        let plain = |of, target: &str, goal| Ok((of, json!({"target": target}), goal));
-        match self {
-            Self::Manage(of) => plain(of, "manage", to("manageable")),
-            Self::Provide(of) => plain(of, "provide", to("available")),
-            Self::Abort(of) => plain(of, "abort", Some(Goal::Rest)),
-            Self::Inspect(of) => plain(of, "inspect", to("manageable")),
-            Self::Deploy(of) => plain(of, "active", to("active")),
-            Self::Rebuild(of) => plain(of, "rebuild", to("active")),
-            Self::Undeploy(of) => plain(of, "deleted", to("available")),
-            Self::Unrescue(of) => plain(of, "unrescue", to("active")),
-            Self::Adopt(of) => plain(of, "adopt", to("active")),
-            Self::Unhold(of) => plain(of, "unhold", None),
+    fn request(self) -> Result<Request, Failure> {
+        let to = |of, body, state: &str| Request {
+            of,
+            body,
+            goal: Some(Goal::State(state.to_owned())),
+            secret: None,
+        };
+        Ok(match self {
+            Self::Manage(of) => to(of, json!({"target": "manage"}), "manageable"),
+            Self::Provide(of) => to(of, json!({"target": "provide"}), "available"),
+            Self::Inspect(of) => to(of, json!({"target": "inspect"}), "manageable"),
+            // The older spellings, which every version of the API understands.
+            Self::Deploy(deployment) => deployment.request("active")?,
+            Self::Rebuild(deployment) => deployment.request("rebuild")?,
+            Self::Undeploy(of) => to(of, json!({"target": "deleted"}), "available"),
+            Self::Unrescue(of) => to(of, json!({"target": "unrescue"}), "active"),
+            Self::Adopt(of) => to(of, json!({"target": "adopt"}), "active"),
             Self::Clean { of, clean_steps } => {
                 let steps = steps("--clean-steps", &clean_steps)?;
-                Ok((of, json!({"target": "clean", "clean_steps": steps}), to("manageable")))
+                to(of, json!({"target": "clean", "clean_steps": steps}), "manageable")
             }
             Self::Service { of, service_steps } => {
                 let steps = steps("--service-steps", &service_steps)?;
-                Ok((of, json!({"target": "service", "service_steps": steps}), to("active")))
+                to(of, json!({"target": "service", "service_steps": steps}), "active")
             }
+            Self::Override { of, reason } => {
+                to(of, json!({"target": "available", "reason": reason}), "available")
+            }
+            Self::Abort(of) => {
+                Request { of, body: json!({"target": "abort"}), goal: Some(Goal::Rest), secret: None }
+            }
+            Self::Unhold(of) => Request { of, body: json!({"target": "unhold"}), goal: None, secret: None },
             Self::Rescue { of, rescue_password } => {
                 let password = indirect("--rescue-password", &rescue_password)?;
-                Ok((of, json!({"target": "rescue", "rescue_password": password}), to("rescue")))
+                if password.is_empty() {
+                    return Err(Failure::Usage("--rescue-password: the password is empty".to_owned()));
+                }
+                let body = json!({"target": "rescue", "rescue_password": password});
+                Request { secret: Some(password), ..to(of, body, "rescue") }
             }
+        })
+    }
+}
+
+impl Deployment {
+    fn request(self, target: &str) -> Result<Request, Failure> {
+        let mut body = json!({"target": target});
+        if let Some(source) = &self.deploy_steps {
+            body["deploy_steps"] = steps("--deploy-steps", source)?;
         }
+        if let Some(path) = &self.config_drive {
+            body["configdrive"] = config_drive::read(path)?;
+        }
+        Ok(Request { of: self.of, body, goal: Some(Goal::State("active".to_owned())), secret: None })
     }
 }
 
 /// Sends the verb and, if asked to, waits for its end.
 pub async fn run(client: &Client, format: Format, verb: Verb) -> Result<(), Failure> {
-    let (of, body, goal) = verb.request()?;
+    let Request { of, body, goal, secret } = verb.request()?;
     let node = of.node.as_str();
-    client.send(Method::PUT, &["nodes", node, "states", "provision"], &[], Some(body)).await?;
-    let seen = client.get(&["nodes", node], &[("fields", FOLLOWED.to_owned())]).await?;
+    let sent = client.send(Method::PUT, &["nodes", node, "states", "provision"], &[], Some(body)).await;
+    sent.map_err(|failure| match &secret {
+        Some(secret) => failure.without(secret),
+        None => failure,
+    })?;
+    let seen = client.get(&["nodes", node], &[]).await?;
     let end = match of.wait.limit() {
         None => seen,
         Some(limit) => {

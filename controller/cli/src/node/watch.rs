@@ -5,7 +5,7 @@ use super::progress::{LogLine, disk_name, disk_pace, disk_phase, headline, log_l
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, print};
-use crate::view::{FOLLOWED, NodeView};
+use crate::view::NodeView;
 use crate::wait::PAUSE;
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -56,13 +56,12 @@ pub async fn run(client: &Client, format: Format, options: &Options) -> Result<(
 }
 
 async fn look(client: &Client, options: &Options) -> Result<Vec<Value>, Failure> {
-    let query = [("fields", FOLLOWED.to_owned())];
     if options.nodes.is_empty() {
-        return client.get_all(&["nodes"], &query, "nodes").await;
+        return client.get_all(&["nodes", "detail"], &[], "nodes").await;
     }
     let mut bodies = Vec::with_capacity(options.nodes.len());
     for node in &options.nodes {
-        bodies.push(client.get(&["nodes", node], &query).await?);
+        bodies.push(client.get(&["nodes", node], &[]).await?);
     }
     Ok(bodies)
 }

@@ -89,7 +89,8 @@ pub(super) fn aborted_with(view: &View, result: Value) -> Change {
 /// A state of work without a run cannot be: nothing says what was done. Fails closed.
 pub(super) fn without_run(snapshot: &Snapshot) -> Change {
     let state = snapshot.node.provision_state.as_str();
-    let text = format!("internal: the node is in state {state:?} but no run is stored; it counts as not done");
+    let text =
+        format!("internal: the node is in state {state:?} but no run is stored; it counts as not done");
     let mut change = Change::of(snapshot.node.clone());
     leave(&mut change, &text, snapshot.now);
     change.node.last_error = Some(text);

@@ -43,7 +43,8 @@ pub(super) fn decide(view: &View) -> Decision {
         let text = format!("the agent has not been heard for {} s", now.since(heard).as_secs());
         return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
     }
-    if *accepted && view.run.hung.is_none()
+    if *accepted
+        && view.run.hung.is_none()
         && let Some(text) = hang(view, step, *at)
     {
         return Decision::Record(Box::new(hung(view, step, text)));
@@ -76,7 +77,9 @@ pub(super) fn decide(view: &View) -> Decision {
     }
     Decision::Act(match view.run.attempts % 2 {
         1 => Deed::ReadPower,
-        _ if (view.run.abort || view.run.hung.is_some()) && step.step.abortable => Deed::CancelCommand { command_id: id },
+        _ if (view.run.abort || view.run.hung.is_some()) && step.step.abortable => {
+            Deed::CancelCommand { command_id: id }
+        }
         _ => Deed::AskCommand { command_id: id },
     })
 }

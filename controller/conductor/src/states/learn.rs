@@ -161,7 +161,10 @@ fn tied(plan: &[PlannedStep]) -> Vec<String> {
             let mut names: Vec<_> = same.iter().map(|step| step.label()).collect();
             names.sort();
             let priority = same.first().map(|step| step.priority.to_string()).unwrap_or_default();
-            format!("{} have the same priority {priority}: they run in the order of their names", names.join(", "))
+            format!(
+                "{} have the same priority {priority}: they run in the order of their names",
+                names.join(", ")
+            )
         })
         .collect()
 }

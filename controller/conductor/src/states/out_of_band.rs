@@ -125,9 +125,7 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
             }
             fail::step_failed(view, &trouble.text, Value::Null)
         }
-        other => {
-            fail::step_failed(view, &unexpected(&format!("{deed:?}"), &other).text, Value::Null)
-        }
+        other => fail::step_failed(view, &unexpected(&format!("{deed:?}"), &other).text, Value::Null),
     }
 }
 
@@ -139,4 +137,3 @@ fn polling(view: &View) -> Change {
         }
     })
 }
-

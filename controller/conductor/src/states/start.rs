@@ -48,9 +48,7 @@ fn asked_for(view: &View, able: &Abilities, kind: StepKind) -> Change {
         Err(BadSteps::Unknown { .. }) if able.agent && !view.run.disable_ramdisk => {
             view.advance(Cursor::PowerOff)
         }
-        Ok(plan) if view.run.disable_ramdisk => {
-            with_plan(view, needs_no_ramdisk(kind, &plan).map(|()| plan))
-        }
+        Ok(plan) if view.run.disable_ramdisk => with_plan(view, needs_no_ramdisk(kind, &plan).map(|()| plan)),
         plan => with_plan(view, plan),
     }
 }

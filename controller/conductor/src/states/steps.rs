@@ -59,7 +59,8 @@ fn next_step(view: &View) -> Decision {
         }
         Some(Reserved::Wait) => {
             let seconds = planned.given.get("seconds").and_then(Value::as_f64);
-            let until = seconds.map(|seconds| now.after(Duration::from_secs_f64(seconds.clamp(0.0, 86400.0))));
+            let until =
+                seconds.map(|seconds| now.after(Duration::from_secs_f64(seconds.clamp(0.0, 86400.0))));
             let cursor = Cursor::Pause { since: now, until };
             let mut change = begun(view, index, &planned, cursor, &command_id);
             in_wait(&mut change, "the step wait", now);
@@ -130,7 +131,8 @@ fn pause(view: &View, since: Timestamp, until: Option<Timestamp>) -> Decision {
         let command_id = format!("{}-wait", view.run.id);
         return Decision::Record(Box::new(succeeded(view, command_id, Value::Null)));
     }
-    let reason = if until.is_some() { "the time of the step wait to pass" } else { "a heartbeat of the agent" };
+    let reason =
+        if until.is_some() { "the time of the step wait to pass" } else { "a heartbeat of the agent" };
     let mut wait = waiting(&snapshot.node, reason, Some(view.budget()), snapshot.now);
     if until.is_some() {
         wait.deadline = until;

@@ -1,14 +1,19 @@
 //! A machine room in one process: nodes with power, a ramdisk that boots, an agent that runs commands. Time is
 //! tokio's paused clock, so hours pass in milliseconds and every wait is a condition.
+#![allow(dead_code)]
 
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use agent_protocol::step::{AdvertisedSteps, Step};
 use async_trait::async_trait;
 use conductor::decision::{Deed, Outcome, Trouble};
 use conductor::{Conductor, Hands, Settings};
+use model::abilities::{Inspect, Rescue};
 use model::agent::AgentState;
-use model::request::{Policy, VerbRequest, apply_verb};
-use model::{Contact, Node, PowerState, ProvisionState, RequestedStep, Timestamp, Verb};
+use model::request::{Policy, RESCUE_HASH, VerbRequest, apply_verb};
+use model::{
+    Abilities, Contact, Inventory, Node, PlannedStep, PowerState, ProvisionState, RequestedStep, RunKind,
+    StepKind, Timestamp, Verb,
+};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -44,6 +49,10 @@ pub enum Fault {
     LyingReport,
     /// Hardware managers changed: the step is refused.
     VersionMismatch,
+    /// The step never ends, while its agent goes on sending heartbeats.
+    Hang,
+    /// The conductor is killed while an out-of-band step runs, before its outcome is stored.
+    Kill,
     /// Nothing.
     None,
 }
@@ -67,7 +76,16 @@ pub struct World {
     /// Deeds in order, for tests that look at what was (not) done.
     pub deeds: Mutex<Vec<String>>,
     pub faults: Mutex<VecDeque<Fault>>,
+    /// The agent's clean steps.
     pub steps: Mutex<Vec<Step>>,
+    /// The agent's deploy and service steps.
+    pub other_steps: Mutex<BTreeMap<StepKind, Vec<Step>>>,
+    pub abilities: Mutex<Abilities>,
+    /// Parameters of `finalize_rescue`: the hash.
+    pub rescued_with: Mutex<Option<Value>>,
+    /// Killed by [`Fault::Kill`].
+    running: Mutex<Option<tokio::task::AbortHandle>>,
+    slow_until: Mutex<Option<Instant>>,
     pub step_time: Duration,
     pub node: Uuid,
 }
@@ -98,9 +116,67 @@ impl World {
                 step("erase_devices", 10, true),
                 step("erase_devices_metadata", 99, true),
             ]),
+            other_steps: Mutex::default(),
+            abilities: Mutex::new(Abilities {
+                agent: true,
+                inspect: Inspect::Agent,
+                rescue: Rescue::Agent,
+                steps: BTreeMap::new(),
+            }),
+            rescued_with: Mutex::default(),
+            running: Mutex::default(),
+            slow_until: Mutex::default(),
             step_time: Duration::from_secs(30),
             node,
         })
+    }
+
+    /// Put the node into a state, as if it had come there.
+    pub async fn put(&self, state: ProvisionState, change: impl Fn(&mut Node)) {
+        loop {
+            let mut node = self.store.node(self.node).await.unwrap();
+            node.enter(state, None, self.clock.now());
+            change(&mut node);
+            match self.store.update_node(node, Vec::new(), None).await {
+                Ok(_) => return,
+                Err(StoreError::Stale(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// A driver without an agent, with these out-of-band steps: `interface.step`, priority, whatever else.
+    pub fn only_out_of_band(&self, kind: StepKind, steps: &[Value]) {
+        let mut abilities = self.abilities.lock().unwrap();
+        (abilities.agent, abilities.inspect, abilities.rescue) = (false, Inspect::Bmc, Rescue::Fake);
+        drop(abilities);
+        self.out_of_band(kind, steps);
+    }
+
+    /// These out-of-band steps beside the agent's.
+    pub fn out_of_band(&self, kind: StepKind, steps: &[Value]) {
+        let steps = steps.iter().map(|step| {
+            let mut step = step.clone();
+            step["in_band"] = json!(false);
+            step.as_object_mut().unwrap().entry("requires_ramdisk").or_insert(json!(false));
+            serde_json::from_value(step).unwrap()
+        });
+        self.abilities.lock().unwrap().steps.insert(kind, steps.collect());
+    }
+
+    /// What happened, without ids and times.
+    pub async fn texts(&self) -> Vec<String> {
+        self.store.history(self.node).await.unwrap().into_iter().map(|event| event.text).collect()
+    }
+
+    /// `a -> b` of every transition and the momentary states, in order.
+    pub async fn path(&self) -> Vec<String> {
+        let texts = self.texts().await.into_iter();
+        let momentary = |text: &str| text.chars().all(|letter| letter.is_ascii_uppercase());
+        texts
+            .filter(|text| text.contains(" -> ") || momentary(text))
+            .map(|text| text.split(": ").next().unwrap_or_default().to_owned())
+            .collect()
     }
 
     pub fn conductor(
@@ -110,15 +186,25 @@ impl World {
         let hands: Arc<dyn Hands> = Arc::new(Fingers(self.clone()));
         let conductor = Conductor::new(self.store.clone(), hands, self.clock.clone(), settings, "sim".into());
         let stop = CancellationToken::new();
-        (stop.clone(), tokio::spawn(conductor.run(stop)))
+        let task = tokio::spawn(conductor.run(stop.clone()));
+        *self.running.lock().unwrap() = Some(task.abort_handle());
+        (stop, task)
     }
 
     pub async fn verb(&self, verb: Verb, steps: Option<Vec<RequestedStep>>) {
+        let kind = if verb == Verb::Service { StepKind::Service } else { StepKind::Clean };
+        let mut request = VerbRequest::of(verb);
+        if let Some(steps) = steps {
+            request = request.with_steps(kind, steps);
+        }
+        self.ask(request).await;
+    }
+
+    pub async fn ask(&self, request: VerbRequest) {
         loop {
             let node = self.store.node(self.node).await.unwrap();
-            let request = VerbRequest { verb, clean_steps: steps.clone() };
             let policy = Policy { automated_clean: true };
-            let (node, events) = apply_verb(&node, request, policy, self.clock.now()).unwrap();
+            let (node, events) = apply_verb(&node, request.clone(), policy, self.clock.now()).unwrap();
             match self.store.update_node(node, events, None).await {
                 Ok(_) => return,
                 Err(StoreError::Stale(_)) => {}
@@ -183,9 +269,10 @@ impl World {
         let boot_id = format!("boot-{boot}");
         while alive() {
             let node = self.store.node(self.node).await.unwrap();
-            let expected =
-                matches!(node.provision_state, ProvisionState::Cleaning | ProvisionState::CleanWait);
-            if expected {
+            if node.boots_ramdisk() && !node.provision_state.is_stable() {
+                if node.run.as_ref().is_some_and(|run| run.kind == RunKind::Inspect) {
+                    self.store.put_inventory(self.node, self.inventory("agent")).await.unwrap();
+                }
                 let grant = self.store.grant_token(self.node, &token, Some(&boot_id), self.clock.now()).await;
                 if grant.unwrap() == TokenGrant::Given {
                     self.machine.lock().unwrap().token = Some(token.clone());
@@ -222,6 +309,15 @@ impl World {
         let _ = self.store.record_beat(self.node, token, beat).await;
     }
 
+    pub fn inventory(&self, source: &str) -> Inventory {
+        Inventory {
+            inventory: json!({"cpu": {"count": 4, "architecture": "x86_64"}, "memory": {"physical_mb": 512}}),
+            plugin_data: json!({}),
+            at: self.clock.now(),
+            source: source.into(),
+        }
+    }
+
     fn status(id: &str, status: Status, result: Value, error: Option<&str>) -> CommandStatus {
         CommandStatus {
             id: id.into(),
@@ -238,7 +334,7 @@ impl World {
         }
     }
 
-    fn send(self: &Arc<Self>, id: &str, step: &model::PlannedStep, contact: &Contact) -> Outcome {
+    fn send(self: &Arc<Self>, id: &str, run: RunKind, step: &PlannedStep, contact: &Contact) -> Outcome {
         let mut machine = self.machine.lock().unwrap();
         if !machine.on || machine.token != contact.token || machine.token.is_none() {
             return unreachable_agent();
@@ -250,21 +346,29 @@ impl World {
         if fault == Fault::VersionMismatch {
             return Outcome::Command(Self::status(id, Status::VersionMismatch, Value::Null, None));
         }
+        if run == RunKind::Rescue {
+            let done = Self::status(id, Status::Succeeded, Value::Null, None);
+            machine.commands.push((id.to_owned(), done.clone()));
+            return Outcome::Command(done);
+        }
         let running = Self::status(id, Status::Running, Value::Null, None);
         machine.commands.push((id.to_owned(), running.clone()));
         self.ran.lock().unwrap().push(step.step.step.clone());
         let (world, id, boot, process) = (self.clone(), id.to_owned(), machine.boots, machine.process);
         let (name, interface) = (step.step.step.clone(), step.step.interface.clone());
         let lost = fault == Fault::LostAnswer;
-        tokio::spawn(async move { world.execute(id, name, interface, fault, boot, process).await });
+        if fault == Fault::Hang {
+            return Outcome::Command(running);
+        }
+        let key = run.steps().map_or("clean", StepKind::as_str);
+        tokio::spawn(async move { world.execute(id, (name, interface, key), fault, boot, process).await });
         if lost { unreachable_agent() } else { Outcome::Command(running) }
     }
 
     async fn execute(
         self: Arc<Self>,
         id: String,
-        name: String,
-        interface: String,
+        (name, interface, key): (String, String, &str),
         fault: Fault,
         boot: u32,
         process: u32,
@@ -293,7 +397,10 @@ impl World {
             "bytes_erased": 1, "verification": {"kind": "full", "bytes_read": 1, "expected": "zeroes",
             "mismatched_bytes": 0, "unchanged_samples": 0, "samples": 0, "passed": true}}]})
         };
-        let result = |report: Value| json!({"clean_result": report, "clean_step": {"step": name, "interface": interface}});
+        let result = |report: Value| {
+            json!({format!("{key}_result"): report,
+                format!("{key}_step"): {"step": name, "interface": interface}})
+        };
         let ended = match fault {
             Fault::StepFails(text) => Self::status(&id, Status::Failed, result(disk("failed")), Some(text)),
             Fault::LyingReport => Self::status(&id, Status::Succeeded, result(disk("failed")), None),
@@ -322,11 +429,45 @@ fn unreachable_agent() -> Outcome {
     })
 }
 
+impl World {
+    /// A step of an interface: takes `step_time`; with the argument `slowly` it goes on outside meanwhile.
+    async fn run_step(&self, step: &PlannedStep, polling: bool) -> Outcome {
+        if polling {
+            let over = self.slow_until.lock().unwrap().is_some_and(|until| until <= Instant::now());
+            return if over { Outcome::StepDone(json!("done")) } else { Outcome::StepRunning("half".into()) };
+        }
+        self.ran.lock().unwrap().push(step.step.step.clone());
+        let fault = self.faults.lock().unwrap().pop_front().unwrap_or(Fault::None);
+        if step.given.contains_key("slowly") {
+            *self.slow_until.lock().unwrap() = Some(Instant::now() + self.step_time);
+            return Outcome::StepRunning("begun".into());
+        }
+        sleep(self.step_time).await;
+        match fault {
+            Fault::StepFails(text) => {
+                Outcome::Failed(Trouble { text: text.into(), retryable: false, unreachable: false })
+            }
+            Fault::Kill => {
+                if let Some(conductor) = self.running.lock().unwrap().take() {
+                    conductor.abort();
+                }
+                sleep(Duration::from_secs(3600)).await;
+                Outcome::StepDone(Value::Null)
+            }
+            _ => Outcome::StepDone(json!({"by": "the interface"})),
+        }
+    }
+}
+
 struct Fingers(Arc<World>);
 
 #[async_trait]
 impl Hands for Fingers {
-    async fn act(&self, _node: &Node, contact: &Contact, deed: &Deed) -> Outcome {
+    fn abilities(&self, _node: &Node) -> Result<Abilities, String> {
+        Ok(self.0.abilities.lock().unwrap().clone())
+    }
+
+    async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome {
         let world = &self.0;
         let name = format!("{deed:?}");
         world.deeds.lock().unwrap().push(name.split([' ', '{']).next().unwrap_or_default().to_owned());
@@ -340,7 +481,9 @@ impl Hands for Fingers {
                 Outcome::Power(power())
             }
             Deed::SetBootDevice => Outcome::Done,
-            Deed::AskSteps => {
+            Deed::InspectBmc => Outcome::Inventory(world.inventory("redfish")),
+            Deed::RunStep { step, polling, .. } => world.run_step(step, *polling).await,
+            Deed::AskSteps(kind) => {
                 let reachable = {
                     let machine = world.machine.lock().unwrap();
                     machine.on && machine.token.is_some() && machine.token == contact.token
@@ -348,15 +491,22 @@ impl Hands for Fingers {
                 if !reachable {
                     return unreachable_agent();
                 }
-                Outcome::Steps(AdvertisedSteps {
-                    clean_steps: BTreeMap::from([(
-                        "GenericHardwareManager".into(),
-                        world.steps.lock().unwrap().clone(),
-                    )]),
+                let advertised = |steps: Vec<Step>| AdvertisedSteps {
+                    clean_steps: BTreeMap::from([("GenericHardwareManager".into(), steps)]),
                     hardware_manager_version: BTreeMap::from([("generic".into(), "1".into())]),
-                })
+                };
+                let steps = match kind {
+                    StepKind::Clean => world.steps.lock().unwrap().clone(),
+                    other => world.other_steps.lock().unwrap().get(other).cloned().unwrap_or_default(),
+                };
+                Outcome::Steps(BTreeMap::from([(*kind, advertised(steps))]))
             }
-            Deed::SendStep { command_id, step } => world.send(command_id, step, contact),
+            Deed::SendStep { command_id, run, step } => {
+                if *run == RunKind::Rescue {
+                    *world.rescued_with.lock().unwrap() = node.instance_info.get(RESCUE_HASH).cloned();
+                }
+                world.send(command_id, *run, step, contact)
+            }
             Deed::AskCommand { command_id } => {
                 let machine = world.machine.lock().unwrap();
                 if !machine.on || machine.token.is_none() || machine.token != contact.token {

@@ -1,0 +1,58 @@
+//! `POST <callback URL>`: what an agent found, told before its lookup (`/v1/continue_inspection` of Ironic).
+//!
+//! The shape is ironic-python-agent's. Ironic takes `inventory` out and calls all the rest `plugin_data`.
+
+use crate::inventory::{Disk, Inventory};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Body of the request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InspectionReport {
+    /// The hardware.
+    pub inventory: Inventory,
+    /// The disk that an image would go to, when no root device hints choose another: the smallest of at
+    /// least 4 GiB, the first by name of several such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root_disk: Option<Disk>,
+    /// MAC of the NIC that PXE used, as in [`crate::inventory::Boot::pxe_interface`].
+    #[serde(default)]
+    pub boot_interface: Option<String>,
+    /// Who found it.
+    #[serde(default)]
+    pub configuration: Configuration,
+    /// What went wrong while it was collected.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// What further collectors found: `logs` (tar.gz in base64) …
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// Collectors and hardware managers that took part.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configuration {
+    /// Names of the collectors: `default`, `logs` …
+    #[serde(default)]
+    pub collectors: Vec<String>,
+    /// Hardware managers.
+    #[serde(default)]
+    pub managers: Vec<Manager>,
+}
+
+/// A hardware manager.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manager {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// Answer to it, with status 202.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InspectionAnswer {
+    /// The node that the inventory belongs to; the agent names it in its lookup.
+    #[serde(default)]
+    pub uuid: Option<String>,
+}

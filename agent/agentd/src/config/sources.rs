@@ -1,0 +1,139 @@
+//! Where settings come from: flags, and in the ramdisk the kernel command line.
+
+use super::{ConfigError, bad};
+use std::collections::BTreeMap;
+
+/// Shown by `--help`.
+pub const HELP: &str = "\
+anneal-agent: erases disks and runs steps for a controller
+
+  --api-url URL[,URL]     controller's API; kernel: ipa-api-url
+  --pin sha256:HEX        accept only the controller certificate with this fingerprint; kernel: anneal.pin
+  --ca-file FILE          accept certificates of these authorities; kernel: ipa-ca-file, ipa-cafile
+  --insecure              accept any certificate; kernel: ipa-insecure=1
+  --listen ADDR:PORT      default 127.0.0.1:9999, in the ramdisk 0.0.0.0:9999; kernel: anneal.listen
+  --advertise HOST[:PORT] tell the controller this address; kernel: anneal.advertise, ipa-advertise-host
+  --no-tls                serve plain HTTP, on loopback only; kernel: anneal.no-tls
+  --mac MAC               look up with this MAC (repeatable); kernel: anneal.mac
+  --node-uuid UUID        look up with this UUID; kernel: anneal.node-uuid
+  --only-device PATH      see only this disk (repeatable); kernel: anneal.only-device
+  --lookup-timeout SECS   default 600; in the ramdisk the agent never gives up; kernel: ipa-lookup-timeout
+  --inspection-callback-url URL[,URL]  post the inventory there before the lookup; kernel:
+                          ipa-inspection-callback-url
+  --inspection-collectors NAME[,NAME]  default, logs; alone, the inventory goes to the API; kernel:
+                          ipa-inspection-collectors
+  --login-program PATH    runs while a rescued node is, with the file of the password's hash as its argument; kernel:
+                          anneal.login-program
+  --rescue-password-file PATH  that file, default /etc/anneal/rescue-password; kernel: anneal.rescue-password-file
+  --debug                 more log; kernel: ipa-debug=1
+Outside the ramdisk the agent sees no disk but those of --only-device and never powers off the machine.";
+
+struct Setting {
+    flag: &'static str,
+    kernel: &'static [&'static str],
+    value: Value,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Value {
+    /// Needs one; a later one replaces an earlier one.
+    One,
+    /// Needs one; may be repeated.
+    Many,
+    /// A switch; `=0`, `=false` and `=no` on the kernel command line leave it off.
+    Switch,
+}
+
+const SETTINGS: &[Setting] = &[
+    Setting { flag: "--api-url", kernel: &["ipa-api-url"], value: Value::One },
+    Setting { flag: "--pin", kernel: &["anneal.pin"], value: Value::One },
+    Setting { flag: "--ca-file", kernel: &["ipa-ca-file", "ipa-cafile"], value: Value::One },
+    Setting { flag: "--insecure", kernel: &["ipa-insecure"], value: Value::Switch },
+    Setting { flag: "--listen", kernel: &["anneal.listen"], value: Value::One },
+    Setting { flag: "--advertise", kernel: &["anneal.advertise", "ipa-advertise-host"], value: Value::One },
+    Setting { flag: "--no-tls", kernel: &["anneal.no-tls"], value: Value::Switch },
+    Setting { flag: "--mac", kernel: &["anneal.mac"], value: Value::Many },
+    Setting { flag: "--node-uuid", kernel: &["anneal.node-uuid"], value: Value::One },
+    Setting { flag: "--only-device", kernel: &["anneal.only-device"], value: Value::Many },
+    Setting { flag: "--lookup-timeout", kernel: &["ipa-lookup-timeout"], value: Value::One },
+    Setting {
+        flag: "--inspection-callback-url",
+        kernel: &["ipa-inspection-callback-url"],
+        value: Value::One,
+    },
+    Setting { flag: "--inspection-collectors", kernel: &["ipa-inspection-collectors"], value: Value::One },
+    Setting { flag: "--login-program", kernel: &["anneal.login-program"], value: Value::One },
+    Setting { flag: "--rescue-password-file", kernel: &["anneal.rescue-password-file"], value: Value::One },
+    Setting { flag: "--debug", kernel: &["ipa-debug"], value: Value::Switch },
+    // A secret: from the kernel command line of virtual media only, never from a flag that `ps` shows.
+    Setting { flag: "(ipa-agent-token)", kernel: &["ipa-agent-token"], value: Value::One },
+    Setting { flag: "(BOOTIF)", kernel: &["BOOTIF"], value: Value::One },
+];
+
+/// Values by flag.
+pub(super) type Values = BTreeMap<&'static str, Vec<String>>;
+
+/// Split at blanks, `"` protects them; `key` alone has an empty value.
+pub(super) fn kernel_parameters(line: &str) -> Vec<(String, String)> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for character in line.trim().chars() {
+        match character {
+            '"' => quoted = !quoted,
+            blank if blank.is_whitespace() && !quoted => words.push(String::new()),
+            other => words.last_mut().into_iter().for_each(|word| word.push(other)),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+        .iter()
+        .map(|word| word.split_once('=').unwrap_or((word, "")))
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}
+
+pub(super) fn from_kernel(parameters: &[(String, String)], values: &mut Values, ignored: &mut Vec<String>) {
+    for (key, value) in parameters {
+        let Some(setting) = SETTINGS.iter().find(|setting| setting.kernel.contains(&key.as_str())) else {
+            if (key.starts_with("ipa-") || key.starts_with("anneal.")) && key != "anneal.ramdisk" {
+                ignored.push(key.clone());
+            }
+            continue;
+        };
+        match setting.value {
+            Value::Switch if ["0", "false", "no", "off"].contains(&value.to_lowercase().as_str()) => {
+                values.remove(setting.flag);
+            }
+            _ => values.entry(setting.flag).or_default().push(value.clone()),
+        }
+    }
+}
+
+pub(super) fn from_flags(arguments: &[String], values: &mut Values) -> Result<(), ConfigError> {
+    let mut given = Values::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--help" || argument == "-h" {
+            return Err(ConfigError::Help);
+        }
+        let (flag, inline) = match argument.split_once('=') {
+            Some((flag, value)) => (flag, Some(value.to_owned())),
+            None => (argument.as_str(), None),
+        };
+        let setting = SETTINGS
+            .iter()
+            .find(|setting| setting.flag == flag && flag.starts_with("--"))
+            .ok_or_else(|| ConfigError::Unknown(flag.to_owned()))?;
+        let value = match (setting.value, inline) {
+            (Value::Switch, None) => String::new(),
+            (Value::Switch, Some(_)) => {
+                return Err(bad(setting.flag, "is a switch and takes no value"));
+            }
+            (_, Some(value)) => value,
+            (_, None) => arguments.next().cloned().ok_or_else(|| ConfigError::NoValue(flag.to_owned()))?,
+        };
+        given.entry(setting.flag).or_default().push(value);
+    }
+    values.extend(given);
+    Ok(())
+}

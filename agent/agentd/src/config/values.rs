@@ -1,0 +1,140 @@
+//! What the values of settings mean.
+
+use super::sources::Values;
+use super::{Advertise, ConfigError, Inspection, bad};
+use crate::http::ApiUrl;
+use crate::tls::Trust;
+use crate::token::Token;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Port of ironic-python-agent.
+const PORT: u16 = 9999;
+/// As ironic-python-agent.
+const INSPECTION_WAIT: Duration = Duration::from_secs(5);
+
+pub(super) fn last<'a>(values: &'a Values, flag: &str) -> Option<&'a str> {
+    values.get(flag)?.last().map(String::as_str)
+}
+
+pub(super) fn all<'a>(values: &'a Values, flag: &str) -> &'a [String] {
+    values.get(flag).map_or(&[], Vec::as_slice)
+}
+
+/// Ironic boots a ramdisk that is only to inspect its node without naming an API.
+pub(super) fn api_urls(values: &Values, may_be_none: bool) -> Result<Vec<ApiUrl>, ConfigError> {
+    let urls = urls(values, "--api-url")?;
+    if urls.is_empty() && !may_be_none {
+        return Err(bad("--api-url", "no controller is named (kernel: ipa-api-url)"));
+    }
+    Ok(urls)
+}
+
+/// Like ironic-python-agent: collectors without a callback URL mean the API's own.
+pub(super) fn inspection(values: &Values) -> Result<Option<Inspection>, ConfigError> {
+    const CALLBACK: &str = "--inspection-callback-url";
+    let collectors: Vec<String> = words(last(values, "--inspection-collectors")).map(str::to_owned).collect();
+    let mut urls = urls(values, CALLBACK)?;
+    trust(values, urls.iter().any(ApiUrl::is_tls).then_some(CALLBACK))?;
+    if urls.is_empty() && !collectors.is_empty() {
+        let api = self::urls(values, "--api-url")?;
+        urls = api.iter().map(|url| url.below("/v1/continue_inspection")).collect();
+    }
+    Ok((!urls.is_empty()).then_some(Inspection { urls, collectors, first_wait: INSPECTION_WAIT }))
+}
+
+fn urls(values: &Values, flag: &'static str) -> Result<Vec<ApiUrl>, ConfigError> {
+    words(last(values, flag)).map(|url| url.parse().map_err(|problem: String| bad(flag, problem))).collect()
+}
+
+/// The parts of a list with commas.
+fn words(text: Option<&str>) -> impl Iterator<Item = &str> {
+    text.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty())
+}
+
+/// Whom to trust; `needed_by` names the setting with an https URL in it.
+pub(super) fn trust(values: &Values, needed_by: Option<&'static str>) -> Result<Option<Trust>, ConfigError> {
+    // The strictest that is given wins: an insecure switch beside a pin does not weaken the pin.
+    if let Some(text) = last(values, "--pin") {
+        let pin = text.parse().map_err(|problem: pinned_tls::BadPin| bad("--pin", problem.to_string()))?;
+        return Ok(Some(Trust::Pin(pin)));
+    }
+    if let Some(path) = last(values, "--ca-file") {
+        return Ok(Some(Trust::CaFile(path.into())));
+    }
+    if values.contains_key("--insecure") {
+        return Ok(Some(Trust::Insecure));
+    }
+    match needed_by {
+        Some(setting) => Err(bad(setting, "an https URL needs --pin, --ca-file or --insecure")),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn listen(values: &Values, ramdisk: bool, tls: bool) -> Result<SocketAddr, ConfigError> {
+    let default = if ramdisk { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
+    let listen = match last(values, "--listen") {
+        None if tls => SocketAddr::from((default, PORT)),
+        None => SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)),
+        Some(text) => {
+            text.parse().map_err(|_| bad("--listen", format!("{text:?} is not an IP address and port")))?
+        }
+    };
+    if !tls && !listen.ip().is_loopback() {
+        return Err(bad("--no-tls", format!("plain HTTP is for loopback only, not for {listen}")));
+    }
+    Ok(listen)
+}
+
+pub(super) fn advertise(text: &str) -> Result<Advertise, ConfigError> {
+    if let Ok(address) = text.parse::<SocketAddr>()
+        && address.port() > 0
+    {
+        return Ok(Advertise { host: address.ip(), port: Some(address.port()) });
+    }
+    match text.trim_matches(['[', ']']).parse() {
+        Ok(host) => Ok(Advertise { host, port: None }),
+        Err(_) => Err(bad("--advertise", format!("{text:?} is not an IP address with or without a port"))),
+    }
+}
+
+/// `52-54-00-AA-BB-CC` or `52:54:00:aa:bb:cc` as the latter.
+pub(super) fn mac(setting: &'static str, text: &str) -> Result<String, ConfigError> {
+    let parts: Vec<&str> = text.split([':', '-']).collect();
+    let fits = |part: &&str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if parts.len() == 6 && parts.iter().all(fits) {
+        return Ok(parts.join(":").to_lowercase());
+    }
+    Err(bad(setting, format!("{text:?} is not a MAC address")))
+}
+
+/// `01-52-54-00-aa-bb-cc`: hardware type, then the MAC (pxelinux's form); the type may be missing.
+pub(super) fn boot_mac(text: &str) -> Result<String, ConfigError> {
+    match text.split_once(['-', ':']) {
+        Some(("01", rest)) if rest.len() == 17 => mac("(BOOTIF)", rest),
+        _ => mac("(BOOTIF)", text),
+    }
+}
+
+pub(super) fn uuid(text: &str) -> Result<String, ConfigError> {
+    uuid::Uuid::parse_str(text)
+        .map(|uuid| uuid.to_string())
+        .map_err(|_| bad("--node-uuid", format!("{text:?} is not a UUID")))
+}
+
+pub(super) fn absolute(setting: &'static str, text: &str) -> Result<PathBuf, ConfigError> {
+    let path = PathBuf::from(text);
+    if path.is_absolute() { Ok(path) } else { Err(bad(setting, format!("{text:?} is not an absolute path"))) }
+}
+
+pub(super) fn token(text: &str) -> Result<Token, ConfigError> {
+    Token::new(text).ok_or_else(|| bad("(ipa-agent-token)", "shorter than 32 characters"))
+}
+
+pub(super) fn seconds(text: &str) -> Result<Duration, ConfigError> {
+    match text.parse::<u64>() {
+        Ok(seconds @ 1..=604_800) => Ok(Duration::from_secs(seconds)),
+        _ => Err(bad("--lookup-timeout", format!("{text:?} is not a number of seconds from 1 to 604800"))),
+    }
+}

@@ -1,0 +1,244 @@
+//! Lets somebody log in to the ramdisk: what `rescue.finalize_rescue` needs.
+//!
+//! A controller calls a node RESCUED when that command succeeds. So a [`LoginService`] succeeds only when somebody
+//! really can log in; the ramdisk has none yet, and says so.
+
+use crate::crypt::HashedPassword;
+use nix::sys::signal::SigSet;
+use std::fs::{DirBuilder, File, OpenOptions, remove_file};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A login program that ends within this time has failed.
+const GRACE: Duration = Duration::from_secs(1);
+/// It is looked at this often meanwhile.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Lets the rescue user log in.
+pub trait LoginService: Send + Sync {
+    /// Let him in with this password, and with no earlier one. Returns when he can log in. May be called again.
+    ///
+    /// # Errors
+    /// [`LoginError`] when nobody can log in; then the password is kept nowhere.
+    fn admit(&self, password: &HashedPassword) -> Result<(), LoginError>;
+}
+
+/// Why nobody can log in.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginError {
+    /// There is nothing to log in to.
+    #[error(
+        "this ramdisk has no login service, so nobody could log in and the node is not rescued; boot one that has, and \
+         name it by anneal.login-program"
+    )]
+    None,
+    /// The file for the hash.
+    #[error("cannot write the rescue password's file {path:?}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The program did not start.
+    #[error("cannot start the login program {program:?}: {source}")]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The program ended at once.
+    #[error("the login program {program:?} ended at once ({how}), so nobody could log in")]
+    Ended {
+        /// The program.
+        program: PathBuf,
+        /// Its exit status, where it is known.
+        how: String,
+    },
+}
+
+/// No login service.
+pub struct NoLogin;
+
+impl LoginService for NoLogin {
+    fn admit(&self, _: &HashedPassword) -> Result<(), LoginError> {
+        Err(LoginError::None)
+    }
+}
+
+/// A program that lets somebody log in for as long as it runs. It is started with one argument, the path of a file
+/// that holds the hash and nothing else, and that only root may read.
+pub struct LoginProgram {
+    program: PathBuf,
+    password_file: PathBuf,
+    running: Mutex<Option<Child>>,
+}
+
+impl LoginProgram {
+    /// A program and where its file goes.
+    pub fn new(program: PathBuf, password_file: PathBuf) -> Self {
+        Self { program, password_file, running: Mutex::new(None) }
+    }
+
+    fn start(&self) -> Result<Child, LoginError> {
+        let mut command = Command::new(&self.program);
+        command.arg(&self.password_file).stdin(Stdio::null());
+        let mut child = with_all_signals(|| command.spawn())
+            .map_err(|source| LoginError::Start { program: self.program.clone(), source })?;
+        let end = Instant::now() + GRACE;
+        while Instant::now() < end {
+            if let Some(how) = ended(&mut child) {
+                return Err(LoginError::Ended { program: self.program.clone(), how });
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(child)
+    }
+}
+
+impl LoginService for LoginProgram {
+    fn admit(&self, password: &HashedPassword) -> Result<(), LoginError> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        // The earlier password ends with the earlier program.
+        if let Some(mut earlier) = running.take()
+            && ended(&mut earlier).is_none()
+        {
+            let stopped = earlier.kill().and_then(|()| earlier.wait());
+            tracing::info!(program = ?self.program, ?stopped, "the earlier login program is stopped");
+        }
+        write_secret(&self.password_file, password.expose())
+            .map_err(|source| LoginError::File { path: self.password_file.clone(), source })?;
+        match self.start() {
+            Ok(child) => {
+                tracing::info!(program = ?self.program, pid = child.id(), "somebody can log in");
+                *running = Some(child);
+                Ok(())
+            }
+            Err(error) => {
+                if let Err(error) = remove_file(&self.password_file) {
+                    tracing::warn!(path = ?self.password_file, %error, "the rescue password's file stays");
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// How a child ended, if it has. As PID 1 the agent reaps all children as they end, and only that remains known.
+fn ended(child: &mut Child) -> Option<String> {
+    match child.try_wait() {
+        Ok(None) => None,
+        Ok(Some(status)) => Some(status.to_string()),
+        Err(_) => Some("status unknown".into()),
+    }
+}
+
+/// A child inherits the signal mask of the thread that starts it, and all threads of PID 1 block what its signal
+/// thread waits for.
+fn with_all_signals<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let blocked = SigSet::thread_get_mask()?;
+    SigSet::empty().thread_set_mask()?;
+    let started = start();
+    blocked.thread_set_mask()?;
+    started
+}
+
+/// A new file of mode 0600 in place of whatever is there, complete or not at all.
+fn write_secret(path: &Path, secret: &str) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    }
+    let fresh = path.with_extension("new");
+    match remove_file(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+    file.write_all(secret.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&fresh, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn password(salt: &str) -> HashedPassword {
+        HashedPassword::new(&format!("$5${salt}$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc8"))
+            .expect("a hash")
+    }
+
+    /// Programs of the tests: not written by them, since a file just written may be busy when it is to be run.
+    fn program(name: &str, directory: &Path) -> LoginProgram {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+        LoginProgram::new(path, directory.join("etc/anneal/rescue-password"))
+    }
+
+    fn log(directory: &Path) -> Vec<(u32, String)> {
+        let text = std::fs::read_to_string(directory.join("etc/anneal/rescue-password.log")).expect("log");
+        let line =
+            |line: &str| line.split_once(' ').map(|(pid, hash)| (pid.parse().expect("pid"), hash.to_owned()));
+        text.lines().filter_map(line).collect()
+    }
+
+    fn alive(pid: u32) -> bool {
+        std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    }
+
+    #[test]
+    fn the_program_runs_with_the_file_and_a_later_password_replaces_the_earlier() {
+        let directory = tempfile::tempdir().expect("tempdir");
+        let login = program("login.sh", directory.path());
+        login.admit(&password("one")).expect("admitted");
+        let file = directory.path().join("etc/anneal/rescue-password");
+        let mode = std::fs::metadata(&file).expect("file").permissions().mode();
+        assert_eq!(mode & 0o7777, 0o600);
+        assert_eq!(std::fs::read_to_string(&file).expect("file"), password("one").expose());
+        login.admit(&password("two")).expect("admitted again");
+        let log = log(directory.path());
+        assert_eq!(
+            log.iter().map(|(_, hash)| hash.as_str()).collect::<Vec<_>>(),
+            [password("one").expose(), password("two").expose()]
+        );
+        assert!(!alive(log[0].0) && alive(log[1].0));
+        let mut last = login.running.lock().expect("lock").take().expect("running");
+        last.kill().and_then(|()| last.wait()).expect("stopped");
+    }
+
+    #[test]
+    fn a_program_that_does_not_stay_lets_nobody_in_and_no_password_is_kept() {
+        let directory = tempfile::tempdir().expect("tempdir");
+        let login = program("login-fails.sh", directory.path());
+        let error = login.admit(&password("one")).expect_err("ended").to_string();
+        assert!(error.contains("exit status: 3") && !error.contains("$5$"), "{error}");
+        let missing = LoginProgram::new("/nonexistent/login".into(), directory.path().join("p"));
+        assert!(matches!(missing.admit(&password("one")), Err(LoginError::Start { .. })));
+        for file in ["etc/anneal/rescue-password", "etc/anneal/rescue-password.new", "p", "p.new"] {
+            assert!(!directory.path().join(file).exists(), "{file}");
+        }
+        assert!(matches!(NoLogin.admit(&password("one")), Err(LoginError::None)));
+    }
+
+    #[test]
+    fn the_program_gets_all_signals() {
+        let directory = tempfile::tempdir().expect("tempdir");
+        let mut blocked = SigSet::empty();
+        blocked.add(nix::sys::signal::Signal::SIGTERM);
+        blocked.thread_block().expect("blocked");
+        let login = program("login.sh", directory.path());
+        login.admit(&password("one")).expect("admitted");
+        let mut child = login.running.lock().expect("lock").take().expect("running");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("status");
+        child.kill().and_then(|()| child.wait()).expect("stopped");
+        let mask =
+            status.lines().find_map(|line| line.strip_prefix("SigBlk:")).expect("mask").trim().to_owned();
+        assert_eq!(mask, "0000000000000000");
+        assert!(SigSet::thread_get_mask().expect("mask").contains(nix::sys::signal::Signal::SIGTERM));
+    }
+}

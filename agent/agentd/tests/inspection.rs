@@ -1,0 +1,124 @@
+//! In-band inspection on loopback: before the lookup, as ironic-python-agent, and never in its way.
+
+mod common;
+mod controller;
+
+use agentd::config::{Config, Environment};
+use agentd::run::{RunError, run};
+use common::Probe;
+use controller::{Controller, Script, UUID};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const POSTED: &str = "POST /v1/continue_inspection";
+
+type Life = JoinHandle<Result<Option<agentd::agent::Exit>, RunError>>;
+
+fn config(controller: &Controller, flags: &[&str]) -> Config {
+    let mut arguments = vec![format!("--pin={}", controller.pin), "--listen=127.0.0.1:0".into()];
+    arguments.extend(flags.iter().map(|flag| flag.replace("API", &controller.url)));
+    let mut config =
+        agentd::config::parse(&Environment { arguments, ..Environment::default() }).expect("valid");
+    config.inspection.as_mut().expect("asked for").first_wait = Duration::from_millis(10);
+    config
+}
+
+fn live(config: Config, stop: &CancellationToken) -> Life {
+    let (agent, stop) = (common::agent(&Arc::<Probe>::default()), stop.clone());
+    tokio::spawn(async move { run(&config, agent, stop).await })
+}
+
+/// Every path in a value, `inventory.cpu.count`.
+fn paths(value: &Value, at: &str, found: &mut BTreeSet<String>) {
+    found.insert(at.to_owned());
+    match value {
+        Value::Object(object) => {
+            object.iter().for_each(|(key, value)| paths(value, &format!("{at}.{key}"), found))
+        }
+        Value::Array(items) => items.iter().for_each(|item| paths(item, &format!("{at}[]"), found)),
+        _ => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inventory_is_posted_before_the_lookup_in_the_form_of_ipa() {
+    let mut controller = Controller::start(Script::default()).await;
+    let flags = [
+        "--api-url=API",
+        "--inspection-callback-url=API/v1/continue_inspection",
+        "--inspection-collectors=default,pci-devices,logs",
+    ];
+    let stop = CancellationToken::new();
+    let life = live(config(&controller, &flags), &stop);
+    controller.heartbeat().await;
+    assert_eq!(controller.requests()[..3], [POSTED, "GET /", "GET /v1/lookup"]);
+    assert!(controller.lookups()[0].ends_with(&format!("&node_uuid={UUID}")), "{:?}", controller.lookups());
+
+    let [ours] = &controller.inspected()[..] else { panic!("posted once") };
+    assert_eq!(ours["configuration"]["collectors"], serde_json::json!(["default", "logs"]));
+    assert_eq!(ours["configuration"]["managers"][1]["name"], "ProbeHardwareManager");
+    assert!(ours["logs"].as_str().is_some_and(|logs| logs.starts_with("H4sI")));
+    let theirs: Value = serde_json::from_str(include_str!("fixtures/ipa_inspection.json")).expect("fixture");
+    let of = |value: &Value| {
+        let mut found = BTreeSet::new();
+        paths(value, "", &mut found);
+        found
+    };
+    let (ours, theirs) = (of(ours), of(&theirs));
+    let missing: Vec<&String> = theirs.difference(&ours).collect();
+    let optional = |path: &&&String| {
+        // What this inventory has none of; what Ironic asks for by `.get`.
+        ["[].client_id", "[].biosdevname", "[].driver", "[].pci_address", ".cpu.socket_count"]
+            .iter()
+            .any(|end| path.ends_with(end))
+            || path.starts_with(".inventory.disks[]")
+            || path.starts_with(".inventory.cpu.flags[]")
+    };
+    let missing: Vec<&&String> = missing.iter().filter(|path| !optional(path)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    stop.cancel();
+    life.await.expect("no panic").expect("stopped");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_inspection_is_tried_five_times_and_then_the_lookup_goes_on() {
+    for (answers, posts) in [(vec![503, 409, 500, 503, 503, 503], 5), (vec![503, 404], 2), (vec![500], 2)] {
+        let delivered = answers.len() < posts;
+        let mut controller = Controller::start(Script { inspections: answers, ..Script::default() }).await;
+        let stop = CancellationToken::new();
+        // Collectors alone: to the API itself.
+        let flags = ["--api-url=API", "--inspection-collectors=default"];
+        let life = live(config(&controller, &flags), &stop);
+        controller.heartbeat().await;
+        assert_eq!(controller.requests().iter().filter(|line| *line == POSTED).count(), posts);
+        assert_eq!(controller.lookups()[0].contains("node_uuid"), delivered);
+        stop.cancel();
+        life.await.expect("no panic").expect("stopped");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_with_another_certificate_is_told_no_inventory() {
+    let mut controller = Controller::start(Script::default()).await;
+    let other = Controller::start(Script::default()).await;
+    let callback = format!("--inspection-callback-url={}/v1/continue_inspection", other.url);
+    let stop = CancellationToken::new();
+    let life = live(config(&controller, &["--api-url=API", &callback]), &stop);
+    controller.heartbeat().await;
+    assert!(other.requests().is_empty(), "something was sent to an unknown controller");
+    stop.cancel();
+    life.await.expect("no panic").expect("stopped");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_boot_for_inspection_alone_posts_and_looks_nothing_up() {
+    let controller = Controller::start(Script::default()).await;
+    let flags = ["--inspection-callback-url=API/v1/continue_inspection"];
+    let life = live(config(&controller, &flags), &CancellationToken::new());
+    assert!(matches!(life.await.expect("no panic"), Ok(None)));
+    assert_eq!(controller.requests(), [POSTED]);
+}

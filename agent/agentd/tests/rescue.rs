@@ -1,0 +1,96 @@
+//! `rescue.finalize_rescue` over the API: it succeeds only when somebody can log in, and the secret stays one.
+
+mod common;
+
+use agentd::api;
+use agentd::logging::LogRing;
+use agentd::login::{LoginProgram, LoginService, NoLogin};
+use agentd::token::Token;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use tower::ServiceExt;
+
+const TOKEN: &str = "tok-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+const HASH: &str =
+    "$6$saltstring$adDbXsJjcDlq2662QPgd.tkSOVmnG9Tt3oXl4HR60SusC3AGjirnDenVZp3DGwLwqy6iYKCzannhaX9DR72nN1";
+const PLAIN: &str = "correct horse battery staple";
+
+fn router(login: Box<dyn LoginService>, logs: &LogRing) -> Router {
+    let agent = common::agent_with_login(&Arc::default(), login, logs.clone());
+    agent.set_token(Token::new(TOKEN).expect("token"));
+    api::router(agent, "http")
+}
+
+async fn ask(router: &Router, method: &str, body: Value) -> Value {
+    let uri = format!("/v1/commands/?wait=true&agent_token={TOKEN}");
+    let request =
+        Request::builder().method(method).uri(uri).body(Body::from(body.to_string())).expect("request");
+    let response = router.clone().oneshot(request).await.expect("infallible");
+    serde_json::from_slice(&to_bytes(response.into_body(), usize::MAX).await.expect("body")).expect("JSON")
+}
+
+async fn rescue(router: &Router, params: Value, id: &str) -> Value {
+    let command = json!({"name": "rescue.finalize_rescue", "params": params, "anneal_command_id": id});
+    ask(router, "POST", command).await
+}
+
+fn error(command: &Value) -> &str {
+    assert_eq!(command["command_status"], "FAILED", "{command}");
+    command["command_error"]["details"].as_str().expect("details")
+}
+
+/// A program that notes its process id beside the password's file, and stays.
+fn program(directory: &Path) -> LoginProgram {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/login.sh");
+    LoginProgram::new(path, directory.join("password"))
+}
+
+#[tokio::test]
+async fn a_node_is_rescued_only_when_somebody_can_log_in_and_nothing_tells_the_secret() {
+    let (directory, logs) = (tempfile::tempdir().expect("tempdir"), LogRing::default());
+    logs.install(true);
+    let params = json!({"rescue_password": HASH, "hashed": true});
+
+    let without = router(Box::new(NoLogin), &logs);
+    assert!(error(&rescue(&without, params.clone(), "a").await).contains("nobody could log in"));
+    let with = router(Box::new(program(directory.path())), &logs);
+    let refused = rescue(&with, json!({"rescue_password": PLAIN, "hashed": false}), "plain").await;
+    assert!(error(&refused).contains("hashed=true"), "{refused}");
+    let refused = rescue(&with, json!({ "rescue_password": HASH }), "unsaid").await;
+    assert!(error(&refused).contains("hashed=true"), "{refused}");
+    let refused = rescue(&with, json!({"rescue_password": PLAIN, "hashed": true}), "no-hash").await;
+    assert!(error(&refused).contains("known scheme"), "{refused}");
+    let refused = rescue(&with, json!({"rescue_password": [HASH], "hashed": true}), "list").await;
+    assert!(error(&refused).contains("known scheme"), "{refused}");
+    assert!(!directory.path().join("password").exists());
+
+    // Twice by one id: the controller that did not hear the answer.
+    for _ in 0..2 {
+        let rescued = rescue(&with, params.clone(), "b").await;
+        assert_eq!(
+            (&rescued["command_status"], &rescued["command_result"]),
+            (&"SUCCEEDED".into(), &Value::Null)
+        );
+    }
+    let started = std::fs::read_to_string(directory.path().join("password.log")).expect("started");
+    let [line] = started.lines().collect::<Vec<_>>()[..] else { panic!("started once, not {started:?}") };
+    let pid = line.split(' ').next().unwrap_or_default();
+    let pid = nix::unistd::Pid::from_raw(pid.parse().expect("pid"));
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("it stays running");
+    assert_eq!(std::fs::read_to_string(directory.path().join("password")).expect("file"), HASH);
+
+    for router in [&with, &without] {
+        let listed = ask(router, "GET", Value::Null).await.to_string();
+        assert!(
+            listed.contains("finalize_rescue") && !listed.contains("saltstring") && !listed.contains(PLAIN),
+            "{listed}"
+        );
+    }
+    let log = String::from_utf8(logs.bytes()).expect("utf-8");
+    assert!(log.contains("finalize_rescue") && log.contains("somebody can log in"), "{log}");
+    assert!(!log.contains("saltstring") && !log.contains(PLAIN), "{log}");
+}

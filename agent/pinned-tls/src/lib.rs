@@ -1,0 +1,41 @@
+//! Whom a TLS client trusts where there is no authority to ask: exactly one certificate.
+//!
+//! Agents and controllers sign their certificates themselves. The controller's is known to an agent and to an
+//! operator by its fingerprint; the agent's comes with its heartbeat. webpki would refuse such a certificate
+//! as a leaf, and its names and dates say nothing: the clock of a machine that was off for long may be wrong,
+//! its key may not.
+
+mod pin;
+mod verifier;
+
+pub use pin::{BadPin, Pin};
+
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use std::sync::Arc;
+use verifier::Verifier;
+
+/// Which certificate of the peer is accepted. In all cases the peer must prove that it holds the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accept {
+    /// The one with this fingerprint, whatever its names, dates and issuer.
+    Only(Pin),
+    /// None: for a peer that should have told its certificate and did not.
+    Nobody,
+    /// Any: somebody asked for it, and whoever is in between reads and changes everything.
+    Anybody,
+}
+
+/// TLS 1.2 and 1.3 without a client certificate, towards a peer that errors call `peer` (`the agent`).
+///
+/// # Errors
+/// When rustls refuses its own defaults.
+pub fn client_config(peer: &'static str, accept: Accept) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier = Verifier::new(peer, accept, provider.clone());
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth())
+}

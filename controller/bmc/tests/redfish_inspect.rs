@@ -1,0 +1,249 @@
+//! Inspection against Redfish services that tell too much, too little, or nonsense.
+
+#[path = "support/service.rs"]
+mod service;
+
+use std::time::Duration;
+
+use bmc::{BmcError, Builtin, Drivers, ErrorKind};
+use serde_json::{Value, json};
+use service::{Answer, Request, Service, answer, ok};
+
+const SYSTEM: &str = "/redfish/v1/Systems/1";
+
+fn system() -> Value {
+    json!({"UUID": "38947555-7742-3448-3784-823347823834", "PowerState": "Off",
+        "MemorySummary": {"TotalSystemMemoryGiB": 8},
+        "Processors": {"@odata.id": "/redfish/v1/Systems/1/Processors"},
+        "EthernetInterfaces": {"@odata.id": "/redfish/v1/Systems/1/EthernetInterfaces"},
+        "Storage": {"@odata.id": "/redfish/v1/Systems/1/Storage"},
+        "SimpleStorage": {"@odata.id": "/redfish/v1/Systems/1/SimpleStorage"}})
+}
+
+fn links(paths: &[impl AsRef<str>]) -> Value {
+    paths.iter().map(|path| json!({"@odata.id": path.as_ref()})).collect()
+}
+
+fn members(paths: &[impl AsRef<str>]) -> Answer {
+    ok(json!({ "Members": links(paths) }))
+}
+
+fn not_found() -> Answer {
+    answer("404 Not Found", "", "")
+}
+
+async fn inspect(
+    behave: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static,
+) -> (Result<Value, BmcError>, Service) {
+    let service = Service::start(behave).await;
+    (ask(&service).await, service)
+}
+
+async fn inspect_slowly(
+    each: Duration,
+    behave: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+) -> (Result<Value, BmcError>, Service) {
+    let service = Service::start_slow(each, move |request, _| behave(request)).await;
+    (ask(&service).await, service)
+}
+
+async fn ask(service: &Service) -> Result<Value, BmcError> {
+    let info = json!({"redfish_address": service.address, "redfish_system_id": SYSTEM});
+    Builtin.inspect("redfish", info.as_object().unwrap(), "n1").await
+}
+
+/// The path of a GET, below the system.
+fn below(request: &Request) -> &str {
+    request.line.strip_prefix("GET /redfish/v1/Systems/1").unwrap_or("elsewhere")
+}
+
+fn notes(told: &Value) -> String {
+    told["plugin_data"]["redfish"]["notes"].to_string()
+}
+
+#[tokio::test]
+async fn a_whole_tree_is_read_and_each_resource_once() {
+    let (told, service) = inspect(|request, _| match below(request) {
+        "" => ok(system()),
+        "/Processors" => members(&["/redfish/v1/Systems/1/Processors/CPU1"]),
+        "/Processors/CPU1" => ok(json!({"ProcessorType": "CPU", "TotalThreads": 16})),
+        // Two pages; the second lists one of the first again.
+        "/EthernetInterfaces" => {
+            ok(json!({"Members": links(&["/redfish/v1/Systems/1/EthernetInterfaces/1"]),
+            "Members@odata.nextLink": "/redfish/v1/Systems/1/EthernetInterfaces?$skip=1"}))
+        }
+        "/EthernetInterfaces?$skip=1" => members(&[
+            "/redfish/v1/Systems/1/EthernetInterfaces/1",
+            "/redfish/v1/Systems/1/EthernetInterfaces/2",
+        ]),
+        "/EthernetInterfaces/1" => ok(json!({"Id": "1", "MACAddress": "52:54:00:00:00:01"})),
+        "/EthernetInterfaces/2" => ok(json!({"Id": "2", "MACAddress": "52:54:00:00:00:02"})),
+        "/Storage" => members(&["/redfish/v1/Systems/1/Storage/A"]),
+        "/Storage/A" => ok(json!({"Drives": links(&["/redfish/v1/Systems/1/Storage/A/Drives/0"])})),
+        "/Storage/A/Drives/0" => ok(json!({"Name": "bay 0", "CapacityBytes": 1_000_000})),
+        _ => not_found(),
+    })
+    .await;
+    let told = told.unwrap();
+    let inventory = &told["inventory"];
+    assert_eq!(inventory["cpu"]["count"], 16);
+    assert_eq!(inventory["memory"]["physical_mb"], 8192);
+    assert_eq!(
+        inventory["interfaces"],
+        json!([{"name": "1", "mac_address": "52:54:00:00:00:01"}, {"name": "2", "mac_address": "52:54:00:00:00:02"}])
+    );
+    assert_eq!(inventory["disks"], json!([{"name": "bay 0", "size": 1_000_000}]));
+    assert_eq!(inventory["bmc_address"], "127.0.0.1");
+    assert_eq!(told["plugin_data"]["redfish"]["system"], SYSTEM);
+    assert_eq!(notes(&told), "[]");
+    let mut lines: Vec<String> = service.seen().into_iter().map(|request| request.line).collect();
+    let all = lines.len();
+    lines.sort();
+    lines.dedup();
+    assert_eq!(lines.len(), all, "{lines:?}");
+}
+
+#[tokio::test]
+async fn without_drives_the_devices_of_simple_storage_are_told() {
+    let (told, _) = inspect(|request, _| match below(request) {
+        "" => ok(system()),
+        "/SimpleStorage" => members(&["/redfish/v1/Systems/1/SimpleStorage/1"]),
+        "/SimpleStorage/1" => ok(json!({"Devices": [
+            {"Name": "SATA Bay 1", "Model": "3000GT8", "CapacityBytes": 8_000_000_000_000_u64},
+            {"Name": "SATA Bay 2", "Status": {"State": "Absent"}}]})),
+        _ => not_found(),
+    })
+    .await;
+    let told = told.unwrap();
+    let expected = json!([{"name": "SATA Bay 1", "model": "3000GT8", "size": 8_000_000_000_000_u64}]);
+    assert_eq!(told["inventory"]["disks"], expected);
+    // What it links to and does not have.
+    for path in ["Processors", "EthernetInterfaces", "Storage"] {
+        assert!(notes(&told).contains(&format!("{SYSTEM}/{path}")), "{}", notes(&told));
+    }
+}
+
+#[tokio::test]
+async fn wrong_types_are_left_out_with_a_note() {
+    let (told, _) = inspect(|request, _| match below(request) {
+        "" => ok(system()),
+        "/Processors" => ok(json!({"Members": {"@odata.id": "/redfish/v1/Systems/1/Processors/1"}})),
+        "/EthernetInterfaces" => ok(json!({"Members": [7, null, {"@odata.id": 5}, {"@odata.id": "//evil/x"},
+            {"@odata.id": "/redfish/v1/Systems/1/EthernetInterfaces/list"},
+            {"@odata.id": "/redfish/v1/Systems/1/EthernetInterfaces/odd"},
+            {"@odata.id": "/redfish/v1/Systems/1/EthernetInterfaces/broken"}],
+            "Members@odata.nextLink": ["x"]})),
+        "/EthernetInterfaces/list" => ok(json!([1])),
+        "/EthernetInterfaces/odd" => ok(json!({"Id": {"x": 1}, "MACAddress": 5, "Status": "Absent"})),
+        "/EthernetInterfaces/broken" => answer("500 Internal Server Error", "", "<html>"),
+        "/Storage" => members(&["/redfish/v1/Systems/1/Storage/A"]),
+        "/Storage/A" => ok(json!({"Drives": "none"})),
+        _ => not_found(),
+    })
+    .await;
+    let told = told.unwrap();
+    assert_eq!(told["inventory"]["interfaces"], json!([]));
+    assert_eq!(told["inventory"]["disks"], json!([]));
+    for words in ["list is not a JSON object", "interface unnamed has no MAC", "broken: it answered 500"] {
+        assert!(notes(&told).contains(words), "{words} in {}", notes(&told));
+    }
+}
+
+#[tokio::test]
+async fn a_circle_of_links_is_walked_once() {
+    let (told, service) = inspect(|request, _| match below(request) {
+        "" => ok(system()),
+        "/EthernetInterfaces" => {
+            ok(json!({"Members": links(&[SYSTEM, "/redfish/v1/Systems/1/EthernetInterfaces"]),
+            "Members@odata.nextLink": "/redfish/v1/Systems/1/EthernetInterfaces"}))
+        }
+        "/Storage" => members(&["/redfish/v1/Systems/1/Storage"]),
+        _ => not_found(),
+    })
+    .await;
+    assert_eq!(told.unwrap()["inventory"]["interfaces"], json!([]));
+    assert!(service.seen().len() < 10, "{:?}", service.seen());
+
+    // Pages without end, each another.
+    let (told, service) = inspect(|request, before| match below(request) {
+        "" => ok(system()),
+        path if path.starts_with("/EthernetInterfaces") => {
+            let next = format!("/redfish/v1/Systems/1/EthernetInterfaces?page={before}");
+            ok(json!({"Members": [], "Members@odata.nextLink": next}))
+        }
+        _ => not_found(),
+    })
+    .await;
+    assert!(notes(&told.unwrap()).contains("EthernetInterfaces has more than 32 pages"));
+    assert!(service.seen().len() < 50);
+}
+
+#[tokio::test]
+async fn a_list_without_end_is_cut_off() {
+    let (told, service) = inspect(|request, before| match below(request) {
+        "" => ok(system()),
+        "/EthernetInterfaces" => {
+            let paths = (0..20_000).map(|n| json!({"@odata.id": format!("{SYSTEM}/EthernetInterfaces/{n}")}));
+            ok(json!({ "Members": paths.collect::<Value>() }))
+        }
+        path if path.starts_with("/EthernetInterfaces/") => {
+            let mac = format!("52:54:00:00:{:02x}:{:02x}", before / 256, before % 256);
+            ok(json!({"Id": "n".repeat(100_000), "MACAddress": mac}))
+        }
+        _ => not_found(),
+    })
+    .await;
+    let told = told.unwrap();
+    assert_eq!(told["inventory"]["interfaces"].as_array().unwrap().len(), 256);
+    assert!(notes(&told).contains("more than 256 EthernetInterfaces"), "{}", notes(&told));
+    assert!(told.to_string().len() < 200_000 && service.seen().len() < 300);
+}
+
+#[tokio::test]
+async fn a_busy_moment_is_an_error_and_no_inventory_without_disks() {
+    let (told, _) = inspect(|request, _| match below(request) {
+        "" => ok(system()),
+        "/Storage" => answer("503 Service Unavailable", "Retry-After: 0\r\n", "busy"),
+        _ => not_found(),
+    })
+    .await;
+    let error = told.unwrap_err();
+    assert!(
+        error.is_retryable() && error.to_string().contains("Systems/1/Storage: it answered 503"),
+        "{error}"
+    );
+
+    let (told, _) = inspect(|request, _| match below(request) {
+        "" => ok(system()),
+        "/Storage" => answer("403 Forbidden", "", "{}"),
+        _ => not_found(),
+    })
+    .await;
+    assert_eq!(told.unwrap_err().kind(), ErrorKind::Auth);
+}
+
+#[tokio::test]
+async fn what_is_no_system_is_told() {
+    let (told, _) = inspect(|_, _| ok(json!({"Members": []}))).await;
+    let error = told.unwrap_err();
+    assert!(error.to_string().contains("/redfish/v1/Systems/1 is not a ComputerSystem"), "{error}");
+    let ipmi = json!({"ipmi_address": "127.0.0.1"});
+    let error = Builtin.inspect("ipmi", ipmi.as_object().unwrap(), "n1").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("inspect_interface 'agent'"), "{error}");
+}
+
+/// Each answer takes five seconds (of a paused clock), and there are hundreds to wait for.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_takes_its_time_does_not_take_ours() {
+    let started = tokio::time::Instant::now();
+    let (told, _) = inspect_slowly(Duration::from_secs(5), |request| match below(request) {
+        "" => ok(system()),
+        path => members(&(0..200).map(|n| format!("{SYSTEM}{path}/{n}")).collect::<Vec<_>>()),
+    })
+    .await;
+    let error = told.unwrap_err();
+    assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Timeout, true), "{error}");
+    assert!(error.to_string().contains("not read within 110 s"), "{error}");
+    assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
+}

@@ -1,0 +1,140 @@
+//! The verbs of the provision state machine: what each sends, and what `--wait` waits for.
+
+mod common;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use common::{Server, VERBS, fault, node, serve};
+use serde_json::{Value, json};
+
+const STEPS: &str = r#"[{"interface": "deploy", "step": "x", "args": {"a": 1}, "priority": 5}]"#;
+
+/// A server that takes every verb; the node then goes through `states`, each with its target, and stays in the last.
+fn walks(states: &'static [(&'static str, Option<&'static str>)]) -> Server {
+    serve(move |index, seen| {
+        if seen.line.starts_with("PUT") {
+            return (202, Value::Null);
+        }
+        let (state, target) = states[(index - 1).min(states.len() - 1)];
+        (200, node(state, target))
+    })
+}
+
+#[test]
+fn each_verb_sends_its_target_in_either_spelling() {
+    let steps: Value = serde_json::from_str(STEPS).unwrap();
+    for verb in VERBS {
+        let (options, body) = match verb {
+            "manage" | "manageable" => (vec![], json!({"target": "manage"})),
+            "deploy" | "active" => (vec![], json!({"target": "active"})),
+            "undeploy" | "deleted" => (vec![], json!({"target": "deleted"})),
+            "clean" => (vec!["--clean-steps", STEPS], json!({"target": "clean", "clean_steps": steps})),
+            "service" => {
+                (vec!["--service-steps", STEPS], json!({"target": "service", "service_steps": steps}))
+            }
+            "rescue" => {
+                (vec!["--rescue-password", "-x y"], json!({"target": "rescue", "rescue_password": "-x y"}))
+            }
+            "override" => {
+                (vec!["--reason", "no disks"], json!({"target": "available", "reason": "no disks"}))
+            }
+            other => (vec![], json!({"target": other})),
+        };
+        let server = walks(&[("verifying", None)]);
+        let (code, out, err) = server.run(&[&["node", verb, "n1"], &options[..]].concat());
+        assert_eq!((code, out.as_str()), (0, "n1: verifying\n"), "{verb}: {err}");
+        assert_eq!(server.lines(), ["PUT /v1/nodes/n1/states/provision", "GET /v1/nodes/n1"]);
+        assert_eq!(server.body(0), body, "{verb}");
+    }
+}
+
+#[test]
+fn waiting_ends_where_the_verb_leads() {
+    let waits =
+        |verb: &[&str], states| walks(states).run(&[&["node"], verb, &["n1", "--wait", "30"]].concat()).0;
+    for verb in ["deploy", "rebuild"] {
+        assert_eq!(waits(&[verb], &[("deploying", None), ("wait call-back", None), ("active", None)]), 0);
+        assert_eq!(waits(&[verb], &[("deploying", None), ("deploy failed", Some("active"))]), 4);
+    }
+    assert_eq!(waits(&["undeploy"], &[("deleting", None), ("clean wait", None), ("available", None)]), 0);
+    assert_eq!(waits(&["undeploy"], &[("deleting", None), ("error", None)]), 4);
+    assert_eq!(waits(&["rescue", "--rescue-password", "p"], &[("rescuing", None), ("rescue", None)]), 0);
+    assert_eq!(waits(&["unrescue"], &[("unrescuing", None), ("active", None)]), 0);
+    assert_eq!(waits(&["adopt"], &[("adopting", None), ("adopt failed", Some("active"))]), 4);
+    assert_eq!(waits(&["inspect"], &[("inspect wait", Some("manageable")), ("manageable", None)]), 0);
+    let service = ["service", "--service-steps", STEPS];
+    assert_eq!(waits(&service, &[("servicing", Some("active")), ("service failed", Some("active"))]), 4);
+    assert_eq!(
+        waits(&["abort"], &[("clean wait", Some("available")), ("clean failed", Some("available"))]),
+        0
+    );
+    // Unhold goes on to where the node was going.
+    let held: &[_] = &[("clean wait", Some("manageable")), ("manageable", None)];
+    assert_eq!(waits(&["unhold"], held), 0);
+    let held: &[_] = &[("clean wait", Some("manageable")), ("available", None)];
+    assert_eq!(waits(&["unhold"], held), 4);
+}
+
+#[test]
+fn a_deployment_takes_steps_and_a_config_drive_along() {
+    let drive = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(drive.path(), b"\x1f\x8bdrive").unwrap();
+    let path = drive.path().to_str().unwrap();
+    for (verb, target) in [("deploy", "active"), ("rebuild", "rebuild")] {
+        let server = walks(&[("deploying", Some("active"))]);
+        let line = ["node", verb, "n1", "--deploy-steps", "-", "--config-drive", path];
+        let (code, _, err) = server.run_with(&line, STEPS);
+        assert_eq!(code, 0, "{err}");
+        let steps: Value = serde_json::from_str(STEPS).unwrap();
+        let drive = STANDARD.encode(b"\x1f\x8bdrive");
+        assert_eq!(server.body(0), json!({"target": target, "deploy_steps": steps, "configdrive": drive}));
+    }
+    let server = walks(&[("deploying", Some("active"))]);
+    for bad in [&["--deploy-steps", "[]"], &["--deploy-steps", "[1]"], &["--config-drive", "/nonexistent"]] {
+        assert_eq!(server.run(&[&["node", "deploy", "n1"], &bad[..]].concat()).0, 2, "{bad:?}");
+    }
+    assert_eq!(server.lines(), Vec::<String>::new());
+}
+
+#[test]
+fn a_rescue_password_is_in_the_body_and_nowhere_else() {
+    let password = "pw-7f3a9";
+    let server = serve(move |_, seen| match &seen.body["rescue_password"] {
+        Value::String(password) => (400, fault(&format!("the password {password:?} is not to my taste"))),
+        _ => (200, node("rescuing", Some("rescue"))),
+    });
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), format!("{password}\n")).unwrap();
+    let from_file = format!("@{}", file.path().display());
+    for (given, input) in [
+        (vec![], "pw-7f3a9\n"),
+        (vec!["--rescue-password", "-"], "pw-7f3a9"),
+        (vec!["--rescue-password", &from_file], ""),
+    ] {
+        let (code, out, err) = server.run_with(&[&["node", "rescue", "n1"], &given[..]].concat(), input);
+        assert_eq!((code, out.as_str()), (1, ""));
+        assert_eq!(err, "anneal: the password \"******\" is not to my taste (HTTP 400)\n");
+    }
+    for seen in server.seen.lock().unwrap().iter() {
+        assert_eq!(
+            (seen.line.as_str(), &seen.body["rescue_password"]),
+            ("PUT /v1/nodes/n1/states/provision", &json!(password))
+        );
+    }
+    // Nothing to read is no password.
+    for input in ["", "\n"] {
+        assert_eq!(server.run_with(&["node", "rescue", "n1"], input).0, 2);
+    }
+    assert_eq!(server.lines().len(), 3);
+}
+
+#[test]
+fn an_override_needs_a_reason() {
+    let server = walks(&[("available", None)]);
+    for bad in [&[][..], &["--reason", ""], &["--reason"]] {
+        assert_eq!(server.run(&[&["node", "override", "n1"], bad].concat()).0, 2, "{bad:?}");
+    }
+    assert_eq!(server.lines(), Vec::<String>::new());
+    let (code, out, _) = server.run(&["node", "override", "n1", "--reason", "no disks", "--wait"]);
+    assert_eq!((code, out.as_str()), (0, "n1: available\n"));
+}
