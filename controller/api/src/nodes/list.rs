@@ -144,7 +144,7 @@ impl Filter {
         let provision_state = args
             .text("provision_state")
             .map(|name| {
-                ProvisionState::parse(name)
+                ProvisionState::named(name)
                     .ok_or_else(|| ApiError::invalid(format!("Provision state \"{name}\" is not valid")))
             })
             .transpose()?;

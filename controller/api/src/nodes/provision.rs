@@ -39,7 +39,7 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
     let node = call.node(&ident).await?;
     call.version.needs(target_since(&target))?;
     let seen = node.clone();
-    let verb = verb(&target);
+    let verb = Verb::parse_target(&target);
     // A verb that the state does not know is told as such, before what comes along is looked at.
     allowed(&call, &seen, verb, &target).await?;
     let Some(verb) = verb else { return Err(refused(&seen, &target)) };
@@ -63,12 +63,6 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
     let policy = Policy { automated_clean: call.app.settings.automated_clean };
     write::change(&call, &ident, |node| decide(node, request.clone(), policy, &target, &call)).await?;
     Ok(empty(202, Some(&call.links.v1(&format!("nodes/{ident}/states")))))
-}
-
-/// The verb of a target. `cleaned` is the older specification's word for "clean again on the way to
-/// available" (specs/cleaning-states.txt).
-fn verb(target: &str) -> Option<Verb> {
-    if target.eq_ignore_ascii_case("cleaned") { Some(Verb::Provide) } else { Verb::parse_target(target) }
 }
 
 fn refused(node: &Node, target: &str) -> ApiError {
@@ -163,7 +157,7 @@ fn companions(given: &Map<String, Value>, target: &str, call: &Call) -> Result<b
             format!("Runbook {} could not be found.", python(&given["runbook"])),
         ));
     }
-    if has("reason") && target != "available" {
+    if has("reason") && Verb::parse_target(target) != Some(Verb::Override) {
         return Err(only("reason", "available"));
     }
     let mut disabled = false;
