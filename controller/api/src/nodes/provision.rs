@@ -78,8 +78,11 @@ async fn allowed(call: &Call, node: &Node, verb: Option<Verb>, target: &str) -> 
     if verb.is_some_and(|verb| transition(node.provision_state, verb).is_ok()) {
         return Ok(());
     }
+    // On its way to a state in which it can be aborted: 409, so that clients ask again, lease or no lease.
+    let soon = verb == Some(Verb::Abort) && transition(node.provision_state, Verb::Wait).is_ok();
     match call.app.store.lease_holder(node.uuid, call.now()).await? {
         Some(host) => Err(ApiError::locked(node.uuid, &host)),
+        None if soon => Err(ApiError::locked(node.uuid, &call.app.settings.conductor_host)),
         None => Err(refused(node, target)),
     }
 }
