@@ -1,9 +1,9 @@
 #!/bin/bash
 # cage.sh DISK DIR COMMAND…: runs an agent where it can harm nothing but one loop device.
 #
-# In namespaces of its own: /dev holds that device and the harmless ones, /sys/block only that device, everything but
-# DIR is read-only, the commands that stop a machine do nothing, and the capabilities that reach hardware are gone.
-# The network is the host's, for the agents talk on loopback.
+# In namespaces of its own: /dev holds that device and the harmless ones, /sys/block only that device, /sys/class/net
+# what is in DIR/net, everything but DIR is read-only, the commands that stop a machine do nothing, and the
+# capabilities that reach hardware are gone. The network is the host's, for the agents talk on loopback.
 set -euo pipefail
 
 if [ "$1" != --inside ]; then
@@ -37,6 +37,7 @@ mount -t tmpfs cage /sys/block
 ln -s "$real" "/sys/block/$name"
 mount -o remount,ro /sys/block
 
+mount --bind "$dir/net" /sys/class/net
 # What the kernel was told, if it is not to be this machine's.
 [ -e "$dir/cmdline" ] && mount --bind "$dir/cmdline" /proc/cmdline
 

@@ -53,7 +53,12 @@ impl Machine {
             return Ok(None);
         };
         let home = self.home(boot);
-        std::fs::create_dir_all(&home)?;
+        // A NIC as sysfs shows it.
+        let nic = home.join("net/eno1");
+        std::fs::create_dir_all(nic.join("device"))?;
+        for (name, value) in [("address", self.mac.as_str()), ("type", "1"), ("carrier", "1")] {
+            std::fs::write(nic.join(name), format!("{value}\n"))?;
+        }
         let cage = self.dir.join("cage.sh");
         std::fs::write(&cage, include_str!("../peers/cage.sh"))?;
         std::fs::set_permissions(&cage, std::fs::Permissions::from_mode(0o755))?;
