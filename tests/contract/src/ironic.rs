@@ -1,6 +1,7 @@
 //! A real Ironic: API and conductor in one process, on loopback.
 
 use crate::World;
+use crate::network::Network;
 use crate::process::{Daemon, check, free_port, wait_until};
 use crate::tool::Tool;
 use anyhow::{Context, Result};
@@ -14,6 +15,8 @@ const START: Duration = Duration::from_secs(120);
 pub struct Ironic {
     /// URL of its API.
     pub endpoint: String,
+    /// What its nodes boot.
+    pub network: Network,
     _process: Daemon,
 }
 
@@ -41,6 +44,7 @@ impl Ironic {
             Ok(drivers.as_array().is_some_and(|list| list.iter().any(|one| one["name"] == "fake-hardware")))
         })
         .context("Ironic")?;
-        Ok(Self { endpoint, _process: process })
+        let network = Network::Ironic { api: endpoint.clone() };
+        Ok(Self { endpoint, network, _process: process })
     }
 }

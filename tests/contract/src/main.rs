@@ -18,9 +18,11 @@ mod bmc;
 mod controller;
 mod disk;
 mod ironic;
+mod network;
 mod peers;
 mod process;
 mod scenarios;
+mod stock;
 mod tool;
 
 use anyhow::{Context, Result, ensure};

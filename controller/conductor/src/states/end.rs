@@ -75,9 +75,7 @@ fn finished(view: &View) -> Change {
     let node = &mut change.node;
     node.last_error = None;
     if let Some(steps) = kind.steps() {
-        *node.step_mut(steps) = None;
-        node.driver_internal_info.remove(steps.steps_field());
-        node.driver_internal_info.remove(steps.index_field());
+        node.forget_steps(steps);
     }
     change.events.push(event(EventKind::Momentary, Severity::Info, kind.momentary().into(), now));
     let cause = match (kind.steps(), view.run.plan.as_ref()) {
@@ -105,11 +103,6 @@ fn torn_down(view: &View, change: &mut Change) {
     let node = &mut change.node;
     node.instance_info.clear();
     node.instance_uuid = None;
-    for kind in [model::StepKind::Deploy, model::StepKind::Service] {
-        *node.step_mut(kind) = None;
-        node.driver_internal_info.remove(kind.steps_field());
-        node.driver_internal_info.remove(kind.index_field());
-    }
     pass(change, Verb::Clean, "the workload is torn down", now);
     let policy = Policy { automated_clean: view.settings.automated_clean_enable };
     if policy.cleans(&change.node) {

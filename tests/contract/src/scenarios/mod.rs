@@ -9,6 +9,7 @@ use crate::World;
 use crate::agents::{Kind, Machine};
 use crate::bmc::Bmc;
 use crate::disk::LoopDisk;
+use crate::network::Network;
 use crate::tool::Tool;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -54,21 +55,33 @@ struct Enrolled {
     tool: Tool,
     uuid: String,
     disk: LoopDisk,
+    machine: Machine,
     bmc: Bmc,
 }
 
 impl Enrolled {
-    /// Enrols a node at `endpoint` whose machine boots `kind`, and takes it under management.
-    fn new(world: &World, endpoint: &str, kind: Kind) -> Result<Self> {
+    /// Enrols a node at `endpoint` with these interfaces (`inspect=agent`) whose machine boots `kind`, and takes it
+    /// under management.
+    fn new(
+        world: &World,
+        endpoint: &str,
+        network: &Network,
+        kind: Kind,
+        interfaces: &[&str],
+    ) -> Result<Self> {
         let disk = LoopDisk::new(&world.dir, "disk")?;
         let tool = Tool::anneal(world, endpoint);
-        let line = ["node", "create", "--driver", "fake-hardware", "--name", "contract", "--mac", MAC];
+        let mut line =
+            vec!["node", "create", "--driver", "fake-hardware", "--name", "contract", "--mac", MAC];
+        // Off long enough to be seen off.
+        line.extend(["--driver-info", "fake_power_latency_ms=200"]);
+        line.extend(interfaces.iter().flat_map(|interface| ["--interface", *interface]));
         let node = tool.json(&line)?;
         let uuid = node["uuid"].as_str().context("the new node has a UUID")?.to_owned();
-        let machine = Machine::new(world, kind, endpoint, MAC, &disk.device);
-        let bmc = Bmc::follow(tool.clone(), uuid.clone(), machine);
+        let machine = Machine::new(world, kind, network, MAC, &disk.device);
+        let bmc = Bmc::follow(tool.clone(), uuid.clone(), machine.clone());
         tool.run(&["node", "manage", &uuid, "--wait", "60"])?;
-        Ok(Self { tool, uuid, disk, bmc })
+        Ok(Self { tool, uuid, disk, machine, bmc })
     }
 
     /// Runs a verb to its end.
@@ -78,12 +91,23 @@ impl Enrolled {
         self.tool.run(&line)
     }
 
+    /// Runs a verb that must fail; the node must end in `state`, and is given.
+    fn fails(&self, verb: &str, more: &[&str], state: &str) -> Result<Value> {
+        let mut line = vec!["node", verb, self.uuid.as_str(), "--wait", CLEANING];
+        line.extend(more);
+        self.tool.refused(&line)?;
+        let node = self.show()?;
+        let seen = &node["provision_state"];
+        ensure!(seen == state, "after {verb} the node is {seen}, not {state}: {}", node["last_error"]);
+        Ok(node)
+    }
+
     fn show(&self) -> Result<Value> {
         self.tool.json(&["node", "show", &self.uuid])
     }
 
     /// The node rests in `state` without an error, and is off.
-    fn ensure_rests_in(&self, state: &str) -> Result<()> {
+    fn ensure_rests_in(&self, state: &str) -> Result<Value> {
         let node = self.show()?;
         ensure!(node["provision_state"] == state, "the node is {}, not {state}", node["provision_state"]);
         for field in ["last_error", "fault", "target_provision_state"] {
@@ -91,6 +115,6 @@ impl Enrolled {
         }
         ensure!(node["maintenance"] == false, "the node is in maintenance");
         ensure!(node["power_state"] == "power off", "the node is {}", node["power_state"]);
-        Ok(())
+        Ok(node)
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 
 pub fn run(world: &World) -> Result<()> {
     let ironic = Ironic::start(world)?;
-    let node = Enrolled::new(world, &ironic.endpoint, Kind::Anneal)?;
+    let node = Enrolled::new(world, &ironic.endpoint, &ironic.network, Kind::Anneal, &[])?;
     node.verb("provide", &[])?;
     node.ensure_rests_in("available")?;
     ensure!(!node.disk.has_gpt()?, "erase_devices_metadata left the GPT");
