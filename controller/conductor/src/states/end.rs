@@ -65,7 +65,8 @@ pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
 /// Every step has a stored success, and only then.
 fn finished(view: &View) -> Change {
     let (now, kind) = (view.snapshot.now, view.run.kind);
-    if kind.steps().is_some() && !view.run.all_succeeded() {
+    let has_steps = kind.steps().is_some() || view.run.plan.is_some();
+    if has_steps && !view.run.all_succeeded() {
         let doing = kind.doing();
         let text = format!("internal: {doing} was about to end with steps that have no stored success");
         return fail::failed(view, &text);
