@@ -15,11 +15,12 @@ pub const VERIFY_FIRMWARE: &str = "verify_firmware";
 
 /// All of them. Names and priorities of the erase steps are ironic-python-agent's; the verify steps are Anneal's
 /// (specs/cleaning-states.txt: "validating firmware integrity and version, verifying hardware") and off until
-/// an operator gives them a priority.
+/// an operator gives them a priority. All are of the interface `deploy`: Ironic asks an agent for clean steps of no
+/// other but `raid`.
 pub const STEPS: &[Declaration] = &[
     Declaration { priorities: &[(Clean, 10)], ..step("deploy", ERASE_DEVICES) },
     Declaration { priorities: &[(Clean, 99), (Deploy, 0)], ..step("deploy", ERASE_DEVICES_METADATA) },
-    Declaration { priorities: &[(Clean, 0), (Service, 0)], ..step("management", VERIFY_PROPERTIES) },
+    Declaration { priorities: &[(Clean, 0), (Service, 0)], ..step("deploy", VERIFY_PROPERTIES) },
     Declaration {
         priorities: &[(Clean, 0), (Service, 0)],
         arguments: &[Argument {
@@ -30,7 +31,7 @@ pub const STEPS: &[Declaration] = &[
             required: false,
             schema: firmware::schema,
         }],
-        ..step("management", VERIFY_FIRMWARE)
+        ..step("deploy", VERIFY_FIRMWARE)
     },
 ];
 

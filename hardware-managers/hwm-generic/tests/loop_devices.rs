@@ -228,7 +228,8 @@ fn the_steps_are_ironics() {
         json!({"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false,
                "abortable": true, "argsinfo": {}, "idempotent": true})
     );
-    assert_eq!(steps[3]["interface"], "management");
+    // Ironic asks agents only for clean steps of its interfaces deploy and raid.
+    assert_eq!(steps[3]["interface"], "deploy");
     assert_eq!(steps[3]["argsinfo"]["baseline"]["required"], false);
 }
 
