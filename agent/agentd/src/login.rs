@@ -105,27 +105,42 @@ impl LoginService for LoginProgram {
     fn admit(&self, password: &HashedPassword) -> Result<(), LoginError> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         // The earlier password ends with the earlier program.
-        if let Some(mut earlier) = running.take()
-            && ended(&mut earlier).is_none()
-        {
-            let stopped = earlier.kill().and_then(|()| earlier.wait());
-            tracing::info!(program = ?self.program, ?stopped, "the earlier login program is stopped");
+        if let Some(earlier) = running.take() {
+            stop(earlier);
         }
-        write_secret(&self.password_file, password.expose())
-            .map_err(|source| LoginError::File { path: self.password_file.clone(), source })?;
-        match self.start() {
+        let admitted = write_secret(&self.password_file, password.expose())
+            .map_err(|source| LoginError::File { path: self.password_file.clone(), source })
+            .and_then(|()| self.start());
+        match admitted {
             Ok(child) => {
                 tracing::info!(program = ?self.program, pid = child.id(), "somebody can log in");
                 *running = Some(child);
                 Ok(())
             }
             Err(error) => {
-                if let Err(error) = remove_file(&self.password_file) {
-                    tracing::warn!(path = ?self.password_file, %error, "the rescue password's file stays");
+                for file in [&self.password_file, &unfinished(&self.password_file)] {
+                    if let Err(error) = remove(file) {
+                        tracing::warn!(path = ?file, %error, "the rescue password's file stays");
+                    }
                 }
                 Err(error)
             }
         }
+    }
+}
+
+impl Drop for LoginProgram {
+    fn drop(&mut self) {
+        if let Some(child) = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            stop(child);
+        }
+    }
+}
+
+fn stop(mut child: Child) {
+    if ended(&mut child).is_none() {
+        let stopped = child.kill().and_then(|()| child.wait());
+        tracing::info!(pid = child.id(), ?stopped, "the login program is stopped");
     }
 }
 
@@ -153,15 +168,24 @@ fn write_secret(path: &Path, secret: &str) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     }
-    let fresh = path.with_extension("new");
-    match remove_file(&fresh) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    let fresh = unfinished(path);
+    remove(&fresh)?;
     let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
     file.write_all(secret.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&fresh, path)
+}
+
+fn unfinished(path: &Path) -> PathBuf {
+    path.with_extension("new")
+}
+
+/// Remove a file that may not be there.
+fn remove(path: &Path) -> io::Result<()> {
+    match remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
 }
 
 #[cfg(test)]
@@ -180,11 +204,19 @@ mod tests {
         LoginProgram::new(path, directory.join("etc/anneal/rescue-password"))
     }
 
-    fn log(directory: &Path) -> Vec<(u32, String)> {
-        let text = std::fs::read_to_string(directory.join("etc/anneal/rescue-password.log")).expect("log");
-        let line =
-            |line: &str| line.split_once(' ').map(|(pid, hash)| (pid.parse().expect("pid"), hash.to_owned()));
-        text.lines().filter_map(line).collect()
+    /// Process id and hash of each program that was started, when that many have been.
+    fn log(directory: &Path, lines: usize) -> Vec<(u32, String)> {
+        let path = directory.join("etc/anneal/rescue-password.log");
+        let end = Instant::now() + Duration::from_secs(30);
+        loop {
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            if text.lines().count() >= lines {
+                let parts = text.lines().filter_map(|line| line.split_once(' '));
+                return parts.map(|(pid, hash)| (pid.parse().expect("pid"), hash.to_owned())).collect();
+            }
+            assert!(Instant::now() < end, "only {text:?} was started");
+            std::thread::sleep(POLL);
+        }
     }
 
     fn alive(pid: u32) -> bool {
@@ -200,15 +232,16 @@ mod tests {
         let mode = std::fs::metadata(&file).expect("file").permissions().mode();
         assert_eq!(mode & 0o7777, 0o600);
         assert_eq!(std::fs::read_to_string(&file).expect("file"), password("one").expose());
+        log(directory.path(), 1);
         login.admit(&password("two")).expect("admitted again");
-        let log = log(directory.path());
+        let log = log(directory.path(), 2);
         assert_eq!(
             log.iter().map(|(_, hash)| hash.as_str()).collect::<Vec<_>>(),
             [password("one").expose(), password("two").expose()]
         );
         assert!(!alive(log[0].0) && alive(log[1].0));
-        let mut last = login.running.lock().expect("lock").take().expect("running");
-        last.kill().and_then(|()| last.wait()).expect("stopped");
+        drop(login);
+        assert!(!alive(log[1].0));
     }
 
     #[test]
@@ -233,9 +266,8 @@ mod tests {
         blocked.thread_block().expect("blocked");
         let login = program("login.sh", directory.path());
         login.admit(&password("one")).expect("admitted");
-        let mut child = login.running.lock().expect("lock").take().expect("running");
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("status");
-        child.kill().and_then(|()| child.wait()).expect("stopped");
+        let pid = log(directory.path(), 1)[0].0;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("status");
         let mask =
             status.lines().find_map(|line| line.strip_prefix("SigBlk:")).expect("mask").trim().to_owned();
         assert_eq!(mask, "0000000000000000");

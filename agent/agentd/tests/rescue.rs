@@ -12,6 +12,7 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tower::ServiceExt;
 
 const TOKEN: &str = "tok-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
@@ -76,11 +77,17 @@ async fn a_node_is_rescued_only_when_somebody_can_log_in_and_nothing_tells_the_s
             (&"SUCCEEDED".into(), &Value::Null)
         );
     }
-    let started = std::fs::read_to_string(directory.path().join("password.log")).expect("started");
+    let started = loop {
+        let started = std::fs::read_to_string(directory.path().join("password.log")).unwrap_or_default();
+        if started.ends_with('\n') {
+            break started;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
     let [line] = started.lines().collect::<Vec<_>>()[..] else { panic!("started once, not {started:?}") };
     let pid = line.split(' ').next().unwrap_or_default();
     let pid = nix::unistd::Pid::from_raw(pid.parse().expect("pid"));
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("it stays running");
+    nix::sys::signal::kill(pid, None).expect("it stays running");
     assert_eq!(std::fs::read_to_string(directory.path().join("password")).expect("file"), HASH);
 
     for router in [&with, &without] {

@@ -26,7 +26,7 @@ pub fn wrap(app: Arc<App>) -> Router {
 }
 
 fn routes() -> Router<Arc<App>> {
-    use crate::{drivers, nodes, ports, ramdisk, root};
+    use crate::{drivers, nodes, ports, ramdisk, root, templates};
     let node = Router::new()
         .route("/", get(nodes::show::show).patch(nodes::patch::patch).delete(nodes::delete::delete))
         .route("/validate", get(nodes::validate::validate))
@@ -36,6 +36,7 @@ fn routes() -> Router<Arc<App>> {
         .route("/maintenance", put(nodes::maintenance::set).delete(nodes::maintenance::unset))
         .route("/management/boot_device", get(nodes::boot_device::show).put(nodes::boot_device::set))
         .route("/management/boot_device/supported", get(nodes::boot_device::supported))
+        .route("/inventory", get(nodes::inventory::show))
         .route("/history", get(nodes::history::list))
         .route("/history/{event}", get(nodes::history::show))
         .route("/cleaning/steps", get(nodes::steps::cleaning))
@@ -44,7 +45,8 @@ fn routes() -> Router<Arc<App>> {
         .route("/ports", get(ports::of_node))
         .route("/ports/detail", get(ports::of_node_detail))
         .route("/vifs", get(nodes::show::vifs))
-        .route("/traits", get(nodes::show::traits));
+        .route("/traits", get(nodes::traits::list).put(nodes::traits::replace).delete(nodes::traits::clear))
+        .route("/traits/{trait}", put(nodes::traits::add).delete(nodes::traits::remove));
     let v1 = Router::new()
         .route("/", get(root::v1))
         .route("/nodes", get(nodes::list::list).post(nodes::create::create))
@@ -57,9 +59,19 @@ fn routes() -> Router<Arc<App>> {
         .route("/drivers", get(drivers::list))
         .route("/drivers/{name}", get(drivers::show))
         .route("/drivers/{name}/properties", get(drivers::properties))
+        .route("/deploy_templates", get(templates::list).post(templates::create))
+        .route(
+            "/deploy_templates/{ident}",
+            get(templates::show).patch(templates::patch).delete(templates::delete),
+        )
         // A HEAD would give the token away to nobody.
         .route("/lookup", get(ramdisk::lookup::lookup).head(method_not_allowed))
-        .route("/heartbeat/{ident}", post(ramdisk::heartbeat::heartbeat));
+        .route("/heartbeat/{ident}", post(ramdisk::heartbeat::heartbeat))
+        .route(
+            "/continue_inspection",
+            post(ramdisk::inspection::continue_inspection)
+                .layer(DefaultBodyLimit::max(ramdisk::inspection::BODY_LIMIT)),
+        );
     Router::new().route("/", get(root::root)).nest("/v1", v1)
 }
 

@@ -13,7 +13,7 @@
 //! - A refused request changed nothing.
 //! - No input leads to a 5xx answer; those are left for a store or a BMC that fails.
 //! - Values of secret keys and the agent's token never leave in an answer, except the token once, in the
-//!   lookup answer to the agent that it is made for.
+//!   answer to the lookup (or to the inspection report) of the agent that it is made for.
 //! - Nothing newer than the microversion asked for is shown or accepted.
 
 mod args;
@@ -34,7 +34,10 @@ mod ports;
 mod ramdisk;
 mod root;
 mod schema;
+mod steps;
+mod templates;
 mod token;
+mod traits;
 mod view;
 mod write;
 

@@ -29,7 +29,7 @@ const SECRET: [&str; 20] = [
 ];
 
 /// Whether a key holds a secret.
-fn is_secret(key: &str) -> bool {
+pub fn is_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     SECRET.iter().any(|word| key.contains(word))
 }

@@ -43,9 +43,12 @@ impl Page {
         Ok(Self { limit, marker: args.uuid("marker")?, sort_key, descending })
     }
 
-    /// 400 for a key that lists cannot be sorted by.
-    pub fn bad_key(&self) -> ApiError {
-        ApiError::invalid(format!("The sort_key value {} is an invalid field for sorting", self.sort_key))
+    /// 400 for a key that lists cannot be sorted by, be it `known` or not (Ironic quotes those that it does
+    /// not know).
+    pub fn bad_key(&self, known: bool) -> ApiError {
+        let quote = if known { "" } else { "\"" };
+        let key = &self.sort_key;
+        ApiError::invalid(format!("The sort_key value {quote}{key}{quote} is an invalid field for sorting"))
     }
 
     /// The UUID of the last item of the page before.

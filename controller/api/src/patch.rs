@@ -3,6 +3,7 @@
 
 use crate::body;
 use crate::error::ApiError;
+use crate::mask::{is_secret, masked_value};
 use crate::microversion::Version;
 use serde_json::{Map, Value};
 
@@ -12,8 +13,8 @@ pub struct Op {
     kind: OpKind,
     /// Decoded parts of the pointer, at least one.
     path: Vec<String>,
-    /// As the client sent it, for messages.
-    sent: Value,
+    /// As the client sent it, for messages, without its secrets.
+    shown: Value,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -66,7 +67,7 @@ fn operation(item: &Value, version: Version) -> Result<Op, ApiError> {
     };
     for key in ["op", "path"] {
         if !fields.contains_key(key) {
-            return Err(bad(format!("'{key}' is a required property in {}", body::python(item))));
+            return Err(bad(format!("'{key}' is a required property in {}", body::python(&shown(item)))));
         }
     }
     let unknown: Vec<_> =
@@ -81,7 +82,7 @@ fn operation(item: &Value, version: Version) -> Result<Op, ApiError> {
         fields
             .get("value")
             .cloned()
-            .ok_or_else(|| bad(format!("'value' is a required property in {}", body::python(item))))
+            .ok_or_else(|| bad(format!("'value' is a required property in {}", body::python(&shown(item)))))
     };
     let kind = match fields["op"].as_str() {
         Some("add") => OpKind::Add(value()?),
@@ -94,7 +95,17 @@ fn operation(item: &Value, version: Version) -> Result<Op, ApiError> {
             )));
         }
     };
-    Ok(Op { kind, path, sent: item.clone() })
+    Ok(Op { kind, path, shown: shown(item) })
+}
+
+/// An operation as a message may quote it: the pointer may name a secret, and the value may hold some.
+fn shown(item: &Value) -> Value {
+    let mut shown = masked_value(item);
+    let secret = item.get("path").and_then(Value::as_str).is_none_or(is_secret);
+    if let (true, Some(value)) = (secret, shown.get_mut("value")) {
+        *value = agent_protocol::lookup::MASKED.into();
+    }
+    shown
 }
 
 /// Parts of a pointer. Since 1.98 keys may hold `/` and `~`, written `~1` and `~0`; before, only letters,
@@ -117,7 +128,7 @@ fn split(pointer: &str, version: Version) -> Option<Vec<String>> {
 pub fn apply(mut document: Map<String, Value>, ops: &[Op]) -> Result<Map<String, Value>, ApiError> {
     for op in ops {
         apply_one(&mut document, op).map_err(|reason| {
-            ApiError::invalid(format!("Couldn't apply patch '{}'. Reason: {reason}", body::python(&op.sent)))
+            ApiError::invalid(format!("Couldn't apply patch '{}'. Reason: {reason}", body::python(&op.shown)))
         })?;
     }
     Ok(document)
@@ -217,6 +228,19 @@ mod tests {
             patched(document, patch).unwrap(),
             json!({"extra": {"list": [1, 9, 2, 10], "a": {"b": 2}, "with/slash": 3}})
         );
+    }
+
+    #[test]
+    fn what_is_quoted_holds_no_secret() {
+        for patch in [
+            json!([{"op": "replace", "path": "/instance_info/rescue_password", "value": "hunter2"}]),
+            json!([{"op": "replace", "path": "/driver_info/x", "value": {"ipmi_password": "hunter2"}}]),
+            json!([{"op": "add", "value": "hunter2"}]),
+            json!([{"path": "/driver_info/redfish_password", "value": "hunter2"}]),
+        ] {
+            let error = patched(json!({"instance_info": {}, "driver_info": {}}), patch.clone()).unwrap_err();
+            assert!(error.contains("******") && !error.contains("hunter2"), "{patch}: {error}");
+        }
     }
 
     #[test]

@@ -46,7 +46,15 @@ pub async fn v1(call: Call) -> Reply {
         "media_types": {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"},
         "version": version(&call),
     });
-    for (name, since) in [("nodes", 1), ("ports", 1), ("drivers", 1), ("lookup", 22), ("heartbeat", 22)] {
+    for (name, since) in [
+        ("nodes", 1),
+        ("ports", 1),
+        ("drivers", 1),
+        ("lookup", 22),
+        ("heartbeat", 22),
+        ("deploy_templates", 55),
+        ("continue_inspection", 84),
+    ] {
         if call.version.has(since) {
             body[name] = call.links.pair(&format!("{name}/"));
         }

@@ -32,7 +32,8 @@ pub(crate) async fn run_step(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
     check(&label, step, call.args)?;
     tokio::time::timeout(LONGEST, (step.run)(call)).await.unwrap_or_else(|_| {
         let message = format!("{label} has not ended within {} s", LONGEST.as_secs());
-        Err(wrong(message))
+        // Worth another try of a step that may be repeated.
+        Err(wrong(message).with_retryable(true))
     })
 }
 

@@ -6,6 +6,7 @@ mod call;
 mod service;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bmc::ErrorKind;
 use call::Node;
@@ -175,4 +176,21 @@ async fn a_service_without_bios_settings_says_so() {
         assert!(error.to_string().contains(words), "{words}: {error}");
         assert!(patches(&service).is_empty());
     }
+}
+
+/// Each answer takes 25 seconds of a paused clock, and the step needs more than two.
+#[tokio::test(start_paused = true)]
+async fn a_step_is_given_up_after_a_minute() {
+    let started = tokio::time::Instant::now();
+    let service = Service::start_slow(Duration::from_secs(25), |request, _| match request.line.as_str() {
+        "GET /redfish/v1/Systems/1" => system(),
+        BIOS => bios(&json!({"BootMode": "Bios"}), Value::Null),
+        _ => answer("204 No Content", "", ""),
+    })
+    .await;
+    let node = Node::redfish(&service.address, SYSTEM);
+    let error = node.refused(StepKind::Clean, "bios.factory_reset", json!({})).await;
+    assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Step, true));
+    assert_eq!(error.to_string(), "clean step bios.factory_reset has not ended within 60 s");
+    assert!(started.elapsed() < Duration::from_secs(65), "{:?}", started.elapsed());
 }

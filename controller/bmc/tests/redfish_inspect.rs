@@ -6,6 +6,7 @@ mod service;
 use std::time::Duration;
 
 use bmc::{BmcError, Builtin, Drivers, ErrorKind};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use service::{Answer, Request, Service, answer, ok};
 
@@ -246,4 +247,72 @@ async fn a_service_that_takes_its_time_does_not_take_ours() {
     assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Timeout, true), "{error}");
     assert!(error.to_string().contains("not read within 110 s"), "{error}");
     assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
+}
+
+/// JSON made of the words that an inspection looks for, links in all directions included.
+fn any_resource() -> impl Strategy<Value = Value> {
+    let paths = (0..6).map(|n| Value::from(format!("/redfish/v1/Systems/1/{n}"))).collect::<Vec<_>>();
+    let leaf = prop_oneof![
+        prop::sample::select(paths.clone()).prop_map(|path| json!({ "@odata.id": path })),
+        prop::sample::select(paths),
+        any::<i64>().prop_map(Value::from),
+        Just(Value::Null),
+        prop::sample::select(vec!["CPU", "Absent", "52:54:00:00:00:01", "/redfish/v1/Systems/1", "//evil"])
+            .prop_map(Value::from),
+    ];
+    let keys = prop::sample::select(vec![
+        "PowerState",
+        "UUID",
+        "Processors",
+        "EthernetInterfaces",
+        "Storage",
+        "SimpleStorage",
+        "Members",
+        "Members@odata.nextLink",
+        "Drives",
+        "Devices",
+        "MemorySummary",
+        "MACAddress",
+        "@odata.id",
+    ]);
+    leaf.prop_recursive(3, 40, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::vec((keys.clone(), inner), 0..8)
+                .prop_map(|pairs| pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever a system's resources are, the inspection ends with an inventory, after few requests.
+    #[test]
+    fn no_service_makes_an_inspection_panic_or_go_on_for_ever(
+        resources in prop::collection::vec((any_resource(), 0..8_u8), 6), system in any_resource()
+    ) {
+        let link = |n: u8| json!({"@odata.id": format!("{SYSTEM}/{n}")});
+        let whole = json!({"UUID": "x", "Processors": link(0), "EthernetInterfaces": link(1), "Storage": link(2),
+            "SimpleStorage": link(3), "Boot": system});
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (told, requests) = runtime.block_on(async {
+            let (told, service) = inspect(move |request, _| {
+                if below(request).is_empty() {
+                    return ok(whole.clone());
+                }
+                let digit = request.line.chars().last().and_then(|c| c.to_digit(10)).unwrap_or(0);
+                match &resources[digit as usize % 6] {
+                    (_, 0) => not_found(),
+                    (_, 1) => answer("500 Internal Server Error", "", "<html>"),
+                    (resource, _) => ok(resource.clone()),
+                }
+            })
+            .await;
+            (told, service.seen().len())
+        });
+        prop_assert!(requests < 12, "{requests} requests for 7 resources");
+        let told = told.unwrap();
+        prop_assert!(told["inventory"]["interfaces"].is_array(), "{told}");
+    }
 }

@@ -4,6 +4,8 @@
 //! caller has one; otherwise the test makes its own under the target directory. Without network the test
 //! fails, it does not skip.
 
+#[path = "support/call.rs"]
+mod call;
 mod support;
 
 use std::fs;
@@ -11,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bmc::{BootDevice, BootMode, ErrorKind, PowerAction, PowerState};
+use bmc::{BootDevice, BootMode, Builtin, Drivers, ErrorKind, PowerAction, PowerState};
+use call::Node;
+use model::StepKind;
 use serde_json::{Value, json};
 use support::{Process, free_tcp_port, info, until_power};
 
@@ -76,7 +80,8 @@ async fn sushy(settings: &str, scheme: &str) -> Sushy {
             .arg(&config)
             .stdout(log.try_clone().unwrap())
             .stderr(log)
-            .env("TMPDIR", dir.path()),
+            .env("TMPDIR", dir.path())
+            .env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/sushy")),
     );
     let deadline = Instant::now() + Duration::from_secs(60);
     while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -175,4 +180,64 @@ async fn tls_and_basic_auth() {
         assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
         assert!(error.to_string().contains("'admin'") && !error.to_string().contains("wrong-one"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn bios_settings() {
+    let sushy = sushy("", "http").await;
+    let node = Node::redfish(&sushy.address, &format!("/redfish/v1/Systems/{SYSTEM}"));
+    let apply = async |value: &str| {
+        let settings = json!({"settings": [{"name": "ProcTurboMode", "value": value}]});
+        node.done(StepKind::Clean, "bios.apply_configuration", settings).await
+    };
+    let now = async || {
+        let url = format!("{}/redfish/v1/Systems/{SYSTEM}/BIOS", sushy.address);
+        reqwest::get(url).await.unwrap().json::<Value>().await.unwrap()["Attributes"].clone()
+    };
+    // Unlike a real BIOS, the emulator puts settings in force at once, and the step says so.
+    assert_eq!(apply("Disabled").await, json!({"in_force": ["ProcTurboMode"], "after_reboot": []}));
+    assert_eq!(now().await, json!({"BootMode": "Uefi", "NumCores": "10", "ProcTurboMode": "Disabled"}));
+    assert_eq!(apply("Disabled").await, json!({"in_force": ["ProcTurboMode"], "after_reboot": []}));
+    node.done(StepKind::Clean, "bios.factory_reset", json!({})).await;
+    assert_eq!(now().await["ProcTurboMode"], "Enabled");
+    let unknown = json!({"settings": [{"name": "Nope", "value": "1"}]});
+    let error = node.refused(StepKind::Clean, "bios.apply_configuration", unknown).await;
+    assert!(error.to_string().contains("the BIOS has no Nope"), "{error}");
+}
+
+#[tokio::test]
+async fn inspection() {
+    let inspect = async |sushy: &Sushy| {
+        let info = info(json!({"redfish_address": sushy.address}));
+        Builtin.inspect("redfish", &info, "n1").await.unwrap()
+    };
+    let drives = format!(
+        "SUSHY_EMULATOR_STORAGE = {{'{SYSTEM}': [{{'Id': '1', 'Name': 'Local', 'StorageControllers': [], \
+         'Drives': ['32ADF365C6C1B7BD']}}]}}\n\
+         SUSHY_EMULATOR_DRIVES = {{('{SYSTEM}', '1'): [{{'Id': '32ADF365C6C1B7BD', 'Name': 'Drive Sample', \
+         'CapacityBytes': 899527000000, 'Protocol': 'SAS'}}]}}"
+    );
+    let told = inspect(&sushy(&drives, "http").await).await;
+    assert_eq!(
+        told["inventory"],
+        json!({
+            "cpu": {"count": 8, "model_name": "C86", "architecture": "x86_64"},
+            "memory": {"physical_mb": 16384, "total": 17_179_869_184_u64},
+            "interfaces": [{"name": "52:54:00:00:00:01", "mac_address": "52:54:00:00:00:01"}],
+            "disks": [{"name": "Drive Sample", "size": 899_527_000_000_u64, "model": "C123",
+                "vendor": "Contoso", "serial": "1234570", "rotational": true}],
+            "system_vendor": {"manufacturer": "Sushy Emulator"},
+            "boot": {"current_boot_mode": "uefi"},
+            "bmc_address": "127.0.0.1",
+        })
+    );
+    assert_eq!(told["plugin_data"]["redfish"]["uuid"], SYSTEM);
+    assert_eq!(told["plugin_data"]["redfish"]["notes"], json!([]));
+
+    // Without storage it links to what it then answers with 500.
+    let told = inspect(&sushy("", "http").await).await;
+    assert_eq!(told["inventory"]["disks"], json!([]));
+    assert!(
+        told["plugin_data"]["redfish"]["notes"][0].as_str().unwrap().contains("/Storage: it answered 500")
+    );
 }

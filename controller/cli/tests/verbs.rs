@@ -49,6 +49,19 @@ fn each_verb_sends_its_target_in_either_spelling() {
 }
 
 #[test]
+fn the_ramdisk_is_disabled_only_on_request() {
+    for (verb, option, field) in
+        [("clean", "--clean-steps", "clean_steps"), ("service", "--service-steps", "service_steps")]
+    {
+        let server = walks(&[("cleaning", None)]);
+        assert_eq!(server.run(&["node", verb, "n1", option, STEPS, "--disable-ramdisk"]).0, 0);
+        let steps: Value = serde_json::from_str(STEPS).unwrap();
+        assert_eq!(server.body(0), json!({"target": verb, field: steps, "disable_ramdisk": true}));
+        assert_eq!(server.run(&["node", "provide", "n1", "--disable-ramdisk"]).0, 2);
+    }
+}
+
+#[test]
 fn waiting_ends_where_the_verb_leads() {
     let waits =
         |verb: &[&str], states| walks(states).run(&[&["node"], verb, &["n1", "--wait", "30"]].concat()).0;

@@ -318,3 +318,16 @@ fn node_for_agent(node: &Node) -> Value {
         "target_raid_config": node.other.get("target_raid_config"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_certificate_of_the_heartbeat_is_the_agents() {
+        let pem = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
+        assert!(matches!(accept(Some(pem)), Ok(Accept::Only(pin)) if pin == Pin::of_der(b"abc")));
+        assert!(matches!(accept(None), Ok(Accept::Nobody)));
+        assert!(accept(Some("no PEM")).is_err());
+    }
+}

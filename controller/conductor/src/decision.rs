@@ -18,6 +18,8 @@ pub struct Snapshot {
     pub contact: Contact,
     /// What the interfaces of its driver can do; else why they cannot be used.
     pub abilities: Result<Abilities, String>,
+    /// The in-band steps of the run's kind as they were told last; only looked up at its start.
+    pub catalogue: Option<Catalogue>,
     /// The inventory that was told last; only looked up while one is awaited.
     pub inventory: Option<Inventory>,
     /// Now.

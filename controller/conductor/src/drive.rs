@@ -226,8 +226,13 @@ impl Conductor {
         let contact = self.store.contact(node.uuid).await?;
         let awaits = node.run.as_ref().is_some_and(|run| run.cursor == Cursor::AwaitInventory);
         let inventory = if awaits { self.store.inventory(node.uuid).await? } else { None };
+        let starting = node.run.as_ref().filter(|run| run.cursor == Cursor::Start);
+        let catalogue = match starting.and_then(|run| run.kind.steps()) {
+            Some(kind) => self.store.catalogue(node.uuid, kind).await?,
+            None => None,
+        };
         let abilities = self.hands.abilities(&node);
-        Ok(Snapshot { node, contact, abilities, inventory, now: self.clock.now() })
+        Ok(Snapshot { node, contact, abilities, catalogue, inventory, now: self.clock.now() })
     }
 
     fn lease_end(&self) -> Timestamp {

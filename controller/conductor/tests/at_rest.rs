@@ -17,7 +17,7 @@ fn due(state: ProvisionState) -> Node {
 
 fn snapshot(node: Node) -> Snapshot {
     let abilities = Err("nobody asks at rest".into());
-    Snapshot { node, contact: Contact::default(), abilities, inventory: None, now: NOW }
+    Snapshot { node, contact: Contact::default(), abilities, catalogue: None, inventory: None, now: NOW }
 }
 
 #[test]

@@ -292,6 +292,31 @@ async fn a_missing_required_argument_fails_before_anything_runs() {
     assert_eq!(*world.ran.lock().unwrap(), Vec::<String>::new());
 }
 
+/// Ironic boots the node to find that out (05-experiments 18).
+#[tokio::test(start_paused = true)]
+async fn arguments_of_a_step_that_was_learnt_are_checked_before_the_node_is_booted() {
+    let world = World::new().await;
+    let _conductor = world.conductor(Settings::default());
+    world.verb(Verb::Clean, Some(vec![asked("erase_devices", json!({}))])).await;
+    world.until("learnt", |node| node.provision_state.is_stable()).await;
+    world.deeds.lock().unwrap().clear();
+    for steps in [
+        vec![asked("erase_devices", json!({})), asked("erase_devices", json!({"passes": 3}))],
+        vec![asked("erase_devices", json!({"passes": 3}))],
+    ] {
+        world.verb(Verb::Clean, Some(steps)).await;
+        let node = world.until_state(ProvisionState::CleanFail).await;
+        assert!(node.last_error.unwrap().ends_with("unexpected arguments: passes"));
+        assert!(!node.maintenance);
+        assert_eq!(*world.deeds.lock().unwrap(), Vec::<String>::new(), "nobody touched the node");
+    }
+    // A step that was not there last time may be in a newer ramdisk.
+    world.steps.lock().unwrap().push(step("new", 0, true));
+    world.verb(Verb::Clean, Some(vec![asked("new", json!({}))])).await;
+    world.until_state(ProvisionState::Manageable).await;
+    assert_eq!(world.ran.lock().unwrap().last().unwrap(), "new");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_step_that_finds_its_arguments_wrong_fails_after_the_earlier_ones() {
     let world = World::new().await;

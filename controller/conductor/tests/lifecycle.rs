@@ -209,6 +209,23 @@ async fn deleting_takes_back_what_deploying_added_and_then_cleans() {
     assert!(node.run.unwrap().all_succeeded());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_rescued_node_is_deleted_as_an_active_one() {
+    let world = World::new().await;
+    fake(&world);
+    world.put(ProvisionState::Active, |_| {}).await;
+    let _conductor = world.conductor(Settings::default());
+    world.ask(rescue()).await;
+    rest(&world).await;
+    world.ask(VerbRequest::of(Verb::Delete)).await;
+    let node = rest(&world).await;
+    assert!(!node.instance_info.contains_key(RESCUE_HASH));
+    assert_eq!(
+        world.path().await[3..],
+        ["rescue -> deleting", "DELETED", "deleting -> cleaning", "CLEANED", "cleaning -> available"]
+    );
+}
+
 /// With cleaning switched off Ironic makes a retired node available here (05-experiments 5).
 #[tokio::test(start_paused = true)]
 async fn a_retired_node_is_never_available_after_delete() {

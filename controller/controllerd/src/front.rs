@@ -38,7 +38,7 @@ pub async fn serve_all(
             tasks.spawn(
                 async move { Ok(axum::serve(listener, service).with_graceful_shutdown(stopped).await?) },
             );
-            tracing::info!("lookup and heartbeat of agents on https://{bound}");
+            tracing::info!("lookup, heartbeat and inspection of agents on https://{bound}");
         }
     }
     Ok(())
@@ -51,7 +51,7 @@ async fn agents_only(request: Request, next: Next) -> Response {
     }
     let fault = json!({
         "faultcode": "Client",
-        "faultstring": "Only lookup and heartbeat of agents are served on this address; use the controller's loopback address.",
+        "faultstring": "Only lookup, heartbeat and inspection of agents are served on this address; use the controller's loopback address.",
         "debuginfo": null,
     });
     let body = json!({ "error_message": fault.to_string() }).to_string();
@@ -60,7 +60,8 @@ async fn agents_only(request: Request, next: Next) -> Response {
 
 fn is_for_agents(path: &str) -> bool {
     let path = path.trim_end_matches('/');
-    matches!(path, "" | "/v1" | "/v1/lookup") || path.starts_with("/v1/heartbeat/")
+    matches!(path, "" | "/v1" | "/v1/lookup" | "/v1/continue_inspection")
+        || path.starts_with("/v1/heartbeat/")
 }
 
 #[cfg(test)]
@@ -69,12 +70,28 @@ mod tests {
 
     #[test]
     fn only_lookup_and_heartbeat_leave_loopback() {
-        for open in ["/", "/v1", "/v1/", "/v1/lookup", "/v1/lookup/", "/v1/heartbeat/some-uuid"] {
+        for open in [
+            "/",
+            "/v1",
+            "/v1/",
+            "/v1/lookup",
+            "/v1/lookup/",
+            "/v1/heartbeat/some-uuid",
+            "/v1/continue_inspection",
+            "/v1/continue_inspection/",
+        ] {
             assert!(is_for_agents(open), "{open}");
         }
-        for shut in
-            ["/v1/nodes", "/v1/nodes/", "/v1/heartbeatx", "/v1/lookup/../nodes", "/v1/ports", "/v1/drivers"]
-        {
+        for shut in [
+            "/v1/nodes",
+            "/v1/nodes/",
+            "/v1/continue_inspection/x",
+            "/v1/nodes/n/inventory",
+            "/v1/heartbeatx",
+            "/v1/lookup/../nodes",
+            "/v1/ports",
+            "/v1/drivers",
+        ] {
             assert!(!is_for_agents(shut), "{shut}");
         }
     }

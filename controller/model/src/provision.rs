@@ -176,6 +176,16 @@ impl ProvisionState {
         Self::ALL.into_iter().find(|state| state.as_str() == text)
     }
 
+    /// The state that a wire string or a name of specs/state-machine.txt means: `clean failed`, `CLEANFAIL`;
+    /// MANAGED is an older name of MANAGEABLE.
+    pub fn named(text: &str) -> Option<Self> {
+        let specified = |state: &Self| format!("{state:?}").to_ascii_uppercase() == text;
+        match text {
+            "MANAGED" => Some(Self::Manageable),
+            text => Self::parse(text).or_else(|| Self::ALL.into_iter().find(specified)),
+        }
+    }
+
     /// Whether nothing happens to the node in this state without a request.
     pub fn is_stable(self) -> bool {
         matches!(
@@ -329,9 +339,17 @@ impl Verb {
         }
     }
 
-    /// The verb that a `target` string of `PUT …/states/provision` means.
+    /// The verb that a `target` string of `PUT …/states/provision` means. Beside Ironic's words these are the
+    /// names of the state that is wanted, as the specifications write them.
     pub fn parse_target(text: &str) -> Option<Self> {
         Some(match text {
+            "MANAGED" | "MANAGEABLE" => Self::Manage,
+            // specs/cleaning-states.txt: "put the node's target_provision_state back to CLEANED to retry".
+            "CLEANED" | "cleaned" => Self::Provide,
+            "AVAILABLE" => Self::Override,
+            "ACTIVE" => Self::Deploy,
+            "RESCUE" => Self::Rescue,
+            "DELETED" => Self::Delete,
             "abort" => Self::Abort,
             "active" | "deploy" => Self::Deploy,
             "adopt" => Self::Adopt,

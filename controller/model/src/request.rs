@@ -107,7 +107,7 @@ pub enum RequestError {
         node: Uuid,
     },
     /// A protected node is neither deleted nor rebuilt (403).
-    #[error("Node {0} is protected and cannot be undeployed, rebuilt or deleted.")]
+    #[error("Node {0} is protected and cannot be undeployed, rebuilt or deleted")]
     Protected(Uuid),
     /// `rescue` without a password (400).
     #[error("A non-empty \"rescue_password\" is required when setting target provision state to rescue")]

@@ -95,6 +95,28 @@ fn wire_strings_are_unambiguous() {
     for state in ProvisionState::ALL {
         assert_eq!(ProvisionState::parse(state.as_str()), Some(state));
     }
+    for (name, state) in [
+        ("MANAGED", ProvisionState::Manageable),
+        ("MANAGEABLE", ProvisionState::Manageable),
+        ("CLEANFAIL", ProvisionState::CleanFail),
+        ("DEPLOYWAIT", ProvisionState::DeployWait),
+        ("wait call-back", ProvisionState::DeployWait),
+    ] {
+        assert_eq!(ProvisionState::named(name), Some(state), "{name}");
+    }
+    assert_eq!(ProvisionState::named("Managed"), None);
+    for (name, verb) in [
+        ("MANAGED", Verb::Manage),
+        ("manageable", Verb::Manage),
+        ("CLEANED", Verb::Provide),
+        ("ACTIVE", Verb::Deploy),
+        ("deploy", Verb::Deploy),
+        ("DELETED", Verb::Delete),
+        ("undeploy", Verb::Delete),
+        ("AVAILABLE", Verb::Override),
+    ] {
+        assert_eq!(Verb::parse_target(name), Some(verb), "{name}");
+    }
     let distinct: BTreeSet<_> = ProvisionState::ALL.iter().map(|state| state.as_str()).collect();
     assert_eq!(distinct.len(), 30);
 }

@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_name_is_found_in_the_one_file_it_can_be_in() {
         let tests = Tests::of_workspace(&sh::root()).unwrap();
-        tests.find("model::step::tests::automated_order_is_priority_then_interface_then_name").unwrap();
+        tests.find("model::plan::tests::automated_order_is_priority_then_interface_then_name").unwrap();
         tests.find("model::provision_table::wire_strings_are_unambiguous").unwrap();
         tests.find("xtask::specs::named::tests::a_name_is_found_in_the_one_file_it_can_be_in").unwrap();
         for bad in

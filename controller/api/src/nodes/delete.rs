@@ -2,11 +2,9 @@
 
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
-use crate::write::busy;
+use crate::write;
 use axum::extract::Path;
 use model::{Node, ProvisionState};
-use std::time::Duration;
-use store::StoreError;
 
 /// States in which a node may be deleted (Ironic's, with `[conductor]allow_deleting_available_nodes`, which
 /// is on there as well).
@@ -17,28 +15,11 @@ const ALLOWED: [ProvisionState; 4] = [
     ProvisionState::Available,
 ];
 
-/// Pauses while a conductor works on the node.
-const PAUSES_MS: [u64; 4] = [10, 40, 150, 300];
-
 /// `DELETE /v1/nodes/{ident}`.
 pub async fn delete(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
-    let mut node = call.node(&ident).await?;
-    let uuid = node.uuid;
-    for pause in PAUSES_MS {
-        may_be_deleted(&node)?;
-        // A node must not vanish under the hands of a conductor that switches it on or off.
-        if call.app.store.lease_holder(uuid, call.now()).await?.is_none() {
-            match call.app.store.delete_node(uuid, node.version).await {
-                Ok(()) => return Ok(empty(204, None)),
-                Err(StoreError::Stale(_)) => {}
-                Err(other) => return Err(other.into()),
-            }
-        }
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        node = call.app.store.node(uuid).await?;
-    }
-    Err(busy(&call, &node).await)
+    write::delete(&call, &ident, may_be_deleted).await?;
+    Ok(empty(204, None))
 }
 
 fn may_be_deleted(node: &Node) -> Result<(), ApiError> {

@@ -1,15 +1,29 @@
 //! `GET /v1/nodes/{ident}/history`: the node's story, one event for each change with its cause.
 
-use crate::args::as_uuid;
+use crate::args::is_logical_name;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::page::{self, Page};
 use crate::view::iso;
 use axum::extract::Path;
-use model::Event;
 use model::history::Severity;
+use model::{Event, ProvisionState};
 use serde_json::{Value, json};
 use uuid::Uuid;
+
+/// Fields of an event that lists can be sorted by, beside the time.
+const SORTABLE: [&str; 10] = [
+    "uuid",
+    "severity",
+    "event_type",
+    "event",
+    "conductor",
+    "user",
+    "project",
+    "state",
+    "target_provision_state",
+    "duration_seconds",
+];
 
 /// Longest text of an event in a list; Ironic cuts it there too.
 const SHORT: usize = 255;
@@ -25,21 +39,16 @@ pub async fn list(Path(ident): Path<String>, call: Call) -> Reply {
     match page.sort_key.as_str() {
         // History is kept in the order of time.
         "created_at" => page.sort_key = "id".into(),
-        "id" | "uuid" | "severity" | "event" | "event_type" => {}
-        _ => return Err(page.bad_key()),
+        "id" => {}
+        key if SORTABLE.contains(&key) => {}
+        _ => return Err(page.bad_key(false)),
     }
     let node = call.node(&ident).await?;
     let events = call.app.store.history(node.uuid).await?;
     if let Some(marker) = page.marker().filter(|marker| !events.iter().any(|event| event.uuid == *marker)) {
         return Err(missing(marker));
     }
-    let key = |event: &Event| match page.sort_key.as_str() {
-        "uuid" => Value::String(event.uuid.to_string()),
-        "severity" => severity(event).into(),
-        "event" => Value::String(event.text.clone()),
-        "event_type" => kind(event),
-        _ => Value::Null,
-    };
+    let key = |event: &Event| view(&call, node.uuid, event, true)[&page.sort_key].take();
     let (events, more) = page.cut(events, |event| event.uuid, key);
     let last = events.last().map(|event| event.uuid);
     let history: Vec<_> = events.iter().map(|event| view(&call, node.uuid, event, detail)).collect();
@@ -54,14 +63,18 @@ pub async fn list(Path(ident): Path<String>, call: Call) -> Reply {
 pub async fn show(Path((ident, event)): Path<(String, String)>, call: Call) -> Reply {
     call.version.has(78).then_some(()).ok_or_else(|| ApiError::plain(404, ""))?;
     call.args.only(&[])?;
-    let wanted = as_uuid("event", &event)?;
+    let wanted = Uuid::parse_str(&event).ok();
+    if wanted.is_none() && !is_logical_name(&event) {
+        return Err(ApiError::invalid(format!("Expected UUID or name for event: {event}")));
+    }
     let node = call.node(&ident).await?;
+    // Of this node only: Ironic shows the events of any other one here as well.
     let events = call.app.store.history(node.uuid).await?;
-    let event = events.iter().find(|event| event.uuid == wanted).ok_or_else(|| missing(wanted))?;
-    Ok(json(200, &view(&call, node.uuid, event, true)))
+    let found = events.iter().find(|event| Some(event.uuid) == wanted).ok_or_else(|| missing(&event))?;
+    Ok(json(200, &view(&call, node.uuid, found, true)))
 }
 
-fn missing(event: Uuid) -> ApiError {
+fn missing(event: impl std::fmt::Display) -> ApiError {
     ApiError::client(404, format!("Node history record {event} could not be found."))
 }
 
@@ -98,9 +111,11 @@ fn view(call: &Call, node: Uuid, event: &Event, detail: bool) -> Value {
             view["project"] = Value::Null;
         }
         if call.version.has(115) {
-            for name in ["state", "target_provision_state", "duration_seconds"] {
-                view[name] = Value::Null;
-            }
+            let name =
+                |state: Option<ProvisionState>| state.map_or(Value::Null, |state| state.as_str().into());
+            view["state"] = name(event.state);
+            view["target_provision_state"] = name(event.target_provision_state);
+            view["duration_seconds"] = event.duration_s.into();
         }
     }
     view

@@ -83,8 +83,9 @@ async fn collection(call: &Call, path: &str, wanted: Option<Vec<String>>) -> Rep
     let filter = Filter::from_call(call)?;
     let page = Page::from_args(&call.args, call.app.settings.max_limit)?;
     if page.sort_key != "id" {
-        let field =
-            fields::find(&page.sort_key).filter(|field| field.sortable).ok_or_else(|| page.bad_key())?;
+        let field = fields::find(&page.sort_key)
+            .filter(|field| field.sortable)
+            .ok_or_else(|| page.bad_key(fields::find(&page.sort_key).is_some()))?;
         call.version.needs(field.since)?;
     }
     if let Some(marker) = page.marker() {
@@ -143,7 +144,7 @@ impl Filter {
         let provision_state = args
             .text("provision_state")
             .map(|name| {
-                ProvisionState::parse(name)
+                ProvisionState::named(name)
                     .ok_or_else(|| ApiError::invalid(format!("Provision state \"{name}\" is not valid")))
             })
             .transpose()?;

@@ -1,12 +1,11 @@
 //! `PUT` and `DELETE /v1/nodes/{ident}/maintenance`. Allowed in every state: an operator may always say so.
 
+use super::rules;
 use crate::body;
 use crate::call::{Call, empty};
 use crate::error::Reply;
 use crate::write;
 use axum::extract::Path;
-use model::history::{EventKind, Severity};
-use model::request;
 
 /// `PUT /v1/nodes/{ident}/maintenance`.
 pub async fn set(Path(ident): Path<String>, call: Call) -> Reply {
@@ -31,12 +30,7 @@ async fn change(call: &Call, ident: &str, set: bool, reason: Option<String>) -> 
             node.fault = None;
         }
         node.next_wake_at = Some(call.now());
-        let text = match (set, &reason) {
-            (true, Some(reason)) => format!("maintenance set by a user: {reason}"),
-            (true, None) => "maintenance set by a user".to_owned(),
-            (false, _) => "maintenance unset by a user".to_owned(),
-        };
-        Ok((node, vec![request::event(EventKind::Momentary, Severity::Info, text, call.now())]))
+        Ok((node, vec![rules::flag_event("maintenance", set, reason.as_deref(), call.now())]))
     })
     .await?;
     Ok(empty(202, None))

@@ -8,8 +8,7 @@ use crate::patch::{self, Op};
 use crate::schema;
 use crate::write;
 use axum::extract::Path;
-use model::history::{EventKind, Severity};
-use model::{Event, Node, request};
+use model::{Event, Node};
 use serde_json::{Map, Value};
 
 /// `PATCH /v1/nodes/{ident}[?reset_interfaces=true]`.
@@ -45,8 +44,18 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
         ));
     }
 
-    let node = write::change(&call, &ident, |old| decide(&call, &ident, old, &ops, reset_interfaces)).await?;
+    let decide = |old: &Node| decide(&call, &ident, old, &ops, reset_interfaces);
+    let node = if ops.iter().any(about_retirement) {
+        write::change_unlocked(&call, &ident, decide).await?
+    } else {
+        write::change(&call, &ident, decide).await?
+    };
     show::answer(&call, 200, node, None).await
+}
+
+/// specs/node-retirement.txt: "can also be set for nodes in transient states, as long as the node is not locked".
+fn about_retirement(op: &Op) -> bool {
+    ["retired", "retired_reason"].contains(&op.field())
 }
 
 fn not_patchable(op: &Op) -> ApiError {
@@ -70,8 +79,7 @@ fn decide(
     // A node in maintenance may always lose its instance.
     let frees_instance =
         old.maintenance && matches!(ops, [op] if op.removes() && op.field() == "instance_uuid");
-    // specs/node-retirement.txt: "can also be set for nodes in transient states, as long as the node is not locked".
-    let retires = ops.iter().all(|op| ["retired", "retired_reason"].contains(&op.field()));
+    let retires = !ops.is_empty() && ops.iter().all(about_retirement);
     if !frees_instance && !retires {
         rules::may_be_patched(old, ident, call.version)?;
     }
@@ -101,9 +109,14 @@ fn decide(
         rules::driver_and_interfaces(&call.app, &new)?;
     }
     let mut events = Vec::new();
-    if old.maintenance != new.maintenance {
-        let text = format!("maintenance {} by a user", if new.maintenance { "set" } else { "unset" });
-        events.push(request::event(EventKind::Momentary, Severity::Info, text, call.now()));
+    for (name, before, after, reason) in [
+        ("maintenance", old.maintenance, new.maintenance, &new.maintenance_reason),
+        ("retired", old.retired, new.retired, &new.retired_reason),
+        ("protected", old.protected, new.protected, &new.protected_reason),
+    ] {
+        if before != after {
+            events.push(rules::flag_event(name, after, reason.as_deref(), call.now()));
+        }
     }
     if !changed.is_empty() {
         // What the conductor was waiting for may be there now.

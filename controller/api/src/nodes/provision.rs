@@ -3,8 +3,9 @@
 use crate::body::{self, python};
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
+use crate::mask::masked_value;
 use crate::microversion::{Version, target_since};
-use crate::write;
+use crate::{steps, templates, write};
 use axum::extract::Path;
 use model::provision::transition;
 use model::request::{Policy, RequestError, VerbRequest, apply_verb};
@@ -25,38 +26,36 @@ const ARGUMENTS: [&str; 9] = [
     "reason",
 ];
 
-/// Interfaces that have steps.
-const INTERFACES: [&str; 7] = ["vendor", "power", "management", "firmware", "deploy", "bios", "raid"];
-/// Ironic's additional one for service steps.
-const NETWORK: &str = "network";
-
 /// `PUT /v1/nodes/{ident}/states/provision`.
 pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let given = call.arguments(&ARGUMENTS)?;
     let target = body::required(&given, "target")?.to_owned();
     let mut asked = BTreeMap::new();
-    asked.insert(StepKind::Clean, steps(&given, StepKind::Clean)?);
+    asked.insert(StepKind::Clean, asked_steps(&given, StepKind::Clean)?);
     for kind in StepKind::ALL {
         list(&given, kind.steps_field())?;
     }
     let node = call.node(&ident).await?;
     call.version.needs(target_since(&target))?;
     let seen = node.clone();
-    let verb = verb(&target);
+    let verb = Verb::parse_target(&target);
     // A verb that the state does not know is told as such, before what comes along is looked at.
     allowed(&call, &seen, verb, &target).await?;
     let Some(verb) = verb else { return Err(refused(&seen, &target)) };
     for kind in [StepKind::Deploy, StepKind::Service] {
-        asked.insert(kind, steps(&given, kind)?);
+        asked.insert(kind, asked_steps(&given, kind)?);
     }
     let request = VerbRequest {
         steps: asked,
+        templates: match verb {
+            Verb::Deploy | Verb::Rebuild => templates::of_instance(&call, &seen).await?,
+            _ => Vec::new(),
+        },
         disable_ramdisk: companions(&given, &target, &call)?,
         rescue_hash: rescue_hash(&given, verb)?,
         configdrive: given.get("configdrive").filter(|value| !value.is_null()).cloned(),
         reason: body::text(&given, "reason")?.map(str::to_owned),
-        templates: templates(&call, &seen, verb).await?,
         ..VerbRequest::of(verb)
     };
     late_aborts(&seen, Some(verb), call.version)?;
@@ -64,12 +63,6 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
     let policy = Policy { automated_clean: call.app.settings.automated_clean };
     write::change(&call, &ident, |node| decide(node, request.clone(), policy, &target, &call)).await?;
     Ok(empty(202, Some(&call.links.v1(&format!("nodes/{ident}/states")))))
-}
-
-/// The verb of a target. `cleaned` is the older specification's word for "clean again on the way to
-/// available" (specs/cleaning-states.txt).
-fn verb(target: &str) -> Option<Verb> {
-    if target.eq_ignore_ascii_case("cleaned") { Some(Verb::Provide) } else { Verb::parse_target(target) }
 }
 
 fn refused(node: &Node, target: &str) -> ApiError {
@@ -85,8 +78,11 @@ async fn allowed(call: &Call, node: &Node, verb: Option<Verb>, target: &str) -> 
     if verb.is_some_and(|verb| transition(node.provision_state, verb).is_ok()) {
         return Ok(());
     }
+    // On its way to a state in which it can be aborted: 409, so that clients ask again, lease or no lease.
+    let soon = verb == Some(Verb::Abort) && transition(node.provision_state, Verb::Wait).is_ok();
     match call.app.store.lease_holder(node.uuid, call.now()).await? {
         Some(host) => Err(ApiError::locked(node.uuid, &host)),
+        None if soon => Err(ApiError::locked(node.uuid, &call.app.settings.conductor_host)),
         None => Err(refused(node, target)),
     }
 }
@@ -118,23 +114,6 @@ fn decide(
             ApiError::invalid(error.to_string())
         }
     })
-}
-
-/// Deploy steps of the templates that the traits of the instance name.
-async fn templates(call: &Call, node: &Node, verb: Verb) -> Result<Vec<RequestedStep>, ApiError> {
-    if !matches!(verb, Verb::Deploy | Verb::Rebuild) {
-        return Ok(Vec::new());
-    }
-    let traits = node.instance_info.get("traits").and_then(Value::as_array).into_iter().flatten();
-    let names: Vec<String> = traits.filter_map(|name| name.as_str().map(str::to_owned)).collect();
-    if let Some(foreign) = names.iter().find(|name| !node.traits.contains(*name)) {
-        return Err(ApiError::invalid(format!(
-            "Instance traits must be traits of the node: {foreign} is none of node {}",
-            node.uuid
-        )));
-    }
-    let templates = call.app.store.templates_named(&names).await?;
-    Ok(templates.into_iter().flat_map(|template| template.steps).collect())
 }
 
 /// The hash that is kept instead of the password: SHA-512 crypt (`$6$`), as the ramdisk's `passwd` wants it.
@@ -178,7 +157,7 @@ fn companions(given: &Map<String, Value>, target: &str, call: &Call) -> Result<b
             format!("Runbook {} could not be found.", python(&given["runbook"])),
         ));
     }
-    if has("reason") && target != "available" {
+    if has("reason") && Verb::parse_target(target) != Some(Verb::Override) {
         return Err(only("reason", "available"));
     }
     let mut disabled = false;
@@ -215,75 +194,19 @@ fn list<'a>(given: &'a Map<String, Value>, name: &str) -> Result<Option<&'a Vec<
 }
 
 /// The steps asked for; an empty list counts as none, as in Ironic.
-fn steps(given: &Map<String, Value>, kind: StepKind) -> Result<Vec<RequestedStep>, ApiError> {
+fn asked_steps(given: &Map<String, Value>, kind: StepKind) -> Result<Vec<RequestedStep>, ApiError> {
     let name = kind.steps_field();
     list(given, name)?
         .into_iter()
         .flatten()
         .enumerate()
         .map(|(index, item)| {
-            step(item, kind).map_err(|why| {
+            steps::requested(item, kind).map_err(|why| {
                 ApiError::invalid(format!(
                     "Invalid {name}: {why}\n\nOn instance[{index}]:\n    {}",
-                    python(item)
+                    python(&masked_value(item))
                 ))
             })
         })
         .collect()
-}
-
-/// One step by its schema; the error is the schema's, without the step itself.
-fn step(item: &Value, kind: StepKind) -> Result<RequestedStep, String> {
-    let Value::Object(fields) = item else {
-        return Err(format!("{} is not of type 'object'", python(item)));
-    };
-    let deploys = kind == StepKind::Deploy;
-    let required: &[&str] =
-        if deploys { &["interface", "step", "args", "priority"] } else { &["interface", "step"] };
-    for key in required.iter().copied() {
-        if !fields.contains_key(key) {
-            return Err(format!("'{key}' is a required property"));
-        }
-    }
-    let known: &[&str] = if deploys {
-        required
-    } else {
-        &["interface", "step", "args", "order", "execute_on_child_nodes", "limit_child_node_execution"]
-    };
-    if let Some(unknown) = fields.keys().find(|key| !known.contains(&key.as_str())) {
-        return Err(format!("Additional properties are not allowed ('{unknown}' was unexpected)"));
-    }
-    let offers = |name: &&str| INTERFACES.contains(name) || kind == StepKind::Service && *name == NETWORK;
-    let interface = fields["interface"].as_str().filter(offers);
-    let interface = interface.ok_or_else(|| {
-        let known: Vec<_> = INTERFACES.iter().map(|name| format!("'{name}'")).collect();
-        format!("{} is not one of [{}]", python(&fields["interface"]), known.join(", "))
-    })?;
-    let name = match &fields["step"] {
-        Value::String(name) if name.is_empty() => return Err("'' should be non-empty".into()),
-        Value::String(name) => name,
-        other => return Err(format!("{} is not of type 'string'", python(other))),
-    };
-    let args = match fields.get("args") {
-        None => Map::new(),
-        Some(Value::Object(args)) => args.clone(),
-        Some(other) => return Err(format!("{} is not of type 'object'", python(other))),
-    };
-    match fields.get("execute_on_child_nodes") {
-        None | Some(Value::Bool(false)) => {}
-        Some(Value::Bool(true)) => return Err("'execute_on_child_nodes': nodes have no children here".into()),
-        Some(other) => return Err(format!("{} is not of type 'boolean'", python(other))),
-    }
-    if let Some(other) = fields.get("limit_child_node_execution").filter(|value| !value.is_array()) {
-        return Err(format!("{} is not of type 'array'", python(other)));
-    }
-    let priority = match fields.get("priority") {
-        None => None,
-        Some(Value::Number(number)) if number.as_u64().is_some() => Some(number.clone()),
-        Some(Value::Number(number)) if number.is_i64() => {
-            return Err(format!("{number} is less than the minimum of 0"));
-        }
-        Some(other) => return Err(format!("{} is not of type 'integer'", python(other))),
-    };
-    Ok(RequestedStep { interface: interface.to_owned(), step: name.clone(), args, priority })
 }

@@ -7,7 +7,8 @@ use crate::driver_port::INTERFACES;
 use crate::error::ApiError;
 use crate::fields;
 use crate::microversion::Version;
-use model::{Node, ProvisionState};
+use model::history::Severity;
+use model::{Event, EventKind, Node, ProvisionState, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -169,6 +170,16 @@ pub fn settle(old: &Node, new: &mut Node) -> Result<(), ApiError> {
         return Err(ApiError::conflict(format!("Node {} is associated with instance {held}.", old.uuid)));
     }
     Ok(())
+}
+
+/// The event of a user who sets or unsets `maintenance`, `retired` or `protected`.
+pub fn flag_event(name: &str, set: bool, reason: Option<&str>, now: Timestamp) -> Event {
+    let text = match (set, reason.filter(|reason| !reason.is_empty())) {
+        (true, Some(reason)) => format!("{name} set by a user: {reason}"),
+        (true, None) => format!("{name} set by a user"),
+        (false, _) => format!("{name} unset by a user"),
+    };
+    Event::new(EventKind::Flag, Severity::Info, text, now)
 }
 
 /// A reason belongs to what it is the reason of.

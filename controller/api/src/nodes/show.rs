@@ -41,12 +41,3 @@ pub async fn vifs(Path(ident): Path<String>, call: Call) -> Reply {
     call.node(&ident).await?;
     Ok(json(200, &json!({"vifs": []})))
 }
-
-/// `GET /v1/nodes/{ident}/traits`: nodes have none.
-pub async fn traits(Path(ident): Path<String>, call: Call) -> Reply {
-    if !call.version.has(37) {
-        return Err(ApiError::not_found());
-    }
-    call.node(&ident).await?;
-    Ok(json(200, &json!({"traits": []})))
-}

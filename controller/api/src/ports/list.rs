@@ -80,7 +80,7 @@ async fn collection(call: &Call, node: Option<&str>, path: &str, wanted: Option<
             .filter(|field| {
                 !matches!(field.name, "extra" | "internal_info" | "local_link_connection" | "links")
             })
-            .ok_or_else(|| page.bad_key())?;
+            .ok_or_else(|| page.bad_key(view::find(&page.sort_key).is_some()))?;
         call.version.needs(field.since)?;
     }
     let found = filtered(call, node).await?;

@@ -60,6 +60,11 @@ pub async fn lookup(call: Call) -> Reply {
 
     // Before 1.62 there are no tokens; such an agent is shown the node and cannot heartbeat.
     let token = if call.version.has(62) { Some(grant(&call, &node, boot_id).await?) } else { None };
+    Ok(json(200, &answer(&call, &node, token).await?))
+}
+
+/// What an agent is told of its node and of us.
+pub async fn answer(call: &Call, node: &Node, token: Option<String>) -> Result<Value, ApiError> {
     let contact = call.app.store.contact(node.uuid).await?;
     let links = match call.links.pair(&format!("nodes/{}", node.uuid)) {
         Value::Array(links) => links,
@@ -70,7 +75,7 @@ pub async fn lookup(call: Call) -> Reply {
             uuid: node.uuid.to_string(),
             properties: node.properties.clone(),
             instance_info: masked_instance_info(&node.instance_info),
-            driver_internal_info: stored_internal_info(&node, &contact),
+            driver_internal_info: stored_internal_info(node, &contact),
             links,
         },
         config: LookupConfig {
@@ -81,42 +86,52 @@ pub async fn lookup(call: Call) -> Reply {
             other: other_config(),
         },
     };
-    let body = serde_json::to_value(&answer).map_err(|error| {
+    serde_json::to_value(&answer).map_err(|error| {
         tracing::error!(%error, "a lookup answer could not be written as JSON");
         ApiError::client(500, "The lookup answer could not be written.")
-    })?;
-    Ok(json(200, &body))
+    })
 }
 
 /// The one node that is meant; the same 404 for none, for several, and for one that may not be looked up.
 async fn find(call: &Call, uuid: Option<Uuid>, addresses: &[String]) -> Result<Node, ApiError> {
-    let concealed = |error: StoreError| match error {
-        StoreError::NotFound { .. } => ApiError::not_found(),
-        other => other.into(),
+    let found = match uuid {
+        Some(uuid) => Some(uuid),
+        None => owner(call, addresses).await?,
     };
-    let mut found = uuid;
-    if uuid.is_none() {
-        for address in addresses {
-            match call.app.store.port_by_address(address).await {
-                Ok(port) if found.is_some_and(|node| node != port.node_uuid) => {
-                    tracing::warn!(?addresses, "lookup: the addresses belong to several nodes");
-                    return Err(ApiError::not_found());
-                }
-                Ok(port) => found = Some(port.node_uuid),
-                Err(StoreError::NotFound { .. }) => {}
-                Err(other) => return Err(other.into()),
-            }
-        }
-    }
     let Some(node) = found else {
         tracing::warn!(?addresses, "lookup: no node has any of these addresses");
         return Err(ApiError::not_found());
     };
-    call.app.store.node(node).await.map_err(concealed)
+    known(call, node).await
+}
+
+/// The node with this id; 404 without a reason when there is none.
+pub async fn known(call: &Call, uuid: Uuid) -> Result<Node, ApiError> {
+    call.app.store.node(uuid).await.map_err(|error| match error {
+        StoreError::NotFound { .. } => ApiError::not_found(),
+        other => other.into(),
+    })
+}
+
+/// The node that has ports with these addresses; 404 without a reason when there are several.
+pub async fn owner(call: &Call, addresses: &[String]) -> Result<Option<Uuid>, ApiError> {
+    let mut found = None;
+    for address in addresses {
+        match call.app.store.port_by_address(address).await {
+            Ok(port) if found.is_some_and(|node| node != port.node_uuid) => {
+                tracing::warn!(?addresses, "the addresses belong to several nodes");
+                return Err(ApiError::not_found());
+            }
+            Ok(port) => found = Some(port.node_uuid),
+            Err(StoreError::NotFound { .. }) => {}
+            Err(other) => return Err(other.into()),
+        }
+    }
+    Ok(found)
 }
 
 /// A new token for the first that asks; the others see that there is one.
-async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<String, ApiError> {
+pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<String, ApiError> {
     let token = token::fresh().map_err(|error| {
         tracing::error!(%error, "no randomness for an agent token");
         ApiError::client(500, "No agent token could be made; see the controller's log.")

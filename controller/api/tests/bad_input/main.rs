@@ -84,6 +84,10 @@ async fn malformed_json_is_400_everywhere() {
         ("PUT", "/v1/nodes/n/management/boot_device"),
         ("POST", "/v1/ports"),
         ("POST", "/v1/heartbeat/n"),
+        ("PUT", "/v1/nodes/n/traits"),
+        ("POST", "/v1/deploy_templates"),
+        ("PATCH", "/v1/deploy_templates/x"),
+        ("POST", "/v1/continue_inspection"),
     ] {
         for body in [b"{".to_vec(), b"nonsense".to_vec(), vec![0xff, 0xfe], deep.clone().into_bytes()] {
             for kind in ["application/json", "text/plain"] {
@@ -98,7 +102,7 @@ async fn malformed_json_is_400_everywhere() {
                 assert!(answer.fault().contains("JSON"), "{method} {path}: {}", answer.fault());
             }
         }
-        let huge = Request::builder().method(method).uri(path).body(Body::from(vec![b' '; 3 << 20])).unwrap();
+        let huge = Request::builder().method(method).uri(path).body(Body::from(vec![b' '; 9 << 20])).unwrap();
         api.raw(huge).await.is(413).fault();
     }
     assert_eq!(api.everything().await, before);

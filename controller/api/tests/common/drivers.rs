@@ -18,7 +18,10 @@ pub struct KeptDrivers {
 
 impl KeptDrivers {
     pub fn new() -> Self {
-        let drivers = ["fake-hardware", "redfish"].map(described).to_vec();
+        let mut drivers = ["fake-hardware", "redfish"].map(described).to_vec();
+        if let Some(inspect) = drivers[0].interfaces.get_mut("inspect") {
+            inspect.enabled.push("agent".to_owned());
+        }
         Self { drivers, boot: Mutex::default() }
     }
 }

@@ -162,9 +162,14 @@ impl Api {
                 "node": node,
                 "contact": self.store.contact(uuid).await.expect("contact"),
                 "history": self.store.history(uuid).await.expect("history"),
+                "inventory": self.store.inventory(uuid).await.expect("inventory"),
             }));
         }
-        json!({"nodes": all, "ports": self.store.ports(None).await.expect("ports")})
+        json!({
+            "nodes": all,
+            "ports": self.store.ports(None).await.expect("ports"),
+            "templates": self.store.templates().await.expect("templates"),
+        })
     }
 }
 

@@ -51,6 +51,9 @@ pub enum Verb {
         /// Steps, a JSON list of {"interface", "step", "args"}: a file, `-` for standard input, or the JSON itself.
         #[arg(long, value_name = "FILE|-|JSON")]
         clean_steps: String,
+        /// Do not boot the ramdisk: no step may need it.
+        #[arg(long)]
+        disable_ramdisk: bool,
     },
     /// Stop what is under way; a step that cannot be stopped ends first.
     Abort(Of),
@@ -91,6 +94,9 @@ pub enum Verb {
         /// Steps, as with clean.
         #[arg(long, value_name = "FILE|-|JSON")]
         service_steps: String,
+        /// Do not boot the ramdisk: no step may need it.
+        #[arg(long)]
+        disable_ramdisk: bool,
     },
     /// Go on after a hold.
     Unhold(Of),
@@ -134,13 +140,15 @@ impl Verb {
             Self::Undeploy(of) => to(of, json!({"target": "deleted"}), "available"),
             Self::Unrescue(of) => to(of, json!({"target": "unrescue"}), "active"),
             Self::Adopt(of) => to(of, json!({"target": "adopt"}), "active"),
-            Self::Clean { of, clean_steps } => {
+            Self::Clean { of, clean_steps, disable_ramdisk } => {
                 let steps = steps("--clean-steps", &clean_steps)?;
-                to(of, json!({"target": "clean", "clean_steps": steps}), "manageable")
+                let body = json!({"target": "clean", "clean_steps": steps});
+                to(of, without_ramdisk(body, disable_ramdisk), "manageable")
             }
-            Self::Service { of, service_steps } => {
+            Self::Service { of, service_steps, disable_ramdisk } => {
                 let steps = steps("--service-steps", &service_steps)?;
-                to(of, json!({"target": "service", "service_steps": steps}), "active")
+                let body = json!({"target": "service", "service_steps": steps});
+                to(of, without_ramdisk(body, disable_ramdisk), "active")
             }
             Self::Override { of, reason } => {
                 to(of, json!({"target": "available", "reason": reason}), "available")
@@ -159,6 +167,14 @@ impl Verb {
             }
         })
     }
+}
+
+/// The key is only sent when it says something: older servers do not know it.
+fn without_ramdisk(mut body: Value, disabled: bool) -> Value {
+    if disabled {
+        body["disable_ramdisk"] = true.into();
+    }
+    body
 }
 
 impl Deployment {

@@ -187,8 +187,11 @@ fn catalogue_steps(steps: &AdvertisedSteps) -> Vec<CatalogueStep> {
             .iter()
             .flatten()
             .map(|(name, arg)| {
-                let arg =
-                    Argument { description: arg.description.clone(), required: arg.required, schema: None };
+                let arg = Argument {
+                    description: arg.description.clone(),
+                    required: arg.required,
+                    schema: arg.schema.clone(),
+                };
                 (name.clone(), arg)
             })
             .collect(),

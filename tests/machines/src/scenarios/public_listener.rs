@@ -20,7 +20,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     {
         let (code, told) = anneal(controller, &url, &pin, words).await?;
         ensure!(code == Some(1), "{words:?} ended with {code:?}: {told}");
-        ensure!(told.contains("Only lookup and heartbeat of agents"), "{words:?}: {told}");
+        ensure!(told.contains("Only lookup, heartbeat and inspection of agents"), "{words:?}: {told}");
     }
     ensure!(controller.node(NODE).await?["provision_state"] == "manageable", "something was changed");
 

@@ -1,7 +1,9 @@
 //! Thousands of random requests: never a 5xx, always Ironic's error body, and what was refused changed
 //! nothing.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod words;
 
 use axum::body::Body;
 use axum::http::Request;
@@ -10,201 +12,7 @@ use model::ProvisionState;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
-
-const PATHS: &[&str] = &[
-    "/",
-    "/v1",
-    "/v1/nodes",
-    "/v1/nodes/detail",
-    "/v1/nodes/validate",
-    "/v1/nodes/{n}",
-    "/v1/nodes/{n}/validate",
-    "/v1/nodes/{n}/states",
-    "/v1/nodes/{n}/states/provision",
-    "/v1/nodes/{n}/states/power",
-    "/v1/nodes/{n}/maintenance",
-    "/v1/nodes/{n}/management/boot_device",
-    "/v1/nodes/{n}/management/boot_device/supported",
-    "/v1/nodes/{n}/history",
-    "/v1/nodes/{n}/history/{n}",
-    "/v1/nodes/{n}/cleaning/steps",
-    "/v1/nodes/{n}/ports",
-    "/v1/nodes/{n}/vifs",
-    "/v1/nodes/{n}/traits",
-    "/v1/ports",
-    "/v1/ports/detail",
-    "/v1/ports/{n}",
-    "/v1/drivers",
-    "/v1/drivers/{n}",
-    "/v1/drivers/redfish/properties",
-    "/v1/lookup",
-    "/v1/heartbeat/{n}",
-    "/v1/{n}",
-    "/nodes",
-    "//v1//nodes//",
-];
-
-const NAMES: &[&str] = &[
-    "a",
-    "b",
-    "c",
-    "nosuch",
-    "00000000-0000-4000-8000-000000000001",
-    "%ff",
-    "%00",
-    "x%2Fy",
-    "%",
-    "..",
-    "detail",
-    "ä",
-];
-
-const KEYS: &[&str] = &[
-    "target",
-    "clean_steps",
-    "interface",
-    "step",
-    "args",
-    "driver",
-    "name",
-    "uuid",
-    "extra",
-    "driver_info",
-    "properties",
-    "address",
-    "node_uuid",
-    "node_ident",
-    "op",
-    "path",
-    "value",
-    "reason",
-    "boot_device",
-    "persistent",
-    "timeout",
-    "callback_url",
-    "agent_token",
-    "agent_version",
-    "agent_verify_ca",
-    "anneal",
-    "extension",
-    "boot_id",
-    "process_id",
-    "running",
-    "ended",
-    "maintenance",
-    "retired",
-    "instance_uuid",
-    "local_link_connection",
-    "boot_interface",
-    "power_interface",
-    "conductor_group",
-    "network_data",
-    "bogus",
-];
-
-/// Fields that a PATCH may name, of nodes and of ports.
-const FIELDS: &[&str] = &[
-    "automated_clean",
-    "boot_interface",
-    "chassis_uuid",
-    "conductor_group",
-    "description",
-    "disable_power_off",
-    "driver",
-    "driver_info",
-    "extra",
-    "instance_info",
-    "instance_name",
-    "instance_uuid",
-    "lessee",
-    "maintenance",
-    "name",
-    "network_data",
-    "owner",
-    "properties",
-    "protected",
-    "protected_reason",
-    "resource_class",
-    "retired",
-    "retired_reason",
-    "shard",
-    "parent_node",
-    "address",
-    "node_uuid",
-    "pxe_enabled",
-    "local_link_connection",
-    "is_smartnic",
-    "physical_network",
-];
-
-const TEXTS: &[&str] = &[
-    "",
-    "manage",
-    "provide",
-    "clean",
-    "abort",
-    "power on",
-    "rebooting",
-    "fake-hardware",
-    "redfish",
-    "deploy",
-    "erase_devices",
-    "add",
-    "replace",
-    "remove",
-    "/extra/a",
-    "/extra",
-    "/name",
-    "/maintenance",
-    "/uuid",
-    "/a//b",
-    "/extra/~2",
-    "pxe",
-    "52:54:00:aa:bb:01",
-    "52-54-00-AA-BB-09",
-    "00000000-0000-4000-8000-000000000001",
-    "http://127.0.0.1:9999",
-    "https://h",
-    "tok",
-    "true",
-    "\u{0}\n",
-    "é\u{1f600}",
-    "a",
-];
-
-const QUERIES: &[&str] = &[
-    "limit=1",
-    "limit=-1",
-    "limit=99999999999999999999",
-    "marker=00000000-0000-4000-8000-000000000001",
-    "sort_key=name",
-    "sort_key=extra",
-    "sort_key=\u{e4}",
-    "sort_dir=desc",
-    "fields=name,uuid",
-    "fields=,",
-    "fields=x",
-    "detail=true",
-    "detail=x",
-    "maintenance=1",
-    "associated=",
-    "provision_state=manageable",
-    "driver=%00",
-    "addresses=52:54:00:aa:bb:01",
-    "addresses=,,",
-    "node_uuid=00000000-0000-4000-8000-000000000001",
-    "node=a",
-    "anneal_boot_id=x",
-    "min_priority=1e999",
-    "min_priority=3",
-    "address=52:54:00:aa:bb:01",
-    "%ff=%ff",
-    "a&&=b",
-    "shard=a",
-    "reset_interfaces=true",
-    "portgroup=x",
-    "conductor_groups=a",
-];
+use words::{FIELDS, KEYS, NAMES, PATHS, QUERIES, TEXTS};
 
 fn json_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -301,6 +109,31 @@ fn aimed() -> impl Strategy<Value = Shot> {
             )
         }),
         ops().prop_map(move |ops| hit("PATCH", "/v1/ports/eth0".into(), ops)),
+        (node(), value()).prop_map(move |(node, traits)| {
+            hit("PUT", format!("/v1/nodes/{node}/traits"), json!({"traits": traits}))
+        }),
+        (select(KEYS), value(), any::<bool>()).prop_map(move |(key, value, deep)| {
+            let mut step = json!({"interface": "deploy", "step": "s", "args": {}, "priority": 1});
+            let mut body = json!({"name": "CUSTOM_A"});
+            if deep {
+                step[key] = value
+            } else {
+                body[key] = value
+            }
+            body["steps"] = json!([step]);
+            hit("POST", "/v1/deploy_templates".into(), body)
+        }),
+        (field(), value(), any::<bool>()).prop_map(move |(field, value, deep)| {
+            let path = if deep { format!("/steps/0/{field}") } else { format!("/{field}") };
+            let ops = json!([{"op": "add", "path": path, "value": value}]);
+            hit("PATCH", "/v1/deploy_templates/CUSTOM_T".into(), ops)
+        }),
+        (select(KEYS), value(), 0..3usize).prop_map(move |(key, value, depth)| {
+            let mut body = json!({"inventory": {"interfaces": [{"mac_address": "52:54:00:aa:bb:02"}]}});
+            let place = ["", "/inventory", "/inventory/interfaces/0"][depth];
+            body.pointer_mut(place).expect("it is there")[key] = value;
+            hit("POST", "/v1/continue_inspection".into(), body)
+        }),
         (select(KEYS), prop::option::of(value())).prop_map(move |(key, value)| {
             let mut body = base.clone();
             body["anneal"] = anneal.clone();
@@ -357,6 +190,16 @@ async fn house() -> Api {
     .await;
     let b = api.node("b", ProvisionState::CleanWait).await;
     api.node("c", ProvisionState::Cleaning).await;
+    let d = api
+        .node_with("d", ProvisionState::InspectWait, |node| {
+            let mut run = model::Run::new(model::RunKind::Inspect, node.created_at);
+            (run.cursor, run.booted) = (model::Cursor::AwaitInventory, true);
+            node.run = Some(run);
+        })
+        .await;
+    api.port(&d, "52:54:00:aa:bb:02").await;
+    let steps = json!([{"interface": "bios", "step": "x", "args": {}, "priority": 1}]);
+    api.post("/v1/deploy_templates", json!({"name": "CUSTOM_T", "steps": steps})).await.is(201);
     let mut port = api.port(&b, "52:54:00:aa:bb:01").await;
     port.name = Some("eth0".into());
     api.store.update_port(port).await.unwrap();

@@ -1,0 +1,204 @@
+//! `POST /v1/continue_inspection`: an agent tells what hardware it found, before its lookup.
+//!
+//! Nobody is authenticated here, as in Ironic. What narrows it: see docs/decisions/0007.
+
+use super::lookup;
+use crate::body::python;
+use crate::call::{Call, json};
+use crate::error::{ApiError, Reply};
+use crate::microversion::MIN;
+use crate::schema;
+use axum::http::Uri;
+use model::port::canonical_mac;
+use model::{Inventory, Node, ProvisionState, RunKind};
+use serde_json::{Map, Value, json};
+use std::net::IpAddr;
+use uuid::Uuid;
+
+/// Minor version since which this is there (and in 1.1, which ironic-python-agent asks for).
+const SINCE: u16 = 84;
+
+/// Most network interfaces of one server that are looked up.
+const INTERFACES_MAX: usize = 256;
+
+/// Largest body, in bytes: the largest inventory that is kept, and the ramdisk's logs, which are not.
+pub const BODY_LIMIT: usize = 2 * store::inventory::MAX;
+
+/// `POST /v1/continue_inspection[?node_uuid=<uuid>]`: 202; since 1.84 with what a lookup answers.
+pub async fn continue_inspection(call: Call) -> Reply {
+    call.args.only(&["node_uuid"])?;
+    let Report { inventory, plugin_data, addresses, bmc } = Report::read(call.json()?)?;
+    let uuid = call.args.uuid("node_uuid")?;
+    if !call.version.has(SINCE) && (call.version.has(MIN + 1) || uuid.is_some()) {
+        return Err(ApiError::client(404, format!("API version 1.{SINCE} or newer is required")));
+    }
+    if uuid.is_none() && addresses.is_empty() && bmc.is_empty() {
+        return Err(ApiError::invalid("No lookup information provided"));
+    }
+    let node = find(&call, uuid, &addresses, &bmc).await?;
+    let Some(began) = expected_since(&node) else {
+        let (node_uuid, state) = (node.uuid, node.provision_state.as_str());
+        tracing::warn!(%node_uuid, state, "an inventory that nobody waits for");
+        return Err(ApiError::not_found());
+    };
+    let told = Inventory { inventory, plugin_data, at: call.now(), source: "agent".to_owned() };
+    // The first of an inspection counts. Who did not hear the answer may say the same again.
+    match call.app.store.inventory(node.uuid).await?.filter(|known| known.at >= began) {
+        None => call.app.store.put_inventory(node.uuid, told).await?,
+        Some(known) if (&known.inventory, &known.plugin_data) == (&told.inventory, &told.plugin_data) => {}
+        Some(_) => {
+            tracing::warn!(node_uuid = %node.uuid, "a second inventory in one inspection, another than the first");
+            return Err(ApiError::not_found());
+        }
+    }
+    if !call.version.has(SINCE) {
+        return Ok(json(202, &json!({"uuid": node.uuid})));
+    }
+    let token = lookup::grant(&call, &node, None).await?;
+    Ok(json(202, &lookup::answer(&call, &node, Some(token)).await?))
+}
+
+/// Since when the node waits for an inventory from its ramdisk, if it does.
+fn expected_since(node: &Node) -> Option<model::Timestamp> {
+    let run = node.run.as_ref().filter(|run| run.kind == RunKind::Inspect && !run.abort)?;
+    let inspecting = matches!(node.provision_state, ProvisionState::Inspecting | ProvisionState::InspectWait);
+    (inspecting && run.is_active() && run.boots_ramdisk()).then_some(run.started_at)
+}
+
+/// What an agent tells: `inventory`, and all the rest, which Ironic calls plugin data.
+struct Report {
+    inventory: Value,
+    plugin_data: Value,
+    /// MAC addresses of the interfaces, canonical.
+    addresses: Vec<String>,
+    /// Addresses of the BMC.
+    bmc: Vec<IpAddr>,
+}
+
+impl Report {
+    fn read(given: Value) -> Result<Self, ApiError> {
+        let mut given = schema::object("data", given)?;
+        let inventory = given.remove("inventory").ok_or_else(|| missing("inventory"))?;
+        let Value::Object(fields) = &inventory else {
+            return Err(wrong("inventory", &inventory, "'object'"));
+        };
+        let addresses = addresses(fields)?;
+        let mut bmc = Vec::new();
+        for key in ["bmc_address", "bmc_v6address"] {
+            match fields.get(key) {
+                None | Some(Value::Null) => {}
+                Some(Value::String(text)) => bmc.extend(text.parse::<IpAddr>()),
+                Some(other) => return Err(wrong(&format!("inventory.{key}"), other, "'string', 'null'")),
+            }
+        }
+        // The ramdisk's logs are no part of what it found; Ironic does not keep them here either.
+        given.remove("logs");
+        Ok(Self { inventory, plugin_data: Value::Object(given), addresses, bmc })
+    }
+}
+
+/// The MAC addresses of an inventory; what is none is left out, as in Ironic.
+fn addresses(inventory: &Map<String, Value>) -> Result<Vec<String>, ApiError> {
+    let interfaces = inventory.get("interfaces").ok_or_else(|| missing("interfaces"))?;
+    let Value::Array(items) = interfaces else {
+        return Err(wrong("inventory.interfaces", interfaces, "'array'"));
+    };
+    if items.is_empty() {
+        return Err(ApiError::invalid(
+            "Schema error for data: [] should be non-empty (field \"inventory.interfaces\")",
+        ));
+    }
+    if items.len() > INTERFACES_MAX {
+        return Err(ApiError::invalid(format!(
+            "Schema error for data: {} interfaces are too many, at most {INTERFACES_MAX} are taken",
+            items.len()
+        )));
+    }
+    let mut found = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let place = format!("inventory.interfaces[{index}]");
+        let Value::Object(interface) = item else { return Err(wrong(&place, item, "'object'")) };
+        match interface.get("mac_address") {
+            Some(Value::String(text)) => found.extend(canonical_mac(text)),
+            Some(other) => return Err(wrong(&format!("{place}.mac_address"), other, "'string'")),
+            None => return Err(missing("mac_address")),
+        }
+    }
+    Ok(found)
+}
+
+fn missing(key: &str) -> ApiError {
+    ApiError::invalid(format!("Schema error for data: '{key}' is a required property"))
+}
+
+fn wrong(place: &str, value: &Value, types: &str) -> ApiError {
+    let shown = python(value);
+    ApiError::invalid(format!("Schema error for data: {shown} is not of type {types} (field \"{place}\")"))
+}
+
+/// The one node that everything told points to; 404 without a reason otherwise.
+async fn find(
+    call: &Call,
+    uuid: Option<Uuid>,
+    addresses: &[String],
+    bmc: &[IpAddr],
+) -> Result<Node, ApiError> {
+    let conflict = |what: &str| {
+        tracing::warn!(?uuid, ?addresses, ?bmc, "inspection: {what}");
+        ApiError::not_found()
+    };
+    let mut found = match uuid {
+        Some(uuid) => Some(lookup::known(call, uuid).await?),
+        None => None,
+    };
+    if let Some(owner) = lookup::owner(call, addresses).await? {
+        if found.as_ref().is_some_and(|node| node.uuid != owner) {
+            return Err(conflict("the addresses belong to another node than the UUID"));
+        }
+        found = Some(lookup::known(call, owner).await?);
+    }
+    if !bmc.is_empty() {
+        let mut waiting = call.app.store.nodes().await?;
+        waiting.retain(|node| {
+            expected_since(node).is_some() && bmc_addresses(node).any(|address| bmc.contains(&address))
+        });
+        match (&found, waiting.as_slice()) {
+            (_, []) => {}
+            (Some(node), same) if same.iter().any(|other| other.uuid == node.uuid) => {}
+            (None, [_]) => found = waiting.pop(),
+            _ => return Err(conflict("the BMC's address belongs to another node, or to several")),
+        }
+    }
+    found.ok_or_else(|| conflict("nothing that was told belongs to a node"))
+}
+
+/// Addresses of the BMC in `driver_info`. Names are not resolved: who may answer for a name is not asked here.
+fn bmc_addresses(node: &Node) -> impl Iterator<Item = IpAddr> {
+    node.driver_info.iter().filter(|(key, _)| key.ends_with("_address")).filter_map(|(_, value)| {
+        let text = value.as_str()?;
+        let host = text.parse::<Uri>().ok().and_then(|uri| uri.host().map(str::to_owned));
+        let host = host.unwrap_or_else(|| text.to_owned());
+        host.trim_matches(['[', ']']).parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_bmcs() {
+        let of = |key: &str, value: &str| -> Vec<String> {
+            let mut node = Node::enrolled(Uuid::nil(), "redfish", model::Timestamp(0));
+            node.driver_info.insert(key.into(), value.into());
+            bmc_addresses(&node).map(|address| address.to_string()).collect()
+        };
+        assert_eq!(of("redfish_address", "https://192.0.2.1:8443"), ["192.0.2.1"]);
+        assert_eq!(of("redfish_address", "https://[2001:db8::1]/"), ["2001:db8::1"]);
+        assert_eq!(of("ipmi_address", "192.0.2.1"), ["192.0.2.1"]);
+        assert_eq!(of("ipmi_address", "2001:db8::1"), ["2001:db8::1"]);
+        for (key, value) in [("ipmi_address", "bmc1.example"), ("redfish_password", "192.0.2.1")] {
+            assert!(of(key, value).is_empty(), "{key} {value}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What came with deployment, service, rescue and the administrator's override.
+
+mod common;
+
+use common::Api;
+use model::{ProvisionState, StepKind};
+use serde_json::{Value, json};
+use store::Store;
+
+/// specs/deploy-steps.txt: older versions hide the field and still show `driver_internal_info`.
+#[tokio::test]
+async fn the_current_step_of_each_kind_is_shown_to_versions_that_know_it() {
+    let api = Api::new();
+    let mut node = api.node("n", ProvisionState::DeployWait).await;
+    for kind in StepKind::ALL {
+        *node.step_mut(kind) = Some(json!({"interface": "deploy", "step": kind.as_str()}));
+        node.driver_internal_info.insert(kind.steps_field().into(), json!([{"step": kind.as_str()}]));
+        node.driver_internal_info.insert(kind.index_field().into(), 0.into());
+    }
+    api.store.update_node(node, vec![], None).await.unwrap();
+    for (path, pick) in [("/v1/nodes/n", ""), ("/v1/nodes/detail", "/nodes/0")] {
+        for (kind, since) in [(StepKind::Clean, 7), (StepKind::Deploy, 44), (StepKind::Service, 87)] {
+            let field = kind.step_field();
+            let shown = |answer: &Value| answer.pointer(pick).unwrap()[field].clone();
+            let step = json!({"interface": "deploy", "step": kind.as_str()});
+            let now = api.at(since, "GET", path, None).await.is(200).body;
+            assert_eq!(shown(&now), step, "{path} 1.{since}");
+            let before = api.at(since - 1, "GET", path, None).await.is(200).body;
+            assert_eq!(shown(&before), Value::Null, "{path} below 1.{since}");
+            let info = &before.pointer(pick).unwrap()["driver_internal_info"];
+            assert_eq!(info[kind.steps_field()], json!([{"step": kind.as_str()}]));
+            assert_eq!(info[kind.index_field()], 0);
+        }
+    }
+    // Nothing under way: an empty object, as in Ironic.
+    api.node("idle", ProvisionState::Available).await;
+    assert_eq!(api.get("/v1/nodes/idle").await.is(200).body["deploy_step"], json!({}));
+}
+
+/// specs/cleaning-states.txt: "Nodes in CLEANFAIL may be put into CLEANING or AVAILABLE state".
+#[tokio::test]
+async fn an_override_is_taken_from_clean_failed_alone_and_recorded() {
+    let api = Api::new();
+    api.node("failed", ProvisionState::CleanFail).await;
+    api.node("m", ProvisionState::Manageable).await;
+    let override_ = json!({"target": "available", "reason": "disk swapped by hand"});
+    api.put("/v1/nodes/m/states/provision", override_.clone()).await.is(400);
+    api.put("/v1/nodes/failed/states/provision", override_).await.is(202);
+    let node = api.get("/v1/nodes/failed").await.is(200).body;
+    assert_eq!(node["provision_state"], "available");
+    let history = api.get("/v1/nodes/failed/history").await.is(200).body["history"].clone();
+    let told = history[0]["event"].as_str().unwrap();
+    assert!(told.contains("override by an administrator (disk swapped by hand)"), "{told}");
+    // The other way out: once more.
+    api.node("again", ProvisionState::CleanFail).await;
+    api.put("/v1/nodes/again/states/provision", json!({"target": "CLEANED"})).await.is(202);
+    assert_eq!(api.get("/v1/nodes/again").await.body["provision_state"], "cleaning");
+}
+
+#[tokio::test]
+async fn a_rescue_keeps_only_a_hash_and_shows_not_even_that() {
+    let api = Api::new();
+    let node = api.node("n", ProvisionState::Active).await;
+    let rescue = json!({"target": "rescue", "rescue_password": "correct horse"});
+    api.put("/v1/nodes/n/states/provision", rescue).await.is(202);
+    let kept = api.store.node(node.uuid).await.unwrap();
+    let hash = kept.instance_info["hashed_rescue_password"].as_str().unwrap();
+    assert!(hash.starts_with("$6$") && hash.len() > 90, "{hash}");
+    let whole = serde_json::to_string(&kept).unwrap();
+    assert!(!whole.contains("correct horse"));
+    let shown = api.get("/v1/nodes/n").await.is(200).text;
+    assert!(!shown.contains("correct horse") && !shown.contains(hash));
+    api.node("other", ProvisionState::Active).await;
+    for wrong in [json!(null), json!(""), json!("  "), json!(5)] {
+        let rescue = json!({"target": "rescue", "rescue_password": wrong});
+        let fault = api.put("/v1/nodes/other/states/provision", rescue).await.is(400).fault();
+        assert!(fault.contains("rescue_password") && !fault.contains('5'), "{fault}");
+    }
+}
+
+/// The wire strings, and the names of the specifications.
+#[tokio::test]
+async fn verbs_are_taken_in_both_spellings() {
+    for (state, targets, leads) in [
+        (ProvisionState::Enroll, ["manage", "MANAGED", "MANAGEABLE"], "verifying"),
+        (ProvisionState::Available, ["active", "deploy", "ACTIVE"], "deploying"),
+        (ProvisionState::Active, ["deleted", "undeploy", "DELETED"], "deleting"),
+    ] {
+        for target in targets {
+            let api = Api::new();
+            api.node("n", state).await;
+            api.put("/v1/nodes/n/states/provision", json!({"target": target})).await.is(202);
+            assert_eq!(api.get("/v1/nodes/n").await.body["provision_state"], leads, "{target}");
+        }
+    }
+    let api = Api::new();
+    api.node("n", ProvisionState::Manageable).await;
+    for name in ["manageable", "MANAGEABLE", "MANAGED"] {
+        let found = api.get(&format!("/v1/nodes?provision_state={name}")).await.is(200).body;
+        assert_eq!(found["nodes"].as_array().unwrap().len(), 1, "{name}");
+    }
+}
