@@ -463,8 +463,8 @@ struct Fingers(Arc<World>);
 
 #[async_trait]
 impl Hands for Fingers {
-    fn abilities(&self, _node: &Node) -> Result<Abilities, String> {
-        Ok(self.0.abilities.lock().unwrap().clone())
+    fn abilities(&self, _node: &Node) -> Result<Arc<Abilities>, String> {
+        Ok(Arc::new(self.0.abilities.lock().unwrap().clone()))
     }
 
     async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome {
