@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("store", &["model"]),
     ("store-sqlite", &["store", "model"]),
-    ("bmc", &["model"]),
+    ("bmc", &["model", "agent-protocol"]),
     ("boot", &[]),
     ("conductor", &["store", "bmc", "model", "agent-protocol", "pinned-tls"]),
     ("api", &["store", "model", "agent-protocol"]),

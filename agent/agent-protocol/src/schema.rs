@@ -1,155 +1,231 @@
-//! Checks a value against the part of JSON Schema (draft 2020-12) that step arguments are described with:
-//! `type`, `enum`, `minimum`, `maximum`, `required`, `properties`, `additionalProperties`, `items`.
+//! JSON Schema of step arguments: the keywords that arguments need, and no others.
 //!
-//! Other keywords are ignored, as that standard says of unknown ones. What is wrong with a value is told
-//! without the value, which may be a password.
+//! Known are `type`, `enum`, `minimum`, `maximum`, `minLength`, `maxLength`, `minItems`, `maxItems`, `items`,
+//! `required`, `properties`, `additionalProperties`, and the annotations `title`,
+//! `description`, `default`. A schema with another keyword, or a known one in a shape that is not understood,
+//! accepts nothing: half a check would look like a whole one.
 
 use serde_json::{Map, Value};
 
-/// Whether `value` is what `schema` describes.
+/// Schemas and values nested deeper than this are not looked into.
+const DEEPEST: usize = 32;
+
+/// Whether the value called `name` is as its schema says.
 ///
 /// # Errors
-/// One line saying what is wrong, to be put behind the name of the value: `must be an integer, not a string`,
-/// `must have "size"`. Of a part of the value it names the part: `size: must be at least 1`.
-pub fn check(schema: &Value, value: &Value) -> Result<(), String> {
-    if *schema == Value::Bool(false) {
-        return Err("is not known".into());
-    }
-    check_type(&schema["type"], value)?;
-    if let Some(allowed) = schema["enum"].as_array().filter(|allowed| !allowed.contains(value)) {
-        return Err(format!("must be {}", either(allowed.iter().map(Value::to_string))));
-    }
-    if let Some(number) = value.as_f64() {
-        check_range(schema, number)?;
-    }
-    match value {
-        Value::Object(object) => check_object(schema, object),
-        Value::Array(items) => check_items(&schema["items"], items),
-        _ => Ok(()),
-    }
+/// The first thing that does not hold, or that the schema is not understood: `settings[0].name must be a
+/// string`. The text names places and rules and never repeats the value, which may be a secret.
+pub fn check(name: &str, schema: &Value, value: &Value) -> Result<(), String> {
+    at(schema, value, name, 0)
 }
 
-fn check_type(expected: &Value, value: &Value) -> Result<(), String> {
-    let expected: Vec<&str> = match expected {
-        Value::String(one) => vec![one],
-        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
-        _ => return Ok(()),
-    };
-    if expected.iter().any(|name| is(name, value)) {
-        return Ok(());
+fn at(schema: &Value, value: &Value, place: &str, depth: usize) -> Result<(), String> {
+    let Value::Object(rules) = schema else { return Err(said(place, "has a schema that is no object")) };
+    if depth > DEEPEST {
+        return Err(said(place, "is nested too deeply"));
     }
-    let expected = either(expected.into_iter().map(|name| with_article(name).to_owned()));
-    Err(format!("must be {expected}, not {}", with_article(name_of(value))))
-}
-
-fn check_range(schema: &Value, number: f64) -> Result<(), String> {
-    if let Some(minimum) = schema["minimum"].as_f64().filter(|&minimum| number < minimum) {
-        return Err(format!("must be at least {minimum}"));
+    // A value of the wrong type is told as that, whatever else does not hold.
+    if let Some(rule) = rules.get("type") {
+        keyword("type", rule, rules, value, place, depth)?;
     }
-    if let Some(maximum) = schema["maximum"].as_f64().filter(|&maximum| number > maximum) {
-        return Err(format!("must be at most {maximum}"));
+    for (name, rule) in rules {
+        keyword(name, rule, rules, value, place, depth)?;
     }
     Ok(())
 }
 
-fn check_object(schema: &Value, object: &Map<String, Value>) -> Result<(), String> {
-    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    if let Some(missing) = required.into_iter().find(|&name| !object.contains_key(name)) {
-        return Err(format!("must have {missing:?}"));
-    }
-    for (name, value) in object {
-        let described = schema["properties"].get(name).unwrap_or(&schema["additionalProperties"]);
-        check(described, value).map_err(|problem| format!("{name}: {problem}"))?;
-    }
-    Ok(())
+fn said(place: &str, what: &str) -> String {
+    format!("{place} {what}")
 }
 
-fn check_items(schema: &Value, items: &[Value]) -> Result<(), String> {
-    for (index, item) in items.iter().enumerate() {
-        check(schema, item).map_err(|problem| format!("[{index}]: {problem}"))?;
-    }
-    Ok(())
-}
-
-fn is(name: &str, value: &Value) -> bool {
+fn keyword(
+    name: &str,
+    rule: &Value,
+    rules: &Map<String, Value>,
+    value: &Value,
+    place: &str,
+    depth: usize,
+) -> Result<(), String> {
+    let not_understood = || said(place, &format!("has a schema whose {name} is not understood"));
+    let hold = |holds: bool, what: String| if holds { Ok(()) } else { Err(said(place, &what)) };
     match name {
-        // 4.0 is an integer there.
+        "title" | "description" | "default" => Ok(()),
+        "type" => {
+            let names: Vec<&str> = match rule {
+                Value::String(one) => vec![one],
+                Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+                _ => return Err(not_understood()),
+            };
+            if names.is_empty() || names.iter().any(|name| !TYPES.contains(name)) {
+                return Err(not_understood());
+            }
+            let holds = names.iter().any(|name| is_of(value, name));
+            hold(holds, format!("must be {}", names.iter().map(|n| noun(n)).collect::<Vec<_>>().join(" or ")))
+        }
+        "enum" => {
+            let allowed = rule.as_array().ok_or_else(not_understood)?;
+            let list = allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            hold(allowed.contains(value), format!("must be one of {list}"))
+        }
+        "minimum" | "maximum" => {
+            let bound = rule.as_f64().ok_or_else(not_understood)?;
+            let Some(number) = value.as_f64() else { return Ok(()) };
+            let least = name == "minimum";
+            let word = if least { "at least" } else { "at most" };
+            hold(if least { number >= bound } else { number <= bound }, format!("must be {word} {rule}"))
+        }
+        "minLength" | "maxLength" | "minItems" | "maxItems" => {
+            let bound = rule.as_u64().ok_or_else(not_understood)?;
+            let (length, noun) = match value {
+                Value::String(text) if name.ends_with("Length") => (text.chars().count(), "characters"),
+                Value::Array(list) if name.ends_with("Items") => (list.len(), "entries"),
+                _ => return Ok(()),
+            };
+            let length = u64::try_from(length).unwrap_or(u64::MAX);
+            let least = name.starts_with("min");
+            let word = if least { "at least" } else { "at most" };
+            hold(
+                if least { length >= bound } else { length <= bound },
+                format!("must have {word} {bound} {noun}"),
+            )
+        }
+        "items" => {
+            let Value::Array(list) = value else { return Ok(()) };
+            let mut entries = list.iter().enumerate();
+            entries.try_for_each(|(n, entry)| at(rule, entry, &format!("{place}[{n}]"), depth + 1))
+        }
+        "required" => {
+            let names = rule.as_array().ok_or_else(not_understood)?;
+            let Value::Object(object) = value else { return Ok(()) };
+            names.iter().try_for_each(|name| {
+                let name = name.as_str().ok_or_else(not_understood)?;
+                hold(object.contains_key(name), format!("lacks '{name}'"))
+            })
+        }
+        "properties" => {
+            let known = rule.as_object().ok_or_else(not_understood)?;
+            let Value::Object(object) = value else { return Ok(()) };
+            known.iter().try_for_each(|(name, schema)| match object.get(name) {
+                Some(value) => at(schema, value, &format!("{place}.{name}"), depth + 1),
+                None => Ok(()),
+            })
+        }
+        "additionalProperties" => {
+            if !(rule.is_boolean() || rule.is_object()) {
+                return Err(not_understood());
+            }
+            let Value::Object(object) = value else { return Ok(()) };
+            let known = rules.get("properties").and_then(Value::as_object);
+            let mut others =
+                object.iter().filter(|(name, _)| !known.is_some_and(|known| known.contains_key(*name)));
+            others.try_for_each(|(name, value)| {
+                let name: String = name.chars().take(64).collect();
+                match rule.as_bool() {
+                    Some(true) => Ok(()),
+                    Some(false) => Err(said(place, &format!("has the unknown key '{name}'"))),
+                    None => at(rule, value, &format!("{place}.{name}"), depth + 1),
+                }
+            })
+        }
+        _ => Err(said(place, &format!("has a schema with the unknown keyword {name}"))),
+    }
+}
+
+const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
+
+fn is_of(value: &Value, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        // JSON Schema: 1.0 is an integer.
         "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        name => name_of(value) == name,
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        _ => value.is_object(),
     }
 }
 
-fn name_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
-fn with_article(name: &str) -> &str {
+fn noun(name: &str) -> &'static str {
     match name {
+        "null" => "null",
         "boolean" => "true or false",
-        "integer" => "an integer",
+        "integer" => "a whole number",
         "number" => "a number",
         "string" => "a string",
-        "array" => "an array",
-        "object" => "an object",
-        other => other,
+        "array" => "a list",
+        _ => "an object",
     }
-}
-
-fn either(words: impl Iterator<Item = String>) -> String {
-    words.collect::<Vec<_>>().join(" or ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::check;
-    use serde_json::{Value, json};
+    use super::*;
+    use serde_json::json;
 
-    fn problem(schema: &Value, value: Value) -> String {
-        check(schema, &value).expect_err("it does not fit")
+    fn fault(schema: Value, value: Value) -> String {
+        check("it", &schema, &value).unwrap_err()
     }
 
     #[test]
-    fn types_limits_and_choices() {
-        let count = json!({"type": "integer", "minimum": 1, "maximum": 16});
-        for good in [json!(1), json!(16), json!(4.0)] {
-            assert_eq!(check(&count, &good), Ok(()));
+    fn every_keyword_accepts_and_refuses() {
+        let cases = [
+            (json!({"type": "string"}), json!("x"), json!(1), " must be a string"),
+            (json!({"type": ["null", "integer"]}), json!(2.0), json!(2.5), " must be null or a whole number"),
+            (json!({"type": "number"}), json!(2.5), json!("2"), " must be a number"),
+            (json!({"type": "boolean"}), json!(false), json!(0), " must be true or false"),
+            (json!({"type": "array"}), json!([]), json!({}), " must be a list"),
+            (json!({"type": "object"}), json!({}), json!(null), " must be an object"),
+            (json!({"enum": ["0", "1"]}), json!("1"), json!("2"), " must be one of \"0\", \"1\""),
+            (json!({"minimum": 0, "type": "number"}), json!(0), json!(-0.5), " must be at least 0"),
+            (json!({"maximum": 9}), json!("not a number"), json!(9.5), " must be at most 9"),
+            (json!({"minLength": 1}), json!("ä"), json!(""), " must have at least 1 characters"),
+            (json!({"maxLength": 1}), json!("ä"), json!("ää"), " must have at most 1 characters"),
+            (json!({"minItems": 1}), json!([0]), json!([]), " must have at least 1 entries"),
+            (json!({"maxItems": 1}), json!([0]), json!([0, 0]), " must have at most 1 entries"),
+            (json!({"required": ["a"]}), json!({"a": 0}), json!({"b": 0}), " lacks 'a'"),
+            (
+                json!({"properties": {"a": {}}, "additionalProperties": false}),
+                json!({"a": 0}),
+                json!({"a": 0, "b": 0}),
+                " has the unknown key 'b'",
+            ),
+            (
+                json!({"additionalProperties": {"type": "string"}}),
+                json!({"a": ""}),
+                json!({"a": "", "b": 0}),
+                ".b must be a string",
+            ),
+            (
+                json!({"items": {"properties": {"a": {"type": "string"}}}}),
+                json!([{"a": ""}, {}]),
+                json!([{}, {"a": 5}]),
+                "[1].a must be a string",
+            ),
+        ];
+        for (schema, good, bad, words) in cases {
+            assert_eq!(check("it", &schema, &good), Ok(()), "{schema} of {good}");
+            assert_eq!(fault(schema, bad), format!("it{words}"));
         }
-        assert_eq!(problem(&count, json!("4")), "must be an integer, not a string");
-        assert_eq!(problem(&count, json!(1.5)), "must be an integer, not a number");
-        assert_eq!(problem(&count, json!(0)), "must be at least 1");
-        assert_eq!(problem(&count, json!(17)), "must be at most 16");
-        let level = json!({"type": ["string", "null"], "enum": ["0", "1+0", null]});
-        assert_eq!(check(&level, &Value::Null), Ok(()));
-        assert_eq!(problem(&level, json!("5")), r#"must be "0" or "1+0" or null"#);
-        assert_eq!(problem(&level, json!(false)), "must be a string or null, not true or false");
-        assert_eq!(check(&json!({"description": "anything"}), &json!([1])), Ok(()));
     }
 
     #[test]
-    fn parts_are_named_and_values_are_not_shown() {
-        let disks = json!({
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["size"],
-                "properties": {"size": {"type": "integer", "minimum": 1}, "password": {"type": "integer"}},
-                "additionalProperties": false,
-            },
-        });
-        assert_eq!(check(&disks, &json!([{"size": 1}, {"size": 2}])), Ok(()));
-        assert_eq!(problem(&disks, json!([{"size": 1}, {}])), r#"[1]: must have "size""#);
-        assert_eq!(problem(&disks, json!([{"size": 0}])), "[0]: size: must be at least 1");
-        assert_eq!(problem(&disks, json!([{"size": 1, "x": 1}])), "[0]: x: is not known");
-        let told = problem(&disks, json!([{"size": 1, "password": "hunter2"}]));
-        assert_eq!(told, "[0]: password: must be an integer, not a string");
-        let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
-        assert_eq!(problem(&texts, json!({"a": "1", "b": 2})), "b: must be a string, not a number");
+    fn a_schema_that_is_not_understood_accepts_nothing() {
+        for schema in [
+            json!({"pattern": "^a$"}),
+            json!({"type": "text"}),
+            json!({"type": []}),
+            json!({"minimum": "0"}),
+            json!({"additionalProperties": "no"}),
+            json!({"properties": {"a": {"$ref": "#"}}}),
+            json!([]),
+        ] {
+            fault(schema, json!({"a": 1}));
+        }
+        let mut deep = (json!({}), json!(0));
+        for _ in 0..100 {
+            deep = (json!({"items": deep.0}), json!([deep.1]));
+        }
+        assert!(fault(deep.0, deep.1).contains("too deeply"));
     }
 }

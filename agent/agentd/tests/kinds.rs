@@ -141,7 +141,7 @@ async fn each_kind_runs_nothing_for_other_managers_or_with_wrong_arguments() {
         assert_eq!(refused["command_status"], "CLEAN_VERSION_MISMATCH");
         for (number, (args, told)) in [
             (json!({}), r#"argument "count": required, not given"#),
-            (json!({"count": "secret"}), r#"argument "count": must be an integer, not a string"#),
+            (json!({"count": "secret"}), r#"argument "count": must be a whole number"#),
             (json!({"count": 4}), r#"argument "count": must be at most 3"#),
             (json!({"count": 1, "fast": true}), r#"argument "fast": this step has no such argument"#),
         ]

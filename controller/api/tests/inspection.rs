@@ -41,6 +41,8 @@ async fn what_the_agent_tells_is_kept_and_the_conductor_hears_of_it() {
     let mut bell = api.store.bell().listen();
     // Interfaces that are no port of a node, and those that are none at all, do not matter.
     let mut body = report("52-54-00-12-34-56");
+    (body["inventory"]["bmc_address"], body["inventory"]["bmc_v6address"]) =
+        (json!("0.0.0.0"), json!("::/0"));
     let interfaces = body["inventory"]["interfaces"].as_array_mut().unwrap();
     interfaces.push(json!({"mac_address": "52:54:00:99:99:99"}));
     interfaces.push(json!({"mac_address": "a0:00:02:20:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:c2:29:21"}));

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use model::schema;
+use agent_protocol::schema;
 use serde_json::{Map, Value};
 
 use crate::declared::{Declared, StepCall, StepEnd};

@@ -6,11 +6,11 @@ mod call;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use agent_protocol::schema;
 use bmc::{BootDevice, Builtin, Drivers, ErrorKind, PowerState, StepEnd, fake};
 use call::Node;
 use model::abilities::{Abilities, Inspect, Rescue};
 use model::plan::automated_plan;
-use model::schema;
 use model::step::{CatalogueStep, PlannedStep, StepKind};
 use serde_json::{Map, Value, json};
 

@@ -88,10 +88,18 @@ impl RealHands {
             command_id,
             polling,
         };
-        Ok(match self.drivers.run_step(&call).await? {
-            StepEnd::Done(result) => Outcome::StepDone(result),
-            StepEnd::Running(text) => Outcome::StepRunning(text),
-        })
+        match self.drivers.run_step(&call).await {
+            Ok(StepEnd::Done(result)) => Ok(Outcome::StepDone(result)),
+            Ok(StepEnd::Running(text)) => Ok(Outcome::StepRunning(text)),
+            // What the run says of a failed step begins with its name already.
+            Err(error) if error.kind() == bmc::ErrorKind::Step => {
+                let text = error.to_string();
+                let prefix = format!("{} step {} failed: ", kind.as_str(), step.label());
+                let text = text.strip_prefix(&prefix).unwrap_or(&text).to_owned();
+                Ok(Outcome::Failed(Trouble { text, retryable: error.is_retryable(), unreachable: false }))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn inspect(&self, node: &Node) -> Result<Outcome, BmcError> {

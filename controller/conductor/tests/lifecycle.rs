@@ -210,6 +210,37 @@ async fn deleting_takes_back_what_deploying_added_and_then_cleans() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tear_down_that_fails_ends_in_error_with_the_reason_and_can_be_tried_again() {
+    let world = World::new().await;
+    world
+        .put(ProvisionState::Active, |node| {
+            node.instance_info.insert("image_source".into(), "http://images/x".into());
+        })
+        .await;
+    *world.bmc_stuck.lock().unwrap() = true;
+    let _conductor = world.conductor(Settings::default());
+    world.ask(VerbRequest::of(Verb::Delete)).await;
+    let node = world.until_state(ProvisionState::Error).await;
+    assert!(node.last_error.unwrap().contains("the BMC is stuck"));
+    assert!(node.instance_info.contains_key("image_source"), "nothing was taken back");
+    assert!(!world.path().await.contains(&"DELETED".to_owned()));
+    *world.bmc_stuck.lock().unwrap() = false;
+    world.ask(VerbRequest::of(Verb::Delete)).await;
+    assert_eq!(rest(&world).await.provision_state, ProvisionState::Available);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ramdisk_that_could_not_inspect_fails_the_inspection_in_its_words() {
+    let world = World::new().await;
+    *world.plugin_data.lock().unwrap() = json!({"error": "lshw is missing"});
+    let _conductor = world.conductor(Settings::default());
+    world.ask(VerbRequest::of(Verb::Inspect)).await;
+    let node = world.until_state(ProvisionState::InspectFail).await;
+    assert!(node.last_error.unwrap().contains("lshw is missing"));
+    assert!(!node.properties.contains_key("memory_mb"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_rescued_node_is_deleted_as_an_active_one() {
     let world = World::new().await;
     fake(&world);

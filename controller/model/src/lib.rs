@@ -15,7 +15,6 @@ pub mod power;
 pub mod provision;
 pub mod request;
 pub mod run;
-pub mod schema;
 pub mod step;
 pub mod template;
 pub mod time;

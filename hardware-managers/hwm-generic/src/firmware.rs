@@ -64,7 +64,7 @@ impl Baseline {
                 "there is no firmware baseline to verify against: give the argument {ARGUMENT:?}, or set {PROPERTY}"
             )));
         }
-        schema::check(&schema(), value).map_err(wrong)?;
+        schema::check(name, &schema(), value).map_err(|problem| StepError::argument(name, &problem))?;
         let mut baseline = BTreeMap::new();
         for (component, version) in value.as_object().into_iter().flatten() {
             let wanted = Wanted::parse(version.as_str().unwrap_or_default())
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_baseline_that_is_none_is_refused_by_name() {
         let told = baseline(None, json!({"bios_version": 2})).expect_err("refused");
-        assert!(told.contains(PROPERTY) && told.contains("bios_version: must be a string"), "{told}");
+        assert!(told.contains(PROPERTY) && told.contains(": bios_version must be a string"), "{told}");
         for version in ["", ">=", "> 2", "<3", "== 2", ">=>2"] {
             let told = baseline(Some(json!({"bios_version": version})), Value::Null).expect_err(version);
             assert!(told.contains("bios_version: "), "{told}");

@@ -99,6 +99,15 @@ pub enum StepError {
     },
 }
 
+impl StepError {
+    /// An argument that is not as its schema says, in the words of [`agent_protocol::schema::check`], which
+    /// begin with its name.
+    pub fn argument(name: &str, problem: &str) -> Self {
+        let rest = problem.strip_prefix(name).unwrap_or(problem);
+        Self::Argument { name: name.to_owned(), problem: rest.trim_start_matches(['.', ' ']).to_owned() }
+    }
+}
+
 /// What a running step shares with the agent: progress out, cancellation in.
 #[derive(Debug, Clone, Default)]
 pub struct StepContext {

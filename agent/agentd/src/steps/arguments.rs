@@ -26,7 +26,8 @@ pub(super) fn checked(
         match (args.get(name), &info.schema) {
             (None, _) if info.required => return Err(wrong(name, "required, not given".into())),
             (Some(value), Some(expected)) => {
-                schema::check(expected, value).map_err(|problem| wrong(name, problem))?;
+                schema::check(name, expected, value)
+                    .map_err(|problem| StepError::argument(name, &problem))?;
             }
             _ => {}
         }
@@ -61,10 +62,10 @@ mod tests {
         assert_eq!(problem(json!({"size": 4, "level": "1", "free": [null]})), "");
         for (given, told) in [
             (json!({}), r#"argument "size": required, not given"#),
-            (json!({"size": "secret"}), r#"argument "size": must be an integer, not a string"#),
+            (json!({"size": "secret"}), r#"argument "size": must be a whole number"#),
             (json!({"size": 0}), r#"argument "size": must be at least 1"#),
             (json!({"size": 10}), r#"argument "size": must be at most 9"#),
-            (json!({"size": 4, "level": "secret"}), r#"argument "level": must be "0" or "1""#),
+            (json!({"size": 4, "level": "secret"}), r#"argument "level": must be one of "0", "1""#),
             (json!({"size": 4, "fast": "secret"}), r#"argument "fast": this step has no such argument"#),
             (json!(["secret"]), r#"argument "args": must be an object"#),
         ] {

@@ -87,7 +87,10 @@ impl Report {
         for key in ["bmc_address", "bmc_v6address"] {
             match fields.get(key) {
                 None | Some(Value::Null) => {}
-                Some(Value::String(text)) => bmc.extend(text.parse::<IpAddr>()),
+                // ironic-python-agent tells of no BMC by 0.0.0.0 and ::/0.
+                Some(Value::String(text)) => {
+                    bmc.extend(text.parse::<IpAddr>().ok().filter(|address| !address.is_unspecified()));
+                }
                 Some(other) => return Err(wrong(&format!("inventory.{key}"), other, "'string', 'null'")),
             }
         }

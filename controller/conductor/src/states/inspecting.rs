@@ -6,6 +6,7 @@ use crate::decision::{Change, Decision, Deed, Outcome};
 use model::inventory::properties;
 use model::run::Cursor;
 use model::{Inventory, Timestamp};
+use serde_json::Value;
 
 pub(super) fn decide(view: &View) -> Decision {
     let snapshot = view.snapshot;
@@ -44,6 +45,11 @@ pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
 /// tell stays as it is.
 fn told(view: &View, inventory: &Inventory) -> Change {
     let now: Timestamp = view.snapshot.now;
+    // What a ramdisk says when its collectors failed (ironic-python-agent: `error`).
+    if let Some(error) = inventory.plugin_data.get("error").and_then(Value::as_str).filter(|e| !e.is_empty())
+    {
+        return fail::failed(view, &format!("The ramdisk could not inspect the node: {error}"));
+    }
     let mut change = view.advance(Cursor::TearDown);
     change.node.properties.extend(properties(&inventory.inventory));
     change.node.inspection_finished_at = Some(now);

@@ -85,8 +85,12 @@ pub struct World {
     /// The agent's deploy and service steps.
     pub other_steps: Mutex<BTreeMap<StepKind, Vec<Step>>>,
     pub abilities: Mutex<Abilities>,
+    /// What the ramdisk sends beside the inventory.
+    pub plugin_data: Mutex<Value>,
     /// Parameters of `finalize_rescue`: the hash.
     pub rescued_with: Mutex<Option<Value>>,
+    /// Power cannot be changed.
+    pub bmc_stuck: Mutex<bool>,
     /// Killed by [`Fault::Kill`].
     running: Mutex<Option<tokio::task::AbortHandle>>,
     slow_until: Mutex<Option<Instant>>,
@@ -129,7 +133,9 @@ impl World {
                 rescue: Rescue::Agent,
                 steps: BTreeMap::new(),
             }),
+            plugin_data: Mutex::default(),
             rescued_with: Mutex::default(),
+            bmc_stuck: Mutex::default(),
             running: Mutex::default(),
             slow_until: Mutex::default(),
             step_time: Duration::from_secs(30),
@@ -318,7 +324,7 @@ impl World {
     pub fn inventory(&self, source: &str) -> Inventory {
         Inventory {
             inventory: json!({"cpu": {"count": 4, "architecture": "x86_64"}, "memory": {"physical_mb": 512}}),
-            plugin_data: json!({}),
+            plugin_data: self.plugin_data.lock().unwrap().clone(),
             at: self.clock.now(),
             source: source.into(),
         }
@@ -487,6 +493,11 @@ impl Hands for Fingers {
         let power = || if world.is_on() { PowerState::On } else { PowerState::Off };
         match deed {
             Deed::VerifyBmc | Deed::ReadPower => Outcome::Power(power()),
+            Deed::SetPower(_) if *world.bmc_stuck.lock().unwrap() => Outcome::Failed(Trouble {
+                text: "the BMC is stuck".into(),
+                retryable: true,
+                unreachable: false,
+            }),
             Deed::SetPower(target) => {
                 world.switch(target.resulting_state() == PowerState::On);
                 Outcome::Power(power())
