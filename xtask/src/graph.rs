@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("machines", &["lab", "agent-protocol"]),
     ("demo", &["lab", "agent-protocol"]),
     ("contract", &[]),
+    ("bench", &["agent-protocol", "contract"]),
     ("xtask", &[]),
 ];
 

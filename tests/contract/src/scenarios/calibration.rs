@@ -1,14 +1,13 @@
 //! Ironic cleans ironic-python-agent: nothing of ours but the tools around. It shows that the set-up works.
 
-use super::Enrolled;
+use super::{Enrolled, start_ironic};
 use crate::World;
 use crate::agents::Kind;
-use crate::ironic::Ironic;
 use anyhow::{Result, ensure};
 
 pub fn run(world: &World) -> Result<()> {
-    let ironic = Ironic::start(world)?;
-    let node = Enrolled::new(world, &ironic.endpoint, &ironic.network, Kind::Ipa, &[])?;
+    let (ironic, network) = start_ironic(world)?;
+    let node = Enrolled::new(world, &ironic.endpoint, &network, Kind::Ipa, &[])?;
     node.verb("provide", &[])?;
     node.ensure_rests_in("available")?;
     ensure!(!node.disk.has_gpt()?, "erase_devices_metadata left the GPT");

@@ -9,6 +9,7 @@ use crate::World;
 use crate::agents::{Kind, Machine};
 use crate::bmc::Bmc;
 use crate::disk::LoopDisk;
+use crate::ironic::Ironic;
 use crate::network::Network;
 use crate::tool::Tool;
 use anyhow::{Context, Result, bail, ensure};
@@ -48,6 +49,16 @@ pub fn choose(names: &[String], filter: &str) -> Result<Vec<&'static Scenario>> 
         }
     };
     names.iter().map(find).collect()
+}
+
+/// Starts an Ironic of the scenario's own; with it what its nodes boot.
+fn start_ironic(world: &World) -> Result<(Ironic, Network)> {
+    let ironic = Ironic::start(&world.peers, &world.dir, "", |endpoint| {
+        let drivers = Tool::anneal(world, endpoint).json(&["driver", "list"]).unwrap_or_default();
+        drivers.as_array().is_some_and(|list| list.iter().any(|one| one["name"] == "fake-hardware"))
+    })?;
+    let network = Network::Ironic { api: ironic.endpoint.clone() };
+    Ok((ironic, network))
 }
 
 /// A node enrolled with Anneal's command line, with a machine behind it.

@@ -1,17 +1,16 @@
 //! Ironic and anneal-agent, which serves TLS with its own certificate: inspection, cleaning (first as configured:
 //! partition tables and signatures; then everything), a failing step, service.
 
-use super::Enrolled;
+use super::{Enrolled, start_ironic};
 use crate::World;
 use crate::agents::Kind;
-use crate::ironic::Ironic;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 pub fn run(world: &World) -> Result<()> {
-    let ironic = Ironic::start(world)?;
+    let (ironic, network) = start_ironic(world)?;
     let interfaces = &["inspect=agent"];
-    let node = Enrolled::new(world, &ironic.endpoint, &ironic.network, Kind::Anneal, interfaces)?;
+    let node = Enrolled::new(world, &ironic.endpoint, &network, Kind::Anneal, interfaces)?;
     inspected(&node).context("inspect")?;
     cleaned(&node).context("clean")?;
     failed(&node).context("a failing step")?;
