@@ -16,7 +16,7 @@ use std::sync::Arc;
 use verifier::Verifier;
 
 /// Which certificate of the peer is accepted. In all cases the peer must prove that it holds the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Accept {
     /// The one with this fingerprint, whatever its names, dates and issuer.
     Only(Pin),

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// SHA-256 of the DER of one certificate; written `sha256:` and 64 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Pin([u8; 32]);
 
 /// What was given cannot be a pin.

@@ -4,13 +4,14 @@
 //! can cancel. ironic-python-agent chooses its own ids: whether a lost request arrived is found out from its
 //! command list, since every step command that is not of an earlier step of this run must be ours.
 
+use crate::connections::Connections;
 use crate::decision::{Outcome, Trouble};
 use agent_protocol::command::{CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::step::AdvertisedSteps;
 use model::request::RESCUE_HASH;
 use model::{Contact, Node, PlannedStep, RunKind, StepKind, StepResult};
-use pinned_tls::{Accept, Pin, client_config};
-use reqwest::{Client, Method, StatusCode, Url};
+use pinned_tls::{Accept, Pin};
+use reqwest::{Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -19,13 +20,10 @@ use std::time::Duration;
 /// Largest answer read from an agent (logs come base64 in one).
 const MAX_ANSWER: usize = 64 << 20;
 
-/// A node that is off does not answer at all; its power is then looked at, so this wait is a short one.
-const CONNECT: Duration = Duration::from_secs(5);
-
-/// Makes one connection per call, with the certificate of the agent pinned.
+/// Calls agents, each over a connection on which its certificate is pinned.
 #[derive(Debug, Clone)]
 pub struct AgentClient {
-    timeout: Duration,
+    connections: Connections,
 }
 
 enum Fault {
@@ -38,7 +36,7 @@ enum Fault {
 impl AgentClient {
     /// A client whose calls end within `timeout`.
     pub fn new(timeout: Duration) -> Self {
-        Self { timeout }
+        Self { connections: Connections::new(timeout) }
     }
 
     /// `clean.get_clean_steps` and its sisters: the kind asked for has to be told; of the others what can be
@@ -173,7 +171,7 @@ impl AgentClient {
             Url::parse(&url).map_err(|error| Fault::Transport(format!("callback_url {base}: {error}")))?;
         // Ironic's protocol carries the token in the query. It must stay out of every message below.
         url.query_pairs_mut().append_pair("agent_token", token);
-        let client = self.client(contact)?;
+        let client = self.connections.to(accept(contact.verify_ca.as_deref())?).map_err(Fault::Transport)?;
         let mut call = client.request(method, url).header("content-type", "application/json");
         if let Some(body) = body {
             call = call.json(body);
@@ -188,17 +186,6 @@ impl AgentClient {
         }
         serde_json::from_slice(&bytes)
             .map_err(|error| Fault::Transport(format!("unreadable answer: {error}")))
-    }
-
-    fn client(&self, contact: &Contact) -> Result<Client, Fault> {
-        let builder = Client::builder()
-            .timeout(self.timeout)
-            .connect_timeout(CONNECT)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none());
-        let tls = client_config("the agent", accept(contact.verify_ca.as_deref())?)
-            .map_err(|error| Fault::Transport(error.to_string()))?;
-        builder.tls_backend_preconfigured(tls).build().map_err(transport)
     }
 }
 

@@ -12,6 +12,7 @@
 
 pub mod act;
 pub mod agent_client;
+mod connections;
 pub mod decision;
 pub mod drive;
 pub mod settings;

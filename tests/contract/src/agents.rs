@@ -1,8 +1,8 @@
 //! Agents in their cage.
 
 use crate::World;
-use crate::process::{Daemon, free_port};
 use anyhow::{Context, Result};
+use contract::process::{Daemon, free_port};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -2,9 +2,9 @@
 //! agent or cuts it off accordingly.
 
 use crate::agents::Machine;
-use crate::process::Daemon;
 use crate::tool::Tool;
 use anyhow::{Result, anyhow};
+use contract::process::Daemon;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,9 @@
 //! anneal-controller on loopback, with its database in the scenario's directory.
 
 use crate::World;
-use crate::process::{Daemon, free_port, wait_until};
 use crate::tool::Tool;
 use anyhow::{Context, Result};
+use contract::process::{Daemon, free_port, wait_until};
 use std::process::Command;
 use std::time::Duration;
 

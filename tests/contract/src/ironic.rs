@@ -1,9 +1,9 @@
 //! A real Ironic: API and conductor in one process, on loopback.
 
-use crate::World;
+use crate::peers::Peers;
 use crate::process::{Daemon, check, free_port, wait_until};
-use crate::tool::Tool;
 use anyhow::{Context, Result};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -14,33 +14,48 @@ const START: Duration = Duration::from_secs(120);
 pub struct Ironic {
     /// URL of its API.
     pub endpoint: String,
-    _process: Daemon,
+    process: Daemon,
 }
 
 impl Ironic {
-    /// Starts one with an empty database and waits until its conductor serves `fake-hardware`.
-    pub fn start(world: &World) -> Result<Self> {
+    /// Starts one in `dir` with an empty database and waits until `serves_drivers` says of its URL that a
+    /// conductor serves `fake-hardware`. `settings` are read after `peers/ironic.conf` and win.
+    ///
+    /// # Errors
+    /// When it cannot be started, or does not serve the driver within two minutes.
+    pub fn start(
+        peers: &Peers,
+        dir: &Path,
+        settings: &str,
+        mut serves_drivers: impl FnMut(&str) -> bool,
+    ) -> Result<Self> {
         let port = free_port()?;
-        let dir = world.dir.join("ironic");
-        std::fs::create_dir_all(dir.join("state/certificates"))?;
+        let home = dir.join("ironic");
+        std::fs::create_dir_all(home.join("state/certificates"))?;
         let config = include_str!("../peers/ironic.conf")
-            .replace("@DIR@", &dir.display().to_string())
+            .replace("@DIR@", &home.display().to_string())
             .replace("@PORT@", &port.to_string());
-        let path = dir.join("ironic.conf");
-        std::fs::write(&path, config)?;
-        let mut schema = Command::new(world.peers.program("ironic", "ironic-dbsync"));
-        check(schema.arg("--config-file").arg(&path).arg("create_schema"))?;
-        let mut command = Command::new(world.peers.program("ironic", "ironic"));
-        command.arg("--config-file").arg(&path);
-        let mut process = Daemon::start(&command, &world.dir.join("ironic.log"))?;
+        let files = [(home.join("ironic.conf"), config.as_str()), (home.join("settings.conf"), settings)];
+        let mut schema = Command::new(peers.program("ironic", "ironic-dbsync"));
+        let mut command = Command::new(peers.program("ironic", "ironic"));
+        for (path, text) in &files {
+            std::fs::write(path, text).with_context(|| format!("{}", path.display()))?;
+            schema.arg("--config-file").arg(path);
+            command.arg("--config-file").arg(path);
+        }
+        check(schema.arg("create_schema"))?;
+        let mut process = Daemon::start(&command, &dir.join("ironic.log"))?;
         let endpoint = format!("http://127.0.0.1:{port}");
-        let tool = Tool::anneal(world, &endpoint);
         wait_until("Ironic serves fake-hardware", START, || {
             process.ensure_running()?;
-            let drivers = tool.json(&["driver", "list"]).unwrap_or_default();
-            Ok(drivers.as_array().is_some_and(|list| list.iter().any(|one| one["name"] == "fake-hardware")))
+            Ok(serves_drivers(&endpoint))
         })
         .context("Ironic")?;
-        Ok(Self { endpoint, _process: process })
+        Ok(Self { endpoint, process })
+    }
+
+    /// Its process.
+    pub fn process(&self) -> &Daemon {
+        &self.process
     }
 }

@@ -17,14 +17,12 @@ mod agents;
 mod bmc;
 mod controller;
 mod disk;
-mod ironic;
-mod peers;
-mod process;
 mod scenarios;
 mod tool;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use contract::{peers, process};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -81,7 +79,7 @@ fn run(options: Options) -> Result<bool> {
         return Ok(true);
     }
     let chosen = scenarios::choose(&options.scenarios, &options.filter)?;
-    let peers = peers::Peers::install(&options.peers_dir)?;
+    let peers = peers::Peers::install(&options.peers_dir, peers::ALL)?;
     if options.install_only {
         return Ok(true);
     }

@@ -5,10 +5,16 @@ use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One environment: its name and what is in it.
-const ENVIRONMENTS: [(&str, &[&str]); 3] = [
+/// An environment: its name and what is in it.
+pub type Environment = (&'static str, &'static [&'static str]);
+
+/// Ironic.
+pub const IRONIC: Environment = ("ironic", &["ironic==39.0.0"]);
+
+/// Every environment that the scenarios need.
+pub const ALL: &[Environment] = &[
     ("osc", &["python-openstackclient==10.5.0", "python-ironicclient==6.3.0"]),
-    ("ironic", &["ironic==39.0.0"]),
+    IRONIC,
     ("ipa", &["ironic-python-agent==13.0.0"]),
 ];
 
@@ -40,6 +46,9 @@ pub fn apt_packages() -> Vec<&'static str> {
 }
 
 /// Fails with what to install when a program is missing: a peer would fail later, and with worse words.
+///
+/// # Errors
+/// See above.
 pub fn ensure_programs() -> Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let there = |program: &str| std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
@@ -60,11 +69,14 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Installs what is missing below `root`.
-    pub fn install(root: &Path) -> Result<Self> {
+    /// Installs what is missing of `environments` below `root`.
+    ///
+    /// # Errors
+    /// When Python or pip is missing, or a package cannot be had.
+    pub fn install(root: &Path, environments: &[Environment]) -> Result<Self> {
         std::fs::create_dir_all(root).with_context(|| format!("{}", root.display()))?;
         let root = root.canonicalize()?;
-        for (name, requirements) in ENVIRONMENTS {
+        for (name, requirements) in environments {
             let home = root.join(name);
             let wanted = requirements.join("\n");
             if std::fs::read_to_string(home.join(STAMP)).is_ok_and(|found| found == wanted) {
@@ -74,7 +86,7 @@ impl Peers {
             check(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home))
                 .context("python3 -m venv (Debian: apt install python3-venv)")?;
             let mut pip = Command::new(home.join("bin/pip"));
-            pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(requirements);
+            pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(*requirements);
             check(&mut pip).with_context(|| format!("pip install {}", requirements.join(" ")))?;
             std::fs::write(home.join(STAMP), wanted)?;
         }

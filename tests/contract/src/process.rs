@@ -18,6 +18,9 @@ pub struct Daemon {
 impl Daemon {
     /// Starts `command`; what it says goes to `log`. It dies with the thread that started it, also when that
     /// is killed.
+    ///
+    /// # Errors
+    /// When the log cannot be written or the program cannot be started.
     pub fn start(command: &Command, log: &Path) -> Result<Self> {
         let file = File::create(log).with_context(|| format!("{}", log.display()))?;
         let mut mortal = Command::new("setpriv");
@@ -38,7 +41,15 @@ impl Daemon {
         Ok(Self { child })
     }
 
+    /// Its process id, which is also that of its group.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Fails if the process has ended.
+    ///
+    /// # Errors
+    /// See above.
     pub fn ensure_running(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -60,6 +71,9 @@ impl Drop for Daemon {
 }
 
 /// Runs `command` to its end; its output is in the error if it fails.
+///
+/// # Errors
+/// When it cannot be started, or ends with anything but 0.
 pub fn check(command: &mut Command) -> Result<Output> {
     let name = Path::new(command.get_program()).display().to_string();
     let output = command.stdin(Stdio::null()).output().with_context(|| name.clone())?;
@@ -74,6 +88,9 @@ pub fn check(command: &mut Command) -> Result<Output> {
 }
 
 /// Asks `question` ten times a second until it says yes.
+///
+/// # Errors
+/// When it fails, or has not said yes within `limit`.
 pub fn wait_until(what: &str, limit: Duration, mut question: impl FnMut() -> Result<bool>) -> Result<()> {
     let begun = Instant::now();
     while !question().with_context(|| what.to_owned())? {
@@ -84,6 +101,9 @@ pub fn wait_until(what: &str, limit: Duration, mut question: impl FnMut() -> Res
 }
 
 /// A port on loopback that nobody listens on.
+///
+/// # Errors
+/// When there is none.
 pub fn free_port() -> Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

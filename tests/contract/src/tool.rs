@@ -1,8 +1,8 @@
 //! The two command lines that scenarios ask with.
 
 use crate::World;
-use crate::process::check;
 use anyhow::{Context, Result, bail};
+use contract::process::check;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,13 +1,12 @@
 //! Ironic cleans ironic-python-agent: nothing of ours but the tools around. It shows that the set-up works.
 
-use super::Enrolled;
+use super::{Enrolled, start_ironic};
 use crate::World;
 use crate::agents::Kind;
-use crate::ironic::Ironic;
 use anyhow::{Result, ensure};
 
 pub fn run(world: &World) -> Result<()> {
-    let ironic = Ironic::start(world)?;
+    let ironic = start_ironic(world)?;
     let node = Enrolled::new(world, &ironic.endpoint, Kind::Ipa)?;
     node.verb("provide", &[])?;
     node.ensure_rests_in("available")?;

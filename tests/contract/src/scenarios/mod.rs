@@ -11,6 +11,7 @@ use crate::bmc::Bmc;
 use crate::disk::LoopDisk;
 use crate::tool::Tool;
 use anyhow::{Context, Result, bail, ensure};
+use contract::ironic::Ironic;
 use serde_json::Value;
 
 /// MAC address of the one node a scenario has.
@@ -47,6 +48,14 @@ pub fn choose(names: &[String], filter: &str) -> Result<Vec<&'static Scenario>> 
         }
     };
     names.iter().map(find).collect()
+}
+
+/// Starts an Ironic of the scenario's own.
+fn start_ironic(world: &World) -> Result<Ironic> {
+    Ironic::start(&world.peers, &world.dir, "", |endpoint| {
+        let drivers = Tool::anneal(world, endpoint).json(&["driver", "list"]).unwrap_or_default();
+        drivers.as_array().is_some_and(|list| list.iter().any(|one| one["name"] == "fake-hardware"))
+    })
 }
 
 /// A node enrolled with Anneal's command line, with a machine behind it.

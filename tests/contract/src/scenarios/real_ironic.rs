@@ -1,14 +1,13 @@
 //! Ironic cleans anneal-agent, which serves TLS with its own certificate: first as configured (partition
 //! tables and signatures), then everything.
 
-use super::Enrolled;
+use super::{Enrolled, start_ironic};
 use crate::World;
 use crate::agents::Kind;
-use crate::ironic::Ironic;
 use anyhow::{Result, ensure};
 
 pub fn run(world: &World) -> Result<()> {
-    let ironic = Ironic::start(world)?;
+    let ironic = start_ironic(world)?;
     let node = Enrolled::new(world, &ironic.endpoint, Kind::Anneal)?;
     node.verb("provide", &[])?;
     node.ensure_rests_in("available")?;

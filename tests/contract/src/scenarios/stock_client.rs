@@ -135,7 +135,7 @@ fn expect(stock: &Tool, node: &str, field: &str, value: &str) -> Result<()> {
 
 fn wait_for(stock: &Tool, node: &str, field: &str, value: &str) -> Result<()> {
     let limit = std::time::Duration::from_secs(60);
-    crate::process::wait_until(&format!("{field} becomes {value:?}"), limit, || {
+    contract::process::wait_until(&format!("{field} becomes {value:?}"), limit, || {
         Ok(stock.json(&["node", "show", node])?[field] == value)
     })
 }

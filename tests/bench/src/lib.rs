@@ -1,0 +1,24 @@
+//! Simulated agents against a real controller, and what their clocks say of it.
+//!
+//! ```text
+//!   operator.rs ── enrol, provide ──▶ anneal-controller  ◀── lookup, heartbeat ── fleet.rs: N agents
+//!                                     (or a real Ironic) ───────── commands ────▶ server.rs, TLS, one each
+//!                                                                                  agent.rs: notes when
+//! ```
+//!
+//! An agent is simulated down to its wire: its own TLS certificate and listener, its token, its list of
+//! commands, one connection a heartbeat. Its steps take no time, so that all that passes between two of them
+//! is the controller's and the wire's. To a controller that offers Anneal's extension it speaks it; to any
+//! other it is an ironic-python-agent.
+
+pub mod agent;
+pub mod certificate;
+pub mod client;
+pub mod controller;
+pub mod cpu;
+pub mod fleet;
+pub mod operator;
+pub mod report;
+pub mod round;
+pub mod server;
+pub mod spread;

@@ -1,0 +1,5 @@
+//! Programs that others wrote, installed and started on loopback; what more than the scenarios needs of them.
+
+pub mod ironic;
+pub mod peers;
+pub mod process;
