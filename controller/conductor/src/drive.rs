@@ -52,6 +52,7 @@ impl Conductor {
 
     /// Drive until `stop`; passes under way are finished first.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
+        self.give_back().await;
         let mut bell = self.store.bell().listen();
         let places = Arc::new(Semaphore::new(WORKERS));
         let mut passes = JoinSet::new();
@@ -72,6 +73,31 @@ impl Conductor {
             while passes.try_join_next().is_some() {}
         }
         while passes.join_next().await.is_some() {}
+    }
+
+    /// Leases that a predecessor of this name held when it was killed: nobody works on those nodes, and one that
+    /// rests would stay locked for users until its lease has run out.
+    async fn give_back(&self) {
+        let nodes = match self.store.nodes().await {
+            Ok(nodes) => nodes,
+            Err(error) => return tracing::error!(%error, "cannot read which leases were left behind"),
+        };
+        for Node { uuid, .. } in nodes {
+            if let Err(error) = self.give_back_one(uuid).await {
+                tracing::warn!(node_uuid = %uuid, %error, "cannot give back a lease; it will expire");
+            }
+        }
+    }
+
+    async fn give_back_one(&self, node: Uuid) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        if self.store.lease_holder(node, now).await?.as_deref() != Some(&self.name) {
+            return Ok(());
+        }
+        match self.store.take_lease(node, &self.name, now, now.after(LEASE)).await? {
+            Some(lease) => self.store.release_lease(lease).await,
+            None => Ok(()),
+        }
     }
 
     async fn nap(&self) -> Duration {
