@@ -135,9 +135,17 @@ impl Drop for Writer {
 }
 
 fn serve(mut connection: Connection, calls: &mpsc::Receiver<Box<dyn Job>>, bell: &Bell) {
+    #[cfg(feature = "fault-points")]
+    let mut fault = crate::fault::FaultPoint::arm(&mut connection);
     while let Ok(first) = calls.recv() {
         let mut batch: Vec<_> = std::iter::once(first).chain(calls.try_iter().take(BATCH - 1)).collect();
-        let committed = commit(&mut connection, &mut batch).map_err(|error| {
+        let committed = commit(
+            &mut connection,
+            &mut batch,
+            #[cfg(feature = "fault-points")]
+            &mut fault,
+        );
+        let committed = committed.map_err(|error| {
             let reason = failed::<rusqlite::Error>("committing")(error).to_string();
             tracing::error!(calls = batch.len(), error = reason, "a transaction failed");
             reason
@@ -148,12 +156,21 @@ fn serve(mut connection: Connection, calls: &mpsc::Receiver<Box<dyn Job>>, bell:
     }
 }
 
-fn commit(connection: &mut Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+fn commit(
+    connection: &mut Connection,
+    batch: &mut [Box<dyn Job>],
+    #[cfg(feature = "fault-points")] fault: &mut crate::fault::FaultPoint,
+) -> rusqlite::Result<()> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for job in batch {
         job.run(transaction.savepoint()?)?;
     }
-    transaction.commit()
+    #[cfg(feature = "fault-points")]
+    fault.before_commit();
+    transaction.commit()?;
+    #[cfg(feature = "fault-points")]
+    fault.after_commit();
+    Ok(())
 }
 
 #[cfg(test)]
