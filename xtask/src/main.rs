@@ -7,10 +7,12 @@ mod args;
 mod ci;
 mod demo;
 mod deps;
+mod fault_points;
 mod graph;
 mod image;
 mod mutants;
 mod sh;
+mod soak;
 mod specs;
 mod test;
 
@@ -25,6 +27,8 @@ tasks:
   demo     two emulated servers, from old data to clean and available
            [--report FILE] [--keep] [--disk FILE:nvme|sata|scsi|virtio ...]
   test     unit, property, integration and QEMU scenario tests
+  soak     kills and power cuts, many more of them than in a test
+           [--part kill|lab] [--seed N]
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]
   mutants  takes each protection out and shows that a test turns red
@@ -54,6 +58,7 @@ fn run(task: &str, rest: Vec<String>) -> Result<()> {
     match task {
         "demo" => demo::run(rest),
         "test" => test::run(rest),
+        "soak" => soak::run(rest),
         "image" => image::run(rest),
         "mutants" => mutants::run(rest),
         "ci" => ci::run(rest),

@@ -13,11 +13,15 @@ use nix::unistd::Pid;
 use rusqlite::Connection;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Names the commit to die at.
 const VARIABLE: &str = "ANNEAL_FAULT";
 /// Tables that change without the controller having decided anything.
 const CHATTER: [&str; 2] = ["contact", "lease"];
+
+/// How long the commit takes that is never made.
+const SLOW_DISK: Duration = Duration::from_millis(20);
 
 /// Counts the commits of one writer.
 #[derive(Default)]
@@ -72,6 +76,10 @@ impl FaultPoint {
 
     fn die_if(&self, before: bool) {
         if self.plan.as_ref().is_some_and(|plan| plan.number == self.seen && plan.before == before) {
+            if before {
+                // A disk takes its time too: whoever was told of a write that is not yet made can act on it now.
+                std::thread::sleep(SLOW_DISK);
+            }
             // Nothing comes after it, whatever it says.
             let _ = kill(Pid::this(), Signal::SIGKILL);
         }
