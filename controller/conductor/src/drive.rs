@@ -52,10 +52,10 @@ impl Conductor {
 
     /// Drive until `stop`; passes under way are finished first.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
-        self.give_back().await;
         let mut bell = self.store.bell().listen();
         let places = Arc::new(Semaphore::new(WORKERS));
         let mut passes = JoinSet::new();
+        self.give_back().await;
         loop {
             let nap = self.nap().await;
             tokio::select! {

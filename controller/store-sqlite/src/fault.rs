@@ -11,6 +11,7 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rusqlite::Connection;
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,9 +24,30 @@ const CHATTER: [&str; 2] = ["contact", "lease"];
 /// How long the commit takes that is never made.
 const SLOW_DISK: Duration = Duration::from_millis(20);
 
+thread_local! {
+    /// Of the thread that writes.
+    static POINT: RefCell<FaultPoint> = RefCell::default();
+}
+
+/// The connection of this thread, which has from now on the fault point that the environment asks for.
+pub fn armed(mut connection: Connection) -> Connection {
+    POINT.set(FaultPoint::arm(&mut connection));
+    connection
+}
+
+/// The transaction under way is about to be committed.
+pub fn before_commit() {
+    POINT.with_borrow_mut(FaultPoint::before_commit);
+}
+
+/// It is on the disk.
+pub fn after_commit() {
+    POINT.with_borrow_mut(FaultPoint::after_commit);
+}
+
 /// Counts the commits of one writer.
 #[derive(Default)]
-pub struct FaultPoint {
+struct FaultPoint {
     plan: Option<Plan>,
     /// Whether the transaction under way counts.
     counts: Arc<AtomicBool>,
@@ -41,7 +63,7 @@ struct Plan {
 
 impl FaultPoint {
     /// The fault point that the environment asks for; a value that cannot be read is told and ignored.
-    pub fn arm(connection: &mut Connection) -> Self {
+    fn arm(connection: &mut Connection) -> Self {
         let Ok(text) = std::env::var(VARIABLE) else { return Self::default() };
         let plan = parse(&text);
         tracing::warn!(?plan, "{VARIABLE}={text}: this process is going to kill itself");
@@ -59,16 +81,14 @@ impl FaultPoint {
         Ok(Self { plan, counts, seen: 0 })
     }
 
-    /// The transaction under way is about to be committed.
-    pub fn before_commit(&mut self) {
+    fn before_commit(&mut self) {
         if self.counts.load(Ordering::Relaxed) {
             self.seen += 1;
             self.die_if(true);
         }
     }
 
-    /// It is on the disk.
-    pub fn after_commit(&mut self) {
+    fn after_commit(&mut self) {
         if self.counts.swap(false, Ordering::Relaxed) {
             self.die_if(false);
         }

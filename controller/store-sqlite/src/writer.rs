@@ -104,6 +104,8 @@ impl Writer {
     pub fn spawn(connection: Connection, bell: Bell, lifetime: impl Send + 'static) -> std::io::Result<Self> {
         let (queue, calls) = mpsc::channel();
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
+            #[cfg(feature = "fault-points")]
+            let connection = crate::fault::armed(connection);
             serve(connection, &calls, &bell);
             drop(lifetime);
         })?;
@@ -135,17 +137,9 @@ impl Drop for Writer {
 }
 
 fn serve(mut connection: Connection, calls: &mpsc::Receiver<Box<dyn Job>>, bell: &Bell) {
-    #[cfg(feature = "fault-points")]
-    let mut fault = crate::fault::FaultPoint::arm(&mut connection);
     while let Ok(first) = calls.recv() {
         let mut batch: Vec<_> = std::iter::once(first).chain(calls.try_iter().take(BATCH - 1)).collect();
-        let committed = commit(
-            &mut connection,
-            &mut batch,
-            #[cfg(feature = "fault-points")]
-            &mut fault,
-        );
-        let committed = committed.map_err(|error| {
+        let committed = commit(&mut connection, &mut batch).map_err(|error| {
             let reason = failed::<rusqlite::Error>("committing")(error).to_string();
             tracing::error!(calls = batch.len(), error = reason, "a transaction failed");
             reason
@@ -156,20 +150,16 @@ fn serve(mut connection: Connection, calls: &mpsc::Receiver<Box<dyn Job>>, bell:
     }
 }
 
-fn commit(
-    connection: &mut Connection,
-    batch: &mut [Box<dyn Job>],
-    #[cfg(feature = "fault-points")] fault: &mut crate::fault::FaultPoint,
-) -> rusqlite::Result<()> {
+fn commit(connection: &mut Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for job in batch {
         job.run(transaction.savepoint()?)?;
     }
     #[cfg(feature = "fault-points")]
-    fault.before_commit();
+    crate::fault::before_commit();
     transaction.commit()?;
     #[cfg(feature = "fault-points")]
-    fault.after_commit();
+    crate::fault::after_commit();
     Ok(())
 }
 
