@@ -109,11 +109,11 @@ fn one(name: &str, options: &Options, program: &Path, dir: &Path) -> Verdict {
         Ok(outcome) => {
             let good = outcome.wrong.is_empty();
             let end = if good { ", all ended as the undisturbed run" } else { "" };
-            let mut lines = vec![format!(
-                "{} writes, {} kills{end}; {} of them in a step that may not be repeated, which failed with that \
-                 reason",
-                outcome.writes, outcome.kills, outcome.interrupted
-            )];
+            let mut lines = vec![format!("{} writes, {} kills{end}", outcome.writes, outcome.kills)];
+            if !story.fragile.is_empty() {
+                let (steps, count) = (story.fragile.join(", "), outcome.interrupted);
+                lines.push(format!("{count} kills in {steps}: failed with the true reason, begun anew"));
+            }
             lines.extend(outcome.wrong);
             (good, lines)
         }
