@@ -57,6 +57,9 @@ pub const JUDGES: &[&str] = &[
     "pkg-config",
 ];
 
+/// Installs other people's controllers from PyPI.
+pub const PEER: &[&str] = &["python3-venv"];
+
 /// `cargo xtask deps`: all of them.
 pub fn run(words: Vec<String>) -> Result<()> {
     Args::new(words).finish()?;

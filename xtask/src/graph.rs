@@ -27,6 +27,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("machines", &["lab", "agent-protocol"]),
     ("demo", &["lab", "agent-protocol"]),
     ("contract", &[]),
+    ("bench", &["agent-protocol", "contract"]),
+    ("kill", &["agent-protocol", "bench", "contract"]),
     ("xtask", &[]),
 ];
 

@@ -4,6 +4,7 @@
 //! whatever needs an async runtime or HTTP lives in `tests/` and is built and started from here.
 
 mod args;
+mod bench;
 mod ci;
 mod demo;
 mod deps;
@@ -31,6 +32,8 @@ tasks:
            [--part kill|lab] [--seed N]
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]
+  bench    steps: the time between two in-band steps, with simulated
+           agents [--peer ironic] [--plain] [--report FILE]
   mutants  takes each protection out and shows that a test turns red
            [NAME ...] [--list] [--fast]
   ci       formatting, lints, licences, arrows between the crates,
@@ -60,6 +63,7 @@ fn run(task: &str, rest: Vec<String>) -> Result<()> {
         "test" => test::run(rest),
         "soak" => soak::run(rest),
         "image" => image::run(rest),
+        "bench" => bench::run(rest),
         "mutants" => mutants::run(rest),
         "ci" => ci::run(rest),
         "graph" => graph::run(rest),

@@ -13,7 +13,7 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::args::Args;
 use crate::sh;
@@ -39,7 +39,10 @@ pub fn run(words: Vec<String>) -> Result<()> {
     let root = sh::root();
     let texts = sentences::read(&root)?;
     let (rows, sections) = table::read(&root)?;
-    let counts = check(&texts, &rows, &sections, &Tests::of_workspace(&root)?)?;
+    let tests = Tests::of_workspace(&root)?;
+    let counts = check(&texts, &rows, &sections, &tests)?;
+    let defects = table::read_defects(&root)?;
+    check_defects(&defects, &tests)?;
     if list {
         print_open(&rows, &groups);
     }
@@ -51,6 +54,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
         counts.not_normative,
         counts.superseded
     );
+    println!("specs: {} defects of the real Ironic, each with its tests", defects.len());
     if open > 0 {
         let groups: Vec<_> = counts.open.iter().map(|(group, count)| format!("{group} {count}")).collect();
         println!("specs: open: {}", groups.join(", "));
@@ -69,7 +73,10 @@ pub struct Named {
 
 /// The tests that the table names.
 pub fn named() -> Result<Named> {
-    Ok(promises(&table::read(&sh::root())?.0))
+    let root = sh::root();
+    let mut rows = table::read(&root)?.0;
+    rows.extend(table::read_defects(&root)?);
+    Ok(promises(&rows))
 }
 
 fn promises(rows: &[Row]) -> Named {
@@ -96,6 +103,17 @@ fn print_open(rows: &[Row], groups: &[String]) {
             println!("{} {group}: {what}", row.id);
         }
     }
+}
+
+/// Every defect has tests, and they exist.
+fn check_defects(rows: &[Row], tests: &Tests) -> Result<()> {
+    for row in rows {
+        let Verdict::Tests(names) = &row.verdict else { bail!("{} has no tests", row.id) };
+        for name in names {
+            tests.find(name).with_context(|| row.id.clone())?;
+        }
+    }
+    Ok(())
 }
 
 /// Counts, or everything that does not fit together.
@@ -171,6 +189,7 @@ mod tests {
         let (rows, sections) = table::read(&root).unwrap();
         let tests = Tests::of_workspace(&root).unwrap();
         check(&sentences::read(&root).unwrap(), &rows, &sections, &tests).unwrap();
+        check_defects(&table::read_defects(&root).unwrap(), &tests).unwrap();
     }
 
     #[test]

@@ -6,15 +6,19 @@ use crate::settings::Settings;
 use async_trait::async_trait;
 use bmc::{BmcError, BootDevice, Drivers, PowerAction, StepCall, StepEnd};
 use model::{Abilities, Contact, Inventory, Node, PlannedStep, PowerState, PowerTarget, StepKind};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 use store::Clock;
+
+/// Most combinations of interfaces whose abilities are kept; more than a machine room has.
+const COMBINATIONS: usize = 256;
 
 /// Does deeds. A simulation has its own.
 #[async_trait]
 pub trait Hands: Send + Sync {
     /// What the interfaces of the node's driver can do, with the out-of-band steps at their configured
     /// priorities; else why they cannot be used. Goes nowhere.
-    fn abilities(&self, node: &Node) -> Result<Abilities, String>;
+    fn abilities(&self, node: &Node) -> Result<Arc<Abilities>, String>;
 
     /// Do one deed for a node.
     async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome;
@@ -26,7 +30,12 @@ pub struct RealHands {
     agents: AgentClient,
     clock: Arc<dyn Clock>,
     settings: Settings,
+    /// By driver and interfaces: every look at a node asks for them, and they follow from these alone.
+    abilities: Mutex<HashMap<Chosen, Arc<Abilities>>>,
 }
+
+/// A driver, and the interfaces chosen instead of its defaults.
+type Chosen = (String, BTreeMap<String, String>);
 
 impl RealHands {
     /// Hands that open BMCs with `drivers`.
@@ -36,7 +45,7 @@ impl RealHands {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Self {
-        Self { drivers, agents, clock, settings }
+        Self { drivers, agents, clock, settings, abilities: Mutex::default() }
     }
 
     async fn bmc(&self, node: &Node, deed: &Deed) -> Result<Outcome, BmcError> {
@@ -141,8 +150,17 @@ fn action(target: PowerTarget) -> PowerAction {
 
 #[async_trait]
 impl Hands for RealHands {
-    fn abilities(&self, node: &Node) -> Result<Abilities, String> {
-        abilities(&*self.drivers, &self.settings, node).map_err(|error| error.to_string())
+    fn abilities(&self, node: &Node) -> Result<Arc<Abilities>, String> {
+        let chosen = (node.driver.clone(), node.interfaces.clone());
+        let mut known = self.abilities.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(able) = known.get(&chosen) {
+            return Ok(able.clone());
+        }
+        let able = abilities(&*self.drivers, &self.settings, node).map_err(|error| error.to_string())?;
+        if known.len() >= COMBINATIONS {
+            known.clear();
+        }
+        Ok(known.entry(chosen).or_insert(Arc::new(able)).clone())
     }
 
     async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome {

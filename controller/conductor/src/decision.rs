@@ -8,6 +8,7 @@ use model::{
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Everything a decision may look at.
 #[derive(Debug, Clone)]
@@ -17,7 +18,7 @@ pub struct Snapshot {
     /// Contact with its agent as stored.
     pub contact: Contact,
     /// What the interfaces of its driver can do; else why they cannot be used.
-    pub abilities: Result<Abilities, String>,
+    pub abilities: Result<Arc<Abilities>, String>,
     /// The in-band steps of the run's kind as they were told last; only looked up at its start.
     pub catalogue: Option<Catalogue>,
     /// The inventory that was told last; only looked up while one is awaited.
@@ -64,6 +65,11 @@ impl Change {
     /// A change of the node alone.
     pub fn of(node: Node) -> Self {
         Self { node, events: Vec::new(), forget_agent: false, catalogues: Vec::new(), inventory: None }
+    }
+
+    /// Whether nothing but the node is to be stored.
+    pub fn is_of_the_node_alone(&self) -> bool {
+        !self.forget_agent && self.catalogues.is_empty() && self.inventory.is_none()
     }
 
     /// With an event.

@@ -4,22 +4,31 @@ use crate::act::Hands;
 use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
 use crate::settings::Settings;
 use crate::states::{absorb, decide};
-use model::{Cursor, Node, Timestamp};
+use model::history::Stood;
+use model::{Cursor, Node, StepKind, Timestamp};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::{Clock, Lease, Store, StoreError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// How long a lease is taken for; renewed before each deed. A deed is bounded well below it.
+/// How long a lease is taken for.
 const LEASE: Duration = Duration::from_secs(300);
+/// As much of it is left when a deed begins, or it is renewed first: longer than any deed takes (asking an agent
+/// for its steps makes three calls of a minute). Not renewed each time, because that is a write, and a step is
+/// two deeds.
+const ENOUGH: Duration = Duration::from_secs(240);
 /// Nodes driven at once.
 const WORKERS: usize = 128;
-/// Longest sleep between looks at what is due, whatever the store says.
-const LONGEST_NAP: Duration = Duration::from_secs(10);
+/// Shortest and longest sleep between two looks at what is due, whatever the store says. A node that stays due
+/// (its lease is held elsewhere) must not spin the loop, nor may a hundred that are at work.
+const NAP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(10));
+/// Most changes that are stored in one write because each follows from the one before.
+const IN_ONE_WRITE: usize = 4;
 
 /// Drives all nodes of a store.
 pub struct Conductor {
@@ -29,6 +38,12 @@ pub struct Conductor {
     settings: Settings,
     name: String,
     busy: Mutex<Busy>,
+}
+
+/// A lease that was taken, and until when it lasts.
+struct Held {
+    lease: Lease,
+    until: Timestamp,
 }
 
 /// Nodes in a pass now, and those whose bell rang meanwhile.
@@ -56,19 +71,20 @@ impl Conductor {
         let places = Arc::new(Semaphore::new(WORKERS));
         let mut passes = JoinSet::new();
         self.give_back().await;
+        let mut look_at = Instant::now();
         loop {
-            let nap = self.nap().await;
             tokio::select! {
                 () = stop.cancelled() => break,
                 rung = bell.recv() => if let Some(node) = rung { self.start(node, &places, &mut passes) },
-                () = tokio::time::sleep(nap) => {}
+                () = tokio::time::sleep_until(look_at) => {
+                    self.start_due(&places, &mut passes).await;
+                    look_at = Instant::now() + self.nap().await;
+                }
             }
             while let Ok(node) = bell.try_recv() {
                 self.start(node, &places, &mut passes);
-            }
-            match self.store.due(self.clock.now(), 1000).await {
-                Ok(due) => due.into_iter().for_each(|node| self.start(node, &places, &mut passes)),
-                Err(error) => tracing::error!(%error, "cannot read which nodes are due"),
+                // It may be due sooner now than was known.
+                look_at = look_at.min(Instant::now() + NAP.0);
             }
             while passes.try_join_next().is_some() {}
         }
@@ -100,12 +116,23 @@ impl Conductor {
         }
     }
 
+    /// Start the nodes that are due. One that is in a pass is left alone: if it is due after that still, the next
+    /// look finds it.
+    async fn start_due(self: &Arc<Self>, places: &Arc<Semaphore>, passes: &mut JoinSet<()>) {
+        match self.store.due(self.clock.now(), 1000).await {
+            Ok(due) => due
+                .into_iter()
+                .filter(|node| !self.busy().running.contains(node))
+                .for_each(|node| self.start(node, places, passes)),
+            Err(error) => tracing::error!(%error, "cannot read which nodes are due"),
+        }
+    }
+
     async fn nap(&self) -> Duration {
         let now = self.clock.now();
         match self.store.next_due().await {
-            // A node that stays due (its lease is held elsewhere) must not spin this loop.
-            Ok(Some(at)) => at.since(now).clamp(Duration::from_millis(20), LONGEST_NAP),
-            _ => LONGEST_NAP,
+            Ok(Some(at)) => at.since(now).clamp(NAP.0, NAP.1),
+            _ => NAP.1,
         }
     }
 
@@ -120,8 +147,9 @@ impl Conductor {
         let (this, places) = (self.clone(), places.clone());
         passes.spawn(async move {
             let _place = places.acquire().await;
+            let mut known = None;
             loop {
-                this.pass(node).await;
+                this.pass(node, &mut known).await;
                 let mut busy = this.busy();
                 if !busy.again.remove(&node) {
                     busy.running.remove(&node);
@@ -135,70 +163,88 @@ impl Conductor {
         self.busy.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// One pass over a node: until it sleeps, or somebody else has it.
-    async fn pass(&self, node: Uuid) {
+    /// One pass over a node: until it sleeps, or somebody else has it. `known` is the node as it was last seen:
+    /// the store is only asked whether it still is like that.
+    async fn pass(&self, uuid: Uuid, known: &mut Option<Node>) {
         let now = self.clock.now();
         // A cheap look first: most bells need nothing, and a lease costs two writes.
-        match self.load(node).await {
-            Ok(snapshot) if asleep(&snapshot, &decide(&snapshot, &self.settings)) => return,
-            Ok(_) => {}
+        match self.load(uuid, known.take()).await {
+            Ok(snapshot) => {
+                let asleep = asleep(&snapshot, &decide(&snapshot, &self.settings));
+                *known = Some(snapshot.node);
+                if asleep {
+                    return;
+                }
+            }
             Err(StoreError::NotFound { .. }) => return,
-            Err(error) => return tracing::error!(node_uuid = %node, %error, "cannot load the node"),
+            Err(error) => return tracing::error!(node_uuid = %uuid, %error, "cannot load the node"),
         }
-        let lease = match self.store.take_lease(node, &self.name, now, now.after(LEASE)).await {
-            Ok(Some(lease)) => lease,
+        let until = now.after(LEASE);
+        let mut held = match self.store.take_lease(uuid, &self.name, now, until).await {
+            Ok(Some(lease)) => Held { lease, until },
             Ok(None) => return,
-            Err(error) => return tracing::error!(node_uuid = %node, %error, "cannot take the lease"),
+            Err(error) => return tracing::error!(node_uuid = %uuid, %error, "cannot take the lease"),
         };
         loop {
-            match self.turn(node, lease).await {
+            match self.turn(uuid, known, &mut held).await {
                 Ok(true) => {}
                 Ok(false) => break,
                 // The API wrote meanwhile: look again, every deed may be repeated.
-                Err(StoreError::Stale(_)) => match self.store.renew_lease(lease, self.lease_end()).await {
-                    Ok(true) => {}
-                    _ => break,
+                Err(StoreError::Stale(_)) => match self.renew(&mut held).await {
+                    Ok(()) => {}
+                    Err(_) => break,
                 },
                 Err(StoreError::NotFound { .. }) => break,
                 Err(error) => {
-                    tracing::error!(node_uuid = %node, %error, "the store failed in the middle of a pass");
+                    tracing::error!(node_uuid = %uuid, %error, "the store failed in the middle of a pass");
                     tokio::time::sleep(self.settings.retry_pause()).await;
                     break;
                 }
             }
         }
-        if let Err(error) = self.store.release_lease(lease).await {
-            tracing::warn!(node_uuid = %node, %error, "cannot release the lease; it will expire");
+        if let Err(error) = self.store.release_lease(held.lease).await {
+            tracing::warn!(node_uuid = %uuid, %error, "cannot release the lease; it will expire");
         }
     }
 
     /// One decision and what follows from it. False when the node sleeps.
-    async fn turn(&self, uuid: Uuid, lease: Lease) -> Result<bool, StoreError> {
-        let mut snapshot = self.load(uuid).await?;
-        match decide(&snapshot, &self.settings) {
+    async fn turn(&self, uuid: Uuid, known: &mut Option<Node>, held: &mut Held) -> Result<bool, StoreError> {
+        let snapshot = self.load(uuid, known.take()).await?;
+        let stored = match decide(&snapshot, &self.settings) {
             Decision::Sleep { wait, wake_at } => {
-                let node = &snapshot.node;
+                let mut node = snapshot.node;
                 if node.wait != wait || node.next_wake_at != wake_at {
-                    let node = Node { wait, next_wake_at: wake_at, ..snapshot.node };
-                    self.store.update_node(node, Vec::new(), Some(lease)).await?;
+                    node = Node { wait, next_wake_at: wake_at, ..node };
+                    node = self.store.update_node(node, Vec::new(), Some(held.lease)).await?;
                 }
-                Ok(false)
+                *known = Some(node);
+                return Ok(false);
             }
-            Decision::Record(change) => self.record(&snapshot.node, *change, lease).await.map(|()| true),
-            Decision::Act(deed) => self.do_deed(snapshot, &deed, lease).await.map(|()| true),
+            Decision::Record(change) => {
+                let change = self.followed(&snapshot, *change);
+                self.record(snapshot.node, change, held.lease).await?
+            }
+            Decision::Act(deed) => self.do_deed(snapshot, &deed, held).await?,
             Decision::Begin(change, deed) => {
-                self.record(&snapshot.node, *change, lease).await?;
-                snapshot = self.load(uuid).await?;
-                self.do_deed(snapshot, &deed, lease).await.map(|()| true)
+                let begun = self.record(snapshot.node, *change, held.lease).await?;
+                let snapshot = self.load(uuid, Some(begun)).await?;
+                self.do_deed(snapshot, &deed, held).await?
             }
-        }
+        };
+        *known = Some(stored);
+        Ok(true)
     }
 
     /// Do a deed and store what came of it.
-    async fn do_deed(&self, mut snapshot: Snapshot, deed: &Deed, lease: Lease) -> Result<(), StoreError> {
+    async fn do_deed(
+        &self,
+        mut snapshot: Snapshot,
+        deed: &Deed,
+        held: &mut Held,
+    ) -> Result<Node, StoreError> {
         let uuid = snapshot.node.uuid;
-        if !self.store.renew_lease(lease, self.lease_end()).await? {
-            return Err(StoreError::Stale(uuid));
+        if held.until.since(self.clock.now()) < ENOUGH {
+            self.renew(held).await?;
         }
         let outcome = self.hands.act(&snapshot.node, &snapshot.contact, deed).await;
         if let Outcome::Failed(trouble) = &outcome {
@@ -207,14 +253,13 @@ impl Conductor {
         loop {
             snapshot.now = self.clock.now();
             let change = absorb(&snapshot, deed, outcome.clone(), &self.settings);
-            match self.record(&snapshot.node, change, lease).await {
+            let change = self.followed(&snapshot, change);
+            match self.record(snapshot.node.clone(), change, held.lease).await {
                 // The API wrote meanwhile. What was done stays done: its outcome is absorbed into what is
                 // stored now, unless that no longer waits for it.
                 Err(StoreError::Stale(_)) => {
-                    if !self.store.renew_lease(lease, self.lease_end()).await? {
-                        return Err(StoreError::Stale(uuid));
-                    }
-                    let fresh = self.load(uuid).await?;
+                    self.renew(held).await?;
+                    let fresh = self.load(uuid, None).await?;
                     if !same_place(&fresh.node, &snapshot.node) {
                         return Err(StoreError::Stale(uuid));
                     }
@@ -225,8 +270,36 @@ impl Conductor {
         }
     }
 
-    /// Store a change: what the node's row will rely on first, the row last.
-    async fn record(&self, before: &Node, mut change: Change, lease: Lease) -> Result<(), StoreError> {
+    /// The change together with those that follow from it alone, so that they are stored in one write: a step that
+    /// ended and the next one that begins. Nothing follows a change of the provision state: each event is stored
+    /// with the state that the node was in before its write.
+    fn followed(&self, snapshot: &Snapshot, mut change: Change) -> Change {
+        for _ in 1..IN_ONE_WRITE {
+            let stands = Stood::of(&change.node) == Stood::of(&snapshot.node);
+            if !stands || change.forget_agent || wants(&change.node) != (None, false) {
+                break;
+            }
+            let next = Snapshot {
+                node: change.node.clone(),
+                contact: snapshot.contact.clone(),
+                abilities: snapshot.abilities.clone(),
+                catalogue: None,
+                inventory: None,
+                now: self.clock.now(),
+            };
+            match decide(&next, &self.settings) {
+                Decision::Record(more) if more.is_of_the_node_alone() => {
+                    change.node = more.node;
+                    change.events.extend(more.events);
+                }
+                _ => break,
+            }
+        }
+        change
+    }
+
+    /// Store a change: what the node's row will rely on first, the row last. The node as it is stored then.
+    async fn record(&self, before: Node, mut change: Change, lease: Lease) -> Result<Node, StoreError> {
         let uuid = before.uuid;
         if change.forget_agent {
             self.store.forget_agent(uuid).await?;
@@ -237,33 +310,49 @@ impl Conductor {
         if let Some(inventory) = change.inventory {
             self.store.put_inventory(uuid, inventory).await?;
         }
-        if change.node == *before && change.events.is_empty() {
-            return Ok(());
+        if change.node == before && change.events.is_empty() {
+            return Ok(before);
         }
         change.node.updated_at = Some(self.clock.now());
         for event in &change.events {
             tracing::info!(node_uuid = %uuid, "{}", event.text);
         }
-        self.store.update_node(change.node, change.events, Some(lease)).await.map(drop)
+        self.store.update_node(change.node, change.events, Some(lease)).await
     }
 
-    async fn load(&self, node: Uuid) -> Result<Snapshot, StoreError> {
-        let node = self.store.node(node).await?;
-        let contact = self.store.contact(node.uuid).await?;
-        let awaits = node.run.as_ref().is_some_and(|run| run.cursor == Cursor::AwaitInventory);
-        let inventory = if awaits { self.store.inventory(node.uuid).await? } else { None };
-        let starting = node.run.as_ref().filter(|run| run.cursor == Cursor::Start);
-        let catalogue = match starting.and_then(|run| run.kind.steps()) {
-            Some(kind) => self.store.catalogue(node.uuid, kind).await?,
+    /// Make the lease last its full time again.
+    ///
+    /// # Errors
+    /// [`StoreError::Stale`] when it is no longer ours.
+    async fn renew(&self, held: &mut Held) -> Result<(), StoreError> {
+        let until = self.clock.now().after(LEASE);
+        if !self.store.renew_lease(held.lease, until).await? {
+            return Err(StoreError::Stale(held.lease.node));
+        }
+        held.until = until;
+        Ok(())
+    }
+
+    /// What is known of a node, `known` being how it was last seen.
+    async fn load(&self, uuid: Uuid, known: Option<Node>) -> Result<Snapshot, StoreError> {
+        let (newer, contact) = self.store.look(uuid, known.as_ref().map(|node| node.version)).await?;
+        let node = newer.or(known).ok_or_else(|| StoreError::not_found("Node", uuid))?;
+        let (kind, inventory) = wants(&node);
+        let inventory = if inventory { self.store.inventory(uuid).await? } else { None };
+        let catalogue = match kind {
+            Some(kind) => self.store.catalogue(uuid, kind).await?,
             None => None,
         };
         let abilities = self.hands.abilities(&node);
         Ok(Snapshot { node, contact, abilities, catalogue, inventory, now: self.clock.now() })
     }
+}
 
-    fn lease_end(&self) -> Timestamp {
-        self.clock.now().after(LEASE)
-    }
+/// What a decision about this node wants to see beside it: the catalogue of a kind, the inventory.
+fn wants(node: &Node) -> (Option<StepKind>, bool) {
+    let Some(run) = &node.run else { return (None, false) };
+    let starts = if run.cursor == Cursor::Start { run.kind.steps() } else { None };
+    (starts, run.cursor == Cursor::AwaitInventory)
 }
 
 /// Whether a node still waits for the outcome of a deed.

@@ -65,7 +65,7 @@ fn snapshot(node: Node, contact: Contact, now: Timestamp) -> Snapshot {
         rescue: Rescue::None,
         steps: std::collections::BTreeMap::new(),
     };
-    Snapshot { node, contact, abilities: Ok(abilities), catalogue: None, inventory: None, now }
+    Snapshot { node, contact, abilities: Ok(abilities.into()), catalogue: None, inventory: None, now }
 }
 
 fn recorded(decision: Decision) -> Node {

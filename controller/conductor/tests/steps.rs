@@ -98,15 +98,26 @@ async fn a_step_that_goes_on_outside_is_asked_for_until_it_ends() {
     let world = World::new().await;
     let mut slow = of("raid", "create", 0);
     slow["args"] = json!({"slowly": {"description": "in the BMC"}});
+    slow["abortable"] = json!(true);
     world.only_out_of_band(StepKind::Clean, &[slow]);
     let _conductor = world.conductor(Settings::default());
     let steps = vec![asked("raid", "create", json!({"args": {"slowly": true}}))];
-    world.verb(Verb::Clean, Some(steps)).await;
-    let waits = world.until("polled", |node| node.wait.is_some()).await.wait.unwrap();
+    world.verb(Verb::Clean, Some(steps.clone())).await;
+    let node = world.until("polled", |node| node.wait.is_some()).await;
+    assert_eq!(node.provision_state, ProvisionState::CleanWait);
+    let waits = node.wait.unwrap();
     assert!(waits.reason.starts_with("step raid.create to end: ") && waits.deadline.is_some());
     let node = ended(&world).await;
     assert_eq!(node.provision_state, ProvisionState::Manageable, "{:?}", node.last_error);
     assert_eq!(world.ran.lock().unwrap().len(), 1, "it was begun once");
+
+    // It can be aborted meanwhile.
+    world.verb(Verb::Clean, Some(steps)).await;
+    world.until("polled", |node| node.wait.is_some()).await;
+    world.verb(Verb::Abort, None).await;
+    let node = ended(&world).await;
+    assert_eq!(node.provision_state, ProvisionState::CleanFail);
+    assert!(node.last_error.unwrap().starts_with("By request"));
 }
 
 /// Ironic fails every node that was `cleaning` when its conductor dies (05-experiments 2). Here only a step

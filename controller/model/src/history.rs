@@ -46,11 +46,33 @@ impl Event {
         }
     }
 
-    /// Note how `node` stood when it happened.
-    pub fn note(&mut self, node: &Node) {
-        self.state = Some(node.provision_state);
-        self.target_provision_state = node.target_provision_state;
-        self.duration_s = node.provision_updated_at.map(|since| self.at.since(since).as_secs());
+    /// Note how the node stood when it happened.
+    pub fn note(&mut self, stood: &Stood) {
+        self.state = Some(stood.provision_state);
+        self.target_provision_state = stood.target_provision_state;
+        self.duration_s = stood.provision_updated_at.map(|since| self.at.since(since).as_secs());
+    }
+}
+
+/// How a node stood: the part of it that its events note. Can be read from its document alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Stood {
+    /// [`Node::provision_state`].
+    pub provision_state: ProvisionState,
+    /// [`Node::target_provision_state`].
+    pub target_provision_state: Option<ProvisionState>,
+    /// [`Node::provision_updated_at`].
+    pub provision_updated_at: Option<Timestamp>,
+}
+
+impl Stood {
+    /// How `node` stands.
+    pub fn of(node: &Node) -> Self {
+        Self {
+            provision_state: node.provision_state,
+            target_provision_state: node.target_provision_state,
+            provision_updated_at: node.provision_updated_at,
+        }
     }
 }
 

@@ -194,6 +194,13 @@ impl Node {
         }
     }
 
+    /// No step of this kind is current any more: neither shown nor in `driver_internal_info`.
+    pub fn forget_steps(&mut self, kind: StepKind) {
+        *self.step_mut(kind) = None;
+        self.driver_internal_info.remove(kind.steps_field());
+        self.driver_internal_info.remove(kind.index_field());
+    }
+
     /// Whether a boot of the node now is one into the ramdisk: a run wants it there, or it is being rescued.
     pub fn boots_ramdisk(&self) -> bool {
         self.provision_state == ProvisionState::Rescue

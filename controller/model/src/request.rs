@@ -200,7 +200,7 @@ pub fn apply_verb(
             }
             (Verb::Override, _) => {
                 changed.enter(Available, None, now);
-                changed.clean_step = None;
+                changed.forget_steps(StepKind::Clean);
                 changed.last_error = None;
                 clear_own_fault(&mut changed);
                 let reason = reason.as_deref().unwrap_or("no reason given");
@@ -212,7 +212,7 @@ pub fn apply_verb(
             }
             (Verb::Abort, ServiceFail) => {
                 changed.enter(to, None, now);
-                changed.service_step = None;
+                changed.forget_steps(StepKind::Service);
                 cause.push_str("; the node is left as it is, a reboot starts its workload");
                 events.push(transition_event(state, to, &cause, now));
             }
@@ -232,7 +232,7 @@ pub fn apply_verb(
                 changed.enter(to, None, now);
                 if state == CleanFail {
                     // The run has ended and keeps its records until the next begins; no step is current.
-                    changed.clean_step = None;
+                    changed.forget_steps(StepKind::Clean);
                 }
                 if matches!(state, Enroll | InspectFail | AdoptFail) {
                     changed.last_error = None;
@@ -258,10 +258,8 @@ pub fn begin(node: &mut Node, run: Run, state: ProvisionState, now: Timestamp) {
         RunKind::ManualClean => Some(ProvisionState::Manageable),
         _ => None,
     };
-    if let Some(kind) = run.kind.steps() {
-        *node.step_mut(kind) = None;
-        node.driver_internal_info.remove(kind.steps_field());
-        node.driver_internal_info.remove(kind.index_field());
+    for kind in StepKind::ALL {
+        node.forget_steps(kind);
     }
     node.run = Some(run);
     node.last_error = None;

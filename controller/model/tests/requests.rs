@@ -178,6 +178,25 @@ fn a_new_run_inherits_nothing() {
     assert!(node.driver_internal_info.is_empty() && !node.maintenance && node.fault.is_none());
 }
 
+/// Out of a failure by a verb, or into a run of another kind: no step is current any more.
+#[test]
+fn a_failed_step_is_current_until_the_next_verb() {
+    for (state, kind, verb) in [
+        (ProvisionState::CleanFail, StepKind::Clean, Verb::Manage),
+        (ProvisionState::CleanFail, StepKind::Clean, Verb::Override),
+        (ProvisionState::ServiceFail, StepKind::Service, Verb::Abort),
+        (ProvisionState::ServiceFail, StepKind::Service, Verb::Delete),
+        (ProvisionState::DeployFail, StepKind::Deploy, Verb::Delete),
+    ] {
+        let mut node = node(state);
+        *node.step_mut(kind) = Some(serde_json::json!({"step": "failed"}));
+        node.driver_internal_info.insert(kind.steps_field().into(), serde_json::json!([{"step": "failed"}]));
+        node.driver_internal_info.insert(kind.index_field().into(), 0.into());
+        let (mut node, _) = after(&node, verb, CLEANS).unwrap();
+        assert_eq!((node.step_mut(kind).take(), node.driver_internal_info.len()), (None, 0), "{verb:?}");
+    }
+}
+
 #[test]
 fn an_override_is_told_as_one_and_leaves_no_success_behind() {
     let mut failed = node(ProvisionState::CleanFail);

@@ -31,6 +31,7 @@ use model::agent::Contact;
 use model::{Catalogue, DeployTemplate, Event, Inventory, Node, Port, Timestamp};
 pub use open::OpenError;
 use readers::Readers;
+use rusqlite::Connection;
 use std::path::Path;
 use store::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant};
 use uuid::Uuid;
@@ -72,6 +73,20 @@ impl Store for SqliteStore {
         found.ok_or_else(|| StoreError::not_found("Node", uuid))
     }
 
+    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
+        let look = move |connection: &Connection| {
+            let node = match known {
+                Some(known) if node::version(connection, uuid)? == Some(known) => None,
+                _ => {
+                    let found = node::by_uuid(connection, uuid)?;
+                    Some(found.ok_or_else(|| StoreError::not_found("Node", uuid))?)
+                }
+            };
+            Ok((node, contact::of_node(connection, uuid)?))
+        };
+        self.readers.read(look).await
+    }
+
     async fn node_by_ident(&self, ident: &str) -> Result<Node> {
         let wanted = ident.to_owned();
         let found = self.readers.read(move |connection| node::by_ident(connection, &wanted)).await?;
@@ -83,9 +98,11 @@ impl Store for SqliteStore {
     }
 
     async fn update_node(&self, mut node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
+        node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
+        // Here and not in the writer: it is work for one, and everybody waits for the writer.
+        let doc = node::document(&node)?;
         let write = self.writer.write(move |change| {
-            node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
-            node::update(change, &node, &events, lease)?;
+            node::update(change, &node, &doc, &events, lease)?;
             change.ring(node.uuid);
             Ok(node)
         });

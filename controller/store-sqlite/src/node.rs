@@ -2,6 +2,7 @@
 
 use crate::document::{encode, failed, select};
 use crate::lease;
+use model::history::Stood;
 use model::{Event, Node, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 use store::{Lease, Result, StoreError};
@@ -12,16 +13,28 @@ pub fn insert(connection: &Connection, node: &Node, events: &[Event]) -> Result<
         return Err(StoreError::duplicate("node uuid", node.uuid));
     }
     check_unique(connection, node)?;
-    let (uuid, doc) = (node.uuid.to_string(), encode("node", node.uuid, node)?);
+    let (uuid, doc) = (node.uuid.to_string(), document(node)?);
     connection
         .prepare_cached("INSERT INTO node (uuid, doc) VALUES (?1, ?2)")
         .and_then(|mut statement| statement.execute(params![uuid, doc]))
         .map_err(failed(format_args!("inserting node {uuid}")))?;
-    append_history(connection, node, events)
+    append_history(connection, node.uuid, &Stood::of(node), events)
 }
 
-/// Write `node` over the version before its own, while `lease` is the newest if one is given.
-pub fn update(connection: &Connection, node: &Node, events: &[Event], lease: Option<Lease>) -> Result<()> {
+/// The document of a node.
+pub fn document(node: &Node) -> Result<String> {
+    encode("node", node.uuid, node)
+}
+
+/// Write `node`, whose document is `doc`, over the version before its own, while `lease` is the newest if one is
+/// given.
+pub fn update(
+    connection: &Connection,
+    node: &Node,
+    doc: &str,
+    events: &[Event],
+    lease: Option<Lease>,
+) -> Result<()> {
     let stored = version(connection, node.uuid)?.ok_or_else(|| StoreError::not_found("Node", node.uuid))?;
     if stored.checked_add(1) != Some(node.version) {
         return Err(StoreError::Stale(node.uuid));
@@ -33,10 +46,9 @@ pub fn update(connection: &Connection, node: &Node, events: &[Event], lease: Opt
     }
     check_unique(connection, node)?;
     if !events.is_empty() {
-        let before = by_uuid(connection, node.uuid)?;
-        append_history(connection, before.as_ref().unwrap_or(node), events)?;
+        append_history(connection, node.uuid, &stood(connection, node.uuid)?, events)?;
     }
-    let (uuid, doc) = (node.uuid.to_string(), encode("node", node.uuid, node)?);
+    let uuid = node.uuid.to_string();
     connection
         .prepare_cached("UPDATE node SET doc = ?2 WHERE uuid = ?1")
         .and_then(|mut statement| statement.execute(params![uuid, doc]))
@@ -104,7 +116,8 @@ pub fn check_exists(connection: &Connection, uuid: Uuid) -> Result<()> {
     version(connection, uuid)?.map(drop).ok_or_else(|| StoreError::not_found("Node", uuid))
 }
 
-fn version(connection: &Connection, uuid: Uuid) -> Result<Option<u64>> {
+/// Its version, without reading the document.
+pub fn version(connection: &Connection, uuid: Uuid) -> Result<Option<u64>> {
     let version: Option<i64> = connection
         .prepare_cached("SELECT version FROM node WHERE uuid = ?1")
         .and_then(|mut statement| statement.query_row([uuid.to_string()], |row| row.get(0)).optional())
@@ -135,16 +148,24 @@ fn check_unique(connection: &Connection, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Add events to a node's history, with how `node` stands.
-fn append_history(connection: &Connection, node: &Node, events: &[Event]) -> Result<()> {
+/// How a stored node stands, without reading the rest of its document: that is long, and the writer's time is
+/// everybody's.
+fn stood(connection: &Connection, uuid: Uuid) -> Result<Stood> {
+    let sql = "SELECT uuid, doc FROM node WHERE uuid = ?1";
+    let found = select(connection, "node", sql, [uuid.to_string()])?.pop();
+    found.ok_or_else(|| StoreError::not_found("Node", uuid))
+}
+
+/// Add events to a node's history, with how it `stood`.
+fn append_history(connection: &Connection, node: Uuid, stood: &Stood, events: &[Event]) -> Result<()> {
     for event in events {
         let mut event = event.clone();
-        event.note(node);
+        event.note(stood);
         let doc = encode("event", event.uuid, &event)?;
         connection
             .prepare_cached("INSERT INTO event (node, doc) VALUES (?1, ?2)")
-            .and_then(|mut statement| statement.execute(params![node.uuid.to_string(), doc]))
-            .map_err(failed(format_args!("adding to the history of node {}", node.uuid)))?;
+            .and_then(|mut statement| statement.execute(params![node.to_string(), doc]))
+            .map_err(failed(format_args!("adding to the history of node {node}")))?;
     }
     Ok(())
 }

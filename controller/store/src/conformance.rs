@@ -35,6 +35,7 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
     }
     run!(
         nodes::a_node_comes_back_whole,
+        nodes::a_look_tells_what_is_news,
         nodes::lookup_by_ident,
         nodes::order_of_lists,
         nodes::unique_values,

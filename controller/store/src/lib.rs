@@ -123,6 +123,9 @@ pub trait Store: Send + Sync {
     async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node>;
     /// The node with this id.
     async fn node(&self, uuid: Uuid) -> Result<Node>;
+    /// What a decision is made about, as it stood at one moment: the node, `None` if it still is at version
+    /// `known`, and its contact.
+    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)>;
     /// The node with this UUID (any letter case) or name.
     async fn node_by_ident(&self, ident: &str) -> Result<Node>;
     /// All nodes, ordered by creation then UUID. Filtering and paging belong to the API.

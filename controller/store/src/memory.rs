@@ -6,6 +6,7 @@
 use crate::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant, contact, inventory};
 use async_trait::async_trait;
 use model::agent::Contact;
+use model::history::Stood;
 use model::{Catalogue, DeployTemplate, Event, Inventory, Node, Port, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -103,7 +104,8 @@ impl MemoryStore {
 
 /// The events, with how `node` stood.
 fn noted(mut events: Vec<Event>, node: &Node) -> Vec<Event> {
-    events.iter_mut().for_each(|event| event.note(node));
+    let stood = Stood::of(node);
+    events.iter_mut().for_each(|event| event.note(&stood));
     events
 }
 
@@ -132,6 +134,13 @@ impl Store for MemoryStore {
 
     async fn node(&self, uuid: Uuid) -> Result<Node> {
         Ok(self.state().row(uuid)?.node.clone())
+    }
+
+    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
+        let mut state = self.state();
+        let row = state.row(uuid)?;
+        let node = (known != Some(row.node.version)).then(|| row.node.clone());
+        Ok((node, row.contact.clone()))
     }
 
     async fn node_by_ident(&self, ident: &str) -> Result<Node> {

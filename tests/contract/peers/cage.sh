@@ -37,9 +37,18 @@ mount -t tmpfs cage /sys/block
 ln -s "$real" "/sys/block/$name"
 mount -o remount,ro /sys/block
 
+# What the kernel was told, if it is not to be this machine's.
+[ -e "$dir/cmdline" ] && mount --bind "$dir/cmdline" /proc/cmdline
+
 mount --bind "$dir" "$dir"
 mount --bind "$dir/run" /run
 mkdir -p /run/ironic-python-agent
+# An /etc of its own, of links to the real one: ironic-python-agent writes what it rescues with there.
+mkdir -p "$dir/etc/ipa-rescue-config" "$dir/etc-before"
+mount --bind /etc "$dir/etc-before"
+mount -o remount,bind,ro "$dir/etc-before"
+find "$dir/etc-before" -mindepth 1 -maxdepth 1 -exec ln -s -t "$dir/etc" {} +
+mount --bind "$dir/etc" /etc
 mount -o remount,bind,ro /
 
 others=$(find /dev -type b ! -name "$name")

@@ -1,8 +1,10 @@
 //! Agents in their cage.
 
 use crate::World;
+use crate::network::{Network, parameter};
+use crate::process::{Daemon, free_port};
 use anyhow::{Context, Result};
-use contract::process::{Daemon, free_port};
+use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,8 +23,8 @@ pub enum Kind {
 pub struct Machine {
     /// Which agent.
     pub kind: Kind,
-    /// URL of the controller's API.
-    pub api: String,
+    /// What it finds when it boots.
+    pub network: Network,
     /// MAC address of the node.
     pub mac: String,
     /// The node's only disk.
@@ -34,53 +36,67 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine that boots `kind` and looks for a controller at `api`.
-    pub fn new(world: &World, kind: Kind, api: &str, mac: &str, disk: &str) -> Self {
+    /// A machine on `network` whose ramdisk runs `kind`.
+    pub fn new(world: &World, kind: Kind, network: &Network, mac: &str, disk: &str) -> Self {
         let program = match kind {
             Kind::Anneal => world.bin_dir.join("anneal-agent"),
             Kind::Ipa => world.peers.program("ipa", "ironic-python-agent"),
         };
-        let (api, mac, disk) = (api.to_owned(), mac.to_owned(), disk.to_owned());
-        Self { kind, api, mac, disk, program, dir: world.dir.clone() }
+        let (mac, disk) = (mac.to_owned(), disk.to_owned());
+        Self { kind, network: network.clone(), mac, disk, program, dir: world.dir.clone() }
     }
 
-    /// Boots it for the `boot`-th time. Dropping the daemon is cutting the power.
-    pub fn boot(&self, boot: usize) -> Result<Daemon> {
-        let home = self.dir.join(format!("boot-{boot}"));
+    /// Switches it on while its node is in `provision_state`: the agent, if the network has a ramdisk for it. `boot`
+    /// numbers the boots. Dropping the daemon is cutting the power.
+    pub fn boot(&self, boot: usize, provision_state: &Value) -> Result<Option<Daemon>> {
+        let Some(command_line) = self.network.kernel_command_line(&self.mac, provision_state)? else {
+            return Ok(None);
+        };
+        let home = self.home(boot);
         std::fs::create_dir_all(&home)?;
         let cage = self.dir.join("cage.sh");
         std::fs::write(&cage, include_str!("../peers/cage.sh"))?;
         std::fs::set_permissions(&cage, std::fs::Permissions::from_mode(0o755))?;
-        let port = free_port()?;
         let mut command = Command::new(&cage);
         command.args([Path::new(&self.disk), &home]).arg(&self.program);
         match self.kind {
-            Kind::Anneal => {
-                let here = format!("127.0.0.1:{port}");
-                command.args([
-                    "--api-url",
-                    &self.api,
-                    "--listen",
-                    &here,
-                    "--advertise",
-                    &here,
-                    "--mac",
-                    &self.mac,
-                ]);
-                command.args(["--only-device", &self.disk, "--debug"]);
-            }
-            Kind::Ipa => {
-                let config = include_str!("../peers/ipa.conf")
-                    .replace("@API@", &self.api)
-                    .replace("@PORT@", &port.to_string());
-                let path = home.join("ipa.conf");
-                std::fs::write(&path, config)?;
-                command.arg("--config-file").arg(path);
-                command.env("PYTHONPATH", self.plugin(&home)?);
-                command.env("CONTRACT_DISK", &self.disk).env("CONTRACT_MAC", &self.mac);
+            Kind::Anneal => self.anneal(&mut command, &command_line)?,
+            Kind::Ipa => self.ipa(&mut command, &command_line, &home)?,
+        }
+        let log = self.dir.join(format!("agent-{boot}.log"));
+        Daemon::start(&command, &log).context("the agent").map(Some)
+    }
+
+    /// Scratch directory of a boot: the only place its agent can write to, and its `/etc`.
+    pub fn home(&self, boot: usize) -> PathBuf {
+        self.dir.join(format!("boot-{boot}"))
+    }
+
+    /// Outside the ramdisk it takes flags, not the kernel's words.
+    fn anneal(&self, command: &mut Command, command_line: &str) -> Result<()> {
+        for (key, flag) in
+            [("ipa-api-url", "--api-url"), ("ipa-inspection-callback-url", "--inspection-callback-url")]
+        {
+            if let Some(value) = parameter(command_line, key) {
+                command.args([flag, value]);
             }
         }
-        Daemon::start(&command, &self.dir.join(format!("agent-{boot}.log"))).context("the agent")
+        let here = format!("127.0.0.1:{}", free_port()?);
+        command.args(["--listen", &here, "--advertise", &here, "--mac", &self.mac]);
+        command.args(["--only-device", &self.disk, "--debug"]);
+        Ok(())
+    }
+
+    /// It reads `/proc/cmdline`, which is a file of `home` in the cage.
+    fn ipa(&self, command: &mut Command, command_line: &str, home: &Path) -> Result<()> {
+        std::fs::write(home.join("cmdline"), format!("{command_line}\n"))?;
+        let config = include_str!("../peers/ipa.conf").replace("@PORT@", &free_port()?.to_string());
+        let path = home.join("ipa.conf");
+        std::fs::write(&path, config)?;
+        command.arg("--config-file").arg(path);
+        command.env("PYTHONPATH", self.plugin(home)?);
+        command.env("CONTRACT_DISK", &self.disk).env("CONTRACT_MAC", &self.mac);
+        Ok(())
     }
 
     /// The hardware manager, laid out as pip would install it.

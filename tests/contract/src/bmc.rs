@@ -2,9 +2,9 @@
 //! agent or cuts it off accordingly.
 
 use crate::agents::Machine;
+use crate::process::Daemon;
 use crate::tool::Tool;
 use anyhow::{Result, anyhow};
-use contract::process::Daemon;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,16 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// A BMC at work.
 pub struct Bmc {
     end: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<usize>>>,
+    thread: Option<JoinHandle<Result<Boots>>>,
+}
+
+/// How often a machine was switched on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Boots {
+    /// Into the ramdisk.
+    pub ramdisk: usize,
+    /// From its disk.
+    pub disk: usize,
 }
 
 /// Power as the controller shows it. Ironic tells a reboot by the time of the last change alone.
@@ -36,7 +45,7 @@ impl Bmc {
     }
 
     /// Stops; gives how often the machine was booted.
-    pub fn stop(mut self) -> Result<usize> {
+    pub fn stop(mut self) -> Result<Boots> {
         self.end.store(true, Ordering::Relaxed);
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -56,17 +65,22 @@ impl Drop for Bmc {
     }
 }
 
-fn follow(until: &AtomicBool, tool: &Tool, node: &str, machine: &Machine) -> Result<usize> {
+fn follow(until: &AtomicBool, tool: &Tool, node: &str, machine: &Machine) -> Result<Boots> {
     let mut before = Power { on: false, changed_at: Value::Null };
     let mut running: Option<Daemon> = None;
-    let mut boots = 0;
+    let mut boots = Boots::default();
     while !until.load(Ordering::Relaxed) {
-        if let Some(Err(error)) = running.as_mut().map(Daemon::ensure_running) {
-            eprintln!("the agent of boot {boots}: {error:#}");
+        if let Some(status) = running.as_mut().map(Daemon::ended).transpose()?.flatten() {
+            // ironic-python-agent ends when it has let somebody in.
+            if !status.success() {
+                eprintln!("the agent of boot {}: {status}", boots.ramdisk);
+            }
             running = None;
         }
         // While the controller is away the power stays as it is.
-        if let Ok(body) = tool.json(&["node", "show", node, "--fields", "power_state,driver_internal_info"]) {
+        if let Ok(body) =
+            tool.json(&["node", "show", node, "--fields", "power_state,provision_state,driver_internal_info"])
+        {
             let power = Power {
                 on: body["power_state"] == "power on",
                 changed_at: body["driver_internal_info"]["last_power_state_change"].clone(),
@@ -74,8 +88,9 @@ fn follow(until: &AtomicBool, tool: &Tool, node: &str, machine: &Machine) -> Res
             if power != before {
                 running = None;
                 if power.on {
-                    boots += 1;
-                    running = Some(machine.boot(boots)?);
+                    running = machine.boot(boots.ramdisk + 1, &body["provision_state"])?;
+                    let count = if running.is_some() { &mut boots.ramdisk } else { &mut boots.disk };
+                    *count += 1;
                 }
                 before = power;
             }

@@ -1,7 +1,7 @@
 //! A loop device full of data that can be recognised from outside.
 
+use crate::process::check;
 use anyhow::{Context, Result, ensure};
-use contract::process::check;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};

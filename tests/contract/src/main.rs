@@ -17,12 +17,14 @@ mod agents;
 mod bmc;
 mod controller;
 mod disk;
+mod network;
 mod scenarios;
+mod stock;
 mod tool;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use contract::{peers, process};
+use contract::{ironic, peers, process};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;

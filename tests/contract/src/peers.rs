@@ -22,8 +22,9 @@ pub const ALL: &[Environment] = &[
 const STAMP: &str = "contract-requirements.txt";
 
 /// Programs that the scenarios or ironic-python-agent call, and the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 11] = [
+const PROGRAMS: [(&str, &str); 12] = [
     ("blockdev", "util-linux"),
+    ("curl", "curl"),
     ("fuser", "psmisc"),
     ("hdparm", "hdparm"),
     ("losetup", "mount"),

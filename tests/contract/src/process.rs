@@ -6,7 +6,7 @@ use nix::unistd::Pid;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A process in a group of its own, killed with the group when dropped: as a power cut would.
@@ -46,12 +46,20 @@ impl Daemon {
         self.child.id()
     }
 
+    /// How the process ended, if it has.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
     /// Fails if the process has ended.
     ///
     /// # Errors
     /// See above.
     pub fn ensure_running(&mut self) -> Result<()> {
-        match self.child.try_wait()? {
+        match self.ended()? {
             None => Ok(()),
             Some(status) => bail!("it ended early: {status}"),
         }

@@ -1,45 +1,29 @@
-//! The two command lines that scenarios ask with.
+//! Anneal's own command line, which scenarios ask with.
 
 use crate::World;
-use anyhow::{Context, Result, bail};
-use contract::process::check;
+use crate::process::check;
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A command line that can answer in JSON.
+/// `anneal`, against one controller.
 #[derive(Debug, Clone)]
 pub struct Tool {
     program: PathBuf,
-    before: Vec<String>,
-    environment: Vec<(&'static str, String)>,
-    json: [&'static str; 2],
+    endpoint: String,
 }
 
 impl Tool {
-    /// Anneal's own.
+    /// For the controller, or the Ironic, at `endpoint`.
     pub fn anneal(world: &World, endpoint: &str) -> Self {
-        Self {
-            program: world.bin_dir.join("anneal"),
-            before: Vec::new(),
-            environment: vec![("ANNEAL_ENDPOINT", endpoint.to_owned())],
-            json: ["-o", "json"],
-        }
-    }
-
-    /// OpenStack's, without authentication.
-    pub fn openstack(world: &World, endpoint: &str) -> Self {
-        Self {
-            program: world.peers.program("osc", "openstack"),
-            before: vec!["baremetal".to_owned()],
-            environment: vec![("OS_AUTH_TYPE", "none".to_owned()), ("OS_ENDPOINT", endpoint.to_owned())],
-            json: ["-f", "json"],
-        }
+        Self { program: world.bin_dir.join("anneal"), endpoint: endpoint.to_owned() }
     }
 
     fn command(&self, line: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.before).args(line).envs(self.environment.iter().cloned()).stdin(Stdio::null());
+        command.args(line).env("ANNEAL_ENDPOINT", &self.endpoint).stdin(Stdio::null());
         command
     }
 
@@ -51,8 +35,19 @@ impl Tool {
 
     /// Runs a command and gives its answer.
     pub fn json(&self, line: &[&str]) -> Result<Value> {
-        let output = check(self.command(line).args(self.json)).with_context(|| line.join(" "))?;
+        let output = check(self.command(line).args(["-o", "json"])).with_context(|| line.join(" "))?;
         serde_json::from_slice(&output.stdout).with_context(|| line.join(" "))
+    }
+
+    /// Runs a command with something on its standard input.
+    pub fn piped(&self, line: &[&str], input: &str) -> Result<()> {
+        let mut child =
+            self.command(line).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        child.stdin.take().context("stdin")?.write_all(input.as_bytes())?;
+        let output = child.wait_with_output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{}: {}: {}", line.join(" "), output.status, said.trim());
+        Ok(())
     }
 
     /// Runs a command that must be refused, and gives what it said.

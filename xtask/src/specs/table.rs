@@ -18,6 +18,9 @@ use super::sentences::is_id;
 /// The table, from the root of the repository.
 pub const FILE: &str = "docs/specs.md";
 
+/// Ironic's measured defects, in rows of the same form.
+pub const DEFECTS: &str = "docs/ironic-defects.md";
+
 /// One row.
 #[derive(Debug, PartialEq)]
 pub struct Row {
@@ -54,6 +57,13 @@ pub enum Verdict {
 pub fn read(root: &Path) -> Result<(Vec<Row>, BTreeSet<String>)> {
     let file = root.join(FILE);
     parse(&fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?)
+}
+
+/// The rows of [`DEFECTS`].
+pub fn read_defects(root: &Path) -> Result<Vec<Row>> {
+    let file = root.join(DEFECTS);
+    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(parse(&text).with_context(|| DEFECTS.to_owned())?.0)
 }
 
 /// The same of a text.

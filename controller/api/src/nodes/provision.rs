@@ -26,6 +26,10 @@ const ARGUMENTS: [&str; 9] = [
     "reason",
 ];
 
+/// Bytes of the salt of a rescue password. In base64 they are 16 characters: `crypt(3)` reads no more and leaves the
+/// rest out of what it gives, so that with a longer salt no password would ever fit.
+const SALT: usize = 12;
+
 /// `PUT /v1/nodes/{ident}/states/provision`.
 pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
@@ -126,8 +130,11 @@ fn rescue_hash(given: &Map<String, Value>, verb: Verb) -> Result<Option<String>,
     };
     match (verb, password) {
         (Verb::Rescue, Some(password)) if !password.trim().is_empty() => {
-            let hash = ShaCrypt::default().hash_password(password.as_bytes());
-            let hash = hash.map_err(|_| ApiError::internal("the rescue password could not be hashed"))?;
+            let failed = || ApiError::internal("the rescue password could not be hashed");
+            let mut salt = [0; SALT];
+            getrandom::fill(&mut salt).map_err(|_| failed())?;
+            let hash = ShaCrypt::default().hash_password_with_salt(password.as_bytes(), &salt);
+            let hash = hash.map_err(|_| failed())?;
             Ok(Some(hash.as_str().to_owned()))
         }
         (Verb::Rescue, _) => Err(ApiError::invalid(RequestError::RescuePassword.to_string())),

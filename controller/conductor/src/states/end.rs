@@ -65,7 +65,8 @@ pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
 /// Every step has a stored success, and only then.
 fn finished(view: &View) -> Change {
     let (now, kind) = (view.snapshot.now, view.run.kind);
-    if kind.steps().is_some() && !view.run.all_succeeded() {
+    let has_steps = kind.steps().is_some() || view.run.plan.is_some();
+    if has_steps && !view.run.all_succeeded() {
         let doing = kind.doing();
         let text = format!("internal: {doing} was about to end with steps that have no stored success");
         return fail::failed(view, &text);
@@ -74,9 +75,7 @@ fn finished(view: &View) -> Change {
     let node = &mut change.node;
     node.last_error = None;
     if let Some(steps) = kind.steps() {
-        *node.step_mut(steps) = None;
-        node.driver_internal_info.remove(steps.steps_field());
-        node.driver_internal_info.remove(steps.index_field());
+        node.forget_steps(steps);
     }
     change.events.push(event(EventKind::Momentary, Severity::Info, kind.momentary().into(), now));
     let cause = match (kind.steps(), view.run.plan.as_ref()) {
@@ -104,11 +103,6 @@ fn torn_down(view: &View, change: &mut Change) {
     let node = &mut change.node;
     node.instance_info.clear();
     node.instance_uuid = None;
-    for kind in [model::StepKind::Deploy, model::StepKind::Service] {
-        *node.step_mut(kind) = None;
-        node.driver_internal_info.remove(kind.steps_field());
-        node.driver_internal_info.remove(kind.index_field());
-    }
     pass(change, Verb::Clean, "the workload is torn down", now);
     let policy = Policy { automated_clean: view.settings.automated_clean_enable };
     if policy.cleans(&change.node) {

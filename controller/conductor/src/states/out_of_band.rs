@@ -4,7 +4,7 @@
 //! failed in between: only what says that it may be repeated is begun again.
 
 use super::run::View;
-use super::{boot, fail, is_due, sleep_on, steps, unexpected, waiting};
+use super::{boot, fail, in_wait, is_due, sleep_on, steps, unexpected, waiting};
 use crate::decision::{Change, Decision, Deed, Outcome};
 use model::plan::Reserved;
 use model::run::Cursor;
@@ -88,6 +88,9 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
             wait.deadline = limit.map(|limit| at.after(limit));
             change.node.wait = Some(wait);
             change.node.next_wake_at = Some(now.after(view.settings.retry_pause()));
+            // Asynchronous (specs/deploy-steps.txt: DEPLOYWAIT "if the step will continue to execute"): from now on
+            // it can be aborted.
+            in_wait(&mut change, "the step goes on outside", now);
             change
         }
         Outcome::Power(state) => {

@@ -75,6 +75,10 @@ pub struct World {
     pub ran: Mutex<Vec<String>>,
     /// Deeds in order, for tests that look at what was (not) done.
     pub deeds: Mutex<Vec<String>>,
+    /// How long a deed takes, at least.
+    pub deed_time: Mutex<Duration>,
+    /// Deeds that were still being done when nobody held the lease of the node any more.
+    pub unleased: Mutex<Vec<String>>,
     pub faults: Mutex<VecDeque<Fault>>,
     /// The agent's clean steps.
     pub steps: Mutex<Vec<Step>>,
@@ -115,6 +119,8 @@ impl World {
             machine: Mutex::default(),
             ran: Mutex::default(),
             deeds: Mutex::default(),
+            deed_time: Mutex::new(Duration::from_millis(30)),
+            unleased: Mutex::default(),
             faults: Mutex::default(),
             steps: Mutex::new(vec![
                 step("erase_devices", 10, true),
@@ -469,16 +475,21 @@ struct Fingers(Arc<World>);
 
 #[async_trait]
 impl Hands for Fingers {
-    fn abilities(&self, _node: &Node) -> Result<Abilities, String> {
-        Ok(self.0.abilities.lock().unwrap().clone())
+    fn abilities(&self, _node: &Node) -> Result<Arc<Abilities>, String> {
+        Ok(Arc::new(self.0.abilities.lock().unwrap().clone()))
     }
 
     async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome {
         let world = &self.0;
         let name = format!("{deed:?}");
-        world.deeds.lock().unwrap().push(name.split([' ', '{']).next().unwrap_or_default().to_owned());
+        let name = name.split([' ', '{']).next().unwrap_or_default().to_owned();
+        world.deeds.lock().unwrap().push(name.clone());
         // Every deed takes time, so that it can be interrupted.
-        sleep(Duration::from_millis(30)).await;
+        let time = *world.deed_time.lock().unwrap();
+        sleep(time).await;
+        if world.store.lease_holder(node.uuid, world.clock.now()).await.unwrap().is_none() {
+            world.unleased.lock().unwrap().push(name);
+        }
         let power = || if world.is_on() { PowerState::On } else { PowerState::Off };
         match deed {
             Deed::VerifyBmc | Deed::ReadPower => Outcome::Power(power()),

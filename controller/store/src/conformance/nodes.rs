@@ -31,6 +31,29 @@ pub async fn a_node_comes_back_whole<S: Store>(store: Arc<S>) {
     assert_eq!(store.nodes().await.unwrap(), [node]);
 }
 
+/// A node that was written since it was seen is told, whoever wrote it; the contact always is.
+pub async fn a_look_tells_what_is_news<S: Store>(store: Arc<S>) {
+    let first = enrolled(&*store, "one").await;
+    let look = async |known| store.look(first.uuid, known).await.unwrap();
+    assert_eq!(look(None).await, (Some(first.clone()), Contact::default()));
+    assert_eq!(look(Some(1)).await, (None, Contact::default()));
+    assert_eq!(look(Some(0)).await.0, Some(first.clone()));
+
+    store.grant_token(first.uuid, "token", None, at(0)).await.unwrap();
+    store.record_beat(first.uuid, "token", beat(1)).await.unwrap();
+    let contact = store.contact(first.uuid).await.unwrap();
+    assert_eq!(look(Some(1)).await, (None, contact.clone()), "a beat is no news of the node");
+
+    let mut next = first.clone();
+    next.last_error = Some("it broke".to_owned());
+    let next = store.update_node(next, vec![], None).await.unwrap();
+    assert_eq!(look(Some(1)).await, (Some(next.clone()), contact));
+    assert_eq!(look(Some(2)).await.0, None);
+    store.delete_node(next.uuid, 2).await.unwrap();
+    assert_not_found(store.look(next.uuid, Some(2)).await, "Node", next.uuid);
+    assert_not_found(store.look(next.uuid, None).await, "Node", next.uuid);
+}
+
 pub async fn lookup_by_ident<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "Rack1-u2").await;
     let other = enrolled(&*store, "other").await;

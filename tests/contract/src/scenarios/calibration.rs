@@ -6,8 +6,8 @@ use crate::agents::Kind;
 use anyhow::{Result, ensure};
 
 pub fn run(world: &World) -> Result<()> {
-    let ironic = start_ironic(world)?;
-    let node = Enrolled::new(world, &ironic.endpoint, Kind::Ipa)?;
+    let (ironic, network) = start_ironic(world)?;
+    let node = Enrolled::new(world, &ironic.endpoint, &network, Kind::Ipa, &[])?;
     node.verb("provide", &[])?;
     node.ensure_rests_in("available")?;
     ensure!(!node.disk.has_gpt()?, "erase_devices_metadata left the GPT");

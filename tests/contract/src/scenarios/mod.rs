@@ -9,9 +9,10 @@ use crate::World;
 use crate::agents::{Kind, Machine};
 use crate::bmc::Bmc;
 use crate::disk::LoopDisk;
+use crate::ironic::Ironic;
+use crate::network::Network;
 use crate::tool::Tool;
 use anyhow::{Context, Result, bail, ensure};
-use contract::ironic::Ironic;
 use serde_json::Value;
 
 /// MAC address of the one node a scenario has.
@@ -50,12 +51,14 @@ pub fn choose(names: &[String], filter: &str) -> Result<Vec<&'static Scenario>> 
     names.iter().map(find).collect()
 }
 
-/// Starts an Ironic of the scenario's own.
-fn start_ironic(world: &World) -> Result<Ironic> {
-    Ironic::start(&world.peers, &world.dir, "", |endpoint| {
+/// Starts an Ironic of the scenario's own; with it what its nodes boot.
+fn start_ironic(world: &World) -> Result<(Ironic, Network)> {
+    let ironic = Ironic::start(&world.peers, &world.dir, "", |endpoint| {
         let drivers = Tool::anneal(world, endpoint).json(&["driver", "list"]).unwrap_or_default();
         drivers.as_array().is_some_and(|list| list.iter().any(|one| one["name"] == "fake-hardware"))
-    })
+    })?;
+    let network = Network::Ironic { api: ironic.endpoint.clone() };
+    Ok((ironic, network))
 }
 
 /// A node enrolled with Anneal's command line, with a machine behind it.
@@ -63,21 +66,33 @@ struct Enrolled {
     tool: Tool,
     uuid: String,
     disk: LoopDisk,
+    machine: Machine,
     bmc: Bmc,
 }
 
 impl Enrolled {
-    /// Enrols a node at `endpoint` whose machine boots `kind`, and takes it under management.
-    fn new(world: &World, endpoint: &str, kind: Kind) -> Result<Self> {
+    /// Enrols a node at `endpoint` with these interfaces (`inspect=agent`) whose machine boots `kind`, and takes it
+    /// under management.
+    fn new(
+        world: &World,
+        endpoint: &str,
+        network: &Network,
+        kind: Kind,
+        interfaces: &[&str],
+    ) -> Result<Self> {
         let disk = LoopDisk::new(&world.dir, "disk")?;
         let tool = Tool::anneal(world, endpoint);
-        let line = ["node", "create", "--driver", "fake-hardware", "--name", "contract", "--mac", MAC];
+        let mut line =
+            vec!["node", "create", "--driver", "fake-hardware", "--name", "contract", "--mac", MAC];
+        // Off long enough to be seen off.
+        line.extend(["--driver-info", "fake_power_latency_ms=200"]);
+        line.extend(interfaces.iter().flat_map(|interface| ["--interface", *interface]));
         let node = tool.json(&line)?;
         let uuid = node["uuid"].as_str().context("the new node has a UUID")?.to_owned();
-        let machine = Machine::new(world, kind, endpoint, MAC, &disk.device);
-        let bmc = Bmc::follow(tool.clone(), uuid.clone(), machine);
+        let machine = Machine::new(world, kind, network, MAC, &disk.device);
+        let bmc = Bmc::follow(tool.clone(), uuid.clone(), machine.clone());
         tool.run(&["node", "manage", &uuid, "--wait", "60"])?;
-        Ok(Self { tool, uuid, disk, bmc })
+        Ok(Self { tool, uuid, disk, machine, bmc })
     }
 
     /// Runs a verb to its end.
@@ -87,12 +102,23 @@ impl Enrolled {
         self.tool.run(&line)
     }
 
+    /// Runs a verb that must fail; the node must end in `state`, and is given.
+    fn fails(&self, verb: &str, more: &[&str], state: &str) -> Result<Value> {
+        let mut line = vec!["node", verb, self.uuid.as_str(), "--wait", CLEANING];
+        line.extend(more);
+        self.tool.refused(&line)?;
+        let node = self.show()?;
+        let seen = &node["provision_state"];
+        ensure!(seen == state, "after {verb} the node is {seen}, not {state}: {}", node["last_error"]);
+        Ok(node)
+    }
+
     fn show(&self) -> Result<Value> {
         self.tool.json(&["node", "show", &self.uuid])
     }
 
     /// The node rests in `state` without an error, and is off.
-    fn ensure_rests_in(&self, state: &str) -> Result<()> {
+    fn ensure_rests_in(&self, state: &str) -> Result<Value> {
         let node = self.show()?;
         ensure!(node["provision_state"] == state, "the node is {}, not {state}", node["provision_state"]);
         for field in ["last_error", "fault", "target_provision_state"] {
@@ -100,6 +126,6 @@ impl Enrolled {
         }
         ensure!(node["maintenance"] == false, "the node is in maintenance");
         ensure!(node["power_state"] == "power off", "the node is {}", node["power_state"]);
-        Ok(())
+        Ok(node)
     }
 }

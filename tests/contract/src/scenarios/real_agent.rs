@@ -1,27 +1,155 @@
-//! anneal-controller cleans a node that boots ironic-python-agent, which knows nothing of Anneal's extensions.
+//! anneal-controller and a node that boots ironic-python-agent, which knows nothing of Anneal's extensions: inspected,
+//! cleaned, not deployed, serviced, rescued.
 
 use super::Enrolled;
 use crate::World;
 use crate::agents::Kind;
+use crate::bmc::Boots;
 use crate::controller::Controller;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+/// Everything is done by the agent.
+const INTERFACES: &[&str] = &["deploy=direct", "inspect=agent", "rescue=agent"];
+const PASSWORD: &str = "let-me-in-4711";
 
 pub fn run(world: &World) -> Result<()> {
     let controller = Controller::start(world)?;
-    let node = Enrolled::new(world, &controller.endpoint, Kind::Ipa)?;
+    let node = Enrolled::new(world, &controller.endpoint, &controller.network, Kind::Ipa, INTERFACES)?;
+    inspected(&node).context("inspect")?;
+    cleaned(&node).context("provide")?;
+    steps_are_known(&node)?;
+    not_deployed(&node).context("active")?;
+    cleaned_by_hand(&node).context("clean")?;
+    serviced(&node).context("service")?;
+    rescued(&node).context("rescue")?;
+    // One boot each: inspection, cleaning, deployment, two cleanings by hand, two services, rescue. The disk's own
+    // system was started after the service that succeeded, and after the rescue.
+    let boots = node.bmc.stop()?;
+    ensure!(boots == Boots { ramdisk: 8, disk: 2 }, "it was booted otherwise: {boots:?}");
+    Ok(())
+}
+
+/// The inventory came with the kernel parameter `ipa-inspection-callback-url`, and means properties.
+fn inspected(node: &Enrolled) -> Result<()> {
+    node.verb("inspect", &[])?;
+    let seen = node.ensure_rests_in("manageable")?;
+    let command_line = std::fs::read_to_string(node.machine.home(1).join("cmdline"))?;
+    ensure!(command_line.contains("ipa-inspection-callback-url="), "the kernel was told {command_line}");
+    let told = node.tool.json(&["node", "inventory", &node.uuid])?;
+    let inventory = &told["inventory"];
+    let disk = &inventory["disks"][0];
+    ensure!(disk["name"] == node.machine.disk && disk["serial"] == "CONTRACT1", "disks: {inventory}");
+    ensure!(inventory["interfaces"][0]["mac_address"] == node.machine.mac, "NICs: {inventory}");
+    let cpus = &inventory["cpu"]["count"];
+    ensure!(cpus.as_u64() > Some(0), "processors: {inventory}");
+    let properties = &seen["properties"];
+    ensure!(properties["cpus"] == *cpus && properties["cpu_arch"] == "x86_64", "properties: {properties}");
+    Ok(())
+}
+
+fn cleaned(node: &Enrolled) -> Result<()> {
     node.verb("provide", &[])?;
     node.ensure_rests_in("available")?;
     ensure!(!node.disk.has_gpt()?, "the GPT is still there");
-    node.disk.ensure_zero()?;
+    node.disk.ensure_zero()
+}
 
-    // The steps are known while the node is off.
-    let steps = node.tool.json(&["node", "steps", &node.uuid])?.to_string();
-    for step in ["erase_devices", "erase_devices_metadata"] {
-        ensure!(steps.contains(&format!("\"{step}\"")), "the step {step} was not learnt: {steps}");
+/// Of every kind, while the node is off: what the agent told, beside what the driver offers.
+fn steps_are_known(node: &Enrolled) -> Result<()> {
+    for (kind, wanted) in [
+        ("clean", ["deploy.erase_devices", "deploy.look", "bios.factory_reset"]),
+        ("deploy", ["deploy.write_image", "deploy.look", "deploy.deploy"]),
+        ("service", ["deploy.burnin_cpu", "deploy.look", "bios.factory_reset"]),
+    ] {
+        let told = node.tool.json(&["node", "steps", &node.uuid, "--kind", kind])?;
+        let steps = told["steps"].as_array().or(told.as_array()).context("a list of steps")?;
+        let label = |step: &Value| format!("{}.{}", step["interface"], step["step"]).replace('"', "");
+        let names: Vec<_> = steps.iter().map(label).collect();
+        for step in wanted {
+            ensure!(names.iter().any(|name| name == step), "no {kind} step {step} in {names:?}");
+        }
+        let look = steps.iter().find(|step| step["step"] == "look").context("look")?;
+        ensure!(look["abortable"] == true && look["priority"] == 0, "{kind} step look: {look}");
+        ensure!(look["args"][0]["name"] == "disk" && look["args"][0]["required"] == true, "args: {look}");
     }
-    node.verb("manage", &[])?;
-    node.verb("clean", &["--clean-steps", r#"[{"interface": "deploy", "step": "erase_devices_metadata"}]"#])?;
-    node.ensure_rests_in("manageable")?;
-    ensure!(node.bmc.stop()? == 2, "one boot a cleaning");
     Ok(())
+}
+
+/// Images cannot be written yet: never ACTIVE.
+fn not_deployed(node: &Enrolled) -> Result<()> {
+    let failed = node.fails("deploy", &[], "deploy failed")?;
+    let error = failed["last_error"].as_str().unwrap_or_default();
+    for part in ["Deploy step deploy.deploy failed", "cannot write images yet", "nothing was written"] {
+        ensure!(error.contains(part), "{part:?} is not in last_error: {error}");
+    }
+    ensure!(failed["deploy_step"]["step"] == "deploy", "deploy_step: {}", failed["deploy_step"]);
+    ensure!(failed["power_state"] == "power on", "a failed node is {}", failed["power_state"]);
+    node.disk.ensure_zero()?;
+    let story = node.tool.json(&["node", "history", &node.uuid])?.to_string();
+    ensure!(!story.contains("-> active"), "it was active: {story}");
+    // Nothing was on it: not cleaned again.
+    node.tool.run(&["node", "set", &node.uuid, "--automated-clean", "false"])?;
+    node.verb("undeploy", &[])?;
+    node.ensure_rests_in("available").map(drop)
+}
+
+/// With arguments that reach the agent's manager; a wrong one is its manager's to refuse.
+fn cleaned_by_hand(node: &Enrolled) -> Result<()> {
+    node.verb("manage", &[])?;
+    let metadata = json!({"interface": "deploy", "step": "erase_devices_metadata"});
+    node.verb("clean", &["--clean-steps", &json!([metadata, look(&node.machine.disk)]).to_string()])?;
+    let seen = node.ensure_rests_in("manageable")?;
+    ensure!(result(&seen, 1)["clean_result"] == json!({"seen": node.machine.disk}), "the result: {seen}");
+    let wrong = json!([look("/dev/nosuch"), metadata]).to_string();
+    let failed = node.fails("clean", &["--clean-steps", &wrong], "clean failed")?;
+    let error = failed["last_error"].as_str().unwrap_or_default();
+    ensure!(error.contains("deploy.look") && error.contains("/dev/nosuch is not there"), "{error}");
+    ensure!(failed["clean_step"]["step"] == "look", "clean_step: {}", failed["clean_step"]);
+    ensure!(failed["maintenance"] == true && failed["fault"] == "clean failure", "held: {failed}");
+    ensure!(failed["power_state"] == "power on", "a failed node is {}", failed["power_state"]);
+    node.verb("manage", &[])?;
+    node.tool.run(&["node", "maintenance", "unset", &node.uuid])
+}
+
+fn serviced(node: &Enrolled) -> Result<()> {
+    node.verb("adopt", &[])?;
+    node.verb("service", &["--service-steps", &json!([look(&node.machine.disk)]).to_string()])?;
+    let seen = node.show()?;
+    ensure!(seen["power_state"] == "power on", "a node in service is {}", seen["power_state"]);
+    ensure!(result(&seen, 0)["service_result"] == json!({"seen": node.machine.disk}), "the result: {seen}");
+    let wrong = json!([look("/dev/nosuch")]).to_string();
+    let failed = node.fails("service", &["--service-steps", &wrong], "service failed")?;
+    let error = failed["last_error"].as_str().unwrap_or_default();
+    ensure!(error.contains("Service step deploy.look failed") && error.contains("/dev/nosuch"), "{error}");
+    ensure!(failed["fault"] == "service failure", "fault: {}", failed["fault"]);
+    node.tool.run(&["node", "abort", &node.uuid])?;
+    node.tool.run(&["node", "maintenance", "unset", &node.uuid])
+}
+
+/// The agent got a hash that fits the password, and ended as it does when it has let somebody in.
+fn rescued(node: &Enrolled) -> Result<()> {
+    node.verb("rescue", &["--rescue-password", PASSWORD])?;
+    let seen = node.show()?;
+    ensure!(!seen.to_string().contains(PASSWORD), "the password is shown");
+    let file = node.machine.home(8).join("etc/ipa-rescue-config/ipa-rescue-password");
+    let hash = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    ensure!(hash.starts_with("$6$"), "not a hash of SHA-512 crypt: {hash}");
+    let fits = "exit(crypt($ARGV[0], $ARGV[1]) ne $ARGV[1])";
+    let mut crypt = std::process::Command::new("perl");
+    crate::process::check(crypt.args(["-e", fits, PASSWORD, &hash])).context("the hash fits the password")?;
+    node.verb("unrescue", &[])?;
+    let seen = node.show()?;
+    ensure!(seen["power_state"] == "power on", "an active node is {}", seen["power_state"]);
+    ensure!(seen["instance_info"].get("hashed_rescue_password").is_none(), "{}", seen["instance_info"]);
+    Ok(())
+}
+
+fn look(disk: &str) -> Value {
+    json!({"interface": "deploy", "step": "look", "args": {"disk": disk}})
+}
+
+/// What the agent said of step number `index` of the last run.
+fn result(node: &Value, index: usize) -> &Value {
+    &node["driver_internal_info"]["anneal"]["run"]["results"][index]["result"]
 }

@@ -1,0 +1,51 @@
+//! The simulator in small, against the real controller: that it is right, not how fast.
+
+use anyhow::{Context, Result, ensure};
+use bench::controller::Controller;
+use bench::report::{Report, Side};
+use bench::round::{self, Shape};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Builds the controller, beside this test: cargo builds no program of another package for a test, and one that
+/// lay there might be an old one.
+fn controller() -> Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    let target = this.ancestors().nth(3).context("tests run from target/debug/deps")?;
+    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--quiet", "--package", "controllerd", "--bin", "anneal-controller"])
+        .arg("--target-dir")
+        .arg(target)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .status()?;
+    ensure!(status.success(), "anneal-controller cannot be built: {status}");
+    Ok(target.join("debug/anneal-controller"))
+}
+
+/// Every step runs exactly once, in its order, and every node becomes available: the round itself fails
+/// otherwise. With TLS, as real agents have it.
+#[test]
+fn five_agents_run_three_steps_each_exactly_once_and_in_order() -> Result<()> {
+    let program = controller()?;
+    let dir = tempfile::tempdir()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let anneal = Controller::anneal(&runtime, &program, dir.path(), true)?;
+    let shape = |agents, steps| Shape { agents, steps, tls: true, limit: Duration::from_secs(120) };
+    let fleet = runtime.block_on(round::run(&anneal, shape(5, 3)))?;
+    assert_eq!((fleet.agents, fleet.steps, fleet.gap.count), (5, 3, 10));
+    assert!(fleet.heartbeats >= 5 && fleet.refused == 0, "{fleet:?}");
+    assert!(fleet.last_step_s <= fleet.available_s);
+
+    // The same controller serves the next round, and what was measured can be reported.
+    let sequence = runtime.block_on(round::run(&anneal, shape(1, 4)))?;
+    assert_eq!((sequence.gap.count, sequence.refused), (3, 0));
+    let mut report = Report::begin(dir.path(), true)?;
+    report.sides.push(Side { controller: anneal.name.clone(), sequence, fleet });
+    let path = dir.path().join("report.json");
+    report.write(&path)?;
+    let told: serde_json::Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    assert_eq!(told["sides"][0]["fleet"]["gap"]["count"], 10, "{told}");
+    assert!(report.to_string().contains("anneal"), "{report}");
+    Ok(())
+}

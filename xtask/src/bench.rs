@@ -1,0 +1,18 @@
+//! `cargo xtask bench steps`: builds what is measured and starts `tests/bench`.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::{deps, sh};
+
+/// All options are those of `bench`; see there, and `docs/benchmarks.md`.
+pub fn run(words: Vec<String>) -> Result<()> {
+    deps::ensure(&[deps::BUILD])?;
+    if words.iter().any(|word| word == "--peer" || word.starts_with("--peer=")) {
+        deps::ensure(&[deps::PEER])?;
+    }
+    let packages = ["--package", "bench", "--package", "controllerd"];
+    sh::run(sh::cargo().args(["build", "--release", "--bins"]).args(packages))?;
+    sh::run(Command::new(sh::target_dir().join("release/bench")).current_dir(sh::root()).args(words))
+}
