@@ -28,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("demo", &["lab", "agent-protocol"]),
     ("contract", &[]),
     ("bench", &["agent-protocol", "contract"]),
+    ("kill", &["agent-protocol", "bench", "contract"]),
     ("xtask", &[]),
 ];
 

@@ -8,10 +8,12 @@ mod bench;
 mod ci;
 mod demo;
 mod deps;
+mod fault_points;
 mod graph;
 mod image;
 mod mutants;
 mod sh;
+mod soak;
 mod specs;
 mod test;
 
@@ -26,6 +28,8 @@ tasks:
   demo     two emulated servers, from old data to clean and available
            [--report FILE] [--keep] [--disk FILE:nvme|sata|scsi|virtio ...]
   test     unit, property, integration and QEMU scenario tests
+  soak     kills and power cuts, many more of them than in a test
+           [--part kill|lab] [--seed N]
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]
   bench    steps: the time between two in-band steps, with simulated
@@ -57,6 +61,7 @@ fn run(task: &str, rest: Vec<String>) -> Result<()> {
     match task {
         "demo" => demo::run(rest),
         "test" => test::run(rest),
+        "soak" => soak::run(rest),
         "image" => image::run(rest),
         "bench" => bench::run(rest),
         "mutants" => mutants::run(rest),

@@ -215,7 +215,7 @@ mod tests {
             let name = mutant.test.filter();
             let wanted = match mutant.test {
                 TestCommand::Cargo { .. } => format!("fn {}", name.rsplit("::").next().unwrap_or(name)),
-                TestCommand::Machines { .. } => format!("name: \"{name}"),
+                TestCommand::Machines { .. } | TestCommand::Kill { .. } => format!("name: \"{name}"),
             };
             assert!(git(&["grep", "--untracked", "-qF", &wanted, "--", "*.rs"]), "{patch}: no test {name}");
         }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::args::Args;
-use crate::{deps, image, sh, specs};
+use crate::{deps, fault_points, image, sh, specs};
 use proof::{Extent, Proof};
 use ran::Ran;
 
@@ -27,7 +27,7 @@ struct Tally {
     ran: Ran,
 }
 
-/// `cargo xtask test [--fast] [--only cargo|machines|contract] [--filter NAME]`
+/// `cargo xtask test [--fast] [--only cargo|machines|contract|kill] [--filter NAME]`
 ///
 /// A full run also fails when a test that `docs/specs.md` names did not run in it, or a sentence there is open.
 pub fn run(words: Vec<String>) -> Result<()> {
@@ -78,6 +78,11 @@ pub fn run(words: Vec<String>) -> Result<()> {
             command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir);
             tally.take("contract", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
         }
+    }
+    if !fast && wanted("kill") {
+        let (program, kill) = fault_points::build()?;
+        let mut command = fault_points::kill(&program, &kill);
+        tally.take("kill", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
     }
     for broken in &tally.broken {
         println!("FAILED: {broken}");

@@ -70,6 +70,7 @@ impl Conductor {
         let mut bell = self.store.bell().listen();
         let places = Arc::new(Semaphore::new(WORKERS));
         let mut passes = JoinSet::new();
+        self.give_back().await;
         let mut look_at = Instant::now();
         loop {
             tokio::select! {
@@ -88,6 +89,31 @@ impl Conductor {
             while passes.try_join_next().is_some() {}
         }
         while passes.join_next().await.is_some() {}
+    }
+
+    /// Leases that a predecessor of this name held when it was killed: nobody works on those nodes, and one that
+    /// rests would stay locked for users until its lease has run out.
+    async fn give_back(&self) {
+        let nodes = match self.store.nodes().await {
+            Ok(nodes) => nodes,
+            Err(error) => return tracing::error!(%error, "cannot read which leases were left behind"),
+        };
+        for Node { uuid, .. } in nodes {
+            if let Err(error) = self.give_back_one(uuid).await {
+                tracing::warn!(node_uuid = %uuid, %error, "cannot give back a lease; it will expire");
+            }
+        }
+    }
+
+    async fn give_back_one(&self, node: Uuid) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        if self.store.lease_holder(node, now).await?.as_deref() != Some(&self.name) {
+            return Ok(());
+        }
+        match self.store.take_lease(node, &self.name, now, now.after(LEASE)).await? {
+            Some(lease) => self.store.release_lease(lease).await,
+            None => Ok(()),
+        }
     }
 
     /// Start the nodes that are due. One that is in a pass is left alone: if it is due after that still, the next

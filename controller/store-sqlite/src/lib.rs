@@ -11,6 +11,8 @@
 
 mod contact;
 mod document;
+#[cfg(feature = "fault-points")]
+mod fault;
 mod inventory;
 mod lease;
 mod lock;

@@ -104,6 +104,8 @@ impl Writer {
     pub fn spawn(connection: Connection, bell: Bell, lifetime: impl Send + 'static) -> std::io::Result<Self> {
         let (queue, calls) = mpsc::channel();
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
+            #[cfg(feature = "fault-points")]
+            let connection = crate::fault::armed(connection);
             serve(connection, &calls, &bell);
             drop(lifetime);
         })?;
@@ -153,7 +155,12 @@ fn commit(connection: &mut Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::
     for job in batch {
         job.run(transaction.savepoint()?)?;
     }
-    transaction.commit()
+    #[cfg(feature = "fault-points")]
+    crate::fault::before_commit();
+    transaction.commit()?;
+    #[cfg(feature = "fault-points")]
+    crate::fault::after_commit();
+    Ok(())
 }
 
 #[cfg(test)]

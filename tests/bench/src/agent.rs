@@ -58,11 +58,17 @@ impl Agent {
     /// The agent of machine `number`, with `steps` clean steps that are run in the order of their numbers.
     pub fn new(number: usize, steps: usize) -> Self {
         let [high, low] = u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes();
+        let mac = format!("52:54:00:be:{high:02x}:{low:02x}");
+        Self::of(mac, (0..steps).map(|index| step(index, steps)).collect())
+    }
+
+    /// The agent of the machine with this MAC address, with these clean steps.
+    pub fn of(mac: String, steps: Vec<Step>) -> Self {
         Self {
-            mac: format!("52:54:00:be:{high:02x}:{low:02x}"),
+            mac,
             boot_id: Uuid::new_v4().to_string(),
             process_id: Uuid::new_v4().to_string(),
-            steps: (0..steps).map(|index| step(index, steps)).collect(),
+            steps,
             state: Mutex::default(),
             ended: Notify::new(),
             finished: CancellationToken::new(),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! machines --bin-dir target/debug --image image/out [--filter NAME] [--list] [--jobs 2] [--keep]
+//!          [--times 5] [--seed N]
 //! ```
 //!
 //! Every scenario has a network namespace, a controller on a state directory of its own, and QEMU nodes that
@@ -11,6 +12,7 @@
 mod disk;
 mod judges;
 mod loopback;
+mod moments;
 mod node;
 mod options;
 mod run;

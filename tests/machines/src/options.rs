@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 
-const USAGE: &str =
-    "usage: machines [--bin-dir DIR] [--image DIR] [--filter NAME] [--list] [--jobs N] [--keep]";
+const USAGE: &str = "usage: machines [--bin-dir DIR] [--image DIR] [--filter NAME] [--list] [--jobs N] [--keep] [--times N] \
+     [--seed N]";
 
 /// What was asked for.
 #[derive(Debug)]
@@ -22,6 +22,10 @@ pub struct Options {
     pub jobs: usize,
     /// Keep the files of scenarios that passed too.
     pub keep: bool,
+    /// How often the `…_mid_erase` scenarios kill and cut, at least 1.
+    pub times: u64,
+    /// Names their moments; without it, others each time.
+    pub seed: Option<u64>,
 }
 
 impl Options {
@@ -30,8 +34,16 @@ impl Options {
     /// # Errors
     /// An argument that is not known or lacks its value.
     pub fn parse(words: impl Iterator<Item = String>) -> Result<Self> {
-        let mut options =
-            Self { bin_dir: None, image: None, filter: None, list: false, jobs: 2, keep: false };
+        let mut options = Self {
+            bin_dir: None,
+            image: None,
+            filter: None,
+            list: false,
+            jobs: 2,
+            keep: false,
+            times: 5,
+            seed: None,
+        };
         let mut words = words;
         while let Some(word) = words.next() {
             let (name, given) = match word.split_once('=') {
@@ -45,12 +57,15 @@ impl Options {
                 "--image" => options.image = Some(absolute(&value()?)?),
                 "--filter" => options.filter = Some(value()?),
                 "--jobs" => options.jobs = value()?.parse().context("--jobs")?,
+                "--times" => options.times = value()?.parse().context("--times")?,
+                "--seed" => options.seed = Some(value()?.parse().context("--seed")?),
                 "--list" => options.list = true,
                 "--keep" => options.keep = true,
                 _ => bail!("unknown argument {name:?}\n{USAGE}"),
             }
         }
         ensure!(options.jobs > 0, "--jobs must be at least 1");
+        ensure!(options.times > 0, "--times must be at least 1");
         Ok(options)
     }
 }
@@ -76,9 +91,12 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        for (words, name) in
-            [(&["--jobs"][..], "--jobs"), (&["--jobs", "0"], "--jobs"), (&["--fliter", "x"], "--fliter")]
-        {
+        for (words, name) in [
+            (&["--jobs"][..], "--jobs"),
+            (&["--jobs", "0"], "--jobs"),
+            (&["--times", "0"], "--times"),
+            (&["--fliter", "x"], "--fliter"),
+        ] {
             assert!(parse(words).unwrap_err().to_string().contains(name));
         }
     }

@@ -17,6 +17,8 @@ use crate::stage::Stage;
 
 /// Many times what the longest takes on a quiet machine.
 const LIMIT: Duration = Duration::from_secs(420);
+/// A kill or power cut more, with what follows from it.
+const LIMIT_EACH: Duration = Duration::from_secs(60);
 /// Of each log of a failed scenario.
 const TAIL: usize = 4000;
 
@@ -34,6 +36,10 @@ pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
     }
     lab::binaries::image_dir()?;
 
+    let random =
+        || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() % 1_000_000);
+    let seed = options.seed.unwrap_or_else(random);
+    println!("machines: {} kills and power cuts each, --seed {seed}", options.times);
     let queue = Mutex::new(chosen.into_iter());
     let counts = Mutex::new((0usize, 0usize));
     let printing = Mutex::new(());
@@ -44,7 +50,7 @@ pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some(scenario) = next else { break };
                     let begun = Instant::now();
-                    let (dir, told) = one(scenario);
+                    let (dir, told) = one(scenario, options.times, seed);
                     let seconds = begun.elapsed().as_secs_f64();
                     let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
                     let _one_at_a_time = printing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,24 +76,25 @@ pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
 }
 
 /// One scenario in its namespace and directory.
-fn one(scenario: &'static Scenario) -> (Result<tempfile::TempDir>, Result<()>) {
+fn one(scenario: &'static Scenario, times: u64, seed: u64) -> (Result<tempfile::TempDir>, Result<()>) {
     // Short: sockets are in there.
     let dir = tempfile::Builder::new().prefix("machines-").tempdir().context("no directory for the scenario");
     let told = match &dir {
-        Ok(dir) => tell(scenario, dir.path()),
+        Ok(dir) => tell(scenario, Stage { dir: dir.path().to_owned(), times, seed }),
         Err(error) => Err(anyhow::anyhow!("{error:#}")),
     };
     (dir, told)
 }
 
-fn tell(scenario: &'static Scenario, dir: &Path) -> Result<()> {
+fn tell(scenario: &'static Scenario, stage: Stage) -> Result<()> {
     (scenario.prepare)().context("preparing")?;
     let namespace = format!("an-{}-{}", scenario.name.replace('_', "-"), std::process::id());
-    let dir = dir.to_owned();
+    let repeats = if scenario.name.ends_with("mid_erase") { u32::try_from(stage.times)? } else { 0 };
+    let limit = LIMIT + LIMIT_EACH * repeats;
     in_namespace(&namespace, || async move {
-        timeout(LIMIT, (scenario.story)(Stage { dir }))
+        timeout(limit, (scenario.story)(stage))
             .await
-            .unwrap_or_else(|_| bail!("not over within {} s", LIMIT.as_secs()))
+            .unwrap_or_else(|_| bail!("not over within {} s", limit.as_secs()))
     })
 }
 

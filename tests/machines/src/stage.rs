@@ -14,6 +14,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::disk::OldDisk;
+use crate::moments::Moments;
 
 /// From a verb to the end of what it began, with a boot in between; many times what a quiet machine takes.
 pub const LONG: Duration = Duration::from_secs(240);
@@ -45,9 +46,18 @@ pub const NO_METADATA: &str = "clean_step_priority_override = { \"deploy.erase_d
 pub struct Stage {
     /// Everything the scenario writes is below.
     pub dir: PathBuf,
+    /// How often to kill or cut, where that is the story.
+    pub times: u64,
+    /// Names the moments of it.
+    pub seed: u64,
 }
 
 impl Stage {
+    /// When to kill or cut.
+    pub fn moments(&self) -> Moments {
+        Moments::new(self.seed)
+    }
+
     /// A site whose controller has quick settings and more lines for its `[conductor]` section.
     ///
     /// # Errors

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! `Test:` is `cargo test -p CRATE [--test FILE|--lib|--bin NAME] NAME [--ignored]` or
-//! `machines --filter NAME`.
+//! `machines --filter NAME` or `kill --filter NAME`.
 
 use std::fmt;
 use std::fs;
@@ -26,6 +26,9 @@ pub const DIR: &str = "tests/mutants";
 const CARGO_LIMIT: Duration = Duration::from_secs(180);
 /// Limit of a scenario that boots nodes, on two shared cores without KVM.
 const MACHINES_LIMIT: Duration = Duration::from_secs(900);
+
+/// Limit of a story of `tests/kill`: in a mutant many of its runs wait in vain.
+const KILL_LIMIT: Duration = Duration::from_secs(600);
 
 /// One patch.
 #[derive(Debug, PartialEq)]
@@ -63,13 +66,18 @@ pub enum TestCommand {
         /// Part of the scenario's name.
         filter: String,
     },
+    /// A story of `tests/kill`.
+    Kill {
+        /// Part of the story's name.
+        filter: String,
+    },
 }
 
 impl TestCommand {
     /// Part of the name of the test.
     pub fn filter(&self) -> &str {
         match self {
-            Self::Cargo { filter, .. } | Self::Machines { filter } => filter,
+            Self::Cargo { filter, .. } | Self::Machines { filter } | Self::Kill { filter } => filter,
         }
     }
 
@@ -83,8 +91,11 @@ impl TestCommand {
         if let ["machines", "--filter", filter] = words[..] {
             return Ok(Self::Machines { filter: filter.to_owned() });
         }
+        if let ["kill", "--filter", filter] = words[..] {
+            return Ok(Self::Kill { filter: filter.to_owned() });
+        }
         let ["cargo", "test", rest @ ..] = &words[..] else {
-            bail!("{text:?} is neither `cargo test …` nor `machines --filter NAME`");
+            bail!("{text:?} is neither `cargo test …` nor `machines --filter NAME` nor `kill --filter NAME`");
         };
         let (mut selection, mut filter, mut ignored) = (Vec::new(), None, false);
         let mut rest = rest.iter();
@@ -121,6 +132,7 @@ impl fmt::Display for TestCommand {
                 )
             }
             Self::Machines { filter } => write!(f, "machines --filter {filter}"),
+            Self::Kill { filter } => write!(f, "kill --filter {filter}"),
         }
     }
 }
@@ -163,7 +175,11 @@ fn parse(patch: &Path, text: &str) -> Result<Mutant> {
     }
     ensure!(lines.next().is_some(), "no diff follows");
     let test = test.context("no Test:")?;
-    let usual = if test.boots_machines() { MACHINES_LIMIT } else { CARGO_LIMIT };
+    let usual = match test {
+        TestCommand::Cargo { .. } => CARGO_LIMIT,
+        TestCommand::Machines { .. } => MACHINES_LIMIT,
+        TestCommand::Kill { .. } => KILL_LIMIT,
+    };
     Ok(Mutant {
         name,
         protects: protects.context("no Protects:")?,
@@ -193,6 +209,8 @@ mod tests {
         assert_eq!(mutant.test.filter(), "a::b");
         assert!(mutant.hang_is_caught && !mutant.image && mutant.scenario.is_none());
         let machines = parsed("Protects: x\nTest: machines --filter y\nImage: yes\n--- a\n+++ b\n").unwrap();
+        let kill = parsed("Protects: x\nTest: kill --filter y\n--- a\n+++ b\n").unwrap();
+        assert!(!kill.test.boots_machines() && kill.test.to_string() == "kill --filter y");
         assert!(machines.image && machines.test.boots_machines() && machines.limit == MACHINES_LIMIT);
     }
 

@@ -32,7 +32,7 @@ pub fn judge(test: &TestCommand, succeeded: bool, output: &str) -> Verdict {
     }
 }
 
-/// The name of a test that failed: `test a::b ... FAILED` of libtest, `FAIL name …` of machines.
+/// The name of a test that failed: `test a::b ... FAILED` of libtest, `FAIL name …` of machines and kill.
 fn failure<'a>(test: &TestCommand, line: &'a str) -> Option<&'a str> {
     result(test, line, &["FAILED"], "FAIL ")
 }
@@ -48,7 +48,9 @@ fn result<'a>(test: &TestCommand, line: &'a str, libtest: &[&str], machines: &st
             let name = name.split(" - ").next().unwrap_or(name);
             libtest.contains(&result.trim()).then_some(name)
         }
-        TestCommand::Machines { .. } => line.strip_prefix(machines)?.split([' ', ':']).next(),
+        TestCommand::Machines { .. } | TestCommand::Kill { .. } => {
+            line.strip_prefix(machines)?.split([' ', ':']).next()
+        }
     }
 }
 

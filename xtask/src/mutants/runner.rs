@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use super::header::TestCommand;
 use super::judge::{Verdict, judge};
 use super::tree::Tree;
-use crate::sh;
+use crate::{fault_points, sh};
 
 /// A build on two shared cores, the agent of the ramdisk with link-time optimization included.
 const BUILD_LIMIT: Duration = Duration::from_secs(1800);
@@ -78,6 +78,17 @@ impl Runner {
                 if *ignored {
                     run.args(["--", "--ignored"]);
                 }
+                run
+            }
+            TestCommand::Kill { filter } => {
+                for words in [&fault_points::BUILD[..], &["build", "-p", "kill"]] {
+                    if let Some(broken) = self.build(self.cargo().args(words), &log)? {
+                        return Ok(broken);
+                    }
+                }
+                let bins = self.target.join("debug");
+                let mut run = fault_points::kill(&fault_points::keep(&bins)?, &bins.join("kill"));
+                run.args(["--filter", filter]);
                 run
             }
             TestCommand::Machines { filter } => {

@@ -36,6 +36,12 @@ pub struct Scenario {
 /// The longest first: the others fill the gaps.
 static ALL: &[Scenario] = &[
     Scenario {
+        name: "power_cut_mid_erase",
+        about: "the node loses power, several times: cleaned anew, then clean failed with a reason, never available",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(power_cut::story(stage)),
+    },
+    Scenario {
         name: "two_agents",
         about: "one token for one agent: an impostor gets nowhere, a rebooted node gets in again",
         prepare: || Ok(()),
@@ -67,15 +73,9 @@ static ALL: &[Scenario] = &[
     },
     Scenario {
         name: "controller_killed_mid_erase",
-        about: "SIGKILL of the controller: the erase goes on and is not started again",
+        about: "SIGKILL of the controller, several times: the erase goes on and is not started again",
         prepare: || Ok(()),
         story: |stage| Box::pin(controller_killed::story(stage)),
-    },
-    Scenario {
-        name: "power_cut_mid_erase",
-        about: "the node loses power: clean failed with a reason, never available",
-        prepare: || Ok(()),
-        story: |stage| Box::pin(power_cut::story(stage)),
     },
     Scenario {
         name: "write_errors",

@@ -1,0 +1,131 @@
+//! One story, killed at every write.
+//!
+//! The undisturbed run is played twice: two that differ would make every other comparison worthless. Then the
+//! number of the write goes up until a controller lives through its story.
+
+use crate::compare::differences;
+use crate::controller::Fault;
+use crate::play::{Told, play};
+use crate::story::Story;
+use anyhow::{Context, Result, bail, ensure};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// How a campaign is led.
+#[derive(Debug, Clone)]
+pub struct Plan<'a> {
+    /// The controller, built with its fault points.
+    pub program: &'a Path,
+    /// Below it every run has a directory of its own.
+    pub dir: &'a Path,
+    /// Runs at once.
+    pub jobs: usize,
+    /// Leases and contact with agents are counted too.
+    pub any: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Writes of the undisturbed run.
+    pub writes: usize,
+    /// Controllers that were killed.
+    pub kills: usize,
+    /// Runs that failed because a step that may not be repeated was interrupted.
+    pub interrupted: usize,
+    /// Differences, and stories that did not end.
+    pub wrong: Vec<String>,
+}
+
+/// What is still to be done.
+#[derive(Default)]
+struct Queue {
+    next: usize,
+    /// The first write that nobody died of.
+    end: Option<usize>,
+    outcome: Outcome,
+}
+
+/// Leads a campaign.
+///
+/// # Errors
+/// When the undisturbed story does not end, or does not go the same way twice.
+pub fn lead(story: &'static Story, plan: &Plan<'_>) -> Result<Outcome> {
+    let undisturbed = one(story, plan, None, "undisturbed")?;
+    let again = one(story, plan, None, "undisturbed-again")?;
+    let differences = differences(&undisturbed, &again);
+    ensure!(differences.is_empty(), "two undisturbed runs differ: {}", differences.join("; "));
+    let queue = Mutex::new(Queue { next: 1, ..Queue::default() });
+    thread::scope(|scope| {
+        for _ in 0..plan.jobs {
+            scope.spawn(|| work(story, plan, &undisturbed, &queue));
+        }
+    });
+    let queue = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut outcome = queue.outcome;
+    outcome.writes = queue.end.map_or(0, |end| end - 1);
+    if outcome.kills == 0 {
+        bail!("no controller was killed: was {} built with its fault points?", plan.program.display());
+    }
+    if !story.fragile.is_empty() && outcome.interrupted == 0 {
+        outcome.wrong.push(format!(
+            "no kill was seen to have interrupted {}: nothing tells that it had begun",
+            story.fragile.join(", ")
+        ));
+    }
+    Ok(outcome)
+}
+
+/// Both moments of one write after the other, until the end.
+fn work(story: &'static Story, plan: &Plan<'_>, undisturbed: &Told, queue: &Mutex<Queue>) {
+    loop {
+        let number = {
+            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            if queue.end.is_some_and(|end| queue.next >= end) {
+                return;
+            }
+            queue.next += 1;
+            queue.next - 1
+        };
+        for before in [true, false] {
+            let fault = Fault { before, any: plan.any, number };
+            let told = one(story, plan, Some(fault), &fault.to_string().replace(':', "-"));
+            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            match told {
+                Ok(told) => {
+                    if told.died {
+                        queue.outcome.kills += 1;
+                        queue.outcome.interrupted += usize::from(told.interrupted.is_some());
+                    } else {
+                        queue.end = Some(queue.end.map_or(number, |end| end.min(number)));
+                    }
+                    let found = differences(undisturbed, &told);
+                    queue
+                        .outcome
+                        .wrong
+                        .extend(found.into_iter().map(|what| format!("killed {fault}: {what}")));
+                }
+                Err(error) => queue.outcome.wrong.push(format!("killed {fault}: {error:#}")),
+            }
+            // Something that goes wrong at every write need not be told of every write.
+            if queue.outcome.wrong.len() >= 20 {
+                queue.end = Some(queue.end.unwrap_or(number));
+            }
+        }
+    }
+}
+
+/// One run in a directory of its own.
+fn one(story: &Story, plan: &Plan<'_>, fault: Option<Fault>, name: &str) -> Result<Told> {
+    let dir = plan.dir.join(story.name).join(name);
+    std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let told = runtime
+        .block_on(play(story, plan.program, &dir, fault))
+        .with_context(|| dir.display().to_string())?;
+    if fault.is_some() {
+        std::fs::remove_dir_all(&dir)?;
+    }
+    Ok(told)
+}

@@ -1,0 +1,173 @@
+//! The operator: says verbs, and looks at the node before saying one again whose answer was lost.
+
+use crate::controller::{Controller, LOOK};
+use anyhow::{Context, Result, bail, ensure};
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const VERSION: &str = "latest";
+/// For anything that is awaited; a token whose answer was lost is given again after 15 s.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// An operator of one node.
+pub struct Operator {
+    client: Client,
+    /// UUID of the node, chosen by the operator.
+    pub uuid: String,
+}
+
+/// Status and body, or nothing: the connection broke.
+type Answer = Option<(u16, Value)>;
+
+impl Operator {
+    /// An operator who wants a node with this UUID.
+    ///
+    /// # Errors
+    /// When no HTTP client can be made.
+    pub fn new(uuid: String) -> Result<Self> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(LIMIT).build()?;
+        Ok(Self { client, uuid })
+    }
+
+    async fn once(&self, to: &Controller, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        let mut request = self.client.request(method, format!("http://{}{path}", to.address));
+        request = request.header("x-openstack-ironic-api-version", VERSION);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let answer = request.send().await.ok()?;
+        let status = answer.status().as_u16();
+        let bytes = answer.bytes().await.ok()?;
+        Some((status, serde_json::from_slice(&bytes).unwrap_or_default()))
+    }
+
+    /// Asks until there is an answer; nothing is changed by asking twice.
+    ///
+    /// # Errors
+    /// When the controller ends in another way than it should.
+    pub async fn get(&self, from: &mut Controller, path: &str) -> Result<(u16, Value)> {
+        let begun = Instant::now();
+        loop {
+            if let Some(answer) = self.once(from, Method::GET, path, None).await {
+                return Ok(answer);
+            }
+            from.revive().await?;
+            ensure!(begun.elapsed() < LIMIT, "GET {path}: no answer within {LIMIT:?}");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Does what `was_done` tells of until it is: a lost answer says nothing, so that is looked up first.
+    async fn surely(
+        &self,
+        to: &mut Controller,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        was_done: impl AsyncFn(&Self, &mut Controller) -> Result<bool>,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            match self.once(to, method.clone(), path, body).await {
+                Some((200..300, _)) => return Ok(()),
+                // Locked for a moment.
+                Some((409, _)) => {}
+                Some((status, body)) => bail!("{method} {path}: {status} {body}"),
+                None => {
+                    to.revive().await?;
+                    if was_done(self, to).await? {
+                        return Ok(());
+                    }
+                }
+            }
+            ensure!(begun.elapsed() < LIMIT, "{method} {path}: not taken within {LIMIT:?}");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    fn path(&self, tail: &str) -> String {
+        format!("/v1/nodes/{}{tail}", self.uuid)
+    }
+
+    /// Enrols the node with one port.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn enrol(&self, to: &mut Controller, mut node: Value, mac: &str) -> Result<()> {
+        node["uuid"] = self.uuid.clone().into();
+        let there = async |this: &Self, to: &mut Controller| Ok(this.get(to, &this.path("")).await?.0 == 200);
+        self.surely(to, Method::POST, "/v1/nodes", Some(&node), there).await?;
+        let port = json!({ "node_uuid": self.uuid, "address": mac });
+        let there = async |this: &Self, to: &mut Controller| {
+            let (_, ports) = this.get(to, &format!("/v1/ports?node={}", this.uuid)).await?;
+            Ok(ports["ports"].as_array().is_some_and(|ports| !ports.is_empty()))
+        };
+        self.surely(to, Method::POST, "/v1/ports", Some(&port), there).await
+    }
+
+    /// Says a verb. Taken or not is seen by the history: every verb leaves an event in the write that takes it.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn say(&self, to: &mut Controller, target: &str, more: &Value) -> Result<()> {
+        let before = self.history(to).await?.len();
+        let mut body = json!({ "target": target });
+        if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
+            body.extend(more.clone());
+        }
+        let taken = async |this: &Self, to: &mut Controller| Ok(this.history(to).await?.len() > before);
+        self.surely(to, Method::PUT, &self.path("/states/provision"), Some(&body), taken).await
+    }
+
+    /// Ends a maintenance that a failure began.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn end_maintenance(&self, to: &mut Controller) -> Result<()> {
+        let over = async |this: &Self, to: &mut Controller| Ok(this.node(to).await?["maintenance"] == false);
+        self.surely(to, Method::DELETE, &self.path("/maintenance"), None, over).await
+    }
+
+    /// The node.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub async fn node(&self, from: &mut Controller) -> Result<Value> {
+        let (status, node) = self.get(from, &self.path("")).await?;
+        ensure!(status == 200, "the node is not shown: {status} {node}");
+        Ok(node)
+    }
+
+    /// Its history, oldest first.
+    ///
+    /// # Errors
+    /// When it is not shown.
+    pub async fn history(&self, from: &mut Controller) -> Result<Vec<Value>> {
+        let (status, mut body) = self.get(from, &self.path("/history?detail=true&limit=1000")).await?;
+        ensure!(status == 200, "the history is not shown: {status} {body}");
+        match body["history"].take() {
+            Value::Array(events) => Ok(events),
+            other => bail!("the history is {other}"),
+        }
+    }
+
+    /// Waits until the node rests in `state`, or has failed; nobody works on it any more then.
+    ///
+    /// # Errors
+    /// When that takes more than a minute.
+    pub async fn rest(&self, from: &mut Controller, state: &str) -> Result<Value> {
+        let begun = Instant::now();
+        loop {
+            let node = self.node(from).await?;
+            let now = node["provision_state"].as_str().context("a provision state")?;
+            let ended = now == state || now.ends_with("failed") || now == "error";
+            if ended && node["reservation"].is_null() {
+                return Ok(node);
+            }
+            ensure!(begun.elapsed() < LIMIT, "the node is {now}, not {state}, after {LIMIT:?}: {node}");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}

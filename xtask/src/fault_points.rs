@@ -1,0 +1,37 @@
+//! `anneal-controller` with its fault points compiled in, for `tests/kill`: beside the real one, never in its place.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::sh;
+
+/// What cargo is to build, before [`keep`].
+pub const BUILD: [&str; 5] = ["build", "-p", "controllerd", "--features", "fault-points"];
+
+/// Builds it, then the program that kills it; where both are. The real one is built again by whoever needs it.
+pub fn build() -> Result<(PathBuf, PathBuf)> {
+    let debug = sh::target_dir().join("debug");
+    sh::run(sh::cargo().args(BUILD))?;
+    let program = keep(&debug)?;
+    sh::run(sh::cargo().args(["build", "-p", "kill"]))?;
+    Ok((program, debug.join("kill")))
+}
+
+/// Copies what [`BUILD`] has made out of the place of the real one.
+pub fn keep(debug: &Path) -> Result<PathBuf> {
+    let (from, dir) = (debug.join("anneal-controller"), debug.join("fault-points"));
+    let kept = dir.join("anneal-controller");
+    let copied = fs::create_dir_all(&dir).and_then(|()| fs::copy(&from, &kept));
+    copied.with_context(|| format!("cannot copy {} to {}", from.display(), kept.display()))?;
+    Ok(kept)
+}
+
+/// The command that kills it; options follow.
+pub fn kill(program: &Path, kill: &Path) -> Command {
+    let mut command = Command::new(kill);
+    command.arg("--program").arg(program);
+    command
+}
