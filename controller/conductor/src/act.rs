@@ -4,7 +4,8 @@ use crate::agent_client::AgentClient;
 use crate::decision::{Deed, Outcome, Trouble};
 use crate::settings::Settings;
 use async_trait::async_trait;
-use bmc::{BmcError, BootDevice, Drivers, PowerAction, StepCall, StepEnd};
+use bmc::{BmcError, BootDevice, BootSetting, Drivers, ErrorKind, PowerAction, StepCall, StepEnd};
+use model::run::PersistentBoot;
 use model::{Abilities, Contact, Inventory, Node, PlannedStep, PowerState, PowerTarget, StepKind};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,8 +53,14 @@ impl RealHands {
         let bmc = self.drivers.open(&node.driver, &node.driver_info, &node.uuid.to_string())?;
         match deed {
             Deed::VerifyBmc => bmc.verify().await?,
+            Deed::ReadBootDevice => return Ok(Outcome::BootDevice(persistent(bmc.boot_device().await?))),
             Deed::SetBootDevice => {
                 bmc.set_boot_device(BootDevice::Pxe, false, None).await?;
+                return Ok(Outcome::Done);
+            }
+            Deed::RestoreBootDevice(before) => {
+                let mode = before.mode.as_deref().map(str::parse).transpose().map_err(unknown)?;
+                bmc.set_boot_device(before.device.parse().map_err(unknown)?, true, mode).await?;
                 return Ok(Outcome::Done);
             }
             Deed::SetPower(target) => {
@@ -123,10 +130,21 @@ pub fn abilities(drivers: &dyn Drivers, settings: &Settings, node: &Node) -> Res
     Ok(able)
 }
 
+/// What of a setting is for every boot.
+fn persistent(setting: BootSetting) -> Option<PersistentBoot> {
+    let device = setting.device.filter(|_| setting.persistent == Some(true))?;
+    let mode = setting.mode.map(|mode| mode.as_str().to_owned());
+    Some(PersistentBoot { device: device.as_str().to_owned(), mode })
+}
+
+fn unknown(word: impl std::fmt::Display) -> BmcError {
+    BmcError::new(ErrorKind::Unsupported, "", "set the boot device back", word.to_string())
+}
+
 fn trouble(error: BmcError) -> Outcome {
     Outcome::Failed(Trouble {
         retryable: error.is_retryable(),
-        unreachable: matches!(error.kind(), bmc::ErrorKind::Unreachable | bmc::ErrorKind::Timeout),
+        unreachable: matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Timeout),
         text: error.to_string(),
     })
 }
@@ -165,9 +183,12 @@ impl Hands for RealHands {
 
     async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome {
         match deed {
-            Deed::VerifyBmc | Deed::ReadPower | Deed::SetPower(_) | Deed::SetBootDevice => {
-                self.bmc(node, deed).await.unwrap_or_else(trouble)
-            }
+            Deed::VerifyBmc
+            | Deed::ReadPower
+            | Deed::SetPower(_)
+            | Deed::ReadBootDevice
+            | Deed::SetBootDevice
+            | Deed::RestoreBootDevice(_) => self.bmc(node, deed).await.unwrap_or_else(trouble),
             Deed::RunStep { command_id, kind, step, polling } => {
                 self.run_step(node, command_id, *kind, step, *polling).await.unwrap_or_else(trouble)
             }

@@ -2,6 +2,7 @@
 
 use agent_protocol::command::CommandStatus;
 use agent_protocol::step::AdvertisedSteps;
+use model::run::PersistentBoot;
 use model::{
     Abilities, Catalogue, Contact, Event, Inventory, Node, PlannedStep, PowerState, PowerTarget, RunKind,
     StepKind, Timestamp, Wait,
@@ -90,8 +91,12 @@ pub enum Deed {
     /// If the node is not in the state that the target leads to (or the target is a reboot), ask for it;
     /// then read the power state.
     SetPower(PowerTarget),
+    /// Read what the node boots from every time.
+    ReadBootDevice,
     /// Make the next boot a network boot.
     SetBootDevice,
+    /// Make every boot one from this device.
+    RestoreBootDevice(PersistentBoot),
     /// Ask the agent for its steps: this kind must be told, the others are taken along.
     AskSteps(StepKind),
     /// Run a step of an interface in the controller.
@@ -135,6 +140,8 @@ pub enum Outcome {
     Power(PowerState),
     /// Done, nothing to tell.
     Done,
+    /// What the node boots from every time, if the BMC has been told any such thing.
+    BootDevice(Option<PersistentBoot>),
     /// Steps of the agent, by kind.
     Steps(BTreeMap<StepKind, AdvertisedSteps>),
     /// A step of an interface has ended well, with this result.

@@ -359,3 +359,25 @@ async fn a_node_may_stay_on_while_it_is_available() {
     assert!(world.is_on());
     assert_eq!(*world.ran.lock().unwrap(), BOTH);
 }
+
+/// "The apparent configuration of the system must not change" (specs/state-machine.txt).
+#[tokio::test(start_paused = true)]
+async fn what_the_node_boots_from_every_time_is_the_same_after_the_ramdisk_has_booted() {
+    for (before, sets) in [(Some("disk"), 1), (Some("pxe"), 0), (None, 1)] {
+        let world = World::new().await;
+        *world.boots_from.lock().unwrap() = before.map(str::to_owned);
+        let _conductor = world.conductor(Settings::default());
+        world.verb(Verb::Provide, None).await;
+        world.until("a step", |node| node.clean_step.is_some()).await;
+        assert_eq!(world.boots_from.lock().unwrap().as_deref(), before, "as soon as the ramdisk runs");
+        let node = world.until_state(ProvisionState::Available).await;
+        assert_eq!(
+            (node.run.unwrap().boot_before, world.boots_from.lock().unwrap().as_deref()),
+            (None, before)
+        );
+        let deeds = world.deeds.lock().unwrap().clone();
+        let count = |name: &str| deeds.iter().filter(|deed| *deed == name).count();
+        assert_eq!(count("SetBootDevice"), sets, "{before:?}");
+        assert_eq!(count("RestoreBootDevice"), usize::from(before == Some("disk")), "{before:?}");
+    }
+}

@@ -2,14 +2,17 @@
 //! each step ended. Cleaning, deployment, service, inspection, rescue and tear-down are all runs.
 //!
 //! ```text
-//!  Start ─▶ PowerOff ─▶ SetBootDevice ─▶ PowerOn ─▶ AwaitAgent ─┬▶ LearnSteps ─▶ NextStep ─▶ Issued (agent) ──────┐
-//!    │         ▲                                        ▲       │                 ▲  ├▶ OutOfBand (controller) ───┤
-//!    │         │ a step needs the ramdisk and there is none     │                 │  └▶ Hold, Pause ──────────────┤
-//!    │         └── or wants a reboot, or the node lost power    │                 └── succeeded ◀────────────────┤
-//!    ├▶ NextStep (nothing of the plan needs the ramdisk)        └▶ AwaitInventory ─┐                              │
-//!    ├▶ AskInventory (of the BMC) ─────────────────────────────────────────────────┤                              ▼
-//!    └▶ TearDown ◀── all succeeded ◀───────────────────────────────────────────────┘                 failed, aborted ─▶ Done
-//!          └─▶ Restart (into the workload) ─▶ Done
+//!  Start ─▶ PowerOff ─▶ ReadBootDevice ─▶ SetBootDevice ─▶ PowerOn ─┬▶ AwaitAgent ─────┬▶ RestoreBootDevice
+//!    │         ▲                                                    └▶ AwaitInventory ─┘     │       │
+//!    │         │ a step needs the ramdisk and there is none,                            LearnSteps   │ inspected
+//!    │         │ or wants a reboot, or the node lost power                                   │       │
+//!    │         └──────────────────────────────────┐                                          │       │
+//!    ├▶ NextStep (nothing needs the ramdisk) ◀────┴──────────────────────────────────────────┘       │
+//!    │    │ ▲                                                                                        │
+//!    │    │ └ succeeded ◀─ Issued (agent), OutOfBand (controller), Hold, Pause ─▶ failed, aborted ─▶ Done
+//!    │    └─ all succeeded ─▶ TearDown ◀─────────────────────────────────────────────────────────────┘
+//!    ├▶ AskInventory (of the BMC) ─▶ TearDown
+//!    └▶ TearDown ─▶ Restart (into the workload) ─▶ Done
 //! ```
 //!
 //! Each place of the cursor names the deed that comes next; it is stored before the deed is done, so a
@@ -43,6 +46,9 @@ pub struct Run {
     /// The node was booted into the ramdisk by this run, and has to leave it again. Runs of before 0.2 all were.
     #[serde(default = "yes")]
     pub booted: bool,
+    /// What the node booted from before the run had it boot from the network, until that is set again.
+    #[serde(default)]
+    pub boot_before: Option<PersistentBoot>,
     /// The plan; `None` until the agent has told its steps.
     #[serde(default)]
     pub plan: Option<Vec<PlannedStep>>,
@@ -74,6 +80,15 @@ pub struct Run {
     pub attempts: u32,
 }
 
+/// A device that the BMC has been told to boot from every time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersistentBoot {
+    /// In Ironic's words: `disk`, `cdrom` …
+    pub device: String,
+    /// `bios` or `uefi`, where the BMC tells it.
+    pub mode: Option<String>,
+}
+
 fn yes() -> bool {
     true
 }
@@ -86,12 +101,17 @@ pub enum Cursor {
     Start,
     /// Switch the node off, so that the ramdisk starts cold.
     PowerOff,
+    /// Read what the node boots from every time: the apparent configuration must not change
+    /// (specs/state-machine.txt), and BMCs forget it when they are told what to boot from once.
+    ReadBootDevice,
     /// Make the next boot a network boot.
     SetBootDevice,
     /// Switch the node on.
     PowerOn,
     /// Wait for the first heartbeat of a boot.
     AwaitAgent,
+    /// The ramdisk has booted: let the node boot from what it did before.
+    RestoreBootDevice,
     /// Ask the agent for its steps.
     LearnSteps,
     /// Choose the next step and write its command down.
@@ -153,6 +173,7 @@ impl Run {
             templates: Vec::new(),
             disable_ramdisk: false,
             booted: false,
+            boot_before: None,
             plan: None,
             index: None,
             cursor: Cursor::Start,

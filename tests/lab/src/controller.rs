@@ -212,9 +212,31 @@ impl Controller {
     /// # Errors
     /// When it is refused.
     pub async fn provision(&self, ident: &str, verb: &str) -> Result<()> {
+        self.provision_with(ident, json!({"target": verb})).await
+    }
+
+    /// Asks for a verb with what comes along: `{"target": "clean", "clean_steps": […]}`.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn provision_with(&self, ident: &str, request: Value) -> Result<()> {
         let path = format!("/v1/nodes/{ident}/states/provision");
-        let (status, body) = self.call(Method::PUT, &path, Some(json!({"target": verb}))).await?;
+        let verb = request["target"].to_string();
+        let (status, body) = self.call(Method::PUT, &path, Some(request)).await?;
         ensure!(status == StatusCode::ACCEPTED, "{verb} of {ident}: {status} {body}");
+        Ok(())
+    }
+
+    /// Sets fields of a node: `{"/automated_clean": false}`.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn set(&self, ident: &str, fields: Value) -> Result<()> {
+        let fields = fields.as_object().cloned().unwrap_or_default();
+        let patch: Value =
+            fields.iter().map(|(path, value)| json!({"op": "add", "path": path, "value": value})).collect();
+        let (status, body) = self.call(Method::PATCH, &format!("/v1/nodes/{ident}"), Some(patch)).await?;
+        ensure!(status.is_success(), "changing {ident}: {status} {body}");
         Ok(())
     }
 

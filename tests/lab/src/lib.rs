@@ -16,6 +16,7 @@
 //! Needs root (namespaces, taps) and the packages of `xtask/src/deps.rs`.
 
 pub mod binaries;
+pub mod bios;
 pub mod controller;
 pub mod disk;
 pub mod fill;

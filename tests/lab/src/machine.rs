@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use crate::bios::Bios;
 use crate::node::{BOOT_FIRST, BOOT_LAST, Boot, NIC, NodeSpec};
 use crate::process::leashed;
 use crate::qmp::Qmp;
@@ -51,8 +52,9 @@ pub struct Machine {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What the next boot tries first, and for how long that counts; `None`: the disks.
+    /// What the next boot tries first, and for how long that counts; `None`: as the firmware's boot order has it.
     choice: Option<(Boot, Lasting)>,
+    bios: Bios,
     /// Counts resets and choices: who sees it unchanged knows that neither came between.
     changes: u64,
     running: Option<Running>,
@@ -77,11 +79,12 @@ impl State {
     }
 
     fn boot(&self) -> Boot {
-        self.choice.map_or(Boot::Disks, |(boot, _)| boot)
+        self.choice.map_or(self.bios.first(), |(boot, _)| boot)
     }
 
-    /// A boot began: a one-time choice has been used up.
+    /// A boot began: a one-time choice has been used up, pending settings are in force.
     fn used(&mut self) {
+        self.bios.booted();
         self.choice = self.choice.filter(|(_, lasting)| *lasting == Lasting::Always);
     }
 }
@@ -109,7 +112,26 @@ impl Machine {
         self.state.lock().await.running().and_then(|r| r.pid)
     }
 
-    /// What the next boot tries first, and how long that counts; `None`: the disks.
+    /// What its firmware keeps.
+    pub async fn bios(&self) -> Bios {
+        self.state.lock().await.bios.clone()
+    }
+
+    /// Changes what its firmware keeps; what `change` returns is given.
+    pub async fn change_bios<T>(&self, change: impl FnOnce(&mut Bios) -> T) -> T {
+        let mut state = self.state.lock().await;
+        let changed = change(&mut state.bios);
+        state.changes += 1;
+        let boot = state.boot();
+        if let Some(running) = state.running()
+            && let Err(error) = set_order(&running.qmp, boot).await
+        {
+            tracing::debug!(node = self.spec.name, %error, "boot order not changed");
+        }
+        changed
+    }
+
+    /// What the next boot tries first, and how long that counts; `None`: as the firmware's boot order has it.
     pub async fn boot_choice(&self) -> Option<(Boot, Lasting)> {
         self.state.lock().await.choice
     }

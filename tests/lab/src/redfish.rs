@@ -4,6 +4,7 @@
 //! each other. Basic and session authentication; HTTP, or HTTPS with a certificate of its own.
 
 mod access;
+mod bios;
 mod system;
 mod tls;
 
@@ -109,6 +110,9 @@ fn router(bmc: Bmc) -> Router {
         .route("/redfish/v1/SessionService/Sessions/{id}", delete(access::log_out))
         .route(system::PATH, get(system::show).patch(system::patch))
         .route(system::RESET_PATH, post(system::reset))
+        .route(bios::PATH, get(bios::show))
+        .route(bios::SETTINGS, get(bios::pending).patch(bios::patch))
+        .route(bios::RESET, post(bios::reset))
         .route_layer(middleware::from_fn_with_state(bmc.clone(), guard));
     // DSP0266: the version list, the service root and logging in are open to all.
     Router::new()

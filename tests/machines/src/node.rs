@@ -32,6 +32,17 @@ impl Node {
         self.0["last_error"].as_str().unwrap_or_default()
     }
 
+    /// Its last error says all of this.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn ensure_says(&self, words: &[&str]) -> Result<()> {
+        for word in words {
+            ensure!(self.last_error().contains(word), "{word:?} is not in last_error: {}", self.last_error());
+        }
+        Ok(())
+    }
+
     /// What Anneal adds: run, wait, progress, agent, rival.
     pub fn anneal(&self) -> &Value {
         &self.0["driver_internal_info"]["anneal"]

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::disk::OldDisk;
 use crate::moments::Moments;
+use crate::node::Node;
 
 /// From a verb to the end of what it began, with a boot in between; many times what a quiet machine takes.
 pub const LONG: Duration = Duration::from_secs(240);
@@ -86,6 +87,44 @@ pub async fn manageable(site: &mut Site, disks: &[&OldDisk]) -> Result<SiteNode>
     Ok(node)
 }
 
+/// Where nothing happens to a node without a request.
+const AT_REST: [&str; 15] = [
+    "manageable",
+    "available",
+    "active",
+    "rescue",
+    "error",
+    "clean failed",
+    "clean hold",
+    "deploy failed",
+    "deploy hold",
+    "inspect failed",
+    "adopt failed",
+    "rescue failed",
+    "unrescue failed",
+    "service failed",
+    "service hold",
+];
+
+/// Asks for a verb (`{"target": "clean", "clean_steps": […]}`) and waits for its end, which must be `state`.
+///
+/// # Errors
+/// When it is refused, ends elsewhere, or takes too long.
+pub async fn through(controller: &Controller, request: Value, state: &str) -> Result<Node> {
+    let verb = request["target"].to_string();
+    controller.provision_with(NODE, request).await?;
+    let node = Node(controller.node_in(NODE, &AT_REST, LONG).await.with_context(|| verb.clone())?);
+    ensure!(node.state() == state, "{verb} led to {}: {}", node.state(), node.last_error());
+    let failed = state.ends_with(" failed");
+    ensure!(failed != node.last_error().is_empty(), "{verb}: last_error is {:?}", node.last_error());
+    Ok(node)
+}
+
+/// A verb without more.
+pub fn verb(target: &str) -> Value {
+    json!({"target": target})
+}
+
 /// Takes the brake off the writes of a disk with [`lab::disk::Fault::SlowWrites`], number `index` of its node.
 ///
 /// # Errors
@@ -117,7 +156,11 @@ pub async fn enrol_redfish(site: &Site, node: &SiteNode) -> Result<()> {
 /// # Errors
 /// When the controller refuses, or cannot reach the BMC.
 pub async fn enrol(controller: &Controller, name: &str, driver: &str, info: Value, mac: &str) -> Result<()> {
-    let node = json!({"name": name, "driver": driver, "driver_info": info});
+    let mut node = json!({"name": name, "driver": driver, "driver_info": info});
+    if driver == "fake-hardware" {
+        // Its default has no agent.
+        node["deploy_interface"] = "direct".into();
+    }
     let (status, node) = controller.call(Method::POST, "/v1/nodes", Some(node)).await?;
     ensure!(status == 201, "creating {name}: {status} {node}");
     let port = json!({"address": mac, "node_uuid": node["uuid"]});

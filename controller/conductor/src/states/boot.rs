@@ -8,9 +8,12 @@ use super::{at_work, fail, in_wait, is_due, overdue, sleep_in, sleep_on, unexpec
 use crate::decision::{Change, Decision, Deed, Outcome};
 use model::history::{EventKind, Severity};
 use model::request::event;
-use model::run::Cursor;
+use model::run::{Cursor, PersistentBoot};
 use model::{PowerState, PowerTarget, RunKind};
 use std::time::Duration;
+
+/// The boot device of [`Deed::SetBootDevice`].
+const NETWORK: &str = "pxe";
 
 pub(super) fn decide(view: &View) -> Decision {
     let snapshot = view.snapshot;
@@ -18,7 +21,12 @@ pub(super) fn decide(view: &View) -> Decision {
         Cursor::AwaitAgent => await_agent(view),
         _ if !is_due(snapshot) => sleep_on(&snapshot.node),
         Cursor::PowerOff => Decision::Act(Deed::SetPower(PowerTarget::Off)),
+        Cursor::ReadBootDevice => Decision::Act(Deed::ReadBootDevice),
         Cursor::SetBootDevice => Decision::Act(Deed::SetBootDevice),
+        Cursor::RestoreBootDevice => match view.run.boot_before.clone() {
+            Some(before) => Decision::Act(Deed::RestoreBootDevice(before)),
+            None => Decision::Record(Box::new(view.advance(after_boot(view.run.kind)))),
+        },
         Cursor::Reboot => Decision::Act(Deed::SetPower(PowerTarget::Reboot)),
         _ => Decision::Act(Deed::SetPower(PowerTarget::On)),
     }
@@ -27,8 +35,7 @@ pub(super) fn decide(view: &View) -> Decision {
 fn await_agent(view: &View) -> Decision {
     let snapshot = view.snapshot;
     if snapshot.contact.callback_url.is_some() {
-        let next = if view.run.kind.steps().is_some() { Cursor::LearnSteps } else { Cursor::NextStep };
-        let mut change = view.advance(next);
+        let mut change = booted(view);
         at_work(&mut change, "the agent sent its first heartbeat", snapshot.now);
         return Decision::Record(Box::new(change));
     }
@@ -48,6 +55,20 @@ fn await_agent(view: &View) -> Decision {
         return Decision::Record(Box::new(fail::failed(view, &text)));
     }
     sleep_in(wait)
+}
+
+/// The ramdisk has booted: what was to be booted once has been, and what is booted every time is set again.
+pub(super) fn booted(view: &View) -> Change {
+    let restore = view.run.boot_before.is_some();
+    view.advance(if restore { Cursor::RestoreBootDevice } else { after_boot(view.run.kind) })
+}
+
+fn after_boot(kind: RunKind) -> Cursor {
+    match kind {
+        RunKind::Inspect => Cursor::TearDown,
+        kind if kind.steps().is_some() => Cursor::LearnSteps,
+        _ => Cursor::NextStep,
+    }
 }
 
 /// The ramdisk started over between its lookup and its first heartbeat: who asks now is the node.
@@ -70,19 +91,25 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
     let now = view.snapshot.now;
     match (&view.run.cursor, outcome) {
         (Cursor::PowerOff, Outcome::Power(PowerState::Off)) => {
-            let mut change = view.advance(Cursor::SetBootDevice);
+            let mut change = view.advance(Cursor::ReadBootDevice);
             change.node.power_state = Some(PowerState::Off);
             change.forget_agent = true;
             change
         }
         (Cursor::PowerOff, Outcome::Power(state)) => power_pending(view, state, PowerState::Off),
-        (Cursor::SetBootDevice, Outcome::Done) => {
-            let mut change = view.advance(Cursor::PowerOn);
+        (Cursor::ReadBootDevice, Outcome::BootDevice(before)) => boot_device_read(view, before),
+        // Not every BMC tells. Then there is nothing to be set again.
+        (Cursor::ReadBootDevice, Outcome::Failed(trouble)) if !trouble.retryable => {
+            boot_device_read(view, None)
+        }
+        (Cursor::RestoreBootDevice, Outcome::Done) => {
+            let mut change = view.advance(after_boot(view.run.kind));
             if let Some(run) = &mut change.node.run {
-                run.booted = true;
+                run.boot_before = None;
             }
             change
         }
+        (Cursor::SetBootDevice, Outcome::Done) => network_boot_chosen(view),
         (Cursor::Reboot, Outcome::Power(PowerState::On)) => {
             let mut change = view.advance(Cursor::NextStep);
             change.node.power_state = Some(PowerState::On);
@@ -103,6 +130,8 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
         (Cursor::PowerOn, Outcome::Power(state)) => power_pending(view, state, PowerState::On),
         (_, Outcome::Failed(trouble)) => {
             let what = match deed {
+                Deed::ReadBootDevice => "Failed to read what the node boots from",
+                Deed::RestoreBootDevice(_) => "Failed to let the node boot from what it did before",
                 Deed::SetBootDevice => "Failed to set the node to boot from the network",
                 Deed::SetPower(PowerTarget::Reboot) => "Failed to reboot the node after a step",
                 Deed::SetPower(PowerTarget::Off) => "Failed to power off the node before booting the ramdisk",
@@ -115,6 +144,26 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
             view.retry_or_fail(trouble, "Failed to boot the ramdisk")
         }
     }
+}
+
+/// Keep it for after the boot. A node that boots from the network every time does so now, too.
+fn boot_device_read(view: &View, before: Option<PersistentBoot>) -> Change {
+    if before.as_ref().is_some_and(|before| before.device == NETWORK) {
+        return network_boot_chosen(view);
+    }
+    let mut change = view.advance(Cursor::SetBootDevice);
+    if let (Some(run), Some(before)) = (&mut change.node.run, before) {
+        run.boot_before = Some(before);
+    }
+    change
+}
+
+fn network_boot_chosen(view: &View) -> Change {
+    let mut change = view.advance(Cursor::PowerOn);
+    if let Some(run) = &mut change.node.run {
+        run.booted = true;
+    }
+    change
 }
 
 /// The BMC took the request and does not show it yet.

@@ -1,7 +1,7 @@
 //! INSPECTING and INSPECTWAIT: the inventory of the BMC, or the one that the agent sends.
 
 use super::run::View;
-use super::{at_work, fail, is_due, overdue, sleep_in, sleep_on, unexpected, waiting};
+use super::{at_work, boot, fail, is_due, overdue, sleep_in, sleep_on, unexpected, waiting};
 use crate::decision::{Change, Decision, Deed, Outcome};
 use model::inventory::properties;
 use model::run::Cursor;
@@ -50,7 +50,7 @@ fn told(view: &View, inventory: &Inventory) -> Change {
     {
         return fail::failed(view, &format!("The ramdisk could not inspect the node: {error}"));
     }
-    let mut change = view.advance(Cursor::TearDown);
+    let mut change = boot::booted(view);
     change.node.properties.extend(properties(&inventory.inventory));
     change.node.inspection_finished_at = Some(now);
     at_work(&mut change, &format!("the inventory came from {}", inventory.source), now);

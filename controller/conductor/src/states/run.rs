@@ -26,9 +26,13 @@ pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
     }
     match &run.cursor {
         Cursor::Start => Decision::Record(Box::new(start::begin(&view))),
-        Cursor::PowerOff | Cursor::SetBootDevice | Cursor::PowerOn | Cursor::AwaitAgent | Cursor::Reboot => {
-            boot::decide(&view)
-        }
+        Cursor::PowerOff
+        | Cursor::ReadBootDevice
+        | Cursor::SetBootDevice
+        | Cursor::PowerOn
+        | Cursor::AwaitAgent
+        | Cursor::RestoreBootDevice
+        | Cursor::Reboot => boot::decide(&view),
         Cursor::LearnSteps => learn::decide(&view),
         Cursor::NextStep | Cursor::Hold | Cursor::Pause { .. } => steps::decide(&view),
         Cursor::Issued { .. } => issued::decide(&view),
@@ -45,9 +49,13 @@ pub(super) fn absorb(snapshot: &Snapshot, deed: &Deed, outcome: Outcome, setting
     };
     let view = View { snapshot, settings, run };
     match &run.cursor {
-        Cursor::PowerOff | Cursor::SetBootDevice | Cursor::PowerOn | Cursor::AwaitAgent | Cursor::Reboot => {
-            boot::absorb(&view, deed, outcome)
-        }
+        Cursor::PowerOff
+        | Cursor::ReadBootDevice
+        | Cursor::SetBootDevice
+        | Cursor::PowerOn
+        | Cursor::AwaitAgent
+        | Cursor::RestoreBootDevice
+        | Cursor::Reboot => boot::absorb(&view, deed, outcome),
         Cursor::LearnSteps => learn::absorb(&view, outcome),
         Cursor::Issued { .. } => issued::absorb(&view, deed, outcome),
         Cursor::OutOfBand { .. } => out_of_band::absorb(&view, deed, outcome),

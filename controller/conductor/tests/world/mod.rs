@@ -10,6 +10,7 @@ use conductor::{Conductor, Hands, Settings};
 use model::abilities::{Inspect, Rescue};
 use model::agent::AgentState;
 use model::request::{Policy, RESCUE_HASH, VerbRequest, apply_verb};
+use model::run::PersistentBoot;
 use model::{
     Abilities, Contact, Inventory, Node, PlannedStep, PowerState, ProvisionState, RequestedStep, RunKind,
     StepKind, Timestamp, Verb,
@@ -79,6 +80,8 @@ pub struct World {
     pub deed_time: Mutex<Duration>,
     /// Deeds that were still being done when nobody held the lease of the node any more.
     pub unleased: Mutex<Vec<String>>,
+    /// What the BMC was told to boot from every time.
+    pub boots_from: Mutex<Option<String>>,
     pub faults: Mutex<VecDeque<Fault>>,
     /// The agent's clean steps.
     pub steps: Mutex<Vec<Step>>,
@@ -121,6 +124,7 @@ impl World {
             deeds: Mutex::default(),
             deed_time: Mutex::new(Duration::from_millis(30)),
             unleased: Mutex::default(),
+            boots_from: Mutex::default(),
             faults: Mutex::default(),
             steps: Mutex::new(vec![
                 step("erase_devices", 10, true),
@@ -482,7 +486,7 @@ impl Hands for Fingers {
     async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome {
         let world = &self.0;
         let name = format!("{deed:?}");
-        let name = name.split([' ', '{']).next().unwrap_or_default().to_owned();
+        let name = name.split([' ', '{', '(']).next().unwrap_or_default().to_owned();
         world.deeds.lock().unwrap().push(name.clone());
         // Every deed takes time, so that it can be interrupted.
         let time = *world.deed_time.lock().unwrap();
@@ -502,7 +506,19 @@ impl Hands for Fingers {
                 world.switch(target.resulting_state() == PowerState::On);
                 Outcome::Power(power())
             }
-            Deed::SetBootDevice => Outcome::Done,
+            Deed::ReadBootDevice => {
+                let persistent = |device: &String| PersistentBoot { device: device.clone(), mode: None };
+                Outcome::BootDevice(world.boots_from.lock().unwrap().as_ref().map(persistent))
+            }
+            // As BMCs do: one setting for once and for ever.
+            Deed::SetBootDevice => {
+                *world.boots_from.lock().unwrap() = None;
+                Outcome::Done
+            }
+            Deed::RestoreBootDevice(before) => {
+                *world.boots_from.lock().unwrap() = Some(before.device.clone());
+                Outcome::Done
+            }
             Deed::InspectBmc => Outcome::Inventory(world.inventory("redfish")),
             Deed::RunStep { step, polling, .. } => world.run_step(step, *polling).await,
             Deed::AskSteps(kind) => {

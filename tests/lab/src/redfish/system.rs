@@ -66,7 +66,9 @@ async fn document(bmc: &Bmc) -> Value {
             "BootSourceOverrideEnabled": enabled,
             "BootSourceOverrideMode": if uefi { "UEFI" } else { "Legacy" },
             "BootSourceOverrideTarget@Redfish.AllowableValues": targets,
+            "BootOrder": bmc.machine.bios().await.order(),
         },
+        "Bios": {"@odata.id": super::bios::PATH},
         "Actions": {
             "#ComputerSystem.Reset": {
                 "target": RESET_PATH,
@@ -77,7 +79,7 @@ async fn document(bmc: &Bmc) -> Value {
     })
 }
 
-/// `PATCH Systems/1`: the boot override, and nothing else.
+/// `PATCH Systems/1`: the boot override and the boot order, and nothing else.
 pub async fn patch(State(bmc): State<Bmc>, body: Bytes) -> Response {
     let Ok(Value::Object(patch)) = serde_json::from_slice(&body) else {
         return error(StatusCode::BAD_REQUEST, "MalformedJSON", "the body is no JSON object");
@@ -86,9 +88,20 @@ pub async fn patch(State(bmc): State<Bmc>, body: Bytes) -> Response {
         let message = format!("{key} is not writable");
         return error(StatusCode::BAD_REQUEST, "PropertyNotWritable", &message);
     }
+    let boot = patch.get("Boot").cloned().unwrap_or_default();
+    if let Some(order) = boot["BootOrder"].as_array() {
+        let names: Vec<&str> = order.iter().map(|name| name.as_str().unwrap_or_default()).collect();
+        if let Err(cause) = bmc.machine.change_bios(|bios| bios.set_order(&names)).await {
+            return error(
+                StatusCode::BAD_REQUEST,
+                "PropertyValueNotInList",
+                &format!("BootOrder: {cause:#}"),
+            );
+        }
+    }
     let uefi = bmc.machine.spec().firmware.is_uefi();
     let present = bmc.machine.boot_choice().await;
-    let choice = match choice(&patch["Boot"], present, uefi) {
+    let choice = match choice(&boot, present, uefi) {
         Ok(choice) => choice,
         Err(message) => {
             return error(StatusCode::BAD_REQUEST, "PropertyValueNotInList", &message);
@@ -121,6 +134,7 @@ fn choice(
             // The firmware is soldered on: only its own mode can be set.
             ("BootSourceOverrideMode", "UEFI") if uefi => {}
             ("BootSourceOverrideMode", "Legacy") if !uefi => {}
+            ("BootOrder", _) if value.is_array() => {}
             _ => return Err(format!("{key}: {value} is not allowed here")),
         }
     }
@@ -199,6 +213,7 @@ mod tests {
     fn what_the_machine_cannot_do_is_refused_by_name() {
         let http = json!({"BootSourceOverrideTarget": "UefiHttp"});
         assert!(choice(&http, None, false).unwrap_err().contains("BootSourceOverrideTarget"));
+        assert_eq!(choice(&json!({"BootOrder": ["Boot0002", "Boot0001"]}), None, false), Ok(None));
         let mode = json!({"BootSourceOverrideMode": "UEFI"});
         assert!(choice(&mode, None, false).is_err());
         assert!(choice(&json!("Pxe"), None, true).is_err());

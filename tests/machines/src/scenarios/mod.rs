@@ -1,7 +1,11 @@
 //! One story a file.
 
+mod apparent_configuration;
 mod clean_uefi;
 mod controller_killed;
+mod deploy_and_service;
+mod hold;
+mod inspect_in_band;
 mod ipmi_sim;
 mod lvm_md_node;
 mod power_cut;
@@ -42,6 +46,18 @@ static ALL: &[Scenario] = &[
         story: |stage| Box::pin(power_cut::story(stage)),
     },
     Scenario {
+        name: "deploy_and_service",
+        about: "not deployed without an image; serviced, not rescued without a login, torn down and erased",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(deploy_and_service::story(stage)),
+    },
+    Scenario {
+        name: "hold",
+        about: "a manual cleaning that is held twice, with the power off and on again in between",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(hold::story(stage)),
+    },
+    Scenario {
         name: "two_agents",
         about: "one token for one agent: an impostor gets nowhere, a rebooted node gets in again",
         prepare: || Ok(()),
@@ -70,6 +86,18 @@ static ALL: &[Scenario] = &[
         about: "a UEFI node with a disk of every kind, from old data to available",
         prepare: || Ok(()),
         story: |stage| Box::pin(clean_uefi::story(stage)),
+    },
+    Scenario {
+        name: "apparent_configuration",
+        about: "boot mode, boot order, persistent boot device, BIOS settings are the same after a cleaning",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(apparent_configuration::story(stage)),
+    },
+    Scenario {
+        name: "inspect_in_band",
+        about: "the ramdisk tells what is in the machine, and the node's properties follow",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(inspect_in_band::story(stage)),
     },
     Scenario {
         name: "controller_killed_mid_erase",

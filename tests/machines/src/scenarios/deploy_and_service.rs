@@ -1,0 +1,68 @@
+//! A node with a real agent and no image to write: never ACTIVE by a deployment. Adopted instead, it is serviced, not
+//! rescued (its ramdisk lets nobody in), and torn down: erased before it is available.
+
+use anyhow::{Result, ensure};
+use lab::disk::Bus;
+use lab::signatures::{Content, OLD_SYSTEM, Table};
+use lab::wait;
+use serde_json::{Value, json};
+
+use crate::node::history;
+use crate::stage::{NO_METADATA, NODE, SHORT, Stage, manageable, through, verb};
+
+const PASSWORD: &str = "nobody-gets-in-with-this";
+
+pub async fn story(stage: Stage) -> Result<()> {
+    let boots = stage.disk("BOOTS", Bus::Sata, 64)?.labelled(Table::Mbr, Content::Data)?;
+    let data = stage.disk("DATA", Bus::Nvme, 64)?;
+    let mut site = stage.site(NO_METADATA).await?;
+    let node = manageable(&mut site, &[&boots, &data]).await?;
+    let controller = &site.controller;
+    let console = node.machine.spec().serial_log();
+
+    // Not cleaned on the way, so that the disks still hold what the workload of later boots from.
+    controller.set(NODE, json!({"/automated_clean": false})).await?;
+    through(controller, verb("provide"), "available").await?;
+    let failed = through(controller, verb("active"), "deploy failed").await?;
+    failed.ensure_says(&["deploy.deploy", "cannot write images yet", "nothing was written"])?;
+    ensure!(failed.0["deploy_step"]["step"] == "deploy", "deploy_step: {}", failed.0["deploy_step"]);
+    ensure!(node.machine.is_on().await, "a failed node is left on");
+    let events = history(controller, NODE).await?;
+    ensure!(!events.iter().any(|event| event.contains("-> active")), "it was active: {events:?}");
+    boots.ensure_untouched()?;
+    data.ensure_untouched()?;
+    through(controller, verb("deleted"), "available").await?;
+    ensure!(!node.machine.is_on().await, "a torn down node is off");
+    through(controller, verb("manage"), "manageable").await?;
+
+    // The workload's machine is what its properties say, and goes on afterwards.
+    controller.set(NODE, json!({"/properties/cpus": 1, "/properties/cpu_arch": "x86_64"})).await?;
+    through(controller, verb("adopt"), "active").await?;
+    let service = json!({"target": "service", "service_steps": [
+        {"interface": "deploy", "step": "verify_properties"}]});
+    let seen = through(controller, service, "active").await?;
+    ensure!(seen.results("deploy.verify_properties").len() == 1, "{}", seen.anneal()["run"]);
+    ensure!(seen.0["power_state"] == "power on", "a node in service is {}", seen.0["power_state"]);
+    wait::for_line(&console, OLD_SYSTEM, SHORT).await?;
+    boots.ensure_untouched()?;
+
+    // Nobody could log in: not rescued, in so many words, and the password is nowhere.
+    let rescue = json!({"target": "rescue", "rescue_password": PASSWORD});
+    let failed = through(controller, rescue, "rescue failed").await?;
+    failed.ensure_says(&["has no login service", "the node is not rescued"])?;
+    ensure!(!failed.0.to_string().contains(PASSWORD), "the password is shown");
+    for log in [&controller.config().log(), &console] {
+        let text = String::from_utf8_lossy(&std::fs::read(log)?).into_owned();
+        ensure!(!text.contains(PASSWORD) && !text.contains("$6$"), "{} tells the password", log.display());
+    }
+    std::fs::write(&console, "")?;
+    let seen = through(controller, verb("unrescue"), "active").await?;
+    ensure!(seen.0["instance_info"] == Value::Object(serde_json::Map::new()), "{}", seen.0["instance_info"]);
+    wait::for_line(&console, OLD_SYSTEM, SHORT).await?;
+
+    controller.set(NODE, json!({"/automated_clean": true})).await?;
+    through(controller, verb("deleted"), "available").await?;
+    ensure!(!node.machine.is_on().await, "an available node is off");
+    boots.ensure_erased()?;
+    data.ensure_erased()
+}

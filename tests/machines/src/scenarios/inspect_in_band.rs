@@ -1,0 +1,65 @@
+//! A node is inspected by its ramdisk: disks and NICs with what identifies them, and properties that follow.
+
+use anyhow::{Context, Result, ensure};
+use lab::disk::Bus;
+use lab::node::Firmware;
+use serde_json::{Value, json};
+
+use crate::node::history;
+use crate::stage::{NODE, Stage, enrol_redfish, through, verb};
+
+/// The smallest disk on which an operating system fits (Ironic: 4 GiB), in MiB.
+const ROOT_MIB: u64 = 6 << 10;
+
+pub async fn story(stage: Stage) -> Result<()> {
+    let small = stage.disk("SMALL", Bus::Nvme, 64)?;
+    let root = stage.dir.join("ROOT.img");
+    std::fs::File::create(&root)?.set_len(ROOT_MIB << 20)?;
+    let mut site = stage.site("").await?;
+    let disks = vec![small.spec.clone(), lab::disk::DiskSpec::new(root, Bus::Sata, "ROOT")];
+    let node = site.node(NODE, Firmware::Bios, disks).await?;
+    enrol_redfish(&site, &node).await?;
+    site.controller.set(NODE, json!({"/inspect_interface": "agent", "/properties/rack": "r7"})).await?;
+
+    let seen = through(&site.controller, verb("inspect"), "manageable").await?;
+    ensure!(!node.machine.is_on().await, "an inspected node is off");
+    let told = site.controller.get(&format!("/v1/nodes/{NODE}/inventory")).await?;
+    let inventory = &told["inventory"];
+    let listed = inventory["disks"].as_array().context("no disks")?;
+    let disk = |serial: &str| {
+        let found = listed.iter().find(|disk| disk["serial"] == serial);
+        found.with_context(|| format!("no disk {serial} in {listed:?}"))
+    };
+    ensure!(listed.len() == 2, "two disks: {listed:?}");
+    ensure!(disk("SMALL")?["size"] == 64 << 20, "{}", disk("SMALL")?);
+    ensure!(disk("ROOT")?["size"] == ROOT_MIB << 20, "{}", disk("ROOT")?);
+    ensure!(disk("SMALL")?["name"].as_str().is_some_and(|name| name.contains("nvme")), "{listed:?}");
+
+    let spec = node.machine.spec();
+    let nics = inventory["interfaces"].as_array().context("no interfaces")?;
+    ensure!(nics.len() == 1 && nics[0]["mac_address"] == spec.mac.as_str(), "NICs: {nics:?}");
+    ensure!(nics[0]["ipv4_address"].is_string() && nics[0]["has_carrier"] == true, "NICs: {nics:?}");
+    let boot = &inventory["boot"];
+    ensure!(boot["current_boot_mode"] == "bios", "boot: {boot}");
+    ensure!(boot["pxe_interface"] == spec.mac.as_str(), "boot: {boot}");
+    ensure!(inventory["memory"]["physical_mb"] == spec.memory_mib, "memory: {}", inventory["memory"]);
+    ensure!(told["plugin_data"]["root_disk"]["serial"] == "ROOT", "root disk: {}", told["plugin_data"]);
+
+    let wanted = [
+        ("cpus", json!(1)),
+        ("cpu_arch", json!("x86_64")),
+        ("memory_mb", json!(spec.memory_mib)),
+        ("local_gb", json!((ROOT_MIB >> 10) - 1)),
+        ("rack", json!("r7")),
+    ];
+    for (name, value) in wanted {
+        ensure!(seen.0["properties"][name] == value, "{name} of {}, not {value}", seen.0["properties"]);
+    }
+    let finished: &Value = &seen.0["inspection_finished_at"];
+    ensure!(finished.is_string(), "inspection_finished_at is {finished}");
+    let events = history(&site.controller, NODE).await?;
+    for text in ["INSPECTED", "the inventory came from agent"] {
+        ensure!(events.iter().any(|event| event.contains(text)), "not told: {text}: {events:?}");
+    }
+    small.ensure_untouched()
+}
