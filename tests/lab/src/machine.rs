@@ -166,9 +166,9 @@ impl Machine {
         let running = self.start(state.boot()).await?;
         self.timeline.note(&self.spec.name, "power on");
         state.used();
-        set_order(&running.qmp, state.boot()).await?;
+        let (qmp, boot) = (Arc::clone(&running.qmp), state.boot());
         state.running = Some(running);
-        Ok(())
+        set_order(&qmp, boot).await
     }
 
     /// Cuts the power; nothing when it is off already.
@@ -321,6 +321,10 @@ impl Machine {
 async fn set_order(qmp: &Qmp, boot: Boot) -> Result<()> {
     let place = if boot == Boot::Disks { BOOT_LAST } else { BOOT_FIRST };
     let path = format!("/machine/peripheral/{NIC}");
+    // QEMU takes a place that is taken for a conflict, also when this device has it.
+    if qmp.command("qom-get", json!({"path": path, "property": "bootindex"})).await? == place {
+        return Ok(());
+    }
     let set = json!({"path": path, "property": "bootindex", "value": place});
     qmp.command("qom-set", set).await?;
     Ok(())

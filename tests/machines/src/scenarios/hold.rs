@@ -33,8 +33,9 @@ pub async fn story(stage: Stage) -> Result<()> {
     })
     .await?;
     let path = format!("/v1/nodes/{NODE}/states/power");
-    let (status, _) = controller.call(Method::PUT, &path, Some(json!({"target": "power off"}))).await?;
-    ensure!(status == 409 && node.machine.is_on().await, "the power of a held node is locked: {status}");
+    let (status, said) = controller.call(Method::PUT, &path, Some(json!({"target": "power off"}))).await?;
+    let refused = status == 400 && said.to_string().contains("clean hold");
+    ensure!(refused && node.machine.is_on().await, "the power of a held node is locked: {status} {said}");
 
     let held = through(controller, verb("unhold"), "clean hold").await?;
     ensure!(held.0["driver_internal_info"]["clean_step_index"] == 2, "the second hold: {}", held.0);
