@@ -75,7 +75,11 @@ impl Conductor {
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
-                rung = bell.recv() => if let Some(node) = rung { self.start(node, &places, &mut passes) },
+                Some(node) = bell.recv() => {
+                    self.start(node, &places, &mut passes);
+                    // It may be due sooner now than was known.
+                    look_at = look_at.min(Instant::now() + NAP.0);
+                }
                 () = tokio::time::sleep_until(look_at) => {
                     self.start_due(&places, &mut passes).await;
                     look_at = Instant::now() + self.nap().await;
@@ -83,8 +87,6 @@ impl Conductor {
             }
             while let Ok(node) = bell.try_recv() {
                 self.start(node, &places, &mut passes);
-                // It may be due sooner now than was known.
-                look_at = look_at.min(Instant::now() + NAP.0);
             }
             while passes.try_join_next().is_some() {}
         }
@@ -164,15 +166,15 @@ impl Conductor {
     }
 
     /// One pass over a node: until it sleeps, or somebody else has it. `known` is the node as it was last seen:
-    /// the store is only asked whether it still is like that.
+    /// the store is only asked whether it still is like that, except once after the lease was taken, so that
+    /// everything that is written under a lease was read under it.
     async fn pass(&self, uuid: Uuid, known: &mut Option<Node>) {
         let now = self.clock.now();
         // A cheap look first: most bells need nothing, and a lease costs two writes.
         match self.load(uuid, known.take()).await {
             Ok(snapshot) => {
-                let asleep = asleep(&snapshot, &decide(&snapshot, &self.settings));
-                *known = Some(snapshot.node);
-                if asleep {
+                if asleep(&snapshot, &decide(&snapshot, &self.settings)) {
+                    *known = Some(snapshot.node);
                     return;
                 }
             }

@@ -3,9 +3,10 @@
 mod world;
 
 use conductor::Settings;
-use model::{EventKind, ProvisionState, Verb};
+use model::{EventKind, ProvisionState, RequestedStep, StepKind, Verb};
+use serde_json::json;
 use std::time::Duration;
-use store::Store;
+use store::{Clock, Store};
 use world::{World, step};
 
 /// Three deeds of a hundred seconds are longer than the lease that was taken before the first.
@@ -37,6 +38,27 @@ async fn a_step_costs_two_writes_of_the_node() {
     // The node at rest may have been looked at once more.
     let more = versions[1] - versions[0];
     assert!((39..=41).contains(&more), "{more} writes for 20 steps");
+}
+
+/// A node that is to be looked at sooner than was known when the conductor went to sleep is looked at in time.
+#[tokio::test(start_paused = true)]
+async fn a_wake_up_call_that_comes_later_is_heard() {
+    let world = World::new().await;
+    world.only_out_of_band(StepKind::Clean, &[]);
+    let _conductor = world.conductor(Settings::default());
+    let wait: RequestedStep =
+        serde_json::from_value(json!({"interface": "power", "step": "wait", "args": {"seconds": 1}}))
+            .unwrap();
+    for _ in 0..5 {
+        // Let it sleep first.
+        tokio::time::sleep(Duration::from_secs(15)).await;
+        let begun = world.clock.now();
+        world.verb(Verb::Clean, Some(vec![wait.clone()])).await;
+        world.until("at work", |node| !node.provision_state.is_stable()).await;
+        world.until_state(ProvisionState::Manageable).await;
+        let took = world.clock.now().since(begun);
+        assert!((1000..1500).contains(&took.as_millis()), "{took:?}");
+    }
 }
 
 /// What is stored in one write is noted as if it had been stored one by one.
