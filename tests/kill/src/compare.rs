@@ -82,6 +82,10 @@ fn without_failed_run(happened: &[String], expected: &[String], why: &str) -> Re
     };
     let begun = happened[..failed].iter().rposition(|event| event.contains("manageable -> cleaning: verb"));
     let Some(begun) = begun else { return Err("history: the run that failed never began".to_owned()) };
+    let step = why.split_once(" step ").and_then(|(_, rest)| rest.split(' ').next()).unwrap_or(why);
+    if !happened[begun..failed].iter().any(|event| event.contains(&format!("step {step} begins"))) {
+        return Err(format!("history: {step} failed and was never begun"));
+    }
     let before = in_order(&expected[..failed.min(expected.len())], &happened[..failed]);
     if let Some(first) = before.first() {
         return Err(format!("before the failure, {first}"));
