@@ -57,7 +57,9 @@ impl Conductor {
         let mut passes = JoinSet::new();
         loop {
             let nap = self.nap().await;
+            // In this order, so that a simulation sees the same choice each time.
             tokio::select! {
+                biased;
                 () = stop.cancelled() => break,
                 rung = bell.recv() => if let Some(node) = rung { self.start(node, &places, &mut passes) },
                 () = tokio::time::sleep(nap) => {}

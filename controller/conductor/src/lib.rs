@@ -12,6 +12,7 @@
 
 pub mod act;
 pub mod agent_client;
+pub mod agent_transport;
 pub mod decision;
 pub mod drive;
 pub mod settings;
