@@ -1,0 +1,1 @@
+//! Two hundred nodes at once.
