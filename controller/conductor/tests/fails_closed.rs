@@ -65,7 +65,8 @@ fn snapshot(node: Node, contact: Contact, now: Timestamp) -> Snapshot {
         rescue: Rescue::None,
         steps: std::collections::BTreeMap::new(),
     };
-    Snapshot { node, contact, abilities: Ok(abilities), catalogue: None, inventory: None, now }
+    let (abilities, listening_since) = (Ok(abilities), NOW);
+    Snapshot { node, contact, abilities, catalogue: None, inventory: None, listening_since, now }
 }
 
 fn recorded(decision: Decision) -> Node {

@@ -100,7 +100,7 @@ pub enum Cursor {
     Issued {
         /// Its id.
         command_id: String,
-        /// When it was written down.
+        /// When it was written down; once it is accepted, when the agent was first seen with it.
         at: Timestamp,
         /// Boot id of the agent it is for, when the agent tells one.
         boot_id: Option<String>,

@@ -4,7 +4,7 @@
 //! left out, and so is all that only repeats what the scenario says. Every field of a row is named here, so that a new
 //! one has to be judged.
 
-use crate::scenario::TICK;
+use crate::scenario::{SILENCE, TICK};
 use crate::world::{
     Absorbing, Agent, Command, Held, Machine, Runs, Stand, State, Storing, Story, Task, World,
 };
@@ -77,10 +77,19 @@ impl Canon<'_> {
 
     fn rows(&mut self, rows: &Snapshot) {
         // The abilities are the scenario's; nothing is inspected.
-        let Snapshot { node, contact, abilities: _, catalogue, inventory: _, now: _ } = rows;
+        let Snapshot { node, contact, abilities: _, catalogue, inventory: _, listening_since, now: _ } = rows;
         self.node(node);
         self.contact(contact);
         self.put(catalogue.is_some());
+        // It counts while an agent is awaited, and only as long as a silence may last.
+        let tick = i64::try_from(TICK.as_micros()).unwrap_or(1);
+        let patience = i64::try_from(SILENCE).unwrap_or(0);
+        self.put(self.awaits().then(|| ((self.world.now().0 - listening_since.0) / tick).min(patience)));
+    }
+
+    fn awaits(&self) -> bool {
+        let cursor = self.world.run().map(|run| &run.cursor);
+        matches!(cursor, Some(Cursor::Issued { .. } | Cursor::Pause { .. } | Cursor::AwaitAgent))
     }
 
     fn node(&mut self, node: &Node) {
@@ -366,7 +375,11 @@ impl Canon<'_> {
     }
 
     fn story(&mut self, story: &Story) {
-        let Story { run: _, round, steps, abort, harmed, died_in_step, flips, off_boot, faults: _ } = story;
+        let Story { run: _, round, steps, abort, harmed, died_in_step, flips, off_boot, heard_at, faults: _ } =
+            story;
+        let tick = i64::try_from(TICK.as_micros()).unwrap_or(1);
+        let patience = i64::try_from(SILENCE).unwrap_or(0);
+        self.put(self.listens_since().map(|_| ((self.world.now().0 - heard_at.0) / tick).min(patience)));
         self.put((round, steps, abort, harmed, died_in_step, flips));
         let token = self.world.stored.contact.token.as_deref().and_then(crate::world::boot_of);
         self.put((self.world.machine.boot > *off_boot, token.map(|boot| boot > *off_boot)));

@@ -190,8 +190,9 @@ fn to_agent(scenario: &Scenario, world: &World, deed: &Deed) -> Vec<Effect> {
     let mut done = world.clone();
     let (outcome, began) = answered(scenario, &mut done, deed);
     let lost = || trouble(UNREACHABLE, true);
-    let mut effects =
-        vec![Effect { began: began.clone(), ..Effect::of(Answer::Well, done.clone(), outcome) }];
+    let mut told = done.clone();
+    told.story.heard_at = told.now();
+    let mut effects = vec![Effect { began: began.clone(), ..Effect::of(Answer::Well, told, outcome) }];
     effects.push(Effect::of(Answer::RequestLost, world.clone(), lost()));
     if matches!(deed, Deed::SendStep { .. } | Deed::CancelCommand { .. }) {
         effects.push(Effect { began, ..Effect::of(Answer::AnswerLost, done, lost()) });
@@ -278,7 +279,7 @@ fn known(scenario: &Scenario, world: &World, id: &str) -> Outcome {
         State::Stopped => (Status::Failed, Some(error("Cancelled", "the step was cancelled by request"))),
         State::Mismatch => (Status::VersionMismatch, Some(error("VersionMismatch", "other versions"))),
     };
-    let disk = json!({"disks": [{"device": "/dev/sda", "size": 1, "outcome": "failed", "reason": STEP_FAILED,
+    let disk = json!({"disks": [{"device": "/dev/sda", "size": 1, "outcome": "failed", "reason": "not zero",
         "bytes_erased": 0}]});
     let key = scenario.step_kind().result_field();
     let command_result = match command.state {

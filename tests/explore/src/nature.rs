@@ -56,6 +56,7 @@ fn arrive(scenario: &Scenario, world: &World) -> Next {
         Some(Held::Beat(late)) => {
             let (token, mut sent) = *late;
             sent.at = next.now();
+            next.story.heard_at = next.now();
             next.store(|stored| {
                 beat(&mut stored.contact, &token, sent);
             });
@@ -256,6 +257,7 @@ fn beaten(world: &World) -> Option<World> {
     }
     let mut next = world.clone();
     next.store(|stored| stored.contact = contact);
+    next.story.heard_at = next.now();
     Some(next)
 }
 
@@ -268,6 +270,9 @@ fn ticked(scenario: &Scenario, world: &World) -> World {
 fn passed(scenario: &Scenario, mut world: World, ticks: u64, served: bool) -> World {
     let span = TICK * u32::try_from(ticks).unwrap_or(u32::MAX);
     world.store(|stored| stored.now = stored.now.after(span));
+    if !served {
+        world.store(|stored| stored.listening_since = stored.now);
+    }
     if served && world.link == Link::Up {
         let asked = match world.agent() {
             Some(agent) if agent.token.is_none() => looked_up(&world, true),
@@ -288,7 +293,7 @@ fn note_time(scenario: &Scenario, world: &mut World, served: bool) {
     let mut harm = world.link == Link::Down && served;
     match &run.cursor {
         Cursor::Issued { at, .. } => {
-            let heard = contact.last_heartbeat_at.unwrap_or(*at).max(*at);
+            let heard = contact.last_heartbeat_at.unwrap_or(*at).max(*at).max(world.stored.listening_since);
             let running = world.agent().is_some_and(|agent| agent.running().is_some());
             harm |= running && age(*at) >= STEP_LIMIT;
             harm |= served && age(heard) >= SILENCE;

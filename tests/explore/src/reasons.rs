@@ -23,7 +23,7 @@ const REASONS: &[Reason] = &[
     ("the node lost power", |cause| cause.outcome == Some(&Outcome::Power(PowerState::Off))),
     ("the node rebooted", |cause| cause.is_another_boot()),
     ("the agent was restarted", |cause| cause.forgot()),
-    ("has not been heard for", |cause| cause.heard_ago() >= SILENCE && cause.is_out_of_reach()),
+    ("has not been heard for", |cause| cause.is_silent()),
     ("no agent came back", |cause| cause.is_unheard()),
     ("no heartbeat of an agent within", |cause| cause.is_unheard()),
     ("longer than its limit", |cause| cause.issued_ago() >= STEP_LIMIT && !cause.has_ended()),
@@ -103,7 +103,8 @@ impl Cause<'_> {
             && self
                 .command_id()
                 .is_some_and(|id| state.is_some_and(|state| state.ended.iter().any(|ended| ended == id)));
-        by_outcome || by_task || by_beat
+        // What failed by itself is told beside it.
+        (by_outcome && !self.failed_by_itself()) || by_task || by_beat
     }
 
     fn cursor(&self) -> Option<&Cursor> {
@@ -132,17 +133,10 @@ impl Cause<'_> {
         self.issued_at().map_or(0, |at| self.ago(at))
     }
 
-    fn heard_ago(&self) -> u64 {
-        let Some(at) = self.issued_at() else { return 0 };
-        self.ago(self.now.before.stored.contact.last_heartbeat_at.unwrap_or(at).max(at))
-    }
-
-    /// No agent can be talked to: none is there, its token is another, or the network is ill.
-    fn is_out_of_reach(&self) -> bool {
-        let world = self.now.before;
-        let token = world.stored.contact.token.as_ref();
-        world.link != crate::world::Link::Up
-            || world.agent().is_none_or(|agent| agent.token.is_none() || agent.token.as_ref() != token)
+    /// No answer and no heartbeat for so long, as the witness knows.
+    fn is_silent(&self) -> bool {
+        let issued = self.issued_at().map_or(0, |at| self.ago(at));
+        self.ago(self.now.before.story.heard_at).min(issued) >= SILENCE
     }
 
     fn is_unheard(&self) -> bool {

@@ -41,6 +41,7 @@ pub fn moves(scenario: &Scenario, world: &World, moves: &mut Vec<Next>) -> bool 
 
 /// The controller has died: whether a run may fail because of that.
 pub fn note_death(scenario: &Scenario, world: &mut World) {
+    world.store(|stored| stored.listening_since = stored.now);
     let Some(run) = world.run() else { return };
     if !matches!(run.cursor, Cursor::OutOfBand { polling: false, .. }) {
         return;

@@ -198,6 +198,8 @@ pub struct Story {
     pub flips: u32,
     /// The boot that the conductor ended last: agents up to it belong to the past.
     pub off_boot: u32,
+    /// When the agent last answered, or was heard.
+    pub heard_at: Timestamp,
     /// Disturbances so far.
     pub faults: u8,
 }
@@ -224,6 +226,7 @@ impl World {
             abilities: Ok(scenario.abilities()),
             catalogue: None,
             inventory: None,
+            listening_since: now,
             now,
         };
         let world = Self {
@@ -251,6 +254,7 @@ impl World {
                 died_in_step: false,
                 flips: 0,
                 off_boot: 0,
+                heard_at: now,
                 faults: 0,
             },
         };

@@ -1,6 +1,6 @@
 //! The scenarios.
 
-use explore::scenario::{By, Scenario, StepSpec};
+use explore::scenario::{Scenario, StepSpec};
 use explore::search::explore;
 use model::RunKind;
 use std::io::Write as _;

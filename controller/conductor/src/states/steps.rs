@@ -1,7 +1,9 @@
 //! The next step: written down, and handed to who runs it. The reserved steps are run here.
 
 use super::run::View;
-use super::{at_work, fail, in_wait, is_due, out_of_band, overdue, pass, sleep_in, sleep_on, waiting};
+use super::{
+    at_work, fail, in_wait, is_due, listening, out_of_band, overdue, pass, sleep_in, sleep_on, waiting,
+};
 use crate::decision::{Change, Decision};
 use model::history::{EventKind, Severity};
 use model::plan::Reserved;
@@ -133,7 +135,7 @@ fn pause(view: &View, since: Timestamp, until: Option<Timestamp>) -> Decision {
     }
     let reason =
         if until.is_some() { "the time of the step wait to pass" } else { "a heartbeat of the agent" };
-    let mut wait = waiting(&snapshot.node, reason, Some(view.budget()), snapshot.now);
+    let mut wait = listening(snapshot, view.settings, reason, view.budget());
     if until.is_some() {
         wait.deadline = until;
     }
