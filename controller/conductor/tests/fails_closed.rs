@@ -37,7 +37,8 @@ fn node(state: ProvisionState, cursor: Cursor, index: usize) -> Node {
 }
 
 fn issued(boot_id: &str, accepted: bool) -> Cursor {
-    Cursor::Issued { command_id: "c0".into(), at: NOW, boot_id: Some(boot_id.into()), accepted }
+    let (boot_id, process_id) = (Some(boot_id.into()), Some("p".into()));
+    Cursor::Issued { command_id: "c0".into(), at: NOW, boot_id, process_id, accepted }
 }
 
 /// An agent of this boot that was last heard now.

@@ -104,6 +104,10 @@ pub enum Cursor {
         at: Timestamp,
         /// Boot id of the agent it is for, when the agent tells one.
         boot_id: Option<String>,
+        /// Process id of that agent, likewise. Another process has another memory: it may run a command again that
+        /// the one before it had begun.
+        #[serde(default)]
+        process_id: Option<String>,
         /// The agent acknowledged it (or was seen running it).
         #[serde(default)]
         accepted: bool,

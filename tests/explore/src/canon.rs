@@ -57,9 +57,10 @@ impl Canon<'_> {
 
     /// A command's id, with its run counted from the present one.
     fn command_id(&mut self, id: &str) {
+        // A UUID that is a count: its last group.
         let (run, rest) = id.split_at_checked(36).unwrap_or(("", id));
-        let run = uuid::Uuid::parse_str(run).map(|run| run.as_u128());
-        self.put(run.ok().map(|run| u128::from(self.world.story.run).wrapping_sub(run)));
+        let run = run.rsplit('-').next().and_then(|group| u32::from_str_radix(group, 16).ok());
+        self.put(run.map(|run| self.world.story.run.wrapping_sub(run)));
         self.put(rest);
     }
 
@@ -193,11 +194,12 @@ impl Canon<'_> {
     fn cursor(&mut self, cursor: &Cursor) {
         self.put(std::mem::discriminant(cursor));
         match cursor {
-            Cursor::Issued { command_id, at, boot_id, accepted } => {
+            Cursor::Issued { command_id, at, boot_id, process_id, accepted } => {
                 self.command_id(command_id);
                 self.time(Some(*at));
                 self.put(boot_id.is_some());
                 self.numbered(boot_id.as_deref().unwrap_or_default(), self.world.machine.boot);
+                self.numbered(process_id.as_deref().unwrap_or_default(), self.world.machine.processes);
                 self.put(accepted);
             }
             Cursor::OutOfBand { command_id, at, polling } => {
@@ -362,6 +364,7 @@ impl Canon<'_> {
                 let (token, beat) = &**late;
                 self.put(1_u8);
                 self.token(Some(token));
+                self.time(Some(beat.at));
                 beat.state.iter().for_each(|state| self.agent_state(state));
             }
             Some(Held::Command(late)) => {
@@ -375,12 +378,23 @@ impl Canon<'_> {
     }
 
     fn story(&mut self, story: &Story) {
-        let Story { run: _, round, steps, abort, harmed, died_in_step, flips, off_boot, heard_at, faults: _ } =
-            story;
+        let Story {
+            run: _,
+            round,
+            steps,
+            abort,
+            harmed,
+            died_in_step,
+            hung,
+            flips,
+            off_boot,
+            heard_at,
+            faults: _,
+        } = story;
         let tick = i64::try_from(TICK.as_micros()).unwrap_or(1);
         let patience = i64::try_from(SILENCE).unwrap_or(0);
         self.put(self.listens_since().map(|_| ((self.world.now().0 - heard_at.0) / tick).min(patience)));
-        self.put((round, steps, abort, harmed, died_in_step, flips));
+        self.put((round, steps, abort, harmed, died_in_step, hung, flips));
         let token = self.world.stored.contact.token.as_deref().and_then(crate::world::boot_of);
         self.put((self.world.machine.boot > *off_boot, token.map(|boot| boot > *off_boot)));
     }

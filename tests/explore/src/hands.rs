@@ -39,19 +39,19 @@ impl Effect {
     }
 }
 
-/// Every way in which a deed may go. The first is the undisturbed one.
-pub fn effects(scenario: &Scenario, world: &World, deed: &Deed) -> Vec<Effect> {
+/// Every way in which a deed may go. The first is the undisturbed one, and the only one in a calm world.
+pub fn effects(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<Effect> {
     match deed {
         Deed::AskSteps(_) | Deed::SendStep { .. } | Deed::AskCommand { .. } | Deed::CancelCommand { .. } => {
-            to_agent(scenario, world, deed)
+            to_agent(scenario, world, deed, calm)
         }
         Deed::RunStep { command_id, step, polling, .. } => match scenario.index(&step.label()) {
-            Some(index) if *polling => poll(world, index),
-            Some(index) => run_step(scenario, world, command_id, index),
+            Some(index) if *polling => poll(world, index, calm),
+            Some(index) => run_step(scenario, world, command_id, index, calm),
             None => vec![Effect::of(Answer::Well, world.clone(), trouble("there is no such step", false))],
         },
         Deed::VerifyBmc | Deed::ReadPower | Deed::SetPower(_) | Deed::SetBootDevice | Deed::InspectBmc => {
-            to_bmc(scenario, world, deed)
+            to_bmc(scenario, world, deed, calm)
         }
     }
 }
@@ -60,7 +60,7 @@ fn trouble(text: &str, retryable: bool) -> Outcome {
     Outcome::Failed(Trouble { text: text.to_owned(), retryable, unreachable: retryable })
 }
 
-fn to_bmc(scenario: &Scenario, world: &World, deed: &Deed) -> Vec<Effect> {
+fn to_bmc(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<Effect> {
     let done = bmc_does(world, deed);
     let reserved = began_reserved(scenario, world, deed);
     let told = match deed {
@@ -74,6 +74,9 @@ fn to_bmc(scenario: &Scenario, world: &World, deed: &Deed) -> Vec<Effect> {
         began: reserved.clone().filter(|_| began),
     };
     let mut effects = vec![with(Answer::Well, ended(&done, &reserved), Some(told), true)];
+    if calm {
+        return effects;
+    }
     let silent = || Some(trouble(BMC_SILENT, true));
     effects.push(with(Answer::RequestLost, world.clone(), silent(), false));
     if *deed != Deed::ReadPower {
@@ -134,7 +137,7 @@ fn ended(done: &World, reserved: &Option<Began>) -> World {
     world
 }
 
-fn run_step(scenario: &Scenario, world: &World, command_id: &str, step: usize) -> Vec<Effect> {
+fn run_step(scenario: &Scenario, world: &World, command_id: &str, step: usize, calm: bool) -> Vec<Effect> {
     let spec = &scenario.steps[step];
     let of = (world.story.run, world.story.round);
     let began = Some(Began { step, command_id: command_id.to_owned(), late: false });
@@ -155,11 +158,14 @@ fn run_step(scenario: &Scenario, world: &World, command_id: &str, step: usize) -
         outside.machine.task = Some(Task { step, of, ended_well: None });
         let running = Outcome::StepRunning("begun".to_owned());
         effects.push(with(Answer::GoesOn, outside.clone(), Some(running), false));
-        effects.push(with(Answer::AnswerLost, outside, lost(), once));
+        done = outside;
     } else {
         effects.push(with(Answer::Well, done.clone(), Some(Outcome::StepDone(Value::Null)), false));
-        effects.push(with(Answer::AnswerLost, done, lost(), once));
     }
+    if calm {
+        return effects;
+    }
+    effects.push(with(Answer::AnswerLost, done, lost(), once));
     effects.push(with(Answer::RequestLost, world.clone(), lost(), once));
     effects.push(with(Answer::BreaksOff, begun.clone(), lost(), once));
     effects.push(with(Answer::Refused, begun.clone(), Some(trouble(TASK_FAILED, false)), true));
@@ -167,19 +173,20 @@ fn run_step(scenario: &Scenario, world: &World, command_id: &str, step: usize) -
     effects
 }
 
-fn poll(world: &World, step: usize) -> Vec<Effect> {
+fn poll(world: &World, step: usize, calm: bool) -> Vec<Effect> {
     let told = match world.machine.task.filter(|task| task.step == step).map(|task| task.ended_well) {
         Some(Some(true)) => Outcome::StepDone(Value::Null),
         Some(None) => Outcome::StepRunning("half".to_owned()),
         _ => trouble(TASK_FAILED, false),
     };
-    vec![
-        Effect::of(Answer::Well, world.clone(), told),
-        Effect::of(Answer::RequestLost, world.clone(), trouble(BMC_SILENT, true)),
-    ]
+    let mut effects = vec![Effect::of(Answer::Well, world.clone(), told)];
+    if !calm {
+        effects.push(Effect::of(Answer::RequestLost, world.clone(), trouble(BMC_SILENT, true)));
+    }
+    effects
 }
 
-fn to_agent(scenario: &Scenario, world: &World, deed: &Deed) -> Vec<Effect> {
+fn to_agent(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<Effect> {
     let contact = &world.stored.contact;
     let heard = contact.callback_url.is_some() && contact.token.is_some();
     // Another process has another certificate: it cannot be talked to either.
@@ -193,6 +200,9 @@ fn to_agent(scenario: &Scenario, world: &World, deed: &Deed) -> Vec<Effect> {
     let mut told = done.clone();
     told.story.heard_at = told.now();
     let mut effects = vec![Effect { began: began.clone(), ..Effect::of(Answer::Well, told, outcome) }];
+    if calm {
+        return effects;
+    }
     effects.push(Effect::of(Answer::RequestLost, world.clone(), lost()));
     if matches!(deed, Deed::SendStep { .. } | Deed::CancelCommand { .. }) {
         effects.push(Effect { began, ..Effect::of(Answer::AnswerLost, done, lost()) });

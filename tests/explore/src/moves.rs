@@ -40,15 +40,42 @@ impl Next {
     }
 }
 
+/// Moves as they are found.
+pub struct Moves {
+    list: Vec<Next>,
+    calm: bool,
+}
+
+impl Moves {
+    /// Whether this may happen: disturbances only as long as there may be more of them.
+    pub fn may(&self, action: Action) -> bool {
+        !self.calm || !action.is_disturbance()
+    }
+
+    /// It may happen.
+    pub fn push(&mut self, next: Next) {
+        if self.may(next.action) {
+            self.list.push(next);
+        }
+    }
+
+    /// It may happen, and changes the world like this.
+    pub fn change(&mut self, action: Action, world: &World, change: impl FnOnce(&mut World)) {
+        if self.may(action) {
+            let mut next = Next::new(action, world.clone());
+            change(&mut next.world);
+            self.list.push(next);
+        }
+    }
+}
+
 /// Everything that may happen next. The first that is no disturbance is what happens in a calm world.
 pub fn all(scenario: &Scenario, world: &World) -> Vec<Next> {
-    let mut moves = Vec::new();
+    let mut moves = Moves { list: Vec::new(), calm: world.story.faults >= scenario.budget };
     let asleep = turn::moves(scenario, world, &mut moves);
     nature::moves(scenario, world, asleep, &mut moves);
-    for next in &mut moves {
-        let faults = world.story.faults + u8::from(next.action.is_disturbance());
-        next.world.story.faults = faults;
+    for next in &mut moves.list {
+        next.world.story.faults += u8::from(next.action.is_disturbance());
     }
-    moves.retain(|next| next.world.story.faults <= scenario.budget);
-    moves
+    moves.list
 }

@@ -2,17 +2,21 @@
 
 use crate::action::Action;
 use crate::hands;
-use crate::moves::Next;
+use crate::moves::{Moves, Next};
 use crate::scenario::{BOOT_LIMIT, By, SILENCE, STEP_LIMIT, Scenario, TICK};
 use crate::turn;
 use crate::world::{Agent, Held, Link, Runs, Stand, State, Task, World};
 use model::request::VerbRequest;
 use model::{Contact, Cursor, ProvisionState, Timestamp, Verb};
+use std::time::Duration;
 use store::TokenGrant;
 use store::contact::{beat, grant};
 
+/// A heartbeat that is as late as this is lost: who sent it has given it up.
+const LATEST: Duration = TICK.saturating_mul(2);
+
 /// Everything that may happen outside the conductor; `asleep`: it waits for time to pass.
-pub fn moves(scenario: &Scenario, world: &World, asleep: bool, moves: &mut Vec<Next>) {
+pub fn moves(scenario: &Scenario, world: &World, asleep: bool, moves: &mut Moves) {
     network(scenario, world, moves);
     machine(world, moves);
     agent(scenario, world, moves);
@@ -21,20 +25,18 @@ pub fn moves(scenario: &Scenario, world: &World, asleep: bool, moves: &mut Vec<N
         if asleep && !world.is_at_rest() {
             moves.push(Next::new(Action::Tick, ticked(scenario, world)));
         }
-        let mut away = world.clone();
-        away.conductor = Stand::Idle;
-        turn::note_death(scenario, &mut away);
-        moves.push(Next::new(Action::Away, passed(scenario, away, BOOT_LIMIT, false)));
+        if moves.may(Action::Away) {
+            let mut away = world.clone();
+            away.conductor = Stand::Idle;
+            turn::note_death(scenario, &mut away);
+            moves.push(Next::new(Action::Away, passed(scenario, away, BOOT_LIMIT, false)));
+        }
     }
     user(scenario, world, moves);
 }
 
-fn network(scenario: &Scenario, world: &World, moves: &mut Vec<Next>) {
-    let mut link = |action: Action, link: Link| {
-        let mut next = world.clone();
-        next.link = link;
-        moves.push(Next::new(action, next));
-    };
+fn network(scenario: &Scenario, world: &World, moves: &mut Moves) {
+    let mut link = |action, link| moves.change(action, world, |next| next.link = link);
     match world.link {
         Link::Up if scenario.agent && world.run().is_some() => {
             link(Action::Mute, Link::Mute);
@@ -75,36 +77,36 @@ fn arrive(scenario: &Scenario, world: &World) -> Next {
     Next { began, ..Next::new(Action::Arrive, next) }
 }
 
-fn machine(world: &World, moves: &mut Vec<Next>) {
+fn machine(world: &World, moves: &mut Moves) {
     if world.machine.outage && !world.machine.on {
-        let mut next = world.clone();
-        next.switch_on();
-        next.machine.network_boot = true;
-        moves.push(Next::new(Action::PowerBack, next));
+        moves.change(Action::PowerBack, world, |next| {
+            next.switch_on();
+            next.machine.network_boot = true;
+        });
     }
     if !world.machine.on {
         return;
     }
     if let Runs::Firmware = world.machine.runs {
-        let mut next = world.clone();
-        // The boot service asks at this moment whether the node is to have the ramdisk.
-        let offered = next.machine.network_boot && next.node().boots_ramdisk();
-        next.machine.network_boot = false;
-        next.machine.runs = Runs::Workload;
-        if offered {
-            start_agent(&mut next);
-        }
-        moves.push(Next::new(Action::Boot, next));
+        moves.change(Action::Boot, world, |next| {
+            // The boot service asks at this moment whether the node is to have the ramdisk.
+            let offered = next.machine.network_boot && next.node().boots_ramdisk();
+            next.machine.network_boot = false;
+            next.machine.runs = Runs::Workload;
+            if offered {
+                start_agent(next);
+            }
+        });
     }
     let Some(run) = world.run() else { return };
     if run.cursor == Cursor::Start {
         return;
     }
     let mut harm = |action: Action, change: fn(&mut World)| {
-        let mut next = world.clone();
-        change(&mut next);
-        next.story.harmed = true;
-        moves.push(Next::new(action, next));
+        moves.change(action, world, |next| {
+            change(next);
+            next.story.harmed = true;
+        });
     };
     harm(Action::PowerLost, |next| {
         next.switch_off();
@@ -128,7 +130,7 @@ fn start_agent(world: &mut World) {
     world.machine.runs = Runs::Agent(Agent { process, token: None, commands: Vec::new() });
 }
 
-fn agent(scenario: &Scenario, world: &World, moves: &mut Vec<Next>) {
+fn agent(scenario: &Scenario, world: &World, moves: &mut Moves) {
     let Some(agent) = world.agent() else { return };
     if world.link == Link::Up {
         if agent.token.is_none() {
@@ -154,20 +156,20 @@ fn agent(scenario: &Scenario, world: &World, moves: &mut Vec<Next>) {
     }
     steps(scenario, world, agent, moves);
     if world.run().is_some() {
-        let mut restarted = world.clone();
-        start_agent(&mut restarted);
-        restarted.story.harmed = true;
-        moves.push(Next::new(Action::AgentRestarts, restarted));
-        let mut changed = world.clone();
-        changed.machine.managers += 1;
-        changed.story.flips += 1;
-        changed.story.harmed |= changed.story.flips > scenario.settings.max_replans;
-        moves.push(Next::new(Action::ManagersChange, changed));
+        moves.change(Action::AgentRestarts, world, |next| {
+            start_agent(next);
+            next.story.harmed = true;
+        });
+        moves.change(Action::ManagersChange, world, |next| {
+            next.machine.managers += 1;
+            next.story.flips += 1;
+            next.story.harmed |= next.story.flips > scenario.settings.max_replans;
+        });
     }
 }
 
 /// How the running step may go on.
-fn steps(scenario: &Scenario, world: &World, agent: &Agent, moves: &mut Vec<Next>) {
+fn steps(scenario: &Scenario, world: &World, agent: &Agent, moves: &mut Moves) {
     let Some(place) =
         agent.commands.iter().position(|command| matches!(command.state, State::Running { .. }))
     else {
@@ -176,15 +178,16 @@ fn steps(scenario: &Scenario, world: &World, agent: &Agent, moves: &mut Vec<Next
     let command = &agent.commands[place];
     let State::Running { hung, cancelled } = command.state else { return };
     let mut to = |action: Action, state: State, harms: bool| {
-        let mut next = world.clone();
-        if let Some(command) = next.agent_mut().and_then(|agent| agent.commands.get_mut(place)) {
-            command.state = state;
-        }
-        if state == State::Succeeded {
-            next.note_end(command.step, command.of);
-        }
-        next.story.harmed |= harms;
-        moves.push(Next::new(action, next));
+        moves.change(action, world, |next| {
+            if let Some(command) = next.agent_mut().and_then(|agent| agent.commands.get_mut(place)) {
+                command.state = state;
+            }
+            if state == State::Succeeded {
+                next.note_end(command.step, command.of);
+            }
+            next.story.harmed |= harms;
+            next.story.hung |= action == Action::StepHangs;
+        });
     };
     if hung.is_some() {
         return;
@@ -201,17 +204,17 @@ fn steps(scenario: &Scenario, world: &World, agent: &Agent, moves: &mut Vec<Next
     }
 }
 
-fn bmc(world: &World, moves: &mut Vec<Next>) {
+fn bmc(world: &World, moves: &mut Moves) {
     let Some(task) = world.machine.task.filter(|task| task.ended_well.is_none()) else { return };
     for (action, well) in [(Action::TaskEnds, true), (Action::TaskFails, false)] {
-        let mut next = world.clone();
-        next.machine.task = Some(Task { ended_well: Some(well), ..task });
-        if well {
-            next.note_end(task.step, task.of);
-        } else {
-            next.story.harmed = true;
-        }
-        moves.push(Next::new(action, next));
+        moves.change(action, world, |next| {
+            next.machine.task = Some(Task { ended_well: Some(well), ..task });
+            if well {
+                next.note_end(task.step, task.of);
+            } else {
+                next.story.harmed = true;
+            }
+        });
     }
 }
 
@@ -270,6 +273,10 @@ fn ticked(scenario: &Scenario, world: &World) -> World {
 fn passed(scenario: &Scenario, mut world: World, ticks: u64, served: bool) -> World {
     let span = TICK * u32::try_from(ticks).unwrap_or(u32::MAX);
     world.store(|stored| stored.now = stored.now.after(span));
+    let late = |held: &Held| matches!(held, Held::Beat(late) if world.now().since(late.1.at) >= LATEST);
+    if world.held.as_ref().is_some_and(late) {
+        world.held = None;
+    }
     if !served {
         world.store(|stored| stored.listening_since = stored.now);
     }
@@ -310,10 +317,12 @@ fn note_time(scenario: &Scenario, world: &mut World, served: bool) {
     world.story.harmed |= harm;
 }
 
-fn user(scenario: &Scenario, world: &World, moves: &mut Vec<Next>) {
+fn user(scenario: &Scenario, world: &World, moves: &mut Moves) {
     let mut ask = |request: VerbRequest| {
         let verb = request.verb;
-        if let Ok((mut next, events)) = world.ask(scenario, request) {
+        if moves.may(Action::User(verb))
+            && let Ok((mut next, events)) = world.ask(scenario, request)
+        {
             if verb == Verb::Abort {
                 next.story.abort = true;
                 next.story.harmed = true;

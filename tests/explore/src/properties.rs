@@ -216,14 +216,15 @@ fn a_node_that_left_its_run_is_left_alone(now: &Move) -> Result<(), String> {
         let state = now.before.node().provision_state.as_str();
         return if changes { Err(format!("{deed:?} is done to a node that is {state}")) } else { Ok(()) };
     };
+    // A command that is written down is sent, abort or not: only what the agent knows can be told to stop, and a copy
+    // that the network holds back is then known, too.
     let ends = run.abort || run.hung.is_some() || run.results.iter().any(|result| result.error.is_some());
-    let forward = matches!(deed, Deed::SetPower(_) | Deed::SetBootDevice | Deed::AskSteps(_));
-    let begins = now
-        .next
-        .began
-        .as_ref()
-        .is_some_and(|began| now.before.story.steps.get(began.step).is_some_and(|told| told.begun > 0));
-    if ends && (forward || begins) {
+    let forward = match deed {
+        Deed::RunStep { polling, .. } => !polling,
+        Deed::SetPower(_) | Deed::SetBootDevice | Deed::AskSteps(_) => true,
+        _ => false,
+    };
+    if ends && forward {
         return Err(format!("{deed:?} is done for a run that is being aborted or fails"));
     }
     Ok(())

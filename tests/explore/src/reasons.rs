@@ -3,7 +3,7 @@
 use crate::hands::{BMC_REFUSES, BMC_SILENT, STEP_FAILED, TASK_FAILED, UNREACHABLE};
 use crate::properties::Move;
 use crate::scenario::{SILENCE, STEP_LIMIT, TICK};
-use crate::world::{Absorbing, Stand, State};
+use crate::world::{Absorbing, Stand, World};
 use agent_protocol::command::Status;
 use conductor::decision::{Deed, Outcome};
 use model::{Cursor, PowerState, Timestamp};
@@ -22,12 +22,13 @@ const REASONS: &[Reason] = &[
     ("By request", |cause| cause.now.before.story.abort && !cause.failed_by_itself()),
     ("the node lost power", |cause| cause.outcome == Some(&Outcome::Power(PowerState::Off))),
     ("the node rebooted", |cause| cause.is_another_boot()),
-    ("the agent was restarted", |cause| cause.forgot()),
+    ("the agent was restarted", |cause| cause.is_another_process()),
     ("has not been heard for", |cause| cause.is_silent()),
     ("no agent came back", |cause| cause.is_unheard()),
     ("no heartbeat of an agent within", |cause| cause.is_unheard()),
+    ("the agent is heard, but", |cause| cause.issued_ago() >= STEP_LIMIT),
     ("longer than its limit", |cause| cause.issued_ago() >= STEP_LIMIT && !cause.has_ended()),
-    ("the step hangs", |cause| cause.hangs() && !cause.has_ended()),
+    ("the step hangs", |cause| cause.now.before.story.hung && !cause.has_ended()),
     ("kept changing", |cause| cause.now.before.story.flips > cause.now.scenario.settings.max_replans),
     ("controller was interrupted", |cause| cause.now.before.story.died_in_step),
     ("of disk /dev/sda", |cause| matches!(cause.status(), Some(Status::Succeeded))),
@@ -41,23 +42,35 @@ const REASONS: &[Reason] = &[
     ("during the step wait", |_| true),
 ];
 
-/// "... in a -fail state with the true reason".
+/// "... in a -fail state with the true reason". Why a step counts as hung is judged when that is stored, before the
+/// step is told to stop.
 pub fn a_failure_tells_its_true_reason(now: &Move) -> Result<(), String> {
+    let hung = |world: &World| world.run().and_then(|run| run.hung.clone());
+    let (hung_before, hung_after) = (hung(now.before), hung(&now.next.world));
+    if let (None, Some(text)) = (&hung_before, &hung_after) {
+        return judge(now, text);
+    }
     if !now.fails() {
         return Ok(());
     }
-    let Some(text) = now.next.world.node().last_error.as_deref() else {
-        return Err("there is no last_error".to_owned());
-    };
+    match now.next.world.node().last_error.as_deref() {
+        None => Err("there is no last_error".to_owned()),
+        Some(text) if text.contains("internal:") => Err(format!("a defect shows itself: {text}")),
+        Some(text) => match hung_before.map(|hung| text.replace(&hung, "")) {
+            Some(rest) if rest != text && !REASONS.iter().any(|(part, _)| rest.contains(part)) => Ok(()),
+            Some(rest) => judge(now, &rest),
+            None => judge(now, text),
+        },
+    }
+}
+
+fn judge(now: &Move, text: &str) -> Result<(), String> {
     let outcome = match &now.before.conductor {
         Stand::Done(absorbing) => Some(&absorbing.outcome),
         Stand::Storing(storing) => storing.absorbing.as_ref().map(|Absorbing { outcome, .. }| outcome),
         _ => None,
     };
     let cause = Cause { now, outcome };
-    if text.contains("internal:") {
-        return Err(format!("a defect shows itself: {text}"));
-    }
     let mut told = REASONS.iter().filter(|(part, _)| text.contains(part)).peekable();
     if told.peek().is_none() {
         return Err(format!("a reason that nobody knows: {text}"));
@@ -149,21 +162,13 @@ impl Cause<'_> {
         matches!(self.cursor(), Some(Cursor::Issued { boot_id: Some(boot_id), .. }) if heard != Some(boot_id))
     }
 
-    /// An agent of the same boot does not know what one of it had accepted.
-    fn forgot(&self) -> bool {
-        let boot = format!("boot-{}", self.now.before.machine.boot);
-        self.outcome == Some(&Outcome::NoSuchCommand)
-            && matches!(self.cursor(), Some(Cursor::Issued { boot_id: Some(boot_id), accepted: true, .. })
-                if *boot_id == boot)
-    }
-
-    /// The step really hangs.
-    fn hangs(&self) -> bool {
-        let agent = self.now.before.agent();
-        let running = agent.and_then(|agent| agent.running()).map(|command| command.state);
-        matches!(running, Some(State::Running { hung: Some(_), .. }))
-            || self.outcome.is_some_and(|outcome| matches!(outcome, Outcome::Failed(_)))
-            || matches!(self.status(), Some(Status::Failed))
+    /// The agent that is heard is another process of the boot that the command was written down for.
+    fn is_another_process(&self) -> bool {
+        let heard = self.now.before.stored.contact.state.as_ref();
+        matches!(self.cursor(), Some(Cursor::Issued { boot_id, process_id: Some(process_id), .. })
+        if heard.is_some_and(|state| {
+            boot_id.as_ref() == Some(&state.boot_id) && *process_id != state.process_id
+        }))
     }
 
     fn was_told(&self, text: &str) -> bool {

@@ -12,12 +12,12 @@ use std::time::Duration;
 /// Time passes in these. Every limit below is a whole number of them.
 pub const TICK: Duration = Duration::from_secs(10);
 /// Ticks without a heartbeat after which an agent counts as silent.
-pub const SILENCE: u64 = 3;
+pub const SILENCE: u64 = 2;
 /// Ticks that a step may take.
-pub const STEP_LIMIT: u64 = 6;
+pub const STEP_LIMIT: u64 = 4;
 /// Ticks that a ramdisk may take to boot, and for which a controller that is away stays away: longer than
 /// [`SILENCE`], so that it comes back to nodes it has not heard.
-pub const BOOT_LIMIT: u64 = 4;
+pub const BOOT_LIMIT: u64 = 3;
 
 /// One step of a plan.
 #[derive(Debug, Clone, Copy)]
@@ -225,7 +225,7 @@ fn settings() -> Settings {
         agent_poll_s: ticks(1),
         retry_pause_s: ticks(1),
         step_timeout_s: ticks(STEP_LIMIT),
-        step_stall_s: ticks(3),
+        step_stall_s: ticks(2),
         // More than there are disturbances on a path: a deed may fail as often as they can make it.
         max_attempts: 4,
         max_interruptions: 1,

@@ -3,16 +3,16 @@
 
 use crate::action::{Action, Answer};
 use crate::hands::{self, Effect};
-use crate::moves::Next;
+use crate::moves::{Moves, Next};
 use crate::scenario::Scenario;
-use crate::world::{Absorbing, Stand, Storing, World};
+use crate::world::{Absorbing, Held, Stand, Storing, World};
 use conductor::decision::{Change, Decision, Deed, Snapshot};
 use conductor::states::{absorb, decide};
 use model::{Cursor, Node};
 use std::sync::Arc;
 
 /// What the conductor may do next. True when it has nothing to do before time passes or something happens.
-pub fn moves(scenario: &Scenario, world: &World, moves: &mut Vec<Next>) -> bool {
+pub fn moves(scenario: &Scenario, world: &World, moves: &mut Moves) -> bool {
     match &world.conductor {
         Stand::Idle => return idle(scenario, world, moves),
         Stand::Storing(storing) => {
@@ -20,9 +20,8 @@ pub fn moves(scenario: &Scenario, world: &World, moves: &mut Vec<Next>) -> bool 
         }
         Stand::Begun(deed) => act(scenario, world, deed, Action::GoOn, moves),
         Stand::Done(absorbing) => {
-            let seen = Snapshot { now: world.now(), ..(*absorbing.seen).clone() };
             let outcome = absorbing.outcome.clone();
-            let change = absorb(&seen, &absorbing.deed, outcome, &scenario.settings);
+            let change = absorb(&absorbing.seen, &absorbing.deed, outcome, &scenario.settings);
             let storing = Storing {
                 change,
                 seen: absorbing.seen.clone(),
@@ -32,16 +31,18 @@ pub fn moves(scenario: &Scenario, world: &World, moves: &mut Vec<Next>) -> bool 
             moves.push(store(scenario, world, Action::GoOn(Answer::Well), storing));
         }
     }
-    let mut dead = world.clone();
-    dead.conductor = Stand::Idle;
-    note_death(scenario, &mut dead);
-    moves.push(Next::new(Action::Die, dead));
+    moves.change(Action::Die, world, |dead| {
+        dead.conductor = Stand::Idle;
+        note_death(scenario, dead);
+    });
     false
 }
 
 /// The controller has died: whether a run may fail because of that.
 pub fn note_death(scenario: &Scenario, world: &mut World) {
     world.store(|stored| stored.listening_since = stored.now);
+    // A heartbeat that is on its way to it dies with its connection; a request that has left it does not.
+    world.held = world.held.take().filter(|held| matches!(held, Held::Command(_)));
     let Some(run) = world.run() else { return };
     if !matches!(run.cursor, Cursor::OutOfBand { polling: false, .. }) {
         return;
@@ -52,7 +53,7 @@ pub fn note_death(scenario: &Scenario, world: &mut World) {
     world.story.died_in_step = true;
 }
 
-fn idle(scenario: &Scenario, world: &World, moves: &mut Vec<Next>) -> bool {
+fn idle(scenario: &Scenario, world: &World, moves: &mut Moves) -> bool {
     let well = Action::Turn(Answer::Well);
     match decide(&world.stored, &scenario.settings) {
         Decision::Sleep { wait, wake_at } => {
@@ -80,8 +81,9 @@ fn idle(scenario: &Scenario, world: &World, moves: &mut Vec<Next>) -> bool {
 }
 
 /// Do a deed, with every answer that the world may give.
-fn act(scenario: &Scenario, world: &World, deed: &Deed, action: fn(Answer) -> Action, moves: &mut Vec<Next>) {
-    for Effect { answer, mut world, outcome, began } in hands::effects(scenario, world, deed) {
+fn act(scenario: &Scenario, world: &World, deed: &Deed, action: fn(Answer) -> Action, moves: &mut Moves) {
+    let calm = !moves.may(action(Answer::RequestLost));
+    for Effect { answer, mut world, outcome, began } in hands::effects(scenario, world, deed, calm) {
         world.conductor = match outcome {
             Some(outcome) => {
                 Stand::Done(Box::new(Absorbing { seen: world.stored.clone(), deed: deed.clone(), outcome }))
@@ -107,7 +109,8 @@ fn store(scenario: &Scenario, world: &World, action: Action, mut storing: Storin
         if change.forget_agent {
             change.forget_agent = false;
             next.store(|stored| stored.contact = model::Contact::default());
-        } else if let Some((_, catalogue)) = std::mem::take(&mut change.catalogues).pop() {
+        } else if let Some((_, mut catalogue)) = std::mem::take(&mut change.catalogues).pop() {
+            catalogue.steps.iter_mut().for_each(|step| step.raw.clear());
             next.store(|stored| stored.catalogue = Some(catalogue));
         }
         if !is_stored(&storing.change, &storing.seen) {

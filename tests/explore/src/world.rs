@@ -194,6 +194,8 @@ pub struct Story {
     pub harmed: bool,
     /// The controller died while it was at a step of its own.
     pub died_in_step: bool,
+    /// The step that was begun last hangs, or hung until its agent died.
+    pub hung: bool,
     /// How often hardware managers changed in this run.
     pub flips: u32,
     /// The boot that the conductor ended last: agents up to it belong to the past.
@@ -252,6 +254,7 @@ impl World {
                 abort: false,
                 harmed: false,
                 died_in_step: false,
+                hung: false,
                 flips: 0,
                 off_boot: 0,
                 heard_at: now,
@@ -326,7 +329,17 @@ impl World {
                 self.story.harmed = self.link != Link::Up || self.held.is_some() || self.machine.outage;
             }
         }
-        self.store(|stored| stored.node = node);
+        strip(&mut node);
+        let old = &self.stored;
+        self.stored = Arc::new(Snapshot {
+            node,
+            contact: old.contact.clone(),
+            abilities: old.abilities.clone(),
+            catalogue: old.catalogue.clone(),
+            inventory: None,
+            listening_since: old.listening_since,
+            now: old.now,
+        });
     }
 
     /// The user asks for something.
@@ -369,6 +382,7 @@ impl World {
 
     /// A step begins in the world.
     pub fn note_begin(&mut self, step: usize) {
+        self.story.hung = false;
         if let Some(told) = self.story.steps.get_mut(step) {
             *told = Told { begun: (told.begun + 1).min(2), done: false };
         }
@@ -412,6 +426,16 @@ impl Agent {
     pub fn running(&self) -> Option<&Command> {
         self.commands.iter().find(|command| matches!(command.state, State::Running { .. }))
     }
+}
+
+/// Leave out what only people and agents read: worlds are copied all the time.
+fn strip(node: &mut Node) {
+    node.driver_internal_info.clear();
+    (node.clean_step, node.deploy_step, node.service_step) = (None, None, None);
+    node.maintenance_reason = None;
+    let Some(run) = &mut node.run else { return };
+    run.plan.iter_mut().flatten().for_each(|planned| planned.step.raw.clear());
+    run.results.iter_mut().for_each(|result| result.result = Value::Null);
 }
 
 /// The boot that a token was given to; tokens are named `token-BOOT-NUMBER`.

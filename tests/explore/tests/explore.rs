@@ -31,5 +31,5 @@ fn check(scenario: &Scenario) {
 #[test]
 fn automated_cleaning() {
     let steps = [StepSpec::agent("deploy.metadata"), StepSpec::agent("deploy.erase").once()];
-    check(&Scenario::new("automated_cleaning", RunKind::AutomatedClean, &steps, 1));
+    check(&Scenario::new("automated_cleaning", RunKind::AutomatedClean, &steps, 2));
 }

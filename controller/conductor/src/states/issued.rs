@@ -20,7 +20,7 @@ use std::time::Duration;
 const STOPPED: &str = "Cancelled";
 
 pub(super) fn decide(view: &View) -> Decision {
-    let (Cursor::Issued { command_id, at, boot_id, accepted }, Some(step)) =
+    let (Cursor::Issued { command_id, at, boot_id, process_id, accepted }, Some(step)) =
         (&view.run.cursor, view.run.current())
     else {
         let text = "internal: the command that was issued has no step in the plan";
@@ -37,22 +37,35 @@ pub(super) fn decide(view: &View) -> Decision {
     {
         return Decision::Record(Box::new(interrupted(view, "the node rebooted", false)));
     }
+    if let (Some(then), Some(state)) = (process_id, state)
+        && *then != state.process_id
+    {
+        let what = "the agent was restarted: its memory of the command is lost";
+        return Decision::Record(Box::new(interrupted(view, what, false)));
+    }
     if view.run.abort && step.step.abortable && state.is_none() {
         // ironic-python-agent cannot be told to stop.
         return Decision::Record(Box::new(fail::aborted(view)));
     }
     let heard = contact.last_heartbeat_at.unwrap_or(*at).max(*at).max(snapshot.listening_since);
+    let ended = state.is_some_and(|state| state.ended.contains(command_id));
     // Its answers are heard, too: only who was asked in vain, on a node that has power, is judged by the clock.
     let in_vain = view.run.attempts >= 2 && view.run.hung.is_none();
     if in_vain && now.since(heard) >= Duration::from_secs(view.settings.agent_silence_s) {
         let text = format!("the agent has not been heard for {} s", now.since(heard).as_secs());
         return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
     }
-    if *accepted
-        && in_vain
-        && let Some(text) = hang(view, step, *at)
-    {
-        return Decision::Record(Box::new(hung(view, step, text)));
+    if in_vain && view.run.attempts >= 2 * view.settings.max_attempts {
+        // It is heard and does not answer.
+        match hang(view, step, *at) {
+            Some(text) if *accepted && !ended => return Decision::Record(Box::new(hung(view, step, text))),
+            Some(_) => {
+                let what = if ended { "asked how the step ended" } else { "given the step" };
+                let text = format!("the agent is heard, but could not be {what}");
+                return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
+            }
+            None => {}
+        }
     }
     if in_vain && contact.rival.as_ref().is_some_and(|rival| rival.at > heard) {
         let text = "the agent does not answer and another asks for its token: the node rebooted";
@@ -73,7 +86,6 @@ pub(super) fn decide(view: &View) -> Decision {
             Decision::Act(Deed::SendStep { command_id: id, run: view.run.kind, step: Box::new(step.clone()) })
         };
     }
-    let ended = state.is_some_and(|state| state.ended.contains(&id));
     if ended && eager {
         return Decision::Act(Deed::AskCommand { command_id: id });
     }

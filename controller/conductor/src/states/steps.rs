@@ -47,8 +47,14 @@ fn next_step(view: &View) -> Decision {
     // Deterministic: the same decision taken twice names the same command.
     let command_id = format!("{}-{index}-{}-{}", view.run.id, view.run.replans, view.run.interruptions);
     if planned.step.in_band {
-        let boot_id = view.snapshot.contact.state.as_ref().map(|state| state.boot_id.clone());
-        let cursor = Cursor::Issued { command_id: command_id.clone(), at: now, boot_id, accepted: false };
+        let state = view.snapshot.contact.state.as_ref();
+        let cursor = Cursor::Issued {
+            command_id: command_id.clone(),
+            at: now,
+            boot_id: state.map(|state| state.boot_id.clone()),
+            process_id: state.map(|state| state.process_id.clone()),
+            accepted: false,
+        };
         let mut change = begun(view, index, &planned, cursor, &command_id);
         in_wait(&mut change, "the agent runs the step", now);
         return Decision::Record(Box::new(change));
