@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["store", "model", "agent-protocol"]),
     ("controllerd", &["api", "conductor", "store-sqlite", "store", "boot", "bmc", "model"]),
     ("cli", &["agent-protocol", "pinned-tls"]),
+    ("explore", &["conductor", "store", "model", "agent-protocol"]),
     ("lab", &[]),
     ("machines", &["lab", "agent-protocol"]),
     ("demo", &["lab", "agent-protocol"]),

@@ -28,6 +28,7 @@ pub struct Conductor {
     clock: Arc<dyn Clock>,
     settings: Settings,
     name: String,
+    started_at: Timestamp,
     busy: Mutex<Busy>,
 }
 
@@ -47,7 +48,8 @@ impl Conductor {
         settings: Settings,
         name: String,
     ) -> Arc<Self> {
-        Arc::new(Self { store, hands, clock, settings, name, busy: Mutex::default() })
+        let started_at = clock.now();
+        Arc::new(Self { store, hands, clock, settings, name, started_at, busy: Mutex::default() })
     }
 
     /// Drive until `stop`; passes under way are finished first.
@@ -234,7 +236,8 @@ impl Conductor {
             None => None,
         };
         let abilities = self.hands.abilities(&node);
-        Ok(Snapshot { node, contact, abilities, catalogue, inventory, now: self.clock.now() })
+        let (listening_since, now) = (self.started_at, self.clock.now());
+        Ok(Snapshot { node, contact, abilities, catalogue, inventory, listening_since, now })
     }
 
     fn lease_end(&self) -> Timestamp {

@@ -37,7 +37,8 @@ fn node(state: ProvisionState, cursor: Cursor, index: usize) -> Node {
 }
 
 fn issued(boot_id: &str, accepted: bool) -> Cursor {
-    Cursor::Issued { command_id: "c0".into(), at: NOW, boot_id: Some(boot_id.into()), accepted }
+    let (boot_id, process_id) = (Some(boot_id.into()), Some("p".into()));
+    Cursor::Issued { command_id: "c0".into(), at: NOW, boot_id, process_id, accepted }
 }
 
 /// An agent of this boot that was last heard now.
@@ -65,7 +66,8 @@ fn snapshot(node: Node, contact: Contact, now: Timestamp) -> Snapshot {
         rescue: Rescue::None,
         steps: std::collections::BTreeMap::new(),
     };
-    Snapshot { node, contact, abilities: Ok(abilities), catalogue: None, inventory: None, now }
+    let (abilities, listening_since) = (Ok(abilities), NOW);
+    Snapshot { node, contact, abilities, catalogue: None, inventory: None, listening_since, now }
 }
 
 fn recorded(decision: Decision) -> Node {

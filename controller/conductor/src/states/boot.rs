@@ -4,7 +4,7 @@
 //! so its token is forgotten while the node is provably off.
 
 use super::run::View;
-use super::{at_work, fail, in_wait, is_due, overdue, sleep_in, sleep_on, unexpected, waiting};
+use super::{at_work, fail, in_wait, is_due, listening, overdue, sleep_in, sleep_on, unexpected, waiting};
 use crate::decision::{Change, Decision, Deed, Outcome};
 use model::history::{EventKind, Severity};
 use model::request::event;
@@ -37,7 +37,7 @@ fn await_agent(view: &View) -> Decision {
     }
     let reason = "the ramdisk to boot and its agent to send a heartbeat";
     let limit = view.budget();
-    let wait = waiting(&snapshot.node, reason, Some(limit), snapshot.now);
+    let wait = listening(snapshot, view.settings, reason, limit);
     if overdue(&wait, snapshot.now) {
         let doing = view.run.kind.doing();
         let text = format!(
