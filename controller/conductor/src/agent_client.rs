@@ -123,7 +123,9 @@ impl AgentClient {
         }
     }
 
-    /// The step command of an agent that chooses its own ids, if ours reached it.
+    /// The step command of an agent that chooses its own ids, if ours reached it. What it was told before it
+    /// refused a step because of its hardware managers belongs to a plan that is given up: those steps are run
+    /// again.
     async fn adopt(
         &self,
         contact: &Contact,
@@ -132,11 +134,12 @@ impl AgentClient {
     ) -> Result<Option<CommandStatus>, Fault> {
         let list: CommandList = self.call(contact, Method::GET, "", None).await?;
         let is_ours = |status: &CommandStatus| {
-            status.command_name == name
-                && status.command_status != Status::VersionMismatch
-                && known.iter().all(|result| result.command_id != status.id)
+            status.command_name == name && known.iter().all(|result| result.command_id != status.id)
         };
-        Ok(list.commands.into_iter().rev().find(is_ours))
+        let newest_first = list.commands.into_iter().rev();
+        let mut of_this_plan =
+            newest_first.take_while(|status| status.command_status != Status::VersionMismatch);
+        Ok(of_this_plan.find(is_ours))
     }
 
     /// How a command stands.
