@@ -43,6 +43,11 @@ pub(super) fn decide(view: &View) -> Decision {
         let what = "the agent was restarted: its memory of the command is lost";
         return Decision::Record(Box::new(interrupted(view, what, false)));
     }
+    // ironic-python-agent tells neither: one that got its token later than the command was written down is another.
+    if state.is_none() && contact.token_at.is_some_and(|given| given > *at) {
+        let what = "the agent was restarted, or the node rebooted: another agent has the token";
+        return Decision::Record(Box::new(interrupted(view, what, false)));
+    }
     if view.run.abort && step.step.abortable && state.is_none() {
         // ironic-python-agent cannot be told to stop.
         return Decision::Record(Box::new(fail::aborted(view)));
