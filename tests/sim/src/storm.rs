@@ -89,13 +89,14 @@ impl World {
                 agent::kill(self, &machine);
             }
             Strike::Reset => power::reset(self, &machine, "power off by a reset"),
-            Strike::CutPower => {
+            Strike::CutPower if machine.state().on => {
                 power::off(self, &machine, "power off by a cut");
                 if self.dice.chance(0.5) {
                     sleep(self.dice.seconds(1..120)).await;
                     power::on(self, &machine);
                 }
             }
+            Strike::CutPower => {}
             Strike::BmcOutage => {
                 self.happened(&machine, "its BMC is gone");
                 let until = self.clock_after(self.dice.seconds(5..900));
@@ -136,7 +137,11 @@ impl World {
             *held(&self.fuse) = None;
         }
         self.kill_controller("where it stands");
-        let down = if self.dice.chance(0.2) { 60..900 } else { 0..20 };
+        let down = match self.dice.number(0..20) {
+            0 => 3600..9000,
+            1..5 => 60..900,
+            _ => 0..20,
+        };
         sleep(self.dice.seconds(down)).await;
         if !self.is_conducted() {
             self.start_controller();

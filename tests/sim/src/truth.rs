@@ -92,8 +92,8 @@ pub struct Chronicle {
     pub epoch: Option<u64>,
     /// The token that is out.
     pub token: Option<String>,
-    /// When a heartbeat was last accepted.
-    pub heard: Option<Timestamp>,
+    /// When heartbeats were accepted.
+    pub heard: Vec<Timestamp>,
     /// Runs that a user asked to abort.
     pub aborted: BTreeSet<Uuid>,
     /// An administrator, or the operator's configuration, let it be available without cleaning.
@@ -169,6 +169,11 @@ impl Chronicle {
     pub fn has(&self, since: Timestamp, what: &[&str]) -> bool {
         let late = self.facts.iter().rev().take_while(|fact| fact.at >= since);
         late.into_iter().any(|fact| what.iter().any(|word| fact.what.contains(word)))
+    }
+
+    /// When a heartbeat was last accepted before then.
+    pub fn heard_before(&self, then: Timestamp) -> Option<Timestamp> {
+        self.heard.iter().rev().find(|at| **at < then).copied()
     }
 
     /// The fact with a number.

@@ -122,7 +122,9 @@ pub(super) fn power_pending(view: &View, state: PowerState, wanted: PowerState) 
     let now = view.snapshot.now;
     let reason = format!("the BMC to report {}", wanted.as_str());
     let limit = view.power_budget();
-    let wait = waiting(&view.snapshot.node, &reason, Some(limit), now);
+    let mut wait = waiting(&view.snapshot.node, &reason, Some(limit), now);
+    // Nobody looked while there was no controller: what it shows now is judged from now on.
+    wait.deadline = wait.deadline.max(Some(view.snapshot.listening_since.after(limit)));
     if overdue(&wait, now) {
         let text = format!(
             "the BMC accepted {} but reports {} for {} s",

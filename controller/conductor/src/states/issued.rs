@@ -117,7 +117,10 @@ fn await_return(view: &View, step: &PlannedStep) -> Decision {
     let limit = view.budget();
     let wait = listening(view.snapshot, view.settings, &reason, limit);
     if overdue(&wait, view.snapshot.now) {
-        let text = format!("the node was lost and no agent came back within {} s", limit.as_secs());
+        let text = format!(
+            "the agent did not answer, another asked for its token, and no agent came back within {} s",
+            limit.as_secs()
+        );
         return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
     }
     sleep_in(wait)

@@ -2,7 +2,7 @@
 
 use super::{Broken, Write};
 use crate::truth::End;
-use model::{Cursor, ProvisionState, Run, Timestamp};
+use model::{Cursor, ProvisionState, Run};
 
 /// A sentence that failures tell, and whether it is true.
 type Reason = (&'static str, fn(&Write, &Run, &str) -> bool);
@@ -18,19 +18,21 @@ const REASONS: &[Reason] = &[
         write.kills.iter().any(|at| *at >= run.started_at)
     }),
     ("the agent has not been heard for", silent),
-    ("no agent came back within", |write, run, _| came_and_went(write, run, &["agent", "power", "ramdisk"])),
+    ("no agent came back within", nobody_was_heard),
     ("the step hangs", hangs),
     ("the step has taken longer", hangs),
     ("another step's success", |_, _, _| false),
     ("but the record of disk", |write, _, _| {
         write.chronicle.executions.last().is_some_and(|last| matches!(last.ended, Some((_, End::Lied))))
     }),
-    ("no heartbeat of an agent within", |write, run, _| {
-        write.chronicle.heard.is_none_or(|heard| heard < began_to_wait(write, run))
+    ("the agent is heard, but could not be", |write, run, _| {
+        write.chronicle.has(run.started_at, &["a command's message", "agent"])
     }),
+    ("no heartbeat of an agent within", nobody_was_heard),
     ("no inventory within", |write, run, _| write.old.inspection_finished_at.is_none() && run.is_active()),
-    ("no heartbeat came during the step wait", |write, run, _| {
-        write.chronicle.heard.is_none_or(|heard| heard < began_to_wait(write, run))
+    ("no heartbeat came during the step wait", nobody_was_heard),
+    ("Could not find method", |write, run, _| {
+        write.chronicle.has(run.started_at, &["hardware managers changed"])
     }),
     ("the hardware managers of the agent kept changing", |write, run, _| {
         let told = write.chronicle.told.iter().filter(|told| told.at >= run.started_at);
@@ -80,20 +82,21 @@ pub fn a_failure_tells_the_true_reason(write: &Write) -> Broken {
 /// Something of this sort happened since the command was written down, or since the agent was heard before that.
 fn came_and_went(write: &Write, run: &Run, what: &[&str]) -> bool {
     let since = match &run.cursor {
-        Cursor::Issued { at, .. } => write.chronicle.heard.map_or(*at, |heard| heard.min(*at)),
+        Cursor::Issued { at, .. } => write.chronicle.heard_before(*at).unwrap_or(run.started_at),
         _ => run.started_at,
     };
     write.chronicle.has(since, what)
 }
 
-/// Since when the run waits in its present place.
-fn began_to_wait(write: &Write, run: &Run) -> Timestamp {
-    write.old.wait.as_ref().map_or(run.started_at, |wait| wait.since)
+/// No heartbeat was accepted since the run waits in its present place.
+fn nobody_was_heard(write: &Write, run: &Run, _text: &str) -> bool {
+    let since = write.old.wait.as_ref().map_or(run.started_at, |wait| wait.since);
+    write.chronicle.heard.last().is_none_or(|heard| *heard < since)
 }
 
 fn silent(write: &Write, _run: &Run, text: &str) -> bool {
     let told: Option<u64> = text.split("for ").last().and_then(|tail| tail.split(' ').next()?.parse().ok());
-    let really = write.chronicle.heard.map(|heard| write.now.since(heard).as_secs());
+    let really = write.chronicle.heard.last().map(|heard| write.now.since(*heard).as_secs());
     told.is_some() && really.is_none_or(|really| Some(really) >= told)
 }
 

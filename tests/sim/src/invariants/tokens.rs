@@ -22,7 +22,7 @@ pub fn granted(world: &World, node: Uuid, token: &str, grant: TokenGrant) {
 pub fn heard(world: &World, node: Uuid, token: &str) {
     let Some(machine) = world.machine(node) else { return };
     let chronicle = &mut held(&world.truth).machines[machine.index];
-    chronicle.heard = Some(world.now());
+    chronicle.heard.push(world.now());
     if chronicle.token.as_deref() != Some(token) {
         world.violated("only_the_token_that_is_out_is_heard", format!("{} another token", machine.name));
     }
