@@ -58,10 +58,11 @@ fn arrive(scenario: &Scenario, world: &World) -> Next {
         Some(Held::Beat(late)) => {
             let (token, mut sent) = *late;
             sent.at = next.now();
-            next.story.heard_at = next.now();
-            next.store(|stored| {
-                beat(&mut stored.contact, &token, sent);
-            });
+            let mut taken = false;
+            next.store(|stored| taken = beat(&mut stored.contact, &token, sent));
+            if taken {
+                next.story.heard_at = next.now();
+            }
         }
         Some(Held::Command(late)) => {
             let (id, step, token) = *late;

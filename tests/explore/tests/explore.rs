@@ -32,7 +32,7 @@ fn check(scenario: &Scenario) {
 #[test]
 fn automated_cleaning() {
     let steps = [StepSpec::agent("deploy.metadata"), StepSpec::agent("deploy.erase").once().to_its_end()];
-    check(&Scenario::new("automated_cleaning", RunKind::AutomatedClean, &steps, 1));
+    check(&Scenario::new("automated_cleaning", RunKind::AutomatedClean, &steps, 2));
 }
 
 /// A step that asks for a reboot, and one of each sort after it.
@@ -43,7 +43,7 @@ fn automated_cleaning_with_a_reboot() {
         StepSpec::out_of_band("bios.reset", By::Controller),
         StepSpec::agent("raid.create"),
     ];
-    check(&Scenario::new("automated_cleaning_with_a_reboot", RunKind::AutomatedClean, &steps, 1));
+    check(&Scenario::new("automated_cleaning_with_a_reboot", RunKind::AutomatedClean, &steps, 2));
 }
 
 /// Out-of-band and in-band steps in one run.
@@ -54,7 +54,7 @@ fn automated_cleaning_of_all_sorts() {
         StepSpec::agent("deploy.erase"),
         StepSpec::out_of_band("raid.apply", By::Controller).once().in_ramdisk(),
     ];
-    check(&Scenario::new("automated_cleaning_of_all_sorts", RunKind::AutomatedClean, &steps, 1));
+    check(&Scenario::new("automated_cleaning_of_all_sorts", RunKind::AutomatedClean, &steps, 2));
 }
 
 /// No step needs the ramdisk.
@@ -65,13 +65,13 @@ fn manual_cleaning_without_a_ramdisk() {
         StepSpec::out_of_band("raid.create", By::Controller).once(),
         StepSpec::out_of_band("bios.apply", By::Bmc).once(),
     ];
-    check(&Scenario::new("manual_cleaning_without_a_ramdisk", RunKind::ManualClean, &steps, 1));
+    check(&Scenario::new("manual_cleaning_without_a_ramdisk", RunKind::ManualClean, &steps, 3));
 }
 
 #[test]
 fn manual_cleaning() {
     let steps = [StepSpec::agent("deploy.erase"), StepSpec::agent("raid.create").once()];
-    check(&Scenario::new("manual_cleaning", RunKind::ManualClean, &steps, 1));
+    check(&Scenario::new("manual_cleaning", RunKind::ManualClean, &steps, 2));
 }
 
 /// The reserved steps around one of the agent.
@@ -79,7 +79,7 @@ fn manual_cleaning() {
 fn manual_cleaning_with_reserved_steps() {
     let engine = |label| StepSpec::out_of_band(label, By::Engine);
     let steps = [engine("power.power_off"), StepSpec::agent("deploy.erase"), engine("power.reboot")];
-    check(&Scenario::new("manual_cleaning_with_reserved_steps", RunKind::ManualClean, &steps, 1));
+    check(&Scenario::new("manual_cleaning_with_reserved_steps", RunKind::ManualClean, &steps, 2));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn deployment() {
         StepSpec::out_of_band("deploy.deploy", By::Controller).once().in_ramdisk(),
         StepSpec::agent("deploy.configure").then_reboot(),
     ];
-    check(&Scenario::new("deployment", RunKind::Deploy, &steps, 1));
+    check(&Scenario::new("deployment", RunKind::Deploy, &steps, 2));
 }
 
 /// A driver without an agent, and a step that asks for a reboot.
@@ -98,12 +98,12 @@ fn deployment_without_an_agent() {
         StepSpec::out_of_band("bios.apply", By::Bmc).once().then_reboot(),
         StepSpec::out_of_band("deploy.deploy", By::Controller),
     ];
-    check(&Scenario::new("deployment_without_an_agent", RunKind::Deploy, &steps, 1).without_agent());
+    check(&Scenario::new("deployment_without_an_agent", RunKind::Deploy, &steps, 3).without_agent());
 }
 
 #[test]
 fn service() {
     let steps =
         [StepSpec::agent("deploy.update").once().then_reboot(), StepSpec::out_of_band("bios.apply", By::Bmc)];
-    check(&Scenario::new("service", RunKind::Service, &steps, 1));
+    check(&Scenario::new("service", RunKind::Service, &steps, 2));
 }
