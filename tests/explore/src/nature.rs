@@ -312,7 +312,8 @@ fn note_time(scenario: &Scenario, world: &mut World, served: bool) {
         }
         _ => {
             let over = world.node().wait.as_ref().and_then(|wait| wait.deadline).is_some_and(|at| at <= now);
-            harm |= over && (served || world.agent().is_none());
+            let awaits = run.cursor == Cursor::AwaitAgent;
+            harm |= over && (served || !awaits || world.agent().is_none());
         }
     }
     world.story.harmed |= harm;

@@ -9,8 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static STATES: AtomicUsize = AtomicUsize::new(0);
 
 /// Explore, and tell how much there was; past libtest's capture, so that it is seen when all is well.
+///
+/// `EXPLORE_DISTURBANCES=3` disturbs every scenario so often, however long it takes.
 fn check(scenario: &Scenario) {
-    match explore(scenario) {
+    let mut scenario = scenario.clone();
+    if let Some(budget) = std::env::var("EXPLORE_DISTURBANCES").ok().and_then(|count| count.parse().ok()) {
+        scenario.budget = budget;
+    }
+    match explore(&scenario) {
         Ok(explored) => {
             let all = STATES.fetch_add(explored.states, Ordering::Relaxed) + explored.states;
             let line = format!(
@@ -33,6 +39,12 @@ fn check(scenario: &Scenario) {
 fn automated_cleaning() {
     let steps = [StepSpec::agent("deploy.metadata"), StepSpec::agent("deploy.erase").once().to_its_end()];
     check(&Scenario::new("automated_cleaning", RunKind::AutomatedClean, &steps, 2));
+}
+
+/// One step, disturbed more often.
+#[test]
+fn one_step() {
+    check(&Scenario::new("one_step", RunKind::AutomatedClean, &[StepSpec::agent("deploy.erase").once()], 2));
 }
 
 /// A step that asks for a reboot, and one of each sort after it.
