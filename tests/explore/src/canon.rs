@@ -389,11 +389,13 @@ impl Canon<'_> {
             flips,
             off_boot,
             heard_at,
+            answers,
             faults: _,
         } = story;
         let tick = i64::try_from(TICK.as_micros()).unwrap_or(1);
         let patience = i64::try_from(SILENCE).unwrap_or(0);
         self.put(self.listens_since().map(|_| ((self.world.now().0 - heard_at.0) / tick).min(patience)));
+        self.put(self.listens_since().map(|_| answers));
         self.put((round, steps, abort, harmed, died_in_step, hung, flips));
         let token = self.world.stored.contact.token.as_deref().and_then(crate::world::boot_of);
         self.put((self.world.machine.boot > *off_boot, token.map(|boot| boot > *off_boot)));

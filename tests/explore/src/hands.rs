@@ -192,29 +192,33 @@ fn to_agent(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<
     // Another process has another certificate: it cannot be talked to either.
     let reachable = world.agent().is_some_and(|agent| heard && agent.token == contact.token);
     if !reachable || world.link == Link::Down {
-        return vec![Effect::of(Answer::Well, world.clone(), trouble(UNREACHABLE, true))];
+        return vec![unanswered(Answer::Well, world.clone())];
     }
     let mut done = world.clone();
     let (outcome, began) = answered(scenario, &mut done, deed);
-    let lost = || trouble(UNREACHABLE, true);
-    let mut told = done.clone();
-    told.story.heard_at = told.now();
-    let mut effects = vec![Effect { began: began.clone(), ..Effect::of(Answer::Well, told, outcome) }];
+    done.story.answers = true;
+    let mut effects =
+        vec![Effect { began: began.clone(), ..Effect::of(Answer::Well, done.clone(), outcome) }];
     if calm {
         return effects;
     }
-    effects.push(Effect::of(Answer::RequestLost, world.clone(), lost()));
+    effects.push(unanswered(Answer::RequestLost, world.clone()));
     if matches!(deed, Deed::SendStep { .. } | Deed::CancelCommand { .. }) {
-        effects.push(Effect { began, ..Effect::of(Answer::AnswerLost, done, lost()) });
+        effects.push(Effect { began, ..unanswered(Answer::AnswerLost, done) });
     }
     if let (Deed::SendStep { command_id, step, .. }, None) = (deed, &world.held)
         && let Some(index) = scenario.index(&step.label())
     {
         let mut late = world.clone();
         late.held = Some(Held::Command(Box::new((command_id.clone(), index, contact.token.clone()))));
-        effects.push(Effect::of(Answer::RequestLate, late, lost()));
+        effects.push(unanswered(Answer::RequestLate, late));
     }
     effects
+}
+
+fn unanswered(answer: Answer, mut world: World) -> Effect {
+    world.story.answers = false;
+    Effect::of(answer, world, trouble(UNREACHABLE, true))
 }
 
 fn answered(scenario: &Scenario, world: &mut World, deed: &Deed) -> (Outcome, Option<Began>) {

@@ -12,9 +12,9 @@
 //!
 //! Real are `conductor::states::{decide, absorb}`, `model::request::apply_verb` and `store::contact::{grant, beat}`;
 //! the rest is a model of its surroundings, with every fault that issue 4 names as one more thing that may happen.
-//! Worlds are visited by the number of disturbances first and of moves second, so that the first violation of a
-//! property that is found has the simplest trace there is. After it, every world is asked where it ends when nothing
-//! more goes wrong: a world that never comes to rest is a livelock.
+//! Worlds are visited by the number of disturbances, so that the first violation of a property that is found has a
+//! simple trace. After that, every world is asked where it ends when nothing more goes wrong: one that never comes to
+//! rest is a livelock.
 //!
 //! Not a checker off the shelf: stateright's `eventually` is documented to work on acyclic paths only, and what is
 //! asked here is about cycles; it knows no number of disturbances either, by which worlds are ordered here.
@@ -28,5 +28,6 @@ pub mod properties;
 mod reasons;
 pub mod scenario;
 pub mod search;
+mod trace;
 mod turn;
 pub mod world;

@@ -58,10 +58,11 @@ fn arrive(scenario: &Scenario, world: &World) -> Next {
         Some(Held::Beat(late)) => {
             let (token, mut sent) = *late;
             sent.at = next.now();
-            next.story.heard_at = next.now();
-            next.store(|stored| {
-                beat(&mut stored.contact, &token, sent);
-            });
+            let mut taken = false;
+            next.store(|stored| taken = beat(&mut stored.contact, &token, sent));
+            if taken {
+                next.story.heard_at = next.now();
+            }
         }
         Some(Held::Command(late)) => {
             let (id, step, token) = *late;
@@ -311,7 +312,8 @@ fn note_time(scenario: &Scenario, world: &mut World, served: bool) {
         }
         _ => {
             let over = world.node().wait.as_ref().and_then(|wait| wait.deadline).is_some_and(|at| at <= now);
-            harm |= over && (served || world.agent().is_none());
+            let awaits = run.cursor == Cursor::AwaitAgent;
+            harm |= over && (served || !awaits || world.agent().is_none());
         }
     }
     world.story.harmed |= harm;

@@ -124,6 +124,12 @@ impl Move<'_> {
         self.next.deed.as_ref()
     }
 
+    /// The step ran to its end in the world. The reserved steps name a state of power or time, whoever brings it about.
+    fn ran(&self, step: usize) -> bool {
+        let reserved = self.scenario.steps.get(step).is_some_and(|step| step.by == By::Engine);
+        reserved || self.next.world.story.steps.get(step).is_some_and(|told| told.done)
+    }
+
     fn label(&self, step: usize) -> &'static str {
         self.scenario.steps.get(step).map_or("?", |step| step.label)
     }
@@ -141,7 +147,7 @@ fn a_run_ends_well_only_when_every_step_ran(now: &Move) -> Result<(), String> {
         if !run.is_some_and(|run| run.succeeded(index)) {
             return Err(format!("the node is {}, and {} has no stored success", state.as_str(), step.label));
         }
-        if !world.story.steps.get(index).is_some_and(|told| told.done) {
+        if !now.ran(index) {
             return Err(format!("the node is {}, and {} did not run to its end", state.as_str(), step.label));
         }
     }
@@ -151,10 +157,9 @@ fn a_run_ends_well_only_when_every_step_ran(now: &Move) -> Result<(), String> {
 fn a_stored_success_is_true(now: &Move) -> Result<(), String> {
     let (before, after) = (now.before.node().run.as_ref(), &now.next.world);
     let Some(run) = after.node().run.as_ref() else { return Ok(()) };
-    for (index, told) in after.story.steps.iter().enumerate() {
+    for index in 0..now.scenario.steps.len() {
         let is_new = run.succeeded(index) && !before.is_some_and(|run| run.succeeded(index));
-        let by_itself = now.scenario.steps.get(index).is_some_and(|step| step.label.ends_with(".wait"));
-        if is_new && !told.done && !by_itself {
+        if is_new && !now.ran(index) {
             return Err(format!(
                 "the success of {} is stored, and it did not run to its end",
                 now.label(index)
@@ -189,8 +194,7 @@ fn no_step_is_skipped_or_reordered(now: &Move) -> Result<(), String> {
     let Some(began) = now.next.began.as_ref().filter(|began| !began.late) else { return Ok(()) };
     let run = now.before.node().run.as_ref();
     for earlier in 0..began.step {
-        let really = world.story.steps.get(earlier).is_some_and(|told| told.done);
-        if !really || !run.is_some_and(|run| run.succeeded(earlier)) {
+        if !now.ran(earlier) || !run.is_some_and(|run| run.succeeded(earlier)) {
             return Err(format!("{} begins before {} has ended", now.label(began.step), now.label(earlier)));
         }
     }

@@ -146,10 +146,11 @@ impl Cause<'_> {
         self.issued_at().map_or(0, |at| self.ago(at))
     }
 
-    /// No answer and no heartbeat for so long, as the witness knows.
+    /// No heartbeat for so long, and no answer, as the witness knows.
     fn is_silent(&self) -> bool {
         let issued = self.issued_at().map_or(0, |at| self.ago(at));
-        self.ago(self.now.before.story.heard_at).min(issued) >= SILENCE
+        let story = &self.now.before.story;
+        self.ago(story.heard_at).min(issued) >= SILENCE && !story.answers
     }
 
     fn is_unheard(&self) -> bool {

@@ -1,18 +1,22 @@
 //! Visits every world that can be reached, and says where the first one is that breaks a property.
+//!
+//! First all worlds without a disturbance, then all with one, and so on. Those of the largest number are by far the
+//! most: each is followed to its end as soon as it is found, so that few have to be kept at a time.
 
 use crate::action::Action;
 use crate::canon::fingerprint;
 use crate::moves::{self, Next};
 use crate::properties::{Move, PROPERTIES, is_failure};
 use crate::scenario::Scenario;
-use crate::world::{Runs, Stand, World};
+use crate::trace::line;
+use crate::world::World;
 use model::ProvisionState;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// More worlds than this are a mistake of the scenario.
-const MOST: usize = 3_000_000;
+/// More worlds than this are a mistake of the scenario, or a defect that makes them endless.
+const MOST: usize = 30_000_000;
 
 /// What was explored.
 #[derive(Debug)]
@@ -31,81 +35,86 @@ pub struct Explored {
 struct Found {
     from: u32,
     action: Action,
-    depth: u32,
+    /// Disturbances on the way, as few as can be.
     faults: u8,
+    /// The round in which it was looked at last.
+    round: u8,
     calm: u32,
-    looked_at: bool,
     at_rest: bool,
 }
 
 const NONE: u32 = u32::MAX;
+const NEVER: u8 = u8::MAX;
 
 /// Explore a scenario.
 ///
 /// # Errors
-/// The broken property with its shortest trace: fewest disturbances, then fewest moves.
+/// The broken property with a short trace: no other has fewer disturbances.
 pub fn explore(scenario: &Scenario) -> Result<Explored, String> {
     let begun = Instant::now();
     let mut search = Search {
-        scenario,
+        scenario: scenario.clone(),
         found: Vec::new(),
         known: HashMap::new(),
-        levels: BTreeMap::new(),
         moves: 0,
         ends: BTreeMap::new(),
     };
-    search.meet(World::first(scenario), NONE, Action::Tick, 0);
-    while let Some((_, worlds)) = search.levels.pop_first() {
-        for (index, world) in worlds {
-            if !search.found[index as usize].looked_at {
-                search.look(index, &world)?;
-            }
-        }
+    search.meet(&World::first(scenario), NONE, Action::Tick);
+    for round in 0..=scenario.budget {
+        search.scenario.budget = round;
+        search.walk(round)?;
     }
     search.is_live()?;
     search.is_well()?;
     Ok(Explored { states: search.found.len(), moves: search.moves, took: begun.elapsed(), ends: search.ends })
 }
 
-struct Search<'a> {
-    scenario: &'a Scenario,
+struct Search {
+    /// What is explored, with the round's number of disturbances.
+    scenario: Scenario,
     found: Vec<Found>,
     known: HashMap<u64, u32>,
-    /// Worlds to be looked at, by disturbances and then by moves.
-    levels: BTreeMap<(u8, u32), Vec<(u32, World)>>,
     moves: usize,
     ends: BTreeMap<&'static str, usize>,
 }
 
-impl Search<'_> {
+impl Search {
     /// A world was reached; its number.
-    fn meet(&mut self, world: World, from: u32, action: Action, depth: u32) -> u32 {
-        let faults = world.story.faults;
+    fn meet(&mut self, world: &World, from: u32, action: Action) -> u32 {
         let fresh = u32::try_from(self.found.len()).unwrap_or(NONE);
-        let index = *self.known.entry(fingerprint(&world)).or_insert(fresh);
+        let index = *self.known.entry(fingerprint(world)).or_insert(fresh);
         if index == fresh {
             let at_rest = world.is_at_rest();
             if at_rest {
                 *self.ends.entry(world.node().provision_state.as_str()).or_default() += 1;
             }
-            self.found.push(Found { from, action, depth, faults, calm: NONE, looked_at: false, at_rest });
-        } else {
-            let found = &mut self.found[index as usize];
-            if found.looked_at || (found.faults, found.depth) <= (faults, depth) {
-                return index;
-            }
-            (found.from, found.action, found.depth, found.faults) = (from, action, depth, faults);
+            let faults = world.story.faults;
+            self.found.push(Found { from, action, faults, round: NEVER, calm: NONE, at_rest });
         }
-        self.levels.entry((faults, depth)).or_default().push((index, world));
         index
     }
 
-    fn look(&mut self, index: u32, world: &World) -> Result<(), String> {
-        let depth = self.found[index as usize].depth;
-        self.found[index as usize].looked_at = true;
-        for next in moves::all(self.scenario, world) {
+    /// Look at every world with up to `round` disturbances. Those with fewer are known from the rounds before.
+    fn walk(&mut self, round: u8) -> Result<(), String> {
+        self.moves = 0;
+        let mut earlier = VecDeque::from([(0, World::first(&self.scenario))]);
+        let mut last = VecDeque::new();
+        while let Some((index, world)) = last.pop_front().or_else(|| earlier.pop_front()) {
+            for (index, world) in self.look(index, &world, round)? {
+                let queue = if world.story.faults < round { &mut earlier } else { &mut last };
+                queue.push_back((index, world));
+            }
+        }
+        Ok(())
+    }
+
+    /// Check every move from a world; the worlds that are still to be looked at in this round.
+    fn look(&mut self, index: u32, world: &World, round: u8) -> Result<Vec<(u32, World)>, String> {
+        let mut ahead = Vec::new();
+        self.found[index as usize].round = round;
+        for next in moves::all(&self.scenario, world) {
             self.moves += 1;
-            let now = Move { scenario: self.scenario, before: world, next: &next };
+            let now = Move { scenario: &self.scenario, before: world, next: &next };
             for property in PROPERTIES {
                 if let Err(why) = (property.check)(&now) {
                     return Err(self.report(
@@ -117,11 +126,17 @@ impl Search<'_> {
                     ));
                 }
             }
-            let Next { action, world: after, .. } = next;
-            let reached = self.meet(after, index, action, depth + 1);
+            let Next { action, world: mut after, .. } = next;
+            let reached = self.meet(&after, index, action);
             let found = &mut self.found[index as usize];
             if found.calm == NONE && !action.is_disturbance() && reached != index {
                 found.calm = reached;
+            }
+            let found = &mut self.found[reached as usize];
+            if found.round != round {
+                found.round = round;
+                after.story.faults = found.faults;
+                ahead.push((reached, after));
             }
         }
         if self.found.len() > MOST {
@@ -133,7 +148,7 @@ impl Search<'_> {
                 None,
             ));
         }
-        Ok(())
+        Ok(ahead)
     }
 
     /// Where nothing more goes wrong, every run comes to rest: no dead end, no livelock.
@@ -213,10 +228,10 @@ impl Search<'_> {
             actions.push((self.found[at as usize].action, at));
             at = self.found[at as usize].from;
         }
-        let mut world = World::first(self.scenario);
+        let mut world = World::first(&self.scenario);
         let mut way = vec![(Action::User(self.scenario.request().verb), world.clone())];
         for (action, reached) in actions.into_iter().rev() {
-            let next = moves::all(self.scenario, &world).into_iter().find(|next| {
+            let next = moves::all(&self.scenario, &world).into_iter().find(|next| {
                 next.action == action && self.known.get(&fingerprint(&next.world)) == Some(&reached)
             });
             let Some(next) = next else { break };
@@ -230,7 +245,7 @@ impl Search<'_> {
         let mut text = format!("{}: {name} is broken\n  {sentence}\n  {why}\n  trace:\n", self.scenario.name);
         let mut way = self.replay(index);
         if let (Some(action), Some((_, world))) = (last, way.last()) {
-            let next = moves::all(self.scenario, world).into_iter().find(|next| next.action == action);
+            let next = moves::all(&self.scenario, world).into_iter().find(|next| next.action == action);
             way.extend(next.map(|next| (action, next.world)));
         }
         for (number, (action, world)) in way.iter().enumerate() {
@@ -238,49 +253,4 @@ impl Search<'_> {
         }
         text
     }
-}
-
-/// One line of a trace: what happened, and how it stands then.
-fn line(action: Action, world: &World) -> String {
-    let node = world.node();
-    let cursor = node.run.as_ref().map(|run| format!("{:?}", run.cursor)).unwrap_or_default();
-    let cursor = cursor.split([' ', '{']).next().unwrap_or_default().to_owned();
-    let step = world.run().and_then(|run| run.current()).map(|step| step.label()).unwrap_or_default();
-    let stand = match &world.conductor {
-        Stand::Idle => String::new(),
-        Stand::Storing(_) => " · half stored".to_owned(),
-        Stand::Begun(_) => " · begun".to_owned(),
-        Stand::Done(absorbing) => {
-            format!(" · did {}, to store {}", word(&absorbing.deed), word(&absorbing.outcome))
-        }
-    };
-    let machine = match &world.machine.runs {
-        Runs::Nothing => "off".to_owned(),
-        Runs::Firmware => "booting".to_owned(),
-        Runs::Workload => "disk".to_owned(),
-        Runs::Agent(agent) => {
-            let commands: Vec<String> = agent
-                .commands
-                .iter()
-                .map(|command| format!("{}:{}", command.step, word(&command.state)))
-                .collect();
-            let token = if agent.token.is_none() { ", no token" } else { "" };
-            format!("agent {}{token} [{}]", agent.process, commands.join(" "))
-        }
-    };
-    let why = node.last_error.as_ref().map(|error| format!(" · last_error: {error}")).unwrap_or_default();
-    let tick = i64::try_from(crate::scenario::TICK.as_micros()).unwrap_or(1);
-    format!(
-        "{action:55}  t{:<3} {} {cursor} {step} · boot {} {machine}{stand}{why}",
-        world.now().0 / tick - 1_000,
-        node.provision_state.as_str(),
-        world.machine.boot,
-        action = action.to_string(),
-    )
-}
-
-/// The first word of a debug text.
-fn word(value: &impl std::fmt::Debug) -> String {
-    let text = format!("{value:?}");
-    text.split([' ', '{']).next().unwrap_or_default().to_owned()
 }

@@ -200,8 +200,10 @@ pub struct Story {
     pub flips: u32,
     /// The boot that the conductor ended last: agents up to it belong to the past.
     pub off_boot: u32,
-    /// When the agent last answered, or was heard.
+    /// When a heartbeat was last taken.
     pub heard_at: Timestamp,
+    /// The agent answered when it was asked last.
+    pub answers: bool,
     /// Disturbances so far.
     pub faults: u8,
 }
@@ -258,6 +260,7 @@ impl World {
                 flips: 0,
                 off_boot: 0,
                 heard_at: now,
+                answers: false,
                 faults: 0,
             },
         };

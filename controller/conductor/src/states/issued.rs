@@ -322,6 +322,8 @@ fn version_mismatch(view: &View) -> Change {
         run.replans += 1;
         run.cursor = Cursor::LearnSteps;
         run.attempts = 0;
+        // Counted here, and not once more when the new versions are learnt.
+        run.hardware_manager_version.clear();
         if automated {
             run.plan = None;
             run.results.clear();
