@@ -28,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("machines", &["lab", "agent-protocol"]),
     ("demo", &["lab", "agent-protocol"]),
     ("contract", &[]),
+    ("sim", &["api", "conductor", "store", "bmc", "model", "agentd", "hwm-sdk", "agent-protocol"]),
     ("xtask", &[]),
 ];
 

@@ -11,6 +11,7 @@ mod graph;
 mod image;
 mod mutants;
 mod sh;
+mod soak;
 mod specs;
 mod test;
 
@@ -27,6 +28,8 @@ tasks:
   test     unit, property, integration and QEMU scenario tests
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]
+  soak     many more seeds of the simulation, or one of them told
+           [--seeds N] [--first N] [--seed N] [--nodes N] [--fleet]
   mutants  takes each protection out and shows that a test turns red
            [NAME ...] [--list] [--fast]
   ci       formatting, lints, licences, arrows between the crates,
@@ -55,6 +58,7 @@ fn run(task: &str, rest: Vec<String>) -> Result<()> {
         "demo" => demo::run(rest),
         "test" => test::run(rest),
         "image" => image::run(rest),
+        "soak" => soak::run(rest),
         "mutants" => mutants::run(rest),
         "ci" => ci::run(rest),
         "graph" => graph::run(rest),

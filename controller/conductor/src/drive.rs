@@ -20,6 +20,9 @@ const LEASE: Duration = Duration::from_secs(300);
 const WORKERS: usize = 128;
 /// Longest sleep between looks at what is due, whatever the store says.
 const LONGEST_NAP: Duration = Duration::from_secs(10);
+/// Sleep while something is due that was started already: its pass goes on, and rings when it stores something,
+/// or its lease is held elsewhere.
+const NAP_WHILE_DUE: Duration = Duration::from_secs(1);
 
 /// Drives all nodes of a store.
 pub struct Conductor {
@@ -81,8 +84,8 @@ impl Conductor {
     async fn nap(&self) -> Duration {
         let now = self.clock.now();
         match self.store.next_due().await {
-            // A node that stays due (its lease is held elsewhere) must not spin this loop.
-            Ok(Some(at)) => at.since(now).clamp(Duration::from_millis(20), LONGEST_NAP),
+            Ok(Some(at)) if at > now => at.since(now).min(LONGEST_NAP),
+            Ok(Some(_)) => NAP_WHILE_DUE,
             _ => LONGEST_NAP,
         }
     }

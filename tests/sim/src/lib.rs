@@ -30,6 +30,7 @@ pub mod offers;
 pub mod out_of_band;
 pub mod power;
 pub mod run;
+pub mod seeds;
 pub mod store;
 pub mod storm;
 pub mod trace;

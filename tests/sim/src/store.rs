@@ -282,6 +282,7 @@ impl Store for WatchedStore {
     }
 
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
+        held(&self.world.truth).looks += 1;
         self.read(self.world.disk.due(now, limit)).await
     }
 

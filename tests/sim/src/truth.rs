@@ -110,6 +110,8 @@ pub struct Truth {
     pub kills: Vec<Timestamp>,
     /// How often agents were killed.
     pub agent_kills: u32,
+    /// How often a conductor looked at what is due.
+    pub looks: u64,
     next: u64,
 }
 
@@ -121,6 +123,7 @@ impl Truth {
             rescues: vec![0; machines],
             kills: Vec::new(),
             agent_kills: 0,
+            looks: 0,
             next: 0,
         }
     }

@@ -60,7 +60,8 @@ pub(super) fn decide(view: &View) -> Decision {
         let text = format!("the agent has not been heard for {} s", now.since(heard).as_secs());
         return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
     }
-    if in_vain && view.run.attempts >= 2 * view.settings.max_attempts {
+    let is_heard = contact.last_heartbeat_at.is_some_and(|at| at >= snapshot.listening_since);
+    if in_vain && is_heard && view.run.attempts >= 2 * view.settings.max_attempts {
         // It is heard and does not answer.
         match hang(view, step, *at) {
             Some(text) if *accepted && !ended => return Decision::Record(Box::new(hung(view, step, text))),
@@ -139,10 +140,9 @@ fn patience(view: &View, step: &PlannedStep, at: Timestamp) -> (Option<Timestamp
 
 /// Why the step counts as hung although the agent is heard.
 fn hang(view: &View, step: &PlannedStep, at: Timestamp) -> Option<String> {
-    let now = view.snapshot.now;
     let (limit, stall) = patience(view, step, at);
-    if limit.is_some_and(|limit| limit <= now) {
-        return Some(format!("the step has taken longer than its limit of {} s", now.since(at).as_secs()));
+    if let Some(limit) = limit.filter(|limit| *limit <= view.snapshot.now) {
+        return Some(format!("the step has taken longer than its limit of {} s", limit.since(at).as_secs()));
     }
     // From heartbeat to heartbeat: one that was lost, or that nobody was there to hear, would have told progress.
     let contact = &view.snapshot.contact;
