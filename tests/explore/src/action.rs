@@ -103,7 +103,8 @@ impl Action {
             | Self::TaskEnds
             | Self::PowerBack
             | Self::Heal
-            | Self::Tick => false,
+            | Self::Tick
+            | Self::User(Verb::Unhold) => false,
             Self::Die
             | Self::Away
             | Self::LookupLost
@@ -156,6 +157,7 @@ impl fmt::Display for Action {
             Self::Heal => f.write_str("the network is well again"),
             Self::ManagersChange => f.write_str("THE HARDWARE MANAGERS CHANGE"),
             Self::Tick => f.write_str("a tick passes"),
+            Self::User(Verb::Unhold) => f.write_str("the user says unhold"),
             Self::User(verb) => write!(f, "THE USER ASKS: {}", verb.as_str()),
         }
     }

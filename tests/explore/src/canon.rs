@@ -58,7 +58,11 @@ impl Canon<'_> {
     /// A command's id, with its run counted from the present one.
     fn command_id(&mut self, id: &str) {
         // A UUID that is a count: its last group.
-        let (run, rest) = id.split_at_checked(36).unwrap_or(("", id));
+        let Some((run, rest)) = id.split_at_checked(36) else {
+            // An ironic-python-agent's: its count and its process.
+            self.put(id.split('-').next());
+            return self.numbered(id, self.world.machine.processes);
+        };
         let run = run.rsplit('-').next().and_then(|group| u32::from_str_radix(group, 16).ok());
         self.put(run.map(|run| self.world.story.run.wrapping_sub(run)));
         self.put(rest);
@@ -345,6 +349,8 @@ impl Canon<'_> {
             for Command { id, step, of, state } in commands {
                 self.command_id(id);
                 self.put((step, *of == (self.world.story.run, self.world.story.round)));
+                let results = self.world.run().map(|run| run.results.as_slice()).unwrap_or_default();
+                self.put(results.iter().any(|result| result.command_id == *id));
                 self.put(std::mem::discriminant(state));
                 if let State::Running { hung, cancelled } = state {
                     self.time(*hung);

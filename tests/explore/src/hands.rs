@@ -256,22 +256,36 @@ pub fn submit(scenario: &Scenario, world: &mut World, id: &str, step: usize) -> 
     let planned = world.run().map(|run| run.hardware_manager_version.get("generic").cloned());
     let matches = planned == Some(Some(Value::from(world.machine.managers.to_string())));
     let of = (world.story.run, world.story.round);
+    // Of an ironic-python-agent the conductor takes the last command that is none of an earlier step for its own.
+    let known_results: Vec<String> = world.run().map(results).unwrap_or_default();
     let Runs::Agent(agent) = &mut world.machine.runs else {
         return (trouble(UNREACHABLE, true), None);
     };
-    if agent.commands.iter().any(|command| command.id == id) {
-        return (known(scenario, world, id), None);
+    let ours = |command: &&Command| match scenario.ipa {
+        true => command.state != State::Mismatch && !known_results.contains(&command.id),
+        false => command.id == id,
+    };
+    if let Some(id) = agent.commands.iter().rev().find(ours).map(|command| command.id.clone()) {
+        return (known(scenario, world, &id), None);
     }
     if agent.running().is_some() {
         return (Outcome::Busy("Agent is busy: executing a step".to_owned()), None);
     }
+    let id = match scenario.ipa {
+        true => format!("{}-{}", agent.commands.len(), agent.process),
+        false => id.to_owned(),
+    };
     let state = if matches { State::Running { hung: None, cancelled: false } } else { State::Mismatch };
-    agent.commands.push(Command { id: id.to_owned(), step, of, state });
-    let began = matches.then(|| Began { step, command_id: id.to_owned(), late: false });
+    agent.commands.push(Command { id: id.clone(), step, of, state });
+    let began = matches.then(|| Began { step, command_id: id.clone(), late: false });
     if matches {
         world.note_begin(step);
     }
-    (known(scenario, world, id), began)
+    (known(scenario, world, &id), began)
+}
+
+fn results(run: &model::Run) -> Vec<String> {
+    run.results.iter().map(|result| result.command_id.clone()).collect()
 }
 
 /// How the agent says that a command stands.

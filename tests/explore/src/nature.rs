@@ -22,7 +22,7 @@ pub fn moves(scenario: &Scenario, world: &World, asleep: bool, moves: &mut Moves
     agent(scenario, world, moves);
     bmc(world, moves);
     if world.run().is_some() {
-        if asleep && !world.is_at_rest() {
+        if asleep && world.node().next_wake_at.is_some() {
             moves.push(Next::new(Action::Tick, ticked(scenario, world)));
         }
         if moves.may(Action::Away) {
@@ -144,9 +144,9 @@ fn agent(scenario: &Scenario, world: &World, moves: &mut Moves) {
                 moves.push(Next::new(Action::LookupLost, next));
             }
         }
-        if let Some(next) = beaten(world) {
+        if let Some(next) = beaten(scenario, world) {
             if let (Some(token), None) = (&agent.token, &world.held) {
-                let held = Some(Held::Beat(Box::new((token.clone(), world.beat(agent)))));
+                let held = Some(Held::Beat(Box::new((token.clone(), world.beat(scenario, agent)))));
                 let late = World { held: held.clone(), ..world.clone() };
                 let twice = World { held, ..next.clone() };
                 moves.push(Next::new(Action::BeatLate, late));
@@ -249,11 +249,11 @@ fn looked_up(world: &World, arrives: bool) -> Option<World> {
 }
 
 /// The agent sends a heartbeat, and looks itself up again when it is refused. `None`: nothing is new.
-fn beaten(world: &World) -> Option<World> {
+fn beaten(scenario: &Scenario, world: &World) -> Option<World> {
     let agent = world.agent()?;
     let token = agent.token.as_ref()?;
     let mut contact: Contact = world.stored.contact.clone();
-    if !beat(&mut contact, token, world.beat(agent)) {
+    if !beat(&mut contact, token, world.beat(scenario, agent)) {
         return looked_up(world, true).filter(|next| next.stored.contact.token != world.stored.contact.token);
     }
     if contact == world.stored.contact {
@@ -284,7 +284,7 @@ fn passed(scenario: &Scenario, mut world: World, ticks: u64, served: bool) -> Wo
     if served && world.link == Link::Up {
         let asked = match world.agent() {
             Some(agent) if agent.token.is_none() => looked_up(&world, true),
-            _ => beaten(&world),
+            _ => beaten(scenario, &world),
         };
         world = asked.unwrap_or(world);
     }
@@ -312,7 +312,7 @@ fn note_time(scenario: &Scenario, world: &mut World, served: bool) {
         }
         _ => {
             let over = world.node().wait.as_ref().and_then(|wait| wait.deadline).is_some_and(|at| at <= now);
-            let awaits = run.cursor == Cursor::AwaitAgent;
+            let awaits = matches!(run.cursor, Cursor::AwaitAgent | Cursor::Pause { .. });
             harm |= over && (served || !awaits || world.agent().is_none());
         }
     }
@@ -332,6 +332,9 @@ fn user(scenario: &Scenario, world: &World, moves: &mut Moves) {
             moves.push(Next { events, ..Next::new(Action::User(verb), next) });
         }
     };
+    if world.run().is_some_and(|run| run.cursor == Cursor::Hold) {
+        ask(VerbRequest::of(Verb::Unhold));
+    }
     if world.run().is_some_and(|run| !run.abort) {
         ask(VerbRequest::of(Verb::Abort));
     }

@@ -283,7 +283,7 @@ fn intents_are_stored_before_effects(now: &Move) -> Result<(), String> {
     let stored = now.before.run().map(|run| &run.cursor);
     if let Some(began) = now.next.began.as_ref().filter(|began| !began.late) {
         let intended = match stored {
-            Some(Cursor::Issued { command_id, .. }) => *command_id == began.command_id,
+            Some(Cursor::Issued { command_id, .. }) => now.scenario.ipa || *command_id == began.command_id,
             Some(Cursor::OutOfBand { command_id, polling: false, .. }) => *command_id == began.command_id,
             _ => false,
         };

@@ -22,7 +22,8 @@ const REASONS: &[Reason] = &[
     ("By request", |cause| cause.now.before.story.abort && !cause.failed_by_itself()),
     ("the node lost power", |cause| cause.outcome == Some(&Outcome::Power(PowerState::Off))),
     ("the node rebooted", |cause| cause.is_another_boot()),
-    ("the agent was restarted", |cause| cause.is_another_process()),
+    ("the agent was restarted", |cause| cause.is_another_process() || cause.forgot()),
+    ("another asks for its token", |cause| cause.now.before.stored.contact.rival.is_some()),
     ("has not been heard for", |cause| cause.is_silent()),
     ("no agent came back", |cause| cause.is_unheard()),
     ("no heartbeat of an agent within", |cause| cause.is_unheard()),
@@ -170,6 +171,12 @@ impl Cause<'_> {
         if heard.is_some_and(|state| {
             boot_id.as_ref() == Some(&state.boot_id) && *process_id != state.process_id
         }))
+    }
+
+    /// The agent had accepted the command, and says that it does not know it.
+    fn forgot(&self) -> bool {
+        self.outcome == Some(&Outcome::NoSuchCommand)
+            && matches!(self.cursor(), Some(Cursor::Issued { accepted: true, .. }))
     }
 
     fn was_told(&self, text: &str) -> bool {

@@ -96,6 +96,8 @@ pub struct Scenario {
     pub steps: Vec<StepSpec>,
     /// Whether the deploy interface works through an agent.
     pub agent: bool,
+    /// The agent is an ironic-python-agent: it tells neither boot nor process, and names commands itself.
+    pub ipa: bool,
     /// Disturbances on one path, the user's later requests among them.
     pub budget: u8,
     /// What the user may ask for once a run has ended.
@@ -112,6 +114,7 @@ impl Scenario {
             kind,
             steps: steps.to_vec(),
             agent: true,
+            ipa: false,
             budget,
             again: Vec::new(),
             settings: settings(),
@@ -127,6 +130,13 @@ impl Scenario {
     #[must_use]
     pub fn without_agent(mut self) -> Self {
         self.agent = false;
+        self
+    }
+
+    /// With an ironic-python-agent.
+    #[must_use]
+    pub fn with_ipa(mut self) -> Self {
+        self.ipa = true;
         self
     }
 

@@ -5,7 +5,7 @@ use crate::scenario::{Scenario, TICK};
 use conductor::decision::{Change, Deed, Outcome, Snapshot};
 use model::agent::AgentState;
 use model::request::{Policy, VerbRequest, apply_verb};
-use model::{Contact, Cursor, Event, Node, PowerState, ProvisionState, Run, Timestamp};
+use model::{Contact, Event, Node, PowerState, ProvisionState, Run, Timestamp};
 use serde_json::Value;
 use std::sync::Arc;
 use store::Beat;
@@ -360,8 +360,7 @@ impl World {
         use ProvisionState as P;
         let state = self.node().provision_state;
         let failed = matches!(state, P::CleanFail | P::DeployFail | P::ServiceFail);
-        let held = self.run().is_some_and(|run| run.cursor == Cursor::Hold);
-        matches!(self.conductor, Stand::Idle) && (state.is_stable() || failed || held)
+        matches!(self.conductor, Stand::Idle) && (state.is_stable() || failed)
     }
 
     /// Power as the BMC tells it.
@@ -401,25 +400,29 @@ impl World {
     }
 
     /// What a heartbeat sent now says.
-    pub fn beat(&self, agent: &Agent) -> Beat {
-        let running = agent.commands.iter().find(|command| matches!(command.state, State::Running { .. }));
-        let progress = running.map(|command| match command.state {
-            State::Running { hung: Some(since), .. } => Value::from(since.0),
-            _ => Value::from(self.now().0),
-        });
-        let ended = agent.commands.iter().filter(|command| !matches!(command.state, State::Running { .. }));
+    pub fn beat(&self, scenario: &Scenario, agent: &Agent) -> Beat {
         Beat {
             callback_url: "https://192.0.2.1:9999".to_owned(),
             verify_ca: None,
             agent_version: Some("0".to_owned()),
             at: self.now(),
-            state: Some(AgentState {
-                boot_id: format!("boot-{}", self.machine.boot),
-                process_id: format!("process-{}", agent.process),
-                running: running.map(|command| command.id.clone()),
-                ended: ended.map(|command| command.id.clone()).collect(),
-                progress,
-            }),
+            state: (!scenario.ipa).then(|| self.agent_state(agent)),
+        }
+    }
+
+    fn agent_state(&self, agent: &Agent) -> AgentState {
+        let running = agent.running();
+        let progress = running.map(|command| match command.state {
+            State::Running { hung: Some(since), .. } => Value::from(since.0),
+            _ => Value::from(self.now().0),
+        });
+        let ended = agent.commands.iter().filter(|command| !matches!(command.state, State::Running { .. }));
+        AgentState {
+            boot_id: format!("boot-{}", self.machine.boot),
+            process_id: format!("process-{}", agent.process),
+            running: running.map(|command| command.id.clone()),
+            ended: ended.map(|command| command.id.clone()).collect(),
+            progress,
         }
     }
 }

@@ -47,6 +47,13 @@ fn one_step() {
     check(&Scenario::new("one_step", RunKind::AutomatedClean, &[StepSpec::agent("deploy.erase").once()], 2));
 }
 
+/// ironic-python-agent: it says of no step that it may be repeated.
+#[test]
+fn automated_cleaning_with_ipa() {
+    let steps = [StepSpec::agent("deploy.metadata").once(), StepSpec::agent("deploy.erase").once()];
+    check(&Scenario::new("automated_cleaning_with_ipa", RunKind::AutomatedClean, &steps, 2).with_ipa());
+}
+
 /// A step that asks for a reboot, and one of each sort after it.
 #[test]
 fn automated_cleaning_with_a_reboot() {
@@ -92,6 +99,14 @@ fn manual_cleaning_with_reserved_steps() {
     let engine = |label| StepSpec::out_of_band(label, By::Engine);
     let steps = [engine("power.power_off"), StepSpec::agent("deploy.erase"), engine("power.reboot")];
     check(&Scenario::new("manual_cleaning_with_reserved_steps", RunKind::ManualClean, &steps, 2));
+}
+
+/// A pause until the next heartbeat, and a stop until the user says that it goes on.
+#[test]
+fn manual_cleaning_with_a_hold() {
+    let engine = |label| StepSpec::out_of_band(label, By::Engine);
+    let steps = [engine("power.wait"), StepSpec::agent("deploy.erase"), engine("deploy.hold")];
+    check(&Scenario::new("manual_cleaning_with_a_hold", RunKind::ManualClean, &steps, 2));
 }
 
 #[test]

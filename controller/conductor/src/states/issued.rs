@@ -68,6 +68,11 @@ pub(super) fn decide(view: &View) -> Decision {
         }
     }
     if in_vain && contact.rival.as_ref().is_some_and(|rival| rival.at > heard) {
+        if state.is_none() && !accepted {
+            // ironic-python-agent does not tell its process: the next one would not be known for another.
+            let what = "the agent does not answer and another asks for its token";
+            return Decision::Record(Box::new(interrupted(view, what, false)));
+        }
         let text = "the agent does not answer and another asks for its token: the node rebooted";
         let mut change = view.advance(view.run.cursor.clone());
         change.events.push(event(EventKind::Agent, Severity::Info, text.into(), now));
