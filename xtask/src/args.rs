@@ -43,6 +43,11 @@ impl Args {
         words
     }
 
+    /// All that nobody took, for another program.
+    pub fn rest(self) -> Vec<String> {
+        self.0
+    }
+
     /// Refuses what nobody took.
     pub fn finish(self) -> Result<()> {
         match self.0.first() {

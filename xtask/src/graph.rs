@@ -23,12 +23,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["store", "model", "agent-protocol"]),
     ("controllerd", &["api", "conductor", "store-sqlite", "store", "boot", "bmc", "model"]),
     ("cli", &["agent-protocol", "pinned-tls"]),
+    ("explore", &["conductor", "store", "model", "agent-protocol"]),
     ("lab", &[]),
     ("machines", &["lab", "agent-protocol"]),
     ("demo", &["lab", "agent-protocol"]),
     ("contract", &[]),
     ("bench", &["agent-protocol", "contract"]),
     ("kill", &["agent-protocol", "bench", "contract"]),
+    ("sim", &["api", "conductor", "store", "bmc", "model", "agentd", "hwm-sdk", "agent-protocol"]),
     ("xtask", &[]),
 ];
 

@@ -28,8 +28,9 @@ tasks:
   demo     two emulated servers, from old data to clean and available
            [--report FILE] [--keep] [--disk FILE:nvme|sata|scsi|virtio ...]
   test     unit, property, integration and QEMU scenario tests
-  soak     kills and power cuts, many more of them than in a test
-           [--part kill|lab] [--seed N]
+  soak     seeds, kills and power cuts, many more than in a test
+           [--part sim|kill|lab] [--seed N]; with --part sim also
+           [--seeds N] [--first N] [--nodes N] [--fleet]
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]
   bench    steps: the time between two in-band steps, with simulated

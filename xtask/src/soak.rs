@@ -2,21 +2,29 @@
 
 mod kill;
 mod lab;
+mod sim;
 
 use anyhow::{Result, bail};
 
 use crate::args::Args;
 
-/// `cargo xtask soak [--part kill|lab] [--seed N]`
+/// `cargo xtask soak [--part sim|kill|lab] [--seed N]`, and with `--part sim` the options of `sim`
 pub fn run(words: Vec<String>) -> Result<()> {
     let mut args = Args::new(words);
     let part = args.option("--part")?;
+    if part.as_deref() == Some("sim") {
+        return sim::run(args.rest());
+    }
     let seed = args.option("--seed")?;
     args.finish()?;
     match part.as_deref() {
         Some("kill") => kill::run(),
         Some("lab") => lab::run(seed.as_deref()),
-        Some(other) => bail!("there is no part {other:?}; there are kill and lab"),
-        None => kill::run().and_then(|()| lab::run(seed.as_deref())),
+        Some(other) => bail!("there is no part {other:?}; there are sim, kill and lab"),
+        None => {
+            sim::run(Vec::new())?;
+            kill::run()?;
+            lab::run(seed.as_deref())
+        }
     }
 }

@@ -4,26 +4,23 @@
 //! can cancel. ironic-python-agent chooses its own ids: whether a lost request arrived is found out from its
 //! command list, since every step command that is not of an earlier step of this run must be ours.
 
-use crate::connections::Connections;
+use crate::agent_transport::{AgentCall, AgentTransport, Https};
 use crate::decision::{Outcome, Trouble};
 use agent_protocol::command::{CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::step::AdvertisedSteps;
 use model::request::RESCUE_HASH;
 use model::{Contact, Node, PlannedStep, RunKind, StepKind, StepResult};
-use pinned_tls::{Accept, Pin};
 use reqwest::{Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// Largest answer read from an agent (logs come base64 in one).
-const MAX_ANSWER: usize = 64 << 20;
-
-/// Calls agents, each over a connection on which its certificate is pinned.
-#[derive(Debug, Clone)]
+/// Knows what to say to an agent and what its answers mean.
+#[derive(Clone)]
 pub struct AgentClient {
-    connections: Connections,
+    transport: Arc<dyn AgentTransport>,
 }
 
 enum Fault {
@@ -34,9 +31,14 @@ enum Fault {
 }
 
 impl AgentClient {
-    /// A client whose calls end within `timeout`.
+    /// A client over HTTPS whose calls end within `timeout`.
     pub fn new(timeout: Duration) -> Self {
-        Self { connections: Connections::new(timeout) }
+        Self::over(Arc::new(Https::new(timeout)))
+    }
+
+    /// A client over another transport.
+    pub fn over(transport: Arc<dyn AgentTransport>) -> Self {
+        Self { transport }
     }
 
     /// `clean.get_clean_steps` and its sisters: the kind asked for has to be told; of the others what can be
@@ -121,7 +123,9 @@ impl AgentClient {
         }
     }
 
-    /// The step command of an agent that chooses its own ids, if ours reached it.
+    /// The step command of an agent that chooses its own ids, if ours reached it. What it was told before it
+    /// refused a step because of its hardware managers belongs to a plan that is given up: those steps are run
+    /// again.
     async fn adopt(
         &self,
         contact: &Contact,
@@ -130,11 +134,12 @@ impl AgentClient {
     ) -> Result<Option<CommandStatus>, Fault> {
         let list: CommandList = self.call(contact, Method::GET, "", None).await?;
         let is_ours = |status: &CommandStatus| {
-            status.command_name == name
-                && status.command_status != Status::VersionMismatch
-                && known.iter().all(|result| result.command_id != status.id)
+            status.command_name == name && known.iter().all(|result| result.command_id != status.id)
         };
-        Ok(list.commands.into_iter().rev().find(is_ours))
+        let newest_first = list.commands.into_iter().rev();
+        let mut of_this_plan =
+            newest_first.take_while(|status| status.command_status != Status::VersionMismatch);
+        Ok(of_this_plan.find(is_ours))
     }
 
     /// How a command stands.
@@ -171,14 +176,12 @@ impl AgentClient {
             Url::parse(&url).map_err(|error| Fault::Transport(format!("callback_url {base}: {error}")))?;
         // Ironic's protocol carries the token in the query. It must stay out of every message below.
         url.query_pairs_mut().append_pair("agent_token", token);
-        let client = self.connections.to(accept(contact.verify_ca.as_deref())?).map_err(Fault::Transport)?;
-        let mut call = client.request(method, url).header("content-type", "application/json");
-        if let Some(body) = body {
-            call = call.json(body);
-        }
-        let answer = call.send().await.map_err(transport)?;
-        let status = answer.status();
-        let bytes = read(answer).await?;
+        let body = match body.map(serde_json::to_vec).transpose() {
+            Ok(body) => body,
+            Err(error) => return Err(Fault::Transport(format!("the command cannot be written: {error}"))),
+        };
+        let call = AgentCall { method, url, body, certificate: contact.verify_ca.clone() };
+        let (status, bytes) = self.transport.call(call).await.map_err(Fault::Transport)?;
         if !status.is_success() {
             let fault: Value = serde_json::from_slice(&bytes).unwrap_or_default();
             let text = fault.get("faultstring").and_then(Value::as_str).unwrap_or("no reason given");
@@ -187,38 +190,6 @@ impl AgentClient {
         serde_json::from_slice(&bytes)
             .map_err(|error| Fault::Transport(format!("unreadable answer: {error}")))
     }
-}
-
-/// Trust in the certificate that the agent sent with its first, token-checked heartbeat, and in no other.
-fn accept(pem: Option<&str>) -> Result<Accept, Fault> {
-    let unreadable = |error| Fault::Transport(format!("the certificate of the heartbeat: {error}"));
-    match pem {
-        Some(pem) => Ok(Accept::Only(Pin::of_pem(pem).map_err(unreadable)?)),
-        None => Ok(Accept::Nobody),
-    }
-}
-
-async fn read(mut answer: reqwest::Response) -> Result<Vec<u8>, Fault> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(transport)? {
-        if bytes.len() + chunk.len() > MAX_ANSWER {
-            return Err(Fault::Transport(format!("the answer is larger than {MAX_ANSWER} bytes")));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
-}
-
-/// The error with its chain, without the URL (which holds the token).
-fn transport(error: reqwest::Error) -> Fault {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    Fault::Transport(text)
 }
 
 impl Fault {
@@ -304,17 +275,4 @@ fn node_for_agent(node: &Node) -> Value {
         "service_step": node.service_step,
         "target_raid_config": node.other.get("target_raid_config"),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_certificate_of_the_heartbeat_is_the_agents() {
-        let pem = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
-        assert!(matches!(accept(Some(pem)), Ok(Accept::Only(pin)) if pin == Pin::of_der(b"abc")));
-        assert!(matches!(accept(None), Ok(Accept::Nobody)));
-        assert!(accept(Some("no PEM")).is_err());
-    }
 }

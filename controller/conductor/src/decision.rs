@@ -24,6 +24,8 @@ pub struct Snapshot {
     pub catalogue: Option<Catalogue>,
     /// The inventory that was told last; only looked up while one is awaited.
     pub inventory: Option<Inventory>,
+    /// Since when agents can be heard: this controller's start. Who was silent while nobody listened is not lost.
+    pub listening_since: Timestamp,
     /// Now.
     pub now: Timestamp,
 }

@@ -37,6 +37,7 @@ pub struct Conductor {
     clock: Arc<dyn Clock>,
     settings: Settings,
     name: String,
+    started_at: Timestamp,
     busy: Mutex<Busy>,
 }
 
@@ -62,7 +63,8 @@ impl Conductor {
         settings: Settings,
         name: String,
     ) -> Arc<Self> {
-        Arc::new(Self { store, hands, clock, settings, name, busy: Mutex::default() })
+        let started_at = clock.now();
+        Arc::new(Self { store, hands, clock, settings, name, started_at, busy: Mutex::default() })
     }
 
     /// Drive until `stop`; passes under way are finished first.
@@ -73,7 +75,9 @@ impl Conductor {
         self.give_back().await;
         let mut look_at = Instant::now();
         loop {
+            // In this order, so that a simulation sees the same choice each time.
             tokio::select! {
+                biased;
                 () = stop.cancelled() => break,
                 Some(node) = bell.recv() => {
                     self.start(node, &places, &mut passes);
@@ -287,6 +291,7 @@ impl Conductor {
                 abilities: snapshot.abilities.clone(),
                 catalogue: None,
                 inventory: None,
+                listening_since: snapshot.listening_since,
                 now: self.clock.now(),
             };
             match decide(&next, &self.settings) {
@@ -346,7 +351,8 @@ impl Conductor {
             None => None,
         };
         let abilities = self.hands.abilities(&node);
-        Ok(Snapshot { node, contact, abilities, catalogue, inventory, now: self.clock.now() })
+        let (listening_since, now) = (self.started_at, self.clock.now());
+        Ok(Snapshot { node, contact, abilities, catalogue, inventory, listening_since, now })
     }
 }
 

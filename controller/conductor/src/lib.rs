@@ -12,6 +12,7 @@
 
 pub mod act;
 pub mod agent_client;
+pub mod agent_transport;
 mod connections;
 pub mod decision;
 pub mod drive;

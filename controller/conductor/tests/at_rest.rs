@@ -17,7 +17,8 @@ fn due(state: ProvisionState) -> Node {
 
 fn snapshot(node: Node) -> Snapshot {
     let abilities = Err("nobody asks at rest".into());
-    Snapshot { node, contact: Contact::default(), abilities, catalogue: None, inventory: None, now: NOW }
+    let contact = Contact::default();
+    Snapshot { node, contact, abilities, catalogue: None, inventory: None, listening_since: NOW, now: NOW }
 }
 
 #[test]

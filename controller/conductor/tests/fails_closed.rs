@@ -1,79 +1,16 @@
 //! Decisions in situations that the simulated machine room does not reach by itself: states that only a defect
 //! or a damaged store could leave behind, and agents that say nothing.
 
+mod situation;
+
 use conductor::Settings;
-use conductor::decision::{Decision, Deed, Outcome, Snapshot};
+use conductor::decision::{Decision, Deed, Outcome};
 use conductor::states::{absorb, decide};
-use model::abilities::{Abilities, Inspect, Rescue};
-use model::agent::AgentState;
-use model::plan::automated_plan;
-use model::run::{Cursor, Run};
-use model::{
-    CatalogueStep, Contact, Node, PowerState, PowerTarget, ProvisionState, RunKind, StepResult, Timestamp,
-};
+use model::run::Cursor;
+use model::{Contact, PowerState, PowerTarget, ProvisionState, StepResult};
 use serde_json::json;
+use situation::{NOW, heard, issued, node, recorded, snapshot};
 use std::time::Duration;
-use uuid::Uuid;
-
-const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
-
-fn catalogue_step(name: &str, priority: i64) -> CatalogueStep {
-    serde_json::from_value(json!({
-        "interface": "deploy", "step": name, "priority": priority, "idempotent": true, "abortable": true,
-    }))
-    .unwrap()
-}
-
-/// A node in `state` whose run of two erase steps stands at `cursor`, at the step of this index.
-fn node(state: ProvisionState, cursor: Cursor, index: usize) -> Node {
-    let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", NOW);
-    node.enter(state, Some(ProvisionState::Available), NOW);
-    let steps = [catalogue_step("erase_devices_metadata", 99), catalogue_step("erase_devices", 10)];
-    let mut run = Run::new(RunKind::AutomatedClean, NOW);
-    run.plan = Some(automated_plan(&steps));
-    (run.index, run.cursor, run.booted) = (Some(index), cursor, true);
-    node.run = Some(run);
-    node
-}
-
-fn issued(boot_id: &str, accepted: bool) -> Cursor {
-    Cursor::Issued { command_id: "c0".into(), at: NOW, boot_id: Some(boot_id.into()), accepted }
-}
-
-/// An agent of this boot that was last heard now.
-fn heard(boot_id: &str) -> Contact {
-    let state = AgentState {
-        boot_id: boot_id.into(),
-        process_id: "p".into(),
-        running: None,
-        ended: Vec::new(),
-        progress: None,
-    };
-    Contact {
-        token: Some("t".into()),
-        callback_url: Some("https://192.0.2.1:9999".into()),
-        last_heartbeat_at: Some(NOW),
-        state: Some(state),
-        ..Contact::default()
-    }
-}
-
-fn snapshot(node: Node, contact: Contact, now: Timestamp) -> Snapshot {
-    let abilities = Abilities {
-        agent: true,
-        inspect: Inspect::None,
-        rescue: Rescue::None,
-        steps: std::collections::BTreeMap::new(),
-    };
-    Snapshot { node, contact, abilities: Ok(abilities.into()), catalogue: None, inventory: None, now }
-}
-
-fn recorded(decision: Decision) -> Node {
-    match decision {
-        Decision::Record(change) => change.node,
-        other => panic!("{other:?} stores nothing"),
-    }
-}
 
 #[test]
 fn cleaning_does_not_end_well_without_a_stored_success_of_every_step() {
@@ -116,13 +53,17 @@ fn a_command_of_an_earlier_boot_is_not_sent_to_the_agent_of_this_one() {
 #[test]
 fn an_agent_that_falls_silent_fails_the_step() {
     let settings = Settings::default();
-    let after = |seconds: u64| {
-        let node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
+    let after = |seconds: u64, attempts: u32| {
+        let mut node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
+        node.run.as_mut().unwrap().attempts = attempts;
         let now = NOW.after(Duration::from_secs(seconds));
         decide(&snapshot(node, heard("boot-1"), now), &settings)
     };
-    assert!(!matches!(after(settings.agent_silence_s - 1), Decision::Record(_)));
-    let node = recorded(after(settings.agent_silence_s));
+    assert!(!matches!(after(settings.agent_silence_s - 1, 2), Decision::Record(_)));
+    // Heartbeats may be lost where answers are not: it is asked first, and whether the node has power.
+    assert!(matches!(after(settings.agent_silence_s, 0), Decision::Act(Deed::AskCommand { .. })));
+    assert_eq!(after(settings.agent_silence_s, 1), Decision::Act(Deed::ReadPower));
+    let node = recorded(after(settings.agent_silence_s, 2));
     assert_eq!((node.provision_state, node.maintenance), (ProvisionState::CleanFail, true));
     let error = node.last_error.unwrap();
     assert!(error.contains("deploy.erase_devices ") && error.contains("not been heard for 300 s"), "{error}");

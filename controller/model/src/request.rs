@@ -252,8 +252,9 @@ pub fn apply_verb(
     Ok((changed, events))
 }
 
-/// Put a fresh run on the node: nothing of an earlier one may be taken for a part of it.
-pub fn begin(node: &mut Node, run: Run, state: ProvisionState, now: Timestamp) {
+/// Put a fresh run on the node: nothing of an earlier one may be taken for a part of it. Only what the node booted
+/// from before that one, and was not set again when it failed, is still to be set.
+pub fn begin(node: &mut Node, mut run: Run, state: ProvisionState, now: Timestamp) {
     let target = match run.kind {
         RunKind::ManualClean => Some(ProvisionState::Manageable),
         _ => None,
@@ -261,6 +262,7 @@ pub fn begin(node: &mut Node, run: Run, state: ProvisionState, now: Timestamp) {
     for kind in StepKind::ALL {
         node.forget_steps(kind);
     }
+    run.boot_before = node.run.take().and_then(|earlier| earlier.boot_before);
     node.run = Some(run);
     node.last_error = None;
     clear_own_fault(node);

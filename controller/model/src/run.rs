@@ -120,10 +120,14 @@ pub enum Cursor {
     Issued {
         /// Its id.
         command_id: String,
-        /// When it was written down.
+        /// When it was written down; once it is accepted, when the agent was first seen with it.
         at: Timestamp,
         /// Boot id of the agent it is for, when the agent tells one.
         boot_id: Option<String>,
+        /// Process id of that agent, likewise. Another process has another memory: it may run a command again that
+        /// the one before it had begun.
+        #[serde(default)]
+        process_id: Option<String>,
         /// The agent acknowledged it (or was seen running it).
         #[serde(default)]
         accepted: bool,

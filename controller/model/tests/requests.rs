@@ -2,7 +2,7 @@
 
 use model::provision::transition;
 use model::request::{Policy, RESCUE_HASH, RequestError, VerbRequest, apply_power, apply_verb};
-use model::run::Cursor;
+use model::run::{Cursor, PersistentBoot};
 use model::{
     Event, Node, PowerTarget, ProvisionState, RequestedStep, Run, RunKind, StepKind, Timestamp, Verb,
 };
@@ -156,7 +156,7 @@ fn an_abort_is_kept_until_the_conductor_has_seen_the_step_stop() {
 }
 
 /// Ironic's stale clean step makes the next cleaning run nothing (05-experiments 3): here a verb begins a
-/// run that knows nothing of an earlier one.
+/// run that knows nothing of an earlier one, but what the node booted from before it was disturbed.
 #[test]
 fn a_new_run_inherits_nothing() {
     let mut node = node(ProvisionState::CleanFail);
@@ -165,6 +165,7 @@ fn a_new_run_inherits_nothing() {
     old.index = Some(1);
     old.cursor = Cursor::Done;
     old.abort = true;
+    old.boot_before = Some(PersistentBoot { device: "disk".into(), mode: None });
     node.run = Some(old);
     node.clean_step = Some(serde_json::json!({"step": "stale"}));
     node.driver_internal_info.insert("clean_step_index".into(), 1.into());
@@ -174,6 +175,7 @@ fn a_new_run_inherits_nothing() {
     let (node, _) = after(&node, Verb::Provide, CLEANS).unwrap();
     let run = node.run.unwrap();
     assert_eq!((run.cursor, run.plan, run.index, run.abort), (Cursor::Start, None, None, false));
+    assert_eq!(run.boot_before.map(|before| before.device).as_deref(), Some("disk"));
     assert!(run.results.is_empty() && node.clean_step.is_none() && node.last_error.is_none());
     assert!(node.driver_internal_info.is_empty() && !node.maintenance && node.fault.is_none());
 }

@@ -4,7 +4,7 @@
 //! so its token is forgotten while the node is provably off.
 
 use super::run::View;
-use super::{at_work, fail, in_wait, is_due, overdue, sleep_in, sleep_on, unexpected, waiting};
+use super::{at_work, fail, in_wait, is_due, listening, overdue, sleep_in, sleep_on, unexpected, waiting};
 use crate::decision::{Change, Decision, Deed, Outcome};
 use model::history::{EventKind, Severity};
 use model::request::event;
@@ -44,7 +44,7 @@ fn await_agent(view: &View) -> Decision {
     }
     let reason = "the ramdisk to boot and its agent to send a heartbeat";
     let limit = view.budget();
-    let wait = waiting(&snapshot.node, reason, Some(limit), snapshot.now);
+    let wait = listening(snapshot, view.settings, reason, limit);
     if overdue(&wait, snapshot.now) {
         let doing = view.run.kind.doing();
         let text = format!(
@@ -171,7 +171,9 @@ pub(super) fn power_pending(view: &View, state: PowerState, wanted: PowerState) 
     let now = view.snapshot.now;
     let reason = format!("the BMC to report {}", wanted.as_str());
     let limit = view.power_budget();
-    let wait = waiting(&view.snapshot.node, &reason, Some(limit), now);
+    let mut wait = waiting(&view.snapshot.node, &reason, Some(limit), now);
+    // Nobody looked while there was no controller: what it shows now is judged from now on.
+    wait.deadline = wait.deadline.max(Some(view.snapshot.listening_since.after(limit)));
     if overdue(&wait, now) {
         let text = format!(
             "the BMC accepted {} but reports {} for {} s",

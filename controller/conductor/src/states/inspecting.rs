@@ -1,7 +1,7 @@
 //! INSPECTING and INSPECTWAIT: the inventory of the BMC, or the one that the agent sends.
 
 use super::run::View;
-use super::{at_work, boot, fail, is_due, overdue, sleep_in, sleep_on, unexpected, waiting};
+use super::{at_work, boot, fail, is_due, listening, overdue, sleep_in, sleep_on, unexpected};
 use crate::decision::{Change, Decision, Deed, Outcome};
 use model::inventory::properties;
 use model::run::Cursor;
@@ -17,7 +17,7 @@ pub(super) fn decide(view: &View) -> Decision {
         return Decision::Record(Box::new(told(view, inventory)));
     }
     let limit = view.budget();
-    let wait = waiting(&snapshot.node, "the ramdisk to send the inventory", Some(limit), snapshot.now);
+    let wait = listening(snapshot, view.settings, "the ramdisk to send the inventory", limit);
     if overdue(&wait, snapshot.now) {
         let text = format!(
             "Timeout reached while inspecting the node: no inventory within {} s of power-on. Please check if \

@@ -5,9 +5,9 @@
 //! the agent was restarted (it does not know the id), or nobody was heard for too long.
 
 use super::run::View;
-use super::{at_work, fail, is_due, overdue, sleep_in, sleep_on, steps, unexpected, waiting};
+use super::{at_work, fail, is_due, listening, overdue, sleep_in, sleep_on, steps, unexpected, waiting};
 use crate::decision::{Change, Decision, Deed, Outcome};
-use agent_protocol::command::{CommandStatus, Status};
+use agent_protocol::command::{CommandError, CommandStatus, Status};
 use agent_protocol::record::{EraseReport, Outcome as DiskOutcome};
 use model::history::{EventKind, Severity};
 use model::request::event;
@@ -16,8 +16,11 @@ use model::{PlannedStep, PowerState, RunKind, Timestamp};
 use serde_json::Value;
 use std::time::Duration;
 
+/// What the agent calls the error of a step that stopped because it was told to.
+const STOPPED: &str = "Cancelled";
+
 pub(super) fn decide(view: &View) -> Decision {
-    let (Cursor::Issued { command_id, at, boot_id, accepted }, Some(step)) =
+    let (Cursor::Issued { command_id, at, boot_id, process_id, accepted }, Some(step)) =
         (&view.run.cursor, view.run.current())
     else {
         let text = "internal: the command that was issued has no step in the plan";
@@ -34,22 +37,48 @@ pub(super) fn decide(view: &View) -> Decision {
     {
         return Decision::Record(Box::new(interrupted(view, "the node rebooted", false)));
     }
+    if let (Some(then), Some(state)) = (process_id, state)
+        && *then != state.process_id
+    {
+        let what = "the agent was restarted: its memory of the command is lost";
+        return Decision::Record(Box::new(interrupted(view, what, false)));
+    }
+    // ironic-python-agent tells neither: one that got its token later than the command was written down is another.
+    if state.is_none() && contact.token_at.is_some_and(|given| given > *at) {
+        let what = "the agent was restarted, or the node rebooted: another agent has the token";
+        return Decision::Record(Box::new(interrupted(view, what, false)));
+    }
     if view.run.abort && step.step.abortable && state.is_none() {
         // ironic-python-agent cannot be told to stop.
         return Decision::Record(Box::new(fail::aborted(view)));
     }
-    let heard = contact.last_heartbeat_at.unwrap_or(*at).max(*at);
-    if now.since(heard) >= Duration::from_secs(view.settings.agent_silence_s) {
+    let heard = contact.last_heartbeat_at.unwrap_or(*at).max(*at).max(snapshot.listening_since);
+    let ended = state.is_some_and(|state| state.ended.contains(command_id));
+    // Its answers are heard, too: only who was asked in vain, on a node that has power, is judged by the clock.
+    let in_vain = view.run.attempts >= 2 && view.run.hung.is_none();
+    if in_vain && now.since(heard) >= Duration::from_secs(view.settings.agent_silence_s) {
         let text = format!("the agent has not been heard for {} s", now.since(heard).as_secs());
         return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
     }
-    if *accepted
-        && view.run.hung.is_none()
-        && let Some(text) = hang(view, step, *at)
-    {
-        return Decision::Record(Box::new(hung(view, step, text)));
+    let is_heard = contact.last_heartbeat_at.is_some_and(|at| at >= snapshot.listening_since);
+    if in_vain && is_heard && view.run.attempts >= 2 * view.settings.max_attempts {
+        // It is heard and does not answer.
+        match hang(view, step, *at) {
+            Some(text) if *accepted && !ended => return Decision::Record(Box::new(hung(view, step, text))),
+            Some(_) => {
+                let what = if ended { "asked how the step ended" } else { "given the step" };
+                let text = format!("the agent is heard, but could not be {what}");
+                return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
+            }
+            None => {}
+        }
     }
-    if view.run.attempts >= 2 && contact.rival.as_ref().is_some_and(|rival| rival.at > heard) {
+    if in_vain && contact.rival.as_ref().is_some_and(|rival| rival.at > heard) {
+        if state.is_none() && !accepted {
+            // ironic-python-agent does not tell its process: the next one would not be known for another.
+            let what = "the agent does not answer and another asks for its token";
+            return Decision::Record(Box::new(interrupted(view, what, false)));
+        }
         let text = "the agent does not answer and another asks for its token: the node rebooted";
         let mut change = view.advance(view.run.cursor.clone());
         change.events.push(event(EventKind::Agent, Severity::Info, text.into(), now));
@@ -68,11 +97,12 @@ pub(super) fn decide(view: &View) -> Decision {
             Decision::Act(Deed::SendStep { command_id: id, run: view.run.kind, step: Box::new(step.clone()) })
         };
     }
-    let ended = state.is_some_and(|state| state.ended.contains(&id));
     if ended && eager {
         return Decision::Act(Deed::AskCommand { command_id: id });
     }
-    if !is_due(snapshot) {
+    // A time later than the next poll is the deadline of a wait for an agent that is back by now.
+    let back = snapshot.node.next_wake_at.is_some_and(|at| at > now.after(view.settings.agent_poll()));
+    if !back && !is_due(snapshot) {
         return sleep_on(&snapshot.node);
     }
     Decision::Act(match view.run.attempts % 2 {
@@ -91,9 +121,12 @@ fn await_return(view: &View, step: &PlannedStep) -> Decision {
     }
     let reason = format!("an agent to come back: the node was lost during {}", step.label());
     let limit = view.budget();
-    let wait = waiting(&view.snapshot.node, &reason, Some(limit), view.snapshot.now);
+    let wait = listening(view.snapshot, view.settings, &reason, limit);
     if overdue(&wait, view.snapshot.now) {
-        let text = format!("the node was lost and no agent came back within {} s", limit.as_secs());
+        let text = format!(
+            "the agent did not answer, another asked for its token, and no agent came back within {} s",
+            limit.as_secs()
+        );
         return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
     }
     sleep_in(wait)
@@ -105,20 +138,23 @@ fn patience(view: &View, step: &PlannedStep, at: Timestamp) -> (Option<Timestamp
     let (limit, stall) = view.settings.step_limits(&step.label());
     let contact = &view.snapshot.contact;
     let moved = contact.progress_at.unwrap_or(at).max(at);
-    let stall = stall.filter(|_| contact.state.is_some()).map(|stall| moved.after(stall));
-    (limit.map(|limit| at.after(limit)), stall)
+    // A step that no heartbeat has told of yet cannot have told its progress.
+    let tells = contact.state.as_ref().is_some_and(|state| state.running.is_some());
+    (limit.map(|limit| at.after(limit)), stall.filter(|_| tells).map(|stall| moved.after(stall)))
 }
 
 /// Why the step counts as hung although the agent is heard.
 fn hang(view: &View, step: &PlannedStep, at: Timestamp) -> Option<String> {
-    let now = view.snapshot.now;
     let (limit, stall) = patience(view, step, at);
-    if limit.is_some_and(|limit| limit <= now) {
-        return Some(format!("the step has taken longer than its limit of {} s", now.since(at).as_secs()));
+    if let Some(limit) = limit.filter(|limit| *limit <= view.snapshot.now) {
+        return Some(format!("the step has taken longer than its limit of {} s", limit.since(at).as_secs()));
     }
-    if stall.is_some_and(|stall| stall <= now) {
-        let moved = view.snapshot.contact.progress_at.unwrap_or(at).max(at);
-        let seconds = now.since(moved).as_secs();
+    // From heartbeat to heartbeat: one that was lost, or that nobody was there to hear, would have told progress.
+    let contact = &view.snapshot.contact;
+    let heard = contact.last_heartbeat_at.unwrap_or(at);
+    if stall.is_some_and(|stall| stall <= heard) {
+        let moved = contact.progress_at.unwrap_or(at).max(at);
+        let seconds = heard.since(moved).as_secs();
         return Some(format!("the step hangs: no progress for {seconds} s, while the agent is heard"));
     }
     None
@@ -138,8 +174,10 @@ fn hung(view: &View, step: &PlannedStep, text: String) -> Change {
 }
 
 pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
-    if let Some(text) = view.run.hung.as_ref().filter(|_| view.run.attempts + 1 >= view.settings.max_attempts)
-    {
+    // An end that the agent tells is the truth, however late it comes.
+    let has_ended = matches!(&outcome, Outcome::Command(status) if status.command_status != Status::Running);
+    let last_look = !has_ended && view.run.attempts + 1 >= view.settings.max_attempts;
+    if let Some(text) = view.run.hung.as_ref().filter(|_| last_look) {
         let text = format!("{text}; it could not be told to stop");
         return fail::step_failed(view, &text, Value::Null);
     }
@@ -183,17 +221,7 @@ fn command(view: &View, status: CommandStatus) -> Change {
     match status.command_status {
         Status::Running => running(view, status.id),
         Status::VersionMismatch => version_mismatch(view),
-        Status::Failed if view.run.abort => fail::aborted_with(view, result),
-        Status::Failed if view.run.hung.is_some() => {
-            fail::step_failed(view, view.run.hung.as_deref().unwrap_or_default(), result)
-        }
-        Status::Failed => {
-            let text = status.command_error.map_or_else(
-                || "the agent gave no reason".to_owned(),
-                |error| if error.details.is_empty() { error.message } else { error.details },
-            );
-            fail::step_failed(view, &text, result)
-        }
+        Status::Failed => failed(view, status.command_error, result),
         Status::Succeeded => match doubt(view, &result) {
             Some(doubt) => fail::step_failed(view, &doubt, result),
             None => steps::succeeded(view, status.id, result),
@@ -201,15 +229,45 @@ fn command(view: &View, status: CommandStatus) -> Change {
     }
 }
 
+/// The step failed, or it stopped because it was told to. What failed by itself says so, also where it was
+/// about to be stopped.
+fn failed(view: &View, error: Option<CommandError>, result: Value) -> Change {
+    let stopped = error.as_ref().is_none_or(|error| error.kind == STOPPED);
+    let text = match error {
+        None => "the agent gave no reason".to_owned(),
+        Some(error) if error.details.is_empty() => error.message,
+        Some(error) => error.details,
+    };
+    match (&view.run.hung, view.run.abort) {
+        (_, true) if stopped => fail::aborted_with(view, result),
+        (Some(hung), _) if stopped => fail::step_failed(view, hung, result),
+        (Some(hung), _) => fail::step_failed(view, &format!("{text}; before that, {hung}"), result),
+        (None, true) => {
+            fail::step_failed(view, &format!("{text}; before that, a user asked to abort"), result)
+        }
+        (None, false) => fail::step_failed(view, &text, result),
+    }
+}
+
 fn running(view: &View, id: String) -> Change {
     let now = view.snapshot.now;
+    if let (Cursor::Issued { at, accepted: true, .. }, Some(step), None) =
+        (&view.run.cursor, view.run.current(), &view.run.hung)
+        && let Some(text) = hang(view, step, *at)
+    {
+        return hung(view, step, text);
+    }
     // A hung step that was told to stop is given as many looks as any failing deed.
     let stopping = view.run.hung.is_some();
     let mut change = view.with_run(|run| {
         run.attempts = if stopping { run.attempts + 2 } else { 0 };
-        if let Cursor::Issued { command_id, accepted, .. } = &mut run.cursor {
+        if let Cursor::Issued { command_id, at, accepted, .. } = &mut run.cursor {
             // ironic-python-agent chooses its own ids.
             *command_id = id;
+            // Its time counts from when the agent had it, not from when it was written down.
+            if !*accepted {
+                *at = now;
+            }
             *accepted = true;
         }
     });
@@ -269,6 +327,8 @@ fn version_mismatch(view: &View) -> Change {
         run.replans += 1;
         run.cursor = Cursor::LearnSteps;
         run.attempts = 0;
+        // Counted here, and not once more when the new versions are learnt.
+        run.hardware_manager_version.clear();
         if automated {
             run.plan = None;
             run.results.clear();
@@ -291,6 +351,9 @@ pub(super) fn interrupted(view: &View, what: &str, cold: bool) -> Change {
         return fail::failed(view, &format!("{what}, and the plan has no current step"));
     };
     let times = view.run.interruptions + 1;
+    if let Some(text) = &view.run.hung {
+        return fail::step_failed(view, &format!("{text}; then {what}"), Value::Null);
+    }
     let text = format!("{what} in the middle of the step (interruption {times})");
     if !step.step.idempotent {
         return fail::step_failed(

@@ -99,6 +99,15 @@ fn waiting(node: &Node, reason: &str, limit: Option<Duration>, now: Timestamp) -
     }
 }
 
+/// The wait for an agent to be heard. Who could not be heard before the controller started gets as long as any
+/// silence may last.
+fn listening(snapshot: &Snapshot, settings: &Settings, reason: &str, limit: Duration) -> Wait {
+    let mut wait = waiting(&snapshot.node, reason, Some(limit), snapshot.now);
+    let patience = snapshot.listening_since.after(Duration::from_secs(settings.agent_silence_s));
+    wait.deadline = wait.deadline.max(Some(patience));
+    wait
+}
+
 /// Whether a wait has gone past its deadline.
 fn overdue(wait: &Wait, now: Timestamp) -> bool {
     wait.deadline.is_some_and(|deadline| deadline <= now)

@@ -114,11 +114,13 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
             change
         }
         Outcome::Failed(trouble) => {
-            let again = trouble.retryable && step.step.idempotent;
+            // To ask once more how it goes is not to do it once more.
+            let polls = matches!(&view.run.cursor, Cursor::OutOfBand { polling: true, .. });
+            let again = trouble.retryable && (step.step.idempotent || polls);
             if again && view.run.attempts + 1 < view.settings.max_attempts {
                 let mut change = view.with_run(|run| {
                     run.attempts += 1;
-                    if !matches!(&run.cursor, Cursor::OutOfBand { polling: true, .. }) {
+                    if !polls {
                         run.cursor = Cursor::NextStep;
                     }
                 });

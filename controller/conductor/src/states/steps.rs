@@ -1,7 +1,9 @@
 //! The next step: written down, and handed to who runs it. The reserved steps are run here.
 
 use super::run::View;
-use super::{at_work, fail, in_wait, is_due, out_of_band, overdue, pass, sleep_in, sleep_on, waiting};
+use super::{
+    at_work, fail, in_wait, is_due, listening, out_of_band, overdue, pass, sleep_in, sleep_on, waiting,
+};
 use crate::decision::{Change, Decision};
 use model::history::{EventKind, Severity};
 use model::plan::Reserved;
@@ -45,8 +47,14 @@ fn next_step(view: &View) -> Decision {
     // Deterministic: the same decision taken twice names the same command.
     let command_id = format!("{}-{index}-{}-{}", view.run.id, view.run.replans, view.run.interruptions);
     if planned.step.in_band {
-        let boot_id = view.snapshot.contact.state.as_ref().map(|state| state.boot_id.clone());
-        let cursor = Cursor::Issued { command_id: command_id.clone(), at: now, boot_id, accepted: false };
+        let state = view.snapshot.contact.state.as_ref();
+        let cursor = Cursor::Issued {
+            command_id: command_id.clone(),
+            at: now,
+            boot_id: state.map(|state| state.boot_id.clone()),
+            process_id: state.map(|state| state.process_id.clone()),
+            accepted: false,
+        };
         let mut change = begun(view, index, &planned, cursor, &command_id);
         in_wait(&mut change, "the agent runs the step", now);
         return Decision::Record(Box::new(change));
@@ -133,7 +141,7 @@ fn pause(view: &View, since: Timestamp, until: Option<Timestamp>) -> Decision {
     }
     let reason =
         if until.is_some() { "the time of the step wait to pass" } else { "a heartbeat of the agent" };
-    let mut wait = waiting(&snapshot.node, reason, Some(view.budget()), snapshot.now);
+    let mut wait = listening(snapshot, view.settings, reason, view.budget());
     if until.is_some() {
         wait.deadline = until;
     }

@@ -560,6 +560,7 @@ impl Hands for Fingers {
                 match machine.commands.iter_mut().find(|(id, _)| id == command_id) {
                     Some((id, status)) => {
                         *status = World::status(id, Status::Failed, Value::Null, Some("cancelled"));
+                        status.command_error.iter_mut().for_each(|error| error.kind = "Cancelled".into());
                         Outcome::Command(status.clone())
                     }
                     None => Outcome::NoSuchCommand,

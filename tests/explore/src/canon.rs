@@ -1,0 +1,421 @@
+//! When two worlds are the same: a fingerprint of everything that decides what may follow or breaks a property.
+//!
+//! Times count from now, boots and processes from the present ones, runs from the present run. Texts for people are
+//! left out, and so is all that only repeats what the scenario says. Every field of a row is named here, so that a new
+//! one has to be judged.
+
+use crate::scenario::{SILENCE, TICK};
+use crate::world::{
+    Absorbing, Agent, Command, Held, Machine, Runs, Stand, State, Storing, Story, Task, World,
+};
+use conductor::decision::{Change, Deed, Outcome, Snapshot};
+use model::agent::{AgentState, Rival};
+use model::{Contact, Cursor, Node, Run, StepResult, Timestamp, Wait};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+/// The fingerprint of a world.
+pub fn fingerprint(world: &World) -> u64 {
+    let World { stored, conductor, machine, link, held, story } = world;
+    let mut canon = Canon { hasher: DefaultHasher::new(), world };
+    canon.rows(stored);
+    canon.stand(conductor);
+    canon.machine(machine);
+    canon.put(link);
+    canon.held(held.as_ref());
+    canon.story(story);
+    canon.hasher.finish()
+}
+
+struct Canon<'a> {
+    hasher: DefaultHasher,
+    world: &'a World,
+}
+
+impl Canon<'_> {
+    fn put(&mut self, value: impl Hash) {
+        value.hash(&mut self.hasher);
+    }
+
+    /// Ticks since a time, or until it.
+    fn time(&mut self, at: Option<Timestamp>) {
+        let tick = i64::try_from(TICK.as_micros()).unwrap_or(1);
+        self.put(at.map(|at| (at.0 - self.world.now().0).div_euclid(tick)));
+    }
+
+    /// A time at which something is due: that it was is all that counts.
+    fn due(&mut self, at: Option<Timestamp>) {
+        let tick = i64::try_from(TICK.as_micros()).unwrap_or(1);
+        self.put(at.map(|at| (at.0 - self.world.now().0 + tick - 1).div_euclid(tick).max(0)));
+    }
+
+    /// A name with a number in it, counted from `now`: `boot-3`.
+    fn numbered(&mut self, name: &str, now: u32) {
+        let number = name.rsplit('-').next().and_then(|number| number.parse::<u32>().ok());
+        self.put(number.map(|number| i64::from(number) - i64::from(now)));
+    }
+
+    /// A command's id, with its run counted from the present one.
+    fn command_id(&mut self, id: &str) {
+        // A UUID that is a count: its last group.
+        let Some((run, rest)) = id.split_at_checked(36) else {
+            // An ironic-python-agent's: its count and its process.
+            self.put(id.split('-').next());
+            return self.numbered(id, self.world.machine.processes);
+        };
+        let run = run.rsplit('-').next().and_then(|group| u32::from_str_radix(group, 16).ok());
+        self.put(run.map(|run| self.world.story.run.wrapping_sub(run)));
+        self.put(rest);
+    }
+
+    /// A token: whose it is.
+    fn token(&mut self, token: Option<&String>) {
+        let boot = token.and_then(|token| crate::world::boot_of(token));
+        self.put(boot.map(|boot| i64::from(boot) - i64::from(self.world.machine.boot)));
+        self.put(
+            token.is_some_and(|token| {
+                self.world.agent().and_then(|agent| agent.token.as_ref()) == Some(token)
+            }),
+        );
+        self.put(token.is_some() && token == self.world.stored.contact.token.as_ref());
+    }
+
+    fn rows(&mut self, rows: &Snapshot) {
+        // The abilities are the scenario's; nothing is inspected.
+        let Snapshot { node, contact, abilities: _, catalogue, inventory: _, listening_since, now: _ } = rows;
+        self.node(node);
+        self.contact(contact);
+        self.put(catalogue.is_some());
+        // It counts while an agent is awaited, and only as long as a silence may last.
+        let tick = i64::try_from(TICK.as_micros()).unwrap_or(1);
+        let patience = i64::try_from(SILENCE).unwrap_or(0);
+        self.put(self.awaits().then(|| ((self.world.now().0 - listening_since.0) / tick).min(patience)));
+    }
+
+    fn awaits(&self) -> bool {
+        let cursor = self.world.run().map(|run| &run.cursor);
+        matches!(cursor, Some(Cursor::Issued { .. } | Cursor::Pause { .. } | Cursor::AwaitAgent))
+    }
+
+    fn node(&mut self, node: &Node) {
+        let Node {
+            uuid: _,
+            name: _,
+            version: _,
+            driver: _,
+            driver_info: _,
+            properties: _,
+            instance_info: _,
+            instance_uuid: _,
+            extra: _,
+            resource_class: _,
+            interfaces: _,
+            other: _,
+            provision_state,
+            target_provision_state,
+            provision_updated_at: _,
+            power_state: _,
+            target_power_state,
+            last_error,
+            maintenance,
+            maintenance_reason: _,
+            fault,
+            automated_clean: _,
+            retired: _,
+            retired_reason: _,
+            protected: _,
+            protected_reason: _,
+            clean_step: _,
+            deploy_step: _,
+            service_step: _,
+            traits: _,
+            inspection_started_at: _,
+            inspection_finished_at: _,
+            driver_internal_info: _,
+            run,
+            wait,
+            next_wake_at,
+            created_at: _,
+            updated_at: _,
+        } = node;
+        self.put((provision_state, target_provision_state, last_error.is_some(), maintenance, fault));
+        self.put(target_power_state.map(|target| target.as_str()));
+        self.put(run.is_some());
+        run.iter().for_each(|run| self.run(run));
+        self.put(wait.is_some());
+        if let Some(Wait { reason, since: _, deadline }) = wait {
+            self.put(reason);
+            self.due(*deadline);
+        }
+        self.due(*next_wake_at);
+    }
+
+    fn run(&mut self, run: &Run) {
+        let Run {
+            id,
+            kind,
+            started_at: _,
+            requested,
+            templates: _,
+            disable_ramdisk: _,
+            booted,
+            boot_before,
+            plan,
+            index,
+            cursor,
+            hardware_manager_version,
+            results,
+            abort,
+            hung,
+            interruptions,
+            replans,
+            attempts,
+        } = run;
+        self.put(u128::from(self.world.story.run).wrapping_sub(id.as_u128()));
+        self.put((
+            kind,
+            requested.len(),
+            booted,
+            boot_before.is_some(),
+            index,
+            abort,
+            hung.is_some(),
+            interruptions,
+            replans,
+            attempts,
+        ));
+        self.put(plan.is_some());
+        for planned in plan.iter().flatten() {
+            self.put((&planned.step.interface, &planned.step.step));
+        }
+        self.cursor(cursor);
+        let version = hardware_manager_version.get("generic").and_then(|version| version.as_str());
+        self.put(version.is_some());
+        self.put(version == Some(self.world.machine.managers.to_string().as_str()));
+        for StepResult { index, command_id: _, at: _, result: _, error } in results {
+            self.put((index, error.is_some()));
+        }
+    }
+
+    fn cursor(&mut self, cursor: &Cursor) {
+        self.put(std::mem::discriminant(cursor));
+        match cursor {
+            Cursor::Issued { command_id, at, boot_id, process_id, accepted } => {
+                self.command_id(command_id);
+                self.time(Some(*at));
+                self.put(boot_id.is_some());
+                self.numbered(boot_id.as_deref().unwrap_or_default(), self.world.machine.boot);
+                self.numbered(process_id.as_deref().unwrap_or_default(), self.world.machine.processes);
+                self.put(accepted);
+            }
+            Cursor::OutOfBand { command_id, at, polling } => {
+                self.command_id(command_id);
+                self.time(Some(*at));
+                self.put(polling);
+            }
+            Cursor::Pause { since, until } => {
+                self.time(Some(*since));
+                self.due(*until);
+            }
+            _ => {}
+        }
+    }
+
+    fn contact(&mut self, contact: &Contact) {
+        let Contact {
+            token,
+            token_at,
+            lookup_boot_id: _,
+            callback_url,
+            verify_ca: _,
+            agent_version: _,
+            last_heartbeat_at,
+            state,
+            progress_at,
+            rival,
+        } = contact;
+        self.token(token.as_ref());
+        self.put(callback_url.is_some());
+        // Before the first heartbeat it counts how long ago the token was given, after it only when it was heard.
+        self.time(token_at.filter(|_| callback_url.is_none()));
+        let since = self.listens_since();
+        self.time(since.map(|since| last_heartbeat_at.map_or(since, |at| at.max(since))));
+        self.time(since.map(|since| progress_at.map_or(since, |at| at.max(since))));
+        self.put(state.is_some());
+        state.iter().for_each(|state| self.agent_state(state));
+        self.put(rival.is_some());
+        if let Some(Rival { at, boot_id }) = rival {
+            self.time(Some(*at));
+            self.numbered(boot_id.as_deref().unwrap_or_default(), self.world.machine.boot);
+        }
+    }
+
+    /// Since when it counts whether the agent is heard: while a step is with it, or one waits for a heartbeat.
+    fn listens_since(&self) -> Option<Timestamp> {
+        match &self.world.run()?.cursor {
+            Cursor::Issued { at, .. } => Some(*at),
+            Cursor::Pause { since, .. } => Some(*since),
+            _ => None,
+        }
+    }
+
+    fn agent_state(&mut self, state: &AgentState) {
+        let AgentState { boot_id, process_id, running, ended, progress } = state;
+        self.numbered(boot_id, self.world.machine.boot);
+        self.numbered(process_id, self.world.machine.processes);
+        self.put((running.is_some(), ended.len()));
+        running.iter().chain(ended).for_each(|id| self.command_id(id));
+        let progress = progress.as_ref().filter(|_| self.listens_since().is_some());
+        self.time(progress.and_then(|progress| progress.as_i64()).map(Timestamp));
+    }
+
+    fn stand(&mut self, stand: &Stand) {
+        self.put(std::mem::discriminant(stand));
+        match stand {
+            Stand::Idle => {}
+            Stand::Begun(deed) => self.deed(deed),
+            Stand::Done(absorbing) => self.absorbing(absorbing),
+            Stand::Storing(storing) => {
+                let Storing { change, seen, absorbing, then } = &**storing;
+                let Change { node, events: _, forget_agent, catalogues, inventory: _ } = change;
+                self.node(node);
+                self.put((forget_agent, catalogues.len()));
+                self.seen(seen);
+                self.put((absorbing.is_some(), then.is_some()));
+                absorbing.iter().for_each(|absorbing| self.absorbing(absorbing));
+                then.iter().for_each(|deed| self.deed(deed));
+            }
+        }
+    }
+
+    /// What a deed was decided on, where it is no longer what is stored.
+    fn seen(&mut self, seen: &Snapshot) {
+        let is_stale = seen.node.version != self.world.node().version;
+        self.put(is_stale);
+        if is_stale {
+            self.node(&seen.node);
+        }
+        let has_news = seen.contact != self.world.stored.contact;
+        self.put(has_news);
+        if has_news {
+            self.contact(&seen.contact);
+        }
+    }
+
+    fn absorbing(&mut self, absorbing: &Absorbing) {
+        let Absorbing { seen, deed, outcome } = absorbing;
+        self.seen(seen);
+        self.deed(deed);
+        self.put(std::mem::discriminant(outcome));
+        match outcome {
+            Outcome::Power(state) => self.put(state.as_str()),
+            Outcome::Command(status) => {
+                self.command_id(&status.id);
+                self.put(std::mem::discriminant(&status.command_status));
+                self.put(status.command_error.as_ref().map(|error| &error.kind));
+                self.put(status.command_result.as_ref().is_some_and(|result| !result.is_null()));
+            }
+            Outcome::Failed(trouble) => self.put((&trouble.text, trouble.retryable)),
+            Outcome::Steps(steps) => {
+                let told =
+                    steps.values().next().and_then(|steps| steps.hardware_manager_version.get("generic"));
+                self.put(told == Some(&self.world.machine.managers.to_string()));
+            }
+            _ => {}
+        }
+    }
+
+    fn deed(&mut self, deed: &Deed) {
+        self.put(std::mem::discriminant(deed));
+        match deed {
+            Deed::SetPower(target) => self.put(target.as_str()),
+            Deed::RunStep { command_id, polling, .. } => {
+                self.command_id(command_id);
+                self.put(polling);
+            }
+            Deed::SendStep { command_id, .. }
+            | Deed::AskCommand { command_id }
+            | Deed::CancelCommand { command_id } => self.command_id(command_id),
+            _ => {}
+        }
+    }
+
+    fn machine(&mut self, machine: &Machine) {
+        // Counts are what other numbers are counted from.
+        let Machine {
+            on,
+            outage,
+            boot: _,
+            processes: _,
+            runs,
+            network_boot,
+            boot_forgotten,
+            managers: _,
+            tokens: _,
+            task,
+        } = machine;
+        self.put((on, outage, network_boot, boot_forgotten, std::mem::discriminant(runs)));
+        if let Runs::Agent(Agent { process: _, token, commands }) = runs {
+            self.token(token.as_ref());
+            self.put(commands.len());
+            for Command { id, step, of, state } in commands {
+                self.command_id(id);
+                self.put((step, *of == (self.world.story.run, self.world.story.round)));
+                let results = self.world.run().map(|run| run.results.as_slice()).unwrap_or_default();
+                self.put(results.iter().any(|result| result.command_id == *id));
+                self.put(std::mem::discriminant(state));
+                if let State::Running { hung, cancelled } = state {
+                    self.time(*hung);
+                    self.put(cancelled);
+                }
+            }
+        }
+        if let Some(Task { step, of, ended_well }) = task {
+            self.put((step, *of == (self.world.story.run, self.world.story.round), ended_well));
+        }
+    }
+
+    fn held(&mut self, held: Option<&Held>) {
+        match held {
+            None => self.put(0_u8),
+            Some(Held::Beat(late)) => {
+                let (token, beat) = &**late;
+                self.put(1_u8);
+                self.token(Some(token));
+                self.time(Some(beat.at));
+                beat.state.iter().for_each(|state| self.agent_state(state));
+            }
+            Some(Held::Command(late)) => {
+                let (id, step, token) = &**late;
+                self.put(2_u8);
+                self.command_id(id);
+                self.put(step);
+                self.token(token.as_ref());
+            }
+        }
+    }
+
+    fn story(&mut self, story: &Story) {
+        let Story {
+            run: _,
+            round,
+            steps,
+            abort,
+            harmed,
+            died_in_step,
+            hung,
+            flips,
+            off_boot,
+            heard_at,
+            answers,
+            faults: _,
+        } = story;
+        let tick = i64::try_from(TICK.as_micros()).unwrap_or(1);
+        let patience = i64::try_from(SILENCE).unwrap_or(0);
+        self.put(self.listens_since().map(|_| ((self.world.now().0 - heard_at.0) / tick).min(patience)));
+        self.put(self.listens_since().map(|_| answers));
+        self.put((round, steps, abort, harmed, died_in_step, hung, flips));
+        let token = self.world.stored.contact.token.as_deref().and_then(crate::world::boot_of);
+        self.put((self.world.machine.boot > *off_boot, token.map(|boot| boot > *off_boot)));
+    }
+}

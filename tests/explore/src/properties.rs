@@ -1,0 +1,407 @@
+//! What must hold, each with the sentence of issue 4 (or of the issues before it) that asks for it. A property looks
+//! at one move: the world before it, what happened, the world after it.
+
+use crate::moves::Next;
+use crate::reasons;
+use crate::scenario::{By, Scenario};
+use crate::world::{Link, World, boot_of};
+use conductor::decision::Deed;
+use model::provision::{Verb, transition};
+use model::{Cursor, EventKind, PowerState, PowerTarget, ProvisionState, Run};
+
+/// One move.
+#[derive(Debug, Clone, Copy)]
+pub struct Move<'a> {
+    /// What is explored.
+    pub scenario: &'a Scenario,
+    /// The world before.
+    pub before: &'a World,
+    /// What happened, and the world after.
+    pub next: &'a Next,
+}
+
+/// A property.
+pub struct Property {
+    /// Its name.
+    pub name: &'static str,
+    /// The sentence that asks for it.
+    pub sentence: &'static str,
+    /// `Err`: why the move breaks it.
+    pub check: fn(&Move) -> Result<(), String>,
+}
+
+/// All properties of single moves.
+pub const PROPERTIES: &[Property] = &[
+    Property {
+        name: "a_run_ends_well_only_when_every_step_ran",
+        sentence: "no node becomes AVAILABLE by cleaning whose steps have not each a stored success",
+        check: a_run_ends_well_only_when_every_step_ran,
+    },
+    Property {
+        name: "a_stored_success_is_true",
+        sentence: "Anneal must never lose or invent progress; an agent that comes back with an empty memory is a \
+                   reboot, not a success",
+        check: a_stored_success_is_true,
+    },
+    Property {
+        name: "a_stored_success_stays",
+        sentence: "Anneal must never lose or invent progress",
+        check: a_stored_success_stays,
+    },
+    Property {
+        name: "no_step_is_skipped_or_reordered",
+        sentence: "No step is skipped",
+        check: no_step_is_skipped_or_reordered,
+    },
+    Property {
+        name: "nothing_runs_twice_that_may_not",
+        sentence: "none that is not idempotent runs twice",
+        check: nothing_runs_twice_that_may_not,
+    },
+    Property {
+        name: "a_node_that_left_its_run_is_left_alone",
+        sentence: "after recovery the node is where it would have been or in a -fail state: nothing is begun there",
+        check: a_node_that_left_its_run_is_left_alone,
+    },
+    Property {
+        name: "an_aborted_run_leaves_no_step_running",
+        sentence: "abort takes effect when the step has really stopped",
+        check: an_aborted_run_leaves_no_step_running,
+    },
+    Property {
+        name: "a_node_boots_from_what_it_did_before",
+        sentence: "the apparent configuration of the system must not change",
+        check: a_node_boots_from_what_it_did_before,
+    },
+    Property {
+        name: "a_node_at_rest_has_no_run",
+        sentence: "none lost, none stuck: a state in which nothing happens by itself has nothing under way",
+        check: a_node_at_rest_has_no_run,
+    },
+    Property {
+        name: "no_step_is_cut_off",
+        sentence: "A failed or aborted node is not powered off (\"a power cycle could damage a node\")",
+        check: no_step_is_cut_off,
+    },
+    Property {
+        name: "an_agent_of_an_earlier_boot_is_never_the_present_one",
+        sentence: "an agent of an earlier boot must not be taken for the new one; every heartbeat carries boot id",
+        check: an_agent_of_an_earlier_boot_is_never_the_present_one,
+    },
+    Property {
+        name: "intents_are_stored_before_effects",
+        sentence: "A deed's intent is stored before the deed; the controller picks each command's id",
+        check: intents_are_stored_before_effects,
+    },
+    Property {
+        name: "a_failure_tells_its_true_reason",
+        sentence: "in a -fail state with the true reason",
+        check: reasons::a_failure_tells_its_true_reason,
+    },
+    Property {
+        name: "what_does_no_harm_fails_no_run",
+        sentence: "after recovery the node is where it would have been: a dead controller and lost, repeated, \
+                   reordered or late messages alone fail no run",
+        check: what_does_no_harm_fails_no_run,
+    },
+    Property {
+        name: "a_run_is_looked_at_again",
+        sentence: "none stuck: every row of a run names when the conductor looks at it again",
+        check: a_run_is_looked_at_again,
+    },
+    Property {
+        name: "every_transition_is_allowed_and_told",
+        sentence: "one event for every transition, with its cause, stored with it",
+        check: every_transition_is_allowed_and_told,
+    },
+];
+
+/// Whether this is a state in which a run has failed.
+pub fn is_failure(state: ProvisionState) -> bool {
+    state.as_str().ends_with("failed")
+}
+
+impl Move<'_> {
+    /// The run that ended in this move.
+    fn ended_run(&self) -> Option<&Run> {
+        let run = self.before.run()?;
+        let after = self.next.world.node().run.as_ref().filter(|after| after.id == run.id)?;
+        (!after.is_active()).then_some(after)
+    }
+
+    /// The run ended in failure or abort in this move.
+    pub fn fails(&self) -> bool {
+        self.ended_run().is_some() && is_failure(self.next.world.node().provision_state)
+    }
+
+    /// The deed of this move.
+    fn deed(&self) -> Option<&Deed> {
+        self.next.deed.as_ref()
+    }
+
+    /// The step ran to its end in the world. The reserved steps name a state of power or time, whoever brings it about.
+    fn ran(&self, step: usize) -> bool {
+        let reserved = self.scenario.steps.get(step).is_some_and(|step| step.by == By::Engine);
+        reserved || self.next.world.story.steps.get(step).is_some_and(|told| told.done)
+    }
+
+    fn label(&self, step: usize) -> &'static str {
+        self.scenario.steps.get(step).map_or("?", |step| step.label)
+    }
+}
+
+fn a_run_ends_well_only_when_every_step_ran(now: &Move) -> Result<(), String> {
+    let world = &now.next.world;
+    let state = world.node().provision_state;
+    let available = state == ProvisionState::Available && now.before.node().provision_state != state;
+    if now.ended_run().is_none_or(|_| is_failure(state)) && !available {
+        return Ok(());
+    }
+    let run = world.node().run.as_ref();
+    for (index, step) in now.scenario.steps.iter().enumerate() {
+        if !run.is_some_and(|run| run.succeeded(index)) {
+            return Err(format!("the node is {}, and {} has no stored success", state.as_str(), step.label));
+        }
+        if !now.ran(index) {
+            return Err(format!("the node is {}, and {} did not run to its end", state.as_str(), step.label));
+        }
+    }
+    Ok(())
+}
+
+fn a_stored_success_is_true(now: &Move) -> Result<(), String> {
+    let (before, after) = (now.before.node().run.as_ref(), &now.next.world);
+    let Some(run) = after.node().run.as_ref() else { return Ok(()) };
+    for index in 0..now.scenario.steps.len() {
+        let is_new = run.succeeded(index) && !before.is_some_and(|run| run.succeeded(index));
+        if is_new && !now.ran(index) {
+            return Err(format!(
+                "the success of {} is stored, and it did not run to its end",
+                now.label(index)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn a_stored_success_stays(now: &Move) -> Result<(), String> {
+    let (before, after) = (now.before, &now.next.world);
+    let (Some(old), Some(new)) = (&before.node().run, &after.node().run) else { return Ok(()) };
+    // The specification wants a cleaning whose hardware managers changed to begin anew.
+    if old.id != new.id || before.story.round != after.story.round {
+        return Ok(());
+    }
+    match (0..now.scenario.steps.len()).find(|index| old.succeeded(*index) && !new.succeeded(*index)) {
+        None => Ok(()),
+        Some(index) => Err(format!("the stored success of {} is gone", now.label(index))),
+    }
+}
+
+fn no_step_is_skipped_or_reordered(now: &Move) -> Result<(), String> {
+    let world = &now.next.world;
+    let plan = world.node().run.as_ref().and_then(|run| run.plan.as_ref());
+    if let Some(plan) = plan {
+        let planned: Vec<String> = plan.iter().map(|step| step.label()).collect();
+        if !planned.iter().eq(now.scenario.steps.iter().map(|step| step.label)) {
+            return Err(format!("the plan is {}", planned.join(", ")));
+        }
+    }
+    let Some(began) = now.next.began.as_ref().filter(|began| !began.late) else { return Ok(()) };
+    let run = now.before.node().run.as_ref();
+    for earlier in 0..began.step {
+        if !now.ran(earlier) || !run.is_some_and(|run| run.succeeded(earlier)) {
+            return Err(format!("{} begins before {} has ended", now.label(began.step), now.label(earlier)));
+        }
+    }
+    if run.is_some_and(|run| run.succeeded(began.step)) {
+        return Err(format!("{} begins again after its success was stored", now.label(began.step)));
+    }
+    Ok(())
+}
+
+fn nothing_runs_twice_that_may_not(now: &Move) -> Result<(), String> {
+    for (step, told) in now.scenario.steps.iter().zip(&now.next.world.story.steps) {
+        if told.begun > 1 && !step.idempotent {
+            return Err(format!("{} has begun twice and does not say that it may", step.label));
+        }
+    }
+    Ok(())
+}
+
+fn a_node_that_left_its_run_is_left_alone(now: &Move) -> Result<(), String> {
+    let Some(deed) = now.deed() else { return Ok(()) };
+    let changes =
+        !matches!(deed, Deed::ReadPower | Deed::ReadBootDevice | Deed::VerifyBmc | Deed::AskCommand { .. });
+    let Some(run) = now.before.run() else {
+        let state = now.before.node().provision_state.as_str();
+        return if changes { Err(format!("{deed:?} is done to a node that is {state}")) } else { Ok(()) };
+    };
+    // A command that is written down is sent, abort or not: only what the agent knows can be told to stop, and a copy
+    // that the network holds back is then known, too.
+    let ends = run.abort || run.hung.is_some() || run.results.iter().any(|result| result.error.is_some());
+    let forward = match deed {
+        Deed::RunStep { polling, .. } => !polling,
+        Deed::SetPower(_) | Deed::SetBootDevice | Deed::AskSteps(_) => true,
+        _ => false,
+    };
+    if ends && forward {
+        return Err(format!("{deed:?} is done for a run that is being aborted or fails"));
+    }
+    Ok(())
+}
+
+fn an_aborted_run_leaves_no_step_running(now: &Move) -> Result<(), String> {
+    let by_request =
+        now.next.world.node().last_error.as_deref().is_some_and(|text| text.contains("By request"));
+    // ironic-python-agent cannot be told to stop, and that is told.
+    if !now.fails() || !by_request || now.scenario.ipa {
+        return Ok(());
+    }
+    let of = (now.before.story.run, now.before.story.round);
+    let running = now.before.agent().and_then(|agent| agent.running()).filter(|command| command.of == of);
+    match running {
+        Some(command) => Err(format!("the run is aborted while {} runs", now.label(command.step))),
+        None => Ok(()),
+    }
+}
+
+fn a_node_boots_from_what_it_did_before(now: &Move) -> Result<(), String> {
+    let world = &now.next.world;
+    if now.ended_run().is_some() && !is_failure(world.node().provision_state) && world.machine.boot_forgotten
+    {
+        return Err("the run ends well, and what the node boots from every time is not set again".to_owned());
+    }
+    Ok(())
+}
+
+fn a_node_at_rest_has_no_run(now: &Move) -> Result<(), String> {
+    let world = &now.next.world;
+    let state = world.node().provision_state;
+    match world.run() {
+        Some(run) if state.is_stable() || is_failure(state) => {
+            Err(format!("the node is {}, and its run stands at {:?}", state.as_str(), run.cursor))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_step_is_cut_off(now: &Move) -> Result<(), String> {
+    let Some(Deed::SetPower(target)) = now.deed() else { return Ok(()) };
+    let cuts = target.resulting_state() == PowerState::Off || *target == PowerTarget::Reboot;
+    let of = (now.before.story.run, now.before.story.round);
+    let running = now.before.agent().and_then(|agent| agent.running());
+    match running.filter(|command| cuts && command.of == of) {
+        Some(command) => Err(format!("power is taken from {} while it runs", now.label(command.step))),
+        None => Ok(()),
+    }
+}
+
+fn an_agent_of_an_earlier_boot_is_never_the_present_one(now: &Move) -> Result<(), String> {
+    let (before, after) = (now.before, &now.next.world);
+    let contact = &after.stored.contact;
+    if let (Some(token), Some(state)) = (&contact.token, &contact.state) {
+        let given_to = boot_of(token).map(|boot| format!("boot-{boot}"));
+        if given_to.as_deref() != Some(state.boot_id.as_str()) {
+            return Err(format!("a heartbeat of {} was taken with the token of {given_to:?}", state.boot_id));
+        }
+    }
+    // What the conductor takes for the ramdisk of this run must have been booted after it last switched the node off.
+    let heard = before.stored.contact.token.as_deref().and_then(boot_of);
+    let is_old = heard.is_none_or(|boot| boot <= before.story.off_boot);
+    let awaited = |world: &World| world.run().is_some_and(|run| run.cursor == Cursor::AwaitAgent);
+    let taken = awaited(before) && !awaited(after) && after.run().is_some() && !after.story.abort;
+    let issued = after.run().is_some_and(|run| {
+        matches!(&run.cursor, Cursor::Issued { accepted: false, .. })
+            && before.run().is_some_and(|run| run.cursor == Cursor::NextStep)
+    });
+    let beside = now.next.began.as_ref().is_some_and(|began| {
+        now.scenario.steps.get(began.step).is_some_and(|step| step.ramdisk && step.by != By::Agent)
+    });
+    if is_old && (taken || issued || beside) {
+        let text = "an agent of before the run, or of before the node was switched off, is taken for the present one";
+        return Err(text.into());
+    }
+    // A command is written down for one boot, and runs in no other.
+    if let (Some(began), Some(run)) = (&now.next.began, before.run())
+        && let Cursor::Issued { command_id, boot_id: Some(boot_id), .. } = &run.cursor
+        && began.command_id == *command_id
+        && *boot_id != format!("boot-{}", after.machine.boot)
+    {
+        return Err(format!("a command for {boot_id} begins in boot-{}", after.machine.boot));
+    }
+    Ok(())
+}
+
+fn intents_are_stored_before_effects(now: &Move) -> Result<(), String> {
+    let stored = now.before.run().map(|run| &run.cursor);
+    if let Some(began) = now.next.began.as_ref().filter(|began| !began.late) {
+        let intended = match stored {
+            Some(Cursor::Issued { command_id, .. }) => now.scenario.ipa || *command_id == began.command_id,
+            Some(Cursor::OutOfBand { command_id, polling: false, .. }) => *command_id == began.command_id,
+            _ => false,
+        };
+        let by_agent = now.scenario.steps.get(began.step).is_some_and(|step| step.by == By::Agent);
+        if !intended || by_agent != matches!(stored, Some(Cursor::Issued { .. })) {
+            return Err(format!("{} begins, and what is stored is {stored:?}", now.label(began.step)));
+        }
+    }
+    let intended = match now.deed() {
+        Some(Deed::SetPower(target)) => match stored {
+            Some(Cursor::PowerOff | Cursor::TearDown) => *target == PowerTarget::Off,
+            Some(Cursor::PowerOn | Cursor::Restart) => *target == PowerTarget::On,
+            Some(Cursor::Reboot) => *target == PowerTarget::Reboot,
+            Some(Cursor::OutOfBand { polling, .. }) => !polling,
+            _ => false,
+        },
+        Some(Deed::SetBootDevice) => stored == Some(&Cursor::SetBootDevice),
+        Some(Deed::RestoreBootDevice(_)) => stored == Some(&Cursor::RestoreBootDevice),
+        _ => true,
+    };
+    if intended { Ok(()) } else { Err(format!("{:?}, and what is stored is {stored:?}", now.deed())) }
+}
+
+fn what_does_no_harm_fails_no_run(now: &Move) -> Result<(), String> {
+    if !now.fails() || now.next.world.story.harmed || now.before.link == Link::Down {
+        return Ok(());
+    }
+    Err(format!("last_error: {}", now.next.world.node().last_error.as_deref().unwrap_or("none")))
+}
+
+fn a_run_is_looked_at_again(now: &Move) -> Result<(), String> {
+    let world = &now.next.world;
+    let Some(run) = world.run().filter(|run| run.cursor != Cursor::Hold) else { return Ok(()) };
+    match world.node().next_wake_at {
+        Some(_) => Ok(()),
+        None => Err(format!("a run at {:?} sleeps for ever", run.cursor)),
+    }
+}
+
+fn every_transition_is_allowed_and_told(now: &Move) -> Result<(), String> {
+    let (from, to) = (now.before.node().provision_state, now.next.world.node().provision_state);
+    if from == to {
+        return Ok(());
+    }
+    let verbs = [
+        Verb::Manage,
+        Verb::Clean,
+        Verb::Provide,
+        Verb::Deploy,
+        Verb::Service,
+        Verb::Done,
+        Verb::Fail,
+        Verb::Hold,
+        Verb::Wait,
+        Verb::Abort,
+        Verb::Resume,
+        Verb::Unhold,
+    ];
+    if !verbs.iter().any(|verb| transition(from, *verb) == Ok(to)) {
+        return Err(format!("{} -> {} is not in the table", from.as_str(), to.as_str()));
+    }
+    let told = |text: &str| text.contains(&format!("-> {}", to.as_str()));
+    let events = &now.next.events;
+    if !events.iter().any(|event| event.kind == EventKind::Transition && told(&event.text)) {
+        return Err(format!("{} -> {} is stored without an event", from.as_str(), to.as_str()));
+    }
+    Ok(())
+}

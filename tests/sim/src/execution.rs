@@ -1,0 +1,248 @@
+//! A step that an agent runs: how long it takes, how it ends, and what it really does to the machine.
+
+use crate::agent::AgentProcess;
+use crate::held;
+use crate::machine::{Flavour, Machine};
+use crate::offers::{Offer, Offers};
+use crate::truth::{By, End};
+use crate::world::World;
+use agent_protocol::inventory::Inventory;
+use agent_protocol::progress::{DiskProgress, Phase, Progress};
+use agent_protocol::record::{DiskRecord, EraseReport, Outcome, Verification};
+use agent_protocol::step::Step;
+use agentd::steps::StepTable;
+use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
+use serde_json::{Map, Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How often a running step moves its progress, and how often it looks whether it is cancelled.
+const TELL: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_secs(5);
+
+/// How a step is going to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Well,
+    Fails,
+    Hangs,
+    Lies,
+}
+
+/// The hardware manager of a machine, for one look or one step.
+struct Manager {
+    offers: Arc<Offers>,
+    flavour: Flavour,
+    version: String,
+    ends: Mutex<Option<Result<StepOutcome, StepError>>>,
+}
+
+impl HardwareManager for Manager {
+    fn name(&self) -> &str {
+        "sim_hardware_manager"
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn evaluate(&self, _inventory: &Inventory) -> Support {
+        Support::Mainline
+    }
+
+    fn steps(&self, kind: StepKind, _inventory: &Inventory) -> Vec<Step> {
+        self.offers.advertised(kind, self.flavour)
+    }
+
+    /// The step has run in the world's time already; this tells how it ended.
+    fn run(&self, _call: &StepCall, _context: &StepContext) -> Result<StepOutcome, StepError> {
+        let nothing = || Err(StepError::Failed { reason: "it did not run".to_owned(), report: Value::Null });
+        held(&self.ends).take().unwrap_or_else(nothing)
+    }
+}
+
+/// The real agent's table of steps over what the machine offers; a step run in it ends as told here.
+pub fn table(
+    machine: &Machine,
+    offers: &Arc<Offers>,
+    kind: StepKind,
+    ends: Option<Result<StepOutcome, StepError>>,
+) -> StepTable {
+    let manager = Manager {
+        offers: offers.clone(),
+        flavour: machine.flavour,
+        version: offers.version.to_string(),
+        ends: Mutex::new(ends),
+    };
+    let managers: [Arc<dyn HardwareManager>; 1] = [Arc::new(manager)];
+    StepTable::collect(&managers, &Arc::default(), kind)
+}
+
+/// Begin the command `id`, which runs a step.
+pub fn begin(
+    world: &Arc<World>,
+    machine: &Arc<Machine>,
+    agent: &Arc<AgentProcess>,
+    id: &str,
+    context: StepContext,
+    kind: StepKind,
+    params: &Map<String, Value>,
+) {
+    let offers = machine.state().offers.clone();
+    let key = match kind {
+        StepKind::Clean => "clean_version",
+        StepKind::Deploy => "deploy_version",
+        StepKind::Service => "service_version",
+    };
+    let seen = params.get(key).and_then(|versions| versions.get("sim_hardware_manager"));
+    let stale = seen.is_some_and(|version| *version != json!(offers.version.to_string()));
+    let name = params["step"]["step"].as_str().unwrap_or_default();
+    let offer = offers.steps.iter().find(|offer| offer.name == name && offer.wire(kind).is_some());
+    let Some(offer) = offer.filter(|_| !stale).cloned() else {
+        // Refused by the table itself: nothing runs.
+        let ending = table(machine, &offers, kind, None).execute(
+            &params["step"],
+            &params["node"],
+            params.get(key),
+            &context,
+        );
+        held(&agent.registry).finish(id, ending);
+        agent.bell.notify_one();
+        return;
+    };
+    world.step_begins(machine, id, &offer, By::Agent);
+    let (world, machine, agent) = (world.clone(), machine.clone(), agent.clone());
+    let (id, params) = (id.to_owned(), params.clone());
+    tokio::spawn(async move {
+        let ends = tokio::select! {
+            biased;
+            () = agent.died.cancelled() => return,
+            ends = work(&world, &machine, &agent, &id, &context, &offer) => ends,
+        };
+        let table = table(&machine, &offers, kind, Some(ends));
+        let ending = table.execute(&params["step"], &params["node"], params.get(key), &context);
+        held(&agent.registry).finish(&id, ending);
+        agent.bell.notify_one();
+    });
+}
+
+async fn work(
+    world: &World,
+    machine: &Machine,
+    agent: &AgentProcess,
+    id: &str,
+    context: &StepContext,
+    offer: &Offer,
+) -> Result<StepOutcome, StepError> {
+    let weather = world.weather();
+    let way = if world.dice.chance(weather.step_hangs) {
+        Way::Hangs
+    } else if world.dice.chance(weather.step_fails) {
+        Way::Fails
+    } else if offer.name.starts_with("erase") && world.dice.chance(weather.step_lies) {
+        Way::Lies
+    } else {
+        Way::Well
+    };
+    let mut rest = world.dice.seconds(offer.takes.clone());
+    let hang = (way == Way::Hangs).then(|| world.happened(machine, &format!("{} hangs", offer.label())));
+    let whole = rest;
+    while hang.is_some() || !rest.is_zero() {
+        if offer.tells && hang.is_none() {
+            tell(agent, context, whole, rest);
+        }
+        let nap = match (hang.is_some(), offer.tells, offer.abortable) {
+            (true, _, _) => LOOK,
+            (false, true, _) => rest.min(TELL),
+            (false, false, true) => rest.min(LOOK),
+            (false, false, false) => rest,
+        };
+        sleep(nap).await;
+        rest = rest.saturating_sub(nap);
+        if context.is_cancelled() && offer.abortable {
+            held(&world.truth).ended(machine.index, id, End::Cancelled, world.now());
+            return Err(StepError::Cancelled { report: json!({"stopped": offer.name}) });
+        }
+    }
+    let (end, ends) = match way {
+        Way::Fails => {
+            let reason =
+                format!("the step broke {}", world.happened(machine, &format!("{} fails", offer.label())));
+            (End::Failed, Err(StepError::Failed { reason, report: Value::Null }))
+        }
+        Way::Lies => {
+            world.happened(
+                machine,
+                &format!("{} claims a success that its record contradicts", offer.label()),
+            );
+            machine.state().erase(1);
+            (End::Lied, Ok(StepOutcome::Done(report(machine, true))))
+        }
+        _ => (End::Succeeded, Ok(StepOutcome::Done(effect(machine, offer)))),
+    };
+    held(&world.truth).ended(machine.index, id, end, world.now());
+    ends
+}
+
+/// What a step that succeeds does to the machine, and its result.
+fn effect(machine: &Machine, offer: &Offer) -> Value {
+    match offer.name.as_str() {
+        "erase_devices" => {
+            machine.state().erase(0);
+            report(machine, false)
+        }
+        "deploy" => {
+            machine.state().deploy();
+            Value::Null
+        }
+        name => json!(format!("{name} done")),
+    }
+}
+
+/// The record of every disk; of a lie, the first one's tells the truth.
+fn report(machine: &Machine, lies: bool) -> Value {
+    let of = |(number, disk): (usize, &crate::machine::Disk)| DiskRecord {
+        device: format!("/dev/sd{number}"),
+        serial: Some(disk.serial.clone()),
+        wwn: None,
+        model: None,
+        size: 1 << 40,
+        outcome: if lies && number == 0 { Outcome::Failed } else { Outcome::Erased },
+        reason: (lies && number == 0).then(|| "the disk does not take it".to_owned()),
+        method: Some("overwrite-zeroes".to_owned()),
+        fallbacks: Vec::new(),
+        bytes_erased: 1 << 40,
+        verification: Some(Verification {
+            kind: "full".to_owned(),
+            bytes_read: 1 << 40,
+            expected: "zeroes".to_owned(),
+            mismatched_bytes: 0,
+            unchanged_samples: 0,
+            samples: 0,
+            passed: true,
+        }),
+        started_at: None,
+        finished_at: None,
+    };
+    let disks = machine.state().disks.iter().enumerate().map(of).collect();
+    serde_json::to_value(EraseReport { disks }).unwrap_or_default()
+}
+
+fn tell(agent: &AgentProcess, context: &StepContext, whole: Duration, rest: Duration) {
+    let first = context.progress().disks.is_empty();
+    let disk = DiskProgress {
+        device: "/dev/sda".to_owned(),
+        serial: None,
+        phase: Phase::Erasing,
+        method: None,
+        bytes_done: whole.saturating_sub(rest).as_secs(),
+        bytes_total: whole.as_secs(),
+        rate: 1,
+        eta: Some(rest.as_secs()),
+    };
+    context.report(Progress { disks: vec![disk] });
+    if first {
+        agent.stirred.notify_one();
+    }
+}

@@ -1,0 +1,142 @@
+//! What must hold, one function a rule. Each cites the sentence that it stands for; sentences without a source
+//! are of issue 4, "Crash-proof". They are judged at every stored write, at the beginning of every step, and at
+//! the end of the world.
+//!
+//! ```text
+//!  rows.rs     what any two writes of a row must have in common: versions, leases, history, flags
+//!  truth.rs    what a row says against what really happened: successes, plans, disks
+//!  reasons.rs  why a node failed, as it tells, against why it did
+//!  steps.rs    steps as they begin: none twice, one at a time
+//!  tokens.rs   who may speak for a node
+//!  end.rs      when everything has come to rest
+//! ```
+
+pub mod end;
+mod reasons;
+mod rows;
+mod steps;
+mod tokens;
+mod truth;
+
+pub use tokens::{forgotten, granted, heard};
+
+use crate::held;
+use crate::machine::Machine;
+use crate::truth::Chronicle;
+use crate::world::World;
+use model::{Event, Node, Timestamp};
+use store::Lease;
+use uuid::Uuid;
+
+/// Who writes.
+#[derive(Debug, Clone, Copy)]
+pub struct By {
+    /// The conductor's lease; none: the API.
+    pub lease: Option<Lease>,
+}
+
+/// One stored write of a row, with all that can be known about it.
+struct Write<'a> {
+    machine: &'a Machine,
+    old: &'a Node,
+    new: &'a Node,
+    read_at: u64,
+    events: &'a [Event],
+    by: By,
+    chronicle: &'a Chronicle,
+    kills: &'a [Timestamp],
+    calm: Option<Timestamp>,
+    max_replans: u32,
+    now: Timestamp,
+}
+
+/// Why a rule does not hold.
+type Broken = Result<(), String>;
+
+/// A rule over one write.
+type Rule = (&'static str, fn(&Write) -> Broken);
+
+/// The rules over each write of a row.
+const RULES: &[Rule] = &[
+    ("a_write_is_at_the_version_that_was_read", rows::a_write_is_at_the_version_that_was_read),
+    ("a_conductor_writes_under_the_newest_lease", rows::a_conductor_writes_under_the_newest_lease),
+    ("history_is_contiguous", rows::history_is_contiguous),
+    ("every_arrow_is_in_the_table", rows::every_arrow_is_in_the_table),
+    ("a_stable_state_has_no_target", rows::a_stable_state_has_no_target),
+    ("work_has_a_run_and_rest_has_none", rows::work_has_a_run_and_rest_has_none),
+    ("maintenance_is_set_by_faults_and_users", rows::maintenance_is_set_by_faults_and_users),
+    ("a_retired_node_is_never_available", rows::a_retired_node_is_never_available),
+    ("no_progress_is_lost", rows::no_progress_is_lost),
+    ("no_success_is_invented", truth::no_success_is_invented),
+    ("no_step_is_left_out_of_the_plan", truth::no_step_is_left_out_of_the_plan),
+    ("no_step_is_skipped", truth::no_step_is_skipped),
+    ("nothing_is_available_unclean", truth::nothing_is_available_unclean),
+    ("nothing_is_active_undeployed", truth::nothing_is_active_undeployed),
+    ("a_failure_tells_the_true_reason", reasons::a_failure_tells_the_true_reason),
+];
+
+/// A node was enrolled.
+pub fn enrolled(world: &World, new: &Node) {
+    let Some(machine) = world.machine(new.uuid) else { return };
+    held(&world.truth).machines[machine.index].row = Some(new.clone());
+}
+
+/// A row was written.
+pub fn written(world: &World, read_at: u64, new: &Node, events: &[Event], by: By) {
+    let Some(machine) = world.machine(new.uuid) else { return };
+    let calm = *held(&world.calm_since);
+    let mut truth = held(&world.truth);
+    tell(world, machine, new, events, by);
+    let kills = truth.kills.clone();
+    let chronicle = &mut truth.machines[machine.index];
+    steps::note(chronicle, new, by);
+    let Some(old) = chronicle.row.replace(new.clone()) else { return };
+    let write = Write {
+        machine,
+        old: &old,
+        new,
+        read_at,
+        events,
+        by,
+        chronicle,
+        kills: &kills,
+        calm,
+        max_replans: world.settings.max_replans,
+        now: world.now(),
+    };
+    for (rule, holds) in RULES {
+        if let Err(what) = holds(&write) {
+            world.violated(rule, format!("{}: {what}", machine.name));
+        }
+    }
+}
+
+/// A lease was given.
+pub fn leased(world: &World, node: Uuid, lease: Lease) {
+    let Some(machine) = world.machine(node) else { return };
+    let mut truth = held(&world.truth);
+    let before = truth.machines[machine.index].epoch.replace(lease.epoch);
+    if before.is_some_and(|before| before >= lease.epoch) {
+        world.violated("a_lease_is_newer_than_all_before", format!("{} epoch {}", machine.name, lease.epoch));
+    }
+}
+
+fn tell(world: &World, machine: &Machine, new: &Node, events: &[Event], by: By) {
+    world.trace.note(|| {
+        let cursor = new.run.as_ref().map(|run| {
+            let cursor = format!("{:?}", run.cursor);
+            let flags = if run.abort { " abort" } else { "" };
+            format!("{} {cursor} try {} done {}{flags}", run.kind.as_str(), run.attempts, run.results.len())
+        });
+        let who = if by.lease.is_some() { "conductor" } else { "api" };
+        let wait = new.wait.as_ref().map(|wait| wait.reason.as_str()).unwrap_or_default();
+        let told: Vec<&str> = events.iter().map(|event| event.text.as_str()).collect();
+        format!(
+            "{} {who} writes v{} {:?} [{}] wait {wait:?} {told:?}",
+            machine.name,
+            new.version,
+            new.provision_state,
+            cursor.unwrap_or_default()
+        )
+    });
+}

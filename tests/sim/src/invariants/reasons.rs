@@ -1,0 +1,112 @@
+//! "or in a -fail state with the true reason".
+
+use super::{Broken, Write};
+use crate::truth::End;
+use model::{Cursor, ProvisionState, Run};
+
+/// A sentence that failures tell, and whether it is true.
+type Reason = (&'static str, fn(&Write, &Run, &str) -> bool);
+
+/// Sentences by what they contain; the first that fits is judged.
+const REASONS: &[Reason] = &[
+    ("internal:", |_, _, _| false),
+    ("By request, the", |write, run, _| write.chronicle.aborted.contains(&run.id)),
+    ("the node rebooted in the middle", |write, run, _| came_and_went(write, run, &["power off", "reset"])),
+    ("the node lost power in the middle", |write, run, _| came_and_went(write, run, &["power"])),
+    ("the agent was restarted", |write, run, _| came_and_went(write, run, &["agent", "power"])),
+    ("the controller was interrupted", |write, run, _| write.kills.iter().any(|at| *at >= run.started_at)),
+    ("the agent has not been heard for", silent),
+    ("no agent came back within", nobody_was_heard),
+    ("the step hangs", hangs),
+    ("the step has taken longer", hangs),
+    ("another step's success", |_, _, _| false),
+    ("but the record of disk", |write, _, _| {
+        write.chronicle.executions.last().is_some_and(|last| matches!(last.ended, Some((_, End::Lied))))
+    }),
+    ("the agent is heard, but could not be", |write, run, _| {
+        write.chronicle.has(run.started_at, &["a command's message", "agent"])
+    }),
+    ("no heartbeat of an agent within", nobody_was_heard),
+    ("no inventory within", |write, run, _| write.old.inspection_finished_at.is_none() && run.is_active()),
+    ("no heartbeat came during the step wait", nobody_was_heard),
+    ("Could not find method", |write, run, _| {
+        write.chronicle.has(run.started_at, &["hardware managers changed"])
+    }),
+    ("the hardware managers of the agent kept changing", |write, run, _| {
+        let told = write.chronicle.told.iter().filter(|told| told.at >= run.started_at);
+        let mut versions: Vec<u32> = told.map(|told| told.offers.version).collect();
+        versions.dedup();
+        versions.len() as u32 >= write.max_replans
+    }),
+    ("the BMC accepted", |_, _, _| false),
+    ("node does not support this", |_, run, _| !run.requested.is_empty()),
+    ("requires the ramdisk", |_, run, _| run.disable_ramdisk),
+    // Everything else tells of something that happened, by its number.
+    ("#", numbered),
+];
+
+/// "the node is where it would have been or in a `-fail` state with the true reason": why a node failed is known,
+/// told, and so.
+pub fn a_failure_tells_the_true_reason(write: &Write) -> Broken {
+    let (before, after) = (write.old.provision_state, write.new.provision_state);
+    let failed = |state: ProvisionState| state.as_str().ends_with("failed");
+    let unverified = before == ProvisionState::Verifying && after == ProvisionState::Enroll;
+    let torn = before == ProvisionState::Deleting && after == ProvisionState::Error;
+    if write.by.lease.is_none() || !(unverified || torn || failed(after) && !failed(before)) {
+        return Ok(());
+    }
+    let Some(text) = write.new.last_error.as_deref() else { return Err("no reason is told".to_owned()) };
+    let told = write.events.iter().any(|event| event.text.contains(text));
+    if !told {
+        return Err(format!("{text:?} is in no event"));
+    }
+    let run = match &write.old.run {
+        Some(run) if !unverified => run.clone(),
+        _ => Run::new(model::RunKind::Inspect, write.old.provision_updated_at.unwrap_or(write.now)),
+    };
+    let Some((words, is_true)) = REASONS.iter().find(|(words, _)| text.contains(words)) else {
+        return Err(format!("{text:?} is no reason that is known"));
+    };
+    if !is_true(write, &run, text) {
+        return Err(format!("{text:?} is not true ({words})"));
+    }
+    let peaceful = text.contains("By request") || text.contains("node does not support");
+    if write.calm.is_some_and(|calm| run.started_at >= calm) && !peaceful {
+        return Err(format!("nothing went wrong, and {text:?}"));
+    }
+    Ok(())
+}
+
+/// Something of this sort happened since the command was written down, or since the agent was heard before that.
+fn came_and_went(write: &Write, run: &Run, what: &[&str]) -> bool {
+    let since = match &run.cursor {
+        Cursor::Issued { at, .. } => write.chronicle.heard_before(*at).unwrap_or(run.started_at),
+        _ => run.started_at,
+    };
+    write.chronicle.has(since, what)
+}
+
+/// No heartbeat was accepted since the run waits in its present place.
+fn nobody_was_heard(write: &Write, run: &Run, _text: &str) -> bool {
+    let since = write.old.wait.as_ref().map_or(run.started_at, |wait| wait.since);
+    write.chronicle.heard.last().is_none_or(|heard| *heard < since)
+}
+
+fn silent(write: &Write, _run: &Run, text: &str) -> bool {
+    let told: Option<u64> = text.split("for ").last().and_then(|tail| tail.split(' ').next()?.parse().ok());
+    let really = write.chronicle.heard.last().map(|heard| write.now.since(*heard).as_secs());
+    told.is_some() && really.is_none_or(|really| Some(really) >= told)
+}
+
+fn hangs(write: &Write, run: &Run, _text: &str) -> bool {
+    write.chronicle.has(run.started_at, &["hangs"])
+}
+
+/// The numbers in a text are facts of this node, of this run.
+fn numbered(write: &Write, run: &Run, text: &str) -> bool {
+    let mut numbers = text.split('#').skip(1).filter_map(|tail| {
+        let digits: String = tail.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<u64>().ok()
+    });
+    numbers.any(|number| write.chronicle.fact(number).is_some_and(|fact| fact.at >= run.started_at))
+}

@@ -1,0 +1,169 @@
+//! One server as it really is: power, what it boots, its disks, its agent. Nobody else keeps the truth.
+
+use crate::agent::AgentProcess;
+use crate::dice::Dice;
+use crate::held;
+use crate::offers::{Offer, Offers};
+use model::Timestamp;
+use std::sync::{Arc, Mutex, MutexGuard};
+use uuid::Uuid;
+
+/// What manages a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flavour {
+    /// Anneal's agent in the ramdisk.
+    Anneal,
+    /// ironic-python-agent in the ramdisk: own command ids, no cancel, nothing of Anneal's in its heartbeats.
+    Ironic,
+    /// No agent: everything is done by the BMC.
+    Bmc,
+}
+
+/// A disk. What is on it is what matters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disk {
+    /// Serial number.
+    pub serial: String,
+    /// Data of this tenant is on it.
+    pub tenant: Option<u32>,
+    /// It can be booted.
+    pub bootable: bool,
+}
+
+/// A machine that never changes, around what does.
+pub struct Machine {
+    /// Its place among the machines.
+    pub index: usize,
+    /// `n1`.
+    pub name: String,
+    /// The node it is.
+    pub uuid: Uuid,
+    /// MAC address.
+    pub mac: String,
+    /// IP address, of which its agent's URL is made.
+    pub address: String,
+    /// What manages it.
+    pub flavour: Flavour,
+    /// Firmware that cannot boot from the network tries for ever, instead of the disk.
+    pub stubborn: bool,
+    /// Steps that run in the controller.
+    pub out_of_band: Vec<Offer>,
+    state: Mutex<MachineState>,
+}
+
+/// What changes.
+pub struct MachineState {
+    /// It has power.
+    pub on: bool,
+    /// Counts boots and ends of boots: whoever acts for a boot sees by it that the boot is over.
+    pub boot: u64,
+    /// The next boot is from the network.
+    pub network_once: bool,
+    /// So is every other.
+    pub network_first: bool,
+    /// Its disks.
+    pub disks: Vec<Disk>,
+    /// The agent that runs now.
+    pub agent: Option<Arc<AgentProcess>>,
+    /// What its hardware managers offer.
+    pub offers: Arc<Offers>,
+    /// Its BMC has done by then what it was asked for.
+    pub power_busy_until: Option<Timestamp>,
+    /// Its BMC cannot be reached until then.
+    pub bmc_down_until: Option<Timestamp>,
+    /// It is cut off the network until then.
+    pub cut_until: Option<Timestamp>,
+    /// Out-of-band steps that go on outside, with when they are done.
+    pub outside: Vec<(String, Timestamp)>,
+    /// Tenants that it has had.
+    pub tenants: u32,
+}
+
+impl Machine {
+    /// Machine number `index` of a world, switched off, with a tenant's data on every disk.
+    pub fn drawn(dice: &Dice, index: usize) -> Self {
+        let flavour = match dice.number(0..10) {
+            0..6 => Flavour::Anneal,
+            6..9 => Flavour::Ironic,
+            _ => Flavour::Bmc,
+        };
+        Self::of(dice, index, flavour)
+    }
+
+    /// The same, of this flavour.
+    pub fn of(dice: &Dice, index: usize, flavour: Flavour) -> Self {
+        let disk =
+            |number: u32| Disk { serial: format!("S{index}-{number}"), tenant: Some(0), bootable: true };
+        let state = MachineState {
+            on: dice.chance(0.3),
+            boot: 0,
+            network_once: false,
+            network_first: dice.chance(0.8),
+            disks: (0..dice.number(1..4)).map(disk).collect(),
+            agent: None,
+            offers: Arc::new(Offers::drawn(dice, flavour)),
+            power_busy_until: None,
+            bmc_down_until: None,
+            cut_until: None,
+            outside: Vec::new(),
+            tenants: 0,
+        };
+        Self {
+            index,
+            name: format!("n{}", index + 1),
+            uuid: dice.uuid(),
+            mac: format!("52:54:00:00:{:02x}:{:02x}", index / 256, index % 256),
+            address: format!("10.0.{}.{}", index / 250, index % 250 + 1),
+            flavour,
+            stubborn: dice.chance(0.5),
+            out_of_band: Offer::out_of_band(dice, flavour),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// What changes, held for a moment.
+    pub fn state(&self) -> MutexGuard<'_, MachineState> {
+        held(&self.state)
+    }
+
+    /// The agent that runs now.
+    pub fn agent(&self) -> Option<Arc<AgentProcess>> {
+        self.state().agent.clone()
+    }
+
+    /// Whether this boot still goes on.
+    pub fn is_in(&self, boot: u64) -> bool {
+        let state = self.state();
+        state.on && state.boot == boot
+    }
+}
+
+impl MachineState {
+    /// Whether some disk holds data of a tenant.
+    pub fn is_dirty(&self) -> bool {
+        self.disks.iter().any(|disk| disk.tenant.is_some())
+    }
+
+    /// Erase every disk but `spared` of them.
+    pub fn erase(&mut self, spared: usize) {
+        for disk in self.disks.iter_mut().skip(spared) {
+            disk.tenant = None;
+            disk.bootable = false;
+        }
+    }
+
+    /// Write an image to the first disk.
+    pub fn deploy(&mut self) {
+        if let Some(disk) = self.disks.first_mut() {
+            disk.bootable = true;
+        }
+    }
+
+    /// The workload runs, and writes to every disk.
+    pub fn run_workload(&mut self) {
+        self.tenants += 1;
+        for disk in &mut self.disks {
+            disk.tenant = Some(self.tenants);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Steps of the interfaces, which the controller runs itself.
+
+use crate::bmc::SimBmc;
+use crate::held;
+use crate::machine::Machine;
+use crate::offers::{Offer, modelled};
+use crate::truth::{By, End};
+use crate::world::World;
+use bmc::{BmcError, ErrorKind, StepCall, StepEnd};
+use model::{CatalogueStep, StepKind};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::time::sleep;
+
+/// The out-of-band steps of a machine by kind.
+pub fn declared(machine: &Machine) -> BTreeMap<StepKind, Vec<CatalogueStep>> {
+    let kinds = [hwm_sdk::StepKind::Clean, hwm_sdk::StepKind::Deploy, hwm_sdk::StepKind::Service];
+    let of = |kind: hwm_sdk::StepKind| {
+        let steps = machine.out_of_band.iter().filter_map(|offer| offer.wire(kind));
+        let known = steps.filter_map(|mut step| {
+            let fields = step.as_object_mut()?;
+            fields.insert("in_band".to_owned(), false.into());
+            fields.insert("requires_ramdisk".to_owned(), false.into());
+            fields.insert("provider".to_owned(), "sim".into());
+            serde_json::from_value(step).ok()
+        });
+        (modelled(kind), known.collect())
+    };
+    kinds.map(of).into()
+}
+
+/// Run a step, or ask how far it is.
+pub async fn run(
+    world: &Arc<World>,
+    bmc: &SimBmc,
+    machine: &Arc<Machine>,
+    call: &StepCall<'_>,
+) -> Result<StepEnd, BmcError> {
+    let fails = |kind: ErrorKind, text: String| BmcError::new(kind, &machine.name, "run a step", text);
+    let Some(offer) = machine.out_of_band.iter().find(|offer| is(offer, call)).cloned() else {
+        return Err(fails(ErrorKind::Step, format!("there is no step {}.{}", call.interface, call.step)));
+    };
+    let id = call.command_id.to_owned();
+    if call.polling {
+        return bmc.request("ask for a step", move |world, machine| poll(world, machine, &offer, &id)).await;
+    }
+    // Refused before it begins, so that nothing has been done.
+    bmc.request("begin a step", |_, _| ()).await?;
+    world.step_begins(machine, &id, &offer, if offer.outside { By::Bmc } else { By::Controller });
+    let weather = world.weather();
+    let takes = world.dice.seconds(offer.takes.clone());
+    if offer.outside {
+        machine.state().outside.push((id, world.now().after(takes)));
+        return Ok(StepEnd::Running("begun".to_owned()));
+    }
+    sleep(takes).await;
+    if world.dice.chance(weather.step_fails) {
+        held(&world.truth).ended(machine.index, &id, End::Failed, world.now());
+        let number = world.happened(machine, &format!("{} fails", offer.label()));
+        return Err(fails(ErrorKind::Step, format!("step {} broke {number}", offer.label())));
+    }
+    if world.dice.chance(weather.bmc) {
+        // It has done its work, and the connection breaks before it can say so.
+        effect(machine, &offer);
+        held(&world.truth).ended(machine.index, &id, End::Interrupted, world.now());
+        let number = world.happened(machine, "its BMC broke the connection after a step");
+        return Err(fails(ErrorKind::Timeout, format!("the connection broke {number}")));
+    }
+    effect(machine, &offer);
+    held(&world.truth).ended(machine.index, &id, End::Succeeded, world.now());
+    Ok(StepEnd::Done(json!(format!("{} done", offer.label()))))
+}
+
+fn is(offer: &Offer, call: &StepCall<'_>) -> bool {
+    offer.interface == call.interface && offer.name == call.step
+}
+
+fn poll(world: &World, machine: &Machine, offer: &Offer, id: &str) -> StepEnd {
+    let known = machine.state().outside.iter().find(|(of, _)| of == id).map(|(_, until)| *until);
+    let Some(until) = known else {
+        world.violated("polling_asks_for_what_was_begun", format!("{} knows no step {id}", machine.name));
+        return StepEnd::Running("nothing".to_owned());
+    };
+    if until > world.now() {
+        return StepEnd::Running("going on".to_owned());
+    }
+    effect(machine, offer);
+    held(&world.truth).ended(machine.index, id, End::Succeeded, world.now());
+    StepEnd::Done(Value::Null)
+}
+
+fn effect(machine: &Machine, offer: &Offer) {
+    match offer.name.as_str() {
+        "erase_storage" => machine.state().erase(0),
+        "deploy" => machine.state().deploy(),
+        _ => {}
+    }
+}

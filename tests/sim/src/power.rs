@@ -1,0 +1,125 @@
+//! Power, and what a machine does with it: firmware, ramdisk or workload.
+
+use crate::agent;
+use crate::held;
+use crate::machine::{Machine, MachineState};
+use crate::world::World;
+use model::RunKind;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// What the boot services answer.
+enum Boots {
+    Ramdisk { inspects: bool },
+    Disk,
+}
+
+/// Switch a machine on, if it is off.
+pub fn on(world: &Arc<World>, machine: &Arc<Machine>) {
+    let boot = {
+        let mut state = machine.state();
+        if state.on {
+            return;
+        }
+        state.on = true;
+        state.boot += 1;
+        state.boot
+    };
+    world.happened(machine, "power on");
+    spawn(world, machine, boot);
+}
+
+/// Switch a machine off, if it is on.
+pub fn off(world: &Arc<World>, machine: &Arc<Machine>, how: &str) {
+    let agent = {
+        let mut state = machine.state();
+        if !state.on {
+            return;
+        }
+        state.on = false;
+        state.boot += 1;
+        state.agent.take()
+    };
+    world.happened(machine, how);
+    if let Some(agent) = agent {
+        agent::end(world, machine, &agent, "agent gone with the power");
+    }
+}
+
+/// Reset a machine that is on, switch it on otherwise.
+pub fn reset(world: &Arc<World>, machine: &Arc<Machine>, how: &str) {
+    if machine.state().on {
+        off(world, machine, how);
+    }
+    on(world, machine);
+}
+
+fn spawn(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) {
+    let (world, machine) = (world.clone(), machine.clone());
+    // A boot that is over does nothing more: it is asked after each wait.
+    tokio::spawn(async move { boots(&world, &machine, boot).await });
+}
+
+async fn boots(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) -> Option<()> {
+    let goes_on = || machine.is_in(boot).then_some(());
+    sleep(world.dice.seconds(3..40)).await;
+    goes_on()?;
+    let by_network = {
+        let mut state = machine.state();
+        std::mem::take(&mut state.network_once) || state.network_first
+    };
+    let answer = if by_network { network_boot(world, machine, boot).await? } else { Boots::Disk };
+    if let Boots::Ramdisk { inspects } = answer {
+        sleep(world.dice.seconds(10..120)).await;
+        goes_on()?;
+        let fails = held(&world.weather).boot_fails;
+        if world.dice.chance(fails) {
+            world.happened(machine, "ramdisk does not come up");
+            return None;
+        }
+        let boot_id = world.dice.uuid().to_string();
+        agent::start(world, machine, boot_id, inspects);
+        return Some(());
+    }
+    sleep(world.dice.seconds(10..60)).await;
+    goes_on()?;
+    if machine.state().disks.iter().any(|disk| disk.bootable) {
+        machine.state().run_workload();
+        world.happened(machine, "workload started");
+    } else {
+        world.happened(machine, "nothing to boot");
+    }
+    Some(())
+}
+
+/// DHCP and iPXE: the controller's boot services say what the node boots (as `controllerd::directory` does).
+async fn network_boot(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) -> Option<Boots> {
+    let mut tries = 0;
+    loop {
+        if world.is_conducted() && !world.is_cut(machine) {
+            let row = held(&world.truth).machines[machine.index].row.clone();
+            let inspects = |run: &model::Run| run.is_active() && run.kind == RunKind::Inspect;
+            return Some(match row {
+                Some(node) if node.boots_ramdisk() => {
+                    Boots::Ramdisk { inspects: node.run.as_ref().is_some_and(inspects) }
+                }
+                _ => Boots::Disk,
+            });
+        }
+        tries += 1;
+        if tries >= 6 && !machine.stubborn {
+            world.happened(machine, "nobody answers its network boot");
+            return Some(Boots::Disk);
+        }
+        sleep(Duration::from_secs(10)).await;
+        machine.is_in(boot).then_some(())?;
+    }
+}
+
+impl MachineState {
+    /// The next boot is from the network.
+    pub fn boot_from_network(&mut self) {
+        self.network_once = true;
+    }
+}

@@ -1,0 +1,98 @@
+//! Many seeds, on as many threads as there are processors.
+
+use crate::run::{Outcome, run};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// What came of many seeds.
+#[derive(Debug, Clone, Default)]
+pub struct Sum {
+    /// How many there were.
+    pub seeds: u64,
+    /// How many broke a rule.
+    pub broken: u64,
+    /// The rules, with how often each was broken.
+    pub rules: BTreeMap<&'static str, u64>,
+    /// Stored writes.
+    pub writes: u64,
+    /// Steps that really began.
+    pub steps: usize,
+    /// Kills of controllers.
+    pub kills: usize,
+    /// Seconds of the worlds.
+    pub seconds: u64,
+}
+
+impl Sum {
+    /// Add an outcome.
+    pub fn add(&mut self, outcome: &Outcome) {
+        self.seeds += 1;
+        self.writes += outcome.writes;
+        self.steps += outcome.steps;
+        self.kills += outcome.kills;
+        self.seconds += outcome.seconds;
+        if let Some(violation) = &outcome.violation {
+            self.broken += 1;
+            *self.rules.entry(violation.rule).or_default() += 1;
+        }
+    }
+}
+
+impl fmt::Display for Sum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "simulation: {} seeds, {} broke a rule; {} stored writes, {} steps, {} kills of the controller, {} h \
+             of simulated time",
+            self.seeds,
+            self.broken,
+            self.writes,
+            self.steps,
+            self.kills,
+            self.seconds / 3600
+        )?;
+        for (rule, times) in &self.rules {
+            write!(f, "\n    {rule}: {times}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How to see again what a seed does.
+pub fn replay(seed: u64, nodes: Option<usize>) -> String {
+    let nodes = nodes.map(|nodes| format!(" --nodes {nodes}")).unwrap_or_default();
+    format!("cargo xtask soak --seed {seed}{nodes}")
+}
+
+/// Run the seeds; each is told when it is over, in no particular order.
+pub fn run_all(seeds: Range<u64>, nodes: Option<usize>, mut told: impl FnMut(Outcome)) {
+    let next = AtomicU64::new(seeds.start);
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let (sender, outcomes) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let (next, sender, end) = (&next, sender.clone(), seeds.end);
+            scope.spawn(move || {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end || sender.send(run(seed, nodes, false)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        outcomes.into_iter().for_each(&mut told);
+    });
+}
+
+/// Let the log of the real code be seen, too. It has no time of its own: the lines around it do.
+pub fn listen() {
+    let to_stdout = tracing_subscriber::fmt().with_writer(std::io::stdout).without_time().with_ansi(false);
+    // Somebody else listens already: then that one hears it.
+    let _ = to_stdout.try_init();
+}

@@ -1,0 +1,317 @@
+//! The store of one life of the controller: the one in memory, in which every call takes time, may be the
+//! controller's last, and is judged.
+
+use crate::controller::Life;
+use crate::held;
+use crate::invariants::{self, By};
+use crate::world::World;
+use async_trait::async_trait;
+use model::agent::Contact;
+use model::request::RESCUE_HASH;
+use model::{Catalogue, DeployTemplate, Event, Inventory, Node, Port, StepKind, Timestamp};
+use serde::Serialize;
+use serde_json::json;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use store::{Beat, Bell, Lease, Result, Store, TokenGrant};
+use tokio::task::yield_now;
+use uuid::Uuid;
+
+/// Calls at one moment after which the controller counts as running in circles.
+const SPIN: u32 = 20_000;
+
+/// A store that is watched.
+pub struct WatchedStore {
+    world: Arc<World>,
+    life: Life,
+    moment: AtomicI64,
+    calls: AtomicU32,
+}
+
+impl WatchedStore {
+    /// The store of a controller of this life.
+    pub fn new(world: Arc<World>, life: Life) -> Self {
+        Self { world, life, moment: AtomicI64::new(0), calls: AtomicU32::new(0) }
+    }
+
+    /// Before a call: others may go first, and a fuse may have burnt down.
+    async fn enter(&self) {
+        self.life.goes_on().await;
+        let now = self.world.now().0;
+        if self.moment.swap(now, Ordering::Relaxed) != now {
+            self.calls.store(0, Ordering::Relaxed);
+        }
+        if self.calls.fetch_add(1, Ordering::Relaxed) > SPIN {
+            self.world.violated("nobody_runs_in_circles", format!("{SPIN} store calls at one moment"));
+            pending::<()>().await;
+        }
+        yield_now().await;
+        self.life.goes_on().await;
+        self.burn(false).await;
+    }
+
+    /// After a call that wrote: it is stored, and nobody may ever learn of it.
+    async fn leave(&self) {
+        self.burn(true).await;
+        yield_now().await;
+        self.life.goes_on().await;
+    }
+
+    async fn burn(&self, after: bool) {
+        let burnt = {
+            let mut fuse = held(&self.world.fuse);
+            match fuse.as_mut().filter(|fuse| fuse.after == after) {
+                Some(left) if left.calls == 0 => fuse.take().is_some(),
+                Some(left) => {
+                    left.calls -= 1;
+                    false
+                }
+                None => false,
+            }
+        };
+        if burnt {
+            self.world.kill_controller(if after { "after a write" } else { "before a call of the store" });
+            pending::<()>().await;
+        }
+    }
+
+    async fn read<T>(&self, call: impl Future<Output = T>) -> T {
+        self.enter().await;
+        call.await
+    }
+
+    /// A write; `told` is what the trace keeps of it.
+    async fn write<T>(&self, told: impl Serialize, call: impl Future<Output = Result<T>>) -> Result<T> {
+        self.enter().await;
+        let result = call.await;
+        if result.is_ok() {
+            self.world.trace.write(&told);
+        }
+        self.leave().await;
+        result
+    }
+}
+
+#[async_trait]
+impl Store for WatchedStore {
+    async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node> {
+        self.enter().await;
+        let result = self.world.disk.create_node(node, events.clone()).await;
+        if let Ok(new) = &result {
+            self.world.trace.write(&json!({"create": new, "events": events}));
+            invariants::enrolled(&self.world, new);
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn node(&self, uuid: Uuid) -> Result<Node> {
+        self.read(self.world.disk.node(uuid)).await
+    }
+
+    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
+        self.read(self.world.disk.look(uuid, known)).await
+    }
+
+    async fn node_by_ident(&self, ident: &str) -> Result<Node> {
+        self.read(self.world.disk.node_by_ident(ident)).await
+    }
+
+    async fn nodes(&self) -> Result<Vec<Node>> {
+        self.read(self.world.disk.nodes()).await
+    }
+
+    async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
+        self.enter().await;
+        let read_at = node.version;
+        let result = self.world.disk.update_node(node, events.clone(), lease).await;
+        if let Ok(new) = &result {
+            self.trace_node(new, &events, lease);
+            invariants::written(&self.world, read_at, new, &events, By { lease });
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
+        self.write(json!({"delete": uuid}), self.world.disk.delete_node(uuid, version)).await
+    }
+
+    async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
+        self.read(self.world.disk.history(node)).await
+    }
+
+    async fn create_port(&self, port: Port) -> Result<Port> {
+        let told = json!({"port": port});
+        self.write(told, self.world.disk.create_port(port)).await
+    }
+
+    async fn port(&self, uuid: Uuid) -> Result<Port> {
+        self.read(self.world.disk.port(uuid)).await
+    }
+
+    async fn port_by_address(&self, address: &str) -> Result<Port> {
+        self.read(self.world.disk.port_by_address(address)).await
+    }
+
+    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>> {
+        self.read(self.world.disk.ports(node)).await
+    }
+
+    async fn update_port(&self, port: Port) -> Result<Port> {
+        let told = json!({"port": port});
+        self.write(told, self.world.disk.update_port(port)).await
+    }
+
+    async fn delete_port(&self, uuid: Uuid) -> Result<()> {
+        self.write(json!({"delete": uuid}), self.world.disk.delete_port(uuid)).await
+    }
+
+    async fn contact(&self, node: Uuid) -> Result<Contact> {
+        self.read(self.world.disk.contact(node)).await
+    }
+
+    async fn grant_token(
+        &self,
+        node: Uuid,
+        token: &str,
+        boot_id: Option<&str>,
+        at: Timestamp,
+    ) -> Result<TokenGrant> {
+        self.enter().await;
+        let grant = self.world.disk.grant_token(node, token, boot_id, at).await;
+        if let Ok(grant) = &grant {
+            self.world.trace.write(&json!({"grant": node, "given": *grant == TokenGrant::Given}));
+            invariants::granted(&self.world, node, token, *grant);
+        }
+        self.leave().await;
+        grant
+    }
+
+    async fn record_beat(&self, node: Uuid, token: &str, beat: Beat) -> Result<()> {
+        self.enter().await;
+        let told = ("beat", node, beat.state.clone(), beat.callback_url.clone());
+        let result = self.world.disk.record_beat(node, token, beat).await;
+        if result.is_ok() {
+            self.world.trace.write(&told);
+            invariants::heard(&self.world, node, token);
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn forget_agent(&self, node: Uuid) -> Result<()> {
+        self.enter().await;
+        let result = self.world.disk.forget_agent(node).await;
+        if result.is_ok() {
+            self.world.trace.write(&json!({"forget": node}));
+            invariants::forgotten(&self.world, node);
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
+        self.read(self.world.disk.catalogue(node, kind)).await
+    }
+
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
+        let told = json!({"catalogue": catalogue, "of": node, "kind": kind});
+        self.write(told, self.world.disk.put_catalogue(node, kind, catalogue)).await
+    }
+
+    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>> {
+        self.read(self.world.disk.inventory(node)).await
+    }
+
+    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
+        let told = json!({"inventory": inventory, "of": node});
+        self.write(told, self.world.disk.put_inventory(node, inventory)).await
+    }
+
+    async fn create_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
+        let told = json!({"template": template});
+        self.write(told, self.world.disk.create_template(template)).await
+    }
+
+    async fn template(&self, ident: &str) -> Result<DeployTemplate> {
+        self.read(self.world.disk.template(ident)).await
+    }
+
+    async fn templates(&self) -> Result<Vec<DeployTemplate>> {
+        self.read(self.world.disk.templates()).await
+    }
+
+    async fn templates_named(&self, names: &[String]) -> Result<Vec<DeployTemplate>> {
+        self.read(self.world.disk.templates_named(names)).await
+    }
+
+    async fn update_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
+        let told = json!({"template": template});
+        self.write(told, self.world.disk.update_template(template)).await
+    }
+
+    async fn delete_template(&self, uuid: Uuid) -> Result<()> {
+        self.write(json!({"delete": uuid}), self.world.disk.delete_template(uuid)).await
+    }
+
+    async fn take_lease(
+        &self,
+        node: Uuid,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Lease>> {
+        self.enter().await;
+        let result = self.world.disk.take_lease(node, holder, now, until).await;
+        if let Ok(Some(lease)) = &result {
+            self.world.trace.write(&("lease", node, lease.epoch));
+            invariants::leased(&self.world, node, *lease);
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn renew_lease(&self, lease: Lease, until: Timestamp) -> Result<bool> {
+        self.write(("renew", lease.epoch), self.world.disk.renew_lease(lease, until)).await
+    }
+
+    async fn release_lease(&self, lease: Lease) -> Result<()> {
+        self.write(("release", lease.epoch), self.world.disk.release_lease(lease)).await
+    }
+
+    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
+        self.read(self.world.disk.lease_holder(node, now)).await
+    }
+
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
+        held(&self.world.truth).looks += 1;
+        self.read(self.world.disk.due(now, limit)).await
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>> {
+        self.read(self.world.disk.next_due()).await
+    }
+
+    fn bell(&self) -> &Bell {
+        self.world.disk.bell()
+    }
+}
+
+impl WatchedStore {
+    /// The row without the salted hash of a password, which no seed repeats.
+    fn trace_node(&self, new: &Node, events: &[Event], lease: Option<Lease>) {
+        let told = |node: &Node| {
+            let epoch = lease.map(|lease| lease.epoch);
+            self.world.trace.write(&("update", node, events, epoch));
+        };
+        if new.instance_info.contains_key(RESCUE_HASH) {
+            let mut plain = new.clone();
+            plain.instance_info.insert(RESCUE_HASH.to_owned(), "hash".into());
+            told(&plain);
+        } else {
+            told(new);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What happened: every stored write goes into one hash, and in a replay everything is printed.
+//!
+//! Ids that the real code draws from the operating system (of runs, events, requests) differ from one run of a
+//! seed to the next. They are only names: the hash knows them by the order in which they appear.
+
+use crate::clock::SimClock;
+use crate::held;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+/// Length of an id in text.
+const ID: usize = 36;
+
+/// The trace of one world.
+pub struct Trace {
+    clock: Arc<SimClock>,
+    loud: bool,
+    sum: Mutex<Sum>,
+}
+
+struct Sum {
+    hasher: DefaultHasher,
+    ids: HashMap<[u8; ID], usize>,
+    writes: u64,
+    bytes: Vec<u8>,
+}
+
+impl Trace {
+    /// An empty trace; a `loud` one prints what it is told.
+    pub fn new(clock: Arc<SimClock>, loud: bool) -> Self {
+        let sum = Sum { hasher: DefaultHasher::new(), ids: HashMap::new(), writes: 0, bytes: Vec::new() };
+        Self { clock, loud, sum: Mutex::new(sum) }
+    }
+
+    /// Tell something, if anybody listens.
+    pub fn note(&self, line: impl FnOnce() -> String) {
+        if self.loud {
+            let stdout = std::io::stdout();
+            // A closed pipe (`| head`) ends the printing and not the world.
+            let _ = writeln!(stdout.lock(), "{:>10.3} {}", self.clock.seconds(), line());
+        }
+    }
+
+    /// A stored write.
+    pub fn write(&self, what: &impl Serialize) {
+        let mut sum = held(&self.sum);
+        let Sum { hasher, ids, writes, bytes } = &mut *sum;
+        bytes.clear();
+        if let Err(error) = serde_json::to_writer(&mut *bytes, what) {
+            bytes.extend(error.to_string().into_bytes());
+        }
+        *writes += 1;
+        let mut from = 0;
+        let mut at = 0;
+        while at < bytes.len() {
+            match bytes.get(at..at + ID).and_then(|slice| <[u8; ID]>::try_from(slice).ok()) {
+                Some(id) if is_id(&id) => {
+                    hasher.write(&bytes[from..at]);
+                    let next = ids.len();
+                    hasher.write_usize(*ids.entry(id).or_insert(next));
+                    at += ID;
+                    from = at;
+                }
+                _ => at += 1,
+            }
+        }
+        hasher.write(&bytes[from..]);
+        hasher.write(self.clock.seconds().to_bits().to_le_bytes().as_slice());
+    }
+
+    /// The hash of all writes, and how many they were.
+    pub fn sum(&self) -> (u64, u64) {
+        let sum = held(&self.sum);
+        (sum.hasher.finish(), sum.writes)
+    }
+}
+
+/// Whether these are the 36 characters of a UUID.
+fn is_id(bytes: &[u8; ID]) -> bool {
+    bytes[8] == b'-'
+        && bytes[13] == b'-'
+        && bytes.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}

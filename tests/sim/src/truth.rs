@@ -1,0 +1,191 @@
+//! What really happened, beside what the controller believes. Rules are judged by it.
+
+use crate::offers::Offers;
+use model::{Node, StepKind, Timestamp};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// How a step really ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It did its work.
+    Succeeded,
+    /// It failed and said so.
+    Failed,
+    /// It was told to stop, and did.
+    Cancelled,
+    /// The machine or the agent went away.
+    Interrupted,
+    /// It failed, and called it a success with a record that says otherwise.
+    Lied,
+}
+
+/// Who runs a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The agent: it ends with the agent's process.
+    Agent,
+    /// The controller: it ends with the controller's process.
+    Controller,
+    /// The BMC, which goes on whatever dies.
+    Bmc,
+}
+
+/// One real execution of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execution {
+    /// The command's id, as whoever runs it knows it.
+    pub id: String,
+    /// `deploy.erase_devices`.
+    pub label: String,
+    /// It may be repeated.
+    pub idempotent: bool,
+    /// Who runs it.
+    pub by: By,
+    /// The run of the node when it began.
+    pub run: Option<Uuid>,
+    /// How often that run's plan had been made anew.
+    pub pass: u32,
+    /// Its place in the plan.
+    pub index: Option<usize>,
+    /// When it began.
+    pub began: Timestamp,
+    /// When it ended, and how.
+    pub ended: Option<(Timestamp, End)>,
+}
+
+/// Something that failures may have as their reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// Its number, which texts about it carry.
+    pub number: u64,
+    /// What.
+    pub what: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Offers that an agent told.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// The list that was asked for.
+    pub kind: StepKind,
+    /// What was told.
+    pub offers: Arc<Offers>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// The truth about one machine.
+#[derive(Default)]
+pub struct Chronicle {
+    /// Executions in the order of their beginning.
+    pub executions: Vec<Execution>,
+    /// Facts in order.
+    pub facts: Vec<Fact>,
+    /// What its agents told.
+    pub told: Vec<Told>,
+    /// The row as it was last stored.
+    pub row: Option<Node>,
+    /// Epoch of its newest lease.
+    pub epoch: Option<u64>,
+    /// The token that is out.
+    pub token: Option<String>,
+    /// When heartbeats were accepted.
+    pub heard: Vec<Timestamp>,
+    /// Runs that a user asked to abort.
+    pub aborted: BTreeSet<Uuid>,
+    /// An administrator, or the operator's configuration, let it be available without cleaning.
+    pub excused: bool,
+}
+
+/// The truth.
+pub struct Truth {
+    /// By machine.
+    pub machines: Vec<Chronicle>,
+    /// How often a login was made on each.
+    pub rescues: Vec<u32>,
+    /// When the controller was killed.
+    pub kills: Vec<Timestamp>,
+    /// How often agents were killed.
+    pub agent_kills: u32,
+    /// How often a conductor looked at what is due.
+    pub looks: u64,
+    next: u64,
+}
+
+impl Truth {
+    /// Of so many machines.
+    pub fn new(machines: usize) -> Self {
+        Self {
+            machines: (0..machines).map(|_| Chronicle::default()).collect(),
+            rescues: vec![0; machines],
+            kills: Vec::new(),
+            agent_kills: 0,
+            looks: 0,
+            next: 0,
+        }
+    }
+
+    /// Note a fact; its number.
+    pub fn happened(&mut self, machine: usize, what: &str, at: Timestamp) -> u64 {
+        self.next += 1;
+        let fact = Fact { number: self.next, what: what.to_owned(), at };
+        self.machines[machine].facts.push(fact);
+        self.next
+    }
+
+    /// Note what an agent told of its steps.
+    pub fn told(&mut self, machine: usize, kind: StepKind, offers: &Arc<Offers>, at: Timestamp) {
+        self.machines[machine].told.push(Told { kind, offers: offers.clone(), at });
+    }
+
+    /// An execution has ended.
+    pub fn ended(&mut self, machine: usize, id: &str, end: End, at: Timestamp) {
+        let executions = &mut self.machines[machine].executions;
+        if let Some(execution) = executions.iter_mut().rev().find(|execution| execution.id == id) {
+            execution.ended.get_or_insert((at, end));
+        }
+    }
+
+    /// What the agent of a machine was running is cut short.
+    pub fn interrupt(&mut self, machine: usize, at: Timestamp) {
+        self.machines[machine].interrupt(By::Agent, at);
+    }
+
+    /// The controller is killed, and what it was running is cut short.
+    pub fn killed(&mut self, at: Timestamp) {
+        self.kills.push(at);
+        self.machines.iter_mut().for_each(|machine| machine.interrupt(By::Controller, at));
+    }
+}
+
+impl Chronicle {
+    fn interrupt(&mut self, by: By, at: Timestamp) {
+        for execution in self.executions.iter_mut().filter(|execution| execution.by == by) {
+            execution.ended.get_or_insert((at, End::Interrupted));
+        }
+    }
+
+    /// Whether something of this sort happened since then.
+    pub fn has(&self, since: Timestamp, what: &[&str]) -> bool {
+        let late = self.facts.iter().rev().take_while(|fact| fact.at >= since);
+        late.into_iter().any(|fact| what.iter().any(|word| fact.what.contains(word)))
+    }
+
+    /// When a heartbeat was last accepted before then.
+    pub fn heard_before(&self, then: Timestamp) -> Option<Timestamp> {
+        self.heard.iter().rev().find(|at| **at < then).copied()
+    }
+
+    /// The fact with a number.
+    pub fn fact(&self, number: u64) -> Option<&Fact> {
+        self.facts.iter().find(|fact| fact.number == number)
+    }
+
+    /// The execution with this id, the newest of several.
+    pub fn execution(&self, id: &str) -> Option<&Execution> {
+        self.executions.iter().rev().find(|execution| execution.id == id)
+    }
+}

@@ -1,0 +1,134 @@
+//! How bad a world is: rates of what goes wrong by itself, and numbers of what strikes at random moments.
+
+use crate::dice::Dice;
+use std::time::Duration;
+
+/// The weather of one world.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weather {
+    /// How long things go wrong and users ask for things.
+    pub lasts: Duration,
+    /// Chances that a message is slow, lost, answered in vain, delivered twice, or delivered after its sender
+    /// gave up.
+    pub slow: f64,
+    /// See [`Self::slow`].
+    pub lost: f64,
+    /// See [`Self::slow`].
+    pub unanswered: f64,
+    /// See [`Self::slow`].
+    pub twice: f64,
+    /// See [`Self::slow`].
+    pub late: f64,
+    /// Chance that a call of a BMC fails.
+    pub bmc: f64,
+    /// Chances that a step fails, hangs, or reports a success that its record contradicts.
+    pub step_fails: f64,
+    /// See [`Self::step_fails`].
+    pub step_hangs: f64,
+    /// See [`Self::step_fails`].
+    pub step_lies: f64,
+    /// Chance that a ramdisk does not come up.
+    pub boot_fails: f64,
+    /// How often the controller is killed.
+    pub controller_kills: u32,
+    /// How often the controller stands still for a while.
+    pub freezes: u32,
+    /// How often some agent's process is killed.
+    pub agent_kills: u32,
+    /// How often some node is reset.
+    pub resets: u32,
+    /// How often some node loses power.
+    pub power_cuts: u32,
+    /// How often some BMC cannot be reached for a while.
+    pub bmc_outages: u32,
+    /// How often some node is cut off the network for a while.
+    pub network_cuts: u32,
+    /// How often the hardware managers of some node change.
+    pub manager_changes: u32,
+    /// Users abort, ask for the impossible, and touch power and flags.
+    pub impatience: f64,
+}
+
+impl Weather {
+    /// Nothing goes wrong.
+    pub fn calm(lasts: Duration) -> Self {
+        Self {
+            lasts,
+            slow: 0.0,
+            lost: 0.0,
+            unanswered: 0.0,
+            twice: 0.0,
+            late: 0.0,
+            bmc: 0.0,
+            step_fails: 0.0,
+            step_hangs: 0.0,
+            step_lies: 0.0,
+            boot_fails: 0.0,
+            controller_kills: 0,
+            freezes: 0,
+            agent_kills: 0,
+            resets: 0,
+            power_cuts: 0,
+            bmc_outages: 0,
+            network_cuts: 0,
+            manager_changes: 0,
+            impatience: 0.0,
+        }
+    }
+
+    /// Whether nothing goes wrong but what users ask for.
+    pub fn is_calm(&self) -> bool {
+        *self == Self { impatience: self.impatience, ..Self::calm(self.lasts) }
+    }
+
+    /// The weather of a seed: calm, one sort of trouble and much of it, a little of everything, or all at once.
+    pub fn drawn(dice: &Dice) -> Self {
+        let calm = Self { impatience: 0.3 * dice.unit(), ..Self::calm(dice.seconds(2400..7200)) };
+        match dice.number(0..10) {
+            0 => calm,
+            1..4 => Self::one_trouble(dice, calm),
+            4..8 => calm.mixed(dice, 1),
+            _ => calm.mixed(dice, 3),
+        }
+    }
+
+    fn one_trouble(dice: &Dice, calm: Self) -> Self {
+        match dice.number(0..9) {
+            0 => Self { controller_kills: 12, ..calm },
+            1 => Self { agent_kills: 10, ..calm },
+            2 => Self { resets: 5, power_cuts: 5, ..calm },
+            3 => Self { lost: 0.15, unanswered: 0.15, ..calm },
+            4 => Self { twice: 0.2, late: 0.1, slow: 0.2, ..calm },
+            5 => Self { bmc: 0.15, bmc_outages: 5, ..calm },
+            6 => Self { step_fails: 0.1, step_hangs: 0.05, step_lies: 0.1, boot_fails: 0.1, ..calm },
+            7 => Self { manager_changes: 12, ..calm },
+            _ => Self { network_cuts: 6, freezes: 4, ..calm },
+        }
+    }
+
+    fn mixed(self, dice: &Dice, much: u32) -> Self {
+        let rate = |most: f64| dice.unit() * most * f64::from(much);
+        let times = |most: u32| dice.number(0..most * much + 1);
+        Self {
+            slow: rate(0.05),
+            lost: rate(0.03),
+            unanswered: rate(0.03),
+            twice: rate(0.05),
+            late: rate(0.03),
+            bmc: rate(0.03),
+            step_fails: rate(0.03),
+            step_hangs: rate(0.02),
+            step_lies: rate(0.02),
+            boot_fails: rate(0.03),
+            controller_kills: times(3),
+            freezes: times(1),
+            agent_kills: times(2),
+            resets: times(2),
+            power_cuts: times(2),
+            bmc_outages: times(1),
+            network_cuts: times(1),
+            manager_changes: times(2),
+            ..self
+        }
+    }
+}

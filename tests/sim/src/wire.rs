@@ -1,0 +1,111 @@
+//! Calls of the controller to agents: the transport under the real agent client.
+
+use crate::commands;
+use crate::controller::Life;
+use crate::machine::Machine;
+use crate::world::{Fate, World, takes_ids};
+use async_trait::async_trait;
+use axum::http::StatusCode;
+use conductor::agent_transport::{AgentCall, AgentTransport};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// As the controller's own limit of a call.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// As its limit of a connection: nobody answers for a machine that is off.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// The network between one controller and all agents.
+pub struct Wire {
+    world: Arc<World>,
+    life: Life,
+}
+
+/// What an agent is asked, in a form that can arrive twice.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// It is a command; else a question.
+    pub posts: bool,
+    /// The path after `/v1/commands/`.
+    pub tail: String,
+    /// The token.
+    pub token: String,
+    /// The command as JSON.
+    pub body: Option<Vec<u8>>,
+    /// The certificate that is trusted.
+    pub certificate: Option<String>,
+}
+
+impl Wire {
+    /// The network that a controller of this life uses.
+    pub fn new(world: Arc<World>, life: Life) -> Self {
+        Self { world, life }
+    }
+}
+
+#[async_trait]
+impl AgentTransport for Wire {
+    async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String> {
+        self.life.goes_on().await;
+        let world = &self.world;
+        let host = call.url.host_str().unwrap_or_default().to_owned();
+        let Some(machine) = world.machines.iter().find(|machine| machine.address == host).cloned() else {
+            return Err(format!("no route to {host}"));
+        };
+        let token = call.url.query_pairs().find(|(key, _)| key == "agent_token");
+        let ask = Ask {
+            posts: call.body.is_some(),
+            tail: call.url.path().trim_start_matches("/v1/commands/").to_owned(),
+            token: token.map(|(_, token)| token.into_owned()).unwrap_or_default(),
+            body: call.body,
+            certificate: call.certificate,
+        };
+        carry(world, &machine, ask).await
+    }
+}
+
+async fn carry(
+    world: &Arc<World>,
+    machine: &Arc<Machine>,
+    ask: Ask,
+) -> Result<(StatusCode, Vec<u8>), String> {
+    let mut fate = world.fate(machine);
+    if !takes_ids(machine) && matches!(fate, Fate::Late | Fate::Twice) {
+        // What such an agent gets twice it does twice: nothing could be promised (docs).
+        fate = Fate::Unanswered;
+    }
+    let travel = world.travel();
+    let later = |after: Duration| {
+        let (world, machine, ask) = (world.clone(), machine.clone(), ask.clone());
+        let process = machine.agent().map(|agent| agent.process_id.clone());
+        tokio::spawn(async move {
+            sleep(after).await;
+            // A connection does not survive the process that it was made to.
+            if machine.agent().map(|agent| agent.process_id.clone()) == process {
+                let _ = commands::answer(&world, &machine, &ask).await;
+            }
+        });
+    };
+    match fate {
+        Fate::Good | Fate::Lost => {}
+        Fate::Twice => later(travel + world.dice.millis(1..60_000)),
+        Fate::Unanswered => later(travel),
+        Fate::Late => later(PATIENCE + world.dice.seconds(1..60)),
+    }
+    if matches!(fate, Fate::Lost | Fate::Unanswered | Fate::Late) {
+        let number = world.happened(machine, &format!("a command's message is {fate:?}"));
+        sleep(PATIENCE).await;
+        return Err(format!("no answer within {} s {number}", PATIENCE.as_secs()));
+    }
+    sleep(travel).await;
+    if !machine.state().on {
+        sleep(CONNECT).await;
+        return Err(format!(
+            "no route: {}",
+            world.happened(machine, "the agent of a node that is off is called")
+        ));
+    }
+    let answer = timeout(PATIENCE, commands::answer(world, machine, &ask)).await;
+    answer.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())))
+}
