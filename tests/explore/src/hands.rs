@@ -268,16 +268,19 @@ pub fn submit(scenario: &Scenario, world: &mut World, id: &str, step: usize) -> 
     let planned = world.run().map(|run| run.hardware_manager_version.get("generic").cloned());
     let matches = planned == Some(Some(Value::from(world.machine.managers.to_string())));
     let of = (world.story.run, world.story.round);
-    // Of an ironic-python-agent the conductor takes the last command that is none of an earlier step for its own.
+    // Of an ironic-python-agent the conductor takes the last command that is none of an earlier step of this plan for
+    // its own.
     let known_results: Vec<String> = world.run().map(results).unwrap_or_default();
     let Runs::Agent(agent) = &mut world.machine.runs else {
         return (trouble(UNREACHABLE, true), None);
     };
     let ours = |command: &&Command| match scenario.ipa {
-        true => command.state != State::Mismatch && !known_results.contains(&command.id),
+        true => !known_results.contains(&command.id),
         false => command.id == id,
     };
-    if let Some(id) = agent.commands.iter().rev().find(ours).map(|command| command.id.clone()) {
+    let of_this_plan = |command: &&Command| !scenario.ipa || command.state != State::Mismatch;
+    let mut commands = agent.commands.iter().rev().take_while(of_this_plan);
+    if let Some(id) = commands.find(ours).map(|command| command.id.clone()) {
         return (known(scenario, world, &id), None);
     }
     if agent.running().is_some() {

@@ -21,8 +21,10 @@ type Reason = (&'static str, fn(&Cause) -> bool);
 const REASONS: &[Reason] = &[
     ("By request", |cause| cause.now.before.story.abort && !cause.failed_by_itself()),
     ("the node lost power", |cause| cause.outcome == Some(&Outcome::Power(PowerState::Off))),
-    ("the node rebooted", |cause| cause.is_another_boot()),
-    ("the agent was restarted", |cause| cause.is_another_process() || cause.forgot()),
+    ("the node rebooted", |cause| cause.is_another_boot() || cause.is_another_holder()),
+    ("the agent was restarted", |cause| {
+        cause.is_another_process() || cause.is_another_holder() || cause.forgot()
+    }),
     ("another asks for its token", |cause| cause.now.before.stored.contact.rival.is_some()),
     ("has not been heard for", |cause| cause.is_silent()),
     ("no agent came back", |cause| cause.is_unheard()),
@@ -171,6 +173,12 @@ impl Cause<'_> {
         if heard.is_some_and(|state| {
             boot_id.as_ref() == Some(&state.boot_id) && *process_id != state.process_id
         }))
+    }
+
+    /// An ironic-python-agent tells neither boot nor process: the token was given out again since the command.
+    fn is_another_holder(&self) -> bool {
+        let contact = &self.now.before.stored.contact;
+        contact.state.is_none() && contact.token_at > self.issued_at()
     }
 
     /// The agent had accepted the command, and says that it does not know it.
