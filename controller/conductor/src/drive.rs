@@ -24,9 +24,12 @@ const LEASE: Duration = Duration::from_secs(300);
 const ENOUGH: Duration = Duration::from_secs(240);
 /// Nodes driven at once.
 const WORKERS: usize = 128;
-/// Shortest and longest sleep between two looks at what is due, whatever the store says. A node that stays due
-/// (its lease is held elsewhere) must not spin the loop, nor may a hundred that are at work.
+/// Shortest and longest sleep between two looks at what is due, whatever the store says: a hundred nodes that are
+/// at work must not spin the loop.
 const NAP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(10));
+/// Longest sleep while a node is due: it is in a pass, which rings when it stores something, or its lease is held
+/// elsewhere.
+const NAP_WHILE_DUE: Duration = Duration::from_secs(1);
 /// Most changes that are stored in one write because each follows from the one before.
 const IN_ONE_WRITE: usize = 4;
 
@@ -85,8 +88,13 @@ impl Conductor {
                     look_at = look_at.min(Instant::now() + NAP.0);
                 }
                 () = tokio::time::sleep_until(look_at) => {
-                    self.start_due(&places, &mut passes).await;
-                    look_at = Instant::now() + self.nap().await;
+                    // One moment for both: no node becomes due between them.
+                    let now = self.clock.now();
+                    let longest = match self.start_due(now, &places, &mut passes).await {
+                        true => NAP_WHILE_DUE,
+                        false => NAP.1,
+                    };
+                    look_at = Instant::now() + self.nap(now, longest).await;
                 }
             }
             while let Ok(node) = bell.try_recv() {
@@ -122,23 +130,30 @@ impl Conductor {
         }
     }
 
-    /// Start the nodes that are due. One that is in a pass is left alone: if it is due after that still, the next
-    /// look finds it.
-    async fn start_due(self: &Arc<Self>, places: &Arc<Semaphore>, passes: &mut JoinSet<()>) {
-        match self.store.due(self.clock.now(), 1000).await {
-            Ok(due) => due
-                .into_iter()
-                .filter(|node| !self.busy().running.contains(node))
-                .for_each(|node| self.start(node, places, passes)),
-            Err(error) => tracing::error!(%error, "cannot read which nodes are due"),
-        }
+    /// Start the nodes that are due; whether there are any. One that is in a pass is left alone: if it is due after
+    /// that still, the next look finds it.
+    async fn start_due(
+        self: &Arc<Self>,
+        now: Timestamp,
+        places: &Arc<Semaphore>,
+        passes: &mut JoinSet<()>,
+    ) -> bool {
+        let due = match self.store.due(now, 1000).await {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::error!(%error, "cannot read which nodes are due");
+                return true;
+            }
+        };
+        let rest = due.iter().filter(|node| !self.busy().running.contains(node));
+        rest.for_each(|node| self.start(*node, places, passes));
+        !due.is_empty()
     }
 
-    async fn nap(&self) -> Duration {
-        let now = self.clock.now();
-        match self.store.next_due().await {
-            Ok(Some(at)) => at.since(now).clamp(NAP.0, NAP.1),
-            _ => NAP.1,
+    async fn nap(&self, now: Timestamp, longest: Duration) -> Duration {
+        match self.store.next_due(now).await {
+            Ok(Some(at)) => at.since(now).clamp(NAP.0, longest),
+            _ => longest,
         }
     }
 
@@ -227,7 +242,7 @@ impl Conductor {
                 return Ok(false);
             }
             Decision::Record(change) => {
-                let change = self.followed(&snapshot, *change);
+                let change = self.followed(&snapshot, *change).await?;
                 self.record(snapshot.node, change, held.lease).await?
             }
             Decision::Act(deed) => self.do_deed(snapshot, &deed, held).await?,
@@ -259,7 +274,7 @@ impl Conductor {
         loop {
             snapshot.now = self.clock.now();
             let change = absorb(&snapshot, deed, outcome.clone(), &self.settings);
-            let change = self.followed(&snapshot, change);
+            let change = self.followed(&snapshot, change).await?;
             match self.record(snapshot.node.clone(), change, held.lease).await {
                 // The API wrote meanwhile. What was done stays done: its outcome is absorbed into what is
                 // stored now, unless that no longer waits for it.
@@ -279,7 +294,7 @@ impl Conductor {
     /// The change together with those that follow from it alone, so that they are stored in one write: a step that
     /// ended and the next one that begins. Nothing follows a change of the provision state: each event is stored
     /// with the state that the node was in before its write.
-    fn followed(&self, snapshot: &Snapshot, mut change: Change) -> Change {
+    async fn followed(&self, snapshot: &Snapshot, mut change: Change) -> Result<Change, StoreError> {
         for _ in 1..IN_ONE_WRITE {
             let stands = Stood::of(&change.node) == Stood::of(&snapshot.node);
             if !stands || change.forget_agent || wants(&change.node) != (None, false) {
@@ -287,7 +302,8 @@ impl Conductor {
             }
             let next = Snapshot {
                 node: change.node.clone(),
-                contact: snapshot.contact.clone(),
+                // The agent may have been heard while the deed went on.
+                contact: self.store.contact(change.node.uuid).await?,
                 abilities: snapshot.abilities.clone(),
                 catalogue: None,
                 inventory: None,
@@ -302,7 +318,7 @@ impl Conductor {
                 _ => break,
             }
         }
-        change
+        Ok(change)
     }
 
     /// Store a change: what the node's row will rely on first, the row last. The node as it is stored then.

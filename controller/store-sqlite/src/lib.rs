@@ -300,8 +300,8 @@ impl Store for SqliteStore {
         self.readers.read(move |connection| node::due(connection, now, limit)).await
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>> {
-        self.readers.read(node::next_due).await
+    async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        self.readers.read(move |connection| node::next_due(connection, now)).await
     }
 
     fn bell(&self) -> &Bell {

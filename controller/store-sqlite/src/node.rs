@@ -103,10 +103,10 @@ pub fn due(connection: &Connection, now: Timestamp, limit: usize) -> Result<Vec<
     due.iter().map(|uuid| Uuid::parse_str(uuid).map_err(failed(format_args!("node {uuid}")))).collect()
 }
 
-pub fn next_due(connection: &Connection) -> Result<Option<Timestamp>> {
+pub fn next_due(connection: &Connection, now: Timestamp) -> Result<Option<Timestamp>> {
     connection
-        .prepare_cached("SELECT min(next_wake_at) FROM node WHERE next_wake_at IS NOT NULL")
-        .and_then(|mut statement| statement.query_row([], |row| row.get::<_, Option<i64>>(0)))
+        .prepare_cached("SELECT min(next_wake_at) FROM node WHERE next_wake_at > ?1")
+        .and_then(|mut statement| statement.query_row([now.0], |row| row.get::<_, Option<i64>>(0)))
         .map(|at| at.map(Timestamp))
         .map_err(failed("reading when the next node is due"))
 }

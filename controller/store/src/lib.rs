@@ -208,8 +208,8 @@ pub trait Store: Send + Sync {
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>>;
     /// Nodes whose `next_wake_at` is not later than `now`, earliest first, at most `limit`.
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>>;
-    /// The earliest `next_wake_at` of all nodes.
-    async fn next_due(&self) -> Result<Option<Timestamp>>;
+    /// The earliest `next_wake_at` of all nodes that is later than `now`.
+    async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>>;
 
     /// The bell that rings for every changed node.
     fn bell(&self) -> &Bell;

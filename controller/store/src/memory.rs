@@ -399,8 +399,8 @@ impl Store for MemoryStore {
         Ok(due.into_iter().take(limit).map(|(_, uuid)| uuid).collect())
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>> {
-        Ok(self.state().nodes.values().filter_map(|row| row.node.next_wake_at).min())
+    async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        Ok(self.state().nodes.values().filter_map(|row| row.node.next_wake_at).filter(|at| *at > now).min())
     }
 
     fn bell(&self) -> &Bell {

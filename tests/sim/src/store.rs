@@ -290,8 +290,8 @@ impl Store for WatchedStore {
         self.read(self.world.disk.due(now, limit)).await
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>> {
-        self.read(self.world.disk.next_due()).await
+    async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        self.read(self.world.disk.next_due(now)).await
     }
 
     fn bell(&self) -> &Bell {

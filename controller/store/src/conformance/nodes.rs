@@ -283,7 +283,7 @@ async fn nothing_hangs_on<S: Store>(store: &S, node: Uuid) {
 }
 
 pub async fn who_is_due<S: Store>(store: Arc<S>) {
-    assert_eq!(store.next_due().await.unwrap(), None);
+    assert_eq!(store.next_due(at(0)).await.unwrap(), None);
     let mut nodes = Vec::new();
     for (name, wake) in [("a", Some(30)), ("b", Some(10)), ("c", None), ("d", Some(20))] {
         let mut node = new_node(name);
@@ -291,7 +291,9 @@ pub async fn who_is_due<S: Store>(store: Arc<S>) {
         nodes.push(store.create_node(node, vec![]).await.unwrap());
     }
     let [a, b, _, d] = [0, 1, 2, 3].map(|index: usize| nodes[index].uuid);
-    assert_eq!(store.next_due().await.unwrap(), Some(at(10)));
+    assert_eq!(store.next_due(at(9)).await.unwrap(), Some(at(10)));
+    assert_eq!(store.next_due(at(10)).await.unwrap(), Some(at(20)), "what is due is not next");
+    assert_eq!(store.next_due(at(30)).await.unwrap(), None);
     assert_eq!(store.due(at(9), 9).await.unwrap(), [] as [Uuid; 0]);
     assert_eq!(store.due(at(10), 9).await.unwrap(), [b], "not later than now, so now is due");
     assert_eq!(store.due(at(99), usize::MAX).await.unwrap(), [b, d, a], "earliest first");
@@ -302,7 +304,7 @@ pub async fn who_is_due<S: Store>(store: Arc<S>) {
     later.next_wake_at = Some(at(40));
     let later: Node = store.update_node(later, vec![], None).await.unwrap();
     assert_eq!(store.due(at(99), 9).await.unwrap(), [d, a, b]);
-    assert_eq!(store.next_due().await.unwrap(), Some(at(20)));
+    assert_eq!(store.next_due(at(0)).await.unwrap(), Some(at(20)));
     store.delete_node(later.uuid, later.version).await.unwrap();
     assert_eq!(store.due(at(99), 9).await.unwrap(), [d, a]);
 }

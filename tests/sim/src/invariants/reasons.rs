@@ -15,6 +15,7 @@ const REASONS: &[Reason] = &[
     ("the node lost power in the middle", |write, run, _| came_and_went(write, run, &["power"])),
     ("the agent was restarted", |write, run, _| came_and_went(write, run, &["agent", "power"])),
     ("the controller was interrupted", |write, run, _| write.kills.iter().any(|at| *at >= run.started_at)),
+    ("another asks for its token", |write, run, _| came_and_went(write, run, &["agent", "power", "reset"])),
     ("the agent has not been heard for", silent),
     ("no agent came back within", nobody_was_heard),
     ("the step hangs", hangs),
