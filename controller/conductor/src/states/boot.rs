@@ -172,8 +172,12 @@ pub(super) fn power_pending(view: &View, state: PowerState, wanted: PowerState) 
     let reason = format!("the BMC to report {}", wanted.as_str());
     let limit = view.power_budget();
     let mut wait = waiting(&view.snapshot.node, &reason, Some(limit), now);
-    // Nobody looked while there was no controller: what it shows now is judged from now on.
-    wait.deadline = wait.deadline.max(Some(view.snapshot.listening_since.after(limit)));
+    // The time for which nobody looked, because the controller was dead or stood still, is not the BMC's.
+    if let (Some(stored), Some(planned)) = (&view.snapshot.node.wait, view.snapshot.node.next_wake_at)
+        && *stored == wait
+    {
+        wait.deadline = wait.deadline.map(|deadline| deadline.after(now.since(planned)));
+    }
     if overdue(&wait, now) {
         let text = format!(
             "the BMC accepted {} but reports {} for {} s",

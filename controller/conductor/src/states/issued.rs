@@ -73,7 +73,10 @@ pub(super) fn decide(view: &View) -> Decision {
             None => {}
         }
     }
-    if in_vain && contact.rival.as_ref().is_some_and(|rival| rival.at > heard) {
+    // ironic-python-agent tells no process: a lookup of the agent itself, that the network repeats, comes soon after it;
+    // who has really started over goes on asking.
+    let soon = Duration::from_secs(if state.is_none() { view.settings.agent_silence_s / 4 } else { 0 });
+    if in_vain && contact.rival.as_ref().is_some_and(|rival| rival.at > heard.after(soon)) {
         if state.is_none() && !accepted {
             // ironic-python-agent does not tell its process: the next one would not be known for another.
             let what = "the agent does not answer and another asks for its token";

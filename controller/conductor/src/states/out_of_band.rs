@@ -28,23 +28,16 @@ pub(super) fn deed(kind: RunKind, step: &PlannedStep, command_id: String, pollin
 }
 
 pub(super) fn decide(view: &View) -> Decision {
-    let (Cursor::OutOfBand { command_id, at, polling }, Some(step)) = (&view.run.cursor, view.run.current())
+    let (Cursor::OutOfBand { command_id, polling, .. }, Some(step)) = (&view.run.cursor, view.run.current())
     else {
         let text = "internal: an out-of-band step is not in the plan";
         return Decision::Record(Box::new(fail::failed(view, text)));
     };
-    let now = view.snapshot.now;
     if !polling {
         return Decision::Record(Box::new(interrupted(view, step)));
     }
     if view.run.abort && step.step.abortable {
         return Decision::Record(Box::new(fail::aborted(view)));
-    }
-    if let (Some(limit), _) = view.settings.step_limits(&step.label())
-        && now.since(*at) >= limit
-    {
-        let text = format!("the step has taken longer than its limit of {} s", limit.as_secs());
-        return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
     }
     if !is_due(view.snapshot) {
         return sleep_on(&view.snapshot.node);
@@ -81,9 +74,14 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
         }
         Outcome::StepDone(result) => steps::succeeded(view, command_id.clone(), result),
         Outcome::StepRunning(text) => {
+            let limit = view.settings.step_limits(&step.label()).0;
+            // Judged by who has looked: it may have ended while nobody did.
+            if let Some(limit) = limit.filter(|limit| now.since(*at) >= *limit) {
+                let text = format!("the step has taken longer than its limit of {} s", limit.as_secs());
+                return fail::step_failed(view, &text, Value::Null);
+            }
             let mut change = polling(view);
             let reason = format!("step {} to end: {text}", step.label());
-            let limit = view.settings.step_limits(&step.label()).0;
             let mut wait = waiting(&view.snapshot.node, &reason, limit, *at);
             wait.deadline = limit.map(|limit| at.after(limit));
             change.node.wait = Some(wait);
