@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use sim::fleet::{self, Size};
-use sim::seeds::{self, Sum, replay};
+use sim::seeds;
 use std::process::ExitCode;
 
 /// Runs worlds with faults from a seed, and says which rule did not hold.
@@ -43,15 +43,7 @@ fn main() -> ExitCode {
         println!("{outcome:#?}");
         return code(outcome.violation.is_none());
     }
-    let mut sum = Sum::default();
-    let seeds = args.first..args.first.saturating_add(args.seeds);
-    seeds::run_all(seeds, args.nodes, |outcome| {
-        if let Some(violation) = &outcome.violation {
-            println!("seed {} {}: {}", outcome.seed, violation.rule, violation.what);
-            println!("    {}", replay(outcome.seed, args.nodes));
-        }
-        sum.add(&outcome);
-    });
+    let sum = seeds::run_all(args.first..args.first.saturating_add(args.seeds), args.nodes);
     println!("{sum}");
     code(sum.broken == 0)
 }

@@ -7,6 +7,9 @@ use hwm_sdk::StepKind;
 use serde_json::{Value, json};
 use std::ops::Range;
 
+/// Interface and name of a step that some offer, with its priorities.
+type Extra = (&'static str, &'static str, Vec<(StepKind, u32)>);
+
 /// A step as it really is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
@@ -52,7 +55,7 @@ impl Offers {
             Offer { idempotent: true, tells: dice.chance(0.2), reboot: false, ..erase },
             Offer { idempotent: dice.chance(0.5), reboot: false, ..deploy },
         ];
-        let extras: [(&str, &str, Vec<(StepKind, u32)>); 6] = [
+        let extras: [Extra; 6] = [
             ("deploy", "erase_devices_metadata", vec![(CLEAN, 99)]),
             ("deploy", "burnin", vec![(CLEAN, 0), (SERVICE, 0)]),
             ("raid", "create_configuration", vec![(CLEAN, 0), (DEPLOY, 0)]),
@@ -133,7 +136,7 @@ impl Offer {
             offers.push(Self { outside: dice.chance(0.5), ..erase });
             offers.push(deploy);
         }
-        let extras: [(&str, &str, Vec<(StepKind, u32)>); 4] = [
+        let extras: [Extra; 4] = [
             ("management", "reset_bmc", vec![(CLEAN, 40)]),
             ("bios", "factory_reset", vec![(CLEAN, 0), (DEPLOY, 0), (SERVICE, 0)]),
             ("raid", "delete_configuration", vec![(CLEAN, 15), (DEPLOY, 0)]),

@@ -63,13 +63,30 @@ impl fmt::Display for Sum {
 }
 
 /// How to see again what a seed does.
-pub fn replay(seed: u64, nodes: Option<usize>) -> String {
+fn replay(seed: u64, nodes: Option<usize>) -> String {
     let nodes = nodes.map(|nodes| format!(" --nodes {nodes}")).unwrap_or_default();
-    format!("cargo xtask soak --seed {seed}{nodes}")
+    format!("cargo xtask soak --part sim --seed {seed}{nodes}")
 }
 
-/// Run the seeds; each is told when it is over, in no particular order.
-pub fn run_all(seeds: Range<u64>, nodes: Option<usize>, mut told: impl FnMut(Outcome)) {
+/// As many as are told when much is broken; the rest would say the same.
+const ENOUGH: u64 = 20;
+
+/// Run the seeds, and tell each that broke a rule, until many have.
+pub fn run_all(seeds: Range<u64>, nodes: Option<usize>) -> Sum {
+    let mut sum = Sum::default();
+    visit(seeds, nodes, |outcome| {
+        if let Some(violation) = &outcome.violation {
+            println!("seed {} {}: {}", outcome.seed, violation.rule, violation.what);
+            println!("    {}", replay(outcome.seed, nodes));
+        }
+        sum.add(&outcome);
+        sum.broken < ENOUGH
+    });
+    sum
+}
+
+/// Run the seeds; each is told when it is over, in no particular order, while it is said to go on.
+fn visit(seeds: Range<u64>, nodes: Option<usize>, mut told: impl FnMut(Outcome) -> bool) {
     let next = AtomicU64::new(seeds.start);
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let (sender, outcomes) = mpsc::channel();
@@ -86,7 +103,11 @@ pub fn run_all(seeds: Range<u64>, nodes: Option<usize>, mut told: impl FnMut(Out
             });
         }
         drop(sender);
-        outcomes.into_iter().for_each(&mut told);
+        for outcome in outcomes {
+            if !told(outcome) {
+                break;
+            }
+        }
     });
 }
 

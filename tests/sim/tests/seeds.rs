@@ -1,23 +1,23 @@
-//! Thousands of small worlds in which everything goes wrong.
+//! A thousand small worlds in which everything goes wrong.
 
-use sim::seeds::{Sum, replay, run_all};
+use sim::seeds::run_all;
+use std::io::Write as _;
 
+/// As many as issue 4 asks for in a whole test.
 const SEEDS: u64 = 1000;
 
 /// "a deterministic simulation of controller and many agents with faults from a seed, thousands of seeds in CI, a
 /// failing seed replays" (issue 4): none lost, none stuck, none available unclean, and the other rules of
-/// `sim::invariants`.
+/// `sim::invariants`. `SIM_SEEDS=50` runs fewer (the fast tier).
 #[test]
 fn no_rule_is_broken_by_any_seed() {
-    let mut sum = Sum::default();
-    run_all(0..SEEDS, None, |outcome| {
-        if let Some(violation) = &outcome.violation {
-            println!("seed {} {}: {}", outcome.seed, violation.rule, violation.what);
-            println!("    {}", replay(outcome.seed, None));
-        }
-        sum.add(&outcome);
-    });
-    println!("{sum}");
-    assert_eq!(sum.seeds, SEEDS);
+    let seeds = match std::env::var("SIM_SEEDS") {
+        Ok(count) => count.parse().expect("SIM_SEEDS is a number"),
+        Err(_) => SEEDS,
+    };
+    let sum = run_all(0..seeds, None);
+    // Past libtest's capture: how much there was is told when all is well, too.
+    std::io::stderr().write_all(format!("{sum}\n").as_bytes()).unwrap();
     assert_eq!(sum.broken, 0, "rules were broken: {:?}", sum.rules);
+    assert_eq!(sum.seeds, seeds);
 }

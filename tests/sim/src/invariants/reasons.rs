@@ -37,7 +37,7 @@ const REASONS: &[Reason] = &[
         let told = write.chronicle.told.iter().filter(|told| told.at >= run.started_at);
         let mut versions: Vec<u32> = told.map(|told| told.offers.version).collect();
         versions.dedup();
-        versions.len() as u32 >= write.max_replans
+        u32::try_from(versions.len()).is_ok_and(|versions| versions >= write.max_replans)
     }),
     ("the BMC accepted", |_, _, _| false),
     ("node does not support this", |_, run, _| !run.requested.is_empty()),
