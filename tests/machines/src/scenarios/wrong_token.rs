@@ -107,7 +107,9 @@ async fn steady(controller: &Controller) -> Result<Node> {
     wait::until("the node to keep still", Duration::from_secs(20), || async {
         let first = Node::now(controller, NODE).await?;
         let second = Node::now(controller, NODE).await?;
-        Ok((first == second).then_some(second))
+        // The controller may be about to let go of it.
+        let rests = first == second && second.0["reservation"].is_null();
+        Ok(rests.then_some(second))
     })
     .await
 }
