@@ -38,7 +38,7 @@ fn planned(node: &Value) -> Vec<String> {
 fn steps_from_file(node: &Node<'_>) -> Result<()> {
     let before = node.show()?;
     ensure!(before["deploy_step"] == json!({}), "deploy_step of an available node: {before}");
-    let file = node.file("deploy.json", &json!([slow(3.0, 50), turbo("Disabled", 150)]))?;
+    let file = node.file("deploy.json", &json!([slow(12.0, 50), turbo("Disabled", 150)]))?;
     node.ask(&["deploy"], &["--deploy-steps", &file])?;
     let during = node.runs("deploy", "fake_slow", &["deploying", "wait call-back"])?;
     ensure!(during["target_provision_state"] == "active", "target: {}", during["target_provision_state"]);
@@ -72,7 +72,7 @@ fn rebuilt(node: &Node<'_>) -> Result<()> {
 /// The steps of the template whose name is a trait of the instance.
 fn templates(node: &Node<'_>) -> Result<()> {
     let stock = node.stock;
-    let file = node.file("template.json", &json!([turbo("Disabled", 120), slow(2.0, 110)]))?;
+    let file = node.file("template.json", &json!([turbo("Disabled", 120), slow(6.0, 110)]))?;
     let made = stock.json(&["deploy", "template", "create", TRAIT, "--steps", &file])?;
     ensure!(made["name"] == TRAIT && made["steps"].as_array().is_some_and(|all| all.len() == 2), "{made}");
     let shown = stock.json(&["deploy", "template", "show", TRAIT])?;
