@@ -241,7 +241,7 @@ fn tell(agent: &AgentProcess, context: &StepContext, whole: Duration, rest: Dura
         rate: 1,
         eta: Some(rest.as_secs()),
     };
-    context.report(Progress { disks: vec![disk] });
+    context.report(Progress { disks: vec![disk], ..Progress::default() });
     if first {
         agent.stirred.notify_one();
     }
