@@ -94,6 +94,7 @@ pub fn begin(
         StepKind::Clean => "clean_version",
         StepKind::Deploy => "deploy_version",
         StepKind::Service => "service_version",
+        StepKind::Inspect => unreachable!("no command runs steps of inspection"),
     };
     let seen = params.get(key).and_then(|versions| versions.get("sim_hardware_manager"));
     let stale = seen.is_some_and(|version| *version != json!(offers.version.to_string()));
