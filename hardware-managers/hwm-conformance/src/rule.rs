@@ -51,7 +51,7 @@ rules! {
     DetectAnyMachine = 18 "detect-any-machine" "detect answers for every machine, also an empty and a very large one.";
     Claims = 19 "claims" "A claim names a device, by id or by properties of its kind.";
     Quirks = 20 "quirks" "A quirk names machines, by properties, and a reason.";
-    Init = 21 "init" "init is answered as described.";
+    Init = 21 "init" "init is answered with a result, or with -32003 by a manager that cannot get ready.";
     InitDeadline = 22 "init-deadline" "init is answered within 60 s.";
     Inventory = 23 "inventory" "inventory is answered as described.";
     InventoryDeadline = 24 "inventory-deadline" "inventory is answered within 30 s.";

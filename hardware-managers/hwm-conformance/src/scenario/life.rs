@@ -4,8 +4,8 @@ use super::{Examination, Played};
 use crate::session::Session;
 use crate::{Rule, Violation};
 use hwm_sdk::protocol::{
-    ClaimKind, Detected, InventoryCall, Method, Nothing, Shutdown, Suppressed, bad_manager_name, bad_version,
-    is_reserved_manager,
+    ClaimKind, Code, Detected, InventoryCall, Method, Nothing, Shutdown, Suppressed, bad_manager_name,
+    bad_version, is_reserved_manager,
 };
 use hwm_sdk::{StepKind, Support};
 
@@ -32,10 +32,13 @@ pub(crate) fn ordinary(session: &mut Session, examination: &mut Examination) -> 
         examination.judge(Rule::Init, None)?;
         examination.judge(Rule::InitDeadline, None)?;
         let (late, rule) = (Rule::InventoryDeadline, Rule::Inventory);
-        session
-            .call::<InventoryCall>(&Nothing {}, deadlines.inventory, late, rule)?
-            .is_ok()
-            .then(|| examination.judge(rule, None));
+        match session.call::<InventoryCall>(&Nothing {}, deadlines.inventory, late, rule)? {
+            Err(error) if error.is(Code::Failed) => {}
+            answer => {
+                let refused = answer.err().map(|error| format!("inventory was refused: {error}"));
+                examination.judge(rule, refused)?;
+            }
+        }
         examination.judge(late, None)?;
         for kind in StepKind::ALL {
             let offers = super::steps::listed(session, examination, kind)?;

@@ -12,8 +12,8 @@ use crate::session::Session;
 use crate::{Plan, Report, Rule, Violation};
 use anyhow::Result;
 use hwm_sdk::protocol::{
-    Destructive, Detect, DetectParams, Detected, Hello, HelloAnswer, HelloParams, Init, Nothing, StepOffer,
-    VERSION,
+    Code, Destructive, Detect, DetectParams, Detected, Hello, HelloAnswer, HelloParams, Init, Nothing,
+    StepOffer, VERSION,
 };
 use hwm_sdk::{StepKind, Support};
 use serde_json::{Map, Value};
@@ -133,8 +133,11 @@ impl<'a> Examination<'a> {
     /// `init`; false when the manager says that it cannot.
     pub(crate) fn init(&mut self, session: &mut Session) -> Result<bool, Violation> {
         let within = self.plan.deadlines.init;
-        let answer = session.call::<Init>(&Nothing {}, within, Rule::InitDeadline, Rule::Init)?;
-        Ok(answer.is_ok())
+        match session.call::<Init>(&Nothing {}, within, Rule::InitDeadline, Rule::Init)? {
+            Ok(_) => Ok(true),
+            Err(error) if error.is(Code::Failed) => Ok(false),
+            Err(error) => Err(Violation::new(Rule::Init, format!("init was refused: {error}"))),
+        }
     }
 
     /// From the start to where steps can be run.
