@@ -16,7 +16,8 @@ pub struct Plan {
     pub command: Vec<String>,
     /// The machine: of the kind that the manager supports, or its steps cannot be looked at.
     pub inventory: Inventory,
-    /// Steps that are run, with their arguments. Steps that destroy nothing and need no argument are run anyway.
+    /// Steps that are run, with their arguments, and must work. Steps that destroy nothing and need no argument are run
+    /// anyway, and may fail for want of their hardware.
     pub runs: BTreeMap<String, Map<String, Value>>,
     /// Disks (of the inventory, by name) that are erased with each method offered. They **are** erased.
     pub erases: Vec<String>,

@@ -37,6 +37,15 @@ pub(crate) struct Runnable {
     pub(crate) kind: StepKind,
     pub(crate) offer: StepOffer,
     pub(crate) args: Map<String, Value>,
+    /// The plan says that it works here. Others may lack their hardware.
+    planned: bool,
+}
+
+impl Runnable {
+    /// Whether this end may be for want of hardware, or of what only a real node has.
+    pub(crate) fn excuses(&self, error: &RpcError) -> bool {
+        !self.planned && [Code::Failed, Code::Argument, Code::Declined].iter().any(|code| error.is(*code))
+    }
 }
 
 pub(crate) type Played = Result<(), Violation>;
@@ -99,12 +108,14 @@ impl<'a> Examination<'a> {
         let mut runs: BTreeMap<(String, String), Runnable> = BTreeMap::new();
         for (kind, offers) in &self.offers {
             for offer in offers {
-                let planned = self.plan.runs.get(&offer.step).cloned();
+                let given = self.plan.runs.get(&offer.step).cloned();
+                let planned = given.is_some();
                 let needs_none = offer.argsinfo.values().all(|info| !info.required);
                 let harmless = offer.destructive == Destructive::None && needs_none;
-                if let Some(args) = planned.or_else(|| harmless.then(Map::new)) {
+                if let Some(args) = given.or_else(|| harmless.then(Map::new)) {
                     let name = (offer.interface.clone(), offer.step.clone());
-                    runs.entry(name).or_insert(Runnable { kind: *kind, offer: offer.clone(), args });
+                    let run = Runnable { kind: *kind, offer: offer.clone(), args, planned };
+                    runs.entry(name).or_insert(run);
                 }
             }
         }

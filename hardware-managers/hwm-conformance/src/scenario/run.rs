@@ -80,6 +80,9 @@ pub(crate) fn to_the_end(session: &mut Session, examination: &mut Examination, r
     let step = &run.offer.step;
     let first = call(session, examination, &params(run))?;
     examination.judge(Rule::RunDeadline, None)?;
+    if first.as_ref().is_err_and(|error| run.excuses(error)) {
+        return Ok(());
+    }
     let refused = |error| format!("step {step:?} with good arguments: {error}");
     examination.judge(Rule::Run, first.as_ref().err().map(refused))?;
     if let Ok(answer) = &first {
@@ -127,6 +130,7 @@ pub(crate) fn cancelled(session: &mut Session, examination: &mut Examination, ru
     let answer = session.blaming(rule, |session| session.wait(id, grace, rule, Run::NAME))?;
     let seen = match answer {
         Ok(raw) => described::<Run>(&raw, Rule::Run).map(|_| None)?,
+        Err(error) if run.excuses(&error) => return Ok(()),
         Err(error) => (!error.is(Code::Cancelled))
             .then(|| format!("step {:?} answered its cancel with {error}", run.offer.step)),
     };
