@@ -7,11 +7,14 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
-const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken/broken.py");
+const BROKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken/broken.py");
+const GOOD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken/good.py");
+/// Python that starts fast and writes nothing beside the programs.
+const PYTHON: [&str; 2] = ["python3", "-BSEs"];
 
 /// Half of what the slow ones sleep, and plenty for what is not slow.
-fn plan(name: &str) -> Plan {
-    let mut plan = Plan::new(vec!["python3".into(), "-IS".into(), PROGRAM.into(), name.into()]);
+fn plan(program: &str, name: &str) -> Plan {
+    let mut plan = Plan::new([&PYTHON[..], &[program, name]].concat().into_iter().map(Into::into).collect());
     let short = |hangs: bool, usual: u64| Duration::from_secs(if hangs { 2 } else { usual });
     plan.deadlines = Deadlines {
         hello: short(name == "hangs_in_hello", 20),
@@ -33,7 +36,7 @@ fn plan(name: &str) -> Plan {
 
 #[test]
 fn the_good_one_keeps_every_rule() {
-    let report = examine(&plan("good")).expect("starts");
+    let report = examine(&plan(GOOD, "")).expect("starts");
     assert!(report.passed(), "{report}");
     assert_eq!(report.unseen().count(), 0, "{report}");
     assert_eq!(report.kept().count(), Rule::ALL.len());
@@ -41,7 +44,7 @@ fn the_good_one_keeps_every_rule() {
 
 #[test]
 fn each_broken_one_breaks_its_rule_and_no_other() {
-    let list = Command::new("python3").args([PROGRAM, "--list"]).output().expect("python3 runs");
+    let list = Command::new(PYTHON[0]).args([PYTHON[1], BROKEN, "--list"]).output().expect("python3 runs");
     let list = String::from_utf8(list.stdout).expect("UTF-8");
     let broken: Vec<(&str, &str)> =
         list.lines().map(|line| line.split_once(' ').expect("name and rule")).collect();
@@ -53,7 +56,7 @@ fn each_broken_one_breaks_its_rule_and_no_other() {
         for _ in 0..6 {
             scope.spawn(|| {
                 while let Some((name, rule)) = { waiting.lock().expect("no panic").next() } {
-                    let report = examine(&plan(name)).expect("starts");
+                    let report = examine(&plan(BROKEN, name)).expect("starts");
                     let rules: Vec<&str> = report.broken().map(|(rule, _)| rule.name()).collect();
                     if rules != [*rule] {
                         let fault = format!("{name} breaks {rules:?}, not {rule}:\n{report}");
