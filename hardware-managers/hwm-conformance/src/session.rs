@@ -4,12 +4,15 @@ use crate::heard::Heard;
 use crate::process::Process;
 use crate::{Plan, Rule, Violation};
 use anyhow::Result;
-use hwm_sdk::protocol::{Cancel, Cancelled, LineReader, Message, Method, Notification, RpcError};
+use hwm_sdk::protocol::{Cancel, Cancelled, LineReader, Message, Method, RpcError};
 use serde_json::value::RawValue;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
+
+/// A manager that reads nothing is given up after this.
+const WRITE: Duration = Duration::from_secs(10);
 
 /// What came from the manager.
 enum Event {
@@ -34,6 +37,7 @@ pub(crate) type Answer<T> = Result<T, RpcError>;
 impl Session {
     pub(crate) fn start(plan: &Plan) -> Result<Self> {
         let (process, socket) = Process::start(&plan.command)?;
+        socket.set_write_timeout(Some(WRITE))?;
         let (sender, events) = channel();
         let mut lines = LineReader::new(socket.try_clone()?);
         std::thread::spawn(move || {
@@ -156,7 +160,6 @@ impl Session {
 
     pub(crate) fn cancel(&mut self, id: u64) -> Result<(), Violation> {
         let line = Message::notification::<Cancel>(&Cancelled { id }).line().expect("it is short");
-        debug_assert_eq!(Cancel::NAME, "cancel");
         self.say(String::from_utf8_lossy(&line).trim_end())
     }
 
