@@ -1,7 +1,5 @@
 //! Steps of all hardware managers, merged; and a step run in the manager that advertised it.
 
-mod arguments;
-
 use crate::registry::Ending;
 use agent_protocol::command::{CommandError, Status};
 use agent_protocol::inventory::Inventory;
@@ -57,6 +55,16 @@ const SERVICE: Words = Words {
     error: "ServicingError",
     message: "Service step failed",
 };
+/// No command of ironic-python-agent's runs these; the words follow the others.
+const INSPECT: Words = Words {
+    steps: "inspect_steps",
+    step: "inspect_step",
+    result: "inspect_result",
+    version: "inspect_version",
+    adjective: "inspect",
+    error: "InspectionError",
+    message: "Inspection step failed",
+};
 
 /// The words of a kind.
 pub fn words(kind: StepKind) -> &'static Words {
@@ -64,6 +72,7 @@ pub fn words(kind: StepKind) -> &'static Words {
         StepKind::Clean => &CLEAN,
         StepKind::Deploy => &DEPLOY,
         StepKind::Service => &SERVICE,
+        StepKind::Inspect => &INSPECT,
     }
 }
 
@@ -195,7 +204,7 @@ impl StepTable {
         full.entry("interface").or_insert_with(|| advertised.interface.clone().into());
         full.entry("priority").or_insert_with(|| advertised.priority.clone().into());
         full.retain(|key, value| !(value.is_null() && (key == "args" || key == "argsinfo")));
-        let args = arguments::checked(full.get("args"), advertised.argsinfo.as_ref())?;
+        let args = hwm_sdk::checked_arguments(full.get("args"), advertised.argsinfo.as_ref())?;
         let step: Step = serde_json::from_value(Value::Object(full))
             .map_err(|error| StepError::Argument { name: "step".into(), problem: error.to_string() })?;
         Ok(StepCall { kind: self.kind, step, args, node: node.clone(), inventory: self.inventory.clone() })
@@ -208,7 +217,9 @@ impl StepTable {
             StepError::Unknown { .. } => {
                 ("HardwareManagerMethodNotFound", "No HardwareManager found to handle method", Value::Null)
             }
-            StepError::Argument { .. } => (words.error, words.message, Value::Null),
+            StepError::Argument { .. } | StepError::Declined { .. } => {
+                (words.error, words.message, Value::Null)
+            }
             StepError::Cancelled { report } => ("Cancelled", "Step cancelled by request", report),
             StepError::Failed { report, .. } => (words.error, words.message, report),
         };

@@ -224,9 +224,9 @@ fn the_steps_are_ironics() {
     let steps = serde_json::to_value(manager.steps(StepKind::Clean, &Inventory::default())).unwrap();
     assert_eq!(
         steps[0],
-        // `idempotent` is Anneal's; Ironic keeps and ignores it.
+        // `idempotent` and `destructive` are Anneal's; Ironic keeps and ignores them.
         json!({"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false,
-               "abortable": true, "argsinfo": {}, "idempotent": true})
+               "abortable": true, "argsinfo": {}, "idempotent": true, "destructive": "data"})
     );
     // Ironic asks agents only for clean steps of its interfaces deploy and raid.
     assert_eq!(steps[3]["interface"], "deploy");
