@@ -57,6 +57,16 @@ const SERVICE: Words = Words {
     error: "ServicingError",
     message: "Service step failed",
 };
+/// No command of ironic-python-agent's runs these; the words follow the others.
+const INSPECT: Words = Words {
+    steps: "inspect_steps",
+    step: "inspect_step",
+    result: "inspect_result",
+    version: "inspect_version",
+    adjective: "inspect",
+    error: "InspectionError",
+    message: "Inspection step failed",
+};
 
 /// The words of a kind.
 pub fn words(kind: StepKind) -> &'static Words {
@@ -64,6 +74,7 @@ pub fn words(kind: StepKind) -> &'static Words {
         StepKind::Clean => &CLEAN,
         StepKind::Deploy => &DEPLOY,
         StepKind::Service => &SERVICE,
+        StepKind::Inspect => &INSPECT,
     }
 }
 
@@ -208,7 +219,9 @@ impl StepTable {
             StepError::Unknown { .. } => {
                 ("HardwareManagerMethodNotFound", "No HardwareManager found to handle method", Value::Null)
             }
-            StepError::Argument { .. } => (words.error, words.message, Value::Null),
+            StepError::Argument { .. } | StepError::Declined { .. } => {
+                (words.error, words.message, Value::Null)
+            }
             StepError::Cancelled { report } => ("Cancelled", "Step cancelled by request", report),
             StepError::Failed { report, .. } => (words.error, words.message, report),
         };

@@ -6,18 +6,21 @@
 //! [`StepContext`] from outside.
 
 mod declaration;
+pub mod protocol;
 
 pub use declaration::{Argument, Declaration, advertise};
 
 use agent_protocol::inventory::Inventory;
 use agent_protocol::progress::Progress;
 use agent_protocol::step::Step;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// How well a manager supports a machine. Larger wins when two managers offer one step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Support {
     /// Not this machine.
     None = 0,
@@ -29,8 +32,9 @@ pub enum Support {
     ServiceProvider = 3,
 }
 
-/// Which of the three lists of steps is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Which list of steps is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StepKind {
     /// Cleaning.
     Clean,
@@ -38,12 +42,19 @@ pub enum StepKind {
     Deploy,
     /// Service of an active node.
     Service,
+    /// Inspection.
+    Inspect,
+}
+
+impl StepKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Clean, Self::Deploy, Self::Service, Self::Inspect];
 }
 
 /// A step to be run. The agent has checked its arguments against the advertised `argsinfo`, where there is one.
 #[derive(Debug, Clone)]
 pub struct StepCall {
-    /// Clean, deploy or service.
+    /// In which list the step was found.
     pub kind: StepKind,
     /// The step as the controller sent it.
     pub step: Step,
@@ -96,6 +107,12 @@ pub enum StepError {
         reason: String,
         /// Evidence.
         report: Value,
+    },
+    /// The manager leaves this device to another; nothing was touched.
+    #[error("{reason}")]
+    Declined {
+        /// Why.
+        reason: String,
     },
 }
 
