@@ -166,7 +166,8 @@ fn limits(grants: &Grants, memory_is_bounded: bool) -> Vec<(u32, u64)> {
         (libc::RLIMIT_CORE, 0),
         (libc::RLIMIT_NOFILE, 1024),
         (libc::RLIMIT_NPROC, grants.pids.into()),
-        (libc::RLIMIT_FSIZE, mib(grants.scratch_mib)),
+        // A little more than fits: a full disk is an error, a file too long is a signal that kills.
+        (libc::RLIMIT_FSIZE, mib(grants.scratch_mib + 1)),
         (libc::RLIMIT_MEMLOCK, 1 << 16),
         (libc::RLIMIT_MSGQUEUE, 0),
     ];

@@ -62,8 +62,8 @@ pub fn spawn(plan: Plan) -> Result<Confined, Error> {
     let (mut report, report_end) = pipe(OFlag::O_CLOEXEC)?;
     let input = File::open("/dev/null").map_err(|error| Error::host("/dev/null", error))?;
     fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(|error| Error::host("its output", error))?;
-    let moved = [high(&input)?, high(&output_end)?, high(&theirs)?, high(&report_end)?];
-    let [input, output_end, theirs, report_end] = moved;
+    let (input, output_end, theirs, report_end) =
+        (high(input)?, high(output_end)?, high(theirs)?, high(report_end)?);
     let cgroup = plan.cgroup.as_ref().map(super::cgroup::Wanted::make).transpose()?;
     let group = cgroup.as_ref().map(Cgroup::open).transpose()?;
 
@@ -136,8 +136,9 @@ fn pipe(flags: OFlag) -> Result<(File, OwnedFd), Error> {
     Ok((read.into(), write))
 }
 
-fn high(descriptor: &impl AsFd) -> Result<OwnedFd, Error> {
-    let copy = fcntl(descriptor.as_fd(), FcntlArg::F_DUPFD_CLOEXEC(HIGH))
+fn high(descriptor: impl Into<OwnedFd>) -> Result<OwnedFd, Error> {
+    let descriptor = descriptor.into();
+    let copy = fcntl(&descriptor, FcntlArg::F_DUPFD_CLOEXEC(HIGH))
         .map_err(|error| Error::host("duplicate a descriptor", error))?;
     // SAFETY: just made, and nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
