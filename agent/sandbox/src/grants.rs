@@ -1,5 +1,7 @@
 //! What a program may see and use.
 
+use std::path::PathBuf;
+
 /// What a program may see and use. The default is nothing but a processor, a little memory and a little scratch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grants {
@@ -9,6 +11,8 @@ pub struct Grants {
     pub network: bool,
     /// `/sys`, read-only.
     pub sysfs: bool,
+    /// A directory of the host that is `/fetched`, read-only; what is put there later appears.
+    pub fetched: Option<PathBuf>,
     /// Size of `/scratch` in MiB, at least 1.
     pub scratch_mib: u32,
     /// Memory in MiB, without the scratch, at least 1. Without cgroups it bounds each process and not their sum.
@@ -19,7 +23,15 @@ pub struct Grants {
 
 impl Default for Grants {
     fn default() -> Self {
-        Self { devices: Vec::new(), network: false, sysfs: false, scratch_mib: 16, memory_mib: 128, pids: 32 }
+        Self {
+            devices: Vec::new(),
+            network: false,
+            sysfs: false,
+            fetched: None,
+            scratch_mib: 16,
+            memory_mib: 128,
+            pids: 32,
+        }
     }
 }
 

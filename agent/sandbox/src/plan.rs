@@ -27,7 +27,7 @@ pub(crate) const CAP_SYS_ADMIN: u32 = 21;
 /// Entries of `/scratch`; each costs the kernel about 1 KiB.
 const SCRATCH_FILES: u32 = 16_384;
 /// Names at the top of a root that are the sandbox's.
-const OURS: [&str; 5] = ["dev", "proc", "scratch", "sys", "tmp"];
+const OURS: [&str; 6] = ["dev", "fetched", "proc", "scratch", "sys", "tmp"];
 /// Nodes that every program has: name, major and minor of character devices.
 const NODES: [(&str, u32, u32); 5] =
     [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9)];
@@ -238,6 +238,15 @@ fn operations(
     if grants.sysfs {
         let flags = quiet | libc::MS_RDONLY;
         ops.extend([Op::Directory(at("sys")?), mount(None, at("sys")?, Some(c(b"sysfs")?), flags, None)]);
+    }
+    if let Some(fetched) = &grants.fetched {
+        let target = at("fetched")?;
+        let source = Some(c(fetched.as_os_str().as_bytes())?);
+        ops.extend([
+            Op::Directory(target.clone()),
+            mount(source, target.clone(), None, libc::MS_BIND, None),
+            read_only(target, quiet),
+        ]);
     }
     ops.extend([
         read_only(here.clone(), locked),
