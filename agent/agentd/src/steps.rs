@@ -1,7 +1,5 @@
 //! Steps of all hardware managers, merged; and a step run in the manager that advertised it.
 
-mod arguments;
-
 use crate::registry::Ending;
 use agent_protocol::command::{CommandError, Status};
 use agent_protocol::inventory::Inventory;
@@ -206,7 +204,7 @@ impl StepTable {
         full.entry("interface").or_insert_with(|| advertised.interface.clone().into());
         full.entry("priority").or_insert_with(|| advertised.priority.clone().into());
         full.retain(|key, value| !(value.is_null() && (key == "args" || key == "argsinfo")));
-        let args = arguments::checked(full.get("args"), advertised.argsinfo.as_ref())?;
+        let args = hwm_sdk::checked_arguments(full.get("args"), advertised.argsinfo.as_ref())?;
         let step: Step = serde_json::from_value(Value::Object(full))
             .map_err(|error| StepError::Argument { name: "step".into(), problem: error.to_string() })?;
         Ok(StepCall { kind: self.kind, step, args, node: node.clone(), inventory: self.inventory.clone() })
