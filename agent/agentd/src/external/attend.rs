@@ -20,7 +20,7 @@ const MESSAGES_A_SECOND: u32 = 2_000;
 const BYTES_A_SECOND: usize = 16 << 20;
 /// Log lines of a second that reach the agent's own log; all are kept for the step.
 const LOGGED_A_SECOND: u32 = 20;
-/// Longest log line, in bytes (PROTOCOL.md).
+/// Longest log line (PROTOCOL.md) and longest message of an error, in bytes.
 const LOG_LINE: usize = 4 << 10;
 /// Longest checkpoint, in bytes of JSON (PROTOCOL.md).
 const CHECKPOINT: usize = 64 << 10;
@@ -152,7 +152,10 @@ impl Attendant<'_> {
     fn hear(&mut self, message: Message) -> Result<(), Broken> {
         match message {
             Message::Answer { id, result } => self.answered(id, Ok(result)),
-            Message::Error { id: Some(id), error } => self.answered(id, Err(error)),
+            Message::Error { id: Some(id), mut error } => {
+                error.message = shorten(&error.message, LOG_LINE);
+                self.answered(id, Err(error))
+            }
             Message::Error { id: None, error } => Err(Broken::new(format!(
                 "it could not read what it was sent: {}",
                 shorten(&error.message, 200)

@@ -8,6 +8,7 @@
 use agent_protocol::inventory::Disk;
 use bundle::{Claim, ClaimKind, Manifest};
 use sandbox::{DeviceNode, Grants, NodeKind};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -41,7 +42,9 @@ pub(super) fn grants(manifest: &Manifest, all: &[Disk], fetched: Option<PathBuf>
         let name = disk.name.trim_start_matches("/dev/");
         devices.extend(companion(Path::new("/sys/class/block").join(name).as_path()));
     }
-    devices.dedup_by(|a, b| a.name == b.name);
+    // The namespaces of one NVMe controller share its node.
+    let mut names = BTreeSet::new();
+    devices.retain(|device: &DeviceNode| names.insert(device.name.clone()));
     let asks = &manifest.grants;
     Grants {
         devices,

@@ -40,8 +40,11 @@ use std::time::{Duration, Instant};
 
 /// Largest patch of the inventory, in bytes of JSON.
 const PATCH: usize = 256 << 10;
-/// Most of a failed step's log that is in its report, in bytes; all of it is in the agent's log.
-const LOG_IN_REPORT: usize = 16 << 10;
+/// Most wishes for priorities of one kind; more are passed over.
+const PRIORITIES: usize = 256;
+/// Most of a step's log that is in the report of its failure, and that is in the agent's log, where it must not drive
+/// out everything else; the last of it, in bytes.
+const LOG_SHOWN: usize = 16 << 10;
 
 /// An external hardware manager.
 #[derive(Debug)]
@@ -301,6 +304,8 @@ impl External {
                 // The link sees that it is broken when it is asked for next, at most as often as it may start.
                 Err(CallError::Broken(_)) => continue,
             };
+            let mut answer = answer;
+            answer.priorities.truncate(PRIORITIES);
             let (steps, dropped) = accept::steps(answer.steps, &self.own);
             dropped.iter().for_each(|what| self.note(what));
             let offers = Offers { steps, priorities: answer.priorities };
@@ -390,7 +395,7 @@ impl External {
 
     fn log(&self, text: &str, what: &str) {
         if !text.is_empty() {
-            tracing::info!(manager = self.name(), step = what, output = text, "hardware manager");
+            tracing::info!(manager = self.name(), step = what, output = shown(text), "hardware manager");
         }
     }
 
@@ -426,14 +431,16 @@ impl External {
 
 /// The report of a failed step, with the last of what its manager wrote.
 fn with_log(report: Value, log: &str) -> Value {
-    if log.is_empty() {
-        return report;
-    }
-    let mut from = log.len().saturating_sub(LOG_IN_REPORT);
+    if log.is_empty() { report } else { json!({ "report": report, "log": shown(log) }) }
+}
+
+/// The last of a log.
+fn shown(log: &str) -> &str {
+    let mut from = log.len().saturating_sub(LOG_SHOWN);
     while !log.is_char_boundary(from) {
         from += 1;
     }
-    json!({ "report": report, "log": log[from..] })
+    &log[from..]
 }
 
 impl HardwareManager for External {
