@@ -58,6 +58,8 @@ pub struct Config {
     pub login_program: Option<PathBuf>,
     /// Where the hash of the rescue password is kept for it.
     pub rescue_password_file: PathBuf,
+    /// Where external hardware managers are ([`crate::external`]), if there are any.
+    pub external: Option<PathBuf>,
     /// Debug log.
     pub debug: bool,
     /// Parameters that begin like ours and are not understood.
@@ -173,6 +175,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
             .transpose()?,
         rescue_password_file: last(&values, "--rescue-password-file")
             .map_or(Ok(RESCUE_PASSWORD_FILE.into()), |path| absolute("--rescue-password-file", path))?,
+        external: last(&values, "--external").map(|path| absolute("--external", path)).transpose()?,
         debug: values.contains_key("--debug"),
         ignored,
     })

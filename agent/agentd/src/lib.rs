@@ -21,6 +21,7 @@ pub mod api;
 pub mod commands;
 pub mod config;
 pub mod crypt;
+pub mod external;
 pub mod heartbeat;
 pub mod http;
 pub mod inspection;

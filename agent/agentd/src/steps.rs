@@ -1,5 +1,7 @@
 //! Steps of all hardware managers, merged; and a step run in the manager that advertised it.
 
+mod priorities;
+
 use crate::registry::Ending;
 use agent_protocol::command::{CommandError, Status};
 use agent_protocol::inventory::Inventory;
@@ -108,6 +110,7 @@ impl StepTable {
             order: Vec::new(),
             versions: BTreeMap::new(),
         };
+        let mut wishes = Vec::new();
         for manager in managers {
             let support = manager.evaluate(inventory);
             if support == Support::None {
@@ -117,6 +120,12 @@ impl StepTable {
             for step in manager.steps(kind, inventory) {
                 table.offer(Offered { manager: manager.clone(), support, step });
             }
+            wishes.push((support, manager.name(), manager.priorities(kind, inventory)));
+        }
+        // The last one counts: that of the highest support, then the first manager by name.
+        wishes.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.cmp(a.1)));
+        for (_, manager, wishes) in wishes {
+            wishes.iter().for_each(|wish| priorities::apply(&mut table.by_name, manager, wish));
         }
         table
     }

@@ -25,6 +25,7 @@ anneal-agent: erases disks and runs steps for a controller
   --login-program PATH    runs while a rescued node is, with the file of the password's hash as its argument; kernel:
                           anneal.login-program
   --rescue-password-file PATH  that file, default /etc/anneal/rescue-password; kernel: anneal.rescue-password-file
+  --external DIR          hardware managers of vendors, one directory each; kernel: anneal.external
   --debug                 more log; kernel: ipa-debug=1
 Outside the ramdisk the agent sees no disk but those of --only-device and never powers off the machine.";
 
@@ -64,6 +65,7 @@ const SETTINGS: &[Setting] = &[
     Setting { flag: "--inspection-collectors", kernel: &["ipa-inspection-collectors"], value: Value::One },
     Setting { flag: "--login-program", kernel: &["anneal.login-program"], value: Value::One },
     Setting { flag: "--rescue-password-file", kernel: &["anneal.rescue-password-file"], value: Value::One },
+    Setting { flag: "--external", kernel: &["anneal.external"], value: Value::One },
     Setting { flag: "--debug", kernel: &["ipa-debug"], value: Value::Switch },
     // A secret: from the kernel command line of virtual media only, never from a flag that `ps` shows.
     Setting { flag: "(ipa-agent-token)", kernel: &["ipa-agent-token"], value: Value::One },

@@ -103,6 +103,7 @@ impl Controller {
     }
 
     /// Queries of the lookups so far.
+    #[allow(dead_code, reason = "only some of the test binaries that share this module ask")]
     pub fn lookups(&self) -> Vec<String> {
         self.state.lookups.lock().expect("lookups").clone()
     }
@@ -114,6 +115,7 @@ impl Controller {
     }
 
     /// HTTP requests so far, `GET /v1/lookup`.
+    #[allow(dead_code, reason = "only some of the test binaries that share this module ask")]
     pub fn requests(&self) -> Vec<String> {
         self.state.requests.lock().expect("requests").clone()
     }

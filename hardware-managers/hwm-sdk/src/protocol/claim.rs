@@ -104,7 +104,7 @@ fn all_like<'a>(wanted: &BTreeMap<String, String>, property: impl Fn(&str) -> Op
 }
 
 /// Whether the value is as the pattern says, in which `*` stands for any characters.
-fn like(pattern: &str, value: &str) -> bool {
+pub fn like(pattern: &str, value: &str) -> bool {
     let Some((head, tail)) = pattern.split_once('*') else { return pattern == value };
     let Some(mut rest) = value.strip_prefix(head) else { return false };
     let mut parts: Vec<&str> = tail.split('*').collect();

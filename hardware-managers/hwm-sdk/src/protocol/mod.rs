@@ -18,7 +18,7 @@ mod step;
 pub use call::{
     Cancel, Cancelled, Detect, DetectParams, Detected, Hello, HelloAnswer, HelloParams, Init, Shutdown,
 };
-pub use claim::{Claim, ClaimKind, Quirk, Suppressed};
+pub use claim::{Claim, ClaimKind, Quirk, Suppressed, like};
 pub use erase::{
     AskErase, AskEraseParams, Erase, EraseAnswer, EraseCapabilities, EraseLevel, EraseMethod, EraseParams,
     Expected, ProviderRecord,
