@@ -85,9 +85,7 @@ async fn a_bundle_is_told_to_the_agents_of_its_nodes_and_given_to_them() {
     assert_eq!(answer.body["replaced"], Value::Null);
     post(&api, "?scope=resource_class:gold", narrow.clone()).await.is(201);
     post(&api, "?scope=driver:redfish", other).await.is(201);
-    let offer = |is: &Verified| {
-        json!({"name": is.manifest.name, "version": is.manifest.version, "digest": is.digest, "size": is.size})
-    };
+    let offer = |is: &Verified| json!({"name": is.manifest.name, "version": is.manifest.version, "digest": is.digest, "size": is.size});
     assert_eq!(told(&api).await["anneal_bundles"], json!([offer(&narrow_is)]), "the narrowest of a name");
 
     let uuid = node.uuid.to_string();

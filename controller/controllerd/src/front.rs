@@ -94,9 +94,12 @@ mod tests {
         };
         let both = [NODE_HEADER, TOKEN_HEADER];
         assert!(open("GET", &file, &both));
-        assert!(!open("GET", &file, &[]) && !open("GET", &file, &both[..1]) && !open("GET", &file, &both[1..]));
+        assert!(
+            !open("GET", &file, &[]) && !open("GET", &file, &both[..1]) && !open("GET", &file, &both[1..])
+        );
         assert!(!open("POST", &file, &both) && !open("DELETE", &file, &both));
-        for path in ["/v1/anneal/bundles", "/v1/anneal/bundles/x/file", "/v1/nodes", &file[..file.len() - 5]] {
+        for path in ["/v1/anneal/bundles", "/v1/anneal/bundles/x/file", "/v1/nodes", &file[..file.len() - 5]]
+        {
             assert!(!open("GET", path, &both), "{path}");
         }
     }

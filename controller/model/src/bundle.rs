@@ -126,6 +126,9 @@ mod tests {
         let names: Vec<_> = of_node(&others, &node).iter().map(|bundle| bundle.name.as_str()).collect();
         assert_eq!(names, ["a", "z"]);
         node.resource_class = None;
-        assert_eq!(of_node(&[bundle("a", Scope::ResourceClass(String::new()))], &node), Vec::<&Bundle>::new());
+        assert_eq!(
+            of_node(&[bundle("a", Scope::ResourceClass(String::new()))], &node),
+            Vec::<&Bundle>::new()
+        );
     }
 }

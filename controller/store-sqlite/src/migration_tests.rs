@@ -74,7 +74,8 @@ async fn tells_of_templates_and_inventory(store: &SqliteStore) {
 /// Since schema 3.
 async fn tells_of_bundles(store: &SqliteStore) {
     let bundles = store.bundles().await.unwrap();
-    let found: Vec<_> = bundles.iter().map(|bundle| (bundle.name.as_str(), bundle.scope.to_string())).collect();
+    let found: Vec<_> =
+        bundles.iter().map(|bundle| (bundle.name.as_str(), bundle.scope.to_string())).collect();
     let node = format!("node:{NODE}");
     assert_eq!(found, [("acme-raid", "driver:redfish".to_owned()), ("acme-raid", node)]);
     assert_eq!(bundles[0].digest, "ab".repeat(32));

@@ -51,11 +51,7 @@ impl Depot {
     }
 
     /// Take a file in and judge it. `length` is what the client says of its size.
-    pub async fn receive(
-        &self,
-        mut body: Body,
-        length: Option<u64>,
-    ) -> Result<(Part, Verified), ApiError> {
+    pub async fn receive(&self, mut body: Body, length: Option<u64>) -> Result<(Part, Verified), ApiError> {
         let known = length.or_else(|| body.size_hint().exact());
         if known.is_some_and(|length| length > self.max_bytes) {
             return Err(self.too_large());

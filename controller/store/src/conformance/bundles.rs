@@ -17,7 +17,9 @@ fn bundle(name: &str, digit: char, scope: Scope) -> Bundle {
         version: "1.2-rc~1".to_owned(),
         vendor: "ACME \"Größe\"".to_owned(),
         signed_by: Some("0123456789abcdef".to_owned()),
-        manifest: object(json!({"entry": ["/bin/x", "'; DROP TABLE bundle; --"], "grants": {"network": true}})),
+        manifest: object(
+            json!({"entry": ["/bin/x", "'; DROP TABLE bundle; --"], "grants": {"network": true}}),
+        ),
         created_at: at(1),
     }
 }
