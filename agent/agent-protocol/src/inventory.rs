@@ -27,6 +27,59 @@ pub struct Inventory {
     pub boot: Boot,
     /// Host name of the ramdisk.
     pub hostname: String,
+    /// Anneal's: external hardware managers, when there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anneal: Option<External>,
+}
+
+/// What external hardware managers are, found and did wrong.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct External {
+    /// One for every manager that this node was given.
+    #[serde(default)]
+    pub hardware_managers: Vec<ManagerReport>,
+    /// Probes of the agent that are left out on this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suppressed: Vec<Suppression>,
+}
+
+/// An external hardware manager.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ManagerReport {
+    /// Name.
+    pub name: String,
+    /// `VERSION@DIGEST12`.
+    pub version: String,
+    /// Who made it, by its manifest.
+    pub vendor: String,
+    /// `ready`, `unsupported` (it says this machine is none of its own), `failed`, or `refused` (never started).
+    pub state: String,
+    /// What went wrong, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<ManagerRecord>,
+    /// What it knows of the hardware: `bios_settings`, `firmware`, `raid`, `extra`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub patch: Map<String, Value>,
+}
+
+/// Something that went wrong with a manager.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ManagerRecord {
+    /// Unix time in seconds.
+    pub at: f64,
+    /// A sentence.
+    pub what: String,
+}
+
+/// A probe that is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suppression {
+    /// `bmc` or `lldp`.
+    pub probe: String,
+    /// The manager that says so.
+    pub manager: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// A network interface.

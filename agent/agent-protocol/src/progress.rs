@@ -1,11 +1,18 @@
-//! Live progress of a command, one entry per disk.
+//! Live progress of a command: of each of its disks, or of the whole.
 
 use serde::{Deserialize, Serialize};
 
 /// How far a running command is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
+    /// Percent of the whole, 0 to 100, where it is not disks that tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u8>,
+    /// What is being done, in a few words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// One entry for every disk the command works on.
+    #[serde(default)]
     pub disks: Vec<DiskProgress>,
 }
 

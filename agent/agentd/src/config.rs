@@ -64,6 +64,8 @@ pub struct Config {
     pub bundles: Option<PathBuf>,
     /// Keys of which one has to have signed a bundle, if the file is there.
     pub trusted_keys: PathBuf,
+    /// Where external hardware managers are ([`crate::external`]), if there are any.
+    pub external: Option<PathBuf>,
     /// Debug log.
     pub debug: bool,
     /// Parameters that begin like ours and are not understood.
@@ -185,6 +187,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
         },
         trusted_keys: last(&values, "--trusted-keys")
             .map_or(Ok(TRUSTED_KEYS.into()), |path| absolute("--trusted-keys", path))?,
+        external: last(&values, "--external").map(|path| absolute("--external", path)).transpose()?,
         debug: values.contains_key("--debug"),
         ignored,
     })

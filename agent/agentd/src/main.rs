@@ -2,12 +2,14 @@
 
 use agentd::agent::{Agent, Discover, Exit};
 use agentd::config::{Config, ConfigError, Environment, HELP};
+use agentd::external::{Externals, Limits};
 use agentd::logging::LogRing;
 use agentd::login::{LoginProgram, LoginService, NoLogin};
-use agentd::{config, inventory, ramdisk, run};
+use agentd::{config, external, inventory, ramdisk, run};
 use block::Filter;
 use hwm_generic::GenericHardwareManager;
 use hwm_sdk::HardwareManager;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -46,7 +48,11 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     if !config.ignored.is_empty() {
         tracing::warn!(parameters = ?config.ignored, "kernel parameters not understood");
     }
-    let agent = Agent::new(managers(config), discover(config), logs.clone(), login(config), config.ramdisk);
+    let managers = managers(config);
+    let externals = Arc::new(externals(config, &managers));
+    let discover = discover(config, externals.clone());
+    let agent = Agent::new(managers, discover, logs.clone(), login(config), config.ramdisk);
+    agent.set_externals(externals.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -61,10 +67,18 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     });
     // A step that still runs must not hold the end up.
     runtime.shutdown_background();
+    externals.shut_down();
     result
 }
 
-/// The one place where hardware managers are listed.
+/// Those of vendors, where there are any. Nothing is started yet.
+fn externals(config: &Config, own: &[Arc<dyn HardwareManager>]) -> Externals {
+    let sources = config.external.as_deref().map(external::read).unwrap_or_default();
+    let place = if config.ramdisk { PathBuf::from(ramdisk::FETCHED) } else { std::env::temp_dir() };
+    Externals::new(sources, &external::step_names(own), &place, Limits::default())
+}
+
+/// The one place where hardware managers of the agent itself are listed.
 fn managers(config: &Config) -> Vec<Arc<dyn HardwareManager>> {
     vec![Arc::new(GenericHardwareManager::new(filter(config)))]
 }
@@ -85,7 +99,7 @@ fn filter(config: &Config) -> Filter {
     Filter::Only(config.only_devices.clone())
 }
 
-fn discover(config: &Config) -> Discover {
+fn discover(config: &Config, externals: Arc<Externals>) -> Discover {
     let generic = GenericHardwareManager::new(filter(config));
     let config = config.clone();
     Box::new(move || {
@@ -93,7 +107,9 @@ fn discover(config: &Config) -> Discover {
             tracing::error!(error = block::fault::chain(&error), "the disks cannot be listed");
             Vec::new()
         });
-        inventory::collect(&config, disks)
+        let mut inventory = inventory::collect(&config, disks);
+        externals.complete(&mut inventory);
+        inventory
     })
 }
 

@@ -12,6 +12,7 @@
 
 use agent_protocol::command::{CommandError, CommandList, CommandStatus, Status};
 use agent_protocol::heartbeat::Running;
+use agent_protocol::progress::Progress;
 use hwm_sdk::StepContext;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -211,7 +212,8 @@ impl Entry {
     fn snapshot(&self) -> CommandStatus {
         let mut status = self.status.clone();
         if status.command_status == Status::Running {
-            status.progress = Some(self.context.progress()).filter(|progress| !progress.disks.is_empty());
+            status.progress =
+                Some(self.context.progress()).filter(|progress| *progress != Progress::default());
         }
         status
     }
@@ -314,7 +316,7 @@ mod tests {
 
     #[test]
     fn progress_is_shown_only_while_running() {
-        use agent_protocol::progress::{DiskProgress, Phase, Progress};
+        use agent_protocol::progress::{DiskProgress, Phase};
         let mut registry = Registry::default();
         let Submission::New { id, context } = registry.submit("execute_clean_step", None, "x".into()) else {
             panic!("first command is new");
@@ -330,7 +332,7 @@ mod tests {
             rate: 1,
             eta: None,
         };
-        context.report(Progress { disks: vec![disk] });
+        context.report(Progress { disks: vec![disk], ..Progress::default() });
         assert!(registry.status(&id).and_then(|status| status.progress).is_some());
         assert!(registry.finish(&id, Ending::done(None)));
         assert_eq!(registry.status(&id).and_then(|status| status.progress), None);

@@ -97,7 +97,11 @@ async fn live(
     tracing::info!(node_uuid = found.node_uuid, extension = found.extension, "this machine is known");
     agent.set_token(found.token.clone());
     // Before the first heartbeat: from then on the controller may ask for the steps.
-    bundles::load(config, &client, &controller, &found).await;
+    let records = bundles::load(config, &client, &controller, &found).await;
+    let starting = agent.clone();
+    if let Err(error) = tokio::task::spawn_blocking(move || bundles::start(&starting, &records)).await {
+        tracing::error!(%error, "starting the managers of bundles broke");
+    }
 
     let beats = heartbeat::run(agent.clone(), client, &config.api_urls, controller, question, found, letter);
     tokio::select! {

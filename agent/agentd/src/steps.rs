@@ -1,6 +1,6 @@
 //! Steps of all hardware managers, merged; and a step run in the manager that advertised it.
 
-mod arguments;
+mod priorities;
 
 use crate::registry::Ending;
 use agent_protocol::command::{CommandError, Status};
@@ -57,6 +57,16 @@ const SERVICE: Words = Words {
     error: "ServicingError",
     message: "Service step failed",
 };
+/// No command of ironic-python-agent's runs these; the words follow the others.
+const INSPECT: Words = Words {
+    steps: "inspect_steps",
+    step: "inspect_step",
+    result: "inspect_result",
+    version: "inspect_version",
+    adjective: "inspect",
+    error: "InspectionError",
+    message: "Inspection step failed",
+};
 
 /// The words of a kind.
 pub fn words(kind: StepKind) -> &'static Words {
@@ -64,6 +74,7 @@ pub fn words(kind: StepKind) -> &'static Words {
         StepKind::Clean => &CLEAN,
         StepKind::Deploy => &DEPLOY,
         StepKind::Service => &SERVICE,
+        StepKind::Inspect => &INSPECT,
     }
 }
 
@@ -99,6 +110,7 @@ impl StepTable {
             order: Vec::new(),
             versions: BTreeMap::new(),
         };
+        let mut wishes = Vec::new();
         for manager in managers {
             let support = manager.evaluate(inventory);
             if support == Support::None {
@@ -108,6 +120,12 @@ impl StepTable {
             for step in manager.steps(kind, inventory) {
                 table.offer(Offered { manager: manager.clone(), support, step });
             }
+            wishes.push((support, manager.name(), manager.priorities(kind, inventory)));
+        }
+        // The last one counts: that of the highest support, then the first manager by name.
+        wishes.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.cmp(a.1)));
+        for (_, manager, wishes) in wishes {
+            wishes.iter().for_each(|wish| priorities::apply(&mut table.by_name, manager, wish));
         }
         table
     }
@@ -195,7 +213,7 @@ impl StepTable {
         full.entry("interface").or_insert_with(|| advertised.interface.clone().into());
         full.entry("priority").or_insert_with(|| advertised.priority.clone().into());
         full.retain(|key, value| !(value.is_null() && (key == "args" || key == "argsinfo")));
-        let args = arguments::checked(full.get("args"), advertised.argsinfo.as_ref())?;
+        let args = hwm_sdk::checked_arguments(full.get("args"), advertised.argsinfo.as_ref())?;
         let step: Step = serde_json::from_value(Value::Object(full))
             .map_err(|error| StepError::Argument { name: "step".into(), problem: error.to_string() })?;
         Ok(StepCall { kind: self.kind, step, args, node: node.clone(), inventory: self.inventory.clone() })
@@ -208,7 +226,9 @@ impl StepTable {
             StepError::Unknown { .. } => {
                 ("HardwareManagerMethodNotFound", "No HardwareManager found to handle method", Value::Null)
             }
-            StepError::Argument { .. } => (words.error, words.message, Value::Null),
+            StepError::Argument { .. } | StepError::Declined { .. } => {
+                (words.error, words.message, Value::Null)
+            }
             StepError::Cancelled { report } => ("Cancelled", "Step cancelled by request", report),
             StepError::Failed { report, .. } => (words.error, words.message, report),
         };

@@ -2,6 +2,7 @@
 
 use crate::firmware;
 use hwm_sdk::StepKind::{Clean, Deploy, Service};
+use hwm_sdk::protocol::Destructive;
 use hwm_sdk::{Argument, Declaration};
 
 /// Erases every disk.
@@ -20,9 +21,14 @@ pub const VERIFY_FIRMWARE: &str = "verify_firmware";
 pub const STEPS: &[Declaration] = &[
     Declaration { priorities: &[(Clean, 10)], ..step("deploy", ERASE_DEVICES) },
     Declaration { priorities: &[(Clean, 99), (Deploy, 0)], ..step("deploy", ERASE_DEVICES_METADATA) },
-    Declaration { priorities: &[(Clean, 0), (Service, 0)], ..step("deploy", VERIFY_PROPERTIES) },
     Declaration {
         priorities: &[(Clean, 0), (Service, 0)],
+        destructive: Destructive::None,
+        ..step("deploy", VERIFY_PROPERTIES)
+    },
+    Declaration {
+        priorities: &[(Clean, 0), (Service, 0)],
+        destructive: Destructive::None,
         arguments: &[Argument {
             name: firmware::ARGUMENT,
             description: "Object: component to the version it must have, exactly or at least (\">=2.10\"). Components: \
@@ -37,13 +43,5 @@ pub const STEPS: &[Declaration] = &[
 
 /// What all of them have in common: each can be stopped, and started again.
 const fn step(interface: &'static str, step: &'static str) -> Declaration {
-    Declaration {
-        interface,
-        step,
-        priorities: &[],
-        abortable: true,
-        idempotent: true,
-        reboot_requested: false,
-        arguments: &[],
-    }
+    Declaration { abortable: true, idempotent: true, ..Declaration::new(interface, step) }
 }

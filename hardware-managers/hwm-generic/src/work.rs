@@ -44,7 +44,8 @@ pub(crate) fn work(
     let stopped = places.iter().any(|place| matches!(place, Place::Stopped(_)));
     if !stopped {
         tracing::info!(disks = places.len(), ?job, "all disks judged, beginning");
-        context.report(Progress { disks: disks.iter().map(convert::pending).collect() });
+        context
+            .report(Progress { disks: disks.iter().map(convert::pending).collect(), ..Progress::default() });
         run_all(job, &mut places, settings.concurrency, context);
     }
     conclude(&places, &disks, context)

@@ -5,18 +5,15 @@
 //! use serde_json::json;
 //!
 //! const STEPS: &[Declaration] = &[Declaration {
-//!     interface: "raid",
-//!     step: "delete_configuration",
 //!     priorities: &[(Clean, 0), (Deploy, 0)],
-//!     abortable: false,
 //!     idempotent: true,
-//!     reboot_requested: false,
 //!     arguments: &[Argument {
 //!         name: "level",
 //!         description: "Only volumes of this level: 0 or 1",
 //!         required: false,
 //!         schema: || json!({"type": "string", "enum": ["0", "1"]}),
 //!     }],
+//!     ..Declaration::new("raid", "delete_configuration")
 //! }];
 //!
 //! let advertised = hwm_sdk::advertise(STEPS, Deploy);
@@ -24,8 +21,9 @@
 //! ```
 
 use crate::StepKind;
+use crate::protocol::{Destructive, StepOffer};
 use agent_protocol::step::{ArgInfo, Step};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A step as its manager declares it.
 #[derive(Debug, Clone, Copy)]
@@ -42,8 +40,14 @@ pub struct Declaration {
     pub idempotent: bool,
     /// The node must be rebooted after it.
     pub reboot_requested: bool,
+    /// What it destroys.
+    pub destructive: Destructive,
+    /// About how long it takes, in seconds.
+    pub estimated_duration_s: Option<u64>,
     /// Its arguments. The agent runs it with these and no others, each as its schema says.
     pub arguments: &'static [Argument],
+    /// JSON Schema of its result, as far as [`agent_protocol::schema`] goes.
+    pub result_schema: Option<fn() -> Value>,
 }
 
 /// An argument of a step.
@@ -60,6 +64,22 @@ pub struct Argument {
 }
 
 impl Declaration {
+    /// A step in no list, of which nothing is promised: it cannot be stopped or started again, and destroys data.
+    pub const fn new(interface: &'static str, step: &'static str) -> Self {
+        Self {
+            interface,
+            step,
+            priorities: &[],
+            abortable: false,
+            idempotent: false,
+            reboot_requested: false,
+            destructive: Destructive::Data,
+            estimated_duration_s: None,
+            arguments: &[],
+            result_schema: None,
+        }
+    }
+
     /// The step as it is advertised among those of `kind`, if it is one of them.
     pub fn step(&self, kind: StepKind) -> Option<Step> {
         let (_, priority) = self.priorities.iter().find(|(of, _)| *of == kind)?;
@@ -71,16 +91,19 @@ impl Declaration {
             };
             (argument.name.to_owned(), info)
         };
-        Some(Step {
-            step: self.step.to_owned(),
-            priority: (*priority).into(),
+        let offer = StepOffer {
             interface: self.interface.to_owned(),
+            step: self.step.to_owned(),
+            priority: *priority,
+            argsinfo: self.arguments.iter().map(argument).collect(),
+            result_schema: self.result_schema.map(|schema| schema()),
             reboot_requested: self.reboot_requested,
             abortable: self.abortable,
-            argsinfo: Some(self.arguments.iter().map(argument).collect()),
-            args: None,
-            other: Map::from_iter([("idempotent".to_owned(), Value::Bool(self.idempotent))]),
-        })
+            idempotent: self.idempotent,
+            destructive: self.destructive,
+            estimated_duration_s: self.estimated_duration_s,
+        };
+        Some(offer.into())
     }
 }
 
@@ -96,28 +119,20 @@ mod tests {
     use serde_json::json;
 
     const STEPS: &[Declaration] = &[
+        Declaration { priorities: &[(Clean, 10), (Deploy, 0)], ..Declaration::new("deploy", "erase") },
         Declaration {
-            interface: "deploy",
-            step: "erase",
-            priorities: &[(Clean, 10), (Deploy, 0)],
-            abortable: true,
-            idempotent: true,
-            reboot_requested: false,
-            arguments: &[],
-        },
-        Declaration {
-            interface: "raid",
-            step: "create",
             priorities: &[(Clean, 0), (Service, 5)],
-            abortable: false,
-            idempotent: false,
             reboot_requested: true,
+            destructive: Destructive::Configuration,
+            estimated_duration_s: Some(90),
+            result_schema: Some(|| json!({"type": "null"})),
             arguments: &[Argument {
                 name: "size",
                 description: "GiB, at least 1",
                 required: true,
                 schema: || json!({"type": "integer", "minimum": 1}),
             }],
+            ..Declaration::new("raid", "create")
         },
     ];
 
@@ -139,7 +154,8 @@ mod tests {
             serde_json::to_value(step).expect("writes"),
             json!({
                 "interface": "raid", "step": "create", "priority": 5, "abortable": false,
-                "reboot_requested": true, "idempotent": false,
+                "reboot_requested": true, "idempotent": false, "destructive": "configuration",
+                "estimated_duration_s": 90, "result_schema": {"type": "null"},
                 "argsinfo": {"size": {
                     "description": "GiB, at least 1", "required": true,
                     "schema": {"type": "integer", "minimum": 1},

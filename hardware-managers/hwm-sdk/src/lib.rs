@@ -4,20 +4,30 @@
 //! merges the steps of all that do, and runs a step in the manager that advertised it, never by
 //! name capture. Steps block: the agent runs them on a thread of their own and watches
 //! [`StepContext`] from outside.
+//!
+//! A manager in a program of its own calls [`serve`] in its `main`, and speaks the [`protocol`] with the agent.
 
+mod arguments;
+mod context;
 mod declaration;
+pub mod protocol;
+mod serve;
 
+pub use arguments::checked_arguments;
+pub use context::{Host, StepContext};
 pub use declaration::{Argument, Declaration, advertise};
+pub use serve::{ServeError, serve, serve_on};
 
-use agent_protocol::inventory::Inventory;
-use agent_protocol::progress::Progress;
+use agent_protocol::inventory::{Disk, Inventory};
 use agent_protocol::step::Step;
+use protocol::{Claim, EraseCapabilities, EraseParams, InventoryPatch, Priority, ProviderRecord, Quirk};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// How well a manager supports a machine. Larger wins when two managers offer one step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Support {
     /// Not this machine.
     None = 0,
@@ -29,8 +39,9 @@ pub enum Support {
     ServiceProvider = 3,
 }
 
-/// Which of the three lists of steps is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Which list of steps is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StepKind {
     /// Cleaning.
     Clean,
@@ -38,12 +49,19 @@ pub enum StepKind {
     Deploy,
     /// Service of an active node.
     Service,
+    /// Inspection.
+    Inspect,
+}
+
+impl StepKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Clean, Self::Deploy, Self::Service, Self::Inspect];
 }
 
 /// A step to be run. The agent has checked its arguments against the advertised `argsinfo`, where there is one.
 #[derive(Debug, Clone)]
 pub struct StepCall {
-    /// Clean, deploy or service.
+    /// In which list the step was found.
     pub kind: StepKind,
     /// The step as the controller sent it.
     pub step: Step,
@@ -97,6 +115,12 @@ pub enum StepError {
         /// Evidence.
         report: Value,
     },
+    /// The manager leaves this device to another; nothing was touched.
+    #[error("{reason}")]
+    Declined {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl StepError {
@@ -108,46 +132,10 @@ impl StepError {
     }
 }
 
-/// What a running step shares with the agent: progress out, cancellation in.
-#[derive(Debug, Clone, Default)]
-pub struct StepContext {
-    progress: Arc<Mutex<Progress>>,
-    cancelled: Arc<AtomicBool>,
-}
-
-impl StepContext {
-    /// A fresh context with empty progress.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Replace the progress that heartbeats and command status show.
-    pub fn report(&self, progress: Progress) {
-        *self.progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = progress;
-    }
-
-    /// Change the progress in place.
-    pub fn update(&self, change: impl FnOnce(&mut Progress)) {
-        change(&mut self.progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
-    }
-
-    /// The progress as it stands.
-    pub fn progress(&self) -> Progress {
-        self.progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
-    }
-
-    /// Ask the step to stop at the next safe point.
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
-    }
-
-    /// Whether the step has been asked to stop. Long work checks this at least once a second.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire)
-    }
-}
-
-/// A hardware manager.
+/// A hardware manager. Those in the agent and those behind [`serve`] are the same.
+///
+/// What is not implemented is not there: no claims, nothing to get ready, nothing to add to the inventory, no disk that
+/// it erases in its own way.
 pub trait HardwareManager: Send + Sync {
     /// Name, unique in the agent: `generic_hardware_manager`.
     fn name(&self) -> &str;
@@ -155,12 +143,66 @@ pub trait HardwareManager: Send + Sync {
     /// Version; a change while a node is being cleaned restarts automated cleaning.
     fn version(&self) -> &str;
 
+    /// Who made it.
+    fn vendor(&self) -> &str {
+        "Anneal"
+    }
+
     /// How well this manager supports the machine. Must be quick: no device is opened for long here.
     fn evaluate(&self, inventory: &Inventory) -> Support;
+
+    /// Devices of this machine that it cares for. Quick, as [`HardwareManager::evaluate`].
+    fn claims(&self, _inventory: &Inventory) -> Vec<Claim> {
+        Vec::new()
+    }
+
+    /// What the agent must leave out on machines of some kinds. Quick, as [`HardwareManager::evaluate`].
+    fn quirks(&self, _inventory: &Inventory) -> Vec<Quirk> {
+        Vec::new()
+    }
+
+    /// Get ready for a machine that it supports. Slow things belong here; up to a minute.
+    ///
+    /// # Errors
+    /// Its steps are not offered then.
+    fn init(&self, _context: &StepContext) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    /// What it knows of the hardware that the agent cannot see.
+    ///
+    /// # Errors
+    /// The inventory stays without it then.
+    fn inventory(&self, _context: &StepContext) -> Result<InventoryPatch, StepError> {
+        Ok(InventoryPatch::default())
+    }
 
     /// The steps it offers on this machine.
     fn steps(&self, kind: StepKind, inventory: &Inventory) -> Vec<Step>;
 
+    /// Other priorities for steps that it does not own.
+    fn priorities(&self, _kind: StepKind, _inventory: &Inventory) -> Vec<Priority> {
+        Vec::new()
+    }
+
     /// Run one of its steps to the end, blocking. Must be idempotent unless its step says otherwise.
+    ///
+    /// # Errors
+    /// Why it did not go well.
     fn run(&self, call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepError>;
+
+    /// How it can erase this disk. Decline every disk that is not known for certain.
+    fn erase_capabilities(&self, _disk: &Disk) -> EraseCapabilities {
+        EraseCapabilities::default()
+    }
+
+    /// Erase a disk with a method that [`HardwareManager::erase_capabilities`] told, blocking. The caller reads the
+    /// disk back.
+    ///
+    /// # Errors
+    /// [`StepError::Declined`] when nothing was written and the generic manager shall do it.
+    fn erase(&self, erase: &EraseParams, _context: &StepContext) -> Result<ProviderRecord, StepError> {
+        let reason = format!("hardware manager {} does not erase {}", self.name(), erase.disk.name);
+        Err(StepError::Declined { reason })
+    }
 }

@@ -94,6 +94,7 @@ pub fn begin(
         StepKind::Clean => "clean_version",
         StepKind::Deploy => "deploy_version",
         StepKind::Service => "service_version",
+        StepKind::Inspect => unreachable!("no command runs steps of inspection"),
     };
     let seen = params.get(key).and_then(|versions| versions.get("sim_hardware_manager"));
     let stale = seen.is_some_and(|version| *version != json!(offers.version.to_string()));
@@ -241,7 +242,7 @@ fn tell(agent: &AgentProcess, context: &StepContext, whole: Duration, rest: Dura
         rate: 1,
         eta: Some(rest.as_secs()),
     };
-    context.report(Progress { disks: vec![disk] });
+    context.report(Progress { disks: vec![disk], ..Progress::default() });
     if first {
         agent.stirred.notify_one();
     }

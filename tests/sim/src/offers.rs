@@ -174,5 +174,6 @@ pub fn modelled(kind: StepKind) -> model::StepKind {
         StepKind::Clean => model::StepKind::Clean,
         StepKind::Deploy => model::StepKind::Deploy,
         StepKind::Service => model::StepKind::Service,
+        StepKind::Inspect => unreachable!("no command runs steps of inspection"),
     }
 }

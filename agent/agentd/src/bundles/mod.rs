@@ -15,7 +15,9 @@ mod fetch;
 mod mount;
 mod trust;
 
+use crate::agent::Agent;
 use crate::config::Config;
+use crate::external;
 use crate::http::Client;
 use crate::lookup::{Controller, Found};
 use crate::memory;
@@ -72,6 +74,18 @@ pub async fn load(config: &Config, client: &Client, controller: &Controller, fou
         records.push(record(offer, outcome));
     }
     records
+}
+
+/// Start the managers that were mounted, and tell of those that were not in the agent's inventory. Blocks.
+pub fn start(agent: &Agent, records: &[Record]) {
+    let source = |record: &Record| {
+        let BundleOffer { name, version, .. } = &record.offer;
+        match &record.outcome {
+            Ok(place) => external::one(place, None),
+            Err(reason) => Err(format!("bundle {name} {version}: {reason}")),
+        }
+    };
+    agent.add_externals(records.iter().map(source).collect());
 }
 
 fn record(offer: &BundleOffer, outcome: Result<PathBuf, String>) -> Record {

@@ -43,6 +43,7 @@ pub fn collect(config: &Config, disks: Vec<Disk>) -> Inventory {
             .and_then(|name| name.into_string().ok())
             .filter(|name| !name.is_empty() && name != "(none)")
             .unwrap_or_else(|| "anneal-agent".into()),
+        anneal: None,
     }
 }
 

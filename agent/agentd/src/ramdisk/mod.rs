@@ -20,6 +20,8 @@ mod power;
 mod storage;
 mod uevents;
 
+pub use mounts::FETCHED;
+
 use crate::agent::Exit;
 use crate::config::{self, Config, Environment};
 use crate::logging::LogRing;

@@ -5,14 +5,20 @@ use nix::mount::{MsFlags, mount};
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
+/// Files that external hardware managers have fetched.
+pub const FETCHED: &str = "/fetched";
+
 /// Source, target, type, options.
-const MOUNTS: [(&str, &str, &str, &str); 6] = [
+const MOUNTS: [(&str, &str, &str, &str); 8] = [
     ("proc", "/proc", "proc", ""),
     ("sysfs", "/sys", "sysfs", ""),
     ("devtmpfs", "/dev", "devtmpfs", "mode=0755"),
     ("devpts", "/dev/pts", "devpts", "mode=0620"),
     ("tmpfs", "/run", "tmpfs", "mode=0755,size=16m"),
     ("tmpfs", "/tmp", "tmpfs", "mode=1777,size=16m"),
+    ("tmpfs", FETCHED, "tmpfs", "mode=0755,size=25%"),
+    // Bounds what hardware managers of vendors may use.
+    ("cgroup2", "/sys/fs/cgroup", "cgroup2", ""),
 ];
 
 /// Mount them all; what is mounted already stays. Problems are told, not fatal: without `/dev`

@@ -100,7 +100,7 @@ fn run_until_cancelled(context: &StepContext) -> Result<StepOutcome, StepError> 
     let mut done = 0;
     while !context.is_cancelled() {
         done += 1;
-        context.report(Progress { disks: vec![disk(done)] });
+        context.report(Progress { disks: vec![disk(done)], ..Progress::default() });
         std::thread::sleep(Duration::from_millis(10));
     }
     Err(StepError::Cancelled { report: json!({ "bytes_done": done }) })

@@ -106,7 +106,7 @@ mod tests {
         let running = heartbeat::Running {
             id: "c1".into(),
             command_name: "execute_clean_step".into(),
-            progress: Some(Progress { disks: vec![disk] }),
+            progress: Some(Progress { disks: vec![disk], ..Progress::default() }),
         };
         let state = heartbeat::AgentState {
             extension: 1,

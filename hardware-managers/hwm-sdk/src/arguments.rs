@@ -1,8 +1,8 @@
 //! The arguments of a step, checked against what its manager declared, before anything runs.
 
+use crate::StepError;
 use agent_protocol::schema;
 use agent_protocol::step::ArgInfo;
-use hwm_sdk::StepError;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// [`StepError::Argument`] naming the argument that is missing, unknown, or not as its schema says. Its value,
 /// which may be a secret, is not told.
-pub(super) fn checked(
+pub fn checked_arguments(
     given: Option<&Value>,
     declared: Option<&BTreeMap<String, ArgInfo>>,
 ) -> Result<Map<String, Value>, StepError> {
@@ -50,7 +50,7 @@ mod tests {
             "free": {"description": "anything"},
         }));
         let declared: BTreeMap<String, ArgInfo> = declared.expect("argsinfo");
-        checked(Some(&given), Some(&declared))
+        checked_arguments(Some(&given), Some(&declared))
             .map(|_| ())
             .map_err(|e| e.to_string())
             .err()
@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn a_step_that_declares_nothing_gets_whatever_was_given() {
         assert_eq!(
-            checked(Some(&json!({"x": 1})), None).expect("taken"),
+            checked_arguments(Some(&json!({"x": 1})), None).expect("taken"),
             *json!({"x": 1}).as_object().expect("object")
         );
-        assert!(checked(Some(&json!({"x": 1})), Some(&BTreeMap::new())).is_err());
+        assert!(checked_arguments(Some(&json!({"x": 1})), Some(&BTreeMap::new())).is_err());
     }
 }

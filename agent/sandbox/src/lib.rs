@@ -1,0 +1,98 @@
+//! Starts a program that sees and can do only what it was granted.
+//!
+//! ```text
+//!   Grants + Host + the root's entries ──plan (pure)──▶ Plan ──spawn──▶ Confined
+//!                                                        │               ├ socket   its descriptor 3
+//!      mounts, nodes, limits, capabilities, filter  ◀────┘               ├ output   its stdout and stderr
+//!      as data, done one by one by the child                             └ kill, wait
+//! ```
+//!
+//! Between clone and exec the child is the copy of one thread of many: it may not allocate, lock or unwind. So
+//! everything it is to do is decided before, as [`Op`]s and numbers, and it does them one by one ([`child`]); the
+//! first that fails is told to the parent by its place in the list, and the program is not started.
+//!
+//! What holds for every program started here:
+//!
+//! - Its own mount, pid, net, ipc and uts namespaces, session and process group. It is process 1 of its pid
+//!   namespace: when it ends or is killed, the kernel kills and reaps whatever it started. It dies with the *thread*
+//!   that started it.
+//! - Its root is its own directory, read-only, without device nodes and set-user-id programs of its own; `/dev` has
+//!   `null`, `zero`, `full`, `urandom`, `random` and the granted nodes; `/proc` is that of its namespace, with
+//!   processes alone (`subset=pid`: no `/proc/sys`, no `sysrq-trigger`); `/scratch` (also `/tmp`, `/dev/shm`) is
+//!   the only place it can write, as large as granted. `/sys` is there, read-only, only when granted.
+//! - The network is the host's only when granted; otherwise there is none, not even a loopback that is up.
+//! - It is a user of its own and not root, since `RLIMIT_NPROC` does not hold root. Its capabilities are those that
+//!   the ioctls of a granted device need and no others ([`capabilities`](plan)); `no_new_privs`.
+//! - A seccomp filter lets ordinary system calls through ([`filter`]): no mount, no ptrace, no module, no kexec, no
+//!   reboot, no bpf, no keyring, no new namespace, no io_uring.
+//! - cgroup v2 bounds memory, processes and processor time where it is mounted with these controllers; else the
+//!   limits of setrlimit(2) do it alone, and [`Plan::notes`] says what is not bounded.
+//!
+//! Not absent by accident: there is no switch that leaves a namespace out. Where one cannot be made the program is
+//! refused ([`Error`]).
+
+mod cgroup;
+mod child;
+mod filter;
+mod grants;
+mod host;
+mod kept;
+mod op;
+mod plan;
+mod spawn;
+
+pub use grants::{DeviceNode, Grants, NodeKind};
+pub use host::{Entry, EntryKind, Host};
+pub use kept::Kept;
+pub use op::Op;
+pub use plan::{Plan, Program, RootChange, plan};
+pub use spawn::{Confined, Ended, spawn};
+
+use std::path::{Path, PathBuf};
+
+/// Why a program was not started. Nothing of it is left behind.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What is asked makes no sense, or cannot be bounded on this machine.
+    #[error("{0}")]
+    Refused(String),
+    /// Something of the host's.
+    #[error("{what}: {source}")]
+    Host {
+        /// What was being done.
+        what: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// The child could not be confined, or its program not executed.
+    #[error("the program is not started, since it cannot be confined: {what}: {source}")]
+    Confine {
+        /// Which operation.
+        what: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    fn host(what: impl Into<String>, source: impl Into<std::io::Error>) -> Self {
+        Self::Host { what: what.into(), source: source.into() }
+    }
+}
+
+/// Look at the host and at the root, plan, and start.
+///
+/// # Errors
+/// See [`Error`]; the program was not started.
+pub fn start(program: &Program, grants: &Grants) -> Result<(Confined, Vec<String>), Error> {
+    let host = Host::look();
+    let root: PathBuf = canonical(&program.root)?;
+    let entries = host::entries(&root)?;
+    let plan = plan(program, grants, &root, &entries, &host)?;
+    let notes = plan.notes.clone();
+    Ok((spawn(plan)?, notes))
+}
+
+fn canonical(root: &Path) -> Result<PathBuf, Error> {
+    root.canonicalize().map_err(|error| Error::host(format!("root {}", root.display()), error))
+}
