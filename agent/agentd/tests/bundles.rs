@@ -134,9 +134,9 @@ async fn what_is_wrong_is_left_out_and_the_agent_goes_on() {
     };
     let bundles = vec![
         wrong("changed", |_, bytes| bytes[100] ^= 1),
-        // Sound, but not what was offered.
+        // Sound, and of this name and version, but not what was offered.
         wrong("exchanged", |offer, bytes| {
-            *bytes = made("changed", None).1;
+            *bytes = made("exchanged", Some(&SigningKey::generate().unwrap().0)).1;
             offer["size"] = json!(bytes.len());
         }),
         wrong("renamed", |offer, _| offer["name"] = json!("another")),

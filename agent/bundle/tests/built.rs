@@ -1,5 +1,4 @@
 //! Bundles that were built here: the same bytes each time, a file system that the kernel mounts, signatures.
-#![cfg(feature = "build")]
 
 use bundle::build::{BuildError, SigningKey, build};
 use bundle::{PublicKey, Rejected, Trust, Verified, verify};
