@@ -28,7 +28,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     let settings = format!("{NO_METADATA}[bundles]\ntrusted_keys = [{:?}]\n", key.trim());
     let disk = stage.disk("BUNDLE", Bus::Sata, 32)?;
     let mut site = stage.site(&settings).await?;
-    let _node = manageable(&mut site, &[&disk]).await?;
+    let node = manageable(&mut site, &[&disk]).await?;
     let controller = &site.controller;
 
     let clean = through(controller, verb("provide"), "available").await?;
@@ -49,8 +49,9 @@ pub async fn story(stage: Stage) -> Result<()> {
     let results = clean.results(STEP);
     ensure!(clean.results(ERASE).len() == 1 && results.len() == 1, "{run}");
     ensure!(results[0]["result"].to_string().contains(r#""by":"acme""#), "its result: {}", results[0]);
-    let version = format!("1.0@{}", &digest[..12]);
-    ensure!(run["hardware_manager_version"]["acme"] == json!(version), "{version} is not in {run}");
+    let version = format!(r#"manager="acme" version="1.0@{}""#, &digest[..12]);
+    let console = fs::read_to_string(node.machine.spec().serial_log())?;
+    ensure!(console.contains(&version), "{version} is not on the console");
     ensure!(fs::read(image_dir()?.join("initramfs"))? == image, "the image was built anew");
     Ok(())
 }
