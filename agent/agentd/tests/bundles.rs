@@ -48,7 +48,8 @@ impl Place {
 
     /// Names of the directories with a manager, and of those without.
     fn found(&self) -> (Vec<String>, Vec<String>) {
-        let entries = fs::read_dir(self.managers()).map(|all| all.flatten().collect()).unwrap_or(Vec::new());
+        let entries: Vec<fs::DirEntry> =
+            fs::read_dir(self.managers()).map(|all| all.flatten().collect()).unwrap_or_default();
         let mut names: Vec<_> =
             entries.iter().map(|entry| entry.file_name().into_string().unwrap()).collect();
         names.sort();
