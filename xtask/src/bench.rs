@@ -1,4 +1,5 @@
-//! `cargo xtask bench steps`: builds what is measured and starts `tests/bench`.
+//! `cargo xtask bench steps`: builds what is measured and starts `tests/bench`; `cargo xtask bench hwm` the same with
+//! the example `hwm_bench` of `agentd`.
 
 use std::process::Command;
 
@@ -8,6 +9,9 @@ use crate::{deps, sh};
 
 /// All options are those of `bench`; see there, and `docs/benchmarks.md`.
 pub fn run(words: Vec<String>) -> Result<()> {
+    if words.first().is_some_and(|word| word == "hwm") {
+        return hwm();
+    }
     deps::ensure(&[deps::BUILD])?;
     if words.iter().any(|word| word == "--peer" || word.starts_with("--peer=")) {
         deps::ensure(&[deps::PEER])?;
@@ -15,4 +19,11 @@ pub fn run(words: Vec<String>) -> Result<()> {
     let packages = ["--package", "bench", "--package", "controllerd"];
     sh::run(sh::cargo().args(["build", "--release", "--bins"]).args(packages))?;
     sh::run(Command::new(sh::target_dir().join("release/bench")).current_dir(sh::root()).args(words))
+}
+
+/// What an external hardware manager costs its host. Needs root.
+fn hwm() -> Result<()> {
+    deps::ensure(&[deps::BUILD, deps::UNIT])?;
+    sh::run(sh::cargo().args(["build", "--release", "--package", "agentd", "--example", "hwm_bench"]))?;
+    sh::run(&mut Command::new(sh::target_dir().join("release/examples/hwm_bench")))
 }

@@ -35,6 +35,7 @@ tasks:
            [--agent FILE] [--force]
   bench    steps: the time between two in-band steps, with simulated
            agents [--peer ironic] [--plain] [--report FILE]
+           hwm: what an external hardware manager costs its host
   mutants  takes each protection out and shows that a test turns red
            [NAME ...] [--list] [--fast]
   ci       formatting, lints, licences, arrows between the crates,

@@ -122,15 +122,10 @@ impl Running {
 
     /// Process ids, in the host's namespace, of all that run as its user.
     pub fn processes(&self) -> Vec<PathBuf> {
-        processes_of(self.user)
+        let line = format!("Uid:\t{}\t", self.user);
+        let of =
+            |path: &PathBuf| fs::read_to_string(path.join("status")).is_ok_and(|text| text.contains(&line));
+        let all = fs::read_dir("/proc").expect("/proc").filter_map(|entry| Some(entry.ok()?.path()));
+        all.filter(of).collect()
     }
-}
-
-pub fn processes_of(user: u32) -> Vec<PathBuf> {
-    let line = format!("Uid:\t{user}\t");
-    // Dead ones that nobody has asked for yet are no processes.
-    let lives = |text: String| text.contains(&line) && !text.contains("State:\tZ");
-    let of = |path: &PathBuf| fs::read_to_string(path.join("status")).is_ok_and(lives);
-    let all = fs::read_dir("/proc").expect("/proc").filter_map(|entry| Some(entry.ok()?.path()));
-    all.filter(of).collect()
 }

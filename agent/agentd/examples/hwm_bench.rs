@@ -1,0 +1,145 @@
+//! `cargo xtask bench hwm`: what an external hardware manager costs its host.
+//!
+//! Start: the same program, from the start of its process to its answer to `hello`, once confined and once by a plain
+//! fork and exec, in turn; the medians of both. Memory: what the host grows by, with managers that are ready.
+
+use agent_protocol::inventory::Inventory;
+use agentd::external::{Externals, Limits, read};
+use sandbox::{Grants, Program};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PAIRS: usize = 300;
+const MANAGERS: u64 = 20;
+const SCRIPT: &str = include_str!("../tests/vendor/manager.sh");
+const HELLO: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"protocol_versions\":[1],\"agent_version\":\"0\"}}\n";
+
+fn main() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for number in 0..MANAGERS {
+        put(&directory.path().join(format!("bench{number}")), &format!("bench{number}"));
+    }
+    start(&directory.path().join("bench0/root"));
+    memory(directory.path());
+}
+
+/// A manager in shell, as the tests have it.
+fn put(place: &Path, name: &str) {
+    let bin = place.join("root/bin");
+    fs::create_dir_all(&bin).expect("root");
+    for path in [place, place.join("root").as_path(), bin.as_path()] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
+    }
+    fs::copy("/usr/bin/busybox", bin.join("busybox")).expect("Debian package busybox-static");
+    symlink("busybox", bin.join("sh")).expect("sh");
+    fs::write(place.join("root/manager"), format!("NAME={name}\n{SCRIPT}\nserve\n")).expect("manager");
+    let manifest = format!(
+        r#"{{"format":1,"name":"{name}","version":"1","vendor":"bench","protocol_versions":[1],"entry":["/bin/sh","/manager"],"root_sha256":"{}","root_size":4096}}"#,
+        "0".repeat(64)
+    );
+    fs::write(place.join("manifest.json"), manifest).expect("manifest");
+}
+
+fn start(root: &Path) {
+    let (mut confined, mut plain, mut differences) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..PAIRS {
+        let one = start_confined(root);
+        let other = start_plain(root);
+        confined.push(one);
+        plain.push(other);
+        differences.push(one.saturating_sub(other));
+    }
+    println!("start to hello, median of {PAIRS} pairs:");
+    println!(
+        "  confined            {:8.3} ms (95 %: {:.3} ms)",
+        at(&mut confined, 50),
+        at(&mut confined, 95)
+    );
+    println!("  plain fork and exec {:8.3} ms (95 %: {:.3} ms)", at(&mut plain, 50), at(&mut plain, 95));
+    println!(
+        "  difference          {:8.3} ms (95 %: {:.3} ms)",
+        at(&mut differences, 50),
+        at(&mut differences, 95)
+    );
+}
+
+/// A percentile in milliseconds.
+fn at(times: &mut [Duration], percent: usize) -> f64 {
+    times.sort();
+    times[(times.len() - 1) * percent / 100].as_secs_f64() * 1000.0
+}
+
+fn start_confined(root: &Path) -> Duration {
+    let program = Program {
+        name: "bench".into(),
+        root: root.into(),
+        argv: vec!["/bin/sh".into(), "/manager".into()],
+        environment: Vec::new(),
+    };
+    let begun = Instant::now();
+    let (mut confined, _) = sandbox::start(&program, &Grants::default()).expect("started");
+    hello(&confined.socket);
+    let taken = begun.elapsed();
+    confined.kill();
+    taken
+}
+
+fn start_plain(root: &Path) -> Duration {
+    let begun = Instant::now();
+    let (socket, theirs) = UnixStream::pair().expect("a socket pair");
+    let script =
+        format!("exec 3<>/proc/self/fd/0 2>/dev/null || exec 3<&0; . {}", root.join("manager").display());
+    let mut child = Command::new(root.join("bin/sh"))
+        .args(["-c", &script])
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("started");
+    hello(&socket);
+    let taken = begun.elapsed();
+    child.kill().expect("killed");
+    child.wait().expect("reaped");
+    taken
+}
+
+fn hello(mut socket: &UnixStream) {
+    socket.write_all(HELLO).expect("asked");
+    let mut line = String::new();
+    BufReader::new(socket).read_line(&mut line).expect("answered");
+    assert!(line.contains("protocol_version"), "{line}");
+}
+
+fn memory(directory: &Path) {
+    // Once beforehand: what the first manager costs is not each one's.
+    let ready = |count: usize| {
+        let sources = read(directory).into_iter().take(count).collect();
+        let externals = Externals::new(sources, &BTreeSet::new(), &std::env::temp_dir(), Limits::default());
+        let mut inventory = Inventory::default();
+        externals.complete(&mut inventory);
+        let told = inventory.anneal.expect("managers").hardware_managers;
+        assert!(told.iter().all(|manager| manager.state == "ready"), "{told:?}");
+        externals
+    };
+    let first = ready(1);
+    let before = resident_kib();
+    let all = ready(usize::try_from(MANAGERS).expect("small"));
+    let grown = resident_kib().saturating_sub(before);
+    println!("memory of the host (anonymous, resident) with {MANAGERS} managers that are ready:");
+    println!("  each                {:8} KiB", grown / MANAGERS);
+    drop((first, all));
+}
+
+/// `RssAnon` of proc(5).
+fn resident_kib() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("/proc");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("RssAnon");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
