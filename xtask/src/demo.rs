@@ -21,7 +21,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
     if words.iter().any(|word| ["--help", "-h"].contains(&word.as_str())) {
         return sh::run(Command::new(demo).arg("--help"));
     }
-    image::build(None, false)?;
+    image::build(None, None, false)?;
 
     let disks = sh::target_dir().join("demo");
     std::fs::create_dir_all(&disks).with_context(|| format!("cannot create {}", disks.display()))?;

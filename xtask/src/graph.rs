@@ -25,7 +25,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("boot", &[]),
     ("conductor", &["store", "bmc", "model", "agent-protocol", "pinned-tls"]),
     ("api", &["store", "model", "bundle", "agent-protocol"]),
-    ("controllerd", &["api", "conductor", "store-sqlite", "store", "boot", "bmc", "bundle", "model"]),
+    (
+        "controllerd",
+        &["api", "conductor", "store-sqlite", "store", "boot", "bmc", "bundle", "model", "agent-protocol"],
+    ),
     ("cli", &["bundle", "agent-protocol", "pinned-tls"]),
     ("explore", &["conductor", "store", "model", "agent-protocol"]),
     ("lab", &[]),

@@ -28,17 +28,19 @@ use crate::args::Args;
 use crate::{deps, sh};
 use cpio::Archive;
 
-/// `--agent FILE` takes a ready static binary as `/init`, `--force` builds everything again.
+/// `--agent FILE` takes a ready static binary as `/init`, `--trusted-keys FILE` gives the ramdisk the public keys of which
+/// one has to have signed each bundle, `--force` builds everything again.
 pub fn run(words: Vec<String>) -> Result<()> {
     let mut args = Args::new(words);
     let agent = args.option("--agent")?.map(PathBuf::from);
+    let trusted_keys = args.option("--trusted-keys")?.map(PathBuf::from);
     let force = args.flag("--force");
     args.finish()?;
-    build(agent.as_deref(), force)
+    build(agent.as_deref(), trusted_keys.as_deref(), force)
 }
 
 /// Builds the image; cheap when nothing changed.
-pub fn build(agent: Option<&Path>, force: bool) -> Result<()> {
+pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> Result<()> {
     deps::ensure(&[deps::BUILD, deps::IMAGE])?;
     let work = sh::target_dir().join("image");
     let out = sh::root().join("image/out");
@@ -60,7 +62,9 @@ pub fn build(agent: Option<&Path>, force: bool) -> Result<()> {
     };
     let init = fs::read(&agent).with_context(|| format!("cannot read agent {}", agent.display()))?;
     agent::ensure_static(&init, &agent)?;
-    let packed_agent = compress(&work, "agent", &init_archive(&init)?)?;
+    let read = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+    let trusted_keys = trusted_keys.map(read).transpose()?;
+    let packed_agent = compress(&work, "agent", &init_archive(&init, trusted_keys.as_deref())?)?;
 
     let vmlinuz =
         fs::read(&kernel.vmlinuz).with_context(|| format!("cannot read {}", kernel.vmlinuz.display()))?;
@@ -121,8 +125,8 @@ fn pack_modules(work: &Path, kernel: &kernel::Kernel, list: &str, force: bool) -
 /// Changes whenever this code makes other archives of the same inputs.
 const RECIPE: &str = "1 zstd-19";
 
-/// The archive with the agent as `/init` and the empty directories it mounts over.
-fn init_archive(init: &[u8]) -> Result<Vec<u8>> {
+/// The archive with the agent as `/init`, the directories it mounts over, and the keys that it trusts, if any.
+fn init_archive(init: &[u8], trusted_keys: Option<&[u8]>) -> Result<Vec<u8>> {
     let mut archive = Archive::default();
     for dir in ["dev", "etc", "proc", "run", "sys", "tmp", "var"] {
         archive.dir(dir)?;
@@ -130,6 +134,10 @@ fn init_archive(init: &[u8]) -> Result<Vec<u8>> {
     // The kernel opens it for /init before any devtmpfs is mounted; without it an early panic is mute.
     archive.char_device("dev/console", 5, 1)?;
     archive.file("init", 0o755, init)?;
+    if let Some(keys) = trusted_keys {
+        archive.dir("etc/anneal")?;
+        archive.file("etc/anneal/trusted-keys", 0o644, keys)?;
+    }
     Ok(archive.finish())
 }
 

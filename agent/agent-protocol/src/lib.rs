@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The shapes are Ironic's and ironic-python-agent's. What Anneal adds lives in one object named
-//! `anneal` in each message, and an agent sends its own only to a controller whose lookup answer
+//! `anneal` in each message (and in `anneal_bundles` of a lookup's answer), and an agent sends its own only to a controller whose lookup answer
 //! offered it ([`lookup::Offer`]): Ironic refuses unknown heartbeat fields with 400.
 
 pub mod command;
@@ -29,6 +29,12 @@ pub const LOOKUP_MICROVERSION: &str = "1.62";
 
 /// Microversion the agent sends with a heartbeat (`agent_verify_ca` exists since 1.68).
 pub const HEARTBEAT_MICROVERSION: &str = "1.68";
+
+/// Header that names the node of the agent that asks for a bundle, by its UUID.
+pub const NODE_HEADER: &str = "x-anneal-node";
+
+/// Header that carries that agent's token.
+pub const TOKEN_HEADER: &str = "x-anneal-agent-token";
 
 /// Header that carries a microversion `1.N` in both directions.
 pub const MICROVERSION_HEADER: &str = "x-openstack-ironic-api-version";

@@ -46,6 +46,10 @@ pub struct LookupConfig {
     /// Offer of the Anneal extension; absent from Ironic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anneal: Option<Offer>,
+    /// Hardware managers that this node is to have; absent when there are none, and from Ironic. In this place, and not
+    /// below `anneal`, an ironic-python-agent passes it over like every key that it does not know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anneal_bundles: Vec<BundleOffer>,
     /// Everything else a controller sends (metrics, containers, image formats, TLS floor …).
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -56,6 +60,22 @@ pub struct LookupConfig {
 pub struct Offer {
     /// Highest [`crate::EXTENSION`] the controller understands.
     pub extension: u32,
+}
+
+/// A bundle with a hardware manager, to be fetched by its digest from `GET /v1/anneal/bundles/{digest}/file`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundleOffer {
+    /// Name of the hardware manager.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// SHA-256 of the file: 64 hexadecimal digits, lower case.
+    pub digest: String,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// Id of the key that has signed it, as the controller found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
 }
 
 /// What stands in the place of a secret.

@@ -76,6 +76,14 @@ fn lookup_answer_of_ours() {
 }
 
 #[test]
+fn lookup_answer_of_ours_with_bundles() {
+    let answer = exact::<LookupAnswer>(
+        r#"{"node":{"uuid":"u","properties":{},"instance_info":{},"driver_internal_info":{},"links":[]},"config":{"heartbeat_timeout":300.0,"agent_token_required":true,"anneal":{"extension":1},"anneal_bundles":[{"name":"acme","version":"1.2","digest":"ab12","size":4096,"signed_by":"0123456789abcdef"},{"name":"site","version":"3","digest":"cd34","size":8192}]}}"#,
+    );
+    assert_eq!(answer.config.anneal_bundles[1].signed_by, None);
+}
+
+#[test]
 fn command_of_ironic() {
     let command = exact::<CommandRequest>(
         r#"{"name":"clean.execute_clean_step","params":{"clean_version":{"ProbeHardwareManager":"1.0","generic_hardware_manager":"1.2"},"node":{},"ports":[],"step":{"abortable":true,"interface":"deploy","priority":90,"step":"probe_quick"}}}"#,

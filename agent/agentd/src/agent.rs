@@ -1,6 +1,7 @@
 //! The agent itself: what its API, its heartbeats and its commands share.
 
 use crate::commands::{self, Call, Mode, UnknownCommand};
+use crate::external::{Externals, Source};
 use crate::logging::LogRing;
 use crate::login::LoginService;
 use crate::registry::{Cancel, Ending, Registry, Submission};
@@ -11,7 +12,7 @@ use agent_protocol::inventory::Inventory;
 use hwm_sdk::{HardwareManager, StepContext};
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Notify, watch};
 
@@ -80,6 +81,7 @@ impl Identity {
 pub struct Agent {
     identity: Identity,
     managers: Vec<Arc<dyn HardwareManager>>,
+    externals: OnceLock<Arc<Externals>>,
     discover: Discover,
     inventory: RwLock<Arc<Inventory>>,
     registry: Mutex<Registry>,
@@ -105,6 +107,7 @@ impl Agent {
         Arc::new(Self {
             identity: Identity::of_this_process(),
             managers,
+            externals: OnceLock::new(),
             discover,
             inventory,
             registry: Mutex::default(),
@@ -123,9 +126,26 @@ impl Agent {
         &self.identity
     }
 
-    /// The hardware managers.
-    pub fn managers(&self) -> &[Arc<dyn HardwareManager>] {
-        &self.managers
+    /// The hardware managers: the agent's own and those of vendors.
+    pub fn managers(&self) -> Vec<Arc<dyn HardwareManager>> {
+        let externals = self.externals.get().map(|externals| externals.managers());
+        self.managers.iter().cloned().chain(externals.unwrap_or_default()).collect()
+    }
+
+    /// These are the managers of vendors. Said once, before the agent runs; without it there are none.
+    pub fn set_externals(&self, externals: Arc<Externals>) {
+        if self.externals.set(externals).is_err() {
+            tracing::error!("the managers of vendors were set already");
+        }
+    }
+
+    /// More managers of vendors have arrived, or are known to be missing: they are started, and the hardware is looked
+    /// at with them. Blocks until each is ready or has failed.
+    pub fn add_externals(&self, sources: Vec<Result<Source, String>>) {
+        if let Some(externals) = self.externals.get().filter(|_| !sources.is_empty()) {
+            externals.add(sources);
+            self.rediscover();
+        }
     }
 
     /// The hardware as last found.

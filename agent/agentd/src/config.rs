@@ -22,6 +22,8 @@ use values::{
 
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(600);
 const RESCUE_PASSWORD_FILE: &str = "/etc/anneal/rescue-password";
+const BUNDLES: &str = "/run/anneal/managers";
+const TRUSTED_KEYS: &str = "/etc/anneal/trusted-keys";
 
 /// Everything the agent is told from outside.
 #[derive(Debug, Clone)]
@@ -58,6 +60,10 @@ pub struct Config {
     pub login_program: Option<PathBuf>,
     /// Where the hash of the rescue password is kept for it.
     pub rescue_password_file: PathBuf,
+    /// Where bundles of hardware managers are mounted; none: they are left alone.
+    pub bundles: Option<PathBuf>,
+    /// Keys of which one has to have signed a bundle, if the file is there.
+    pub trusted_keys: PathBuf,
     /// Where external hardware managers are ([`crate::external`]), if there are any.
     pub external: Option<PathBuf>,
     /// Debug log.
@@ -175,6 +181,12 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
             .transpose()?,
         rescue_password_file: last(&values, "--rescue-password-file")
             .map_or(Ok(RESCUE_PASSWORD_FILE.into()), |path| absolute("--rescue-password-file", path))?,
+        bundles: match last(&values, "--bundles") {
+            Some(path) => Some(absolute("--bundles", path)?),
+            None => ramdisk.then(|| BUNDLES.into()),
+        },
+        trusted_keys: last(&values, "--trusted-keys")
+            .map_or(Ok(TRUSTED_KEYS.into()), |path| absolute("--trusted-keys", path))?,
         external: last(&values, "--external").map(|path| absolute("--external", path)).transpose()?,
         debug: values.contains_key("--debug"),
         ignored,

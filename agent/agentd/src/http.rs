@@ -5,9 +5,9 @@
 
 use crate::tls::{self, TlsError, Trust};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
-use hyper::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HOST, USER_AGENT};
-use hyper::{Method, Request, Uri};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use rustls_pki_types::ServerName;
 use std::fmt;
@@ -130,6 +130,16 @@ pub enum HttpError {
         /// Why.
         problem: String,
     },
+    /// Another answer than was asked for.
+    #[error("{url} answered {status}: {text}")]
+    Refused {
+        /// Where to.
+        url: String,
+        /// Status code.
+        status: u16,
+        /// Body, shortened.
+        text: String,
+    },
     /// Nothing for [`TIME_LIMIT`].
     #[error("no answer from {url} within {} s", TIME_LIMIT.as_secs())]
     Timeout {
@@ -203,25 +213,67 @@ impl Client {
         }
         let request =
             request.body(Full::new(Bytes::from(body))).map_err(|error| http_error(error.to_string()))?;
+        let (stream, local) = self.connect(base).await?;
+        let (status, body) = talk(stream, request, whole).await.map_err(http_error)?;
+        Ok(Reply { status, body, local })
+    }
 
+    /// What is at `path` below the base, given to `take` as it arrives: any number of bytes, but never nothing for
+    /// longer than [`TIME_LIMIT`]. The values of `headers` may be secrets. Another answer than 200 is
+    /// [`HttpError::Refused`]; an error of `take` ends it.
+    pub async fn download(
+        &self,
+        base: &ApiUrl,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        take: impl FnMut(&[u8]) -> Result<(), String>,
+    ) -> Result<(), HttpError> {
+        let http_error = |problem: String| HttpError::Http { url: base.to_string(), problem };
+        let mut request = Request::builder()
+            .uri(format!("{}{path}", base.prefix))
+            .header(HOST, format!("{}:{}", base.host, base.port))
+            .header(USER_AGENT, concat!("anneal-agent/", env!("CARGO_PKG_VERSION")))
+            .header(CONNECTION, "close");
+        for (name, value) in headers {
+            let mut value =
+                HeaderValue::from_str(value).map_err(|_| http_error(format!("{name}: no header value")))?;
+            value.set_sensitive(true);
+            request = request.header(*name, value);
+        }
+        let request = request.body(Full::default()).map_err(|error| http_error(error.to_string()))?;
+        let url = || base.to_string();
+        let connected = tokio::time::timeout(TIME_LIMIT, self.connect(base)).await;
+        let (stream, _) = connected.map_err(|_| HttpError::Timeout { url: url() })??;
+        let read = async move |response: Response<Incoming>| match response.status().as_u16() {
+            200 => pass_on(response, take).await.map(|()| None),
+            _ => whole(response).await.map(Some),
+        };
+        match talk(stream, request, read).await.map_err(http_error)? {
+            (_, None) => Ok(()),
+            (status, Some(body)) => {
+                Err(HttpError::Refused { url: url(), status, text: crate::lookup::shorten(&body) })
+            }
+        }
+    }
+
+    /// A connection and our end of it.
+    async fn connect(&self, base: &ApiUrl) -> Result<(Box<dyn Stream>, IpAddr), HttpError> {
         let address = self.resolve(base).await?;
         let stream =
             TcpStream::connect(address).await.map_err(|source| HttpError::Connect { address, source })?;
         let local = stream.local_addr().map_err(|source| HttpError::Connect { address, source })?.ip();
-        let (status, body) = if base.tls {
-            let host = base.host.trim_matches(['[', ']']).to_owned();
-            let name = ServerName::try_from(host).map_err(|error| http_error(error.to_string()))?;
-            let stream = self
-                .connector
-                .connect(name, stream)
-                .await
-                .map_err(|source| HttpError::Tls { url: base.to_string(), source })?;
-            talk(stream, request).await
-        } else {
-            talk(stream, request).await
+        if !base.tls {
+            return Ok((Box::new(stream), local));
         }
-        .map_err(http_error)?;
-        Ok(Reply { status, body, local })
+        let host = base.host.trim_matches(['[', ']']).to_owned();
+        let name = ServerName::try_from(host)
+            .map_err(|error| HttpError::Http { url: base.to_string(), problem: error.to_string() })?;
+        let stream = self
+            .connector
+            .connect(name, stream)
+            .await
+            .map_err(|source| HttpError::Tls { url: base.to_string(), source })?;
+        Ok((Box::new(stream), local))
     }
 
     async fn resolve(&self, base: &ApiUrl) -> Result<SocketAddr, HttpError> {
@@ -239,18 +291,22 @@ impl Client {
     }
 }
 
-async fn talk<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(u16, Vec<u8>), String>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+/// Plain or TLS.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// Status, and what `read` makes of the answer.
+async fn talk<T>(
+    stream: Box<dyn Stream>,
+    request: Request<Full<Bytes>>,
+    read: impl AsyncFnOnce(Response<Incoming>) -> Result<T, String>,
+) -> Result<(u16, T), String> {
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
     let exchange = async {
         let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
         let status = response.status().as_u16();
-        let body = Limited::new(response.into_body(), ANSWER_BYTES);
-        let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes().to_vec();
-        Ok((status, body))
+        Ok((status, read(response).await?))
     };
     tokio::pin!(connection);
     tokio::pin!(exchange);
@@ -261,6 +317,26 @@ where
             Err(error) => Err(error.to_string()),
             Ok(()) => exchange.await,
         },
+    }
+}
+
+async fn whole(response: Response<Incoming>) -> Result<Vec<u8>, String> {
+    let body = Limited::new(response.into_body(), ANSWER_BYTES);
+    Ok(body.collect().await.map_err(|error| error.to_string())?.to_bytes().to_vec())
+}
+
+async fn pass_on(
+    response: Response<Incoming>,
+    mut take: impl FnMut(&[u8]) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut body = response.into_body();
+    loop {
+        let next = tokio::time::timeout(TIME_LIMIT, body.frame()).await;
+        let next = next.map_err(|_| format!("nothing more within {} s", TIME_LIMIT.as_secs()))?;
+        let Some(frame) = next else { return Ok(()) };
+        if let Ok(data) = frame.map_err(|error| error.to_string())?.into_data() {
+            take(&data)?;
+        }
     }
 }
 

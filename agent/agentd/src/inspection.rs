@@ -130,7 +130,8 @@ fn collect(wanted: &[String], agent: &Agent) -> InspectionReport {
             unknown => tracing::warn!(collector = unknown, "no such inspection collector here; ignored"),
         }
     }
-    let managers = agent.managers().iter().filter(|manager| manager.evaluate(&inventory) > Support::None);
+    let managers =
+        agent.managers().into_iter().filter(|manager| manager.evaluate(&inventory) > Support::None);
     InspectionReport {
         root_disk: root_disk(&inventory.disks).cloned(),
         boot_interface: inventory.boot.pxe_interface.clone(),

@@ -5,6 +5,7 @@
 //!   main ── config ── [ramdisk: mounts, modules, network] ── run
 //!                                                             ├─ inspection ─▶ controller, when asked to
 //!                                                             ├─ lookup ─▶ controller
+//!                                                             ├─ bundles ─▶ controller, when it names some
 //!                                                             ├─ heartbeat ─▶ controller
 //!   controller ─▶ server ─▶ api ─▶ agent ─▶ registry          │
 //!                                    └▶ commands ─▶ steps ─▶ hardware managers (a thread each)
@@ -18,6 +19,7 @@
 
 pub mod agent;
 pub mod api;
+pub mod bundles;
 pub mod commands;
 pub mod config;
 pub mod crypt;

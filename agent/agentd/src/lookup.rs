@@ -3,7 +3,7 @@
 use crate::http::{ApiUrl, Client, HttpError};
 use crate::random;
 use crate::token::Token;
-use agent_protocol::lookup::{LookupAnswer, MASKED};
+use agent_protocol::lookup::{BundleOffer, LookupAnswer, MASKED};
 use agent_protocol::{HEARTBEAT_MICROVERSION, LOOKUP_MICROVERSION};
 use hyper::Method;
 use serde::Deserialize;
@@ -34,6 +34,8 @@ pub struct Found {
     pub heartbeat_timeout: Duration,
     /// Whether the controller offered Anneal's extension.
     pub extension: bool,
+    /// Bundles that this node is to have.
+    pub bundles: Vec<BundleOffer>,
 }
 
 /// Who asks.
@@ -102,6 +104,7 @@ pub fn judge(status: u16, body: &[u8], own: Option<&Token>) -> Result<Found, Loo
         token,
         heartbeat_timeout: Duration::from_secs_f64(timeout),
         extension: answer.config.anneal.is_some_and(|offer| offer.extension >= 1),
+        bundles: answer.config.anneal_bundles,
     })
 }
 

@@ -48,11 +48,11 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     if !config.ignored.is_empty() {
         tracing::warn!(parameters = ?config.ignored, "kernel parameters not understood");
     }
-    let mut managers = managers(config);
+    let managers = managers(config);
     let externals = Arc::new(externals(config, &managers));
-    managers.extend(externals.managers());
     let discover = discover(config, externals.clone());
     let agent = Agent::new(managers, discover, logs.clone(), login(config), config.ramdisk);
+    agent.set_externals(externals.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -7,7 +7,7 @@ use crate::http::Client;
 use crate::lookup::{self, Controller, Question};
 use crate::tls::{self, TlsError};
 use crate::token::Token;
-use crate::{api, inspection, random, server};
+use crate::{api, bundles, inspection, random, server};
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -96,6 +96,12 @@ async fn live(
     let found = within(config, lookup::persist("lookup", LOOKUP_INTERVAL, ask)).await?;
     tracing::info!(node_uuid = found.node_uuid, extension = found.extension, "this machine is known");
     agent.set_token(found.token.clone());
+    // Before the first heartbeat: from then on the controller may ask for the steps.
+    let records = bundles::load(config, &client, &controller, &found).await;
+    let starting = agent.clone();
+    if let Err(error) = tokio::task::spawn_blocking(move || bundles::start(&starting, &records)).await {
+        tracing::error!(%error, "starting the managers of bundles broke");
+    }
 
     let beats = heartbeat::run(agent.clone(), client, &config.api_urls, controller, question, found, letter);
     tokio::select! {

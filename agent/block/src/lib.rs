@@ -16,6 +16,7 @@
 //! outside `sys` is unsafe.
 
 pub mod aligned;
+pub mod attach;
 pub mod device;
 pub mod disk;
 pub mod erase;

@@ -39,13 +39,13 @@ impl Fields {
             None | Some(Value::Null) => Ok(None),
             Some(value) => serde_json::from_value(value)
                 .map(Some)
-                .map_err(|problem| error(&self.name(key), problem.to_string())),
+                .map_err(|problem| error(self.name(key), problem.to_string())),
         }
     }
 
     /// A field that has to be there.
     pub fn required<T: DeserializeOwned>(&mut self, key: &str) -> Result<T, FieldError> {
-        self.optional(key)?.ok_or_else(|| error(&self.name(key), "is missing"))
+        self.optional(key)?.ok_or_else(|| error(self.name(key), "is missing"))
     }
 
     /// A whole number within bounds, or the default.
@@ -60,7 +60,7 @@ impl Fields {
             return Ok(number);
         }
         let problem = format!("{number} is not within {} and {}", bounds.start(), bounds.end());
-        Err(error(&self.name(key), problem))
+        Err(error(self.name(key), problem))
     }
 
     /// The names that nobody has asked for.

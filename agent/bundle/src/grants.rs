@@ -98,9 +98,8 @@ fn claim(index: usize, value: Value) -> Result<Claim, FieldError> {
         if !kind.keys().contains(&key.as_str()) {
             return Err(error(name, format!("is not one of {}", kind.keys().join(", "))));
         }
-        let fits = |text: &str| {
-            (1..=PATTERN_MAX).contains(&text.len()) && !text.chars().any(char::is_control)
-        };
+        let fits =
+            |text: &str| (1..=PATTERN_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
         if !fits(pattern) {
             return Err(error(name, format!("is not 1 to {PATTERN_MAX} printable bytes")));
         }

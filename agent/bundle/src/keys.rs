@@ -46,9 +46,10 @@ impl PublicKey {
 
     /// The keys of a text with one a line; `#` begins a comment, also behind a key.
     pub fn list(text: &str) -> Result<Vec<Self>, KeyError> {
-        let lines = text.lines().enumerate().map(|(index, line)| {
-            (index + 1, line.split('#').next().unwrap_or_default().trim())
-        });
+        let lines = text
+            .lines()
+            .enumerate()
+            .map(|(index, line)| (index + 1, line.split('#').next().unwrap_or_default().trim()));
         let keys = lines.filter(|(_, line)| !line.is_empty());
         keys.map(|(line, text)| {
             text.parse().map_err(|source| KeyError::Line { line, source: Box::new(source) })
@@ -100,14 +101,18 @@ mod tests {
         let signature: Vec<u8> =
             (0..64).map(|at| u8::from_str_radix(&signature[2 * at..2 * at + 2], 16).unwrap()).collect();
         assert!(key.signed(b"", &signature));
-        assert!(!key.signed(b"x", &signature) && !key.signed(b"", &signature[1..]) && !key.signed(b"", &[0; 64]));
+        assert!(
+            !key.signed(b"x", &signature) && !key.signed(b"", &signature[1..]) && !key.signed(b"", &[0; 64])
+        );
     }
 
     #[test]
     fn a_list_has_comments_and_names_the_line_that_is_wrong() {
         let text = format!("# keys of the site\n\n{KEY} # ACME\n");
         assert_eq!(PublicKey::list(&text).unwrap(), [KEY.parse().unwrap()]);
-        for bad in ["", "ed25519:", "ed25519:00", &KEY[..KEY.len() - 1], &KEY[8..], "rsa:00", &format!("{KEY}0")] {
+        for bad in
+            ["", "ed25519:", "ed25519:00", &KEY[..KEY.len() - 1], &KEY[8..], "rsa:00", &format!("{KEY}0")]
+        {
             assert!(bad.parse::<PublicKey>().is_err(), "{bad}");
         }
         let error = PublicKey::list(&format!("{KEY}\ned25519:é")).unwrap_err();

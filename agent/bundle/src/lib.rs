@@ -21,9 +21,9 @@ pub mod grants;
 mod image;
 pub mod keys;
 pub mod manifest;
+pub mod trailer;
 #[cfg(feature = "build")]
 mod tree;
-pub mod trailer;
 pub mod verify;
 
 pub use fields::FieldError;

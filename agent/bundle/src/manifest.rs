@@ -70,7 +70,8 @@ impl Manifest {
             return Err(error("format", format!("{format} is not known; {FORMAT} is")));
         }
         let grants: Option<Value> = fields.optional("grants")?;
-        let (grants, grant_fields) = Grants::read(grants.unwrap_or_else(|| Value::Object(Default::default())))?;
+        let (grants, grant_fields) =
+            Grants::read(grants.unwrap_or_else(|| Value::Object(Default::default())))?;
         let manifest = Self {
             format,
             name: name(fields.required("name")?)?,
@@ -146,7 +147,11 @@ fn protocols(versions: Vec<u32>) -> Result<Vec<u32>, FieldError> {
 }
 
 fn root_sha256(text: String) -> Result<String, FieldError> {
-    if is_digest(&text) { Ok(text) } else { Err(error("root_sha256", "is not 64 hexadecimal digits, lower case")) }
+    if is_digest(&text) {
+        Ok(text)
+    } else {
+        Err(error("root_sha256", "is not 64 hexadecimal digits, lower case"))
+    }
 }
 
 fn root_size(size: u64) -> Result<u64, FieldError> {

@@ -121,7 +121,11 @@ pub fn check_program(tree: &[(PathBuf, Entry)], path: &str) -> Result<(), String
             None => return Err(format!("{path:?}: there is no /{} in the root file system", next.display())),
             Some(Entry::Directory) => at = next,
             Some(Entry::File { executable }) if rest.is_empty() => {
-                return if *executable { Ok(()) } else { Err(format!("{path:?} cannot be run: no execute bit")) };
+                return if *executable {
+                    Ok(())
+                } else {
+                    Err(format!("{path:?} cannot be run: no execute bit"))
+                };
             }
             Some(Entry::File { .. }) => return Err(format!("{path:?}: /{} is a file", next.display())),
             Some(Entry::Link(target)) => {

@@ -1,5 +1,4 @@
 //! Bundles that were built here: the same bytes each time, a file system that the kernel mounts, signatures.
-#![cfg(feature = "build")]
 
 use bundle::build::{BuildError, SigningKey, build};
 use bundle::{PublicKey, Rejected, Trust, Verified, verify};
@@ -70,12 +69,25 @@ fn the_kernel_mounts_it() {
     };
     run("mount", &["-t", "squashfs", "-o", "loop,ro", file.to_str().unwrap(), point]);
     let checked = std::panic::catch_unwind(|| {
-        run("diff", &["-r", "--no-dereference", "--exclude=dev", "--exclude=proc", "--exclude=scratch",
-            "--exclude=sys", "--exclude=tmp", dir.path().to_str().unwrap(), point]);
+        run(
+            "diff",
+            &[
+                "-r",
+                "--no-dereference",
+                "--exclude=dev",
+                "--exclude=proc",
+                "--exclude=scratch",
+                "--exclude=sys",
+                "--exclude=tmp",
+                dir.path().to_str().unwrap(),
+                point,
+            ],
+        );
         for mounted_over in ["dev", "proc", "scratch", "sys", "tmp"] {
             assert!(Path::new(point).join(mounted_over).is_dir(), "{mounted_over}");
         }
-        let mode = |path: &str| fs::metadata(Path::new(point).join(path)).unwrap().permissions().mode() & 0o7777;
+        let mode =
+            |path: &str| fs::metadata(Path::new(point).join(path)).unwrap().permissions().mode() & 0o7777;
         assert_eq!((mode("usr/bin/manager"), mode("usr/share/large"), mode("")), (0o755, 0o644, 0o755));
     });
     run("umount", &[point]);
@@ -98,7 +110,10 @@ fn only_trusted_signatures_count() {
     assert_eq!(signer(&signed).unwrap(), Some(ours.public().id()));
     let (foreign, _) = built(dir.path(), &source(), Some(&theirs)).unwrap();
     assert!(matches!(signer(&foreign), Err(Rejected::Stranger(id)) if id == theirs.public().id()));
-    assert!(matches!(judge(&foreign, &trust(true)), Err(Rejected::Stranger(_))), "allowing unsigned is not that");
+    assert!(
+        matches!(judge(&foreign, &trust(true)), Err(Rejected::Stranger(_))),
+        "allowing unsigned is not that"
+    );
     let (unsigned, _) = built(dir.path(), &source(), None).unwrap();
     assert!(matches!(signer(&unsigned), Err(Rejected::Unsigned)));
     assert_eq!(judge(&unsigned, &trust(true)).unwrap().signed_by, None);
@@ -137,7 +152,10 @@ fn what_would_not_work_on_the_node_is_told_at_the_desk() {
         built(dir.path(), &wrong, None).unwrap_err().to_string()
     };
     for (change, told) in [
-        ((|m| m["entry"] = json!(["/usr/bin/nosuch"])) as fn(&mut Value), "entry: \"/usr/bin/nosuch\": there is no"),
+        (
+            (|m| m["entry"] = json!(["/usr/bin/nosuch"])) as fn(&mut Value),
+            "entry: \"/usr/bin/nosuch\": there is no",
+        ),
         (|m| m["entry"] = json!(["/usr/share/empty"]), "entry: \"/usr/share/empty\" cannot be run"),
         (|m| m["entry"] = json!(["/sbin"]), "entry: \"/sbin\" is a directory"),
         (|m| m["nmae"] = json!("x"), "nmae: is not known"),

@@ -17,6 +17,7 @@ async fn main() -> std::io::Result<()> {
         store: Arc::new(MemoryStore::new()),
         clock: Arc::new(SystemClock),
         drivers: Arc::new(drivers::KeptDrivers::new()),
+        bundles: None,
         settings: Settings { require_agent_tls: false, ..Settings::default() },
     };
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;

@@ -26,7 +26,7 @@ pub fn wrap(app: Arc<App>) -> Router {
 }
 
 fn routes() -> Router<Arc<App>> {
-    use crate::{drivers, nodes, ports, ramdisk, root, templates};
+    use crate::{bundles, drivers, nodes, ports, ramdisk, root, templates};
     let node = Router::new()
         .route("/", get(nodes::show::show).patch(nodes::patch::patch).delete(nodes::delete::delete))
         .route("/validate", get(nodes::validate::validate))
@@ -64,6 +64,9 @@ fn routes() -> Router<Arc<App>> {
             "/deploy_templates/{ident}",
             get(templates::show).patch(templates::patch).delete(templates::delete),
         )
+        .route("/anneal/bundles", get(bundles::list).post(bundles::add))
+        .route("/anneal/bundles/{digest}", get(bundles::show).delete(bundles::delete))
+        .route("/anneal/bundles/{digest}/file", get(bundles::file))
         // A HEAD would give the token away to nobody.
         .route("/lookup", get(ramdisk::lookup::lookup).head(method_not_allowed))
         .route("/heartbeat/{ident}", post(ramdisk::heartbeat::heartbeat))

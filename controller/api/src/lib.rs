@@ -18,6 +18,7 @@
 
 mod args;
 mod body;
+mod bundles;
 mod call;
 pub mod driver_port;
 mod drivers;
@@ -41,6 +42,7 @@ mod traits;
 mod view;
 mod write;
 
+pub use bundles::Depot;
 pub use driver_port::{BootDevice, DriverDescription, DriverError, DriverPort, InterfaceChoice, Validity};
 
 use std::sync::Arc;
@@ -55,6 +57,8 @@ pub struct App {
     pub clock: Arc<dyn Clock>,
     /// Answers questions to drivers.
     pub drivers: Arc<dyn DriverPort>,
+    /// Keeps the bundles of hardware managers; none: there are none.
+    pub bundles: Option<Arc<Depot>>,
     /// Settings.
     pub settings: Settings,
 }

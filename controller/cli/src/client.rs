@@ -2,8 +2,10 @@
 
 use crate::failure::{Failure, chain};
 use crate::tls::Trust;
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use reqwest::{Method, StatusCode, Url};
 use serde_json::Value;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -18,6 +20,8 @@ const LOCKED_RETRIES: u32 = 5;
 const LOCKED_PAUSE: Duration = Duration::from_secs(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// A file of hundreds of MiB over a slow line, and the controller's look at it.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// A connection to one controller.
 pub struct Client {
@@ -93,6 +97,35 @@ impl Client {
         body: Option<Value>,
     ) -> Result<Reply, Failure> {
         self.exchange(method, self.url(path, query), body).await
+    }
+
+    /// `POST` of a file as it is, read while it is sent.
+    pub async fn upload(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+        file: &Path,
+    ) -> Result<Value, Failure> {
+        let unread = |error: std::io::Error| Failure::Usage(format!("{}: {error}", file.display()));
+        let source = tokio::fs::File::open(file).await.map_err(unread)?;
+        let size = source.metadata().await.map_err(unread)?.len();
+        let request = self.http.post(self.url(path, query)).timeout(UPLOAD_TIMEOUT);
+        let minor = self.minor.load(Ordering::Relaxed);
+        let request = request
+            .header(VERSION_HEADER, format!("1.{minor}"))
+            .header(CONTENT_TYPE, "application/octet-stream")
+            .header(CONTENT_LENGTH, size)
+            .body(source);
+        let answer = request.send().await.map_err(|error| self.unreachable(error))?;
+        let status = answer.status();
+        let text = answer.text().await.map_err(|error| self.unreachable(error))?;
+        if !status.is_success() {
+            let message =
+                fault(&text).unwrap_or_else(|| status.canonical_reason().unwrap_or("refused").to_owned());
+            return Err(Failure::Refused { status: status.as_u16(), message });
+        }
+        serde_json::from_str(&text)
+            .map_err(|error| self.not_ironic(&format!("its answer is not JSON: {error}")))
     }
 
     fn url(&self, path: &[&str], query: &[(&str, String)]) -> Url {

@@ -1,9 +1,10 @@
 //! `anneal`: what an operator types.
 //!
-//! One file a noun (`node/`, `port`, `deploy_template`, `driver`) over the public API: this program knows nothing that another
+//! One file a noun (`node/`, `port`, `deploy_template`, `driver`, `bundle/`) over the public API: this program knows nothing that another
 //! client of that API could not know. What a command prints is made by pure functions; [`client`] alone
 //! speaks HTTP, [`wait`] and [`node::watch`] alone let time pass.
 
+mod bundle;
 mod client;
 mod config_drive;
 mod connect;
@@ -51,6 +52,9 @@ enum Noun {
     /// Drivers the controller has.
     #[command(subcommand)]
     Driver(driver::Command),
+    /// Hardware managers of vendors, each in one file.
+    #[command(subcommand)]
+    Bundle(bundle::Command),
 }
 
 fn main() -> ExitCode {
@@ -80,5 +84,6 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Noun::DeployTemplate(command) => deploy_template::run(&client, cli.output, command).await,
         Noun::Port(command) => port::run(&client, cli.output, command).await,
         Noun::Driver(command) => driver::run(&client, cli.output, command).await,
+        Noun::Bundle(command) => bundle::run(&client, cli.output, command).await,
     }
 }

@@ -20,6 +20,7 @@ pub struct Config {
     pub agent: Agent,
     pub conductor: conductor::Settings,
     pub boot: Boot,
+    pub bundles: Bundles,
 }
 
 /// `[api]`
@@ -63,6 +64,16 @@ pub struct Boot {
     pub dhcp_lease_s: u32,
 }
 
+/// `[bundles]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bundles {
+    pub directory: PathBuf,
+    pub trusted_keys: Vec<String>,
+    pub allow_unsigned: bool,
+    pub max_mib: u64,
+}
+
 /// `[boot] dhcp`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -82,6 +93,7 @@ impl Default for Config {
             agent: Agent::default(),
             conductor: conductor::Settings::default(),
             boot: Boot::default(),
+            bundles: Bundles::default(),
         }
     }
 }
@@ -127,6 +139,21 @@ impl Default for Boot {
     }
 }
 
+impl Default for Bundles {
+    fn default() -> Self {
+        Self { directory: PathBuf::new(), trusted_keys: Vec::new(), allow_unsigned: false, max_mib: 512 }
+    }
+}
+
+impl Bundles {
+    /// Whose bundles are taken.
+    pub fn trust(&self) -> Result<bundle::Trust> {
+        let keys = self.trusted_keys.iter().map(|key| key.parse());
+        let keys = keys.collect::<Result<Vec<bundle::PublicKey>, _>>().context("bundles.trusted_keys")?;
+        Ok(bundle::Trust::Keys { keys, unsigned: self.allow_unsigned })
+    }
+}
+
 impl Config {
     /// Read a file.
     pub fn read(path: &Path) -> Result<Self> {
@@ -166,6 +193,8 @@ impl Config {
                 "conductor.state_timeout_s: {state:?} is not a state with a time budget"
             );
         }
+        self.bundles.trust()?;
+        ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
         if self.boot.enabled {
             let Some(address) = self.boot.address else { bail!("boot.address is needed when boot.enabled") };
             ensure!(
@@ -190,6 +219,14 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Where bundles are kept.
+    pub fn bundle_directory(&self) -> PathBuf {
+        match self.bundles.directory.as_os_str().is_empty() {
+            true => self.state_dir.join("bundles"),
+            false => self.bundles.directory.clone(),
+        }
     }
 
     /// The API listener that nodes reach at `address`.
@@ -260,6 +297,9 @@ mod tests {
         );
         assert!(tie.contains("factory_reset") && tie.contains("apply_configuration"), "{tie}");
         assert!(wrong("[boot]\nenabled = true").contains("boot.address"));
+        assert!(wrong("[bundles]\nmax_mib = 0").contains("bundles.max_mib"));
+        let key = wrong("[bundles]\ntrusted_keys = [\"ed25519:xyz\"]");
+        assert!(key.contains("bundles.trusted_keys") && key.contains("ed25519:xyz"), "{key}");
         assert!(wrong("[boot]\nenabled = true\naddress = \"192.0.2.1\"").contains("none of api.listen"));
     }
 }

@@ -3,10 +3,11 @@
 use crate::config::Config;
 use crate::identity::Identity;
 use crate::listener::TlsListener;
+use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use anyhow::{Context, Result};
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -38,7 +39,7 @@ pub async fn serve_all(
             tasks.spawn(
                 async move { Ok(axum::serve(listener, service).with_graceful_shutdown(stopped).await?) },
             );
-            tracing::info!("lookup, heartbeat and inspection of agents on https://{bound}");
+            tracing::info!("lookup, heartbeat, inspection and bundles of agents on https://{bound}");
         }
     }
     Ok(())
@@ -46,12 +47,12 @@ pub async fn serve_all(
 
 /// Off loopback nobody is authenticated yet, so nothing but the agents' part is there.
 async fn agents_only(request: Request, next: Next) -> Response {
-    if is_for_agents(request.uri().path()) {
+    if is_for_agents(request.uri().path()) || is_bundle_for_agent(&request) {
         return next.run(request).await;
     }
     let fault = json!({
         "faultcode": "Client",
-        "faultstring": "Only lookup, heartbeat and inspection of agents are served on this address; use the controller's loopback address.",
+        "faultstring": "Only lookup, heartbeat, inspection and bundles of agents are served on this address; use the controller's loopback address.",
         "debuginfo": null,
     });
     let body = json!({ "error_message": fault.to_string() }).to_string();
@@ -64,9 +65,44 @@ fn is_for_agents(path: &str) -> bool {
         || path.starts_with("/v1/heartbeat/")
 }
 
+/// A file is for an agent that says who it is; whether that is so, the API sees. Without the headers it would be for an
+/// operator.
+fn is_bundle_for_agent(request: &Request) -> bool {
+    let path = request.uri().path();
+    let digest = path.strip_prefix("/v1/anneal/bundles/").and_then(|rest| rest.strip_suffix("/file"));
+    request.method() == Method::GET
+        && digest.is_some_and(bundle::is_digest)
+        && [NODE_HEADER, TOKEN_HEADER].iter().all(|name| request.headers().contains_key(*name))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_for_agents;
+    use super::{is_bundle_for_agent, is_for_agents};
+    use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
+    use axum::body::Body;
+    use axum::extract::Request;
+
+    #[test]
+    fn bundles_leave_loopback_for_agents_only() {
+        let file = format!("/v1/anneal/bundles/{}/file", "ab".repeat(32));
+        let open = |method: &str, path: &str, headers: &[&str]| {
+            let mut request = Request::builder().method(method).uri(path);
+            for name in headers {
+                request = request.header(*name, "x");
+            }
+            is_bundle_for_agent(&request.body(Body::empty()).unwrap())
+        };
+        let both = [NODE_HEADER, TOKEN_HEADER];
+        assert!(open("GET", &file, &both));
+        assert!(
+            !open("GET", &file, &[]) && !open("GET", &file, &both[..1]) && !open("GET", &file, &both[1..])
+        );
+        assert!(!open("POST", &file, &both) && !open("DELETE", &file, &both));
+        for path in ["/v1/anneal/bundles", "/v1/anneal/bundles/x/file", "/v1/nodes", &file[..file.len() - 5]]
+        {
+            assert!(!open("GET", path, &both), "{path}");
+        }
+    }
 
     #[test]
     fn only_lookup_and_heartbeat_leave_loopback() {

@@ -71,10 +71,17 @@ async fn run(config: Config) -> Result<()> {
     let stop = CancellationToken::new();
     let mut tasks: JoinSet<Result<()>> = JoinSet::new();
 
+    let depot = api::Depot::open(
+        config.bundle_directory(),
+        config.bundles.trust().context("configuration")?,
+        config.bundles.max_mib << 20,
+    )
+    .with_context(|| format!("bundles.directory {}", config.bundle_directory().display()))?;
     let app = api::App {
         store: store.clone(),
         clock: Arc::new(SystemClock),
         drivers: Arc::new(drivers::Port::new(config.conductor.clone())),
+        bundles: Some(Arc::new(depot)),
         settings: api::Settings {
             public_endpoint: config.api.public_endpoint.clone(),
             conductor_host: config.name(),

@@ -5,6 +5,7 @@
 
 pub mod abilities;
 pub mod agent;
+pub mod bundle;
 pub mod history;
 pub mod inventory;
 pub mod kind;
@@ -21,6 +22,7 @@ pub mod time;
 
 pub use abilities::Abilities;
 pub use agent::Contact;
+pub use bundle::{Bundle, Scope};
 pub use history::{Event, EventKind};
 pub use inventory::Inventory;
 pub use kind::RunKind;

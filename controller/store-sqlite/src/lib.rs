@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!   SqliteStore ── write ──▶ writer thread, the only connection that writes (writer.rs: group commit)
-//!        │                        │ node.rs port.rs contact.rs inventory.rs template.rs lease.rs: SQL of each noun
+//!        │                        │ node.rs port.rs contact.rs inventory.rs template.rs bundle.rs lease.rs: SQL of each noun
 //!        └──────── read ───▶ readers.rs: a few read-only connections, WAL snapshots
 //! ```
 //!
 //! Invariants: what a call acknowledged is on the disk (`synchronous=FULL`); columns are computed from the
 //! documents by SQLite and cannot disagree with them; no SQL outside this crate; no message quotes a document.
 
+mod bundle;
 mod contact;
 mod document;
 #[cfg(feature = "fault-points")]
@@ -28,7 +29,7 @@ mod writer;
 
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::{Catalogue, DeployTemplate, Event, Inventory, Node, Port, Timestamp};
+use model::{Bundle, Catalogue, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
 pub use open::OpenError;
 use readers::Readers;
 use rusqlite::Connection;
@@ -271,6 +272,19 @@ impl Store for SqliteStore {
 
     async fn delete_template(&self, uuid: Uuid) -> Result<()> {
         self.writer.write(move |change| template::delete(change, uuid)).await
+    }
+
+    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
+        self.writer.write(move |change| bundle::put(change, &bundle)).await
+    }
+
+    async fn bundles(&self) -> Result<Vec<Bundle>> {
+        self.readers.read(bundle::all).await
+    }
+
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
+        let (digest, scope) = (digest.to_owned(), scope.map(Scope::to_string));
+        self.writer.write(move |change| bundle::delete(change, &digest, scope.as_deref())).await
     }
 
     async fn take_lease(

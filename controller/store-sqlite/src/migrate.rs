@@ -20,6 +20,7 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "0002_templates_and_inventory",
         sql: include_str!("../migrations/0002_templates_and_inventory.sql"),
     },
+    Migration { name: "0003_bundles", sql: include_str!("../migrations/0003_bundles.sql") },
 ];
 
 /// `application_id` of our databases ("Annl"), set by the first migration.

@@ -8,8 +8,12 @@ use store::{StepKind, Store};
 use uuid::{Uuid, uuid};
 
 /// Rows of each schema, by version. A new migration comes with a new line here.
-const FIXTURES: &[&str] =
-    &["", include_str!("../tests/fixtures/v0001.sql"), include_str!("../tests/fixtures/v0002.sql")];
+const FIXTURES: &[&str] = &[
+    "",
+    include_str!("../tests/fixtures/v0001.sql"),
+    include_str!("../tests/fixtures/v0002.sql"),
+    include_str!("../tests/fixtures/v0003.sql"),
+];
 
 #[tokio::test]
 async fn every_earlier_schema_opens() {
@@ -33,6 +37,11 @@ async fn every_earlier_schema_opens() {
                 assert_eq!(store.inventory(NODE).await.unwrap(), None);
             }
             tells_the_same(&store).await;
+        }
+        if version >= 3 {
+            tells_of_bundles(&store).await;
+        } else {
+            assert_eq!(store.bundles().await.unwrap(), []);
         }
         drop(store);
         let migrated = Connection::open(&path).unwrap();
@@ -60,6 +69,18 @@ async fn tells_of_templates_and_inventory(store: &SqliteStore) {
     assert_eq!(store.history(NODE).await.unwrap()[0].state, Some(ProvisionState::Enroll));
     let contact = store.contact(NODE).await.unwrap();
     assert_eq!(contact.progress_at, contact.last_heartbeat_at);
+}
+
+/// Since schema 3.
+async fn tells_of_bundles(store: &SqliteStore) {
+    let bundles = store.bundles().await.unwrap();
+    let found: Vec<_> =
+        bundles.iter().map(|bundle| (bundle.name.as_str(), bundle.scope.to_string())).collect();
+    let node = format!("node:{NODE}");
+    assert_eq!(found, [("acme-raid", "driver:redfish".to_owned()), ("acme-raid", node)]);
+    assert_eq!(bundles[0].digest, "ab".repeat(32));
+    assert_eq!(bundles[0].signed_by.as_deref(), Some("0123456789abcdef"));
+    assert_eq!((bundles[0].size, &bundles[0].manifest["entry"][0]), (4321, &"/bin/acme".into()));
 }
 
 async fn tells_the_same(store: &SqliteStore) {

@@ -9,6 +9,7 @@
 //!
 //! Calls "at once" run as tasks of their own, so a runtime of several threads shows more.
 
+mod bundles;
 mod contact;
 mod inventory;
 mod lease;
@@ -70,6 +71,9 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         templates::a_stale_template_write_changes_nothing,
         templates::of_two_templates_of_one_name_one_wins,
         templates::templates_ring_nothing,
+        bundles::bundles_come_and_go,
+        bundles::one_of_a_name_in_a_scope,
+        bundles::a_node_takes_its_own_along,
         lease::one_holder_at_a_time,
         lease::of_two_conductors_at_once_one_gets_the_lease,
         lease::a_lease_taken_over_fences_the_old_holder,

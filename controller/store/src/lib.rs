@@ -25,7 +25,7 @@ pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
 pub use model::StepKind;
 use model::agent::{AgentState, Contact};
-use model::{Catalogue, DeployTemplate, Event, Inventory, Node, Port, Timestamp};
+use model::{Bundle, Catalogue, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
 use uuid::Uuid;
 
 /// Why the store refused or failed.
@@ -34,7 +34,7 @@ pub enum StoreError {
     /// No such thing.
     #[error("{what} {ident} could not be found.")]
     NotFound {
-        /// `Node`, `Port`, `Deploy template`.
+        /// `Node`, `Port`, `Deploy template`, `Bundle`.
         what: &'static str,
         /// What it was asked by.
         ident: String,
@@ -133,7 +133,7 @@ pub trait Store: Send + Sync {
     /// Write a node at the version it carries; it comes back one larger. With `lease`, only while that lease
     /// is the newest of the node. Rings the bell.
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node>;
-    /// Remove a node at this version, with its ports, contact, catalogue, inventory and history.
+    /// Remove a node at this version, with its ports, contact, catalogue, inventory, history and bundles of its own.
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()>;
     /// History of a node, oldest first. The store has noted in each event how the node stood before the write
     /// that brought it (a new node: how it was enrolled).
@@ -190,6 +190,14 @@ pub trait Store: Send + Sync {
     async fn update_template(&self, template: DeployTemplate) -> Result<DeployTemplate>;
     /// Remove a template.
     async fn delete_template(&self, uuid: Uuid) -> Result<()>;
+
+    /// Keep a bundle, in the place of the one of its name in its scope, which comes back. `NotFound` when it is
+    /// meant for a node that is not there. Bundles ring nothing: a node learns of them at its next boot.
+    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>>;
+    /// All bundles, ordered by name, then by scope from the widest.
+    async fn bundles(&self) -> Result<Vec<Bundle>>;
+    /// Take the bundle of this digest away from a scope, or from all; those that are gone, at least one.
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>>;
 
     /// Take the lease of a node for `holder` until `until`, if nobody holds an unexpired one at `now`
     /// (the holder itself may take it again; the epoch grows).

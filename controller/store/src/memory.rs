@@ -7,7 +7,7 @@ use crate::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant, 
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::history::Stood;
-use model::{Catalogue, DeployTemplate, Event, Inventory, Node, Port, Timestamp};
+use model::{Bundle, Catalogue, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use uuid::Uuid;
@@ -24,6 +24,7 @@ struct State {
     nodes: BTreeMap<Uuid, Row>,
     ports: BTreeMap<Uuid, Port>,
     templates: BTreeMap<Uuid, DeployTemplate>,
+    bundles: BTreeMap<(String, Scope), Bundle>,
     /// Largest epoch given out for any node; never reused, even when a node is deleted and enrolled again.
     last_epoch: u64,
 }
@@ -181,6 +182,7 @@ impl Store for MemoryStore {
         }
         state.nodes.remove(&uuid);
         state.ports.retain(|_, port| port.node_uuid != uuid);
+        state.bundles.retain(|(_, scope), _| *scope != Scope::Node(uuid));
         drop(state);
         self.bell.ring(uuid);
         Ok(())
@@ -343,6 +345,26 @@ impl Store for MemoryStore {
     async fn delete_template(&self, uuid: Uuid) -> Result<()> {
         let gone = self.state().templates.remove(&uuid);
         gone.map(drop).ok_or_else(|| StoreError::not_found("Deploy template", uuid))
+    }
+
+    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
+        let mut state = self.state();
+        if let Scope::Node(node) = bundle.scope {
+            state.row(node)?;
+        }
+        Ok(state.bundles.insert((bundle.name.clone(), bundle.scope.clone()), bundle))
+    }
+
+    async fn bundles(&self) -> Result<Vec<Bundle>> {
+        Ok(self.state().bundles.values().cloned().collect())
+    }
+
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
+        let meant = |_: &(String, Scope), bundle: &mut Bundle| {
+            bundle.digest == digest && scope.is_none_or(|scope| bundle.scope == *scope)
+        };
+        let gone: Vec<_> = self.state().bundles.extract_if(.., meant).map(|(_, bundle)| bundle).collect();
+        if gone.is_empty() { Err(StoreError::not_found("Bundle", digest)) } else { Ok(gone) }
     }
 
     async fn take_lease(

@@ -60,6 +60,7 @@ impl World {
             store: store.clone(),
             clock: self.clock.clone(),
             drivers: Arc::new(SimPort::new(self.clone())),
+            bundles: None,
             settings: api::Settings {
                 public_endpoint: "https://controller.example:6385".to_owned(),
                 conductor_host: "sim".to_owned(),

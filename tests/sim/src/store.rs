@@ -8,7 +8,7 @@ use crate::world::World;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::request::RESCUE_HASH;
-use model::{Catalogue, DeployTemplate, Event, Inventory, Node, Port, StepKind, Timestamp};
+use model::{Bundle, Catalogue, DeployTemplate, Event, Inventory, Node, Port, Scope, StepKind, Timestamp};
 use serde::Serialize;
 use serde_json::json;
 use std::future::pending;
@@ -254,6 +254,19 @@ impl Store for WatchedStore {
 
     async fn delete_template(&self, uuid: Uuid) -> Result<()> {
         self.write(json!({"delete": uuid}), self.world.disk.delete_template(uuid)).await
+    }
+
+    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
+        let told = json!({"bundle": bundle});
+        self.write(told, self.world.disk.put_bundle(bundle)).await
+    }
+
+    async fn bundles(&self) -> Result<Vec<Bundle>> {
+        self.read(self.world.disk.bundles()).await
+    }
+
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
+        self.write(json!({"delete": digest}), self.world.disk.delete_bundle(digest, scope)).await
     }
 
     async fn take_lease(

@@ -129,12 +129,12 @@ pub fn type_error(problem: String) -> Ending {
 
 fn get_steps(call: &Call, kind: StepKind) -> Ending {
     let inventory = call.agent.rediscover();
-    Ending::done(Some(StepTable::collect(call.agent.managers(), &inventory, kind).advertised()))
+    Ending::done(Some(StepTable::collect(&call.agent.managers(), &inventory, kind).advertised()))
 }
 
 fn execute_step(call: &Call, kind: StepKind) -> Ending {
     let inventory = call.agent.inventory();
-    let table = StepTable::collect(call.agent.managers(), &inventory, kind);
+    let table = StepTable::collect(&call.agent.managers(), &inventory, kind);
     let version = call.params.get(steps::words(kind).version);
     table.execute(&call.params["step"], &call.params["node"], version, call.context)
 }

@@ -25,6 +25,9 @@ anneal-agent: erases disks and runs steps for a controller
   --login-program PATH    runs while a rescued node is, with the file of the password's hash as its argument; kernel:
                           anneal.login-program
   --rescue-password-file PATH  that file, default /etc/anneal/rescue-password; kernel: anneal.rescue-password-file
+  --bundles DIR           mount the bundles that the controller names below it; in the ramdisk /run/anneal/managers
+  --trusted-keys FILE     take only bundles that one of these keys has signed, when it is there; default
+                          /etc/anneal/trusted-keys
   --external DIR          hardware managers of vendors, one directory each; kernel: anneal.external
   --debug                 more log; kernel: ipa-debug=1
 Outside the ramdisk the agent sees no disk but those of --only-device and never powers off the machine.";
@@ -65,6 +68,9 @@ const SETTINGS: &[Setting] = &[
     Setting { flag: "--inspection-collectors", kernel: &["ipa-inspection-collectors"], value: Value::One },
     Setting { flag: "--login-program", kernel: &["anneal.login-program"], value: Value::One },
     Setting { flag: "--rescue-password-file", kernel: &["anneal.rescue-password-file"], value: Value::One },
+    // No kernel parameters: the kernel command line is the controller's word, which these keys do not trust.
+    Setting { flag: "--bundles", kernel: &[], value: Value::One },
+    Setting { flag: "--trusted-keys", kernel: &[], value: Value::One },
     Setting { flag: "--external", kernel: &["anneal.external"], value: Value::One },
     Setting { flag: "--debug", kernel: &["ipa-debug"], value: Value::Switch },
     // A secret: from the kernel command line of virtual media only, never from a flag that `ps` shows.

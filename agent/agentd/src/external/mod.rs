@@ -26,7 +26,7 @@ mod source;
 
 pub use limits::Limits;
 pub use manager::External;
-pub use source::{ARTIFACTS, Source, read};
+pub use source::{ARTIFACTS, Source, one, read};
 
 use agent_protocol::inventory::{External as Told, Inventory, ManagerRecord, ManagerReport, Suppression};
 use hwm_sdk::protocol::Suppressed;
@@ -34,15 +34,24 @@ use hwm_sdk::{HardwareManager, StepKind};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 /// All external managers of this agent.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Externals {
+    held: RwLock<Held>,
+    /// Steps of the agent itself.
+    own: BTreeSet<String>,
+    place: PathBuf,
+    limits: Limits,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Held {
     managers: Vec<Arc<External>>,
     /// What could not even be read.
     unreadable: Vec<String>,
-    /// Removed with this: what managers have fetched.
+    /// Removed in the end: what managers have fetched.
     fetched: Option<PathBuf>,
 }
 
@@ -64,10 +73,17 @@ impl Externals {
         place: &Path,
         limits: Limits,
     ) -> Self {
-        let mut all = Self::default();
-        if !sources.is_empty() {
+        let all = Self { held: RwLock::default(), own: own.clone(), place: place.to_owned(), limits };
+        all.add(sources);
+        all
+    }
+
+    /// More of them. They are started when the inventory is completed the next time.
+    pub fn add(&self, sources: Vec<Result<Source, String>>) {
+        let mut all = self.held.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if !sources.is_empty() && all.fetched.is_none() {
             let name = format!("anneal-fetched-{}-{}", std::process::id(), uuid::Uuid::new_v4().simple());
-            all.fetched = directory(&place.join(name));
+            all.fetched = directory(&self.place.join(name));
         }
         for source in sources {
             let source = match source {
@@ -80,48 +96,52 @@ impl Externals {
             };
             let known = all.managers.iter().any(|other| other.name() == source.manifest.name);
             let fetched = all.fetched.as_ref().and_then(|parent| directory(&parent.join(&source.digest)));
-            let manager = External::new(source, own.clone(), fetched, limits);
+            let manager = External::new(source, self.own.clone(), fetched, self.limits);
             if known {
                 manager.refuse("there is another manager of its name");
             }
             all.managers.push(Arc::new(manager));
         }
-        all
+    }
+
+    fn held(&self) -> Held {
+        self.held.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// Those that may take part.
-    pub fn managers(&self) -> impl Iterator<Item = Arc<dyn HardwareManager>> + '_ {
-        let refused = |manager: &&Arc<External>| manager.report().state == "refused";
-        let taking_part = self.managers.iter().filter(move |manager| !refused(manager));
-        taking_part.map(|manager| manager.clone() as Arc<dyn HardwareManager>)
+    pub fn managers(&self) -> Vec<Arc<dyn HardwareManager>> {
+        let mut taking_part = self.held().managers;
+        taking_part.retain(|manager| manager.report().state != "refused");
+        taking_part.into_iter().map(|manager| manager as Arc<dyn HardwareManager>).collect()
     }
 
     /// Start all that are not running, at the same time, and add to the inventory what they are, know and did wrong.
     /// Ends when each is ready or has failed, at the latest with its deadlines.
     pub fn complete(&self, inventory: &mut Inventory) {
-        if self.managers.is_empty() && self.unreadable.is_empty() {
+        let Held { managers, unreadable, .. } = self.held();
+        if managers.is_empty() && unreadable.is_empty() {
             return;
         }
         let found = &*inventory;
         std::thread::scope(|scope| {
-            for manager in &self.managers {
+            for manager in &managers {
                 scope.spawn(move || manager.evaluate(found));
             }
         });
         let suppressed = self.suppressed(inventory);
-        let unreadable = self.unreadable.iter().map(|problem| ManagerReport {
+        let unreadable = unreadable.iter().map(|problem| ManagerReport {
             state: "refused".to_owned(),
             records: vec![ManagerRecord { at: 0.0, what: problem.clone() }],
             ..ManagerReport::default()
         });
-        let reports = self.managers.iter().map(|manager| manager.report());
+        let reports = managers.iter().map(|manager| manager.report());
         inventory.anneal = Some(Told { hardware_managers: reports.chain(unreadable).collect(), suppressed });
     }
 
     /// Probes that a manager wants left out on this very machine.
     pub fn suppressed(&self, inventory: &Inventory) -> Vec<Suppression> {
         let mut all = Vec::new();
-        for manager in &self.managers {
+        for manager in &self.held().managers {
             for quirk in manager.quirks(inventory) {
                 let probe = match quirk.suppress {
                     Suppressed::Bmc => "bmc",
@@ -141,8 +161,8 @@ impl Externals {
     /// End them all, at the same time.
     pub fn shut_down(&self) {
         std::thread::scope(|scope| {
-            for manager in &self.managers {
-                scope.spawn(|| manager.shut_down());
+            for manager in self.held().managers {
+                scope.spawn(move || manager.shut_down());
             }
         });
     }
@@ -150,7 +170,7 @@ impl Externals {
 
 impl Drop for Externals {
     fn drop(&mut self) {
-        if let Some(fetched) = &self.fetched {
+        if let Some(fetched) = self.held().fetched {
             // It may be gone already; what stays is a directory of a temporary file system.
             let _ = std::fs::remove_dir_all(fetched);
         }

@@ -42,7 +42,8 @@ pub fn read(directory: &Path) -> Vec<Result<Source, String>> {
     places.iter().map(|place| one(place, artifacts.clone())).collect()
 }
 
-fn one(place: &Path, artifacts: Option<PathBuf>) -> Result<Source, String> {
+/// The manager in one directory.
+pub fn one(place: &Path, artifacts: Option<PathBuf>) -> Result<Source, String> {
     let at = place.join("manifest.json");
     let wrong = |problem: String| format!("{}: {problem}", at.display());
     let bytes = fs::read(&at).map_err(|error| wrong(error.to_string()))?;

@@ -30,6 +30,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+/// What mounting a bundle needs, by the names under which the kernel would ask modprobe for it.
+const FOR_BUNDLES: [&str; 2] = ["devname:loop-control", "fs-squashfs"];
+
 /// The agent's life as [`init`] is given it.
 pub type Life = fn(&Config, &LogRing) -> Result<Option<Exit>, String>;
 
@@ -91,6 +94,9 @@ fn boot(logs: &LogRing, life: Life) -> Result<Exit, String> {
     let loader = Arc::new(modules::Loader::new());
     uevents::watch(loader.clone());
     loader.load_all();
+    for modalias in FOR_BUNDLES {
+        loader.load(modalias);
+    }
     power::watch_button();
 
     let storage = std::thread::spawn(storage::settle);

@@ -1,15 +1,17 @@
 //! The smallest controller an agent can talk to, over real TLS.
 
+use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use agentd::server;
 use agentd::tls;
-use axum::extract::{RawQuery, Request, State};
-use axum::http::StatusCode;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use pinned_tls::Pin;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -34,6 +36,8 @@ pub struct Script {
     pub refuse: usize,
     /// What it answers to inspections in turn; 202 when there is nothing left.
     pub inspections: Vec<u16>,
+    /// Bundles: what the lookup says, and what is then sent, in turn for each time that it is asked for.
+    pub bundles: Vec<(Value, Vec<Vec<u8>>)>,
 }
 
 /// The controller.
@@ -51,6 +55,7 @@ struct Inner {
     script: Script,
     lookups: Mutex<Vec<String>>,
     inspected: Mutex<Vec<Value>>,
+    fetched: Mutex<BTreeMap<String, usize>>,
     requests: Mutex<Vec<String>>,
     beats: AtomicUsize,
     sender: mpsc::UnboundedSender<Value>,
@@ -66,6 +71,7 @@ impl Controller {
             script,
             lookups: Mutex::default(),
             inspected: Mutex::default(),
+            fetched: Mutex::default(),
             requests: Mutex::default(),
             beats: AtomicUsize::new(0),
             sender,
@@ -75,6 +81,7 @@ impl Controller {
             .route("/v1/lookup", get(lookup))
             .route("/v1/heartbeat/{uuid}", post(heartbeat))
             .route("/v1/continue_inspection", post(inspection))
+            .route("/v1/anneal/bundles/{digest}/file", get(bundle))
             .layer(middleware::from_fn_with_state(state.clone(), count))
             .with_state(state.clone());
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("listen");
@@ -135,8 +142,24 @@ async fn lookup(State(state): State<Arc<Inner>>, RawQuery(query): RawQuery) -> J
     if state.script.offer {
         config["anneal"] = json!({ "extension": 1 });
     }
+    if !state.script.bundles.is_empty() {
+        config["anneal_bundles"] = state.script.bundles.iter().map(|(offer, _)| offer.clone()).collect();
+    }
     lookups.push(query.unwrap_or_default());
     Json(json!({ "node": { "uuid": UUID, "properties": {} }, "config": config }))
+}
+
+async fn bundle(State(state): State<Arc<Inner>>, Path(digest): Path<String>, headers: HeaderMap) -> Response {
+    let is = |name: &str, value: &str| headers.get(name).is_some_and(|found| found == value);
+    let known = state.script.bundles.iter().find(|(offer, _)| offer["digest"] == digest);
+    let mut fetched = state.fetched.lock().expect("fetched");
+    let number = fetched.entry(digest).or_default();
+    *number += 1;
+    match known.and_then(|(_, answers)| answers.get(*number - 1).or(answers.last())) {
+        _ if !is(NODE_HEADER, UUID) || !is(TOKEN_HEADER, TOKEN) => StatusCode::FORBIDDEN.into_response(),
+        Some(bytes) => bytes.clone().into_response(),
+        None => (StatusCode::NOT_FOUND, "no such bundle").into_response(),
+    }
 }
 
 async fn inspection(State(state): State<Arc<Inner>>, Json(body): Json<Value>) -> (StatusCode, Json<Value>) {

@@ -2,4 +2,5 @@
 
 pub(crate) mod blk;
 pub(crate) mod blkid;
+pub(crate) mod loopdev;
 pub(crate) mod nvme;

@@ -1,5 +1,6 @@
 //! `GET /v1/lookup`: an agent asks which node it runs on, and gets the node's token, once.
 
+use crate::bundles;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::mask::masked_instance_info;
@@ -83,6 +84,7 @@ pub async fn answer(call: &Call, node: &Node, token: Option<String>) -> Result<V
             agent_token: token,
             agent_token_required: true,
             anneal: Some(Offer { extension: agent_protocol::EXTENSION }),
+            anneal_bundles: bundles::offers(call, node).await?,
             other: other_config(),
         },
     };

@@ -3,7 +3,7 @@
 
 pub mod drivers;
 
-use api::{App, Settings};
+use api::{App, Depot, Settings};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
@@ -29,6 +29,8 @@ impl Clock for Ticking {
 pub struct Api {
     pub store: Arc<MemoryStore>,
     pub router: Router,
+    /// Where bundles are kept.
+    pub bundles: tempfile::TempDir,
 }
 
 #[derive(Debug, Clone)]
@@ -66,18 +68,25 @@ impl Api {
     }
 
     pub fn with(settings: Settings) -> Self {
+        Self::trusting(settings, bundle::Trust::Keys { keys: Vec::new(), unsigned: true })
+    }
+
+    /// One that takes bundles of at most 2 MiB that `trust` accepts.
+    pub fn trusting(settings: Settings, trust: bundle::Trust) -> Self {
+        let bundles = tempfile::tempdir().expect("a directory");
         let store = Arc::new(MemoryStore::new());
         let app = App {
             store: store.clone(),
             clock: Arc::new(Ticking(AtomicI64::new(1_795_229_965_688_786))),
             drivers: Arc::new(KeptDrivers::new()),
+            bundles: Some(Arc::new(Depot::open(bundles.path().into(), trust, 2 << 20).expect("a depot"))),
             settings: Settings {
                 public_endpoint: "http://127.0.0.1:6385".into(),
                 conductor_host: "probe-conductor".into(),
                 ..settings
             },
         };
-        Self { store, router: api::router(app) }
+        Self { store, router: api::router(app), bundles }
     }
 
     pub async fn raw(&self, request: Request<Body>) -> Answer {
@@ -168,6 +177,7 @@ impl Api {
         json!({
             "nodes": all,
             "ports": self.store.ports(None).await.expect("ports"),
+            "bundles": self.store.bundles().await.expect("bundles"),
             "templates": self.store.templates().await.expect("templates"),
         })
     }

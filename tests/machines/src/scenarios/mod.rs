@@ -1,6 +1,7 @@
 //! One story a file.
 
 mod apparent_configuration;
+mod bundle;
 mod clean_uefi;
 mod controller_killed;
 mod deploy_and_service;
@@ -92,6 +93,12 @@ static ALL: &[Scenario] = &[
         about: "boot mode, boot order, persistent boot device, BIOS settings are the same after a cleaning",
         prepare: || Ok(()),
         story: |stage| Box::pin(apparent_configuration::story(stage)),
+    },
+    Scenario {
+        name: "bundle",
+        about: "a vendor's bundle added to a running controller: the next boot has its manager, its step runs",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(bundle::story(stage)),
     },
     Scenario {
         name: "inspect_in_band",

@@ -1,0 +1,45 @@
+//! `/v1/anneal/bundles`: hardware managers of vendors, kept here and told to the agents of the nodes they are meant
+//! for. Anneal's own; Ironic has nothing like it, so no microversion guards it.
+//!
+//! ```text
+//!   admin ── POST … (the file) ──▶ Depot: a part on the disk ─▶ bundle::verify ─▶ named by its digest ─▶ store
+//!   agent ── lookup ─────────────▶ offers ── GET …/{digest}/file (node and token in headers) ──▶ the file
+//! ```
+
+mod depot;
+mod file;
+mod read;
+mod scope;
+mod write;
+
+pub use depot::Depot;
+pub(crate) use file::file;
+pub(crate) use read::{list, show};
+pub(crate) use write::{add, delete};
+
+use crate::call::Call;
+use crate::error::ApiError;
+use agent_protocol::lookup::BundleOffer;
+use model::Node;
+use std::sync::Arc;
+
+/// Where bundles are kept, if this controller keeps any.
+fn depot(call: &Call) -> Result<Arc<Depot>, ApiError> {
+    call.app.bundles.clone().ok_or_else(|| ApiError::client(404, "This controller keeps no bundles."))
+}
+
+/// What the agent of a node is told to fetch.
+pub(crate) async fn offers(call: &Call, node: &Node) -> Result<Vec<BundleOffer>, ApiError> {
+    if call.app.bundles.is_none() {
+        return Ok(Vec::new());
+    }
+    let bundles = call.app.store.bundles().await?;
+    let offer = |bundle: &model::Bundle| BundleOffer {
+        name: bundle.name.clone(),
+        version: bundle.version.clone(),
+        digest: bundle.digest.clone(),
+        size: bundle.size,
+        signed_by: bundle.signed_by.clone(),
+    };
+    Ok(model::bundle::of_node(&bundles, node).into_iter().map(offer).collect())
+}

@@ -1,0 +1,67 @@
+//! Bundles are added and taken away.
+
+use super::{depot, read, scope};
+use crate::App;
+use crate::call::{Call, empty, json};
+use crate::error::{ApiError, Reply};
+use axum::body::Body;
+use axum::extract::{FromRequest, Path, Request, State};
+use axum::http::{HeaderMap, Response, header};
+use axum::response::IntoResponse;
+use model::{Bundle, Scope};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// `POST /v1/anneal/bundles[?scope=all][&digest=SHA-256]`: the file is the body. 201, with what it took the place of
+/// as `replaced`.
+pub async fn add(State(app): State<Arc<App>>, request: Request) -> Response<Body> {
+    // The body is not read into memory, as that of every other request is.
+    let (parts, body) = request.into_parts();
+    let headers = parts.headers.clone();
+    match Call::from_request(Request::from_parts(parts, Body::empty()), &app).await {
+        Ok(call) => taken(call, &headers, body).await.into_response(),
+        Err(refused) => refused,
+    }
+}
+
+async fn taken(call: Call, headers: &HeaderMap, body: Body) -> Reply {
+    let depot = depot(&call)?;
+    call.args.only(&["scope", "digest"])?;
+    let scope = scope::read(&call).await?.unwrap_or(Scope::All);
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let (part, found) = depot.receive(body, length).await?;
+    if let Some(told) = call.args.text("digest").filter(|told| *told != found.digest) {
+        return Err(ApiError::invalid(format!(
+            "The file has arrived with digest {}, not {told}: it was changed on its way",
+            found.digest
+        )));
+    }
+    let manifest = match serde_json::to_value(&found.manifest) {
+        Ok(Value::Object(manifest)) => manifest,
+        _ => Map::new(),
+    };
+    let bundle = Bundle {
+        name: found.manifest.name,
+        scope,
+        digest: found.digest,
+        size: found.size,
+        version: found.manifest.version,
+        vendor: found.manifest.vendor,
+        signed_by: found.signed_by,
+        manifest,
+        created_at: call.now(),
+    };
+    let mut shown = read::view(&bundle);
+    let replaced = depot.keep(&*call.app.store, part, bundle).await?;
+    shown["replaced"] = replaced.map_or(Value::Null, |old| read::view(&old));
+    Ok(json(201, &shown))
+}
+
+/// `DELETE /v1/anneal/bundles/{digest}[?scope=…]`: from one scope, or from all. 204.
+pub async fn delete(Path(digest): Path<String>, call: Call) -> Reply {
+    let depot = depot(&call)?;
+    call.args.only(&["scope"])?;
+    let scope = scope::read(&call).await?;
+    depot.remove(&*call.app.store, &digest, scope.as_ref()).await?;
+    Ok(empty(204, None))
+}

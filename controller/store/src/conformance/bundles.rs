@@ -1,0 +1,80 @@
+//! Bundles: one of a name in a scope, and gone with the node that they were meant for.
+
+use super::{assert_not_found, at, enrolled, object, rung};
+use crate::Store;
+use model::{Bundle, Scope};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use uuid::Uuid;
+
+fn bundle(name: &str, digit: char, scope: Scope) -> Bundle {
+    Bundle {
+        name: name.to_owned(),
+        scope,
+        digest: String::from(digit).repeat(64),
+        size: 1 << 40,
+        version: "1.2-rc~1".to_owned(),
+        vendor: "ACME \"Größe\"".to_owned(),
+        signed_by: Some("0123456789abcdef".to_owned()),
+        manifest: object(
+            json!({"entry": ["/bin/x", "'; DROP TABLE bundle; --"], "grants": {"network": true}}),
+        ),
+        created_at: at(1),
+    }
+}
+
+pub async fn bundles_come_and_go<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "n").await.uuid;
+    let mut ears = store.bell().listen();
+    let scopes = [
+        Scope::All,
+        Scope::Driver("redfish".to_owned()),
+        Scope::ResourceClass("a:b'%".to_owned()),
+        Scope::Node(node),
+    ];
+    let mut kept = Vec::new();
+    for name in ["a", "b"] {
+        for scope in &scopes {
+            kept.push(bundle(name, 'a', scope.clone()));
+        }
+    }
+    for new in kept.iter().rev() {
+        assert_eq!(store.put_bundle(new.clone()).await.unwrap(), None);
+    }
+    assert_eq!(store.bundles().await.unwrap(), kept, "by name, then from the widest scope");
+
+    let gone = store.delete_bundle(&kept[2].digest, Some(&scopes[2])).await.unwrap();
+    assert_eq!(gone, [kept.remove(2), kept.remove(5)]);
+    assert_eq!(store.bundles().await.unwrap(), kept);
+    let digest = kept[0].digest.clone();
+    assert_not_found(store.delete_bundle(&digest, Some(&scopes[2])).await, "Bundle", &digest);
+    assert_not_found(store.delete_bundle("%", None).await, "Bundle", "%");
+    let other = bundle("c", 'c', Scope::All);
+    store.put_bundle(other.clone()).await.unwrap();
+    assert_eq!(store.delete_bundle(&digest, None).await.unwrap(), kept);
+    assert_eq!(store.bundles().await.unwrap(), [other]);
+    assert_eq!(rung(&mut ears), BTreeSet::new(), "bundles ring nothing");
+}
+
+pub async fn one_of_a_name_in_a_scope<S: Store>(store: Arc<S>) {
+    let (old, new) = (bundle("a", '1', Scope::All), bundle("a", '2', Scope::All));
+    let narrow = bundle("a", '1', Scope::Driver("all".to_owned()));
+    assert_eq!(store.put_bundle(old.clone()).await.unwrap(), None);
+    assert_eq!(store.put_bundle(narrow.clone()).await.unwrap(), None);
+    assert_eq!(store.put_bundle(new.clone()).await.unwrap(), Some(old), "what it took the place of");
+    assert_eq!(store.bundles().await.unwrap(), [new.clone(), narrow]);
+    assert_eq!(store.put_bundle(new.clone()).await.unwrap(), Some(new));
+}
+
+pub async fn a_node_takes_its_own_along<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "n").await;
+    let nobody = Uuid::new_v4();
+    let lost = store.put_bundle(bundle("a", '1', Scope::Node(nobody))).await;
+    assert_not_found(lost, "Node", nobody);
+    store.put_bundle(bundle("a", '1', Scope::Node(node.uuid))).await.unwrap();
+    let wide = bundle("a", '1', Scope::All);
+    store.put_bundle(wide.clone()).await.unwrap();
+    store.delete_node(node.uuid, node.version).await.unwrap();
+    assert_eq!(store.bundles().await.unwrap(), [wide]);
+}
