@@ -211,7 +211,7 @@ fn unknown_steps_and_arguments_change_nothing() {
 #[test]
 fn the_steps_are_ironics() {
     let manager = manager(&[]);
-    assert_eq!((manager.name(), manager.version()), ("generic_hardware_manager", "1.1"));
+    assert_eq!((manager.name(), manager.version()), ("generic_hardware_manager", "1.2"));
     let names = |kind| -> Vec<(String, u64)> {
         let steps = manager.steps(kind, &Inventory::default());
         steps.into_iter().map(|step| (step.step, step.priority.as_u64().unwrap())).collect()
@@ -224,9 +224,9 @@ fn the_steps_are_ironics() {
     let steps = serde_json::to_value(manager.steps(StepKind::Clean, &Inventory::default())).unwrap();
     assert_eq!(
         steps[0],
-        // `idempotent` is Anneal's; Ironic keeps and ignores it.
+        // The last two are Anneal's; Ironic keeps and ignores them.
         json!({"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false,
-               "abortable": true, "argsinfo": {}, "idempotent": true})
+               "abortable": true, "argsinfo": {}, "idempotent": true, "destructive": "data"})
     );
     // Ironic asks agents only for clean steps of its interfaces deploy and raid.
     assert_eq!(steps[3]["interface"], "deploy");

@@ -89,6 +89,9 @@ fn boot(logs: &LogRing, life: Life) -> Result<Exit, String> {
     let loader = Arc::new(modules::Loader::new());
     uevents::watch(loader.clone());
     loader.load_all();
+    // The name by which a mount asks for a file system's module; the kernel has no modprobe to ask here.
+    loader.load("fs-efivarfs");
+    mounts::mount_efi_variables();
     power::watch_button();
 
     let storage = std::thread::spawn(storage::settle);
