@@ -15,6 +15,7 @@
 //! listed as skipped and stop nothing.
 
 mod bios;
+mod bmc;
 mod convert;
 mod decide;
 mod disks;
@@ -22,16 +23,19 @@ mod efi;
 mod finding;
 mod firmware;
 mod inventory;
+mod pci;
 mod properties;
 mod settings;
 mod steps;
 mod survey;
 mod sysfs;
+mod tpm;
 mod version;
 mod work;
 
 pub use decide::{Decision, Fate, decide};
 pub use disks::DisksError;
+pub use pci::{PciDevice, devices as pci_devices};
 pub use settings::Settings;
 pub use steps::{
     APPLY_BIOS_SETTINGS, ERASE_DEVICES, ERASE_DEVICES_METADATA, STEPS, VERIFY_FIRMWARE, VERIFY_PROPERTIES,

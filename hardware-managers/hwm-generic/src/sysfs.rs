@@ -24,6 +24,11 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
+/// The last part of where a symbolic link leads: the name of a driver.
+pub fn link(link: &Path) -> Option<String> {
+    Some(fs::read_link(link).ok()?.file_name()?.to_str()?.to_owned())
+}
+
 /// Whether nobody may write the file, by its mode: root may open any, and learns only then.
 pub fn is_read_only(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o222 == 0)
