@@ -14,7 +14,7 @@
 mod dhcp;
 mod modules;
 mod mounts;
-mod netlink;
+pub(crate) mod netlink;
 mod network;
 mod power;
 mod storage;
