@@ -5,6 +5,7 @@
 use crate::inventory::{Disk, Inventory};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Body of the request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,9 +25,23 @@ pub struct InspectionReport {
     /// What went wrong while it was collected.
     #[serde(default)]
     pub error: Option<String>,
-    /// What further collectors found: `logs` (tar.gz in base64) …
+    /// What hardware managers add. Anneal's; Ironic keeps it with the rest of the plugin data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anneal: Option<Discovered>,
+    /// What further collectors found: `logs` (tar.gz in base64), `lldp_raw`, `pci_devices` …
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+/// What hardware managers know that is not in the inventory.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Discovered {
+    /// By manager, its inventory patch (`hwm_sdk::protocol::InventoryPatch`): `bios_settings`, `firmware`, `raid`, `extra`.
+    #[serde(default)]
+    pub managers: BTreeMap<String, Value>,
+    /// By manager, why it could not tell what it knows.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub problems: BTreeMap<String, String>,
 }
 
 /// Collectors and hardware managers that took part.

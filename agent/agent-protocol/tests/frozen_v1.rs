@@ -162,4 +162,8 @@ fn inspection_report_of_ours() {
     exact::<InspectionReport>(
         r#"{"inventory":{"interfaces":[],"cpu":{"model_name":"","frequency":null,"count":1,"architecture":"x86_64","flags":[]},"disks":[],"memory":{"total":1,"physical_mb":null},"bmc_address":"0.0.0.0","bmc_v6address":"::/0","system_vendor":{"product_name":"","serial_number":"","manufacturer":"","firmware":{"vendor":"","version":"","build_date":""}},"boot":{"current_boot_mode":"uefi","pxe_interface":null},"hostname":"h"},"boot_interface":null,"configuration":{"collectors":["default","logs"],"managers":[{"name":"generic_hardware_manager","version":"1.1"}]},"error":null,"logs":"H4sI"}"#,
     );
+    // With what hardware managers add.
+    exact::<InspectionReport>(
+        r#"{"inventory":{"interfaces":[],"cpu":{"model_name":"","frequency":null,"count":1,"architecture":"x86_64","flags":[]},"disks":[],"memory":{"total":1,"physical_mb":null},"bmc_address":"0.0.0.0","bmc_v6address":"::/0","system_vendor":{"product_name":"","serial_number":"","manufacturer":"","firmware":{"vendor":"","version":"","build_date":""}},"boot":{"current_boot_mode":"uefi","pxe_interface":null},"hostname":"h"},"boot_interface":null,"configuration":{"collectors":["default"],"managers":[{"name":"acme","version":"1@0123456789ab"}]},"error":null,"anneal":{"managers":{"generic_hardware_manager":{"firmware":[{"component":"bios","current_version":"1.2"}]}},"problems":{"acme":"controller 0 does not answer"}},"lldp_raw":{"eth0":[[1,"04aa"]]}}"#,
+    );
 }

@@ -81,6 +81,10 @@ pub struct Inspection {
     pub collectors: Vec<String>,
     /// Wait after the first try that failed; later waits are longer.
     pub first_wait: Duration,
+    /// Put the LLDP neighbours into the inventory too, as ironic-python-agent does with `ipa-collect-lldp`.
+    pub collect_lldp: bool,
+    /// How long neighbours are listened for.
+    pub lldp_time: Duration,
 }
 
 /// Host and port that a controller is to use.

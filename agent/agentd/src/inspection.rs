@@ -3,27 +3,20 @@
 //! Once, at the start, and before the lookup: a controller may learn only by this which node a MAC belongs to. An
 //! inspection that fails is logged and stops nothing; the controller sees that nothing came.
 
+mod report;
+
 use crate::agent::Agent;
-use crate::commands;
 use crate::config::Inspection;
 use crate::http::{ApiUrl, Client, HttpError};
 use crate::lookup::shorten;
-use agent_protocol::inspection::{Configuration, InspectionAnswer, InspectionReport, Manager};
-use agent_protocol::inventory::Disk;
-use hwm_sdk::Support;
+use agent_protocol::inspection::InspectionAnswer;
 use hyper::Method;
-use serde_json::{Map, Value};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinError;
 
-/// An image needs at least this much, in bytes (ironic-python-agent's `guess_root_disk`).
-const ROOT_DISK_BYTES: u64 = 4 << 30;
 /// Tries.
 const ATTEMPTS: u32 = 5;
-
-/// The inventory itself; always collected.
-const DEFAULT: &str = "default";
-/// The system logs.
-const LOGS: &str = "logs";
 
 #[derive(Debug, thiserror::Error)]
 enum InspectionError {
@@ -36,13 +29,15 @@ enum InspectionError {
     Refused { url: String, status: u16, text: String },
     #[error("the inventory cannot be written: {0}")]
     Encode(#[from] serde_json::Error),
+    #[error("collecting it broke: {0}")]
+    Broken(#[from] JoinError),
 }
 
 /// Collect and post. The UUID of the node, if the controller told one; whatever fails is logged.
-pub async fn inspect(client: &Client, inspection: &Inspection, agent: &Agent) -> Option<String> {
-    let body = match serde_json::to_vec(&collect(&inspection.collectors, agent)) {
+pub async fn inspect(client: &Client, inspection: &Inspection, agent: &Arc<Agent>) -> Option<String> {
+    let body = match collected(inspection.clone(), agent.clone()).await {
         Ok(body) => body,
-        Err(error) => return give_up(&error.into()),
+        Err(error) => return give_up(&error),
     };
     let mut attempt = 1;
     loop {
@@ -63,6 +58,12 @@ pub async fn inspect(client: &Client, inspection: &Inspection, agent: &Agent) ->
     }
 }
 
+/// The body of the request. It is collected on a thread of its own, since it takes its time.
+async fn collected(inspection: Inspection, agent: Arc<Agent>) -> Result<Vec<u8>, InspectionError> {
+    let report = tokio::task::spawn_blocking(move || report::collect(&inspection, &agent)).await?;
+    Ok(serde_json::to_vec(&report)?)
+}
+
 fn give_up(error: &InspectionError) -> Option<String> {
     tracing::error!(%error, "the inventory could not be delivered; going on without");
     None
@@ -71,7 +72,10 @@ fn give_up(error: &InspectionError) -> Option<String> {
 /// How long to wait after try number `attempt` (from 1); `None`: no further one. Pure. With a first wait of 5 s the
 /// waits are ironic-python-agent's: 5, 5, 6, 12 s.
 fn pause(error: &InspectionError, attempt: u32, first: Duration) -> Option<Duration> {
-    let lasting = matches!(error, InspectionError::Refused { .. } | InspectionError::Encode(_));
+    let lasting = matches!(
+        error,
+        InspectionError::Refused { .. } | InspectionError::Encode(_) | InspectionError::Broken(_)
+    );
     if lasting || attempt >= ATTEMPTS {
         return None;
     }
@@ -113,45 +117,6 @@ fn refused(url: &str, status: u16, body: &[u8]) -> InspectionError {
     InspectionError::Refused { url: url.into(), status, text: shorten(body) }
 }
 
-fn collect(wanted: &[String], agent: &Agent) -> InspectionReport {
-    let inventory = agent.inventory();
-    let mut collectors = vec![DEFAULT.to_owned()];
-    let mut other = Map::new();
-    for name in wanted {
-        match name.as_str() {
-            DEFAULT => {}
-            LOGS => match commands::system_logs(agent) {
-                Ok(logs) => {
-                    other.insert(LOGS.into(), Value::String(logs));
-                    collectors.push(LOGS.into());
-                }
-                Err(error) => tracing::warn!(%error, "the logs cannot be collected for the inspection"),
-            },
-            unknown => tracing::warn!(collector = unknown, "no such inspection collector here; ignored"),
-        }
-    }
-    let managers =
-        agent.managers().into_iter().filter(|manager| manager.evaluate(&inventory) > Support::None);
-    InspectionReport {
-        root_disk: root_disk(&inventory.disks).cloned(),
-        boot_interface: inventory.boot.pxe_interface.clone(),
-        configuration: Configuration {
-            collectors,
-            managers: managers
-                .map(|manager| Manager { name: manager.name().into(), version: manager.version().into() })
-                .collect(),
-        },
-        error: None,
-        other,
-        inventory: (*inventory).clone(),
-    }
-}
-
-/// The smallest disk that an image fits on, the first by name of several such.
-fn root_disk(disks: &[Disk]) -> Option<&Disk> {
-    disks.iter().filter(|disk| disk.size >= ROOT_DISK_BYTES).min_by_key(|disk| (disk.size, &disk.name))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,13 +141,5 @@ mod tests {
         for body in ["", "{}", "[]", "null", r#"{"uuid": 7}"#, r#"{"uuid": "x&addresses=y"}"#] {
             assert_eq!(uuid(body), None, "{body}");
         }
-    }
-
-    #[test]
-    fn the_root_disk_is_the_smallest_that_is_large_enough() {
-        let disk = |name: &str, size| Disk { name: name.into(), size, ..Disk::default() };
-        let disks = [disk("/dev/sdc", 5 << 30), disk("/dev/sdb", 5 << 30), disk("/dev/sda", 1 << 30)];
-        assert_eq!(root_disk(&disks).map(|disk| disk.name.as_str()), Some("/dev/sdb"));
-        assert_eq!(root_disk(&disks[2..]), None);
     }
 }

@@ -28,6 +28,7 @@ pub mod heartbeat;
 pub mod http;
 pub mod inspection;
 pub mod inventory;
+pub mod lldp;
 pub mod logging;
 pub mod login;
 pub mod lookup;

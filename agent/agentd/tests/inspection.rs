@@ -7,7 +7,7 @@ use agentd::config::{Config, Environment};
 use agentd::run::{RunError, run};
 use common::Probe;
 use controller::{Controller, Script, UUID};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,9 @@ async fn the_inventory_is_posted_before_the_lookup_in_the_form_of_ipa() {
     let flags = [
         "--api-url=API",
         "--inspection-callback-url=API/v1/continue_inspection",
-        "--inspection-collectors=default,pci-devices,logs",
+        "--inspection-collectors=default,numa-topology,pci-devices,lldp,logs",
+        "--collect-lldp",
+        "--lldp-timeout=0.1",
     ];
     let stop = CancellationToken::new();
     let life = live(config(&controller, &flags), &stop);
@@ -59,7 +61,18 @@ async fn the_inventory_is_posted_before_the_lookup_in_the_form_of_ipa() {
     assert!(controller.lookups()[0].ends_with(&format!("&node_uuid={UUID}")), "{:?}", controller.lookups());
 
     let [ours] = &controller.inspected()[..] else { panic!("posted once") };
-    assert_eq!(ours["configuration"]["collectors"], serde_json::json!(["default", "logs"]));
+    assert_eq!(ours["configuration"]["collectors"], json!(["default", "pci-devices", "lldp", "logs"]));
+    assert_eq!(
+        ours["anneal"],
+        json!({
+            "managers": {"ProbeHardwareManager": {"firmware": [{"component": "probe", "current_version": "7"}]}},
+            "problems": {"generic_hardware_manager": "sysfs is gone"},
+        })
+    );
+    // The interface of this machine that is none has no neighbours; this machine's PCI functions are told.
+    assert_eq!(ours["lldp_raw"], json!({}));
+    let functions = std::fs::read_dir("/sys/bus/pci/devices").map_or(0, Iterator::count);
+    assert_eq!(ours["pci_devices"].as_array().map(Vec::len), Some(functions));
     assert_eq!(ours["configuration"]["managers"][1]["name"], "ProbeHardwareManager");
     assert!(ours["logs"].as_str().is_some_and(|logs| logs.starts_with("H4sI")));
     let theirs: Value = serde_json::from_str(include_str!("fixtures/ipa_inspection.json")).expect("fixture");

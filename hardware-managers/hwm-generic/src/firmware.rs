@@ -6,13 +6,13 @@
 //! tells, and the BMC, which tells its own out-of-band.
 
 use crate::finding::Finding;
+use crate::sysfs::text;
 use crate::version;
 use agent_protocol::schema;
 use block::Disk;
 use hwm_sdk::{StepCall, StepError};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 /// Name of the argument, and of nothing else.
@@ -150,9 +150,19 @@ pub fn installed(sys: &Path, disks: &[Disk]) -> Vec<Installed> {
     bios.into_iter().chain(disks.iter().filter_map(disk)).collect()
 }
 
-fn text(path: &Path) -> Option<String> {
-    let text = String::from_utf8_lossy(&fs::read(path).ok()?).trim().to_owned();
-    (!text.is_empty()).then_some(text)
+/// Firmware by the names of Ironic's firmware API, with its version: `bios`, `disk:/dev/sda`, `ec` (embedded controller). What tells no version is
+/// left out.
+pub fn components(sys: &Path, disks: &[Disk]) -> Vec<(String, String)> {
+    let component = |one: Installed| {
+        let name = match one.device {
+            Some(device) => format!("disk:{device}"),
+            None => one.component.strip_suffix("_version")?.to_owned(),
+        };
+        Some((name, one.version?))
+    };
+    let embedded_controller = text(&sys.join("class/dmi/id/ec_firmware_release"));
+    let embedded_controller = embedded_controller.map(|version| ("ec".to_owned(), version));
+    installed(sys, disks).into_iter().filter_map(component).chain(embedded_controller).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The steps of the generic manager, declared.
 
-use crate::firmware;
+use crate::{bios, firmware};
 use hwm_sdk::StepKind::{Clean, Deploy, Service};
 use hwm_sdk::protocol::Destructive;
 use hwm_sdk::{Argument, Declaration};
@@ -14,10 +14,14 @@ pub const VERIFY_PROPERTIES: &str = "verify_properties";
 /// Compares firmware versions with a baseline.
 pub const VERIFY_FIRMWARE: &str = "verify_firmware";
 
+/// Changes BIOS settings through the kernel; offered where it can. Not `apply_configuration`, which is the
+/// controller's and goes through the BMC.
+pub const APPLY_BIOS_SETTINGS: &str = "apply_configuration_in_band";
+
 /// All of them. Names and priorities of the erase steps are ironic-python-agent's; the verify steps are Anneal's
 /// (specs/cleaning-states.txt: "validating firmware integrity and version, verifying hardware") and off until
-/// an operator gives them a priority. All are of the interface `deploy`: Ironic asks an agent for clean steps of no
-/// other but `raid`.
+/// an operator gives them a priority. All that Ironic shall run too are of the interface `deploy`: it asks an agent
+/// for clean steps of no other but `raid`.
 pub const STEPS: &[Declaration] = &[
     Declaration { priorities: &[(Clean, 10)], ..step("deploy", ERASE_DEVICES) },
     Declaration { priorities: &[(Clean, 99), (Deploy, 0)], ..step("deploy", ERASE_DEVICES_METADATA) },
@@ -38,6 +42,12 @@ pub const STEPS: &[Declaration] = &[
             schema: firmware::schema,
         }],
         ..step("deploy", VERIFY_FIRMWARE)
+    },
+    Declaration {
+        priorities: &[(Clean, 0), (Deploy, 0), (Service, 0)],
+        destructive: Destructive::Configuration,
+        arguments: bios::arguments(),
+        ..step("bios", APPLY_BIOS_SETTINGS)
     },
 ];
 

@@ -20,8 +20,10 @@ anneal-agent: erases disks and runs steps for a controller
   --lookup-timeout SECS   default 600; in the ramdisk the agent never gives up; kernel: ipa-lookup-timeout
   --inspection-callback-url URL[,URL]  post the inventory there before the lookup; kernel:
                           ipa-inspection-callback-url
-  --inspection-collectors NAME[,NAME]  default, logs; alone, the inventory goes to the API; kernel:
+  --inspection-collectors NAME[,NAME]  default, lldp, logs, pci-devices; alone, the inventory goes to the API; kernel:
                           ipa-inspection-collectors
+  --collect-lldp          the inventory that is posted has LLDP neighbours in it; kernel: ipa-collect-lldp=1
+  --lldp-timeout SECS     listen so long for them, default 30; kernel: ipa-lldp-timeout
   --login-program PATH    runs while a rescued node is, with the file of the password's hash as its argument; kernel:
                           anneal.login-program
   --rescue-password-file PATH  that file, default /etc/anneal/rescue-password; kernel: anneal.rescue-password-file
@@ -66,6 +68,8 @@ const SETTINGS: &[Setting] = &[
         value: Value::One,
     },
     Setting { flag: "--inspection-collectors", kernel: &["ipa-inspection-collectors"], value: Value::One },
+    Setting { flag: "--collect-lldp", kernel: &["ipa-collect-lldp"], value: Value::Switch },
+    Setting { flag: "--lldp-timeout", kernel: &["ipa-lldp-timeout"], value: Value::One },
     Setting { flag: "--login-program", kernel: &["anneal.login-program"], value: Value::One },
     Setting { flag: "--rescue-password-file", kernel: &["anneal.rescue-password-file"], value: Value::One },
     // No kernel parameters: the kernel command line is the controller's word, which these keys do not trust.

@@ -78,6 +78,26 @@ fn inspection_is_asked_for_as_of_ironic_python_agent() {
 }
 
 #[test]
+fn neighbours_are_listened_for_as_ironic_python_agent_is_told_to() {
+    let of = |line: &str| {
+        let line = format!("ipa-inspection-callback-url=http://192.0.2.1 {line}");
+        let inspection = ramdisk(&line).expect("valid").inspection?;
+        Some((inspection.collect_lldp, inspection.lldp_time.as_secs_f32()))
+    };
+    assert_eq!(of(""), Some((false, 30.0)));
+    assert_eq!(of("ipa-collect-lldp=1 ipa-lldp-timeout=12.5"), Some((true, 12.5)));
+    assert_eq!(of("ipa-collect-lldp=0"), Some((false, 30.0)));
+    for wrong in ["0", "-1", "601", "NaN", "soon"] {
+        assert!(
+            flags(&format!(
+                "--api-url=http://127.0.0.1 --inspection-callback-url=http://127.0.0.1 --lldp-timeout={wrong}"
+            ))
+            .is_err()
+        );
+    }
+}
+
+#[test]
 fn a_wrong_callback_url_stops_no_ramdisk_and_is_told() {
     for wrong in ["mdns", "http://[", "https://192.0.2.1"] {
         let line = format!("ipa-api-url=http://192.0.2.1 ipa-inspection-callback-url={wrong}");

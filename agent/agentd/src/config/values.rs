@@ -14,6 +14,9 @@ const PORT: u16 = 9999;
 /// As ironic-python-agent.
 const INSPECTION_WAIT: Duration = Duration::from_secs(5);
 
+/// As ironic-python-agent; switches tell their neighbours every 30 s unless they are told otherwise.
+const LLDP_TIME: Duration = Duration::from_secs(30);
+
 pub(super) fn last<'a>(values: &'a Values, flag: &str) -> Option<&'a str> {
     values.get(flag)?.last().map(String::as_str)
 }
@@ -41,7 +44,10 @@ pub(super) fn inspection(values: &Values) -> Result<Option<Inspection>, ConfigEr
         let api = self::urls(values, "--api-url")?;
         urls = api.iter().map(|url| url.below("/v1/continue_inspection")).collect();
     }
-    Ok((!urls.is_empty()).then_some(Inspection { urls, collectors, first_wait: INSPECTION_WAIT }))
+    let lldp_time = last(values, "--lldp-timeout").map_or(Ok(LLDP_TIME), lldp_seconds)?;
+    let collect_lldp = values.contains_key("--collect-lldp");
+    let wanted = Inspection { urls, collectors, first_wait: INSPECTION_WAIT, collect_lldp, lldp_time };
+    Ok((!wanted.urls.is_empty()).then_some(wanted))
 }
 
 fn urls(values: &Values, flag: &'static str) -> Result<Vec<ApiUrl>, ConfigError> {
@@ -136,5 +142,13 @@ pub(super) fn seconds(text: &str) -> Result<Duration, ConfigError> {
     match text.parse::<u64>() {
         Ok(seconds @ 1..=604_800) => Ok(Duration::from_secs(seconds)),
         _ => Err(bad("--lookup-timeout", format!("{text:?} is not a number of seconds from 1 to 604800"))),
+    }
+}
+
+/// ironic-python-agent takes fractions.
+fn lldp_seconds(text: &str) -> Result<Duration, ConfigError> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(bad("--lldp-timeout", format!("{text:?} is not a number of seconds from 0.1 to 600"))),
     }
 }

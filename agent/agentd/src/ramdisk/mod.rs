@@ -14,7 +14,7 @@
 mod dhcp;
 mod modules;
 mod mounts;
-mod netlink;
+pub(crate) mod netlink;
 mod network;
 mod power;
 mod storage;
@@ -97,6 +97,9 @@ fn boot(logs: &LogRing, life: Life) -> Result<Exit, String> {
     for modalias in FOR_BUNDLES {
         loader.load(modalias);
     }
+    // The name by which a mount asks for a file system's module; the kernel has no modprobe to ask here.
+    loader.load("fs-efivarfs");
+    mounts::mount_efi_variables();
     power::watch_button();
 
     let storage = std::thread::spawn(storage::settle);

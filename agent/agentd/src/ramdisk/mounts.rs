@@ -21,6 +21,21 @@ const MOUNTS: [(&str, &str, &str, &str); 8] = [
     ("cgroup2", "/sys/fs/cgroup", "cgroup2", ""),
 ];
 
+/// Where the kernel has a place for the firmware's variables when it was booted by UEFI.
+const EFI_VARIABLES: &str = "/sys/firmware/efi/efivars";
+
+/// Mount the firmware's variables, to be read only. Its module must be loaded.
+pub fn mount_efi_variables() {
+    if !Path::new(EFI_VARIABLES).is_dir() {
+        return;
+    }
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
+    match mount(Some("efivarfs"), EFI_VARIABLES, Some("efivarfs"), flags, None::<&str>) {
+        Ok(()) | Err(Errno::EBUSY) => {}
+        Err(error) => tracing::warn!(%error, "the firmware's variables cannot be read"),
+    }
+}
+
 /// Mount them all; what is mounted already stays. Problems are told, not fatal: without `/dev`
 /// there are no disks, and the log says why.
 pub fn mount_all() -> Vec<String> {

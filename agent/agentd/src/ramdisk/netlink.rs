@@ -17,6 +17,7 @@ const REQUEST_ACK: u16 = 0x5;
 const CREATE_REPLACE: u16 = 0x500;
 const AF_INET: u8 = 2;
 const IFF_UP: u32 = 1;
+const IFF_ALLMULTI: u32 = 0x200;
 const IFLA_MTU: u16 = 4;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
@@ -48,6 +49,12 @@ impl Address {
 /// Bring an interface up.
 pub fn link_up(index: u32) -> nix::Result<()> {
     ask(&Message::new(RTM_NEWLINK, REQUEST_ACK, &link_header(index, IFF_UP)))
+}
+
+/// Let an interface take frames to all multicast addresses, or only to those that somebody asked for.
+pub fn all_multicast(index: u32, on: bool) -> nix::Result<()> {
+    let flags = if on { IFF_ALLMULTI } else { 0 };
+    ask(&Message::new(RTM_NEWLINK, REQUEST_ACK, &link_change(index, flags, IFF_ALLMULTI)))
 }
 
 /// Set an interface's MTU in bytes.
@@ -84,9 +91,14 @@ pub fn add_default_route(index: u32, gateway: Ipv4Addr, metric: u32) -> nix::Res
         .attribute(RTA_PRIORITY, &metric.to_ne_bytes()))
 }
 
-/// `struct ifinfomsg`: family, pad, type, index, flags, mask of flags to change.
+/// `struct ifinfomsg` that sets these flags.
 fn link_header(index: u32, flags: u32) -> Vec<u8> {
-    [&[0; 4][..], &index.to_ne_bytes(), &flags.to_ne_bytes(), &flags.to_ne_bytes()].concat()
+    link_change(index, flags, flags)
+}
+
+/// `struct ifinfomsg`: family, pad, type, index, flags, mask of flags to change.
+fn link_change(index: u32, flags: u32, mask: u32) -> Vec<u8> {
+    [&[0; 4][..], &index.to_ne_bytes(), &flags.to_ne_bytes(), &mask.to_ne_bytes()].concat()
 }
 
 /// `struct ifaddrmsg`: family, prefix length, flags, scope, index.

@@ -7,6 +7,7 @@ use agent_protocol::step::Step;
 use agentd::agent::Agent;
 use agentd::logging::LogRing;
 use agentd::login::{LoginService, NoLogin};
+use hwm_sdk::protocol::{FirmwareComponent, InventoryPatch};
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,6 +56,10 @@ impl HardwareManager for Probe {
     }
     fn evaluate(&self, _: &Inventory) -> Support {
         Support::ServiceProvider
+    }
+    fn inventory(&self, _: &StepContext) -> Result<InventoryPatch, StepError> {
+        let firmware = FirmwareComponent { component: "probe".into(), current_version: "7".into() };
+        Ok(InventoryPatch { firmware: vec![firmware], ..InventoryPatch::default() })
     }
     fn steps(&self, _: StepKind, _: &Inventory) -> Vec<Step> {
         let with_argument = json!({
@@ -118,6 +123,9 @@ impl HardwareManager for Generic {
     }
     fn evaluate(&self, _: &Inventory) -> Support {
         Support::Generic
+    }
+    fn inventory(&self, _: &StepContext) -> Result<InventoryPatch, StepError> {
+        Err(StepError::Failed { reason: "sysfs is gone".into(), report: Value::Null })
     }
     fn steps(&self, _: StepKind, _: &Inventory) -> Vec<Step> {
         Vec::new()
