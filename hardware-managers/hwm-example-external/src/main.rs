@@ -10,11 +10,11 @@ use hwm_sdk::protocol::{
     Expected, InventoryPatch, ProviderRecord, Quirk, Suppressed,
 };
 use hwm_sdk::{
-    Argument, Declaration, HardwareManager, ServeError, StepCall, StepContext, StepError, StepKind,
-    StepOutcome, Support,
+    Argument, Declaration, HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -152,6 +152,6 @@ fn blink(call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepErro
     Ok(StepOutcome::Done(json!({"blinked": times})))
 }
 
-fn main() -> Result<(), ServeError> {
+fn main() -> ExitCode {
     hwm_sdk::serve(Acme)
 }

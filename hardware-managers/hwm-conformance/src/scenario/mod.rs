@@ -13,7 +13,7 @@ use crate::{Plan, Report, Rule, Violation};
 use anyhow::Result;
 use hwm_sdk::protocol::{
     Code, Destructive, Detect, DetectParams, Detected, Hello, HelloAnswer, HelloParams, Init, Nothing,
-    StepOffer, VERSION,
+    RpcError, StepOffer, VERSION,
 };
 use hwm_sdk::{StepKind, Support};
 use serde_json::{Map, Value};

@@ -4,8 +4,9 @@
 
 use block::Filter;
 use hwm_generic::GenericHardwareManager;
+use std::process::ExitCode;
 
-fn main() -> Result<(), hwm_sdk::ServeError> {
+fn main() -> ExitCode {
     let disks = std::env::args_os().skip(1).map(Into::into).collect();
     hwm_sdk::serve(GenericHardwareManager::new(Filter::Only(disks)))
 }
