@@ -1,7 +1,7 @@
 //! What is shown to vendors as good is good: the Python SDK and its example, the shell example, the manager of the
 //! tutorial; and `PROTOCOL.md` has the rules.
 
-use hwm_conformance::{Plan, Report, Rule, examine};
+use hwm_conformance::{Deadlines, Plan, Report, Rule, examine};
 use serde_json::{Map, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,12 @@ fn room(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
+/// Five times the usual deadlines: a machine that is busy with other tests is not what is examined.
 fn passes(plan: &Plan, unseen: &[Rule]) -> Report {
-    let report = examine(plan).expect("starts");
+    let usual = plan.deadlines;
+    let deadlines =
+        Deadlines { hello: usual.hello * 5, detect: usual.detect * 5, steps: usual.steps * 5, ..usual };
+    let report = examine(&Plan { deadlines, ..plan.clone() }).expect("starts");
     assert!(report.passed(), "{report}");
     assert_eq!(report.unseen().collect::<Vec<_>>(), unseen, "{report}");
     report

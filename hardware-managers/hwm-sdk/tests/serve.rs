@@ -99,7 +99,7 @@ impl Agent {
         let served =
             std::thread::spawn(|| hwm_sdk::serve_on(Arc::new(Acme), theirs, output).expect("serves"));
         // A manager that does not answer fails the test instead of stopping it.
-        ours.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
+        ours.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
         let socket = ours.try_clone().expect("a clone");
         Self { lines: LineReader::new(ours), socket, heard: VecDeque::new(), served }
     }
