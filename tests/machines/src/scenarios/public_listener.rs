@@ -15,12 +15,19 @@ pub async fn story(stage: Stage) -> Result<()> {
     let (url, pin) = controller.public()?;
     let other_pin = format!("sha256:{}", "0".repeat(64));
 
-    for words in
-        [&["node", "list"][..], &["node", "provide", NODE], &["node", "delete", NODE], &["driver", "list"]]
-    {
+    for words in [
+        &["node", "list"][..],
+        &["node", "provide", NODE],
+        &["node", "delete", NODE],
+        &["driver", "list"],
+        &["bundle", "list"],
+    ] {
         let (code, told) = anneal(controller, &url, &pin, words).await?;
         ensure!(code == Some(1), "{words:?} ended with {code:?}: {told}");
-        ensure!(told.contains("Only lookup, heartbeat and inspection of agents"), "{words:?}: {told}");
+        ensure!(
+            told.contains("Only lookup, heartbeat, inspection and bundles of agents"),
+            "{words:?}: {told}"
+        );
     }
     ensure!(controller.node(NODE).await?["provision_state"] == "manageable", "something was changed");
 
