@@ -33,6 +33,9 @@ struct Cli {
     /// Form of the output.
     #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
     output: Format,
+    /// The same as `--output json`.
+    #[arg(long, global = true, conflicts_with = "output")]
+    json: bool,
     #[command(subcommand)]
     noun: Noun,
 }
@@ -79,11 +82,12 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         return Err(Failure::Usage("a TLS provider is installed already".to_owned()));
     }
     let client = cli.connection.client()?;
+    let output = if cli.json { Format::Json } else { cli.output };
     match cli.noun {
-        Noun::Node(command) => node::run(&client, cli.output, command).await,
-        Noun::DeployTemplate(command) => deploy_template::run(&client, cli.output, command).await,
-        Noun::Port(command) => port::run(&client, cli.output, command).await,
-        Noun::Driver(command) => driver::run(&client, cli.output, command).await,
-        Noun::Bundle(command) => bundle::run(&client, cli.output, command).await,
+        Noun::Node(command) => node::run(&client, output, command).await,
+        Noun::DeployTemplate(command) => deploy_template::run(&client, output, command).await,
+        Noun::Port(command) => port::run(&client, output, command).await,
+        Noun::Driver(command) => driver::run(&client, output, command).await,
+        Noun::Bundle(command) => bundle::run(&client, output, command).await,
     }
 }

@@ -40,6 +40,30 @@ fn the_inventory_is_shown_for_people_and_as_it_is() {
     assert_eq!(server.lines()[0], "GET /v1/nodes/n1/inventory");
 }
 
+/// Compares with a file of `tests/frozen`; `ANNEAL_FREEZE=1` writes it anew, for a person to read.
+fn frozen(file: &str, text: &str) {
+    let path = format!("{}/tests/frozen/{file}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("ANNEAL_FREEZE").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(&path).unwrap(), "{file}");
+}
+
+#[test]
+fn all_that_was_discovered_is_shown_with_who_reported_it() {
+    let body: Value = serde_json::from_str(include_str!("frozen/inventory.json")).unwrap();
+    let answer = body.clone();
+    let server = serve(move |_, _| (200, answer.clone()));
+    let (code, out, err) = server.run(&["node", "inventory", "n1"]);
+    assert_eq!(code, 0, "{err}");
+    frozen("inventory.txt", &out);
+    for json in [&["--json"][..], &["-o", "json"]] {
+        let (_, out, _) = server.run(&[&["node", "inventory", "n1"], json].concat());
+        assert_eq!(serde_json::from_str::<Value>(&out).unwrap(), body);
+    }
+    assert_eq!(server.run(&["node", "inventory", "n1", "--json", "-o", "table"]).0, 2);
+}
+
 #[test]
 fn traits_are_listed_added_removed_and_set() {
     let server = serve(|_, seen| match seen.line.starts_with("GET") {

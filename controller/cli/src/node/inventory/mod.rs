@@ -1,27 +1,87 @@
 //! `anneal node inventory`: what hardware an inspection found (`GET /v1/nodes/{ident}/inventory`).
 
+mod lldp;
+mod managers;
+
 use crate::output::{bytes, cell, fields, table};
 use serde_json::Value;
 
-/// The machine, its disks and its network interfaces. What was found out-of-band has fewer fields than what an
-/// agent found: whatever is not there is left out.
+/// The machine, its disks and network interfaces, the switches it hangs on, and what hardware managers know. What was
+/// found out-of-band has fewer fields than what an agent found: whatever is not there is left out.
 pub fn tables(found: &Value) -> String {
-    let inventory = &found["inventory"];
-    let mut out = fields(&machine(inventory));
-    let rows = |key: &str, row: fn(&Value) -> Vec<String>| -> Vec<Vec<String>> {
+    let (inventory, plugin_data) = (&found["inventory"], &found["plugin_data"]);
+    let of = |key: &str, row: fn(&Value) -> Vec<String>| -> Vec<Vec<String>> {
         inventory[key].as_array().into_iter().flatten().map(row).collect()
     };
-    let disks = rows("disks", disk);
-    if !disks.is_empty() {
-        out.push('\n');
-        out.push_str(&table(&["DISK", "SIZE", "KIND", "MODEL", "SERIAL", "WWN"], &disks));
-    }
-    let interfaces = rows("interfaces", interface);
-    if !interfaces.is_empty() {
-        out.push('\n');
-        out.push_str(&table(&["INTERFACE", "MAC", "LINK", "SPEED", "IPV4", "IPV6", "DRIVER"], &interfaces));
+    let mut sections = vec![
+        Section::new(&["DISK", "SIZE", "KIND", "MODEL", "SERIAL", "WWN"], of("disks", disk)),
+        Section::new(
+            &["INTERFACE", "MAC", "LINK", "SPEED", "IPV4", "IPV6", "DRIVER"],
+            of("interfaces", interface),
+        ),
+        Section::new(
+            &["INTERFACE", "SWITCH", "CHASSIS", "PORT", "DESCRIPTION", "VLAN", "ADDRESS"],
+            neighbours(inventory, plugin_data),
+        ),
+    ];
+    sections.extend(managers::sections(plugin_data));
+    let mut out = fields(&[machine(inventory), reporters(plugin_data)].concat());
+    for section in sections.iter().filter(|section| !section.rows.is_empty()) {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&table(section.headings, &section.rows));
     }
     out
+}
+
+/// A table; one without rows is not shown.
+struct Section {
+    headings: &'static [&'static str],
+    rows: Vec<Vec<String>>,
+}
+
+impl Section {
+    fn new(headings: &'static [&'static str], rows: Vec<Vec<String>>) -> Self {
+        Self { headings, rows }
+    }
+}
+
+/// Who found it. An agent names its hardware managers; what a BMC told is under its driver's name.
+fn reporters(plugin_data: &Value) -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    let managers = plugin_data["configuration"]["managers"].as_array().into_iter().flatten();
+    let named = |manager: &Value| format!("{} {}", cell(&manager["name"]), cell(&manager["version"]));
+    let mut by: Vec<String> = managers.map(named).collect();
+    by.extend(
+        ["redfish", "fake"].into_iter().filter(|driver| !plugin_data[driver].is_null()).map(str::to_owned),
+    );
+    if !by.is_empty() {
+        lines.push(("found by".to_owned(), by.join(", ")));
+    }
+    for (manager, problem) in plugin_data["anneal"]["problems"].as_object().into_iter().flatten() {
+        lines.push((
+            "missing".to_owned(),
+            format!("{}: {}", crate::output::printable(manager), cell(problem)),
+        ));
+    }
+    lines
+}
+
+/// One a link; what the collector `lldp` told, else what is in the interface.
+fn neighbours(inventory: &Value, plugin_data: &Value) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for interface in inventory["interfaces"].as_array().into_iter().flatten() {
+        let collected = &plugin_data["lldp_raw"][interface["name"].as_str().unwrap_or_default()];
+        let tlvs = if collected.is_null() { &interface["lldp"] } else { collected };
+        if let Some(found) = lldp::neighbour(tlvs) {
+            let told =
+                [found.system, found.chassis, found.port, found.description, found.vlan, found.address];
+            let told = told.map(|text| if text.is_empty() { "-".to_owned() } else { cell(&text.into()) });
+            rows.push([&[cell(&interface["name"])], &told[..]].concat());
+        }
+    }
+    rows
 }
 
 /// The lines about the machine: name, and where its values are in the inventory with a text around each.
