@@ -62,9 +62,9 @@ pub fn listen(interfaces: &[String], listening: Listening) -> io::Result<BTreeMa
     Ok(ears.into_values().map(|ear| (ear.name, ear.heard.unwrap_or_default())).collect())
 }
 
-fn ear(name: &String) -> Option<(u32, Ear)> {
+fn ear(name: &str) -> Option<(u32, Ear)> {
     let index = read(name, "ifindex")?.parse().ok()?;
-    Some((index, Ear { name: name.clone(), heard: None }))
+    Some((index, Ear { name: name.to_owned(), heard: None }))
 }
 
 fn waited_for(ear: &Ear, elapsed: Duration) -> bool {
