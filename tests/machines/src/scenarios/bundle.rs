@@ -2,32 +2,24 @@
 //! cleaning. The ramdisk is the same.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use lab::binaries::{binary, image_dir};
+use lab::binaries::image_dir;
 use lab::disk::Bus;
-use serde_json::json;
-use tokio::process::Command;
 
+use crate::desk::Desk;
 use crate::stage::{ERASE, NO_METADATA, NODE, Stage, manageable, through, verb};
 
-/// The manager is the agent's own test of a good one, in shell.
-const MANAGER: &str = include_str!("../../../../agent/agentd/tests/vendor/manager.sh");
 /// On an interface that cleaning knows.
 const STEPS: &str = r#"on_steps() { answer '{"steps":[{"interface":"deploy","step":"acme_light","priority":7,"abortable":true,"idempotent":true}]}'; }"#;
 const STEP: &str = "deploy.acme_light";
 
 pub async fn story(stage: Stage) -> Result<()> {
     let image = fs::read(image_dir()?.join("initramfs"))?;
-    let desk = stage.dir.join("desk");
-    vendor(&desk)?;
-    anneal(&desk, &["bundle", "keygen", "acme.key"]).await?;
-    let key = fs::read_to_string(desk.join("acme.key.pub"))?;
-    let settings = format!("{NO_METADATA}[bundles]\ntrusted_keys = [{:?}]\n", key.trim());
+    let desk = Desk::new(stage.dir.join("desk")).await?;
+    desk.manager("acme", STEPS)?;
     let disk = stage.disk("BUNDLE", Bus::Sata, 32)?;
-    let mut site = stage.site(&settings).await?;
+    let mut site = stage.site(&format!("{NO_METADATA}{}", desk.trusted()?)).await?;
     let node = manageable(&mut site, &[&disk]).await?;
     let controller = &site.controller;
 
@@ -35,12 +27,11 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(clean.results(ERASE).len() == 1 && clean.results(STEP).is_empty(), "{}", clean.anneal()["run"]);
     through(controller, verb("manage"), "manageable").await?;
 
-    anneal(&desk, &["bundle", "build", "root", "manifest.json", "acme.bundle"]).await?;
-    let refused = anneal(&desk, &["bundle", "add", "acme.bundle"]).await;
-    let refused = refused.err().context("an unsigned bundle was taken")?.to_string();
+    desk.build("acme", false).await?;
+    let refused = desk.add("acme", "all").await.err().context("an unsigned bundle was taken")?.to_string();
     ensure!(refused.contains("unsigned ones are not allowed"), "{refused}");
-    anneal(&desk, &["bundle", "build", "root", "manifest.json", "acme.bundle", "--key", "acme.key"]).await?;
-    anneal(&desk, &["bundle", "add", "acme.bundle", "--scope", "driver:redfish"]).await?;
+    desk.build("acme", true).await?;
+    desk.add("acme", "driver:redfish").await?;
     let told = controller.get(&format!("/v1/anneal/bundles?node={NODE}")).await?;
     let digest = told["bundles"][0]["digest"].as_str().with_context(|| format!("{told}"))?.to_owned();
 
@@ -53,30 +44,5 @@ pub async fn story(stage: Stage) -> Result<()> {
     let console = fs::read_to_string(node.machine.spec().serial_log())?;
     ensure!(console.contains(&version), "{version} is not on the console");
     ensure!(fs::read(image_dir()?.join("initramfs"))? == image, "the image was built anew");
-    Ok(())
-}
-
-/// What the vendor has on its desk: a root file system with busybox and the manager, and the manifest.
-fn vendor(desk: &Path) -> Result<()> {
-    let bin = desk.join("root/bin");
-    fs::create_dir_all(&bin)?;
-    fs::copy("/usr/bin/busybox", bin.join("busybox")).context("package busybox-static")?;
-    symlink("busybox", bin.join("sh"))?;
-    let manager = bin.join("manager");
-    fs::write(&manager, format!("#!/bin/sh\nNAME=acme\n{MANAGER}\n{STEPS}\nserve\n"))?;
-    fs::set_permissions(&manager, fs::Permissions::from_mode(0o755))?;
-    let manifest = json!({
-        "format": 1, "name": "acme", "version": "1.0", "vendor": "ACME", "protocol_versions": [1],
-        "entry": ["/bin/manager"],
-    });
-    fs::write(desk.join("manifest.json"), manifest.to_string())?;
-    Ok(())
-}
-
-/// The command line on the vendor's desk; its complaint is the error.
-async fn anneal(desk: &Path, words: &[&str]) -> Result<()> {
-    let output = Command::new(binary("anneal")?).args(words).current_dir(desk).output().await?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "anneal {}: {told}", words.join(" "));
     Ok(())
 }

@@ -6,6 +6,7 @@ mod clean_uefi;
 mod controller_killed;
 mod deploy_and_service;
 mod hold;
+mod hostile_bundles;
 mod inspect_in_band;
 mod ipmi_sim;
 mod lvm_md_node;
@@ -51,6 +52,12 @@ static ALL: &[Scenario] = &[
         about: "not deployed without an image; serviced, not rescued without a login, torn down and erased",
         prepare: || Ok(()),
         story: |stage| Box::pin(deploy_and_service::story(stage)),
+    },
+    Scenario {
+        name: "hostile_bundles",
+        about: "a fork bomb, a flood, a burglar, a thief of steps, and those that hang or exit: the disk is erased",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(hostile_bundles::story(stage)),
     },
     Scenario {
         name: "hold",

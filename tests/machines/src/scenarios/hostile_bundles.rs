@@ -1,0 +1,98 @@
+//! Bundles that mean ill, on a real node: they harm nothing but their own steps.
+
+use anyhow::{Context, Result, ensure};
+use lab::controller::Controller;
+use lab::disk::Bus;
+use lab::wait;
+use serde_json::json;
+
+use crate::desk::Desk;
+use crate::node::Node;
+use crate::stage::{ERASE, LONG, METADATA, NODE, SHORT, Stage, manageable, through, verb};
+
+/// What they say once the harm is under way.
+const ON: &str = "harm is on";
+
+/// Bring it about that `ON` is told as progress.
+const TELL: &str = r#"tell progress '{"id":'$id',"percent":1,"text":"harm is on","disks":[]}'"#;
+
+/// In the middle of a step, until somebody stops them: what they do.
+const ENDLESS: [(&str, &str); 2] = [
+    ("bomb", "bomb() { bomb | bomb & }; bomb; TELL; while :; do :; done"),
+    ("flood", "TELL; while :; do busybox head -c 10737418240 /dev/zero; done"),
+];
+
+/// A disk that it was not granted, in every way, and the network.
+const BURGLAR: &str = "on_run() {
+    echo no > /dev/sda; busybox mknod /scratch/sda b 8 0; busybox mount -t devtmpfs none /scratch
+    busybox nc -w 1 10.0.2.2 80; busybox reboot -f; refuse -32003 'nothing to be had'; }";
+
+/// Steps of the agent's own, under its name and before it.
+const THIEF: &str = r#"on_steps() { answer '{"steps":[{"interface":"deploy","step":"erase_devices_metadata","priority":99,"idempotent":true},{"interface":"deploy","step":"erase_devices","priority":98,"idempotent":true}],"priorities":[{"interface":"deploy","step":"erase_devices","priority":0}]}'; }"#;
+
+/// Phases before a step runs.
+const PHASES: [&str; 5] = ["hello", "detect", "init", "inventory", "steps"];
+
+pub async fn story(stage: Stage) -> Result<()> {
+    let desk = Desk::new(stage.dir.join("desk")).await?;
+    let disk = stage.disk("HOSTILE", Bus::Sata, 32)?;
+    let mut site = stage.site(&desk.trusted()?).await?;
+    manageable(&mut site, &[&disk]).await?;
+    let controller = &site.controller;
+
+    for (name, harm) in ENDLESS {
+        bring(&desk, name, &format!("on_run() {{ {}; }}", harm.replace("TELL", TELL))).await?;
+    }
+    bring(&desk, "burglar", BURGLAR).await?;
+    for (name, _) in ENDLESS {
+        stopped_by_its_user(controller, name).await.context(name)?;
+    }
+    let burgled = through(controller, clean("burglar"), "clean failed").await?;
+    burgled.ensure_says(&["deploy.burglar_step", "nothing to be had"])?;
+    let told = burgled.results("deploy.burglar_step").first().map(ToString::to_string).unwrap_or_default();
+    for refused in ["/dev/sda: ", "mknod: ", "mount: ", "Network is unreachable"] {
+        ensure!(told.contains(refused), "{refused:?} is not in {told}");
+    }
+    disk.ensure_untouched()?;
+    through(controller, verb("manage"), "manageable").await?;
+
+    bring(&desk, "thief", THIEF).await?;
+    for phase in PHASES {
+        bring(&desk, &format!("hangs_{phase}"), &format!("on_{phase}() {{ busybox sleep 3600; }}")).await?;
+        bring(&desk, &format!("exits_{phase}"), &format!("on_{phase}() {{ exit 3; }}")).await?;
+    }
+    let clean = through(controller, verb("provide"), "available").await?;
+    for step in [METADATA, ERASE] {
+        ensure!(clean.records(step)?.len() == 1, "{}", clean.anneal()["run"]);
+    }
+    disk.ensure_erased()
+}
+
+/// A bundle with the good manager, but for these functions, for all nodes. Its step runs when it is asked for.
+async fn bring(desk: &Desk, name: &str, instead: &str) -> Result<()> {
+    let steps = json!({"steps": [{
+        "interface": "deploy", "step": format!("{name}_step"), "priority": 0, "abortable": true, "idempotent": true,
+    }]});
+    desk.manager(name, &format!("on_steps() {{ answer '{steps}'; }}\n{instead}"))?;
+    desk.build(name, true).await?;
+    desk.add(name, "all").await
+}
+
+fn clean(name: &str) -> serde_json::Value {
+    json!({"target": "clean", "clean_steps": [{"interface": "deploy", "step": format!("{name}_step"), "args": {}}]})
+}
+
+/// The harm is under way, the agent is heard all the same, and the step ends when its user says so.
+async fn stopped_by_its_user(controller: &Controller, name: &str) -> Result<()> {
+    controller.provision_with(NODE, clean(name)).await?;
+    wait::until("the harm to be under way, and told in a heartbeat", LONG, || async {
+        let node = Node::now(controller, NODE).await?;
+        ensure!(!node.state().ends_with("failed"), "{}: {}", node.state(), node.last_error());
+        Ok(node.anneal()["progress"].to_string().contains(ON).then_some(()))
+    })
+    .await?;
+    controller.provision(NODE, "abort").await?;
+    let ended = Node(controller.node_in(NODE, &["clean failed"], SHORT).await?);
+    ended.ensure_says(&["By request", &format!("deploy.{name}_step")])?;
+    through(controller, verb("manage"), "manageable").await.map(drop)
+}
