@@ -83,12 +83,27 @@ impl Site {
     /// # Errors
     /// When a part cannot be made.
     pub async fn node(&mut self, name: &str, firmware: Firmware, disks: Vec<DiskSpec>) -> Result<SiteNode> {
+        self.node_with(name, firmware, disks, &[]).await
+    }
+
+    /// As [`Site::node`], with more QEMU options.
+    ///
+    /// # Errors
+    /// When a part cannot be made.
+    pub async fn node_with(
+        &mut self,
+        name: &str,
+        firmware: Firmware,
+        disks: Vec<DiskSpec>,
+        extra: &[&str],
+    ) -> Result<SiteNode> {
         self.nodes += 1;
         let tap = format!("tap{}", self.nodes);
         self.bridge.tap(&tap)?;
         let mac = format!("52:54:00:a4:ea:{:02x}", self.nodes);
         let mut spec = NodeSpec::new(name, firmware, &mac, &tap, self.dir.join(name))?;
         spec.disks = disks;
+        spec.extra.extend(extra.iter().map(|&word| word.to_owned()));
         let machine = Machine::new(spec, self.timeline.clone());
         let config = BmcConfig {
             address: (ADDRESS, 8000 + u16::from(self.nodes)).into(),

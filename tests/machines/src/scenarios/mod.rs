@@ -14,6 +14,7 @@ mod power_cut;
 mod public_listener;
 mod read_only_disk;
 mod sushy;
+mod tutorial;
 mod two_agents;
 mod vanishing_disk;
 mod write_errors;
@@ -58,6 +59,12 @@ static ALL: &[Scenario] = &[
         about: "a fork bomb, a flood, a burglar, a thief of steps, and those that hang or exit: the disk is erased",
         prepare: || Ok(()),
         story: |stage| Box::pin(hostile_bundles::story(stage)),
+    },
+    Scenario {
+        name: "tutorial",
+        about: "the manager of docs/write-a-hardware-manager.md, made and bundled as it says, works on a node",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(tutorial::story(stage)),
     },
     Scenario {
         name: "hold",
