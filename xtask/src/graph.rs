@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("block", &[]),
     ("hwm-sdk", &["agent-protocol"]),
     ("hwm-generic", &["hwm-sdk", "block", "agent-protocol"]),
+    ("hwm-raidtool", &["hwm-sdk", "agent-protocol"]),
     ("agentd", &["hwm-generic", "hwm-sdk", "block", "agent-protocol", "pinned-tls"]),
     ("model", &[]),
     ("store", &["model"]),

@@ -41,7 +41,7 @@ struct Ear {
 pub fn listen(interfaces: &[String], listening: Listening) -> io::Result<BTreeMap<String, Vec<Tlv>>> {
     // Of one protocol and of no interface in particular: frames of all of them come, each with where from.
     let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, Some(eth::LLDP))?;
-    let mut ears: BTreeMap<u32, Ear> = interfaces.iter().filter_map(|name| ear(name)).collect();
+    let mut ears: BTreeMap<u32, Ear> = interfaces.iter().map(String::as_str).filter_map(ear).collect();
     let _open: Vec<Open> =
         ears.iter().filter_map(|(index, ear)| open(*index, ear, listening.bring_up)).collect();
     let began = Instant::now();
@@ -62,9 +62,9 @@ pub fn listen(interfaces: &[String], listening: Listening) -> io::Result<BTreeMa
     Ok(ears.into_values().map(|ear| (ear.name, ear.heard.unwrap_or_default())).collect())
 }
 
-fn ear(name: &String) -> Option<(u32, Ear)> {
+fn ear(name: &str) -> Option<(u32, Ear)> {
     let index = read(name, "ifindex")?.parse().ok()?;
-    Some((index, Ear { name: name.clone(), heard: None }))
+    Some((index, Ear { name: name.to_owned(), heard: None }))
 }
 
 fn waited_for(ear: &Ear, elapsed: Duration) -> bool {
