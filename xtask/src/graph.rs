@@ -12,6 +12,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pinned-tls", &[]),
     ("block", &[]),
     ("hwm-sdk", &["agent-protocol"]),
+    ("hwm-conformance", &["hwm-sdk", "agent-protocol"]),
+    ("hwm-example-external", &["hwm-sdk", "agent-protocol"]),
     ("hwm-generic", &["hwm-sdk", "block", "agent-protocol"]),
     ("hwm-raidtool", &["hwm-sdk", "agent-protocol"]),
     ("agentd", &["hwm-generic", "hwm-sdk", "block", "agent-protocol", "pinned-tls"]),

@@ -19,6 +19,58 @@ pub fn check(name: &str, schema: &Value, value: &Value) -> Result<(), String> {
     at(schema, value, name, 0)
 }
 
+/// Whether the schema of what is called `name` is understood in all its parts, so that [`check`] can accept something.
+///
+/// # Errors
+/// The first keyword that is not, with its place.
+pub fn understood(name: &str, schema: &Value) -> Result<(), String> {
+    understood_at(name, schema, 0)
+}
+
+fn understood_at(place: &str, schema: &Value, depth: usize) -> Result<(), String> {
+    let Value::Object(rules) = schema else { return Err(said(place, "has a schema that is no object")) };
+    if depth > DEEPEST {
+        return Err(said(place, "is nested too deeply"));
+    }
+    for (keyword, rule) in rules {
+        let strings = |list: &Vec<Value>| list.iter().all(Value::is_string);
+        let good = match keyword.as_str() {
+            "title" | "description" | "default" => true,
+            "type" => type_names(rule).is_some(),
+            "enum" => rule.is_array(),
+            "minimum" | "maximum" => rule.is_number(),
+            "minLength" | "maxLength" | "minItems" | "maxItems" => rule.is_u64(),
+            "required" => rule.as_array().is_some_and(strings),
+            "items" => understood_at(&format!("{place}[]"), rule, depth + 1).map(|()| true)?,
+            "properties" => match rule.as_object() {
+                Some(known) => known
+                    .iter()
+                    .try_for_each(|(name, rule)| understood_at(&format!("{place}.{name}"), rule, depth + 1))
+                    .map(|()| true)?,
+                None => false,
+            },
+            "additionalProperties" if rule.is_boolean() => true,
+            "additionalProperties" => understood_at(&format!("{place}.*"), rule, depth + 1).map(|()| true)?,
+            unknown => return Err(said(place, &format!("has a schema with the unknown keyword {unknown}"))),
+        };
+        if !good {
+            return Err(said(place, &format!("has a schema whose {keyword} is not understood")));
+        }
+    }
+    Ok(())
+}
+
+/// The names of a `type`, if all are known.
+fn type_names(rule: &Value) -> Option<Vec<&str>> {
+    let names: Vec<&str> = match rule {
+        Value::String(one) => vec![one],
+        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+        _ => return None,
+    };
+    let known = !names.is_empty() && names.iter().all(|name| TYPES.contains(name));
+    known.then_some(names)
+}
+
 fn at(schema: &Value, value: &Value, place: &str, depth: usize) -> Result<(), String> {
     let Value::Object(rules) = schema else { return Err(said(place, "has a schema that is no object")) };
     if depth > DEEPEST {
@@ -51,14 +103,7 @@ fn keyword(
     match name {
         "title" | "description" | "default" => Ok(()),
         "type" => {
-            let names: Vec<&str> = match rule {
-                Value::String(one) => vec![one],
-                Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
-                _ => return Err(not_understood()),
-            };
-            if names.is_empty() || names.iter().any(|name| !TYPES.contains(name)) {
-                return Err(not_understood());
-            }
+            let names = type_names(rule).ok_or_else(not_understood)?;
             let holds = names.iter().any(|name| is_of(value, name));
             hold(holds, format!("must be {}", names.iter().map(|n| noun(n)).collect::<Vec<_>>().join(" or ")))
         }
@@ -204,6 +249,7 @@ mod tests {
             ),
         ];
         for (schema, good, bad, words) in cases {
+            assert_eq!(understood("it", &schema), Ok(()), "{schema}");
             assert_eq!(check("it", &schema, &good), Ok(()), "{schema} of {good}");
             assert_eq!(fault(schema, bad), format!("it{words}"));
         }
@@ -220,12 +266,18 @@ mod tests {
             json!({"properties": {"a": {"$ref": "#"}}}),
             json!([]),
         ] {
+            assert!(understood("it", &schema).is_err(), "{schema}");
             fault(schema, json!({"a": 1}));
         }
         let mut deep = (json!({}), json!(0));
         for _ in 0..100 {
             deep = (json!({"items": deep.0}), json!([deep.1]));
         }
+        assert!(understood("it", &deep.0).is_err_and(|error| error.contains("too deeply")));
         assert!(fault(deep.0, deep.1).contains("too deeply"));
+        let hidden = json!({"properties": {"a": {"items": {"pattern": "^a$"}}}});
+        assert_eq!(check("it", &hidden, &json!({})), Ok(()), "nothing is looked at");
+        let told = "it.a[] has a schema with the unknown keyword pattern";
+        assert_eq!(understood("it", &hidden), Err(told.to_owned()));
     }
 }

@@ -49,6 +49,9 @@ fn heartbeat_of_ours_to_a_controller_that_offered() {
         r#"{"callback_url":"https://192.0.2.7:9999","agent_token":"yYLAPgCuO2saMMTy9PX_uZiebhASd9v7x3IPqqMlQ_I","agent_version":"0.1.0","anneal":{"extension":1,"boot_id":"b","process_id":"p","running":{"id":"c1","command_name":"execute_clean_step","progress":{"disks":[{"device":"/dev/sda","serial":"S1","phase":"erasing","method":"overwrite-zeroes","bytes_done":1,"bytes_total":4,"rate":2,"eta":1}]}},"ended":["c0"]}}"#,
     );
     exact::<Heartbeat>(
+        r#"{"callback_url":"https://192.0.2.7:9999","anneal":{"extension":1,"boot_id":"b","process_id":"p","running":{"id":"c1","command_name":"execute_clean_step","progress":{"percent":40,"text":"flashing","disks":[]}}}}"#,
+    );
+    exact::<Heartbeat>(
         r#"{"callback_url":"https://192.0.2.7:9999","anneal":{"extension":1,"boot_id":"b","process_id":"p"}}"#,
     );
 }

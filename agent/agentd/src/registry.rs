@@ -322,6 +322,9 @@ mod tests {
             panic!("first command is new");
         };
         assert_eq!(registry.status(&id).and_then(|status| status.progress), None);
+        let half = Progress { percent: Some(50), ..Progress::default() };
+        context.report(half.clone());
+        assert_eq!(registry.status(&id).and_then(|status| status.progress), Some(half), "without a disk");
         let disk = DiskProgress {
             device: "/dev/sda".into(),
             serial: None,

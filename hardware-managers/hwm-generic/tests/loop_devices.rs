@@ -224,7 +224,7 @@ fn the_steps_are_ironics() {
     let steps = serde_json::to_value(manager.steps(StepKind::Clean, &Inventory::default())).unwrap();
     assert_eq!(
         steps[0],
-        // The last two are Anneal's; Ironic keeps and ignores them.
+        // `idempotent` and `destructive` are Anneal's; Ironic keeps and ignores them.
         json!({"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false,
                "abortable": true, "argsinfo": {}, "idempotent": true, "destructive": "data"})
     );

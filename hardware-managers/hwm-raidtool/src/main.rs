@@ -8,11 +8,5 @@ fn main() -> ExitCode {
         eprintln!("usage: hwm-raidtool PATH-OF-THE-TOOL");
         return ExitCode::from(2);
     };
-    match hwm_sdk::serve(RaidTool::new(Tool::new(program))) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("hwm-raidtool: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    hwm_sdk::serve(RaidTool::new(Tool::new(program)))
 }

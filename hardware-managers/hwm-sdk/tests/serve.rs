@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 struct Acme;
 
@@ -97,6 +98,8 @@ impl Agent {
         let output = theirs.try_clone().expect("a clone");
         let served =
             std::thread::spawn(|| hwm_sdk::serve_on(Arc::new(Acme), theirs, output).expect("serves"));
+        // A manager that does not answer fails the test instead of stopping it.
+        ours.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
         let socket = ours.try_clone().expect("a clone");
         Self { lines: LineReader::new(ours), socket, heard: VecDeque::new(), served }
     }

@@ -1,4 +1,4 @@
-//! A hardware manager in a program of its own: `fn main() { hwm_sdk::serve(Mine)… }`.
+//! A hardware manager in a program of its own: `fn main() -> ExitCode { hwm_sdk::serve(Mine) }`.
 //!
 //! ```text
 //!   main thread: reads lines ─┬─ request ─▶ a thread of its own ─▶ the manager ─▶ answer
@@ -16,6 +16,7 @@ use calls::Calls;
 use peer::Peer;
 use socket::Descriptor;
 use std::io::{self, Read, Write};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 /// Why serving ended other than by `shutdown` or the end of the socket.
@@ -31,13 +32,21 @@ pub enum ServeError {
     Broken(io::Error),
 }
 
-/// Serve on file descriptor 3 until the agent is done. Return from `main` then: work that still runs is given up.
+/// Serve on file descriptor 3 until the agent is done. Return the status from `main` at once: work that still runs is
+/// given up. Why it could not serve is told on standard error.
 ///
-/// # Errors
-/// [`ServeError`].
-pub fn serve(manager: impl HardwareManager + 'static) -> Result<(), ServeError> {
-    let socket = Descriptor::inherited().map_err(ServeError::NotStarted)?;
-    serve_on(Arc::new(manager), socket, socket)
+/// Programs that the manager starts inherit the socket; they must not write to it.
+pub fn serve(manager: impl HardwareManager + 'static) -> ExitCode {
+    let served = Descriptor::inherited()
+        .map_err(ServeError::NotStarted)
+        .and_then(|socket| serve_on(Arc::new(manager), socket, socket));
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Serve on any two ends of a stream.

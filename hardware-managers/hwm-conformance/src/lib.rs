@@ -1,0 +1,60 @@
+//! Does a hardware manager keep the rules? [`examine`] starts it as an agent would, many times, says what an agent
+//! says and what an agent never says, and tells for each [`Rule`] whether it was kept, broken, or not to be seen.
+//!
+//! ```no_run
+//! let plan = hwm_conformance::Plan::new(vec!["python3".into(), "acme.py".into()]);
+//! let report = hwm_conformance::examine(&plan)?;
+//! assert!(report.passed(), "{report}");
+//! # Ok::<(), anyhow::Error>(())
+//! ```
+//!
+//! No server, sandbox or hardware is needed. Only steps that destroy nothing are run, and those that the plan names.
+
+mod heard;
+mod plan;
+mod process;
+mod report;
+mod rule;
+mod scenario;
+mod session;
+
+pub use plan::{Deadlines, Plan, example_inventory};
+pub use report::{Report, Violation};
+pub use rule::Rule;
+
+use anyhow::Result;
+use scenario::{Examination, erase, life, machines, robust, run, steps, versions};
+
+/// Examines a manager.
+///
+/// # Errors
+/// When it cannot be started at all.
+pub fn examine(plan: &Plan) -> Result<Report> {
+    let mut examination = Examination::new(plan);
+    // What breaks in an ordinary life would break everywhere.
+    if examination.play(life::ordinary)? {
+        examination.play(versions::newer_agent)?;
+        examination.play(versions::foreign_agent)?;
+        examination.play(robust::unknown_calls)?;
+        examination.play(robust::unreadable_lines)?;
+        examination.play(robust::wrong_params)?;
+        examination.play(robust::late_cancel)?;
+        examination.play(machines::same_machine)?;
+        examination.play(machines::any_machine)?;
+        examination.play(life::closed_socket)?;
+        if examination.is_ready() {
+            examination.play(erase::unknown_disk)?;
+            examination.play(erase::asked_for)?;
+            examination.play(steps::asked_again)?;
+            examination.play(steps::unknown_step)?;
+            for run in examination.runs() {
+                examination.play(|session, examination| run::wrong_arguments(session, examination, &run))?;
+                examination.play(|session, examination| run::to_the_end(session, examination, &run))?;
+                examination.play(|session, examination| run::resumed(session, examination, &run))?;
+                examination.play(|session, examination| run::cancelled(session, examination, &run))?;
+                examination.play(|session, examination| run::closed(session, examination, &run))?;
+            }
+        }
+    }
+    Ok(examination.report())
+}
