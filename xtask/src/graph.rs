@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hwm-conformance", &["hwm-sdk", "agent-protocol"]),
     ("hwm-example-external", &["hwm-sdk", "agent-protocol"]),
     ("hwm-generic", &["hwm-sdk", "block", "agent-protocol"]),
+    ("hwm-raidtool", &["hwm-sdk", "agent-protocol"]),
     ("agentd", &["hwm-generic", "hwm-sdk", "sandbox", "block", "bundle", "agent-protocol", "pinned-tls"]),
     ("model", &[]),
     ("store", &["model"]),

@@ -154,6 +154,10 @@ fn root_disk(disks: &[Disk]) -> Option<&Disk> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agent_protocol::step::Step;
+    use hwm_sdk::protocol::Quirk;
+    use hwm_sdk::{StepCall, StepError, StepKind, StepOutcome};
+    use std::time::Duration;
 
     #[test]
     fn the_root_disk_is_the_smallest_that_is_large_enough() {
@@ -182,5 +186,53 @@ mod tests {
             json!([{"vendor_id": "8086", "product_id": "1521", "class": "020000", "revision": "01",
                     "bus": "0000:3b:00.0", "numa_node_id": "-1"}])
         );
+    }
+
+    /// A manager that wants LLDP left alone on machines of ACME.
+    struct Careful;
+
+    impl HardwareManager for Careful {
+        fn name(&self) -> &str {
+            "careful"
+        }
+        fn version(&self) -> &str {
+            "1"
+        }
+        fn evaluate(&self, _: &Inventory) -> Support {
+            Support::ServiceProvider
+        }
+        fn quirks(&self, _: &Inventory) -> Vec<Quirk> {
+            let machine = BTreeMap::from([("manufacturer".to_owned(), "ACME".to_owned())]);
+            vec![Quirk {
+                suppress: Suppressed::Lldp,
+                machine,
+                reason: "its firmware's LLDP agent hangs".into(),
+            }]
+        }
+        fn steps(&self, _: StepKind, _: &Inventory) -> Vec<Step> {
+            Vec::new()
+        }
+        fn run(&self, call: &StepCall, _: &StepContext) -> Result<StepOutcome, StepError> {
+            Err(StepError::Unknown { manager: "careful".into(), step: call.step.step.clone() })
+        }
+    }
+
+    #[test]
+    fn nobody_listens_where_a_manager_says_that_it_harms() {
+        let inspection = Inspection {
+            urls: Vec::new(),
+            collectors: Vec::new(),
+            first_wait: Duration::ZERO,
+            collect_lldp: true,
+            lldp_time: Duration::from_millis(100),
+        };
+        let careful: Arc<dyn HardwareManager> = Arc::new(Careful);
+        let listened = |manufacturer: &str| {
+            let mut inventory = Inventory::default();
+            inventory.system_vendor.manufacturer = manufacturer.to_owned();
+            neighbours(&inspection, false, &inventory, &[&careful]).is_some()
+        };
+        assert!(!listened("ACME"));
+        assert!(listened("Anneal Works"), "as root");
     }
 }

@@ -41,7 +41,7 @@ struct Ear {
 pub fn listen(interfaces: &[String], listening: Listening) -> io::Result<BTreeMap<String, Vec<Tlv>>> {
     // Of one protocol and of no interface in particular: frames of all of them come, each with where from.
     let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, Some(eth::LLDP))?;
-    let mut ears: BTreeMap<u32, Ear> = interfaces.iter().filter_map(|name| ear(name)).collect();
+    let mut ears: BTreeMap<u32, Ear> = interfaces.iter().map(String::as_str).filter_map(ear).collect();
     let _open: Vec<Open> =
         ears.iter().filter_map(|(index, ear)| open(*index, ear, listening.bring_up)).collect();
     let began = Instant::now();
