@@ -37,7 +37,8 @@ pub async fn story(stage: Stage) -> Result<()> {
     let desk = Desk::new(stage.dir.join("desk")).await?;
     let disk = stage.disk("HOSTILE", Bus::Sata, 32)?;
     let mut site = stage.site(&desk.trusted()?).await?;
-    manageable(&mut site, &[&disk]).await?;
+    // Its BMC answers while this is kept.
+    let _node = manageable(&mut site, &[&disk]).await?;
     let controller = &site.controller;
 
     for (name, harm) in ENDLESS {
