@@ -13,6 +13,8 @@ use serde_json::{Map, Value, json};
 const ID_MAX: usize = 64;
 /// Most ended commands that are listed.
 const ENDED_MAX: usize = 16;
+/// Longest text of a progress report, in bytes.
+const TEXT_MAX: usize = 1024;
 /// Most disks of a progress report: more than any server holds.
 const DISKS_MAX: usize = 1024;
 
@@ -38,7 +40,7 @@ pub fn parse(value: &Value) -> Result<AgentState, ApiError> {
             let running = object("anneal.running", value)?;
             id("anneal.running.command_name", running.get("command_name"))?;
             let progress = running.get("progress").filter(|value| !value.is_null());
-            let progress = progress.map(disks).transpose()?;
+            let progress = progress.map(checked_progress).transpose()?;
             (Some(id("anneal.running.id", running.get("id"))?), progress)
         }
     };
@@ -71,10 +73,11 @@ fn id(path: &str, value: Option<&Value>) -> Result<String, ApiError> {
     text.map(str::to_owned).ok_or_else(|| bad(path, &format!("1 to {ID_MAX} printable characters"), value))
 }
 
-/// Progress, with every disk checked.
-fn disks(value: &Value) -> Result<Value, ApiError> {
+/// Progress, with every disk, the percentage and the text checked; what else there is is left out.
+fn checked_progress(value: &Value) -> Result<Value, ApiError> {
     const PATH: &str = "anneal.running.progress";
-    let list = object(PATH, value)?.get("disks").unwrap_or(&Value::Null);
+    let told = object(PATH, value)?;
+    let list = told.get("disks").unwrap_or(&Value::Null);
     let items = list.as_array().filter(|items| items.len() <= DISKS_MAX).ok_or_else(|| {
         bad(&format!("{PATH}.disks"), &format!("a list of at most {DISKS_MAX} disks"), list)
     })?;
@@ -83,7 +86,21 @@ fn disks(value: &Value) -> Result<Value, ApiError> {
             return Err(ApiError::invalid(format!("{PATH}.disks[{index}]: {error}")));
         }
     }
-    Ok(json!({"disks": items}))
+    let mut progress = Map::from_iter([("disks".to_owned(), json!(items))]);
+    let given = |key: &str| told.get(key).filter(|value| !value.is_null());
+    if let Some(percent) = given("percent") {
+        if percent.as_u64().is_none_or(|percent| percent > 100) {
+            return Err(bad(&format!("{PATH}.percent"), "a whole number from 0 to 100", percent));
+        }
+        progress.insert("percent".to_owned(), percent.clone());
+    }
+    if let Some(text) = given("text") {
+        if text.as_str().is_none_or(|text| text.len() > TEXT_MAX) {
+            return Err(bad(&format!("{PATH}.text"), &format!("a text of at most {TEXT_MAX} bytes"), text));
+        }
+        progress.insert("text".to_owned(), text.clone());
+    }
+    Ok(Value::Object(progress))
 }
 
 #[cfg(test)]
@@ -106,7 +123,11 @@ mod tests {
         let running = heartbeat::Running {
             id: "c1".into(),
             command_name: "execute_clean_step".into(),
-            progress: Some(Progress { disks: vec![disk], ..Progress::default() }),
+            progress: Some(Progress {
+                percent: Some(40),
+                text: Some("a fan turns".into()),
+                disks: vec![disk],
+            }),
         };
         let state = heartbeat::AgentState {
             extension: 1,
@@ -123,7 +144,9 @@ mod tests {
         let state = parse(&good()).unwrap();
         assert_eq!((state.boot_id.as_str(), state.running.as_deref()), ("b", Some("c1")));
         assert_eq!(state.ended, ["c0"]);
-        assert_eq!(state.progress.unwrap()["disks"][0]["bytes_done"], 5);
+        let progress = state.progress.unwrap();
+        assert_eq!(progress["disks"][0]["bytes_done"], 5);
+        assert_eq!((&progress["percent"], &progress["text"]), (&json!(40), &json!("a fan turns")));
     }
 
     #[test]
@@ -139,6 +162,8 @@ mod tests {
             ("/running/progress/disks", json!({}), "anneal.running.progress.disks"),
             ("/running/progress/disks/0/bytes_done", json!(-1), "anneal.running.progress.disks[0]"),
             ("/running/progress/disks/0/phase", json!("x"), "anneal.running.progress.disks[0]"),
+            ("/running/progress/percent", json!(101), "anneal.running.progress.percent"),
+            ("/running/progress/text", json!("x".repeat(1025)), "anneal.running.progress.text"),
             ("/ended", json!("c0"), "anneal.ended"),
             ("/ended/0", json!("a\nb"), "anneal.ended[0]"),
         ] {

@@ -55,7 +55,7 @@ pub async fn story(stage: Stage) -> Result<()> {
         ensure!(told.contains(refused), "{refused:?} is not in {told}");
     }
     disk.ensure_untouched()?;
-    through(controller, verb("manage"), "manageable").await?;
+    managed(controller).await?;
 
     bring(&desk, "thief", THIEF).await?;
     for phase in PHASES {
@@ -94,6 +94,16 @@ async fn stopped_by_its_user(controller: &Controller, name: &str) -> Result<()> 
     .await?;
     controller.provision(NODE, "abort").await?;
     let ended = Node(controller.node_in(NODE, &["clean failed"], SHORT).await?);
-    ended.ensure_says(&["By request", &format!("deploy.{name}_step")])?;
-    through(controller, verb("manage"), "manageable").await.map(drop)
+    ended.ensure_says(&[
+        &format!("deploy.{name}_step"),
+        "did not stop within 10 s",
+        "a user asked to abort",
+    ])?;
+    managed(controller).await
+}
+
+/// Out of the failure, which is still told.
+async fn managed(controller: &Controller) -> Result<()> {
+    controller.provision(NODE, "manage").await?;
+    controller.node_in(NODE, &["manageable"], SHORT).await.map(drop)
 }
