@@ -19,7 +19,7 @@ use sandbox::{Grants, Kept, Program};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
@@ -277,7 +277,9 @@ impl Shared {
         if let Err(error) = writer.write_all(line) {
             drop(writer);
             self.break_off(match error.kind() {
-                std::io::ErrorKind::WouldBlock => Broken {
+                // It has closed its end: who reads there sees that as well, and tells how the program ended.
+                ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return,
+                ErrorKind::WouldBlock => Broken {
                     reason: format!("it did not read its socket for {}", seconds(WRITING)),
                     hung: true,
                 },
