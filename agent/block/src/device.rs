@@ -3,11 +3,12 @@
 
 use crate::disk::Disk;
 use crate::list::{Roots, usable};
-use crate::nvme::{self, AdminCommand};
+use crate::nvme::{self, NvmeCommand, SecureErase};
 use crate::paths;
 use crate::probe::{self, Probe, Signature};
 use crate::sys;
 use crate::target::Target;
+use crate::transport::Transport;
 use nix::sys::stat::{major, minor};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -164,8 +165,8 @@ impl Target for Device {
         let Some(namespace) = &self.probe.nvme else {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         };
-        let command = AdminCommand::format_user_data(namespace);
-        match sys::nvme::admin(&self.direct, &command, &mut [], format_timeout(self.size()))? {
+        let command = NvmeCommand::format(namespace, SecureErase::UserData);
+        match self.direct.nvme(&command, &mut [], format_timeout(self.size()))?.status {
             0 => Ok(()),
             status => Err(io::Error::other(nvme::status_text(status))),
         }

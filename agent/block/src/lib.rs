@@ -16,8 +16,11 @@
 //! outside `sys` is unsafe.
 
 pub mod aligned;
+pub mod ask;
+pub mod ata;
 pub mod device;
 pub mod disk;
+pub mod drive;
 pub mod erase;
 pub mod fake;
 pub mod fault;
@@ -32,8 +35,11 @@ pub mod probe;
 pub mod progress;
 mod run;
 mod sample;
+pub mod sanitize;
+pub mod scsi;
 mod sys;
 pub mod target;
+pub mod transport;
 pub mod unattached;
 mod verify;
 
@@ -43,7 +49,7 @@ pub use erase::{Ending, Method, Record, erase, plan};
 pub use guard::{Refusal, judge};
 pub use list::{Filter, ListError, Roots, list};
 pub use metadata::{MetadataRecord, erase_metadata};
-pub use probe::{Probe, ProbeError, Signature, SignatureKind, probe};
+pub use probe::{PartitionType, Probe, ProbeError, Signature, SignatureKind, probe};
 pub use progress::{Phase, Progress, Watch};
 pub use target::Target;
 pub use unattached::unattached;

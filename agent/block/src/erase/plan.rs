@@ -94,7 +94,7 @@ mod tests {
                 deallocated_reads_zero, format_supported, format_is_global, erase_is_global, alone,
                 ..Namespace::default()
             });
-            let methods = plan(&Probe { disk, nvme, signatures: vec![] });
+            let methods = plan(&Probe { disk, nvme, ..Probe::default() });
             prop_assert_eq!(methods.last(), Some(&Method::Overwrite));
             let rank = |method: &Method| *method as usize;
             prop_assert!(methods.windows(2).all(|pair| rank(&pair[0]) < rank(&pair[1])));
