@@ -2,6 +2,7 @@
 //! judged.
 
 use crate::disk::Disk;
+use crate::drive::Drive;
 use crate::list::{Roots, usable};
 use crate::nvme::{self, NvmeCommand, SecureErase};
 use crate::paths;
@@ -161,11 +162,19 @@ impl Target for Device {
         sys::blk::discard(&self.direct, offset, length)
     }
 
-    fn format(&self) -> io::Result<()> {
+    fn secure_discard(&self, offset: u64, length: u64) -> io::Result<()> {
+        sys::blk::secure_discard(&self.direct, offset, length)
+    }
+
+    fn drive(&self) -> Option<Drive<'_>> {
+        Some(Drive { transport: &self.direct, probe: &self.probe })
+    }
+
+    fn format(&self, erase: SecureErase) -> io::Result<()> {
         let Some(namespace) = &self.probe.nvme else {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         };
-        let command = NvmeCommand::format(namespace, SecureErase::UserData);
+        let command = NvmeCommand::format(namespace, erase);
         match self.direct.nvme(&command, &mut [], format_timeout(self.size()))?.status {
             0 => Ok(()),
             status => Err(io::Error::other(nvme::status_text(status))),

@@ -2,8 +2,9 @@
 //! the like, on the disk and in each of its partitions.
 
 use crate::aligned::{ZEROES_LENGTH, zeroes};
-use crate::erase::{Ending, Promise, ending};
+use crate::erase::{Ending, ending};
 use crate::fault::Fault;
+use crate::method::Promise;
 use crate::probe::Signature;
 use crate::progress::{Phase, Progress, Watch};
 use crate::target::{Target, write_all};

@@ -3,13 +3,18 @@
 use crate::ask;
 use crate::ata;
 use crate::disk::Disk;
+use crate::drive::{Drive, ata_security};
+use crate::fault::Fault;
+use crate::lvm;
 use crate::nvme::Namespace;
 use crate::nvme::log::Health;
+use crate::sanitize::State;
 use crate::scsi;
 use crate::sys;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 
 /// A disk with what is on it and what it can do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,6 +33,10 @@ pub struct Probe {
     pub scsi: Option<scsi::Capabilities>,
     /// What the drive says of its health.
     pub health: Option<Health>,
+    /// The LVM volume group on the disk that a cluster shares, if there is one.
+    pub clustered: Option<String>,
+    /// Why the disk cannot be read, when it cannot; nothing else is known of it then.
+    pub unreadable: Option<String>,
     /// The kernel can erase blocks securely (`BLKSECDISCARD`); asked of eMMC alone.
     pub secure_discard: bool,
 }
@@ -110,14 +119,10 @@ pub enum ProbeError {
 /// methods that depend on the answer are then not used.
 pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     let file = File::open(&disk.path).map_err(|source| ProbeError::Open { disk: disk.describe(), source })?;
-    let failed = |source| ProbeError::Signatures { disk: disk.describe(), source };
-    let ranges = disk.partitions.iter().map(|partition| (partition.start, partition.size));
-    let signatures = signatures(&file, disk.size, disk.logical_block, ranges).map_err(failed)?;
-    let partition_types = partition_types(&file, disk).map_err(failed)?;
     let unanswered = |question: &str, error: String| {
         tracing::warn!(device = %disk.path.display(), question, error, "the drive does not answer");
     };
-    let mut found = Probe { disk: disk.clone(), signatures, partition_types, ..Probe::default() };
+    let mut found = Probe { disk: disk.clone(), ..Probe::default() };
     if let Some(nsid) = disk.namespace {
         match ask::nvme(&file, nsid) {
             Ok(answer) => {
@@ -140,13 +145,68 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     } else if disk.transport.as_deref() == Some("mmc") {
         found.secure_discard = secure_discard(disk);
     }
+    if found.is_sanitizing() {
+        return Ok(found);
+    }
+    let failed = |source| ProbeError::Signatures { disk: disk.describe(), source };
+    let ranges = disk.partitions.iter().map(|partition| (partition.start, partition.size));
+    found.signatures = signatures(&file, disk.size, disk.logical_block, ranges).map_err(failed)?;
+    found.partition_types = partition_types(&file, disk).map_err(failed)?;
+    found.clustered = clustered(&file, &found.signatures).map_err(failed)?;
     Ok(found)
+}
+
+impl Probe {
+    /// Whether a sanitize operation is running or has failed: the drive then gives no content, and what was on it
+    /// was judged when the operation began.
+    pub fn is_sanitizing(&self) -> bool {
+        let states = [
+            self.nvme.and_then(|nvme| nvme.sanitize.state),
+            self.ata.and_then(|ata| ata.sanitize.state),
+            self.scsi.and_then(|scsi| scsi.sanitize.state),
+        ];
+        states.iter().any(|state| matches!(state, Some(State::Running(_) | State::Failed)))
+    }
+}
+
+/// Take off a password that an interrupted erase left on an ATA drive, when it is one that is known, so that the
+/// drive can be probed. No content is touched. Whether there was one that went.
+///
+/// # Errors
+/// [`Fault`] when the drive does not answer.
+pub fn rescue(disk: &Disk) -> Result<bool, Fault> {
+    if !disk.ata {
+        return Ok(false);
+    }
+    let file =
+        File::open(&disk.path).map_err(|source| Fault::Command { what: "opening the disk", source })?;
+    let probe = Probe { disk: disk.clone(), ..Probe::default() };
+    ata_security::rescue(&Drive { transport: &file, probe: &probe })
 }
 
 /// Whether the kernel would erase blocks securely. The question is a range that no kernel takes.
 pub(crate) fn secure_discard(disk: &Disk) -> bool {
     let writable = std::fs::OpenOptions::new().write(true).open(&disk.path);
     writable.is_ok_and(|file| sys::blk::has_secure_discard(&file))
+}
+
+/// The first volume group that a cluster shares, among the physical volumes that were found.
+fn clustered(file: &File, signatures: &[Signature]) -> io::Result<Option<String>> {
+    for signature in signatures.iter().filter(|signature| signature.name == "LVM2_member") {
+        let (start, size) = signature.range;
+        let group = lvm::clustered(|offset, buffer| {
+            let end = offset.checked_add(buffer.len() as u64).filter(|&end| end <= size);
+            end.ok_or(io::ErrorKind::UnexpectedEof)?;
+            file.read_exact_at(buffer, start + offset)
+        });
+        match group {
+            Ok(None) => {}
+            // A volume whose label points outside of it has no group that anybody could use.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            found => return found,
+        }
+    }
+    Ok(None)
 }
 
 fn partition_types(file: &File, disk: &Disk) -> io::Result<Vec<PartitionType>> {

@@ -226,13 +226,13 @@ proptest! {
             prop_assert!(seen.passed);
             prop_assert_eq!(record.bytes_erased, length as u64);
             prop_assert_eq!(disk.flushed(), disk.written());
-            if seen.expected == block::erase::Promise::Zeroes {
+            if seen.expected == block::Promise::Zeroes {
                 prop_assert!(is_zero(&after));
                 prop_assert_eq!(seen.bytes_read, length as u64);
             }
             let sector = block as usize;
             for (old, new) in before.chunks(sector).zip(after.chunks(sector)) {
-                prop_assert!(is_zero(old) || old != new || seen.expected == block::erase::Promise::Changed && old[0] == new[0]);
+                prop_assert!(is_zero(old) || old != new || seen.expected == block::Promise::Changed && old[0] == new[0]);
             }
         }
     }

@@ -56,6 +56,14 @@ pub(crate) fn metadata_erased(disk: &Disk, record: MetadataRecord) -> DiskRecord
     }
 }
 
+/// A metadata erase that came after an erase that failed, whose methods it keeps.
+pub(crate) fn after(tried: DiskRecord, mut record: DiskRecord) -> DiskRecord {
+    record.fallbacks = tried.fallbacks;
+    let error = tried.reason.unwrap_or_default();
+    record.fallbacks.extend(tried.method.map(|method| Fallback { method, error }));
+    record
+}
+
 fn outcome(ending: Ending, good: Outcome) -> (Outcome, Option<String>) {
     match ending {
         Ending::Erased => (good, None),

@@ -2,8 +2,8 @@
 //! it is to be (`steps.rs` declares all steps).
 //!
 //! ```text
-//!   run(erase_devices) ─▶ survey: list, probe, judge every disk       nothing is written
-//!                         decide: erase / skip / stop    (pure)
+//!   run(erase_devices) ─▶ survey: list and probe every disk           nothing is written
+//!                         block::plan: ways for each, leave, or refuse all    (pure)
 //!                         open every disk exclusively
 //!                         work: one thread a disk ─▶ block::erase     progress ─▶ StepContext
 //!                         report: one record a disk
@@ -14,7 +14,6 @@
 //! listed as skipped and stop nothing.
 
 mod convert;
-mod decide;
 mod disks;
 mod finding;
 mod firmware;
@@ -25,11 +24,11 @@ mod survey;
 mod version;
 mod work;
 
-pub use decide::{Decision, Fate, decide};
 pub use disks::DisksError;
 pub use settings::Settings;
-pub use steps::{ERASE_DEVICES, ERASE_DEVICES_METADATA, STEPS, VERIFY_FIRMWARE, VERIFY_PROPERTIES};
-pub use survey::{Surveyed, Verdict};
+pub use steps::{
+    ERASE_DEVICES, ERASE_DEVICES_EXPRESS, ERASE_DEVICES_METADATA, STEPS, VERIFY_FIRMWARE, VERIFY_PROPERTIES,
+};
 
 use agent_protocol::inventory::Inventory;
 use agent_protocol::record::EraseReport;
@@ -41,7 +40,7 @@ use serde_json::Value;
 /// Name in `hardware_manager_version`, the same as in ironic-python-agent.
 pub const NAME: &str = "generic_hardware_manager";
 /// Version; must grow when a step changes.
-pub const VERSION: &str = "1.1";
+pub const VERSION: &str = "1.2";
 
 /// The generic hardware manager.
 #[derive(Debug, Clone)]
@@ -55,6 +54,8 @@ pub struct GenericHardwareManager {
 pub(crate) enum Job {
     /// Everything on them.
     Erase,
+    /// Everything where one command does it, else partition tables and signatures.
+    Express,
     /// Partition tables and signatures.
     Metadata,
 }
@@ -85,11 +86,11 @@ impl GenericHardwareManager {
         call: &StepCall,
         context: &StepContext,
     ) -> Result<StepOutcome, StepError> {
-        if let Some(name) = call.args.keys().next() {
-            let problem = format!("step {:?} takes no arguments", call.step.step);
-            return Err(StepError::Argument { name: name.clone(), problem });
-        }
-        let settings = Settings::from_node(&call.node)?;
+        let declared = STEPS.iter().find(|declared| declared.step == call.step.step);
+        let known: Vec<&str> =
+            declared.into_iter().flat_map(|step| step.arguments).map(|known| known.name).collect();
+        let settings =
+            Settings::from_node(&call.node)?.with_arguments(&call.step.step, &known, &call.args)?;
         let lost = if self.filter == Filter::All { block::unattached(&self.roots) } else { Vec::new() };
         if !lost.is_empty() {
             let reason = format!("nothing was written to any disk: {}", lost.join("; "));
@@ -102,8 +103,11 @@ impl GenericHardwareManager {
             ),
             report: convert::report(&EraseReport::default()),
         })?;
-        let decision = decide(&surveyed, &settings);
-        work::work(&self.roots, job, surveyed, &decision, settings, context)
+        let plan = match job {
+            Job::Erase => block::plan(&surveyed, &settings.wish),
+            Job::Express | Job::Metadata => block::plan_metadata(&surveyed, &settings.wish.policy),
+        };
+        work::work(&self.roots, job, surveyed, plan, &settings, context)
     }
 
     // Both read a few files of sysfs: they end long before anybody can cancel them.
@@ -151,6 +155,7 @@ impl HardwareManager for GenericHardwareManager {
         let declared = STEPS.iter().find(|declared| declared.step == call.step.step);
         match declared.filter(|declared| declared.step(call.kind).is_some()).map(|declared| declared.step) {
             Some(ERASE_DEVICES) => self.run_on_disks(Job::Erase, call, context),
+            Some(ERASE_DEVICES_EXPRESS) => self.run_on_disks(Job::Express, call, context),
             Some(ERASE_DEVICES_METADATA) => self.run_on_disks(Job::Metadata, call, context),
             Some(VERIFY_PROPERTIES) => self.verify_properties(call),
             Some(VERIFY_FIRMWARE) => self.verify_firmware(call),

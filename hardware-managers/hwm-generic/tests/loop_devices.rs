@@ -211,26 +211,32 @@ fn unknown_steps_and_arguments_change_nothing() {
 #[test]
 fn the_steps_are_ironics() {
     let manager = manager(&[]);
-    assert_eq!((manager.name(), manager.version()), ("generic_hardware_manager", "1.1"));
+    assert_eq!((manager.name(), manager.version()), ("generic_hardware_manager", "1.2"));
     let names = |kind| -> Vec<(String, u64)> {
         let steps = manager.steps(kind, &Inventory::default());
         steps.into_iter().map(|step| (step.step, step.priority.as_u64().unwrap())).collect()
     };
     let verify = [("verify_properties".to_owned(), 0), ("verify_firmware".to_owned(), 0)];
-    let erase = [("erase_devices".to_owned(), 10), ("erase_devices_metadata".to_owned(), 99)];
-    assert_eq!(names(StepKind::Clean), [erase, verify.clone()].concat());
+    let erase = [("erase_devices", 10), ("erase_devices_metadata", 99), ("erase_devices_express", 0)];
+    let erase = erase.map(|(step, priority)| (step.to_owned(), priority));
+    assert_eq!(names(StepKind::Clean), [&erase[..], &verify[..]].concat());
     assert_eq!(names(StepKind::Deploy), [("erase_devices_metadata".to_owned(), 0)]);
     assert_eq!(names(StepKind::Service), verify);
     let steps = serde_json::to_value(manager.steps(StepKind::Clean, &Inventory::default())).unwrap();
+    let mut first = steps[0].clone();
+    let arguments: Vec<String> = first["argsinfo"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(arguments, ["allow", "despite", "leave", "level", "time_budget_s"]);
+    assert!(first["argsinfo"].as_object().unwrap().values().all(|argument| argument["required"] == false));
+    first["argsinfo"] = json!({});
     assert_eq!(
-        steps[0],
+        first,
         // `idempotent` is Anneal's; Ironic keeps and ignores it.
         json!({"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false,
                "abortable": true, "argsinfo": {}, "idempotent": true})
     );
     // Ironic asks agents only for clean steps of its interfaces deploy and raid.
-    assert_eq!(steps[3]["interface"], "deploy");
-    assert_eq!(steps[3]["argsinfo"]["baseline"]["required"], false);
+    assert_eq!(steps[4]["interface"], "deploy");
+    assert_eq!(steps[4]["argsinfo"]["baseline"]["required"], false);
 }
 
 #[test]

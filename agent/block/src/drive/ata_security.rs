@@ -29,10 +29,16 @@ pub fn run(work: &Work<'_>, enhanced: bool) -> Result<(), Fault> {
         return Err(fault(WHAT, "the drive does not support it"));
     }
     if state.frozen {
-        return Err(fault(WHAT, "the drive is frozen, as firmware does at boot; power the node off and on, or hot-plug the drive"));
+        return Err(fault(
+            WHAT,
+            "the drive is frozen, as firmware does at boot; power the node off and on, or hot-plug the drive",
+        ));
     }
     if state.enabled && !clear(transport, state)? {
-        return Err(fault(WHAT, "the drive has a password that is not known; disable it, or use its PSID or vendor tool"));
+        return Err(fault(
+            WHAT,
+            "the drive has a password that is not known; disable it, or use its PSID or vendor tool",
+        ));
     }
     send(transport, &Command::SECURITY_SET_PASSWORD, &data(PASSWORD), QUESTION)?;
     let timeout = MOST.min(Duration::from_secs(3600).max(work.estimate * 3));
@@ -45,9 +51,15 @@ pub fn run(work: &Work<'_>, enhanced: bool) -> Result<(), Fault> {
         (Ok(()), true) => Err(fault(WHAT, "the drive says that it is done, and still had its password")),
         (Err(error), true) => Err(error),
         (result, false) => {
-            let why = result.err().map_or_else(|| "it says that it is done".to_owned(), |error| chain(&error));
+            let why =
+                result.err().map_or_else(|| "it says that it is done".to_owned(), |error| chain(&error));
             let password = String::from_utf8_lossy(PASSWORD);
-            Err(fault(WHAT, format!("{why}; the drive is left with the password {password:?}, since it does not take it back")))
+            Err(fault(
+                WHAT,
+                format!(
+                    "{why}; the drive is left with the password {password:?}, since it does not take it back"
+                ),
+            ))
         }
     }
 }
@@ -93,16 +105,12 @@ fn clear(transport: &dyn Transport, state: Security) -> Result<bool, Fault> {
 }
 
 fn identify(transport: &dyn Transport) -> Result<Security, Fault> {
-    let capabilities = ata_identify(transport).map_err(|error| fault("ATA IDENTIFY DEVICE", error.to_string()))?;
+    let capabilities =
+        ata_identify(transport).map_err(|error| fault("ATA IDENTIFY DEVICE", error.to_string()))?;
     Ok(capabilities.security)
 }
 
-fn send(
-    transport: &dyn Transport,
-    command: &Command,
-    data: &[u8],
-    timeout: Duration,
-) -> Result<(), Fault> {
+fn send(transport: &dyn Transport, command: &Command, data: &[u8], timeout: Duration) -> Result<(), Fault> {
     let what = match command.code {
         0xf1 => "ATA SECURITY SET PASSWORD",
         0xf2 => "ATA SECURITY UNLOCK",

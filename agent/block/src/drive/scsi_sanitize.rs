@@ -25,9 +25,8 @@ pub fn run(work: &Work<'_>, operation: Operation) -> Result<(), Fault> {
 
 /// Begin an operation that the disk answers at once.
 pub(super) fn begin(work: &Work<'_>, what: &'static str, cdb: &[u8], parameters: &[u8]) -> Result<(), Fault> {
-    let reply = send(work, what, cdb, || {
-        if parameters.is_empty() { Data::None } else { Data::Out(parameters) }
-    })?;
+    let reply =
+        send(work, what, cdb, || if parameters.is_empty() { Data::None } else { Data::Out(parameters) })?;
     if reply.good() { Ok(()) } else { Err(fault(what, reply.to_string())) }
 }
 
