@@ -33,7 +33,7 @@ pub use steps::{
 use agent_protocol::inventory::Inventory;
 use agent_protocol::record::EraseReport;
 use agent_protocol::step::Step;
-use block::{Filter, Roots};
+use block::{Filter, Plan, Probe, Roots};
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
 use serde_json::Value;
 
@@ -60,6 +60,21 @@ pub(crate) enum Job {
     Metadata,
 }
 
+impl Job {
+    fn of(step: &str) -> Option<Self> {
+        match step {
+            ERASE_DEVICES => Some(Job::Erase),
+            ERASE_DEVICES_EXPRESS => Some(Job::Express),
+            ERASE_DEVICES_METADATA => Some(Job::Metadata),
+            _ => None,
+        }
+    }
+}
+
+fn unknown(call: &StepCall) -> StepError {
+    StepError::Unknown { manager: NAME.to_owned(), step: call.step.step.clone() }
+}
+
 impl GenericHardwareManager {
     /// For the disks that `filter` lets exist.
     pub fn new(filter: Filter) -> Self {
@@ -80,12 +95,35 @@ impl GenericHardwareManager {
         disks::disks(&self.roots, &self.filter)
     }
 
+    /// What one of the erase steps would do, disk by disk, without writing to any: `refuses`, `estimate_s`, and for
+    /// each disk what is to happen to it, why, and by which methods in which order.
+    ///
+    /// # Errors
+    /// As the step itself, when its arguments are not understood or the disks cannot be listed.
+    pub fn plan(&self, call: &StepCall) -> Result<Value, StepError> {
+        let job = Job::of(&call.step.step).ok_or_else(|| unknown(call))?;
+        let (probes, plan, _) = self.prepare(job, call, false)?;
+        Ok(convert::plan(&probes, &plan))
+    }
+
     fn run_on_disks(
         &self,
         job: Job,
         call: &StepCall,
         context: &StepContext,
     ) -> Result<StepOutcome, StepError> {
+        let (probes, plan, settings) = self.prepare(job, call, true)?;
+        work::work(&self.roots, job, probes, plan, &settings, context)
+    }
+
+    /// Probe all disks and plan for all of them. Nothing is written; with `rescue`, drives are freed of the password
+    /// of an interrupted erase.
+    fn prepare(
+        &self,
+        job: Job,
+        call: &StepCall,
+        rescue: bool,
+    ) -> Result<(Vec<Probe>, Plan, Settings), StepError> {
         let declared = STEPS.iter().find(|declared| declared.step == call.step.step);
         let known: Vec<&str> =
             declared.into_iter().flat_map(|step| step.arguments).map(|known| known.name).collect();
@@ -96,18 +134,19 @@ impl GenericHardwareManager {
             let reason = format!("nothing was written to any disk: {}", lost.join("; "));
             return Err(StepError::Failed { reason, report: convert::report(&EraseReport::default()) });
         }
-        let surveyed = survey::survey(&self.roots, &self.filter).map_err(|error| StepError::Failed {
-            reason: format!(
-                "the disks cannot be listed, so nothing was erased: {}",
-                block::fault::chain(&error)
-            ),
-            report: convert::report(&EraseReport::default()),
-        })?;
+        let probes =
+            survey::survey(&self.roots, &self.filter, rescue).map_err(|error| StepError::Failed {
+                reason: format!(
+                    "the disks cannot be listed, so nothing was erased: {}",
+                    block::fault::chain(&error)
+                ),
+                report: convert::report(&EraseReport::default()),
+            })?;
         let plan = match job {
-            Job::Erase => block::plan(&surveyed, &settings.wish),
-            Job::Express | Job::Metadata => block::plan_metadata(&surveyed, &settings.wish.policy),
+            Job::Erase => block::plan(&probes, &settings.wish),
+            Job::Express | Job::Metadata => block::plan_metadata(&probes, &settings.wish.policy),
         };
-        work::work(&self.roots, job, surveyed, plan, &settings, context)
+        Ok((probes, plan, settings))
     }
 
     // Both read a few files of sysfs: they end long before anybody can cancel them.
@@ -153,13 +192,13 @@ impl HardwareManager for GenericHardwareManager {
 
     fn run(&self, call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepError> {
         let declared = STEPS.iter().find(|declared| declared.step == call.step.step);
-        match declared.filter(|declared| declared.step(call.kind).is_some()).map(|declared| declared.step) {
-            Some(ERASE_DEVICES) => self.run_on_disks(Job::Erase, call, context),
-            Some(ERASE_DEVICES_EXPRESS) => self.run_on_disks(Job::Express, call, context),
-            Some(ERASE_DEVICES_METADATA) => self.run_on_disks(Job::Metadata, call, context),
-            Some(VERIFY_PROPERTIES) => self.verify_properties(call),
-            Some(VERIFY_FIRMWARE) => self.verify_firmware(call),
-            _ => Err(StepError::Unknown { manager: NAME.to_owned(), step: call.step.step.clone() }),
+        let step =
+            declared.filter(|declared| declared.step(call.kind).is_some()).ok_or_else(|| unknown(call))?;
+        match (step.step, Job::of(step.step)) {
+            (_, Some(job)) => self.run_on_disks(job, call, context),
+            (VERIFY_PROPERTIES, None) => self.verify_properties(call),
+            (VERIFY_FIRMWARE, None) => self.verify_firmware(call),
+            _ => Err(unknown(call)),
         }
     }
 }

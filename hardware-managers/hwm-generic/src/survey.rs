@@ -4,10 +4,11 @@ use block::{Filter, ListError, Probe, Roots};
 
 /// List and probe. A disk that cannot be probed is in the answer, with the reason.
 ///
-/// A drive that an interrupted erase left with a known password gets it taken off first: it would give no content.
-pub(crate) fn survey(roots: &Roots, filter: &Filter) -> Result<Vec<Probe>, ListError> {
+/// With `rescue`, a drive that an interrupted erase left with a known password gets it taken off first: it would give no
+/// content.
+pub(crate) fn survey(roots: &Roots, filter: &Filter, rescue: bool) -> Result<Vec<Probe>, ListError> {
     let probe = |disk: block::Disk| {
-        match block::rescue(&disk) {
+        match if rescue { block::rescue(&disk) } else { Ok(false) } {
             Ok(false) => {}
             Ok(true) => {
                 tracing::warn!(device = %disk.path.display(), "took off the password of an interrupted erase")

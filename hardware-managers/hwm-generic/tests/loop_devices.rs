@@ -235,6 +235,26 @@ fn a_disk_of_the_skip_list_is_kept_and_said() {
 }
 
 #[test]
+fn a_plan_tells_what_would_be_done_and_writes_nothing() {
+    let before = pattern(2 << 20);
+    let (disk, shared) = (Loop::new(&before), vmfs());
+    let table = shared.outside();
+    let manager = manager(&[&disk, &shared]);
+    let plan = manager.plan(&call(&manager, "erase_devices", json!({}))).unwrap();
+    assert_eq!(plan["refuses"], true);
+    let of =
+        |node: &str| plan["disks"].as_array().unwrap().iter().find(|disk| disk["device"] == node).unwrap();
+    assert_eq!(of(shared.node())["fate"], "refuse");
+    let methods = of(disk.node())["methods"].as_array().unwrap();
+    assert_eq!(methods.last().unwrap()["method"], "overwrite-zeroes");
+    assert!(methods.iter().all(|method| method["level"] == "clear" && method["abortable"] == true));
+    assert!(plan["estimate_s"].as_u64().unwrap() > 0);
+    assert!(disk.outside() == before && shared.outside() == table);
+    let verify = call(&manager, "verify_properties", json!({}));
+    assert!(matches!(manager.plan(&verify), Err(StepError::Unknown { .. })));
+}
+
+#[test]
 fn express_removes_metadata_where_no_single_command_erases() {
     let mut content = vec![0; 16 << 20];
     content[512..1024].copy_from_slice(&lvm_label());
