@@ -5,7 +5,7 @@ use crate::ata::{self, HiddenAreaQuestions, Identify, Registers};
 use crate::nvme::log::{self, Health};
 use crate::nvme::{self, IDENTIFY_LENGTH, Namespace, NvmeCommand};
 use crate::sanitize::{Operation, Support};
-use crate::scsi;
+use crate::scsi::{self, Reply};
 use crate::transport::{Data, QUESTION, Transport};
 use std::io;
 
@@ -57,15 +57,30 @@ fn sanitize_log(drive: &dyn Transport, support: &Support) -> Option<log::Sanitiz
     log::SanitizeLog::parse(&page).filter(|_| answered)
 }
 
-/// Send an ATA command; what its registers say.
-pub(crate) fn registers(
+/// Send an ATA command without data; what its registers say.
+pub(crate) fn registers(drive: &dyn Transport, command: &ata::Command) -> Result<Registers, ata::Error> {
+    let reply = drive.scsi(&command.pass_through(), Data::None, QUESTION);
+    Registers::of(&reply.map_err(|error| ata::Error::NoAnswer(error.to_string()))?)
+}
+
+/// Send an ATA command with data.
+pub(crate) fn ata_transfer(
     drive: &dyn Transport,
     command: &ata::Command,
     data: Data<'_>,
     timeout: std::time::Duration,
-) -> Result<Registers, ata::Error> {
+) -> Result<Reply, ata::Error> {
     let reply = drive.scsi(&command.pass_through(), data, timeout);
-    Registers::of(&reply.map_err(|error| ata::Error::NoAnswer(error.to_string()))?)
+    let reply = reply.map_err(|error| ata::Error::NoAnswer(error.to_string()))?;
+    if reply.good() {
+        return Ok(reply);
+    }
+    // Whatever the registers say: the command did not end well.
+    match Registers::of(&reply) {
+        Ok(_) if reply.sense().is_some_and(|sense| sense.is(0x00, 0x1d)) => Ok(reply),
+        Ok(registers) => Err(ata::Error::Aborted(registers)),
+        Err(error) => Err(error),
+    }
 }
 
 /// IDENTIFY DEVICE alone, fresh from the drive.
@@ -80,12 +95,7 @@ fn identified(data: &[u8]) -> Result<Identify<'_>, ata::Error> {
 
 fn ata_data(drive: &dyn Transport, command: &ata::Command) -> Result<Vec<u8>, ata::Error> {
     let mut data = vec![0; ata::SECTOR];
-    let reply = drive.scsi(&command.pass_through(), Data::In(&mut data), QUESTION);
-    let reply = reply.map_err(|error| ata::Error::NoAnswer(error.to_string()))?;
-    // Some translation layers answer a data command with good status and no registers.
-    if !reply.good() {
-        Registers::of(&reply)?;
-    }
+    let reply = ata_transfer(drive, command, Data::In(&mut data), QUESTION)?;
     if reply.transferred < ata::SECTOR { Err(no_answer("less than a sector of data")) } else { Ok(data) }
 }
 
@@ -101,7 +111,7 @@ pub fn ata(drive: &dyn Transport) -> Result<ata::Capabilities, ata::Error> {
     let data = ata_data(drive, &ata::Command::IDENTIFY)?;
     let identify = identified(&data)?;
     let mut found = ata::Capabilities::of(&identify);
-    let question = |command: &ata::Command| registers(drive, command, Data::None, QUESTION);
+    let question = |command: &ata::Command| registers(drive, command);
     if found.sanitize.crypto || found.sanitize.block || found.sanitize.overwrite {
         let status = ata::sanitize::Status::of(question(&ata::Command::SANITIZE_STATUS));
         found.sanitize.state = status.ok().map(|status| status.state);
@@ -141,6 +151,8 @@ pub fn scsi(drive: &dyn Transport) -> io::Result<scsi::Capabilities> {
         data.truncate(if reply.good() { reply.transferred } else { 0 });
         Ok(data)
     };
+    // First of all, while the disk still has something to say of its own and not about our questions.
+    let sense = ask(&scsi::REQUEST_SENSE, 252)?;
     let mut supported = |code: u8, action: Option<u8>| -> io::Result<bool> {
         Ok(scsi::capabilities::operation_supported(&ask(&scsi::report_operation(code, action, 64), 64)?))
     };
@@ -149,7 +161,6 @@ pub fn scsi(drive: &dyn Transport) -> io::Result<scsi::Capabilities> {
         *found = supported(0x48, Some(scsi::sanitize_action(*kind)))?;
     }
     let (format_unit, write_same) = (supported(0x04, None)?, supported(0x93, None)?);
-    let sense = ask(&scsi::REQUEST_SENSE, 252)?;
     let mode = ask(&scsi::mode_sense(8), 8)?;
     let capacity = ask(&scsi::read_capacity(32), 32)?;
     let provisioning = ask(&scsi::inquiry(0xb2, 64), 64)?;

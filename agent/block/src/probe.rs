@@ -132,15 +132,19 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
             }
             Err(error) => unanswered("NVMe Identify", error.to_string()),
         }
-    } else if disk.ata {
-        match ask::ata(&file) {
-            Ok(answer) => found.ata = Some(answer),
-            Err(error) => unanswered("ATA IDENTIFY DEVICE", error.to_string()),
-        }
     } else if disk.hctl.is_some() && disk.transport.as_deref() != Some("usb") {
-        match ask::scsi(&file) {
-            Ok(answer) => found.scsi = Some(answer),
-            Err(error) => unanswered("SCSI", error.to_string()),
+        if disk.ata {
+            match ask::ata(&file) {
+                Ok(answer) => found.ata = Some(answer),
+                Err(error) => unanswered("ATA IDENTIFY DEVICE", error.to_string()),
+            }
+        }
+        // A disk may look like an ATA one and be none (scsi_debug does).
+        if found.ata.is_none() && disk.transport.as_deref() != Some("sata") {
+            match ask::scsi(&file) {
+                Ok(answer) => found.scsi = Some(answer),
+                Err(error) => unanswered("SCSI", error.to_string()),
+            }
         }
     } else if disk.transport.as_deref() == Some("mmc") {
         found.secure_discard = secure_discard(disk);

@@ -152,7 +152,7 @@ fn shared_disks_are_told_by_what_real_tools_write() {
     fed(
         "sfdisk",
         &["--no-reread", "-q", disk.node()],
-        "label: dos\nstart=2048, type=83\nstart=40960, type=fb\n",
+        "label: dos\nstart=2048, size=20480, type=83\nstart=40960, type=fb\n",
     );
     assert_eq!(shared(&disk), "a VMFS partition", "the second partition of an MBR");
     let disk = Loop::sparse(300 * MIB, &[]);

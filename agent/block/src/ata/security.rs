@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn frozen_bytes_of_the_security_commands() {
-        let out = |code: u8| [0x85, 0x0a, 0x26, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, code, 0];
+        let out = |code: u8| [0x85, 0x0a, 0x06, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, code, 0];
         assert_eq!(Command::SECURITY_SET_PASSWORD.pass_through(), out(0xf1));
         assert_eq!(Command::SECURITY_UNLOCK.pass_through(), out(0xf2));
         assert_eq!(Command::SECURITY_ERASE_UNIT.pass_through(), out(0xf4));

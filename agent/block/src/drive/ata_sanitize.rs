@@ -6,7 +6,6 @@ use crate::ata::Command;
 use crate::ata::sanitize::Status;
 use crate::fault::Fault;
 use crate::sanitize::{Operation, State};
-use crate::transport::{Data, QUESTION};
 
 const WHAT: &str = "ATA SANITIZE DEVICE";
 
@@ -63,6 +62,5 @@ fn follow(work: &Work<'_>, begun: Status, foreign: bool) -> Result<bool, Fault> 
 }
 
 fn ask(work: &Work<'_>, command: &Command) -> Result<Status, Fault> {
-    Status::of(registers(work.drive.transport, command, Data::None, QUESTION))
-        .map_err(|error| fault(WHAT, error.to_string()))
+    Status::of(registers(work.drive.transport, command)).map_err(|error| fault(WHAT, error.to_string()))
 }

@@ -4,7 +4,7 @@
 //! made good by the next one: [`rescue`] unlocks what carries a password that an erase tool left.
 
 use super::{Drive, Work, fault};
-use crate::ask::{ata_identify, registers};
+use crate::ask::{ata_identify, ata_transfer, registers};
 use crate::ata::security::{KNOWN, PASSWORD, data, erase_data};
 use crate::ata::{Command, Security};
 use crate::fault::{Fault, chain};
@@ -65,7 +65,7 @@ pub fn run(work: &Work<'_>, enhanced: bool) -> Result<(), Fault> {
 }
 
 fn erase(transport: &dyn Transport, enhanced: bool, timeout: Duration) -> Result<(), Fault> {
-    let prepared = registers(transport, &Command::SECURITY_ERASE_PREPARE, Data::None, QUESTION);
+    let prepared = registers(transport, &Command::SECURITY_ERASE_PREPARE);
     prepared.map_err(|error| fault("ATA SECURITY ERASE PREPARE", error.to_string()))?;
     send(transport, &Command::SECURITY_ERASE_UNIT, &erase_data(PASSWORD, enhanced), timeout)
 }
@@ -117,6 +117,6 @@ fn send(transport: &dyn Transport, command: &Command, data: &[u8], timeout: Dura
         0xf6 => "ATA SECURITY DISABLE PASSWORD",
         _ => WHAT,
     };
-    let answer = registers(transport, command, Data::Out(data), timeout);
+    let answer = ata_transfer(transport, command, Data::Out(data), timeout);
     answer.map(|_| ()).map_err(|error| fault(what, error.to_string()))
 }

@@ -71,7 +71,8 @@ impl Support {
         let state = match super::sense::Sense::parse(sense) {
             Some(sense) if sense.is(0x04, 0x1b) => Some(State::Running(sense.progress.unwrap_or(0))),
             Some(sense) if sense.is(0x31, 0x03) => Some(State::Failed),
-            Some(sense) if sense.key == 0 => Some(State::Idle),
+            // Anything else than "not ready" is old news about something else; QEMU keeps the last error.
+            Some(sense) if sense.key != 2 => Some(State::Idle),
             _ => None,
         };
         Support {
@@ -132,6 +133,7 @@ mod tests {
         assert_eq!(state(2, 0x04, 0x1b), Some(State::Running(256)));
         assert_eq!(state(3, 0x31, 0x03), Some(State::Failed));
         assert_eq!(state(0, 0, 0), Some(State::Idle));
+        assert_eq!(state(5, 0x20, 0), Some(State::Idle));
         assert_eq!(state(2, 0x04, 0x04), None, "a format: something else is going on");
         assert!(!Support::scsi(|_| true, &[]).takes(Operation::Block));
     }

@@ -195,10 +195,18 @@ impl Transport for AtaDrive<'_> {
         assert_eq!((cdb[0], cdb.len()), (0x85, 16));
         state.commands.push(cdb[14]);
         let transferred = if matches!(data, Data::In(_)) { 512 } else { 0 };
+        assert_eq!(
+            cdb[2] & 0x20 != 0,
+            matches!(data, Data::None),
+            "registers are asked for without data alone"
+        );
         let (error, status, count, lba) = match self.run(&mut state, cdb, data) {
             Ok((count, lba)) => (0, 0x50, count, lba),
             Err((error, lba)) => (error, 0x51, 0, lba),
         };
+        if cdb[2] & 0x20 == 0 && error == 0 {
+            return Ok(Reply { transferred, ..Reply::default() });
+        }
         let ([c1, c0], [_, _, l5, l4, l3, l2, l1, l0]) = (count.to_be_bytes(), lba.to_be_bytes());
         let key = if error == 0 { 1 } else { 0xb };
         let mut sense = vec![0x72, key, 0, if error == 0 { 0x1d } else { 0 }, 0, 0, 0, 14];
