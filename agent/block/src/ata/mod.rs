@@ -87,7 +87,8 @@ impl Command {
             lba1,
             lba5,
             lba2,
-            0,
+            // DEVICE bit 6: the LBA field holds an LBA and no cylinder, head and sector.
+            u8::from(self.extend) << 6,
             self.code,
             0,
         ]
@@ -182,9 +183,9 @@ mod tests {
     fn frozen_bytes_of_pass_through() {
         let identify = [0x85, 0x08, 0x0e, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xec, 0];
         assert_eq!(Command::IDENTIFY.pass_through(), identify);
-        let native = [0x85, 0x07, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x27, 0];
+        let native = [0x85, 0x07, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x27, 0];
         assert_eq!(Command::READ_NATIVE_MAX.pass_through(), native);
-        let accessible = [0x85, 0x07, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x78, 0];
+        let accessible = [0x85, 0x07, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x78, 0];
         assert_eq!(Command::GET_NATIVE_MAX.pass_through(), accessible);
         let configuration = [0x85, 0x08, 0x0e, 0, 0xc2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xb1, 0];
         assert_eq!(Command::CONFIGURATION_IDENTIFY.pass_through(), configuration);
@@ -196,7 +197,7 @@ mod tests {
             extend: true,
             protocol: Protocol::Out,
         };
-        let expected = [0x85, 0x0b, 0x06, 1, 2, 3, 4, 0x07, 0x0a, 0x06, 0x09, 0x05, 0x08, 0, 0xb4, 0];
+        let expected = [0x85, 0x0b, 0x06, 1, 2, 3, 4, 0x07, 0x0a, 0x06, 0x09, 0x05, 0x08, 0x40, 0xb4, 0];
         assert_eq!(all.pass_through(), expected);
     }
 
@@ -235,6 +236,13 @@ mod tests {
         let sense = vec![0x70, 0, 0x0b, 0, 0, 0, 0, 0x0a, 0, 0x58, 0, 1, 0, 0, 0, 0, 0, 0];
         let reply = Reply { status: 2, sense, ..Reply::default() };
         assert!(matches!(Registers::of(&reply), Err(Error::Aborted(_))));
+        // Of a SANITIZE STATUS EXT, which QEMU does not know: ERROR and STATUS are in bytes 8 and 9.
+        let sense = vec![0x70, 0, 0x0b, 0, 0, 0, 0, 0x0a, 0x04, 0x41, 0, 0, 0, 0, 0, 0, 0x80, 0];
+        let reply = Reply { status: 2, sense, ..Reply::default() };
+        assert!(matches!(Registers::of(&reply), Err(Error::Aborted(_))));
+        // Of a READ NATIVE MAX ADDRESS EXT that it answered.
+        let reply = status_return([1, 0, 0, 0, 0, 0x20, 0, 0x82, 0, 0, 0, 0x50]);
+        assert_eq!(Registers::of(&reply).map(|registers| registers.lba), Ok(0x8220));
     }
 
     proptest! {

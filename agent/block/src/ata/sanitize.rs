@@ -76,15 +76,15 @@ mod tests {
         let head = [0x85, 0x07, 0x20, 0x00];
         let bytes = |rest: [u8; 12]| [&head[..], &rest].concat();
         // FEATURE low, COUNT, then LBA bytes in the order 31:24, 7:0, 39:32, 15:8, 47:40, 23:16.
-        let crypto = bytes([0x11, 0, 0, 0x43, 0x70, 0, 0x79, 0, 0x72, 0, 0xb4, 0]);
+        let crypto = bytes([0x11, 0, 0, 0x43, 0x70, 0, 0x79, 0, 0x72, 0x40, 0xb4, 0]);
         assert_eq!(Command::sanitize(Operation::Crypto).pass_through().to_vec(), crypto);
-        let block = bytes([0x12, 0, 0, 0x42, 0x72, 0, 0x45, 0, 0x6b, 0, 0xb4, 0]);
+        let block = bytes([0x12, 0, 0, 0x42, 0x72, 0, 0x45, 0, 0x6b, 0x40, 0xb4, 0]);
         assert_eq!(Command::sanitize(Operation::Block).pass_through().to_vec(), block);
-        let overwrite = bytes([0x14, 0, 1, 0, 0, 0x57, 0, 0x4f, 0, 0, 0xb4, 0]);
+        let overwrite = bytes([0x14, 0, 1, 0, 0, 0x57, 0, 0x4f, 0, 0x40, 0xb4, 0]);
         assert_eq!(Command::sanitize(Operation::Overwrite).pass_through().to_vec(), overwrite);
-        let status = bytes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xb4, 0]);
+        let status = bytes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0xb4, 0]);
         assert_eq!(Command::SANITIZE_STATUS.pass_through().to_vec(), status);
-        let clear = bytes([0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xb4, 0]);
+        let clear = bytes([0, 0, 1, 0, 0, 0, 0, 0, 0, 0x40, 0xb4, 0]);
         assert_eq!(Command::SANITIZE_CLEAR_FAILURE.pass_through().to_vec(), clear);
     }
 
