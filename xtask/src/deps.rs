@@ -28,6 +28,8 @@ pub const UNIT: &[&str] = &[
     "ipmitool",
     "openipmi",
     "ipxe",
+    "jq",
+    "openssl",
     "python3-venv",
 ];
 
