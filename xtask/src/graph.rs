@@ -12,7 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pinned-tls", &[]),
     ("block", &[]),
     ("sandbox", &[]),
-    ("bundle", &[]),
+    ("bundle", &["hwm-sdk"]),
     ("hwm-sdk", &["agent-protocol"]),
     ("hwm-conformance", &["hwm-sdk", "agent-protocol"]),
     ("hwm-example-external", &["hwm-sdk", "agent-protocol"]),

@@ -3,7 +3,7 @@
 mod common;
 mod controller;
 
-use agentd::config::Environment;
+use agentd::config::{Config, Environment};
 use agentd::run::run;
 use bundle::build::{SigningKey, build};
 use common::Probe;
@@ -75,14 +75,20 @@ async fn until_first_heartbeat(bundles: Vec<(Value, Vec<Vec<u8>>)>, place: &Plac
         format!("--bundles={}", place.managers().display()),
         format!("--trusted-keys={}", place.keys().display()),
     ];
+    live(arguments, &mut controller).await;
+    controller.requests()
+}
+
+/// An agent with these arguments, from its start to its first heartbeat; how it was configured.
+async fn live(arguments: Vec<String>, controller: &mut Controller) -> Config {
     let config = agentd::config::parse(&Environment { arguments, ..Environment::default() }).unwrap();
     let (agent, stop) = (common::agent(&Arc::new(Probe::default())), CancellationToken::new());
-    let stopped = stop.clone();
-    let life = tokio::spawn(async move { run(&config, agent, stopped).await });
+    let (stopped, configured) = (stop.clone(), config.clone());
+    let life = tokio::spawn(async move { run(&configured, agent, stopped).await });
     controller.heartbeat().await;
     stop.cancel();
     life.await.unwrap().unwrap();
-    controller.requests()
+    config
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -195,13 +201,6 @@ async fn outside_the_ramdisk_nothing_is_mounted_unasked() {
         format!("--pin={}", controller.pin),
         "--listen=127.0.0.1:0".into(),
     ];
-    let config = agentd::config::parse(&Environment { arguments, ..Environment::default() }).unwrap();
-    assert_eq!(config.bundles, None);
-    let (agent, stop) = (common::agent(&Arc::new(Probe::default())), CancellationToken::new());
-    let stopped = stop.clone();
-    let life = tokio::spawn(async move { run(&config, agent, stopped).await });
-    controller.heartbeat().await;
-    stop.cancel();
-    life.await.unwrap().unwrap();
+    assert_eq!(live(arguments, &mut controller).await.bundles, None);
     assert!(!controller.requests().iter().any(|line| line.contains("bundles")));
 }

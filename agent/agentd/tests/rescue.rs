@@ -12,7 +12,7 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tower::ServiceExt;
 
 const TOKEN: &str = "tok-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
@@ -77,11 +77,13 @@ async fn a_node_is_rescued_only_when_somebody_can_log_in_and_nothing_tells_the_s
             (&"SUCCEEDED".into(), &Value::Null)
         );
     }
+    let deadline = Instant::now() + Duration::from_secs(30);
     let started = loop {
         let started = std::fs::read_to_string(directory.path().join("password.log")).unwrap_or_default();
         if started.ends_with('\n') {
             break started;
         }
+        assert!(Instant::now() < deadline, "it was not started: {started:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     let [line] = started.lines().collect::<Vec<_>>()[..] else { panic!("started once, not {started:?}") };

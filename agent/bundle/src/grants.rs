@@ -1,6 +1,7 @@
 //! What a hardware manager asks to be granted. What is not in its manifest it does not get.
 
 use crate::fields::{FieldError, Fields, error};
+use hwm_sdk::protocol::{Claim, ClaimKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -10,43 +11,10 @@ const CLAIMS_MAX: usize = 64;
 /// Longest pattern of a claim, in bytes.
 const PATTERN_MAX: usize = 128;
 
-/// Kinds of devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ClaimKind {
-    /// A block device; it may be opened.
-    Block,
-    /// A PCI function; its configuration space may be read.
-    Pci,
-    /// The machine itself, as its firmware names it.
-    Dmi,
-}
-
-impl ClaimKind {
-    /// What a claim of this kind may match by.
-    pub fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::Block => &["model", "vendor", "serial", "wwn", "transport"],
-            Self::Pci => &["vendor", "device", "subsystem_vendor", "subsystem_device", "class"],
-            Self::Dmi => &["sys_vendor", "product_name", "product_family", "board_vendor", "board_name"],
-        }
-    }
-}
-
-/// Devices that a manager may touch: those of a kind that match every pattern (`*` stands for any text).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    /// The kind.
-    pub kind: ClaimKind,
-    /// Patterns by property; none means every device of the kind.
-    #[serde(rename = "match", default)]
-    pub patterns: BTreeMap<String, String>,
-}
-
 /// All that is granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grants {
-    /// Devices.
+    /// Devices, by what they are: a claim here has properties and no id.
     #[serde(default)]
     pub devices: Vec<Claim>,
     /// Whether it sees the machine's network.
@@ -91,12 +59,19 @@ fn claim(index: usize, value: Value) -> Result<Claim, FieldError> {
     let path = format!("grants.devices[{index}]");
     let mut fields = Fields::of(&path, value)?;
     let kind: ClaimKind = fields.required("kind")?;
-    let patterns: BTreeMap<String, String> = fields.optional("match")?.unwrap_or_default();
-    for (key, pattern) in &patterns {
+    // Where a device is says nothing of which one it is.
+    if fields.optional::<Value>("id")?.is_some() {
+        return Err(error(format!("{path}.id"), "is not for a manifest: say by `match` what the device is"));
+    }
+    let properties: BTreeMap<String, String> = fields.optional("match")?.unwrap_or_default();
+    if properties.is_empty() {
+        return Err(error(format!("{path}.match"), "names nothing: `*` stands for any text"));
+    }
+    for (key, pattern) in &properties {
         let name = format!("{path}.match.{key}");
         // A claim that asks by something unknown would match more than it says.
-        if !kind.keys().contains(&key.as_str()) {
-            return Err(error(name, format!("is not one of {}", kind.keys().join(", "))));
+        if !kind.properties().contains(&key.as_str()) {
+            return Err(error(name, format!("is not one of {}", kind.properties().join(", "))));
         }
         let fits =
             |text: &str| (1..=PATTERN_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
@@ -104,5 +79,5 @@ fn claim(index: usize, value: Value) -> Result<Claim, FieldError> {
             return Err(error(name, format!("is not 1 to {PATTERN_MAX} printable bytes")));
         }
     }
-    Ok(Claim { kind, patterns })
+    Ok(Claim { kind, id: None, properties })
 }

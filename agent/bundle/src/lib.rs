@@ -27,7 +27,7 @@ mod tree;
 pub mod verify;
 
 pub use fields::FieldError;
-pub use grants::{Claim, ClaimKind, Grants};
+pub use grants::Grants;
 pub use keys::{KeyError, PublicKey};
 pub use manifest::Manifest;
 pub use verify::{Rejected, Trust, Verified, verify};

@@ -3,6 +3,7 @@
 use crate::fields::{FieldError, Fields, error};
 use crate::grants::Grants;
 use crate::{FORMAT, is_digest};
+use hwm_sdk::protocol::{bad_manager_name, bad_version, is_reserved_manager};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,26 +14,19 @@ pub const ROOT_ALIGN: u64 = 4096;
 /// Largest root file system, in bytes. Far above every tool a vendor ships; the controller sets a tighter one.
 pub const ROOT_MAX: u64 = 4 << 30;
 
-const NAME_MAX: usize = 63;
-const VERSION_MAX: usize = 64;
 const VENDOR_MAX: usize = 128;
 const ENTRY_WORDS: usize = 64;
 const ENTRY_WORD: usize = 4096;
 const PROTOCOLS_MAX: usize = 16;
-
-/// Names that managers in the tree have, or may get.
-const RESERVED: [&str; 2] = ["generic_hardware_manager", "generic"];
-const RESERVED_PREFIX: &str = "anneal";
 
 /// A manifest that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Always [`FORMAT`].
     pub format: u64,
-    /// The manager's name: a letter, then letters, digits, `_`, `-`; lower case, at most 63. Its steps are known by
-    /// it.
+    /// The manager's name, as the protocol wants it. Its steps are known by it.
     pub name: String,
-    /// Its version: letters, digits, `.`, `_`, `-`, `+`, `~`; at most 64.
+    /// Its version, as the protocol wants it.
     pub version: String,
     /// Whose it is; at most 128 bytes.
     pub vendor: String,
@@ -89,28 +83,17 @@ impl Manifest {
 }
 
 fn name(text: String) -> Result<String, FieldError> {
-    let rest = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
-    let sound = text.len() <= NAME_MAX
-        && text.bytes().next().is_some_and(|first| first.is_ascii_lowercase())
-        && text.bytes().all(rest);
-    if !sound {
-        let rule = "a lower-case letter, then lower-case letters, digits, _ and -";
-        return Err(error("name", format!("{text:?} is not {rule}, at most {NAME_MAX}")));
+    if let Some(problem) = bad_manager_name(&text) {
+        return Err(error("name", problem));
     }
-    if RESERVED.contains(&text.as_str()) || text.starts_with(RESERVED_PREFIX) {
+    if is_reserved_manager(&text) {
         return Err(error("name", format!("{text:?} is reserved for managers of Anneal itself")));
     }
     Ok(text)
 }
 
 fn version(text: String) -> Result<String, FieldError> {
-    let rest = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+~".contains(&byte);
-    let first = |byte: u8| byte.is_ascii_alphanumeric();
-    if text.len() <= VERSION_MAX && text.bytes().next().is_some_and(first) && text.bytes().all(rest) {
-        return Ok(text);
-    }
-    let rule = format!("a letter or digit, then letters, digits and . _ - + ~, at most {VERSION_MAX}");
-    Err(error("version", format!("{text:?} is not {rule}")))
+    bad_version(&text).map_or(Ok(text), |problem| Err(error("version", problem)))
 }
 
 fn vendor(text: String) -> Result<String, FieldError> {

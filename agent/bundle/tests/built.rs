@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 fn source() -> Value {
-    json!({"format": 1, "name": "acme-raid", "version": "1.2.3", "vendor": "ACME", "entry": ["/sbin/manager"],
+    json!({"format": 1, "name": "acme_raid", "version": "1.2.3", "vendor": "ACME", "entry": ["/sbin/manager"],
            "protocol_versions": [1], "grants": {"memory_mib": 64}})
 }
 

@@ -11,7 +11,7 @@ const ANY: Trust = Trust::Keys { keys: Vec::new(), unsigned: true };
 
 fn manifest(root: &[u8]) -> Value {
     json!({
-        "format": 1, "name": "acme-raid", "version": "1.2.3", "vendor": "ACME",
+        "format": 1, "name": "acme_raid", "version": "1.2.3", "vendor": "ACME",
         "entry": ["/bin/manager", "--serve"], "protocol_versions": [1],
         "grants": {"devices": [{"kind": "block", "match": {"model": "ACME *"}}], "network": false,
                    "scratch_mib": 8, "memory_mib": 64, "pids": 16},
@@ -36,7 +36,7 @@ fn what_is_sound_is_told_whole() {
     let verified = judged(&bytes).unwrap();
     assert_eq!((verified.size, verified.signed_by), (bytes.len() as u64, None));
     assert_eq!(verified.digest, hex(digest(&SHA256, &bytes).as_ref()));
-    assert_eq!(verified.manifest.grants.devices[0].patterns["model"], "ACME *");
+    assert_eq!(verified.manifest.grants.devices[0].properties["model"], "ACME *");
     // A newer builder may say more.
     let mut newer = manifest(&root);
     newer["licence"] = json!("X");
@@ -60,9 +60,11 @@ fn every_wrong_field_is_named() {
         ("/format", json!("1"), "format: "),
         ("/name", json!("Acme"), "name: "),
         ("/name", json!("a/../b"), "name: "),
-        ("/name", json!("a".repeat(64)), "name: "),
+        ("/name", json!("a".repeat(65)), "name: "),
+        // What the protocol does not know as a name would be refused on the node.
+        ("/name", json!("acme-raid"), "name: "),
         ("/name", json!("generic_hardware_manager"), "name: "),
-        ("/name", json!("anneal-x"), "name: "),
+        ("/name", json!("anneal_x"), "name: "),
         ("/name", json!(null), "name: is missing"),
         ("/version", json!(""), "version: "),
         ("/version", json!("1 2"), "version: "),
@@ -84,6 +86,8 @@ fn every_wrong_field_is_named() {
         ("/grants/scratch_mib", json!(-1), "grants.scratch_mib: "),
         ("/grants/devices", json!({}), "grants.devices: "),
         ("/grants/devices/0", json!(5), "grants.devices[0]: "),
+        ("/grants/devices/0", json!({"kind": "block"}), "grants.devices[0].match: names nothing"),
+        ("/grants/devices/0", json!({"kind": "block", "id": "/dev/sda"}), "grants.devices[0].id: "),
         ("/grants/devices/0/kind", json!("usb"), "grants.devices[0].kind: "),
         ("/grants/devices/0/match", json!({"slot": "1"}), "grants.devices[0].match.slot: "),
         ("/grants/devices/0/match", json!({"model": ""}), "grants.devices[0].match.model: "),

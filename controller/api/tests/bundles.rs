@@ -167,7 +167,7 @@ async fn what_is_refused_leaves_nothing_behind() {
         ("", vec![0; 5000], 400, "is not a bundle"),
         ("", signed[..signed.len() - 1].to_vec(), 400, "is not a bundle"),
         ("", damaged, 400, "manifest: root_sha256: "),
-        ("", renamed, 400, "manifest: name: \"Acme\" is not"),
+        ("", renamed, 400, "manifest: name: manager name \"Acme\" is not"),
         ("", unsigned, 400, "is not signed, and unsigned ones are not allowed here"),
         ("", foreign, 400, theirs.public().id().as_str()),
         ("", vec![0; (2 << 20) + 1], 413, "larger than 2097152 bytes"),

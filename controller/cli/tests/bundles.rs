@@ -95,10 +95,10 @@ fn the_text_for_vendors_and_operators_is_what_happens() {
         let says = match line.split(' ').nth(1).unwrap() {
             "build" => "signature  by key",
             "verify" => "which is trusted\n",
-            "add" => "added acme-raid 1.2.3 for driver:redfish: nodes have it from their next boot\n",
-            "list" => "acme-raid  1.2.3    driver:redfish  ",
+            "add" => "added acme_raid 1.2.3 for driver:redfish: nodes have it from their next boot\n",
+            "list" => "acme_raid  1.2.3    driver:redfish  ",
             "show" => {
-                "grants      pci(device=00*,vendor=1000), 256 MiB memory, 16 MiB scratch, 64 processes\n"
+                "grants      pci(device=0x00*,vendor=0x1000), 256 MiB memory, 16 MiB scratch, 64 processes\n"
             }
             "remove" => "from driver:redfish\n",
             _ => "",
@@ -140,7 +140,7 @@ fn what_is_wrong_is_told_before_anything_is_sent() {
     write("no.key", "nothing");
 
     let (code, _, err) = run("bundle build root bad.json b");
-    assert!(code == 2 && err.contains("manifest: name: \"Bad\" is not"), "{err}");
+    assert!(code == 2 && err.contains("manifest: name: manager name \"Bad\" is not"), "{err}");
     let (code, _, err) = run("bundle build root good.json b --key no.key");
     assert!(code == 2 && err.starts_with("anneal: no.key: is not an Ed25519 private key"), "{err}");
     assert!(!desk.path().join("b").exists() && !desk.path().join("b.part").exists());

@@ -314,6 +314,29 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// Every verb.
+    pub const ALL: [Self; 19] = [
+        Self::Manage,
+        Self::Adopt,
+        Self::Clean,
+        Self::Inspect,
+        Self::Provide,
+        Self::Deploy,
+        Self::Delete,
+        Self::Rebuild,
+        Self::Rescue,
+        Self::Service,
+        Self::Unrescue,
+        Self::Done,
+        Self::Fail,
+        Self::Hold,
+        Self::Wait,
+        Self::Abort,
+        Self::Resume,
+        Self::Unhold,
+        Self::Override,
+    ];
+
     /// Name of the event in Ironic's state machine.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -25,28 +25,6 @@ const OURS: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-const EVENTS: &[Verb] = &[
-    Verb::Manage,
-    Verb::Adopt,
-    Verb::Clean,
-    Verb::Inspect,
-    Verb::Provide,
-    Verb::Deploy,
-    Verb::Delete,
-    Verb::Rebuild,
-    Verb::Rescue,
-    Verb::Service,
-    Verb::Unrescue,
-    Verb::Done,
-    Verb::Fail,
-    Verb::Hold,
-    Verb::Wait,
-    Verb::Abort,
-    Verb::Resume,
-    Verb::Unhold,
-    Verb::Override,
-];
-
 #[test]
 fn equals_ironics_table_and_the_listed_differences() {
     let mut wanted: BTreeSet<String> = include_str!("provision_table.txt")
@@ -60,7 +38,7 @@ fn equals_ironics_table_and_the_listed_differences() {
     }
     let mut have = BTreeSet::new();
     for state in ProvisionState::ALL {
-        for verb in EVENTS {
+        for verb in &Verb::ALL {
             if let Ok(next) = transition(state, *verb) {
                 have.insert(format!("{} | {} | {}", state.as_str(), verb.as_str(), next.as_str()));
             }

@@ -381,21 +381,7 @@ fn every_transition_is_allowed_and_told(now: &Move) -> Result<(), String> {
     if from == to {
         return Ok(());
     }
-    let verbs = [
-        Verb::Manage,
-        Verb::Clean,
-        Verb::Provide,
-        Verb::Deploy,
-        Verb::Service,
-        Verb::Done,
-        Verb::Fail,
-        Verb::Hold,
-        Verb::Wait,
-        Verb::Abort,
-        Verb::Resume,
-        Verb::Unhold,
-    ];
-    if !verbs.iter().any(|verb| transition(from, *verb) == Ok(to)) {
+    if !Verb::ALL.iter().any(|verb| transition(from, *verb) == Ok(to)) {
         return Err(format!("{} -> {} is not in the table", from.as_str(), to.as_str()));
     }
     let told = |text: &str| text.contains(&format!("-> {}", to.as_str()));

@@ -6,7 +6,8 @@
 //!   `dmidecode` would.
 
 use agent_protocol::inventory::Disk;
-use bundle::{Claim, ClaimKind, Manifest};
+use bundle::Manifest;
+use hwm_sdk::protocol::ClaimKind;
 use sandbox::{DeviceNode, Grants, NodeKind};
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,23 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// The disks of the inventory that the manifest grants. Pure.
 pub(super) fn disks<'a>(manifest: &Manifest, disks: &'a [Disk]) -> Vec<&'a Disk> {
-    let granted = |disk: &&Disk| manifest.grants.devices.iter().any(|claim| covers(claim, disk));
+    let granted = |disk: &&Disk| manifest.grants.devices.iter().any(|claim| claim.covers_disk(disk));
     disks.iter().filter(granted).collect()
-}
-
-fn covers(claim: &Claim, disk: &Disk) -> bool {
-    let property = |key: &str| match key {
-        "model" => disk.model.as_deref(),
-        "vendor" => disk.vendor.as_deref(),
-        "serial" => disk.serial.as_deref(),
-        "wwn" => disk.wwn.as_deref(),
-        "transport" => disk.tran.as_deref(),
-        _ => None,
-    };
-    let like = |(key, pattern): (&String, &String)| {
-        property(key).is_some_and(|value| hwm_sdk::protocol::like(pattern, value))
-    };
-    claim.kind == ClaimKind::Block && claim.patterns.iter().all(like)
 }
 
 /// Everything that the manifest grants on a machine with these disks. A node that is not there is left out.

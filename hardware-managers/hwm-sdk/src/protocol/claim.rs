@@ -21,12 +21,23 @@ pub struct Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimKind {
-    /// A disk. Properties: `model`, `serial`, `vendor`, `wwn`, `tran`.
+    /// A disk.
     Block,
-    /// A PCI function. Properties: `vendor`, `device`, `class`, each as in sysfs (`0x1000`).
+    /// A PCI function; values as in sysfs (`0x1000`).
     Pci,
-    /// The whole machine. Properties: `manufacturer`, `product_name`, `serial_number`.
+    /// The whole machine.
     Dmi,
+}
+
+impl ClaimKind {
+    /// The properties by which devices of this kind are known.
+    pub fn properties(self) -> &'static [&'static str] {
+        match self {
+            Self::Block => &["model", "serial", "vendor", "wwn", "tran"],
+            Self::Pci => &["vendor", "device", "class"],
+            Self::Dmi => &["manufacturer", "product_name", "serial_number"],
+        }
+    }
 }
 
 impl Claim {

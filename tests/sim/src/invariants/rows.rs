@@ -48,34 +48,13 @@ pub fn history_is_contiguous(write: &Write) -> Broken {
 
 /// specs/state-machine.txt: nothing follows what the table does not let follow.
 pub fn every_arrow_is_in_the_table(write: &Write) -> Broken {
-    const VERBS: [Verb; 19] = [
-        Verb::Manage,
-        Verb::Adopt,
-        Verb::Clean,
-        Verb::Inspect,
-        Verb::Provide,
-        Verb::Deploy,
-        Verb::Delete,
-        Verb::Rebuild,
-        Verb::Rescue,
-        Verb::Service,
-        Verb::Unrescue,
-        Verb::Done,
-        Verb::Fail,
-        Verb::Hold,
-        Verb::Wait,
-        Verb::Abort,
-        Verb::Resume,
-        Verb::Unhold,
-        Verb::Override,
-    ];
     for (from, to) in arrows(write) {
         let (Some(from), Some(to)) = (ProvisionState::parse(from), ProvisionState::parse(to)) else {
             return Err(format!("{from} -> {to} is between no states"));
         };
         // `provide` without cleaning passes through CLEANING in no time.
         let unclean = (from, to) == (ProvisionState::Manageable, ProvisionState::Available);
-        if !unclean && !VERBS.iter().any(|verb| transition(from, *verb) == Ok(to)) {
+        if !unclean && !Verb::ALL.iter().any(|verb| transition(from, *verb) == Ok(to)) {
             return Err(format!("{} -> {} is not in the table", from.as_str(), to.as_str()));
         }
     }
