@@ -1,7 +1,7 @@
 //! Erase a disk by hand: `cargo run --release -p block --example erase -- /dev/loop9 [METHOD]`.
 //! Everything on it is lost. Without arguments the disks of the machine are listed.
 
-use block::{Filter, Method, Progress, Roots, Watch};
+use block::{Filter, Method, Progress, Roots, Watch, methods};
 
 struct Print;
 
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Some(device) = device else {
         for disk in block::list(&roots, &Filter::All)? {
             let probe = block::probe(&disk)?;
-            println!("{probe:#?}\n{:?} {:?}", block::judge(&probe), block::plan(&probe));
+            println!("{probe:#?}\n{:?} {:?}", block::judge(&probe), methods(&probe));
         }
         return Ok(());
     };
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if let Some(refusal) = block::judge(&probe).first() {
             return Err(refusal.to_string().into());
         }
-        let methods: Vec<Method> = block::plan(&probe)
+        let methods: Vec<Method> = methods(&probe)
             .into_iter()
             .filter(|method| wanted.as_deref().is_none_or(|wanted| wanted == method.as_str()))
             .collect();

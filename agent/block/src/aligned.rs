@@ -51,6 +51,11 @@ pub fn is_zero(bytes: &[u8]) -> bool {
     bytes.chunks(4096).all(|page| page.iter().fold(0, |seen, &byte| seen | byte) == 0)
 }
 
+/// Whether all bytes are the same.
+pub fn is_uniform(bytes: &[u8]) -> bool {
+    bytes.first().is_none_or(|first| bytes.iter().all(|byte| byte == first))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,12 +2,14 @@
 //! judged.
 
 use crate::disk::Disk;
+use crate::drive::Drive;
 use crate::list::{Roots, usable};
-use crate::nvme::{self, AdminCommand};
+use crate::nvme::{self, NvmeCommand, SecureErase};
 use crate::paths;
 use crate::probe::{self, Probe, Signature};
 use crate::sys;
 use crate::target::Target;
+use crate::transport::Transport;
 use nix::sys::stat::{major, minor};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -160,12 +162,20 @@ impl Target for Device {
         sys::blk::discard(&self.direct, offset, length)
     }
 
-    fn format(&self) -> io::Result<()> {
+    fn secure_discard(&self, offset: u64, length: u64) -> io::Result<()> {
+        sys::blk::secure_discard(&self.direct, offset, length)
+    }
+
+    fn drive(&self) -> Option<Drive<'_>> {
+        Some(Drive { transport: &self.direct, probe: &self.probe })
+    }
+
+    fn format(&self, erase: SecureErase) -> io::Result<()> {
         let Some(namespace) = &self.probe.nvme else {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         };
-        let command = AdminCommand::format_user_data(namespace);
-        match sys::nvme::admin(&self.direct, &command, &mut [], format_timeout(self.size()))? {
+        let command = NvmeCommand::format(namespace, erase);
+        match self.direct.nvme(&command, &mut [], format_timeout(self.size()))?.status {
             0 => Ok(()),
             status => Err(io::Error::other(nvme::status_text(status))),
         }

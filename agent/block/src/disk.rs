@@ -43,6 +43,8 @@ pub struct Disk {
     pub wwn_vendor_extension: Option<String>,
     /// SCSI address `host:channel:target:lun`.
     pub hctl: Option<String>,
+    /// It is an ATA drive, which takes ATA commands through SCSI ones.
+    pub ata: bool,
     /// NVMe namespace id.
     pub namespace: Option<u32>,
     /// Largest hardware-offloaded write of zeroes in bytes; 0 when there is none.

@@ -1,5 +1,6 @@
 //! A disk in memory with faults as data: what real disks do wrong, done on request.
 
+use crate::nvme::SecureErase;
 use crate::probe::{Signature, SignatureKind};
 use crate::target::Target;
 use std::io;
@@ -75,7 +76,11 @@ impl FakeDisk {
         if self.present() { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ENODEV)) }
     }
 
-    fn fill(&self, byte: u8, range: Range<u64>) -> io::Result<()> {
+    /// Fill a range with a byte, as the drive's own methods do.
+    ///
+    /// # Errors
+    /// When the range is not on the disk.
+    pub fn fill(&self, byte: u8, range: Range<u64>) -> io::Result<()> {
         let range = bounds(&range)?;
         self.lock().get_mut(range).ok_or(io::ErrorKind::InvalidInput)?.fill(byte);
         Ok(())
@@ -167,7 +172,11 @@ impl Target for FakeDisk {
         self.fill(0, offset + edge..(offset + length).saturating_sub(edge).max(offset + edge))
     }
 
-    fn format(&self) -> io::Result<()> {
+    fn secure_discard(&self, offset: u64, length: u64) -> io::Result<()> {
+        self.discard(offset, length)
+    }
+
+    fn format(&self, _: SecureErase) -> io::Result<()> {
         self.alive()?;
         if self.has(|flaw| *flaw == Flaw::FormatDoesNothing) {
             return Ok(());

@@ -1,6 +1,7 @@
 //! May this disk be written at all? Pure: a [`Probe`] in, reasons out.
 
 use crate::probe::Probe;
+use crate::shared;
 use std::path::PathBuf;
 
 /// Label of the image a controller hands to a ramdisk as virtual media (Ironic's).
@@ -31,11 +32,100 @@ pub enum Refusal {
         /// The device, in words.
         by: String,
     },
-    /// The kernel refuses writes to the disk.
+    /// The kernel or the drive refuses writes to the disk.
     ReadOnly,
+    /// The disk carries a file system that several machines use at once.
+    Shared {
+        /// What it is.
+        what: String,
+    },
+    /// Another machine has reserved the disk, or registered for doing so.
+    Reserved {
+        /// In words.
+        by: String,
+    },
+    /// Sectors of the disk cannot be addressed, and would keep their data.
+    HiddenArea {
+        /// How many.
+        sectors: u64,
+        /// By what.
+        by: &'static str,
+    },
+    /// The drive has namespaces that are no block devices, and would keep their data.
+    HiddenNamespaces(u32),
+    /// The disk cannot be read, so what is on it is not known.
+    Unreadable(String),
+}
+
+/// Kind of a [`Refusal`], for policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// Boot or virtual media.
+    BootMedium,
+    /// Mounted, swap, or held by another device.
+    InUse,
+    /// Read-only.
+    ReadOnly,
+    /// A file system of several machines.
+    Shared,
+    /// A reservation of another machine.
+    Reserved,
+    /// Sectors or namespaces that cannot be addressed.
+    Hidden,
+    /// Cannot be read.
+    Unreadable,
+}
+
+impl Reason {
+    /// All of them.
+    pub const ALL: [Reason; 7] = [
+        Reason::BootMedium,
+        Reason::InUse,
+        Reason::ReadOnly,
+        Reason::Shared,
+        Reason::Reserved,
+        Reason::Hidden,
+        Reason::Unreadable,
+    ];
+
+    /// The word for arguments.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::BootMedium => "boot-medium",
+            Reason::InUse => "in-use",
+            Reason::ReadOnly => "read-only",
+            Reason::Shared => "shared",
+            Reason::Reserved => "reserved",
+            Reason::Hidden => "hidden",
+            Reason::Unreadable => "unreadable",
+        }
+    }
+
+    /// The reason of a word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+
+    /// Whether an operator may have the disk erased all the same. What is in use or cannot be written is never.
+    pub fn may_be_overridden(self) -> bool {
+        matches!(self, Reason::Shared | Reason::Hidden)
+    }
 }
 
 impl Refusal {
+    /// Its kind.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Refusal::VirtualMedia { .. } => Reason::BootMedium,
+            Refusal::Mounted { .. } | Refusal::Swap { .. } | Refusal::Held { .. } => Reason::InUse,
+            Refusal::ReadOnly => Reason::ReadOnly,
+            Refusal::Shared { .. } => Reason::Shared,
+            Refusal::Reserved { .. } => Reason::Reserved,
+            Refusal::HiddenArea { .. } | Refusal::HiddenNamespaces(_) => Reason::Hidden,
+            Refusal::Unreadable(_) => Reason::Unreadable,
+        }
+    }
+
     /// Whether the disk is not part of the node's storage, so that leaving it alone leaves no data behind.
     pub fn is_boot_medium(&self) -> bool {
         matches!(self, Refusal::VirtualMedia { .. })
@@ -52,6 +142,22 @@ impl std::fmt::Display for Refusal {
             Refusal::Swap { what } => write!(f, "{what} is swap in use"),
             Refusal::Held { by } => write!(f, "it is in use by {by}; stop that first"),
             Refusal::ReadOnly => write!(f, "it is read-only"),
+            Refusal::Shared { what } => {
+                write!(
+                    f,
+                    "it holds {what}, which other machines may be using; allow \"shared\" if they do not"
+                )
+            }
+            Refusal::Reserved { by } => write!(f, "it is reserved: {by}; release that first"),
+            Refusal::HiddenArea { sectors, by } => {
+                write!(f, "{sectors} sectors are hidden by the {by}; remove that, or allow \"hidden\"")
+            }
+            Refusal::HiddenNamespaces(count) => write!(
+                f,
+                "its drive has {count} namespaces that are attached to no controller here; attach or delete them, \
+                 or allow \"hidden\""
+            ),
+            Refusal::Unreadable(error) => f.write_str(error),
         }
     }
 }
@@ -67,8 +173,44 @@ pub fn judge(probe: &Probe) -> Vec<Refusal> {
     refusals.extend(disk.all_mounts().into_iter().map(|(what, at)| Refusal::Mounted { what, at }));
     refusals.extend(disk.all_swap().into_iter().map(|what| Refusal::Swap { what }));
     refusals.extend(disk.all_holders().into_iter().map(|holder| Refusal::Held { by: holder.to_string() }));
-    refusals.extend(disk.read_only.then_some(Refusal::ReadOnly));
+    refusals.extend(read_only(probe).then_some(Refusal::ReadOnly));
+    refusals.extend(shared::found(probe).map(|what| Refusal::Shared { what }));
+    refusals.extend(reserved(probe).map(|by| Refusal::Reserved { by }));
+    refusals.extend(hidden(probe));
+    refusals.extend(probe.unreadable.clone().map(Refusal::Unreadable));
     refusals
+}
+
+fn read_only(probe: &Probe) -> bool {
+    probe.disk.read_only
+        || probe.nvme.is_some_and(|nvme| nvme.write_protected)
+        || probe.scsi.is_some_and(|scsi| scsi.write_protected)
+}
+
+fn reserved(probe: &Probe) -> Option<String> {
+    let scsi = probe.scsi.map(|scsi| (scsi.reservation.kind, scsi.reservation.keys));
+    let nvme = probe.nvme.and_then(|nvme| nvme.reservation);
+    let (kind, holders) = scsi.or(nvme.map(|found| (found.kind, found.registrants.into())))?;
+    match (kind, holders) {
+        (0, 0) => None,
+        (0, holders) => Some(format!("{holders} keys of other machines are registered")),
+        (kind, _) => Some(format!("a persistent reservation of type {kind}")),
+    }
+}
+
+fn hidden(probe: &Probe) -> Vec<Refusal> {
+    let area = probe.ata.map(|ata| ata.hidden).unwrap_or_default();
+    let areas = [
+        (area.host_protected, "host protected area (HPA)"),
+        (area.configuration_overlay, "device configuration overlay (DCO)"),
+        (area.accessible_max, "accessible max address configuration (AMAC)"),
+    ];
+    let areas = areas.into_iter().filter(|(sectors, _)| *sectors > 0);
+    let namespaces = probe.nvme.map(|nvme| nvme.hidden).filter(|&count| count > 0);
+    areas
+        .map(|(sectors, by)| Refusal::HiddenArea { sectors, by })
+        .chain(namespaces.map(Refusal::HiddenNamespaces))
+        .collect()
 }
 
 fn virtual_media(probe: &Probe) -> Option<Refusal> {
@@ -148,6 +290,30 @@ mod tests {
         assert!(judge(&probe)[0].is_boot_medium());
         probe.signatures.clear();
         assert!(judge(&probe).is_empty(), "a removable disk with data is storage");
+    }
+
+    #[test]
+    fn the_drives_own_reasons_are_told() {
+        let refused =
+            |probe: Probe| judge(&probe).iter().map(Refusal::to_string).collect::<Vec<_>>().join("; ");
+        let mut scsi = crate::scsi::Capabilities { write_protected: true, ..Default::default() };
+        scsi.reservation.keys = 2;
+        let words = refused(Probe { scsi: Some(scsi), ..Probe::default() });
+        assert_eq!(
+            words,
+            "it is read-only; it is reserved: 2 keys of other machines are registered; release that first"
+        );
+        let mut ata = crate::ata::Capabilities::default();
+        ata.hidden.host_protected = 2048;
+        let words = refused(Probe { ata: Some(ata), ..Probe::default() });
+        assert!(words.starts_with("2048 sectors are hidden by the host protected area"), "{words}");
+        let reservation = Some(crate::nvme::log::Reservation { kind: 3, registrants: 1 });
+        let nvme =
+            crate::nvme::Namespace { hidden: 2, reservation, write_protected: true, ..Default::default() };
+        let reasons: Vec<Reason> =
+            judge(&Probe { nvme: Some(nvme), ..Probe::default() }).iter().map(Refusal::reason).collect();
+        assert_eq!(reasons, [Reason::ReadOnly, Reason::Reserved, Reason::Hidden]);
+        assert!(Reason::ALL.iter().all(|reason| Reason::of(reason.as_str()) == Some(*reason)));
     }
 
     proptest! {

@@ -1,6 +1,6 @@
-//! Identity of SCSI and ATA disks from their vital product data, which sysfs shows as binary files.
+//! Identity of SCSI disks from their vital product data, which sysfs shows as binary files.
 //!
-//! SPC-6 section 7.7 (pages 80h, 83h), SAT-5 section 12.4 (page 89h), SBC-4 section 6.6 (page B2h).
+//! SPC-6 section 7.7 (pages 80h, 83h), SBC-4 section 6.6 (page B2h).
 
 /// World wide name in udev's three forms.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,48 +57,12 @@ impl Wwn {
     }
 }
 
-/// IDENTIFY DEVICE data of an ATA disk, as page 89h carries it.
-pub(crate) struct AtaIdentify<'a>(&'a [u8]);
-
-impl<'a> AtaIdentify<'a> {
-    /// Bytes 60..572 of page 89h (the page's own header included).
-    pub(crate) fn from_page(page: &'a [u8]) -> Option<Self> {
-        payload(page, 0x89)?;
-        page.get(60..572).map(AtaIdentify)
-    }
-
-    fn word(&self, index: usize) -> u16 {
-        u16::from_le_bytes([self.0[index * 2], self.0[index * 2 + 1]])
-    }
-
-    /// ATA strings hold two characters a word, the first in the high byte.
-    fn string(&self, words: std::ops::Range<usize>) -> Option<String> {
-        text(&words.flat_map(|index| self.word(index).to_be_bytes()).collect::<Vec<_>>())
-    }
-
-    /// Words 10..=19.
-    pub(crate) fn serial(&self) -> Option<String> {
-        self.string(10..20)
-    }
-
-    /// Words 27..=46.
-    pub(crate) fn model(&self) -> Option<String> {
-        self.string(27..47)
-    }
-
-    /// Word 69 bits 14 (DRAT) and 5 (RZAT): reads after TRIM are deterministic and zero.
-    pub(crate) fn trim_reads_zero(&self) -> bool {
-        let word = self.word(69);
-        word & (1 << 14) != 0 && word & (1 << 5) != 0
-    }
-}
-
 /// Page B2h byte 5 bits 4:2 (LBPRZ): xx1b says that unmapped blocks read as zeroes.
 pub(crate) fn unmap_reads_zero(page: &[u8]) -> bool {
     payload(page, 0xb2).and_then(|body| body.get(1)).is_some_and(|flags| flags & (1 << 2) != 0)
 }
 
-fn payload(page: &[u8], code: u8) -> Option<&[u8]> {
+pub(crate) fn payload(page: &[u8], code: u8) -> Option<&[u8]> {
     match page {
         [_, found, high, low, body @ ..] if *found == code => {
             let length = usize::from(u16::from_be_bytes([*high, *low]));
@@ -149,35 +113,12 @@ mod tests {
         assert_eq!(Wwn::from_wwid("t10.ATA     QEMU HARDDISK"), None);
     }
 
-    #[test]
-    fn identify_words() {
-        let mut page = vec![0u8; 572];
-        page[1] = 0x89;
-        page[2..4].copy_from_slice(&568u16.to_be_bytes());
-        let mut put = |word: usize, value: &str| {
-            for (index, pair) in value.as_bytes().chunks(2).enumerate() {
-                page[60 + (word + index) * 2] = *pair.get(1).unwrap_or(&b' ');
-                page[60 + (word + index) * 2 + 1] = pair[0];
-            }
-        };
-        put(10, "S3Z9NX0M123456");
-        put(27, "Samsung SSD 860 EVO 1TB");
-        page[60 + 69 * 2..][..2].copy_from_slice(&((1u16 << 14) | (1 << 5)).to_le_bytes());
-        let identify = AtaIdentify::from_page(&page).unwrap();
-        assert_eq!(identify.serial().as_deref(), Some("S3Z9NX0M123456"));
-        assert_eq!(identify.model().as_deref(), Some("Samsung SSD 860 EVO 1TB"));
-        assert!(identify.trim_reads_zero());
-    }
-
     proptest! {
         #[test]
-        fn no_page_makes_the_parsers_panic(page in prop::collection::vec(any::<u8>(), 0..600), code in 0usize..4) {
+        fn no_page_makes_the_parsers_panic(page in prop::collection::vec(any::<u8>(), 0..600), code in 0usize..3) {
             let mut page = page;
-            if page.len() > 1 { page[1] = [0x80, 0x83, 0x89, 0xb2][code]; }
+            if page.len() > 1 { page[1] = [0x80, 0x83, 0xb2][code]; }
             let _ = (serial(&page), wwn(&page), unmap_reads_zero(&page));
-            if let Some(identify) = AtaIdentify::from_page(&page) {
-                let _ = (identify.serial(), identify.model(), identify.trim_reads_zero());
-            }
         }
     }
 }

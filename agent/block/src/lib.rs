@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!   list ──▶ Disk ──▶ probe ──▶ Probe ──▶ guard::judge ──▶ may it be written?   (nothing written so far)
-//!  (sysfs)           (libblkid,           erase::plan  ──▶ methods, best first
-//!                     NVMe identify)            │
+//!  (sysfs)           (libblkid,           method::methods ──▶ what the drive supports, best first
+//!                     ask: the drive)           │
+//!                          all probes ──▶ plan::plan ──▶ ways for each disk, or a refusal of the whole run
 //!                          Device::open (O_EXCL) ──▶ erase::erase ──▶ Record
 //!                                                    metadata::erase_metadata ──▶ MetadataRecord
+//!   drive: state machines of the drive-side methods ──▶ transport: bytes to the drive and back
 //! ```
 //!
 //! A disk is first listed from sysfs, then probed by reading it, then judged; judging and planning are pure.
@@ -16,35 +18,51 @@
 //! outside `sys` is unsafe.
 
 pub mod aligned;
+#[cfg(test)]
+mod any;
+pub mod ask;
+pub mod ata;
 pub mod attach;
 pub mod device;
 pub mod disk;
+pub mod drive;
 pub mod erase;
 pub mod fake;
 pub mod fault;
 pub mod guard;
+pub mod hint;
 mod identity;
 pub mod list;
+mod lvm;
 pub mod metadata;
+pub mod method;
 mod mounts;
 pub mod nvme;
 mod paths;
+pub mod plan;
 pub mod probe;
 pub mod progress;
 mod run;
 mod sample;
+pub mod sanitize;
+pub mod scsi;
+mod shared;
 mod sys;
 pub mod target;
+pub mod transport;
 pub mod unattached;
 mod verify;
 
 pub use device::{Device, OpenError};
 pub use disk::{Disk, Holder, HolderKind, Partition};
-pub use erase::{Ending, Method, Record, erase, plan};
-pub use guard::{Refusal, judge};
+pub use erase::{Ending, Record, erase};
+pub use guard::{Reason, Refusal, judge};
+pub use hint::Hint;
 pub use list::{Filter, ListError, Roots, list};
 pub use metadata::{MetadataRecord, erase_metadata};
-pub use probe::{Probe, ProbeError, Signature, SignatureKind, probe};
+pub use method::{Level, Method, Promise, methods};
+pub use plan::{Fate, Plan, Policy, Way, Wish, plan, plan_metadata};
+pub use probe::{PartitionType, Probe, ProbeError, Signature, SignatureKind, probe, rescue};
 pub use progress::{Phase, Progress, Watch};
 pub use target::Target;
 pub use unattached::unattached;

@@ -1,7 +1,8 @@
 //! Which whole disks there are: sysfs alone, no udev, nothing opened.
 
+use crate::ata::Identify;
 use crate::disk::{Disk, Holder, HolderKind, Partition};
-use crate::identity::{self, AtaIdentify, Wwn};
+use crate::identity::{self, Wwn};
 use crate::mounts::{InUse, parse_dev};
 use std::collections::BTreeMap;
 use std::fs;
@@ -206,7 +207,7 @@ impl Listing<'_> {
         let transport = transport(name, &canonical.to_string_lossy());
         let page = |code: &str| fs::read(device.join(format!("vpd_pg{code}"))).unwrap_or_default();
         let ata_page = page("89");
-        let ata = AtaIdentify::from_page(&ata_page);
+        let ata = Identify::from_page(&ata_page);
         let wwn = identity::wwn(&page("83"))
             .or_else(|| attribute(&dir.join("wwid")).and_then(|wwid| Wwn::from_wwid(&wwid)))
             .or_else(|| attribute(&device.join("wwid")).and_then(|wwid| Wwn::from_wwid(&wwid)));
@@ -225,12 +226,12 @@ impl Listing<'_> {
             vendor: if virtio { None } else { attribute(&device.join("vendor")) },
             model: ata
                 .as_ref()
-                .and_then(AtaIdentify::model)
+                .and_then(Identify::model)
                 .or_else(|| attribute(&device.join("model")))
                 .or_else(|| if transport == Some("mmc") { attribute(&device.join("name")) } else { None }),
             serial: ata
                 .as_ref()
-                .and_then(AtaIdentify::serial)
+                .and_then(Identify::serial)
                 .or_else(|| identity::serial(&page("80")))
                 .or_else(|| attribute(&device.join("serial")))
                 .or_else(|| attribute(&dir.join("serial"))),
@@ -238,10 +239,11 @@ impl Listing<'_> {
             wwn_with_extension: wwn.as_ref().map(|wwn| wwn.with_extension.clone()),
             wwn_vendor_extension: wwn.and_then(|wwn| wwn.vendor_extension),
             hctl: hctl(&device),
+            ata: ata.is_some() || transport == Some("sata"),
             namespace: number(&dir.join("nsid")).and_then(|nsid| u32::try_from(nsid).ok()),
             write_zeroes_max: number(&queue.join("write_zeroes_max_bytes")).unwrap_or(0),
             discard_max: number(&queue.join("discard_max_bytes")).unwrap_or(0),
-            discard_reads_zero: ata.as_ref().is_some_and(AtaIdentify::trim_reads_zero)
+            discard_reads_zero: ata.as_ref().is_some_and(Identify::trim_reads_zero)
                 || identity::unmap_reads_zero(&page("b2")),
             transport: transport.map(str::to_owned),
             partitions: self.partitions(&dir)?,

@@ -1,22 +1,25 @@
 //! Erasing only what makes a disk look used: partition tables, and the signatures of file systems, LVM, md and
 //! the like, on the disk and in each of its partitions.
 
-use crate::aligned::{ZEROES_LENGTH, zeroes};
-use crate::erase::{Ending, Promise, ending};
+use crate::aligned::{Aligned, ZEROES_LENGTH, zeroes};
+use crate::erase::{Ending, ending};
 use crate::fault::Fault;
+use crate::method::Promise;
 use crate::probe::Signature;
 use crate::progress::{Phase, Progress, Watch};
-use crate::target::{Target, write_all};
+use crate::target::{Target, read_exact, write_all};
 use crate::verify::{Coverage, Verification};
 
 /// Zeroed at both ends of the disk and of each partition, in bytes. Covers GPT and its backup for sectors up
 /// to 16 KiB, all places of an md superblock (0.90 within the last 128 KiB, 1.0 within the last 12 KiB, 1.1 at
-/// 0, 1.2 at 4 KiB), LVM labels (first four sectors), and the four labels of ZFS.
+/// 0, 1.2 at 4 KiB), LVM labels (first four sectors), bcache (4 KiB), the four labels of ZFS (256 KiB each, two at
+/// each end), and the anchors of DDF and IMSM (last sectors), from which all of their data is found.
 const END: u64 = 1 << 20;
 
-/// Copies that other tools look for and libblkid does not: btrfs superblocks (64 MiB, 256 GiB) and Ceph
-/// BlueStore labels (1, 10, 100, 1000 GiB). 4 KiB each.
-const COPIES: [u64; 6] = [64 << 20, 256 << 30, 1 << 30, 10 << 30, 100 << 30, 1000 << 30];
+/// Copies that other tools look for and libblkid does not always: second headers of LUKS2 (up to 4 MiB) and VMFS (1 and
+/// 2 MiB), btrfs superblocks (64 MiB, 256 GiB), Ceph BlueStore labels (1, 10, 100, 1000 GiB). 4 KiB each.
+const COPIES: [u64; 9] =
+    [1 << 20, 2 << 20, 4 << 20, 64 << 20, 256 << 30, 1 << 30, 10 << 30, 100 << 30, 1000 << 30];
 const COPY: u64 = 4096;
 
 /// More rounds than any real disk needs; each removes all signatures that libblkid finds.
@@ -56,7 +59,7 @@ fn erase_all(target: &dyn Target, watch: &dyn Watch, record: &mut MetadataRecord
     ranges.reverse();
     let places: Vec<(u64, u64)> = ranges.into_iter().flat_map(|range| places(range, target.size())).collect();
     let total = places.iter().map(|place| place.1).sum();
-    for place in places {
+    for &place in &places {
         if watch.cancelled() {
             return Err(Fault::Cancelled);
         }
@@ -66,16 +69,42 @@ fn erase_all(target: &dyn Target, watch: &dyn Watch, record: &mut MetadataRecord
     }
     wipe(target, &mut record.bytes_erased)?;
     let left = look(target)?;
+    let (bytes_read, mismatched_bytes) = read_back(target, &places)?;
     record.verification = Some(Verification {
         kind: Coverage::Signatures,
-        bytes_read: 0,
-        expected: Promise::Changed,
-        mismatched_bytes: 0,
+        bytes_read,
+        expected: Promise::Zeroes,
+        mismatched_bytes,
         unchanged_samples: left.len() as u64,
         samples: found.len() as u64,
-        passed: left.is_empty(),
+        passed: left.is_empty() && mismatched_bytes == 0,
     });
+    if mismatched_bytes > 0 {
+        let words =
+            format!("{mismatched_bytes} bytes where signatures can be are not zero after being overwritten");
+        return Err(Fault::Mismatch(words));
+    }
     none_left(target, false)
+}
+
+/// Read the places again, past all caches: bytes read, and how many of them are not zero. What libblkid does not know,
+/// like a label of BlueStore or of ZFS without its companions, is seen by this alone.
+fn read_back(target: &dyn Target, places: &[(u64, u64)]) -> Result<(u64, u64), Fault> {
+    let block = u64::from(target.logical_block());
+    let (mut read, mut other) = (0, 0);
+    for &(offset, length) in places {
+        let (start, end) = sectors((offset, length), block, target.size());
+        let mut buffer = Aligned::new(usize::try_from(end - start).unwrap_or(0));
+        read_exact(target, &mut buffer, start)?;
+        read += end - start;
+        other += buffer.iter().filter(|&&byte| byte != 0).count() as u64;
+    }
+    Ok((read, other))
+}
+
+/// The whole sectors that `length` bytes from `offset` touch, inside the disk.
+fn sectors((offset, length): (u64, u64), block: u64, disk: u64) -> (u64, u64) {
+    (offset / block * block, (offset + length).min(disk).next_multiple_of(block).min(disk))
 }
 
 /// See that nothing is recognised on the disk, and make the kernel forget its partitions. With `may_wipe`,
@@ -135,9 +164,7 @@ fn places((start, size): (u64, u64), disk: u64) -> Vec<(u64, u64)> {
 
 /// Zero the sectors that `length` bytes from `offset` touch.
 fn zero(target: &dyn Target, (offset, length): (u64, u64), bytes: &mut u64) -> Result<(), Fault> {
-    let block = u64::from(target.logical_block());
-    let end = (offset + length).min(target.size()).next_multiple_of(block).min(target.size());
-    let mut at = offset / block * block;
+    let (mut at, end) = sectors((offset, length), u64::from(target.logical_block()), target.size());
     while at < end {
         let part = usize::try_from(end - at).unwrap_or(usize::MAX).min(ZEROES_LENGTH);
         write_all(target, &zeroes()[..part], at, &mut |written| *bytes += written)?;

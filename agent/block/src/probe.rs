@@ -1,12 +1,20 @@
 //! What reading a disk tells: signatures by libblkid and NVMe Identify. Nothing is written.
 
+use crate::ask;
+use crate::ata;
 use crate::disk::Disk;
-use crate::nvme::{self, AdminCommand, IDENTIFY_LENGTH, Namespace};
+use crate::drive::{Drive, ata_security};
+use crate::fault::Fault;
+use crate::lvm;
+use crate::nvme::Namespace;
+use crate::nvme::log::Health;
+use crate::sanitize::State;
+use crate::scsi;
 use crate::sys;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::time::Duration;
+use std::os::unix::fs::FileExt;
 
 /// A disk with what is on it and what it can do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,8 +23,31 @@ pub struct Probe {
     pub disk: Disk,
     /// What libblkid recognises on the disk and in its partitions, by offset.
     pub signatures: Vec<Signature>,
+    /// What the tables on the disk say its partitions are for.
+    pub partition_types: Vec<PartitionType>,
     /// What an NVMe namespace can do.
     pub nvme: Option<Namespace>,
+    /// What an ATA drive can do.
+    pub ata: Option<ata::Capabilities>,
+    /// What a SCSI disk can do.
+    pub scsi: Option<scsi::Capabilities>,
+    /// What the drive says of its health.
+    pub health: Option<Health>,
+    /// The LVM volume group on the disk that a cluster shares, if there is one.
+    pub clustered: Option<String>,
+    /// Why the disk cannot be read, when it cannot; nothing else is known of it then.
+    pub unreadable: Option<String>,
+    /// The kernel can erase blocks securely (`BLKSECDISCARD`); asked of eMMC alone.
+    pub secure_discard: bool,
+}
+
+/// What a partition is for, as its table says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PartitionType {
+    /// First byte, from the beginning of the disk.
+    pub start: u64,
+    /// GUID in the case that the table's reader chose, or the number of an MBR: `0xfb`.
+    pub kind: String,
 }
 
 /// Something libblkid recognises.
@@ -81,24 +112,111 @@ pub enum ProbeError {
     },
 }
 
-/// Read what is on a disk.
+/// Read what is on a disk and ask its drive what it can do. Nothing is written.
 ///
 /// # Errors
-/// [`ProbeError`] when the disk cannot be opened or read. An NVMe controller that does not answer Identify is
-/// no error: its drive-side methods are then not used.
+/// [`ProbeError`] when the disk cannot be opened or read. A drive that does not answer a question is no error: the
+/// methods that depend on the answer are then not used.
 pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     let file = File::open(&disk.path).map_err(|source| ProbeError::Open { disk: disk.describe(), source })?;
-    let ranges = disk.partitions.iter().map(|partition| (partition.start, partition.size));
-    let signatures = signatures(&file, disk.size, disk.logical_block, ranges)
-        .map_err(|source| ProbeError::Signatures { disk: disk.describe(), source })?;
-    let nvme = disk.namespace.and_then(|nsid| match identify(&file, nsid) {
-        Ok(namespace) => namespace,
-        Err(error) => {
-            tracing::warn!(device = %disk.path.display(), %error, "NVMe Identify failed");
-            None
+    let unanswered = |question: &str, error: String| {
+        tracing::warn!(device = %disk.path.display(), question, error, "the drive does not answer");
+    };
+    let mut found = Probe { disk: disk.clone(), ..Probe::default() };
+    if let Some(nsid) = disk.namespace {
+        match ask::nvme(&file, nsid) {
+            Ok(answer) => {
+                if let Some((namespace, health)) = answer {
+                    (found.nvme, found.health) = (Some(namespace), health);
+                }
+            }
+            Err(error) => unanswered("NVMe Identify", error.to_string()),
         }
-    });
-    Ok(Probe { disk: disk.clone(), signatures, nvme })
+    } else if disk.hctl.is_some() && disk.transport.as_deref() != Some("usb") {
+        if disk.ata {
+            match ask::ata(&file) {
+                Ok(answer) => found.ata = Some(answer),
+                Err(error) => unanswered("ATA IDENTIFY DEVICE", error.to_string()),
+            }
+        }
+        // A disk may look like an ATA one and be none (scsi_debug does).
+        if found.ata.is_none() && disk.transport.as_deref() != Some("sata") {
+            match ask::scsi(&file) {
+                Ok(answer) => found.scsi = Some(answer),
+                Err(error) => unanswered("SCSI", error.to_string()),
+            }
+        }
+    } else if disk.transport.as_deref() == Some("mmc") {
+        found.secure_discard = secure_discard(disk);
+    }
+    if found.is_sanitizing() {
+        return Ok(found);
+    }
+    let failed = |source| ProbeError::Signatures { disk: disk.describe(), source };
+    let ranges = disk.partitions.iter().map(|partition| (partition.start, partition.size));
+    found.signatures = signatures(&file, disk.size, disk.logical_block, ranges).map_err(failed)?;
+    found.partition_types = partition_types(&file, disk).map_err(failed)?;
+    found.clustered = clustered(&file, &found.signatures).map_err(failed)?;
+    Ok(found)
+}
+
+impl Probe {
+    /// Whether a sanitize operation is running or has failed: the drive then gives no content, and what was on it
+    /// was judged when the operation began.
+    pub fn is_sanitizing(&self) -> bool {
+        let states = [
+            self.nvme.and_then(|nvme| nvme.sanitize.state),
+            self.ata.and_then(|ata| ata.sanitize.state),
+            self.scsi.and_then(|scsi| scsi.sanitize.state),
+        ];
+        states.iter().any(|state| matches!(state, Some(State::Running(_) | State::Failed)))
+    }
+}
+
+/// Take off a password that an interrupted erase left on an ATA drive, when it is one that is known, so that the
+/// drive can be probed. No content is touched. Whether there was one that went.
+///
+/// # Errors
+/// [`Fault`] when the drive does not answer.
+pub fn rescue(disk: &Disk) -> Result<bool, Fault> {
+    if !disk.ata {
+        return Ok(false);
+    }
+    let file =
+        File::open(&disk.path).map_err(|source| Fault::Command { what: "opening the disk", source })?;
+    let probe = Probe { disk: disk.clone(), ..Probe::default() };
+    ata_security::rescue(&Drive { transport: &file, probe: &probe })
+}
+
+/// Whether the kernel would erase blocks securely. The question is a range that no kernel takes.
+pub(crate) fn secure_discard(disk: &Disk) -> bool {
+    let writable = std::fs::OpenOptions::new().write(true).open(&disk.path);
+    writable.is_ok_and(|file| sys::blk::has_secure_discard(&file))
+}
+
+/// The first volume group that a cluster shares, among the physical volumes that were found.
+fn clustered(file: &File, signatures: &[Signature]) -> io::Result<Option<String>> {
+    for signature in signatures.iter().filter(|signature| signature.name == "LVM2_member") {
+        let (start, size) = signature.range;
+        let group = lvm::clustered(|offset, buffer| {
+            let end = offset.checked_add(buffer.len() as u64).filter(|&end| end <= size);
+            end.ok_or(io::ErrorKind::UnexpectedEof)?;
+            file.read_exact_at(buffer, start + offset)
+        });
+        match group {
+            Ok(None) => {}
+            // A volume whose label points outside of it has no group that anybody could use.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            found => return found,
+        }
+    }
+    Ok(None)
+}
+
+fn partition_types(file: &File, disk: &Disk) -> io::Result<Vec<PartitionType>> {
+    let table = sys::blkid::Prober::new(file, 0, disk.size, disk.logical_block)?.partitions();
+    let typed = |entry: sys::blkid::Entry| Some(PartitionType { start: entry.start, kind: entry.kind? });
+    Ok(table.into_iter().filter_map(typed).collect())
 }
 
 /// Signatures on the whole device, in the partitions its table names, and in `partitions` (byte ranges).
@@ -134,7 +252,7 @@ pub(crate) fn ranges(
     let table = sys::blkid::Prober::new(file, 0, size, sector)?.partitions();
     let inside: BTreeSet<(u64, u64)> = partitions
         .into_iter()
-        .chain(table)
+        .chain(table.into_iter().map(|entry| (entry.start, entry.size)))
         // A table may lie; an extended partition or a damaged entry may be too small to hold anything.
         .filter(|&(start, length)| start < size && length >= 1024)
         .map(|(start, length)| (start, length.min(size - start)))
@@ -159,21 +277,4 @@ fn signature(hit: sys::blkid::Match, range: (u64, u64)) -> Option<Signature> {
         length: hit.length.unwrap_or(0),
         range,
     })
-}
-
-/// Ask the controller behind a namespace's block device.
-fn identify(file: &File, nsid: u32) -> io::Result<Option<Namespace>> {
-    let ask = |cns: u8, nsid: u32| -> io::Result<Vec<u8>> {
-        let mut data = vec![0; IDENTIFY_LENGTH];
-        match sys::nvme::admin(file, &AdminCommand::identify(cns, nsid), &mut data, Duration::from_secs(10))?
-        {
-            0 => Ok(data),
-            status => Err(io::Error::other(nvme::status_text(status))),
-        }
-    };
-    let controller = ask(0x01, 0)?;
-    // A controller that manages namespaces must list the allocated ones; if it cannot, assume others.
-    let allocated = nvme::manages_namespaces(&controller)
-        .then(|| ask(0x10, 0).unwrap_or_else(|_| u32::MAX.to_le_bytes().to_vec()));
-    Ok(Namespace::parse(nsid, &controller, &ask(0x00, nsid)?, &ask(0x02, 0)?, allocated.as_deref()))
 }

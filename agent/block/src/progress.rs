@@ -1,6 +1,6 @@
 //! How far the work on one disk is.
 
-use crate::erase::Method;
+use crate::method::Method;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 

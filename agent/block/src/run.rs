@@ -1,7 +1,7 @@
 //! A pass over a whole disk in chunks, several in flight, watched once in a while.
 
-use crate::erase::Method;
 use crate::fault::Fault;
+use crate::method::Method;
 use crate::progress::{Meter, Phase, Progress, Watch, eta};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

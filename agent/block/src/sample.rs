@@ -1,7 +1,7 @@
 //! What was on a disk before it was erased: sectors spread over the disk, kept as digests, so that a method
 //! that did nothing, or a device that only says it did, is found out.
 
-use crate::aligned::{Aligned, is_zero};
+use crate::aligned::{Aligned, is_uniform};
 use crate::fault::Fault;
 use crate::progress::{Phase, Progress, Watch};
 use crate::target::{Target, read_exact};
@@ -9,10 +9,11 @@ use sha2::{Digest, Sha256};
 
 /// Parts the disk is divided into; of each at most one sector is kept.
 const STRATA: u64 = 256;
-/// How much of each part is searched for a sector that is not zero.
+/// How much of each part is searched for a sector that holds anything.
 const WINDOW: u64 = 64 * 1024;
 
-/// Sectors that were not zero, with what was in them.
+/// Sectors that held more than one byte repeated, with what was in them. What is uniform is no data: it may be
+/// what an earlier erase left, and an erase may leave it again.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
     sectors: Vec<(u64, [u8; 32])>,
@@ -40,7 +41,7 @@ impl Samples {
                 Err(fault) if !target.present() => return Err(Fault::Vanished(fault.to_string())),
                 Err(_) => continue,
             }
-            let found = part.chunks_exact(sector).enumerate().find(|(_, bytes)| !is_zero(bytes));
+            let found = part.chunks_exact(sector).enumerate().find(|(_, bytes)| !is_uniform(bytes));
             if let Some((number, bytes)) = found {
                 samples.sectors.push((offset + (number * sector) as u64, Sha256::digest(bytes).into()));
             }

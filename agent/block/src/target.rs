@@ -1,7 +1,9 @@
 //! What the erase engine needs of a disk. [`crate::Device`] is the real one, [`crate::fake::FakeDisk`] one with
 //! faults.
 
+use crate::drive::Drive;
 use crate::fault::Fault;
+use crate::nvme::SecureErase;
 use crate::probe::Signature;
 use std::io;
 
@@ -33,8 +35,16 @@ pub trait Target: Sync {
     /// Discard a range.
     fn discard(&self, offset: u64, length: u64) -> io::Result<()>;
 
-    /// NVMe Format with user data erase; may take hours.
-    fn format(&self) -> io::Result<()>;
+    /// Discard a range so that no copy of it stays.
+    fn secure_discard(&self, offset: u64, length: u64) -> io::Result<()>;
+
+    /// NVMe Format with a secure erase; may take hours.
+    fn format(&self, erase: SecureErase) -> io::Result<()>;
+
+    /// The drive behind the disk, where there is a way to it.
+    fn drive(&self) -> Option<Drive<'_>> {
+        None
+    }
 
     /// Make all that was written durable, and forget what this machine has cached of the disk.
     fn flush(&self) -> io::Result<()>;

@@ -1,8 +1,8 @@
 //! Reading a disk back after it was erased.
 
 use crate::aligned::{Aligned, is_zero};
-use crate::erase::{Method, Promise};
 use crate::fault::Fault;
+use crate::method::{Method, Promise};
 use crate::progress::{Phase, Watch};
 use crate::run::Pass;
 use crate::sample::Samples;
@@ -26,7 +26,7 @@ pub struct Verification {
     pub mismatched_bytes: u64,
     /// Sampled sectors that still read as before the erase.
     pub unchanged_samples: u64,
-    /// Sectors sampled before the erase, none of them zero.
+    /// Sectors sampled before the erase, none of them of one byte repeated.
     pub samples: u64,
     /// Whether the disk passed.
     pub passed: bool,
@@ -105,7 +105,7 @@ pub(crate) fn verify(
     passed.result?;
     let mismatched_bytes = mismatched.into_inner();
     let all_zero = mismatched_bytes == 0 && passed.done == target.size();
-    // No sample was zero: on a disk that is zero throughout, each has changed.
+    // No sample was uniform: on a disk that is zero throughout, each has changed.
     let unchanged_samples = if all_zero { 0 } else { samples.unchanged(target, watch)? };
     let full = Verification {
         kind: Coverage::Full,

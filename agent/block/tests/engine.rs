@@ -163,14 +163,14 @@ fn progress_goes_through_the_phases_and_ends_at_the_size() {
 #[test]
 fn metadata_in_the_middle_is_removed_and_the_rest_stays() {
     let mut before = vec![7u8; 8 << 20];
-    before[(4 << 20) + 1024..][..8].copy_from_slice(MAGIC);
+    before[(3 << 20) + 1024..][..8].copy_from_slice(MAGIC);
     let disk = FakeDisk::new(before, 512, vec![]);
     let record = erase_metadata(&disk, &());
     assert_eq!(record.ending, Ending::Erased);
-    assert_eq!(record.removed, ["fake at byte 4195328"]);
+    assert_eq!(record.removed, ["fake at byte 3146752"]);
     assert!(disk.signatures().unwrap().is_empty());
     let after = disk.content();
-    assert_eq!(after[(4 << 20) + 512..][..512], [7; 512], "the neighbour sector stays");
+    assert_eq!(after[(3 << 20) + 512..][..512], [7; 512], "the neighbour sector stays");
     assert!(is_zero(&after[..1 << 20]) && is_zero(&after[7 << 20..]));
 }
 
@@ -183,6 +183,15 @@ fn a_signature_that_cannot_be_removed_fails_and_is_named() {
     let disk = FakeDisk::new(before, 512, vec![Flaw::IgnoresWrites(at..at + 512)]);
     let record = erase_metadata(&disk, &());
     assert!(reason(&record.ending).contains("fake at byte 4194304"), "{:?}", record.ending);
+}
+
+#[test]
+fn a_place_of_labels_that_ignores_writes_is_found_out_though_nothing_is_recognised_there() {
+    let before = vec![7u8; 8 << 20];
+    let disk = FakeDisk::new(before, 512, vec![Flaw::IgnoresWrites((8 << 20) - 512..8 << 20)]);
+    let record = erase_metadata(&disk, &());
+    assert!(reason(&record.ending).contains("512 bytes where signatures can be"), "{:?}", record.ending);
+    assert!(!record.verification.unwrap().passed);
 }
 
 fn flaw(size: u64) -> impl Strategy<Value = Flaw> {
@@ -226,13 +235,13 @@ proptest! {
             prop_assert!(seen.passed);
             prop_assert_eq!(record.bytes_erased, length as u64);
             prop_assert_eq!(disk.flushed(), disk.written());
-            if seen.expected == block::erase::Promise::Zeroes {
+            if seen.expected == block::Promise::Zeroes {
                 prop_assert!(is_zero(&after));
                 prop_assert_eq!(seen.bytes_read, length as u64);
             }
             let sector = block as usize;
             for (old, new) in before.chunks(sector).zip(after.chunks(sector)) {
-                prop_assert!(is_zero(old) || old != new || seen.expected == block::erase::Promise::Changed && old[0] == new[0]);
+                prop_assert!(is_zero(old) || old != new || seen.expected == block::Promise::Changed && old[0] == new[0]);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use block::{Ending, Method, OpenError, Refusal, Target, erase, erase_metadata, judge, plan};
+use block::{Ending, Method, OpenError, Refusal, Target, erase, erase_metadata, judge, methods};
 use common::{Loop, lvm_label, md_superblock, pattern, run, survivors};
 use std::process::{Command, Stdio};
 
@@ -54,9 +54,9 @@ fn a_probe_sees_tables_partitions_and_signatures() {
 #[test]
 fn every_method_a_loop_device_has_erases_all_of_it() {
     let (disk, before) = used_disk(64 * MIB);
-    let methods = plan(&disk.probe());
-    assert_eq!(methods.last(), Some(&Method::Overwrite));
-    for method in methods {
+    let all = methods(&disk.probe());
+    assert_eq!(all.last(), Some(&Method::Overwrite));
+    for method in all {
         let (disk, before) =
             if method == Method::Overwrite { used_disk(64 * MIB) } else { used_disk(96 * MIB) };
         let device = disk.open();

@@ -2,8 +2,8 @@
 
 use agent_protocol::progress::{DiskProgress, Phase};
 use agent_protocol::record::{DiskRecord, EraseReport, Fallback, Outcome, Verification};
-use block::{Disk, Ending, MetadataRecord, Record};
-use serde_json::Value;
+use block::{Disk, Ending, Fate, MetadataRecord, Plan, Probe, Record, Way};
+use serde_json::{Value, json};
 
 /// Name of the method of `erase_devices_metadata`.
 pub(crate) const METADATA: &str = "erase-metadata";
@@ -56,6 +56,14 @@ pub(crate) fn metadata_erased(disk: &Disk, record: MetadataRecord) -> DiskRecord
     }
 }
 
+/// A metadata erase that came after an erase that failed, whose methods it keeps.
+pub(crate) fn after(tried: DiskRecord, mut record: DiskRecord) -> DiskRecord {
+    record.fallbacks = tried.fallbacks;
+    let error = tried.reason.unwrap_or_default();
+    record.fallbacks.extend(tried.method.map(|method| Fallback { method, error }));
+    record
+}
+
 fn outcome(ending: Ending, good: Outcome) -> (Outcome, Option<String>) {
     match ending {
         Ending::Erased => (good, None),
@@ -74,6 +82,26 @@ fn verification(seen: &block::Verification) -> Verification {
         samples: seen.samples,
         passed: seen.passed,
     }
+}
+
+/// A plan in words.
+pub(crate) fn plan(probes: &[Probe], plan: &Plan) -> Value {
+    let way = |way: &Way| {
+        json!({"method": way.method.as_str(), "level": way.level.as_str(), "estimate_s": way.estimate.as_secs(),
+               "abortable": way.method.abortable(), "reason": way.reason})
+    };
+    let disk = |(probe, fate): (&Probe, &Fate)| {
+        let (what, ways, reason) = match fate {
+            Fate::Erase(ways) => ("erase", ways.iter().map(way).collect(), None),
+            Fate::Leave(reason) => ("leave", Vec::new(), Some(reason)),
+            Fate::Refuse(reason) => ("refuse", Vec::new(), Some(reason)),
+        };
+        let disk = &probe.disk;
+        json!({"device": disk.path, "serial": disk.serial, "wwn": disk.wwn, "size": disk.size, "fate": what,
+               "reason": reason, "methods": ways})
+    };
+    let disks: Vec<Value> = probes.iter().zip(&plan.fates).map(disk).collect();
+    json!({"refuses": plan.refuses(), "estimate_s": plan.estimate().as_secs(), "disks": disks})
 }
 
 /// A disk that waits for its turn.

@@ -14,7 +14,10 @@ pub(crate) fn disks(roots: &Roots, filter: &Filter) -> Result<Vec<inventory::Dis
         .into_iter()
         .map(|disk| match block::probe(&disk) {
             Ok(probe) => entry(&probe, None),
-            Err(error) => entry(&Probe { disk, ..Probe::default() }, Some(block::fault::chain(&error))),
+            Err(error) => {
+                let error = block::fault::chain(&error);
+                entry(&Probe { disk, unreadable: Some(error.clone()), ..Probe::default() }, Some(error))
+            }
         })
         .collect())
 }
@@ -60,7 +63,7 @@ fn additions(probe: &Probe, error: Option<String>) -> Map<String, Value> {
     map.insert("mounts".into(), json!(disk.mounts));
     map.insert("signatures".into(), probe.signatures.iter().map(signature).collect::<Vec<_>>().into());
     map.insert("refusals".into(), refusals.into());
-    let methods: Vec<&str> = block::plan(probe).iter().map(|method| method.as_str()).collect();
+    let methods: Vec<&str> = block::methods(probe).iter().map(|method| method.as_str()).collect();
     map.insert("erase_methods".into(), methods.into());
     if !disk.other_paths.is_empty() {
         map.insert("other_paths".into(), disk.other_paths.clone().into());

@@ -3,8 +3,8 @@
 //! all steps).
 //!
 //! ```text
-//!   run(erase_devices) ─▶ survey: list, probe, judge every disk       nothing is written
-//!                         decide: erase / skip / stop    (pure)
+//!   run(erase_devices) ─▶ survey: list and probe every disk           nothing is written
+//!                         block::plan: ways for each, leave, or refuse all    (pure)
 //!                         open every disk exclusively
 //!                         work: one thread a disk ─▶ block::erase     progress ─▶ StepContext
 //!                         report: one record a disk
@@ -17,7 +17,6 @@
 mod bios;
 mod bmc;
 mod convert;
-mod decide;
 mod disks;
 mod efi;
 mod finding;
@@ -33,19 +32,18 @@ mod tpm;
 mod version;
 mod work;
 
-pub use decide::{Decision, Fate, decide};
 pub use disks::DisksError;
 pub use pci::{PciDevice, devices as pci_devices};
 pub use settings::Settings;
 pub use steps::{
-    APPLY_BIOS_SETTINGS, ERASE_DEVICES, ERASE_DEVICES_METADATA, STEPS, VERIFY_FIRMWARE, VERIFY_PROPERTIES,
+    APPLY_BIOS_SETTINGS, ERASE_DEVICES, ERASE_DEVICES_EXPRESS, ERASE_DEVICES_METADATA, STEPS,
+    VERIFY_FIRMWARE, VERIFY_PROPERTIES,
 };
-pub use survey::{Surveyed, Verdict};
 
 use agent_protocol::inventory::Inventory;
 use agent_protocol::record::EraseReport;
 use agent_protocol::step::Step;
-use block::{Filter, Roots};
+use block::{Filter, Plan, Probe, Roots};
 use hwm_sdk::protocol::InventoryPatch;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
 use serde_json::Value;
@@ -70,8 +68,25 @@ pub struct GenericHardwareManager {
 pub(crate) enum Job {
     /// Everything on them.
     Erase,
+    /// Everything where one command does it, else partition tables and signatures.
+    Express,
     /// Partition tables and signatures.
     Metadata,
+}
+
+impl Job {
+    fn of(step: &str) -> Option<Self> {
+        match step {
+            ERASE_DEVICES => Some(Job::Erase),
+            ERASE_DEVICES_EXPRESS => Some(Job::Express),
+            ERASE_DEVICES_METADATA => Some(Job::Metadata),
+            _ => None,
+        }
+    }
+}
+
+fn unknown(call: &StepCall) -> StepError {
+    StepError::Unknown { manager: NAME.to_owned(), step: call.step.step.clone() }
 }
 
 impl GenericHardwareManager {
@@ -94,31 +109,58 @@ impl GenericHardwareManager {
         disks::disks(&self.roots, &self.filter)
     }
 
+    /// What one of the erase steps would do, disk by disk, without writing to any: `refuses`, `estimate_s`, and for
+    /// each disk what is to happen to it, why, and by which methods in which order.
+    ///
+    /// # Errors
+    /// As the step itself, when its arguments are not understood or the disks cannot be listed.
+    pub fn plan(&self, call: &StepCall) -> Result<Value, StepError> {
+        let job = Job::of(&call.step.step).ok_or_else(|| unknown(call))?;
+        let (probes, plan, _) = self.prepare(job, call, false)?;
+        Ok(convert::plan(&probes, &plan))
+    }
+
     fn run_on_disks(
         &self,
         job: Job,
         call: &StepCall,
         context: &StepContext,
     ) -> Result<StepOutcome, StepError> {
-        if let Some(name) = call.args.keys().next() {
-            let problem = format!("step {:?} takes no arguments", call.step.step);
-            return Err(StepError::Argument { name: name.clone(), problem });
-        }
-        let settings = Settings::from_node(&call.node)?;
+        let (probes, plan, settings) = self.prepare(job, call, true)?;
+        work::work(&self.roots, job, probes, plan, &settings, context)
+    }
+
+    /// Probe all disks and plan for all of them. Nothing is written; with `rescue`, drives are freed of the password
+    /// of an interrupted erase.
+    fn prepare(
+        &self,
+        job: Job,
+        call: &StepCall,
+        rescue: bool,
+    ) -> Result<(Vec<Probe>, Plan, Settings), StepError> {
+        let declared = STEPS.iter().find(|declared| declared.step == call.step.step);
+        let known: Vec<&str> =
+            declared.into_iter().flat_map(|step| step.arguments).map(|known| known.name).collect();
+        let settings =
+            Settings::from_node(&call.node)?.with_arguments(&call.step.step, &known, &call.args)?;
         let lost = if self.filter == Filter::All { block::unattached(&self.roots) } else { Vec::new() };
         if !lost.is_empty() {
             let reason = format!("nothing was written to any disk: {}", lost.join("; "));
             return Err(StepError::Failed { reason, report: convert::report(&EraseReport::default()) });
         }
-        let surveyed = survey::survey(&self.roots, &self.filter).map_err(|error| StepError::Failed {
-            reason: format!(
-                "the disks cannot be listed, so nothing was erased: {}",
-                block::fault::chain(&error)
-            ),
-            report: convert::report(&EraseReport::default()),
-        })?;
-        let decision = decide(&surveyed, &settings);
-        work::work(&self.roots, job, surveyed, &decision, settings, context)
+        let probes =
+            survey::survey(&self.roots, &self.filter, rescue).map_err(|error| StepError::Failed {
+                reason: format!(
+                    "the disks cannot be listed, so nothing was erased: {}",
+                    block::fault::chain(&error)
+                ),
+                report: convert::report(&EraseReport::default()),
+            })?;
+        let plan = match job {
+            Job::Erase => block::plan(&probes, &settings.wish),
+            Job::Express | Job::Metadata => block::plan_metadata(&probes, &settings.wish.policy),
+        };
+        Ok((probes, plan, settings))
     }
 
     // Both read a few files of sysfs: they end long before anybody can cancel them.
@@ -170,13 +212,14 @@ impl HardwareManager for GenericHardwareManager {
 
     fn run(&self, call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepError> {
         let declared = STEPS.iter().find(|declared| declared.step == call.step.step);
-        match declared.filter(|declared| declared.step(call.kind).is_some()).map(|declared| declared.step) {
-            Some(ERASE_DEVICES) => self.run_on_disks(Job::Erase, call, context),
-            Some(ERASE_DEVICES_METADATA) => self.run_on_disks(Job::Metadata, call, context),
-            Some(VERIFY_PROPERTIES) => self.verify_properties(call),
-            Some(VERIFY_FIRMWARE) => self.verify_firmware(call),
-            Some(APPLY_BIOS_SETTINGS) => bios::apply(&self.roots.sys, call, context),
-            _ => Err(StepError::Unknown { manager: NAME.to_owned(), step: call.step.step.clone() }),
+        let step =
+            declared.filter(|declared| declared.step(call.kind).is_some()).ok_or_else(|| unknown(call))?;
+        match (step.step, Job::of(step.step)) {
+            (_, Some(job)) => self.run_on_disks(job, call, context),
+            (VERIFY_PROPERTIES, None) => self.verify_properties(call),
+            (VERIFY_FIRMWARE, None) => self.verify_firmware(call),
+            (APPLY_BIOS_SETTINGS, None) => bios::apply(&self.roots.sys, call, context),
+            _ => Err(unknown(call)),
         }
     }
 }

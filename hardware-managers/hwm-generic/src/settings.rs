@@ -1,23 +1,38 @@
-//! What the node's `driver_internal_info` says about erasing, in Ironic's keys.
+//! How to erase: what the node's `driver_internal_info` and `properties` say, in Ironic's keys, and the arguments of
+//! the step.
 
+use block::{Hint, Level, Method, Reason, Wish};
 use hwm_sdk::StepError;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// More disks than this at once gain nothing and cost memory.
 const MOST: usize = 16;
 
+/// Argument: the level every disk must reach.
+pub(crate) const LEVEL: &str = "level";
+/// Argument: methods below the level that may be used.
+pub(crate) const ALLOW: &str = "allow";
+/// Argument: reasons for which a disk may be left alone.
+pub(crate) const LEAVE: &str = "leave";
+/// Argument: reasons that keep nobody from erasing.
+pub(crate) const DESPITE: &str = "despite";
+/// Argument: the longest that one method may take on one disk.
+pub(crate) const BUDGET: &str = "time_budget_s";
+
 /// How to erase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Disks worked on at once, 1..=16 (`disk_erasure_concurrency`; without it as many as there are).
     pub concurrency: usize,
-    /// A read-only disk is skipped and fails nothing (`agent_erase_skip_read_only`).
-    pub skip_read_only: bool,
+    /// What is wanted of each disk.
+    pub wish: Wish,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { concurrency: MOST, skip_read_only: false }
+        Settings { concurrency: MOST, wish: Wish::default() }
     }
 }
 
@@ -32,6 +47,10 @@ impl Settings {
             name: format!("node.driver_internal_info.{name}"),
             problem: format!("{value} is not {expected}"),
         };
+        let flag = |name: &str, absent: bool| match &info[name] {
+            Value::Null => Ok(absent),
+            value => value.as_bool().ok_or_else(|| wrong(name, "true or false", value)),
+        };
         let name = "disk_erasure_concurrency";
         let concurrency = match &info[name] {
             Value::Null => MOST,
@@ -41,13 +60,99 @@ impl Settings {
                 .map(|count| usize::try_from(count).unwrap_or(MOST).min(MOST))
                 .ok_or_else(|| wrong(name, "a whole number of at least 1", value))?,
         };
-        let name = "agent_erase_skip_read_only";
-        let skip_read_only = match &info[name] {
-            Value::Null => false,
-            value => value.as_bool().ok_or_else(|| wrong(name, "true or false", value))?,
+        let mut wish = Wish::default();
+        let name = "agent_erase_level";
+        wish.level = match &info[name] {
+            Value::Null => wish.level,
+            value => {
+                value.as_str().and_then(Level::of).ok_or_else(|| wrong(name, "clear or purge", value))?
+            }
         };
-        Ok(Settings { concurrency, skip_read_only })
+        if flag("agent_erase_skip_read_only", false)? {
+            wish.policy.leave.insert(Reason::ReadOnly);
+        }
+        if flag("wipe_special_filesystems", false)? {
+            wish.policy.despite.insert(Reason::Shared);
+        }
+        if !flag("agent_enable_nvme_secure_erase", true)? {
+            wish.policy.never.extend([Method::NvmeFormat, Method::NvmeFormatCrypto]);
+        }
+        if !flag("agent_enable_ata_secure_erase", true)? {
+            wish.policy.never.extend([Method::AtaErase, Method::AtaEnhancedErase]);
+        }
+        wish.policy.skip = skip_list(&node["properties"]["skip_block_devices"])?;
+        Ok(Settings { concurrency, wish })
     }
+
+    /// With the arguments of the step, which count more. The agent has checked them against their schemas.
+    ///
+    /// # Errors
+    /// [`StepError::Argument`] for one that is not known, or has a value that is not.
+    pub fn with_arguments(
+        mut self,
+        step: &str,
+        known: &[&str],
+        args: &Map<String, Value>,
+    ) -> Result<Self, StepError> {
+        let wish = &mut self.wish;
+        for (name, value) in args {
+            let wrong = |problem: String| StepError::Argument { name: name.clone(), problem };
+            if !known.contains(&name.as_str()) {
+                return Err(wrong(format!("step {step:?} has no such argument")));
+            }
+            let unknown = |word: &str| wrong(format!("{word:?} is not known"));
+            let words = || -> Result<Vec<&str>, StepError> {
+                let list = value.as_array().ok_or_else(|| wrong("it is not a list".to_owned()))?;
+                list.iter()
+                    .map(|word| word.as_str().ok_or_else(|| wrong("it is not a list of words".to_owned())))
+                    .collect()
+            };
+            let reasons = || -> Result<BTreeSet<Reason>, StepError> {
+                words()?.into_iter().map(|word| Reason::of(word).ok_or_else(|| unknown(word))).collect()
+            };
+            match name.as_str() {
+                LEVEL => {
+                    let word = value.as_str().unwrap_or_default();
+                    wish.level = Level::of(word).ok_or_else(|| unknown(word))?;
+                }
+                ALLOW => {
+                    let methods =
+                        words()?.into_iter().map(|word| Method::of(word).ok_or_else(|| unknown(word)));
+                    wish.policy.weaker.extend(methods.collect::<Result<Vec<_>, _>>()?);
+                }
+                LEAVE => wish.policy.leave.extend(reasons()?),
+                DESPITE => match reasons()?.into_iter().find(|reason| !reason.may_be_overridden()) {
+                    Some(reason) => {
+                        return Err(wrong(format!("{} keeps from erasing always", reason.as_str())));
+                    }
+                    None => wish.policy.despite.extend(reasons()?),
+                },
+                _ => {
+                    let seconds = value.as_u64().filter(|&seconds| seconds > 0);
+                    let seconds = seconds.ok_or_else(|| wrong("it is not a number of seconds".to_owned()))?;
+                    wish.budget = Some(Duration::from_secs(seconds));
+                }
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// `properties.skip_block_devices`: a list of root device hints.
+fn skip_list(list: &Value) -> Result<Vec<Hint>, StepError> {
+    let wrong =
+        |problem: String| StepError::Argument { name: "node.properties.skip_block_devices".into(), problem };
+    let hints = match list {
+        Value::Null => return Ok(Vec::new()),
+        Value::Array(hints) => hints,
+        _ => return Err(wrong("it is not a list of hints".to_owned())),
+    };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let hint = |hint: &Value| {
+        let pairs = hint.as_object().ok_or_else(|| wrong(format!("{hint} is not a set of hints")))?;
+        Hint::parse(pairs.iter().map(|(name, value)| (name.as_str(), text(value)))).map_err(wrong)
+    };
+    hints.iter().map(hint).collect()
 }
 
 #[cfg(test)]
@@ -59,14 +164,56 @@ mod tests {
         Settings::from_node(&json!({ "driver_internal_info": info }))
     }
 
+    fn with(args: Value) -> Result<Settings, StepError> {
+        let all = [LEVEL, ALLOW, LEAVE, DESPITE, BUDGET];
+        Settings::default().with_arguments("erase_devices", &all, args.as_object().unwrap())
+    }
+
     #[test]
     fn absent_keys_have_defaults_and_large_numbers_a_ceiling() {
         assert_eq!(Settings::from_node(&Value::Null).unwrap(), Settings::default());
         assert_eq!(parse(json!({})).unwrap(), Settings::default());
         let settings =
             parse(json!({"disk_erasure_concurrency": 900, "agent_erase_skip_read_only": true})).unwrap();
-        assert_eq!(settings, Settings { concurrency: 16, skip_read_only: true });
+        assert_eq!(settings.concurrency, 16);
+        assert_eq!(settings.wish.policy.leave, BTreeSet::from([Reason::ReadOnly]));
         assert_eq!(parse(json!({"disk_erasure_concurrency": 4})).unwrap().concurrency, 4);
+    }
+
+    #[test]
+    fn ironics_switches_and_skip_list_are_obeyed() {
+        let settings =
+            parse(json!({"agent_enable_nvme_secure_erase": false, "agent_enable_ata_secure_erase": false,
+                                    "wipe_special_filesystems": true, "agent_erase_level": "purge"}));
+        let wish = settings.unwrap().wish;
+        assert!(
+            wish.policy.never.contains(&Method::NvmeFormat) && wish.policy.never.contains(&Method::AtaErase)
+        );
+        assert_eq!((wish.level, wish.policy.despite), (Level::Purge, BTreeSet::from([Reason::Shared])));
+        let node = json!({"properties": {"skip_block_devices": [{"size": 7, "rotational": true}, {"volume_name": "x"}]}});
+        assert_eq!(Settings::from_node(&node).unwrap().wish.policy.skip.len(), 2);
+        let node = json!({"properties": {"skip_block_devices": [{"colour": "red"}]}});
+        assert!(Settings::from_node(&node).unwrap_err().to_string().contains("colour"));
+    }
+
+    #[test]
+    fn arguments_count_more_and_unknown_words_are_named() {
+        let settings = with(json!({"level": "purge", "allow": ["overwrite-zeroes"], "leave": ["read-only"],
+                                   "despite": ["hidden"], "time_budget_s": 60}));
+        let wish = settings.unwrap().wish;
+        assert_eq!((wish.level, wish.budget), (Level::Purge, Some(Duration::from_secs(60))));
+        assert_eq!(wish.policy.weaker, BTreeSet::from([Method::Overwrite]));
+        for (args, word) in [
+            (json!({"level": "destroy"}), "destroy"),
+            (json!({"allow": ["shred"]}), "shred"),
+            (json!({"leave": ["mood"]}), "mood"),
+            (json!({"despite": ["in-use"]}), "in-use"),
+            (json!({"fast": true}), "fast"),
+            (json!({"time_budget_s": 0}), "time_budget_s"),
+        ] {
+            let error = with(args).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
     }
 
     #[test]

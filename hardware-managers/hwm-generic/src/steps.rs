@@ -1,12 +1,16 @@
 //! The steps of the generic manager, declared.
 
+use crate::settings::{ALLOW, BUDGET, DESPITE, LEAVE, LEVEL};
 use crate::{bios, firmware};
 use hwm_sdk::StepKind::{Clean, Deploy, Service};
 use hwm_sdk::protocol::Destructive;
 use hwm_sdk::{Argument, Declaration};
+use serde_json::{Value, json};
 
 /// Erases every disk.
 pub const ERASE_DEVICES: &str = "erase_devices";
+/// Erases by one command where the drive has one, and else removes partition tables and signatures.
+pub const ERASE_DEVICES_EXPRESS: &str = "erase_devices_express";
 /// Removes partition tables and signatures.
 pub const ERASE_DEVICES_METADATA: &str = "erase_devices_metadata";
 /// Compares the hardware with the node's properties.
@@ -23,8 +27,17 @@ pub const APPLY_BIOS_SETTINGS: &str = "apply_configuration_in_band";
 /// an operator gives them a priority. All that Ironic shall run too are of the interface `deploy`: it asks an agent
 /// for clean steps of no other but `raid`.
 pub const STEPS: &[Declaration] = &[
-    Declaration { priorities: &[(Clean, 10)], ..step("deploy", ERASE_DEVICES) },
-    Declaration { priorities: &[(Clean, 99), (Deploy, 0)], ..step("deploy", ERASE_DEVICES_METADATA) },
+    Declaration { priorities: &[(Clean, 10)], arguments: ERASE_ARGUMENTS, ..step("deploy", ERASE_DEVICES) },
+    Declaration {
+        priorities: &[(Clean, 99), (Deploy, 0)],
+        arguments: GUARD_ARGUMENTS,
+        ..step("deploy", ERASE_DEVICES_METADATA)
+    },
+    Declaration {
+        priorities: &[(Clean, 0)],
+        arguments: GUARD_ARGUMENTS,
+        ..step("deploy", ERASE_DEVICES_EXPRESS)
+    },
     Declaration {
         priorities: &[(Clean, 0), (Service, 0)],
         destructive: Destructive::None,
@@ -50,6 +63,55 @@ pub const STEPS: &[Declaration] = &[
         ..step("bios", APPLY_BIOS_SETTINGS)
     },
 ];
+
+const LEAVE_ARGUMENT: Argument = Argument {
+    name: LEAVE,
+    description: "Reasons for which a disk may be left as it is without failing the step: in-use, read-only, shared, \
+                  reserved, hidden, unreadable",
+    required: false,
+    schema: || words(block::Reason::ALL.iter().map(|reason| reason.as_str()).collect()),
+};
+const DESPITE_ARGUMENT: Argument = Argument {
+    name: DESPITE,
+    description: "Reasons that keep a disk from being erased and shall not: shared (VMFS, GPFS, GFS2, OCFS2, clustered \
+                  LVM), hidden (HPA, DCO, AMAC, unattached NVMe namespaces)",
+    required: false,
+    schema: || {
+        let reasons = block::Reason::ALL.iter().filter(|reason| reason.may_be_overridden());
+        words(reasons.map(|reason| reason.as_str()).collect())
+    },
+};
+
+/// Of every step that writes to disks.
+const GUARD_ARGUMENTS: &[Argument] = &[LEAVE_ARGUMENT, DESPITE_ARGUMENT];
+
+const ERASE_ARGUMENTS: &[Argument] = &[
+    Argument {
+        name: LEVEL,
+        description: "What every disk must reach: clear or purge (NIST SP 800-88, IEEE 2883). Without it \
+                      driver_internal_info.agent_erase_level, else clear",
+        required: false,
+        schema: || json!({"type": "string", "enum": block::Level::ALL.map(block::Level::as_str)}),
+    },
+    Argument {
+        name: ALLOW,
+        description: "Methods below the level that may be used where a disk has none that reaches it, by name",
+        required: false,
+        schema: || words(block::Method::ALL.iter().map(|method| method.as_str()).collect()),
+    },
+    LEAVE_ARGUMENT,
+    DESPITE_ARGUMENT,
+    Argument {
+        name: BUDGET,
+        description: "Seconds that one method may take on one disk, by its estimate, at least 1",
+        required: false,
+        schema: || json!({"type": "integer", "minimum": 1}),
+    },
+];
+
+fn words(all: Vec<&str>) -> Value {
+    json!({"type": "array", "items": {"type": "string", "enum": all}})
+}
 
 /// What all of them have in common: each can be stopped, and started again.
 const fn step(interface: &'static str, step: &'static str) -> Declaration {

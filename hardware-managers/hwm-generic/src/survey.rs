@@ -1,38 +1,26 @@
-//! All disks, probed and judged. Nothing is written.
+//! All disks, probed. Nothing is written to any of them.
 
-use block::{Disk, Filter, ListError, Probe, Refusal, Roots};
+use block::{Filter, ListError, Probe, Roots};
 
-/// A disk and what was found about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Surveyed {
-    /// The disk.
-    pub disk: Disk,
-    /// Whether it may be written.
-    pub verdict: Verdict,
-}
-
-/// What was found about a disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// It may be written.
-    Writable(Box<Probe>),
-    /// It must not be; at least one reason.
-    Refused(Vec<Refusal>),
-    /// It could not be probed, and why; whether it may be written is not known.
-    Unknown(String),
-}
-
-/// List, probe and judge.
-pub(crate) fn survey(roots: &Roots, filter: &Filter) -> Result<Vec<Surveyed>, ListError> {
-    let surveyed = block::list(roots, filter)?.into_iter().map(|disk| {
-        let verdict = match block::probe(&disk) {
-            Err(error) => Verdict::Unknown(block::fault::chain(&error)),
-            Ok(probe) => match block::judge(&probe) {
-                refusals if refusals.is_empty() => Verdict::Writable(Box::new(probe)),
-                refusals => Verdict::Refused(refusals),
-            },
-        };
-        Surveyed { disk, verdict }
-    });
-    Ok(surveyed.collect())
+/// List and probe. A disk that cannot be probed is in the answer, with the reason.
+///
+/// With `rescue`, a drive that an interrupted erase left with a known password gets it taken off first: it would give no
+/// content.
+pub(crate) fn survey(roots: &Roots, filter: &Filter, rescue: bool) -> Result<Vec<Probe>, ListError> {
+    let probe = |disk: block::Disk| {
+        match if rescue { block::rescue(&disk) } else { Ok(false) } {
+            Ok(false) => {}
+            Ok(true) => {
+                tracing::warn!(device = %disk.path.display(), "took off the password of an interrupted erase")
+            }
+            Err(error) => {
+                tracing::warn!(device = %disk.path.display(), error = block::fault::chain(&error), "no security state");
+            }
+        }
+        block::probe(&disk).unwrap_or_else(|error| {
+            let unreadable = Some(block::fault::chain(&error));
+            Probe { disk, unreadable, ..Probe::default() }
+        })
+    };
+    Ok(block::list(roots, filter)?.into_iter().map(probe).collect())
 }

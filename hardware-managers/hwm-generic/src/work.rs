@@ -2,13 +2,11 @@
 
 use crate::Job;
 use crate::convert::{self, untouched};
-use crate::decide::{Decision, Fate};
 use crate::settings::Settings;
-use crate::survey::{Surveyed, Verdict};
 use agent_protocol::progress::{Phase, Progress};
 use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
 use block::fault::chain;
-use block::{Device, Disk, Probe, Roots, Watch};
+use block::{Device, Disk, Ending, Fate, Method, Plan, Probe, Roots, Watch};
 use hwm_sdk::{StepContext, StepError, StepOutcome};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -21,24 +19,25 @@ enum Place {
     /// It must not be touched, and may hold data of the node.
     Stopped(Box<DiskRecord>),
     /// To be written, not yet opened.
-    Chosen(Box<Probe>),
+    Chosen(Box<Probe>, Vec<Method>),
     /// Opened and about to be written.
-    Open(Box<Device>),
+    Open(Box<Device>, Vec<Method>),
 }
 
 /// Do it. All disks are opened exclusively before the first is written.
 pub(crate) fn work(
     roots: &Roots,
     job: Job,
-    surveyed: Vec<Surveyed>,
-    decision: &Decision,
-    settings: Settings,
+    surveyed: Vec<Probe>,
+    plan: Plan,
+    settings: &Settings,
     context: &StepContext,
 ) -> Result<StepOutcome, StepError> {
-    let disks: Vec<_> = surveyed.iter().map(|surveyed| surveyed.disk.clone()).collect();
+    let disks: Vec<_> = surveyed.iter().map(|probe| probe.disk.clone()).collect();
+    let refuses = plan.refuses();
     let mut places: Vec<Place> =
-        surveyed.into_iter().zip(&decision.fates).map(|(surveyed, fate)| place(surveyed, fate)).collect();
-    if !decision.stops() {
+        surveyed.into_iter().zip(plan.fates).map(|(probe, fate)| place(job, probe, fate, settings)).collect();
+    if !refuses {
         open_all(roots, &mut places);
     }
     let stopped = places.iter().any(|place| matches!(place, Place::Stopped(_)));
@@ -51,22 +50,35 @@ pub(crate) fn work(
     conclude(&places, &disks, context)
 }
 
-fn place(surveyed: Surveyed, fate: &Fate) -> Place {
-    let skipped = |reason: &str| Box::new(untouched(&surveyed.disk, Outcome::Skipped, reason.to_owned()));
-    match (fate, surveyed.verdict) {
-        (Fate::Erase, Verdict::Writable(probe)) => Place::Chosen(probe),
-        // A fate that does not fit the verdict cannot come from `decide`; the disk is then not touched.
-        (Fate::Erase, _) => Place::Stopped(skipped("it was not judged")),
-        (Fate::Skip(reason), _) => Place::Told(skipped(reason)),
-        (Fate::Stop(reason), _) => Place::Stopped(skipped(reason)),
+fn place(job: Job, probe: Probe, fate: Fate, settings: &Settings) -> Place {
+    let skipped = |reason: String| Box::new(untouched(&probe.disk, Outcome::Skipped, reason));
+    match fate {
+        Fate::Erase(ways) => {
+            let methods = match job {
+                Job::Erase => ways.iter().map(|way| way.method).collect(),
+                Job::Express => express(&probe, settings),
+                Job::Metadata => Vec::new(),
+            };
+            Place::Chosen(Box::new(probe), methods)
+        }
+        Fate::Leave(reason) => Place::Told(skipped(reason)),
+        Fate::Refuse(reason) => Place::Stopped(skipped(reason)),
     }
+}
+
+/// What erases the disk by one command.
+fn express(probe: &Probe, settings: &Settings) -> Vec<Method> {
+    let allowed = |method: &Method| {
+        method.is_express(probe.disk.rotational) && !settings.wish.policy.never.contains(method)
+    };
+    block::methods(probe).into_iter().filter(allowed).collect()
 }
 
 fn open_all(roots: &Roots, places: &mut [Place]) {
     for place in places {
-        if let Place::Chosen(probe) = place {
+        if let Place::Chosen(probe, methods) = place {
             *place = match Device::open(roots, probe) {
-                Ok(device) => Place::Open(Box::new(device)),
+                Ok(device) => Place::Open(Box::new(device), std::mem::take(methods)),
                 Err(error) => {
                     Place::Stopped(Box::new(untouched(&probe.disk, Outcome::Failed, chain(&error))))
                 }
@@ -85,10 +97,10 @@ fn run_all(job: Job, places: &mut [Place], concurrency: usize, context: &StepCon
             scope.spawn(|| {
                 while let Some(slot) = slots.get(next.fetch_add(1, Ordering::AcqRel)) {
                     let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                    if let Place::Open(device) = &**place
+                    if let Place::Open(device, methods) = &**place
                         && !context.is_cancelled()
                     {
-                        let record = run_one(job, device, context);
+                        let record = run_one(job, device, methods, context);
                         **place = Place::Told(Box::new(record));
                     }
                 }
@@ -97,15 +109,20 @@ fn run_all(job: Job, places: &mut [Place], concurrency: usize, context: &StepCon
     });
 }
 
-fn run_one(job: Job, device: &Device, context: &StepContext) -> DiskRecord {
+fn run_one(job: Job, device: &Device, methods: &[Method], context: &StepContext) -> DiskRecord {
     let watcher = Watcher { device: device.disk().path.to_string_lossy().into_owned(), context };
     let started_at = now();
+    let metadata = || convert::metadata_erased(device.disk(), block::erase_metadata(device, &watcher));
     let record = match job {
-        Job::Erase => {
-            let methods = block::plan(device.probe());
-            convert::erased(device.disk(), block::erase(device, &methods, &watcher))
+        Job::Erase => convert::erased(device.disk(), block::erase(device, methods, &watcher)),
+        Job::Metadata => metadata(),
+        Job::Express if methods.is_empty() => metadata(),
+        Job::Express => {
+            let record = block::erase(device, methods, &watcher);
+            let failed = matches!(record.ending, Ending::Failed(_));
+            let tried = convert::erased(device.disk(), record);
+            if failed { convert::after(tried, metadata()) } else { tried }
         }
-        Job::Metadata => convert::metadata_erased(device.disk(), block::erase_metadata(device, &watcher)),
     };
     let (outcome, reason) = (record.outcome, record.reason.as_deref());
     tracing::info!(device = %watcher.device, ?outcome, method = record.method, reason, "disk done");
@@ -127,7 +144,7 @@ fn conclude(places: &[Place], disks: &[Disk], context: &StepContext) -> Result<S
     for (place, disk) in places.iter().zip(disks) {
         let record = match place {
             Place::Told(record) | Place::Stopped(record) => DiskRecord::clone(record),
-            Place::Chosen(_) | Place::Open(_) => {
+            Place::Chosen(..) | Place::Open(..) => {
                 begun_all = false;
                 let reason = if stopped {
                     "not touched, since another disk of the node must not be"

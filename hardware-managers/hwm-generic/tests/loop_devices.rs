@@ -1,4 +1,4 @@
-//! The steps on real block devices: loop devices that each test makes for itself. Needs root and losetup.
+//! The steps on real block devices: loop devices that each test makes for itself. Needs root, losetup and sgdisk.
 
 #[path = "../../../agent/block/tests/common/mod.rs"]
 mod common;
@@ -163,6 +163,110 @@ fn a_disk_with_write_errors_fails_and_the_record_of_the_others_is_kept() {
     assert_eq!(bad.fallbacks[0].method, "zero-out");
 }
 
+/// A GPT with a VMFS partition, as a tool writes it.
+fn vmfs() -> Loop {
+    let disk = Loop::sparse(32 << 20, &[]);
+    run("sgdisk", &["-n", "1:0:+8M", "-t", "1:aa31e02a-400f-11db-9590-000c2911d1b8", disk.node()]);
+    disk
+}
+
+fn with_arguments(disks: &[&Loop], step: &str, node: Value, args: Value) -> Result<StepOutcome, StepError> {
+    let manager = manager(disks);
+    let mut call = call(&manager, step, json!({}));
+    call.args = args.as_object().unwrap().clone();
+    call.node = node;
+    manager.run(&call, &StepContext::new())
+}
+
+#[test]
+fn a_shared_disk_stops_every_step_before_any_other_is_written() {
+    let before = pattern(4 << 20);
+    for step in ["erase_devices", "erase_devices_metadata", "erase_devices_express"] {
+        let (other, shared) = (Loop::new(&before), vmfs());
+        let table = shared.outside();
+        let (reason, _) = failed(perform(&[&other, &shared], step, json!({})).0);
+        assert!(reason.contains("a VMFS partition") && reason.contains(shared.node()), "{reason}");
+        assert!(other.outside() == before && shared.outside() == table, "{step}");
+    }
+    let (other, shared) = (Loop::new(&before), vmfs());
+    let table = shared.outside();
+    let left = with_arguments(&[&other, &shared], "erase_devices", Value::Null, json!({"leave": ["shared"]}));
+    let Ok(StepOutcome::Done(value)) = left else { panic!("{left:?}") };
+    let left = report(&value).disks.into_iter().find(|record| record.device == shared.node()).unwrap();
+    assert_eq!(left.outcome, Outcome::Skipped);
+    assert!(left.reason.unwrap().contains("the policy leaves such disks alone"));
+    assert!(shared.outside() == table && other.outside().iter().all(|&byte| byte == 0));
+    let wiped = with_arguments(&[&shared], "erase_devices", Value::Null, json!({"despite": ["shared"]}));
+    assert!(matches!(wiped, Ok(StepOutcome::Done(_))), "{wiped:?}");
+    assert!(shared.outside().iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn a_level_that_a_disk_cannot_reach_writes_nothing_unless_the_weaker_is_allowed_by_name() {
+    let before = pattern(2 << 20);
+    let disk = Loop::new(&before);
+    let (reason, _) =
+        failed(with_arguments(&[&disk], "erase_devices", Value::Null, json!({"level": "purge"})));
+    assert!(
+        reason.contains("no method of it reaches purge") && reason.contains("overwrite-zeroes"),
+        "{reason}"
+    );
+    let node = json!({"driver_internal_info": {"agent_erase_level": "purge"}});
+    failed(with_arguments(&[&disk], "erase_devices", node, json!({})));
+    assert!(disk.outside() == before);
+    let args = json!({"level": "purge", "allow": ["overwrite-zeroes"]});
+    let Ok(StepOutcome::Done(value)) = with_arguments(&[&disk], "erase_devices", Value::Null, args) else {
+        panic!()
+    };
+    assert_eq!(report(&value).disks[0].method.as_deref(), Some("overwrite-zeroes"));
+}
+
+#[test]
+fn a_disk_of_the_skip_list_is_kept_and_said() {
+    let before = pattern(2 << 20);
+    let (kept, other) = (Loop::new(&before), Loop::new(&before));
+    let node = json!({"properties": {"skip_block_devices": [{"name": kept.node()}]}});
+    let result = with_arguments(&[&kept, &other], "erase_devices", node, json!({}));
+    let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
+    let record = report(&value).disks.into_iter().find(|record| record.device == kept.node()).unwrap();
+    assert_eq!(record.outcome, Outcome::Skipped);
+    assert!(record.reason.unwrap().contains(&format!("it matches name {}", kept.node())));
+    assert!(kept.outside() == before && other.outside().iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn a_plan_tells_what_would_be_done_and_writes_nothing() {
+    let before = pattern(2 << 20);
+    let (disk, shared) = (Loop::new(&before), vmfs());
+    let table = shared.outside();
+    let manager = manager(&[&disk, &shared]);
+    let plan = manager.plan(&call(&manager, "erase_devices", json!({}))).unwrap();
+    assert_eq!(plan["refuses"], true);
+    let of =
+        |node: &str| plan["disks"].as_array().unwrap().iter().find(|disk| disk["device"] == node).unwrap();
+    assert_eq!(of(shared.node())["fate"], "refuse");
+    let methods = of(disk.node())["methods"].as_array().unwrap();
+    assert_eq!(methods.last().unwrap()["method"], "overwrite-zeroes");
+    assert!(methods.iter().all(|method| method["level"] == "clear" && method["abortable"] == true));
+    assert!(plan["estimate_s"].as_u64().unwrap() > 0);
+    assert!(disk.outside() == before && shared.outside() == table);
+    let verify = call(&manager, "verify_properties", json!({}));
+    assert!(matches!(manager.plan(&verify), Err(StepError::Unknown { .. })));
+}
+
+#[test]
+fn express_removes_metadata_where_no_single_command_erases() {
+    let mut content = vec![0; 16 << 20];
+    content[512..1024].copy_from_slice(&lvm_label());
+    content[8 << 20..(8 << 20) + 512].fill(7);
+    let disk = Loop::new(&content);
+    let (result, _) = perform(&[&disk], "erase_devices_express", json!({}));
+    let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
+    let record = report(&value).disks.remove(0);
+    assert_eq!((record.outcome, record.method.as_deref()), (Outcome::MetadataErased, Some("erase-metadata")));
+    assert_eq!(disk.outside()[8 << 20..(8 << 20) + 512], [7; 512], "the data stays, and the record says so");
+}
+
 #[test]
 fn a_cancelled_step_says_so_with_its_report() {
     let disk = Loop::new(&pattern(4 << 20));
@@ -217,20 +321,26 @@ fn the_steps_are_ironics() {
         steps.into_iter().map(|step| (step.step, step.priority.as_u64().unwrap())).collect()
     };
     let verify = [("verify_properties".to_owned(), 0), ("verify_firmware".to_owned(), 0)];
-    let erase = [("erase_devices".to_owned(), 10), ("erase_devices_metadata".to_owned(), 99)];
-    assert_eq!(names(StepKind::Clean), [erase, verify.clone()].concat());
+    let erase = [("erase_devices", 10), ("erase_devices_metadata", 99), ("erase_devices_express", 0)];
+    let erase = erase.map(|(step, priority)| (step.to_owned(), priority));
+    assert_eq!(names(StepKind::Clean), [&erase[..], &verify[..]].concat());
     assert_eq!(names(StepKind::Deploy), [("erase_devices_metadata".to_owned(), 0)]);
     assert_eq!(names(StepKind::Service), verify);
     let steps = serde_json::to_value(manager.steps(StepKind::Clean, &Inventory::default())).unwrap();
+    let mut first = steps[0].clone();
+    let arguments: Vec<String> = first["argsinfo"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(arguments, ["allow", "despite", "leave", "level", "time_budget_s"]);
+    assert!(first["argsinfo"].as_object().unwrap().values().all(|argument| argument["required"] == false));
+    first["argsinfo"] = json!({});
     assert_eq!(
-        steps[0],
+        first,
         // `idempotent` and `destructive` are Anneal's; Ironic keeps and ignores them.
         json!({"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false,
                "abortable": true, "argsinfo": {}, "idempotent": true, "destructive": "data"})
     );
     // Ironic asks agents only for clean steps of its interfaces deploy and raid.
-    assert_eq!(steps[3]["interface"], "deploy");
-    assert_eq!(steps[3]["argsinfo"]["baseline"]["required"], false);
+    assert_eq!(steps[4]["interface"], "deploy");
+    assert_eq!(steps[4]["argsinfo"]["baseline"]["required"], false);
 }
 
 #[test]

@@ -1,15 +1,12 @@
 //! Erasing a disk: the methods one after the other, each held to what it promises by reading back.
 
-mod discard;
-mod nvme_format;
+mod drive_side;
 mod overwrite;
-mod plan;
-mod zero_out;
-
-pub use plan::{Method, Promise, plan};
+mod range;
 
 use crate::fault::{Fault, chain};
 use crate::metadata;
+use crate::method::{Method, Promise};
 use crate::progress::Watch;
 use crate::sample::Samples;
 use crate::target::Target;
@@ -44,7 +41,7 @@ pub enum Ending {
 /// How one method went: bytes erased, and the fault that ended it.
 type Attempt = (u64, Result<(), Fault>);
 
-/// Erase a disk with the first of `methods` (of [`plan()`]) that works and whose read-back agrees.
+/// Erase a disk with the first of `methods` (of [`crate::methods()`]) that works and whose read-back agrees.
 ///
 /// Blocks until the end. `watch` is told of progress and asked for cancellation four times a second; a
 /// drive-side format cannot be interrupted, cancellation then takes effect when it has ended. Runs again from the
@@ -119,10 +116,9 @@ pub(crate) fn ending(target: &dyn Target, fault: &Fault) -> Ending {
 impl Method {
     fn run(self, target: &dyn Target, watch: &dyn Watch) -> Attempt {
         match self {
-            Method::NvmeFormat => nvme_format::run(target, watch),
-            Method::ZeroOut => zero_out::run(target, watch),
-            Method::Discard => discard::run(target, watch),
+            Method::ZeroOut | Method::Discard | Method::SecureDiscard => range::run(self, target, watch),
             Method::Overwrite => overwrite::run(target, watch),
+            _ => drive_side::run(self, target, watch),
         }
     }
 }

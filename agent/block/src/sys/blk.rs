@@ -13,6 +13,7 @@ mod raw {
     nix::ioctl_none!(blkrrpart, 0x12, 95);
     nix::ioctl_none!(blkflsbuf, 0x12, 97);
     nix::ioctl_write_ptr_bad!(blkdiscard, nix::request_code_none!(0x12, 119), [u64; 2]);
+    nix::ioctl_write_ptr_bad!(blksecdiscard, nix::request_code_none!(0x12, 125), [u64; 2]);
     nix::ioctl_write_ptr_bad!(blkzeroout, nix::request_code_none!(0x12, 127), [u64; 2]);
 }
 
@@ -74,4 +75,17 @@ pub(crate) fn zero_out(file: &File, offset: u64, length: u64) -> io::Result<()> 
     // SAFETY: the descriptor is open for the whole call and the kernel reads two u64 from the array.
     unsafe { raw::blkzeroout(file.as_raw_fd(), &[offset, length]) }?;
     Ok(())
+}
+
+/// Erase a range of bytes so that no copy of it stays (`BLKSECDISCARD`; eMMC).
+pub(crate) fn secure_discard(file: &File, offset: u64, length: u64) -> io::Result<()> {
+    // SAFETY: the descriptor is open for the whole call and the kernel reads two u64 from the array.
+    unsafe { raw::blksecdiscard(file.as_raw_fd(), &[offset, length]) }?;
+    Ok(())
+}
+
+/// Whether the device can do that. The range asked for is no range of whole sectors: a kernel that could refuses it
+/// as invalid, one that cannot as unsupported, and nothing is erased either way.
+pub(crate) fn has_secure_discard(file: &File) -> bool {
+    secure_discard(file, 1, 1).is_err_and(|error| error.raw_os_error() == Some(nix::libc::EINVAL))
 }

@@ -34,6 +34,8 @@ unsafe extern "C" {
     fn blkid_partlist_get_partition(list: RawPartlist, index: c_int) -> RawPartition;
     fn blkid_partition_get_start(partition: RawPartition) -> i64;
     fn blkid_partition_get_size(partition: RawPartition) -> i64;
+    fn blkid_partition_get_type(partition: RawPartition) -> c_int;
+    fn blkid_partition_get_type_string(partition: RawPartition) -> *const c_char;
 }
 
 // BLKID_SUBLKS_{LABEL,UUID,TYPE,USAGE,VERSION,MAGIC,BADCSUM}: also superblocks with a bad checksum, which
@@ -54,6 +56,17 @@ pub(crate) struct Match {
     pub(crate) offset: Option<u64>,
     /// Length of the magic in bytes.
     pub(crate) length: Option<u64>,
+}
+
+/// A partition of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// First byte, from the beginning of the device.
+    pub(crate) start: u64,
+    /// Bytes.
+    pub(crate) size: u64,
+    /// Its type: a GUID, or the number of an MBR (`0xfb`).
+    pub(crate) kind: Option<String>,
 }
 
 /// A probe over one range of a device.
@@ -115,8 +128,8 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// The partitions of the table in this range as `(start, size)` in bytes from the beginning of the device.
-    pub(crate) fn partitions(&mut self) -> Vec<(u64, u64)> {
+    /// The partitions of the table in this range, those of nested tables included.
+    pub(crate) fn partitions(&mut self) -> Vec<Entry> {
         let mut found = Vec::new();
         // SAFETY: `raw` is a live probe with a device assigned; the list belongs to it and is read at once.
         let list = unsafe { blkid_probe_get_partitions(self.raw) };
@@ -137,7 +150,9 @@ impl<'a> Prober<'a> {
             // libblkid counts in 512-byte sectors whatever the device's sectors are.
             let bytes = |sectors: i64| u64::try_from(sectors).ok().and_then(|n| n.checked_mul(512));
             if let (Some(start), Some(size)) = (bytes(start), bytes(size)) {
-                found.push((start, size));
+                // SAFETY: as above.
+                let kind = unsafe { kind(partition) };
+                found.push(Entry { start, size, kind });
             }
         }
         found
@@ -172,6 +187,21 @@ impl Drop for Prober<'_> {
         // SAFETY: `raw` came from blkid_new_probe and is freed here once.
         unsafe { blkid_free_probe(self.raw) }
     }
+}
+
+/// Type of a partition.
+///
+/// # Safety
+/// `partition` is not null and belongs to a live list.
+unsafe fn kind(partition: RawPartition) -> Option<String> {
+    // SAFETY: as the caller promises; the string, if any, belongs to the list too and is NUL-terminated.
+    let (text, number) =
+        unsafe { (blkid_partition_get_type_string(partition), blkid_partition_get_type(partition)) };
+    if text.is_null() {
+        return (number > 0).then(|| format!("{number:#04x}"));
+    }
+    // SAFETY: not null, and copied at once.
+    Some(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
 fn check(status: c_int, call: &str) -> io::Result<()> {

@@ -4,3 +4,22 @@ pub(crate) mod blk;
 pub(crate) mod blkid;
 pub(crate) mod loopdev;
 pub(crate) mod nvme;
+pub(crate) mod sg;
+
+use crate::nvme::{Completion, NvmeCommand};
+use crate::scsi::Reply;
+use crate::transport::{Data, Transport};
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+/// The block device behind a file, by pass-through ioctls.
+impl Transport for File {
+    fn nvme(&self, command: &NvmeCommand, data: &mut [u8], timeout: Duration) -> io::Result<Completion> {
+        nvme::run(self, command, data, timeout)
+    }
+
+    fn scsi(&self, cdb: &[u8], data: Data<'_>, timeout: Duration) -> io::Result<Reply> {
+        sg::run(self, cdb, data, timeout)
+    }
+}

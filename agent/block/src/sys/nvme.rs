@@ -1,6 +1,6 @@
-//! `NVME_IOCTL_ADMIN_CMD` of `linux/nvme_ioctl.h`.
+//! `NVME_IOCTL_ADMIN_CMD` and `NVME_IOCTL_IO_CMD` of `linux/nvme_ioctl.h`.
 
-use crate::nvme::AdminCommand;
+use crate::nvme::{Completion, NvmeCommand, Queue};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -35,14 +35,16 @@ const _: () = assert!(size_of::<PassthruCommand>() == 72);
 
 nix::ioctl_readwrite!(nvme_admin_cmd, b'N', 0x41, PassthruCommand);
 
-/// Run an admin command on the controller behind `file`, transferring into `data` (may be empty).
-/// The answer is the NVMe status field, 0 for success; `Err` when the command did not reach the controller.
-pub(crate) fn admin(
+nix::ioctl_readwrite!(nvme_io_cmd, b'N', 0x43, PassthruCommand);
+
+/// Run a command on the controller behind `file`, transferring into or out of `data` (may be empty); `Err` when
+/// it did not reach the controller.
+pub(crate) fn run(
     file: &File,
-    command: &AdminCommand,
+    command: &NvmeCommand,
     data: &mut [u8],
     timeout: Duration,
-) -> io::Result<u16> {
+) -> io::Result<Completion> {
     let mut passthru = PassthruCommand {
         opcode: command.opcode,
         nsid: command.nsid,
@@ -53,8 +55,15 @@ pub(crate) fn admin(
         timeout_ms: u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX),
         ..PassthruCommand::default()
     };
+    let descriptor = file.as_raw_fd();
     // SAFETY: the descriptor is open for the whole call; `passthru` has the kernel's layout (checked above)
     // and `addr`/`data_len` describe `data`, exclusively borrowed until the ioctl has returned.
-    let status = unsafe { nvme_admin_cmd(file.as_raw_fd(), &mut passthru) }?;
-    u16::try_from(status).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
+    let status = unsafe {
+        match command.queue {
+            Queue::Admin => nvme_admin_cmd(descriptor, &mut passthru),
+            Queue::Io => nvme_io_cmd(descriptor, &mut passthru),
+        }
+    }?;
+    let status = u16::try_from(status).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    Ok(Completion { status })
 }

@@ -27,6 +27,22 @@ impl Loop {
         Self::attach(file, arguments)
     }
 
+    /// A blank disk of `size` bytes that takes no room until it is written.
+    pub fn sparse(size: u64, arguments: &[&str]) -> Self {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(size).unwrap();
+        Self::attach(file, arguments)
+    }
+
+    /// A part of the disk, from outside.
+    pub fn part(&self, offset: u64, length: usize) -> Vec<u8> {
+        let mut file = fs::File::open(self.file.path()).unwrap();
+        let mut part = vec![0; length];
+        file.seek(SeekFrom::Start(offset)).unwrap();
+        file.read_exact(&mut part).unwrap();
+        part
+    }
+
     /// A blank disk of `size` bytes that answers writes with errors once `room` has taken all it can.
     pub fn failing(room: &SmallRoom, size: u64) -> Self {
         let file = tempfile::NamedTempFile::new_in(room.point.path()).unwrap();

@@ -1,12 +1,29 @@
-//! NVMe: what a namespace can do, and the Format command. NVM Express Base Specification 2.0 (referred to by
-//! section), NVM Command Set Specification 1.0. Bytes only; the ioctl is in `sys`.
+//! NVMe: what a namespace can do, and the commands. NVM Express Base Specification 2.0 (referred to by section),
+//! NVM Command Set Specification 1.0. Bytes only; the ioctl is in `sys`.
+
+pub mod log;
+pub mod sanitize;
+
+use crate::sanitize::Support;
 
 /// Length in bytes of every Identify data structure.
 pub const IDENTIFY_LENGTH: usize = 4096;
 
-/// An admin command as far as this crate needs one.
+/// Which queue a command goes to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AdminCommand {
+pub enum Queue {
+    /// The admin queue.
+    #[default]
+    Admin,
+    /// An I/O queue.
+    Io,
+}
+
+/// A command as far as this crate needs one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NvmeCommand {
+    /// Its queue; the same opcode means other things on the other one.
+    pub queue: Queue,
     /// Opcode.
     pub opcode: u8,
     /// Namespace id.
@@ -17,24 +34,43 @@ pub struct AdminCommand {
     pub cdw11: u32,
 }
 
-impl AdminCommand {
+/// How a command ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// Status field without the phase tag: 0 for success, else see [`status_text`].
+    pub status: u16,
+}
+
+impl NvmeCommand {
     /// Identify (5.17) with the given controller or namespace structure (CNS).
     pub fn identify(cns: u8, nsid: u32) -> Self {
-        AdminCommand { opcode: 0x06, nsid, cdw10: u32::from(cns), cdw11: 0 }
+        NvmeCommand { opcode: 0x06, nsid, cdw10: u32::from(cns), ..Self::default() }
     }
 
-    /// Format NVM (5.14, figure 189) with user data erase (SES = 001b), keeping the LBA format, the metadata
-    /// settings and the protection information that the namespace has.
-    pub fn format_user_data(namespace: &Namespace) -> Self {
+    /// Get Log Page (5.16, figure 195): `length` bytes, a multiple of four, from the beginning of a page.
+    pub fn log_page(page: u8, length: usize) -> Self {
+        let dwords = u32::try_from(length / 4).unwrap_or(0).saturating_sub(1);
+        let cdw10 = u32::from(page) | (dwords & 0xffff) << 16;
+        NvmeCommand { opcode: 0x02, nsid: u32::MAX, cdw10, cdw11: dwords >> 16, ..Self::default() }
+    }
+
+    /// Reservation Report (NVM Command Set 1.0; Base 2.0, 7.5): `length` bytes, a multiple of four.
+    pub fn reservation_report(nsid: u32, length: usize) -> Self {
+        let dwords = u32::try_from(length / 4).unwrap_or(0).saturating_sub(1);
+        NvmeCommand { queue: Queue::Io, opcode: 0x0e, nsid, cdw10: dwords, cdw11: 0 }
+    }
+
+    /// Format NVM (5.14, figure 189), keeping the LBA format, the metadata settings and the protection
+    /// information that the namespace has.
+    pub fn format(namespace: &Namespace, erase: SecureErase) -> Self {
         let layout = namespace.layout;
-        let ses_user_data = 1u32 << 9;
         let cdw10 = u32::from(layout.format & 0xf)
             | u32::from(layout.extended_metadata) << 4
             | u32::from(layout.protection & 7) << 5
             | u32::from(layout.protection_first) << 8
-            | ses_user_data
+            | (erase as u32) << 9
             | u32::from(layout.format >> 4) << 12;
-        AdminCommand { opcode: 0x80, nsid: namespace.nsid, cdw10, cdw11: 0 }
+        NvmeCommand { opcode: 0x80, nsid: namespace.nsid, cdw10, ..Self::default() }
     }
 
     /// The submission queue entry (figure 87), identifiers and pointers zero: for comparison with the
@@ -47,6 +83,15 @@ impl AdminCommand {
         entry[44..48].copy_from_slice(&self.cdw11.to_le_bytes());
         entry
     }
+}
+
+/// Secure Erase Settings of Format NVM (figure 189, SES).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecureErase {
+    /// 001b: user data erase.
+    UserData = 1,
+    /// 010b: cryptographic erase.
+    Crypto = 2,
 }
 
 /// How a namespace is formatted.
@@ -77,6 +122,25 @@ pub struct Namespace {
     pub format_is_global: bool,
     /// Secure erase by Format applies to all namespaces (FNA bit 1).
     pub erase_is_global: bool,
+    /// Format takes a cryptographic erase (FNA bit 2).
+    pub format_crypto: bool,
+    /// Sanitize (SANICAP bits 2:0), with the state from its log page.
+    pub sanitize: Support,
+    /// Estimates of the drive for its sanitize operations.
+    pub sanitize_times: log::Times,
+    /// Write Zeroes is supported (ONCS bit 3).
+    pub write_zeroes: bool,
+    /// Dataset Management is supported (ONCS bit 2).
+    pub deallocate: bool,
+    /// Reservations are supported (ONCS bit 5).
+    pub reservations: bool,
+    /// Who else has a claim to it, where the controller tells.
+    pub reservation: Option<log::Reservation>,
+    /// The namespace is write protected (NSATTR bit 0).
+    pub write_protected: bool,
+    /// Namespaces that are allocated in the subsystem, and attached to no controller that we see: their data
+    /// is reached by no block device.
+    pub hidden: u32,
     /// It is the only namespace there is to be seen: no other is attached to this controller, nor, where the
     /// controller can tell, allocated in the subsystem.
     pub alone: bool,
@@ -96,7 +160,13 @@ impl Namespace {
         let oacs = u16::from_le_bytes([controller[256], controller[257]]);
         let fna = controller[524];
         let (flbas, dps, dlfeat) = (namespace[26], namespace[29], namespace[33]);
+        let oncs = u16::from_le_bytes([controller[520], controller[521]]);
+        let sanicap = controller[328];
         let only = |list: &[u8]| ids(list).all(|id| id == nsid);
+        // FFFFFFFFh is no namespace; it stands for a list that could not be had.
+        let hidden = |list: &[u8]| {
+            ids(list).filter(|&id| id != u32::MAX && !ids(active).any(|seen| seen == id)).count()
+        };
         Some(Namespace {
             nsid,
             layout: Layout {
@@ -109,13 +179,32 @@ impl Namespace {
             format_supported: oacs & (1 << 1) != 0,
             format_is_global: fna & 1 != 0,
             erase_is_global: fna & 2 != 0,
+            format_crypto: fna & 4 != 0,
+            sanitize: Support {
+                crypto: sanicap & 1 != 0,
+                block: sanicap & 2 != 0,
+                overwrite: sanicap & 4 != 0,
+                state: None,
+            },
+            sanitize_times: log::Times::default(),
+            write_zeroes: oncs & (1 << 3) != 0,
+            deallocate: oncs & (1 << 2) != 0,
+            reservations: oncs & (1 << 5) != 0,
+            reservation: None,
+            write_protected: namespace[99] & 1 != 0,
+            hidden: allocated.map_or(0, |list| u32::try_from(hidden(list)).unwrap_or(u32::MAX)),
             alone: only(active) && allocated.is_none_or(only),
         })
     }
 
-    /// Whether Format with user data erase is supported and cannot reach any other namespace.
+    /// Whether Format with a secure erase is supported and cannot reach any other namespace.
     pub fn may_format(&self) -> bool {
         self.format_supported && (self.alone || !(self.format_is_global || self.erase_is_global))
+    }
+
+    /// Whether Sanitize cannot reach any other namespace: it is for the whole subsystem (5.24).
+    pub fn may_sanitize(&self) -> bool {
+        self.alone && self.hidden == 0
     }
 }
 
@@ -138,10 +227,13 @@ pub fn status_text(status: u16) -> String {
         (0, 0x06) => "Internal Error",
         (0, 0x0b) => "Invalid Namespace or Format",
         (0, 0x15) => "Operation Denied",
+        (0, 0x1c) => "Sanitize Failed",
         (0, 0x1d) => "Sanitize In Progress",
         (0, 0x20) => "Namespace is Write Protected",
         (0, 0x84) => "Format In Progress",
         (1, 0x0a) => "Invalid Format",
+        (1, 0x0b) => "Firmware Activation Requires Conventional Reset",
+        (1, 0x23) => "Sanitize Prohibited While Persistent Memory Region is Enabled",
         _ => "see the NVMe Base Specification",
     };
     format!("NVMe status type {kind} code {code:#04x} ({words})")
@@ -176,7 +268,7 @@ mod tests {
         expected[0] = 0x80; // Format NVM
         expected[4] = 1; // NSID
         expected[40..44].copy_from_slice(&[0x01, 0x02, 0, 0]); // LBAF 1, SES 001b
-        assert_eq!(AdminCommand::format_user_data(&parsed).entry(), expected);
+        assert_eq!(NvmeCommand::format(&parsed, SecureErase::UserData).entry(), expected);
     }
 
     #[test]
@@ -185,16 +277,48 @@ mod tests {
         let (controller, namespace) = structures(0x2, 0, 0b0101_0101, 0b1010, 0);
         let parsed = Namespace::parse(7, &controller, &namespace, &list(&[7]), None).unwrap();
         assert_eq!(parsed.layout.format, 0x25);
-        let cdw10 = AdminCommand::format_user_data(&parsed).cdw10;
+        let cdw10 = NvmeCommand::format(&parsed, SecureErase::UserData).cdw10;
         assert_eq!(cdw10, 0x5 | 1 << 4 | 2 << 5 | 1 << 8 | 1 << 9 | 2 << 12);
     }
 
     #[test]
-    fn identify_has_its_frozen_bytes() {
-        let mut expected = [0u8; 64];
-        expected[0] = 0x06;
-        expected[40] = 0x02;
-        assert_eq!(AdminCommand::identify(2, 0).entry(), expected);
+    fn questions_have_their_frozen_bytes() {
+        let entry = |opcode: u8, nsid: [u8; 4], cdw10: [u8; 4], cdw11: [u8; 4]| {
+            let mut entry = [0u8; 64];
+            entry[0] = opcode;
+            entry[4..8].copy_from_slice(&nsid);
+            entry[40..44].copy_from_slice(&cdw10);
+            entry[44..48].copy_from_slice(&cdw11);
+            entry
+        };
+        assert_eq!(NvmeCommand::identify(2, 0).entry(), entry(0x06, [0; 4], [2, 0, 0, 0], [0; 4]));
+        // 512 bytes are 128 dwords; the field counts from zero.
+        assert_eq!(
+            NvmeCommand::log_page(0x81, 512).entry(),
+            entry(0x02, [0xff; 4], [0x81, 0, 127, 0], [0; 4])
+        );
+        let report = NvmeCommand::reservation_report(3, 64);
+        assert_eq!(report.entry(), entry(0x0e, [3, 0, 0, 0], [15, 0, 0, 0], [0; 4]));
+        assert_eq!(report.queue, Queue::Io);
+    }
+
+    #[test]
+    fn what_identify_says_of_erasing() {
+        let (mut controller, mut namespace) = structures(0xa, 0b100, 0, 0, 0);
+        controller[328] = 0b101; // SANICAP: crypto erase, overwrite
+        controller[520] = 0b10_1100; // ONCS: dataset management, write zeroes, reservations
+        namespace[99] = 1; // NSATTR: write protected
+        let parse = |allocated: &[u32]| {
+            Namespace::parse(1, &controller, &namespace, &list(&[1]), Some(&list(allocated))).unwrap()
+        };
+        let parsed = parse(&[1]);
+        assert!(parsed.format_crypto && parsed.sanitize.crypto && parsed.sanitize.overwrite);
+        assert!(!parsed.sanitize.block && parsed.write_zeroes && parsed.deallocate && parsed.reservations);
+        assert!(parsed.write_protected && parsed.may_sanitize());
+        assert_eq!(parsed.sanitize.state, None, "the state is in a log page");
+        let (two, unknown) = (parse(&[1, 2]), parse(&[1, u32::MAX]));
+        assert_eq!((two.hidden, two.may_sanitize()), (1, false));
+        assert_eq!((unknown.hidden, unknown.may_sanitize()), (0, false));
     }
 
     #[test]
@@ -224,7 +348,7 @@ mod tests {
                 prop_assert!(fna & 3 == 0 || active == [nsid]);
             }
             // The reserved bits of dword 10 stay clear and SES is 001b.
-            let cdw10 = AdminCommand::format_user_data(&parsed).cdw10;
+            let cdw10 = NvmeCommand::format(&parsed, SecureErase::UserData).cdw10;
             prop_assert_eq!((cdw10 >> 9) & 7, 1);
             prop_assert_eq!(cdw10 >> 14, 0);
             prop_assert_eq!(cdw10 & 0xf, u32::from(flbas & 0xf));

@@ -1,0 +1,331 @@
+//! Ways to erase a disk: what each is called, what it reaches, what it promises.
+
+use crate::probe::Probe;
+use crate::sanitize::{Operation, Support};
+
+/// What is left for an attacker after an erase, in the words of NIST SP 800-88 and IEEE 2883.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Nothing that the drive's own interface gives back.
+    Clear,
+    /// Nothing that a laboratory gets out of it, sectors included that the interface does not reach.
+    Purge,
+}
+
+impl Level {
+    /// All of them, ascending.
+    pub const ALL: [Level; 2] = [Level::Clear, Level::Purge];
+
+    /// The word for arguments and records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Clear => "clear",
+            Level::Purge => "purge",
+        }
+    }
+
+    /// The level of a word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str() == word)
+    }
+}
+
+/// Which family of sanitize commands a drive has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// NVMe Sanitize.
+    Nvme,
+    /// ATA SANITIZE DEVICE.
+    Ata,
+    /// SCSI SANITIZE.
+    Scsi,
+}
+
+/// A way to erase a disk, in the order in which they are preferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// The drive's sanitize operation. Its overwrite is not preferred: see [`Method::rank`].
+    Sanitize(Family, Operation),
+    /// NVMe Format with cryptographic erase.
+    NvmeFormatCrypto,
+    /// NVMe Format with user data erase.
+    NvmeFormat,
+    /// ATA SECURITY ERASE UNIT, enhanced.
+    AtaEnhancedErase,
+    /// ATA SECURITY ERASE UNIT.
+    AtaErase,
+    /// Secure discard, by the kernel (eMMC).
+    SecureDiscard,
+    /// The device's own write of zeroes (NVMe Write Zeroes, SCSI WRITE SAME, virtio).
+    ZeroOut,
+    /// Discard (NVMe Dataset Management, ATA TRIM, SCSI UNMAP), on devices that say that discarded sectors read as
+    /// zeroes.
+    Discard,
+    /// Zeroes written over everything.
+    Overwrite,
+    /// SCSI FORMAT UNIT.
+    ScsiFormat,
+}
+
+/// What a method promises of the content afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    /// Every byte is zero.
+    Zeroes,
+    /// No sector is as it was.
+    Changed,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Method; 18] = {
+        use Family::{Ata, Nvme, Scsi};
+        use Operation::{Block, Crypto, Overwrite};
+        [
+            Method::Sanitize(Nvme, Crypto),
+            Method::Sanitize(Ata, Crypto),
+            Method::Sanitize(Scsi, Crypto),
+            Method::Sanitize(Nvme, Block),
+            Method::Sanitize(Ata, Block),
+            Method::Sanitize(Scsi, Block),
+            Method::Sanitize(Nvme, Overwrite),
+            Method::Sanitize(Ata, Overwrite),
+            Method::Sanitize(Scsi, Overwrite),
+            Method::NvmeFormatCrypto,
+            Method::NvmeFormat,
+            Method::AtaEnhancedErase,
+            Method::AtaErase,
+            Method::SecureDiscard,
+            Method::ZeroOut,
+            Method::Discard,
+            Method::Overwrite,
+            Method::ScsiFormat,
+        ]
+    };
+
+    /// The word for arguments, records and progress.
+    pub fn as_str(self) -> &'static str {
+        use Family::{Ata, Nvme, Scsi};
+        match self {
+            Method::Sanitize(Nvme, Operation::Crypto) => "nvme-sanitize-crypto",
+            Method::Sanitize(Nvme, Operation::Block) => "nvme-sanitize-block",
+            Method::Sanitize(Nvme, Operation::Overwrite) => "nvme-sanitize-overwrite",
+            Method::Sanitize(Ata, Operation::Crypto) => "ata-sanitize-crypto",
+            Method::Sanitize(Ata, Operation::Block) => "ata-sanitize-block",
+            Method::Sanitize(Ata, Operation::Overwrite) => "ata-sanitize-overwrite",
+            Method::Sanitize(Scsi, Operation::Crypto) => "scsi-sanitize-crypto",
+            Method::Sanitize(Scsi, Operation::Block) => "scsi-sanitize-block",
+            Method::Sanitize(Scsi, Operation::Overwrite) => "scsi-sanitize-overwrite",
+            Method::NvmeFormatCrypto => "nvme-format-crypto",
+            Method::NvmeFormat => "nvme-format-user-data",
+            Method::AtaEnhancedErase => "ata-secure-erase-enhanced",
+            Method::AtaErase => "ata-secure-erase",
+            Method::SecureDiscard => "secure-discard",
+            Method::ZeroOut => "zero-out",
+            Method::Discard => "discard",
+            Method::Overwrite => "overwrite-zeroes",
+            Method::ScsiFormat => "scsi-format-unit",
+        }
+    }
+
+    /// The method of a word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.as_str() == word)
+    }
+
+    /// What it promises. Cryptographic erases leave noise; of a user data erase, a block erase and an enhanced
+    /// erase the content is the vendor's choice (NVM Express Base Specification 2.0, 5.14, 5.24; ACS-4 7.36.2, 7.40;
+    /// SBC-4 4.11).
+    pub fn promise(self) -> Promise {
+        match self {
+            Method::Sanitize(_, Operation::Crypto | Operation::Block)
+            | Method::NvmeFormatCrypto
+            | Method::NvmeFormat
+            | Method::AtaEnhancedErase
+            | Method::SecureDiscard => Promise::Changed,
+            Method::Sanitize(_, Operation::Overwrite)
+            | Method::AtaErase
+            | Method::ZeroOut
+            | Method::Discard
+            | Method::Overwrite
+            | Method::ScsiFormat => Promise::Zeroes,
+        }
+    }
+
+    /// The level that it reaches on a disk that does or does not spin; `docs/erase.md` has the clauses. Where NIST
+    /// SP 800-88r1 and IEEE 2883 differ, the lower one counts.
+    pub fn level(self, rotational: bool) -> Level {
+        match self {
+            Method::Sanitize(..) => Level::Purge,
+            Method::AtaEnhancedErase if rotational => Level::Purge,
+            _ => Level::Clear,
+        }
+    }
+
+    /// Whether it stops within two seconds of being told to. A sanitize goes on in the drive all the same, and is
+    /// found at it by the next run.
+    pub fn abortable(self) -> bool {
+        !matches!(
+            self,
+            Method::NvmeFormatCrypto | Method::NvmeFormat | Method::AtaEnhancedErase | Method::AtaErase
+        )
+    }
+
+    /// Whether one command does it in seconds or minutes, whatever the size of the disk.
+    pub fn is_express(self, rotational: bool) -> bool {
+        match self {
+            Method::Sanitize(_, Operation::Crypto) | Method::NvmeFormatCrypto => true,
+            Method::Sanitize(_, Operation::Block) | Method::NvmeFormat => !rotational,
+            _ => false,
+        }
+    }
+
+    /// Place in the order of preference, smaller first. What the drive overwrites by itself takes as long as
+    /// overwriting from outside, which can be stopped, shows its progress and names the bad sector: so it comes
+    /// after it.
+    fn rank(self, rotational: bool) -> (u8, Method) {
+        let late = match self {
+            Method::Sanitize(_, Operation::Overwrite) => 2,
+            Method::AtaEnhancedErase | Method::AtaErase if rotational => 1,
+            Method::ScsiFormat => 3,
+            _ => 0,
+        };
+        (late, self)
+    }
+}
+
+impl Promise {
+    /// The word for records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Promise::Zeroes => "zeroes",
+            Promise::Changed => "changed",
+        }
+    }
+}
+
+/// The methods that a disk truly supports, best first. Overwriting is always among them: every disk can be written,
+/// unless the drive is locked or has a failed sanitize to make good.
+///
+/// Discard is taken only where the device itself says that discarded sectors read as zeroes, and even then a
+/// device may ignore parts of a discard: reading back decides.
+pub fn methods(probe: &Probe) -> Vec<Method> {
+    let disk = &probe.disk;
+    let nvme = probe.nvme.as_ref();
+    let reaches_only_this = |support: Support| nvme.is_none_or(|nvme| nvme.may_sanitize()).then_some(support);
+    let sanitize = [
+        (Family::Nvme, nvme.and_then(|nvme| reaches_only_this(nvme.sanitize))),
+        (Family::Ata, probe.ata.map(|ata| ata.sanitize)),
+        (Family::Scsi, probe.scsi.map(|scsi| scsi.sanitize)),
+    ];
+    let takes = |family: Family, operation: Operation| {
+        sanitize.iter().any(|(has, support)| *has == family && support.is_some_and(|s| s.takes(operation)))
+    };
+    let security = probe.ata.map(|ata| ata.security).filter(|s| s.supported && !s.frozen && !s.expired);
+    let discard_zeroes = disk.discard_reads_zero || nvme.is_some_and(|nvme| nvme.deallocated_reads_zero);
+    // Before another sanitize succeeded the drive takes no write at all.
+    let writable = !failed(probe);
+    let supported = |method: Method| match method {
+        Method::Sanitize(family, operation) => takes(family, operation),
+        Method::NvmeFormatCrypto => {
+            nvme.is_some_and(|nvme| nvme.may_format() && nvme.format_crypto) && writable
+        }
+        Method::NvmeFormat => nvme.is_some_and(|nvme| nvme.may_format()) && writable,
+        Method::AtaEnhancedErase => security.is_some_and(|security| security.enhanced) && writable,
+        Method::AtaErase => security.is_some() && writable,
+        Method::SecureDiscard => probe.secure_discard,
+        Method::ZeroOut => disk.write_zeroes_max > 0 && writable,
+        Method::Discard => disk.discard_max > 0 && discard_zeroes && writable,
+        Method::Overwrite => writable,
+        Method::ScsiFormat => probe.scsi.is_some_and(|scsi| scsi.format_unit) && writable,
+    };
+    let mut found: Vec<Method> = Method::ALL.into_iter().filter(|&method| supported(method)).collect();
+    found.sort_by_key(|method| method.rank(disk.rotational));
+    found
+}
+
+/// Whether the drive waits for a sanitize to succeed after one that failed.
+fn failed(probe: &Probe) -> bool {
+    let states = [
+        probe.nvme.and_then(|nvme| nvme.sanitize.state),
+        probe.ata.and_then(|ata| ata.sanitize.state),
+        probe.scsi.and_then(|scsi| scsi.sanitize.state),
+    ];
+    states.contains(&Some(crate::sanitize::State::Failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::any::any_probe;
+    use crate::sanitize::State;
+    use proptest::prelude::*;
+
+    #[test]
+    fn words_are_unique_and_lead_back() {
+        for method in Method::ALL {
+            assert_eq!(Method::of(method.as_str()), Some(method));
+            assert_eq!(Method::ALL.iter().filter(|other| **other == method).count(), 1);
+        }
+        assert_eq!(Method::of("shred"), None);
+        assert!(Level::ALL.iter().all(|level| Level::of(level.as_str()) == Some(*level)));
+    }
+
+    #[test]
+    fn a_discard_never_counts_as_purge() {
+        for rotational in [false, true] {
+            for method in [Method::Discard, Method::SecureDiscard, Method::ZeroOut, Method::Overwrite] {
+                assert_eq!(method.level(rotational), Level::Clear, "{method:?}");
+            }
+            assert_eq!(Method::AtaErase.level(rotational), Level::Clear);
+        }
+        assert_eq!(Method::AtaEnhancedErase.level(true), Level::Purge);
+        assert_eq!(
+            Method::AtaEnhancedErase.level(false),
+            Level::Clear,
+            "NIST table A-8: flash is only cleared by it"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn only_supported_methods_in_order_and_overwrite_among_them(probe in any_probe()) {
+            let found = methods(&probe);
+            let (disk, nvme) = (&probe.disk, probe.nvme);
+            let ranks: Vec<_> = found.iter().map(|method| method.rank(disk.rotational)).collect();
+            prop_assert!(ranks.windows(2).all(|pair| pair[0] < pair[1]));
+            let has = |method| found.contains(&method);
+            let waits = failed(&probe);
+            prop_assert_eq!(has(Method::Overwrite), !waits);
+            prop_assert_eq!(has(Method::ZeroOut), disk.write_zeroes_max > 0 && !waits);
+            prop_assert!(!has(Method::Discard) || disk.discard_max > 0
+                && (disk.discard_reads_zero || nvme.is_some_and(|nvme| nvme.deallocated_reads_zero)));
+            let format = has(Method::NvmeFormat) || has(Method::NvmeFormatCrypto);
+            prop_assert!(!format || nvme.is_some_and(|nvme| nvme.format_supported
+                && (nvme.alone || !nvme.format_is_global && !nvme.erase_is_global)));
+            prop_assert!(!has(Method::NvmeFormatCrypto) || nvme.is_some_and(|nvme| nvme.format_crypto));
+            let security = probe.ata.map(|ata| ata.security).unwrap_or_default();
+            prop_assert!(!has(Method::AtaErase) || security.supported && !security.frozen && !security.expired);
+            prop_assert!(!has(Method::AtaEnhancedErase) || has(Method::AtaErase) && security.enhanced);
+            prop_assert!(!has(Method::ScsiFormat) || probe.scsi.is_some_and(|scsi| scsi.format_unit));
+            prop_assert!(!has(Method::SecureDiscard) || probe.secure_discard);
+            for method in &found {
+                if let Method::Sanitize(family, operation) = method {
+                    let support = match family {
+                        Family::Nvme => nvme.filter(|nvme| nvme.alone && nvme.hidden == 0).map(|nvme| nvme.sanitize),
+                        Family::Ata => probe.ata.map(|ata| ata.sanitize),
+                        Family::Scsi => probe.scsi.map(|scsi| scsi.sanitize),
+                    };
+                    let support = support.unwrap_or_default();
+                    prop_assert!(support.state.is_some_and(|state| state != State::Frozen));
+                    let has = match operation {
+                        Operation::Crypto => support.crypto,
+                        Operation::Block => support.block,
+                        Operation::Overwrite => support.overwrite,
+                    };
+                    prop_assert!(has);
+                }
+            }
+        }
+    }
+}

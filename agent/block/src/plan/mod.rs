@@ -1,0 +1,228 @@
+//! What is to happen to each disk of a node. Pure: all probes in, a plan out, before the first byte of any disk.
+
+mod estimate;
+mod policy;
+
+pub use estimate::estimate;
+pub use policy::{Policy, Wish};
+
+use crate::guard::{Refusal, judge};
+use crate::method::{Level, Method, methods};
+use crate::probe::Probe;
+use std::time::Duration;
+
+/// What is to happen, disk by disk, in the order of the probes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// One for each disk.
+    pub fates: Vec<Fate>,
+}
+
+/// What is to happen to a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It is erased, by the first of these that works. Never empty.
+    Erase(Vec<Way>),
+    /// It is left alone: it holds no data of the node, or the policy allows the reason.
+    Leave(String),
+    /// It must not or cannot be erased as wanted: nothing is written to any disk.
+    Refuse(String),
+}
+
+/// One way to erase one disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    /// How.
+    pub method: Method,
+    /// What that reaches.
+    pub level: Level,
+    /// How long it takes, without the reading back.
+    pub estimate: Duration,
+    /// Why it is there, in a few words.
+    pub reason: String,
+}
+
+impl Plan {
+    /// Whether any disk refuses the whole run.
+    pub fn refuses(&self) -> bool {
+        self.fates.iter().any(|fate| matches!(fate, Fate::Refuse(_)))
+    }
+
+    /// How long the longest disk takes when its first way works.
+    pub fn estimate(&self) -> Duration {
+        let first = |fate: &Fate| match fate {
+            Fate::Erase(ways) => ways.first().map(|way| way.estimate),
+            Fate::Leave(_) | Fate::Refuse(_) => None,
+        };
+        self.fates.iter().filter_map(first).max().unwrap_or_default()
+    }
+}
+
+/// Plan the erase of all disks of a node.
+pub fn plan(probes: &[Probe], wish: &Wish) -> Plan {
+    let fate = |probe| match keep_off(probe, &wish.policy) {
+        Some(fate) => fate,
+        None => ways(probe, wish),
+    };
+    Plan { fates: probes.iter().map(fate).collect() }
+}
+
+/// Plan the removal of metadata alone: the same guards, and no way is needed.
+pub fn plan_metadata(probes: &[Probe], policy: &Policy) -> Plan {
+    let fate = |probe| keep_off(probe, policy).unwrap_or(Fate::Erase(Vec::new()));
+    Plan { fates: probes.iter().map(fate).collect() }
+}
+
+/// Whether, and why, a disk is not written at all.
+///
+/// What is not storage of the node, or named by the operator, is left alone whatever else is said of it. Otherwise
+/// every reason must be allowed.
+fn keep_off(probe: &Probe, policy: &Policy) -> Option<Fate> {
+    if let Some(hint) = policy.skip.iter().find(|hint| hint.matches(probe)) {
+        return Some(Fate::Leave(format!("the operator keeps it: it matches {hint}")));
+    }
+    let refusals: Vec<Refusal> =
+        judge(probe).into_iter().filter(|refusal| !policy.despite.contains(&refusal.reason())).collect();
+    if let Some(medium) = refusals.iter().find(|refusal| refusal.is_boot_medium()) {
+        return Some(Fate::Leave(medium.to_string()));
+    }
+    let words = refusals.iter().map(Refusal::to_string).collect::<Vec<_>>().join("; ");
+    if refusals.is_empty() {
+        return None;
+    }
+    if refusals.iter().all(|refusal| policy.leave.contains(&refusal.reason())) {
+        let names: Vec<&str> = policy.leave.iter().map(|reason| reason.as_str()).collect();
+        return Some(Fate::Leave(format!(
+            "{words}, and the policy leaves such disks alone ({})",
+            names.join(", ")
+        )));
+    }
+    Some(Fate::Refuse(words))
+}
+
+/// The ways that reach the level, or that are allowed by name, and keep within the time.
+fn ways(probe: &Probe, wish: &Wish) -> Fate {
+    let rotational = probe.disk.rotational;
+    let (mut ways, mut left_out) = (Vec::new(), Vec::new());
+    for method in methods(probe) {
+        let (level, estimate) = (method.level(rotational), estimate(probe, method));
+        let enough = level >= wish.level;
+        if wish.policy.never.contains(&method) {
+            left_out.push(format!("{} is switched off", method.as_str()));
+        } else if !enough && !wish.policy.weaker.contains(&method) {
+            left_out.push(format!("{} only reaches {}", method.as_str(), level.as_str()));
+        } else if wish.budget.is_some_and(|budget| estimate > budget) {
+            left_out.push(format!("{} takes about {} s", method.as_str(), estimate.as_secs()));
+        } else {
+            let reason = if enough { "the drive supports it" } else { "allowed by name, below the level" };
+            ways.push(Way { method, level, estimate, reason: reason.to_owned() });
+        }
+    }
+    if !ways.is_empty() {
+        // What reaches the level comes before what was only allowed; the order is otherwise kept.
+        ways.sort_by_key(|way| way.level < wish.level);
+        return Fate::Erase(ways);
+    }
+    let level = wish.level.as_str();
+    let budget = wish.budget.map_or_else(String::new, |budget| format!(" within {} s", budget.as_secs()));
+    let left_out =
+        if left_out.is_empty() { "it has no method at all".to_owned() } else { left_out.join(", ") };
+    let state = hindrance(probe).map_or_else(String::new, |why| format!("; {why}"));
+    Fate::Refuse(format!("no method of it reaches {level}{budget}: {left_out}{state}"))
+}
+
+/// What keeps a drive from more, and what to do about it.
+fn hindrance(probe: &Probe) -> Option<&'static str> {
+    let ata = probe.ata?;
+    let frozen = ata.security.frozen || ata.sanitize.state == Some(crate::sanitize::State::Frozen);
+    frozen.then_some(
+        "the drive is frozen, as firmware does at boot: power the node off and on, or hot-plug the drive",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::any::any_probe;
+    use crate::guard::Reason;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn wish() -> impl Strategy<Value = Wish> {
+        let methods = || prop::collection::btree_set(prop::sample::select(Method::ALL.to_vec()), 0..3);
+        let reasons = || prop::collection::btree_set(prop::sample::select(Reason::ALL.to_vec()), 0..3);
+        let budget = prop::option::of((0u64..1_000_000).prop_map(Duration::from_secs));
+        (prop::sample::select(Level::ALL.to_vec()), (methods(), methods()), reasons(), reasons(), budget)
+            .prop_map(|(level, (weaker, never), leave, despite, budget)| {
+                let despite = despite.into_iter().filter(|reason| reason.may_be_overridden()).collect();
+                Wish { level, budget, policy: Policy { weaker, never, leave, despite, skip: Vec::new() } }
+            })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn nothing_unsupported_nothing_weaker_nothing_refused(
+            probes in prop::collection::vec(any_probe(), 0..5), wish in wish(),
+        ) {
+            let plan = plan(&probes, &wish);
+            prop_assert_eq!(plan.fates.len(), probes.len());
+            for (probe, fate) in probes.iter().zip(&plan.fates) {
+                let refusals: Vec<Refusal> = judge(probe);
+                let open = refusals.iter().filter(|r| !wish.policy.despite.contains(&r.reason()));
+                match fate {
+                    Fate::Erase(ways) => {
+                        prop_assert!(!ways.is_empty() && open.count() == 0);
+                        for way in ways {
+                            prop_assert!(methods(probe).contains(&way.method));
+                            prop_assert_eq!(way.level, way.method.level(probe.disk.rotational));
+                            prop_assert!(way.level >= wish.level || wish.policy.weaker.contains(&way.method));
+                            prop_assert!(!wish.policy.never.contains(&way.method));
+                            prop_assert!(wish.budget.is_none_or(|budget| way.estimate <= budget));
+                            prop_assert!(way.method != Method::Discard || way.level == Level::Clear);
+                        }
+                        let enough: Vec<bool> = ways.iter().map(|way| way.level >= wish.level).collect();
+                        prop_assert!(enough.is_sorted_by(|a, b| a >= b), "what reaches the level comes first");
+                    }
+                    Fate::Leave(_) => {
+                        let open: Vec<_> = open.collect();
+                        prop_assert!(open.iter().any(|r| r.is_boot_medium())
+                            || open.iter().all(|r| wish.policy.leave.contains(&r.reason())));
+                        prop_assert!(!open.is_empty());
+                    }
+                    Fate::Refuse(_) => prop_assert!(plan.refuses()),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_shared_disk_refuses_the_run_whatever_the_case_of_its_guid() {
+        for kind in
+            ["aa31e02a-400f-11db-9590-000c2911d1b8", "AA31E02A-400F-11DB-9590-000C2911D1B8", "0xfb", "0xFB"]
+        {
+            let kind = kind.to_owned();
+            let partition_types = vec![crate::probe::PartitionType { start: 1 << 20, kind }];
+            let shared = Probe { partition_types, ..Probe::default() };
+            let wish = Wish::default();
+            let made = plan(&[Probe::default(), shared.clone()], &wish);
+            assert!(made.refuses() && matches!(made.fates[0], Fate::Erase(_)), "{made:?}");
+            let despite = BTreeSet::from([Reason::Shared]);
+            let allowed = Wish { policy: Policy { despite, ..Policy::default() }, ..wish };
+            assert!(!plan(&[shared], &allowed).refuses());
+        }
+    }
+
+    #[test]
+    fn what_cannot_reach_the_level_says_what_it_has() {
+        let wish = Wish { level: Level::Purge, ..Wish::default() };
+        let mut probe = Probe { ata: Some(crate::ata::Capabilities::default()), ..Probe::default() };
+        if let Some(ata) = &mut probe.ata {
+            ata.security.frozen = true;
+        }
+        let Fate::Refuse(reason) = plan(&[probe], &wish).fates.remove(0) else { panic!("not refused") };
+        assert!(
+            reason.contains("overwrite-zeroes only reaches clear") && reason.contains("power the node off")
+        );
+    }
+}

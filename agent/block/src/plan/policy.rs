@@ -1,0 +1,39 @@
+//! What an operator wants of an erase.
+
+use crate::guard::Reason;
+use crate::hint::Hint;
+use crate::method::{Level, Method};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// What is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// The level that every disk must reach.
+    pub level: Level,
+    /// How long one method may take on one disk.
+    pub budget: Option<Duration>,
+    /// What is allowed besides.
+    pub policy: Policy,
+}
+
+/// What is allowed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Methods below the level that may be used, each by its name.
+    pub weaker: BTreeSet<Method>,
+    /// Methods that are not used, whatever they reach.
+    pub never: BTreeSet<Method>,
+    /// Reasons for which a disk may be left alone without refusing the run.
+    pub leave: BTreeSet<Reason>,
+    /// Reasons that keep nobody from erasing; only those of [`Reason::may_be_overridden`].
+    pub despite: BTreeSet<Reason>,
+    /// Disks that the operator keeps.
+    pub skip: Vec<Hint>,
+}
+
+impl Default for Wish {
+    fn default() -> Self {
+        Wish { level: Level::Clear, budget: None, policy: Policy::default() }
+    }
+}

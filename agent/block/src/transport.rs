@@ -1,0 +1,40 @@
+//! How commands reach a drive. The real way are the ioctls of [`crate::sys`]; tests answer with bytes.
+
+use crate::nvme::{Completion, NvmeCommand};
+use crate::scsi::Reply;
+use std::io;
+use std::time::Duration;
+
+/// How long a question to a drive may take; a spinning disk may have to wake up first.
+pub const QUESTION: Duration = Duration::from_secs(30);
+
+/// Something that takes commands and answers with bytes.
+pub trait Transport: Sync {
+    /// Run an NVMe command. The data, if any, goes into or comes out of `data`, as the command says.
+    ///
+    /// # Errors
+    /// When the command did not reach the controller, or has not ended within `timeout`.
+    fn nvme(&self, command: &NvmeCommand, data: &mut [u8], timeout: Duration) -> io::Result<Completion>;
+
+    /// Run a SCSI command.
+    ///
+    /// # Errors
+    /// When the command did not reach the drive, or has not ended within `timeout`.
+    fn scsi(&self, cdb: &[u8], data: Data<'_>, timeout: Duration) -> io::Result<Reply>;
+
+    /// Wait between two questions. The time that passes is the drive's, so that a simulated one has its own.
+    fn pause(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}
+
+/// Data of a SCSI command.
+#[derive(Debug)]
+pub enum Data<'a> {
+    /// None.
+    None,
+    /// From the drive.
+    In(&'a mut [u8]),
+    /// To the drive.
+    Out(&'a [u8]),
+}

@@ -1,0 +1,69 @@
+//! What docs/erase.md tells operators is what the code does.
+
+use block::{Method, Reason};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+const ERASE: &str = include_str!("../../../docs/erase.md");
+
+/// The rows of the table with this head.
+fn table(head: &str) -> Vec<Vec<String>> {
+    let (_, body) = ERASE.split_once(head).unwrap_or_else(|| panic!("no table {head}"));
+    let rows = body.lines().skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+/// All names of test functions of this crate.
+fn tests(directory: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            tests(&path, found);
+        } else {
+            let text = fs::read_to_string(&path).unwrap();
+            let names = text.lines().filter_map(|line| line.trim().strip_prefix("fn ")?.split_once('('));
+            found.extend(names.map(|(name, _)| name.to_owned()));
+        }
+    }
+}
+
+#[test]
+fn every_method_has_its_row_with_its_level_and_a_test_that_exists() {
+    let mut known = BTreeSet::new();
+    let room = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests(&room.join("src"), &mut known);
+    tests(&room.join("tests"), &mut known);
+    let mut told = BTreeSet::new();
+    for row in table("| disk | method | level | standard | where it ran | test |") {
+        let [disk, method, level, _, ran, test] = &row[..] else { panic!("{row:?}") };
+        let method = Method::of(method.trim_matches('`')).unwrap_or_else(|| panic!("{method}"));
+        for rotational in [false, true] {
+            let other = if rotational { "flash" } else { "spinning" };
+            if !disk.contains(other) {
+                assert_eq!(level, method.level(rotational).as_str(), "{row:?}");
+            }
+        }
+        assert!(
+            !ran.is_empty() && known.contains(test.trim_matches('`').rsplit("::").next().unwrap()),
+            "{row:?}"
+        );
+        told.insert(method);
+    }
+    assert_eq!(told, BTreeSet::from(Method::ALL));
+    for row in table("| metadata | made by | test |") {
+        for test in row[2].split(", ") {
+            assert!(known.contains(test.trim_matches('`').rsplit("::").next().unwrap()), "{test}");
+        }
+    }
+}
+
+#[test]
+fn every_reason_is_told_with_what_may_be_done_about_it() {
+    let rows = table("| reason | what | may be |");
+    let told: Vec<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
+    assert_eq!(told, Reason::ALL.map(Reason::as_str));
+    for (row, reason) in rows.iter().zip(Reason::ALL) {
+        assert_eq!(row[2].contains("or erased"), reason.may_be_overridden(), "{row:?}");
+    }
+}

@@ -1,0 +1,294 @@
+//! The drive-side methods on simulated drives: every answer that a standard allows, and the lies that drives tell.
+//! They show which bytes go to a drive and what is made of its answers, and nothing about any real drive.
+
+#[path = "drives/mod.rs"]
+mod simulated;
+
+use block::drive::{Drive, ata_security};
+use block::fake::FakeDisk;
+use block::method::Family::{Ata, Nvme, Scsi};
+use block::sanitize::{Operation, State};
+use block::{Ending, Method, Probe, Record, Watch, ask, erase};
+use proptest::prelude::*;
+use simulated::ata::{AtaDrive, Whim as AtaWhim};
+use simulated::nvme::{NvmeDrive, Whim};
+use simulated::scsi::ScsiDisk;
+use simulated::{Simulated, content};
+use std::sync::Mutex;
+use std::time::Duration;
+
+const OPERATIONS: [Operation; 3] = [Operation::Crypto, Operation::Block, Operation::Overwrite];
+
+fn run(disk: &FakeDisk, transport: &dyn block::transport::Transport, methods: &[Method]) -> Record {
+    erase(&Simulated { disk, transport, probe: Probe::default() }, methods, &())
+}
+
+fn reason(record: &Record) -> &str {
+    match &record.ending {
+        Ending::Failed(reason) => reason,
+        other => panic!("{other:?} is not a failure"),
+    }
+}
+
+fn disk() -> FakeDisk {
+    FakeDisk::new(content(), 512, vec![])
+}
+
+#[test]
+fn nvme_sanitize_runs_to_its_end_and_is_read_back() {
+    for operation in OPERATIONS {
+        let disk = disk();
+        let drive = NvmeDrive::new(&disk, Whim::None, 0, 0);
+        let record = run(&disk, &drive, &[Method::Sanitize(Nvme, operation)]);
+        assert_eq!(record.ending, Ending::Erased, "{operation:?}");
+        let seen = record.verification.unwrap();
+        assert!(seen.passed && seen.unchanged_samples == 0 && seen.samples > 100);
+        assert!(drive.state.lock().unwrap().waited >= Duration::from_secs(3), "it was waited for");
+        assert_eq!(record.bytes_erased, 1 << 20);
+    }
+}
+
+#[test]
+fn nvme_sanitize_with_the_stale_success_of_before_is_not_believed() {
+    let disk = disk();
+    // The last operation was the same one, and succeeded; since then data was written (no Global Data Erased).
+    let drive = NvmeDrive::new(&disk, Whim::DoesNothing, 0x001, 0x02);
+    let record = run(&disk, &drive, &[Method::Sanitize(Nvme, Operation::Block)]);
+    assert!(reason(&record).contains("success of an earlier operation"), "{record:?}");
+    // With another operation of before, the log shows that ours never was.
+    let drive = NvmeDrive::new(&disk, Whim::DoesNothing, 0x001, 0x04);
+    let record = run(&disk, &drive, &[Method::Sanitize(Nvme, Operation::Block)]);
+    assert!(reason(&record).contains("does not show that it was done"), "{record:?}");
+}
+
+#[test]
+fn nvme_sanitize_that_is_over_at_once_is_believed_when_the_log_moved() {
+    let disk = disk();
+    let drive = NvmeDrive::new(&disk, Whim::Quick, 0x001, 0x04);
+    let record = run(&disk, &drive, &[Method::Sanitize(Nvme, Operation::Crypto)]);
+    assert_eq!(record.ending, Ending::Erased, "{record:?}");
+}
+
+#[test]
+fn nvme_sanitize_that_lies_is_found_out_by_reading_back_and_the_next_method_comes() {
+    let disk = disk();
+    let drive = NvmeDrive::new(&disk, Whim::Lies, 0, 0);
+    let record = run(&disk, &drive, &[Method::Sanitize(Nvme, Operation::Crypto), Method::Overwrite]);
+    assert_eq!((record.ending, record.method), (Ending::Erased, Some(Method::Overwrite)));
+    assert!(record.fallbacks[0].1.contains("sampled sectors are unchanged"), "{:?}", record.fallbacks);
+}
+
+#[test]
+fn nvme_sanitize_that_fails_or_is_stuck_is_told() {
+    let disk = disk();
+    let drive = NvmeDrive::new(&disk, Whim::Fails, 0, 0);
+    let record = run(&disk, &drive, &[Method::Sanitize(Nvme, Operation::Block)]);
+    assert!(reason(&record).contains("the operation failed"), "{record:?}");
+    let drive = NvmeDrive::new(&disk, Whim::Stuck, 0, 0);
+    let record = run(&disk, &drive, &[Method::Sanitize(Nvme, Operation::Block)]);
+    assert!(reason(&record).contains("the drive is stuck: 0 %"), "{record:?}");
+    let waited = drive.state.lock().unwrap().waited;
+    assert!(waited >= Duration::from_secs(3600) && waited < Duration::from_secs(7200), "{waited:?}");
+}
+
+#[test]
+fn nvme_sanitize_that_is_still_running_is_found_and_waited_for() {
+    for (command, begun) in [(0x02, 0), (0x04, 1)] {
+        let disk = disk();
+        let drive = NvmeDrive::new(&disk, Whim::None, 0x002, command);
+        let record = run(&disk, &drive, &[Method::Sanitize(Nvme, Operation::Block)]);
+        assert_eq!(record.ending, Ending::Erased, "{record:?}");
+        // The same operation counts; after another one ours is begun.
+        assert_eq!(drive.state.lock().unwrap().begun.len(), begun);
+    }
+}
+
+/// Cancels once something is being erased.
+struct Impatient(Mutex<bool>);
+
+impl Watch for Impatient {
+    fn progress(&self, progress: block::Progress) {
+        *self.0.lock().unwrap() |= progress.phase == block::Phase::Erasing;
+    }
+    fn cancelled(&self) -> bool {
+        *self.0.lock().unwrap()
+    }
+}
+
+#[test]
+fn a_cancelled_sanitize_is_no_longer_waited_for() {
+    let disk = disk();
+    let drive = NvmeDrive::new(&disk, Whim::Stuck, 0, 0);
+    let target = Simulated { disk: &disk, transport: &drive, probe: Probe::default() };
+    let record = erase(&target, &[Method::Sanitize(Nvme, Operation::Block)], &Impatient(Mutex::new(false)));
+    assert_eq!(record.ending, Ending::Cancelled);
+    assert!(drive.state.lock().unwrap().waited <= Duration::from_secs(2));
+}
+
+#[test]
+fn ata_sanitize_runs_to_its_end_and_is_read_back() {
+    for operation in OPERATIONS {
+        let disk = disk();
+        let drive = AtaDrive::new(&disk, AtaWhim::None);
+        drive.state.lock().unwrap().status = 0x8000;
+        let record = run(&disk, &drive, &[Method::Sanitize(Ata, operation)]);
+        assert_eq!(record.ending, Ending::Erased, "{operation:?} {record:?}");
+    }
+}
+
+#[test]
+fn ata_sanitize_failures_frozen_drives_and_stale_successes_are_told() {
+    let method = [Method::Sanitize(Ata, Operation::Block)];
+    let disk = disk();
+    let drive = AtaDrive::new(&disk, AtaWhim::SanitizesNothing);
+    drive.state.lock().unwrap().status = 0x8000;
+    assert!(reason(&run(&disk, &drive, &method)).contains("success of an earlier operation"));
+    drive.state.lock().unwrap().status = 0;
+    assert!(reason(&run(&disk, &drive, &method)).contains("does not say that it was done"));
+    drive.state.lock().unwrap().status = 0x2000;
+    assert!(reason(&run(&disk, &drive, &method)).contains("power the node off and on"));
+    let drive = AtaDrive::new(&disk, AtaWhim::SanitizeFails);
+    assert!(reason(&run(&disk, &drive, &method)).contains("the operation failed"));
+    // A drive in the state of a failure takes the next operation.
+    let drive = AtaDrive::new(&disk, AtaWhim::None);
+    drive.state.lock().unwrap().failed = true;
+    assert_eq!(run(&disk, &drive, &method).ending, Ending::Erased);
+}
+
+#[test]
+fn ata_secure_erase_normal_and_enhanced_leave_no_password() {
+    for method in [Method::AtaErase, Method::AtaEnhancedErase] {
+        let disk = disk();
+        let drive = AtaDrive::new(&disk, AtaWhim::None);
+        let record = run(&disk, &drive, &[method]);
+        assert_eq!(record.ending, Ending::Erased, "{method:?} {record:?}");
+        let state = drive.state.lock().unwrap();
+        assert!(state.password.is_none() && !state.locked);
+        let security: Vec<u8> = state.commands.iter().copied().filter(|code| *code >= 0xf1).collect();
+        assert_eq!(security, [0xf1, 0xf3, 0xf4], "PREPARE stands directly before ERASE UNIT");
+    }
+}
+
+#[test]
+fn ata_secure_erase_that_fails_takes_its_password_off_again() {
+    for whim in [AtaWhim::RefusesErase, AtaWhim::ErasesNothing] {
+        let disk = disk();
+        let drive = AtaDrive::new(&disk, whim);
+        let record = run(&disk, &drive, &[Method::AtaErase]);
+        assert!(matches!(record.ending, Ending::Failed(_)), "{whim:?} {record:?}");
+        assert!(drive.state.lock().unwrap().password.is_none(), "{whim:?}");
+    }
+    let disk = disk();
+    let drive = AtaDrive::new(&disk, AtaWhim::KeepsPassword);
+    let record = run(&disk, &drive, &[Method::AtaErase]);
+    assert!(reason(&record).contains("left with the password \"Anneal erase"), "{record:?}");
+}
+
+#[test]
+fn ata_frozen_locked_and_foreign_passwords() {
+    let disk = disk();
+    let drive = AtaDrive::new(&disk, AtaWhim::None);
+    drive.state.lock().unwrap().frozen = true;
+    let record = run(&disk, &drive, &[Method::AtaErase]);
+    assert!(
+        reason(&record).contains("frozen") && reason(&record).contains("power the node off"),
+        "{record:?}"
+    );
+    assert!(drive.state.lock().unwrap().password.is_none());
+
+    // Another tool died between setting and clearing its password.
+    let mut theirs = [0; 32];
+    theirs[..4].copy_from_slice(b"NULL");
+    let drive = AtaDrive::new(&disk, AtaWhim::None);
+    (drive.state.lock().unwrap().password, drive.state.lock().unwrap().locked) = (Some(theirs), true);
+    assert_eq!(run(&disk, &drive, &[Method::AtaErase]).ending, Ending::Erased);
+
+    // Somebody's own password: refused, and one attempt is left to him.
+    let drive = AtaDrive::new(&disk, AtaWhim::None);
+    (drive.state.lock().unwrap().password, drive.state.lock().unwrap().locked) = (Some([9; 32]), true);
+    let record = run(&disk, &drive, &[Method::AtaErase]);
+    assert!(reason(&record).contains("password that is not known"), "{record:?}");
+    let state = drive.state.lock().unwrap();
+    assert!(state.wrong < 5 && state.password == Some([9; 32]), "{}", state.wrong);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// An agent that dies at any command of a secure erase, and a power cycle after it, leave nothing that the next
+    /// run does not make good.
+    #[test]
+    fn a_death_at_any_moment_of_a_secure_erase_is_made_good(after in 0usize..12, power_cycle: bool, enhanced: bool) {
+        let disk = disk();
+        let method = if enhanced { Method::AtaEnhancedErase } else { Method::AtaErase };
+        let mut drive = AtaDrive::new(&disk, AtaWhim::None);
+        drive.dies_after = Some(after);
+        let _ = run(&disk, &drive, &[method]);
+        drive.dies_after = None;
+        if power_cycle {
+            let mut state = drive.state.lock().unwrap();
+            state.locked = state.password.is_some();
+            state.wrong = 0;
+        }
+        let probe = Probe::default();
+        let had = drive.state.lock().unwrap().password.is_some();
+        let rescued = ata_security::rescue(&Drive { transport: &drive, probe: &probe }).unwrap();
+        prop_assert_eq!(rescued, had);
+        let left = drive.state.lock().unwrap().clone();
+        prop_assert!(left.password.is_none() && !left.locked);
+        let again = run(&disk, &drive, &[method]);
+        prop_assert_eq!(again.ending, Ending::Erased);
+        prop_assert!(drive.state.lock().unwrap().password.is_none());
+    }
+}
+
+#[test]
+fn scsi_sanitize_and_format_run_to_their_end_and_are_read_back() {
+    let methods = OPERATIONS.map(|operation| Method::Sanitize(Scsi, operation));
+    for method in methods.into_iter().chain([Method::ScsiFormat]) {
+        let disk = disk();
+        let drive = ScsiDisk::new(&disk);
+        let record = run(&disk, &drive, &[method]);
+        assert_eq!(record.ending, Ending::Erased, "{method:?} {record:?}");
+        assert!(record.verification.unwrap().passed);
+    }
+}
+
+#[test]
+fn scsi_sanitize_that_fails_lies_or_runs_already() {
+    let method = [Method::Sanitize(Scsi, Operation::Block)];
+    let disk = disk();
+    let drive = ScsiDisk { fails: true, ..ScsiDisk::new(&disk) };
+    assert!(reason(&run(&disk, &drive, &method)).contains("sanitize command failed"));
+    // What failed before does not keep the next one from succeeding.
+    let drive = ScsiDisk { fails: false, ..drive };
+    assert_eq!(run(&disk, &drive, &method).ending, Ending::Erased);
+    let disk = FakeDisk::new(content(), 512, vec![]);
+    let drive = ScsiDisk { lies: true, ..ScsiDisk::new(&disk) };
+    assert!(reason(&run(&disk, &drive, &method)).contains("read-back"));
+    let drive = ScsiDisk::new(&disk);
+    drive.state.lock().unwrap().running = Some((0x04, 0x1b));
+    assert_eq!(run(&disk, &drive, &method).ending, Ending::Erased);
+    assert_eq!(drive.state.lock().unwrap().commands.len(), 1, "ours was begun after the other one");
+}
+
+#[test]
+fn drives_are_asked_what_they_can_do() {
+    let disk = disk();
+    let drive = NvmeDrive::new(&disk, Whim::None, 0x002, 2);
+    let (namespace, _) = ask::nvme(&drive, 1).unwrap().unwrap();
+    assert!(namespace.sanitize.crypto && namespace.alone);
+    assert!(matches!(namespace.sanitize.state, Some(State::Running(_))));
+
+    let drive = AtaDrive { hidden_sectors: 100, ..AtaDrive::new(&disk, AtaWhim::None) };
+    let found = ask::ata(&drive).unwrap();
+    assert!(found.sanitize.takes(Operation::Overwrite) && found.security.enhanced);
+    assert_eq!((found.sectors, found.hidden.host_protected), (2048, 100));
+    assert_eq!(found.security.time, Some(Duration::from_secs(120)));
+
+    let drive = ScsiDisk { registered_keys: 2, ..ScsiDisk::new(&disk) };
+    let found = ask::scsi(&drive).unwrap();
+    assert!(found.sanitize.takes(Operation::Crypto) && found.format_unit && found.unmap && found.write_same);
+    assert_eq!((found.reservation.keys, found.write_protected), (2, false));
+    let probe = Probe { scsi: Some(found), ..Probe::default() };
+    assert_eq!(block::judge(&probe).len(), 1, "registered keys: other machines use it");
+}
