@@ -37,6 +37,9 @@ pub const UNIT: &[&str] = &[
     "python3-venv",
 ];
 
+/// Compiles libFuzzer, which is C++.
+pub const FUZZ: &[&str] = &["g++"];
+
 /// Builds the image.
 pub const IMAGE: &[&str] = &["kmod", "zstd"];
 

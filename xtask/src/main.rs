@@ -9,6 +9,7 @@ mod ci;
 mod demo;
 mod deps;
 mod fault_points;
+mod fuzz;
 mod graph;
 mod image;
 mod mutants;
@@ -36,6 +37,8 @@ tasks:
   bench    steps: the time between two in-band steps, with simulated
            agents [--peer ironic] [--plain] [--report FILE]
            hwm: what an external hardware manager costs its host
+  fuzz     libFuzzer over the parsers of what drives, disks, managers and
+           bundles say, ten minutes each [--seconds N] [NAME ...]
   mutants  takes each protection out and shows that a test turns red
            [NAME ...] [--list] [--fast]
   ci       formatting, lints, licences, arrows between the crates,
@@ -66,6 +69,7 @@ fn run(task: &str, rest: Vec<String>) -> Result<()> {
         "soak" => soak::run(rest),
         "image" => image::run(rest),
         "bench" => bench::run(rest),
+        "fuzz" => fuzz::run(rest),
         "mutants" => mutants::run(rest),
         "ci" => ci::run(rest),
         "graph" => graph::run(rest),

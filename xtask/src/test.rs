@@ -30,7 +30,10 @@ struct Tally {
     ran: Ran,
 }
 
-/// `cargo xtask test [--fast] [--only cargo|machines|contract|kill] [--filter NAME]`
+/// Seconds of each fuzzer; `cargo xtask fuzz` gives them ten minutes.
+const FUZZ_SECONDS: &str = "30";
+
+/// `cargo xtask test [--fast] [--only cargo|machines|contract|kill|fuzz] [--filter NAME]`
 ///
 /// A full run also fails when a test that `docs/specs.md` names did not run in it, or a sentence there is open.
 pub fn run(words: Vec<String>) -> Result<()> {
@@ -89,6 +92,11 @@ pub fn run(words: Vec<String>) -> Result<()> {
         let (program, kill) = fault_points::build()?;
         let mut command = fault_points::kill(&program, &kill);
         tally.take("kill", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
+    }
+    if !fast && wanted("fuzz") {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["fuzz", "--seconds", FUZZ_SECONDS]).args(&filter);
+        tally.take("fuzz", &mut command)?;
     }
     for broken in &tally.broken {
         println!("FAILED: {broken}");

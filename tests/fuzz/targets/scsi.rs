@@ -1,0 +1,26 @@
+//! SCSI: what the probe asks, SANITIZE and FORMAT UNIT, and sense data, on a disk that may say anything.
+#![no_main]
+
+use block::ask;
+use block::drive::{scsi_format, scsi_sanitize};
+use block::sanitize::Operation;
+use block::scsi::sense::Sense;
+use fuzz::{Oracle, Tape, work};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    let mut tape = Tape(input);
+    let Some(choice) = tape.byte() else { return };
+    let oracle = Oracle::new(tape.0);
+    match choice % 6 {
+        0 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Crypto))),
+        1 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Block))),
+        2 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Overwrite))),
+        3 => drop(work(&oracle, scsi_format::run)),
+        4 => {
+            if let Some(sense) = Sense::parse(tape.0) {
+                assert!(!sense.to_string().is_empty());
+            }
+        }
+        _ => drop(ask::scsi(&oracle)),
+    }
+});
