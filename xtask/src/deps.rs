@@ -52,6 +52,7 @@ pub const JUDGES: &[&str] = &[
     "openipmi",
     "mdadm",
     "lvm2",
+    "cryptsetup-bin",
     "gdisk",
     "lshw",
     "hdparm",

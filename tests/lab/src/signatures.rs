@@ -26,6 +26,8 @@ pub enum Content {
     LvmPhysicalVolume,
     /// A member of an md RAID 1, metadata 1.2.
     MdMember,
+    /// By its type alone: a VMFS datastore, which other hosts may be using.
+    Vmfs,
 }
 
 /// Partition table.
@@ -49,7 +51,7 @@ pub fn write(file: &Path, table: Table, content: Content) -> Result<()> {
     };
     let sectors = last - PARTITION_START + 1;
     match content {
-        Content::Data => Ok(()),
+        Content::Data | Content::Vmfs => Ok(()),
         Content::LvmPhysicalVolume => image.lvm(PARTITION_START, sectors),
         Content::MdMember => image.md(PARTITION_START, sectors),
     }
@@ -98,6 +100,7 @@ impl Image {
             Content::Data => 0x83,
             Content::LvmPhysicalVolume => 0x8e,
             Content::MdMember => 0xfd,
+            Content::Vmfs => 0xfb,
         };
         let last = self.sectors - 1;
         self.put(0, &Self::boot_sector(kind, PARTITION_START, last - PARTITION_START + 1))?;
@@ -117,6 +120,7 @@ impl Image {
                 *b"\x79\xd3\xd6\xe6\x07\xf5\xc2\x44\xa2\x3c\x23\x8f\x2a\x3d\xf9\x28"
             }
             Content::MdMember => *b"\x0f\x88\x9d\xa1\xfc\x05\x3b\x4d\xa0\x06\x74\x3f\x0f\x84\x91\x1e",
+            Content::Vmfs => *b"\x2a\xe0\x31\xaa\x0f\x40\xdb\x11\x95\x90\x00\x0c\x29\x11\xd1\xb8",
         };
         let mut table = Bytes::<{ ENTRIES * ENTRY }>::new();
         table.at(0, &kind).at(16, b"old partition id");

@@ -1,5 +1,6 @@
 //! A disk with a past, and the outside view of what is left of it.
 
+use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -36,6 +37,24 @@ impl OldDisk {
         signatures::write(&self.spec.file, table, content)?;
         self.before = Snapshot::take(&self.spec.file)?;
         Ok(self)
+    }
+
+    /// `SERIAL.img` of `bytes` without data, and what `write` puts on it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn prepared(
+        dir: &Path,
+        serial: &str,
+        bus: Bus,
+        bytes: u64,
+        write: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<Self> {
+        let file = dir.join(format!("{serial}.img"));
+        File::create(&file).and_then(|image| image.set_len(bytes)).context("cannot make an image")?;
+        write(&file)?;
+        let before = Snapshot::take(&file)?;
+        Ok(Self { spec: DiskSpec::new(file, bus, serial), before })
     }
 
     /// The same disk with a fault.

@@ -5,6 +5,7 @@ mod bundle;
 mod clean_uefi;
 mod controller_killed;
 mod deploy_and_service;
+mod foreign_metadata;
 mod hold;
 mod hostile_bundles;
 mod inspect_in_band;
@@ -71,6 +72,12 @@ static ALL: &[Scenario] = &[
         about: "a manual cleaning that is held twice, with the power off and on again in between",
         prepare: || Ok(()),
         story: |stage| Box::pin(hold::story(stage)),
+    },
+    Scenario {
+        name: "foreign_metadata",
+        about: "a VMFS datastore beside LUKS2 and BlueStore refuses the run; released by name, all metadata goes",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(foreign_metadata::story(stage)),
     },
     Scenario {
         name: "two_agents",
