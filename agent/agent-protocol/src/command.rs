@@ -33,7 +33,25 @@ pub struct CommandStatus {
     /// Progress of a running one. Anneal's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
+    /// What a running one saved last for the case that it is interrupted: to be given back in the parameter
+    /// [`ANNEAL`] of the command that runs the same step again. Anneal's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Value>,
 }
+
+/// Parameter of `execute_*_step` that carries what Anneal adds; given only to an agent that told a checkpoint.
+pub const ANNEAL: &str = "anneal";
+
+/// Value of the parameter [`ANNEAL`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Addition {
+    /// What the step saved before it was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Value>,
+}
+
+/// Longest checkpoint, in bytes of JSON.
+pub const CHECKPOINT_MAX: usize = 64 << 10;
 
 /// `GET /v1/commands/`: oldest first, for the life of the agent's process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -38,6 +38,10 @@ pub struct DiskProgress {
     /// Seconds until this phase ends at the present rate; absent while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eta: Option<u64>,
+    /// Unix time in seconds since when `bytes_done` stands still, once that has lasted longer than the step takes for
+    /// normal; absent while it moves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_since: Option<f64>,
 }
 
 /// Phase of the work on one disk.

@@ -41,6 +41,10 @@ pub struct DiskRecord {
     pub fallbacks: Vec<Fallback>,
     /// Bytes written (or, for a drive-side method, covered).
     pub bytes_erased: u64,
+    /// Byte offset from which the method went on after the node had rebooted or the agent had died in the middle of the
+    /// step; absent where it began at 0. Everything below was written before, and read back with the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_from: Option<u64>,
     /// What the read-back saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,

@@ -2,7 +2,7 @@
 //! what Anneal adds to them. Never edit a line here: a peer of an older version depends on it.
 //! Add lines when a message grows.
 
-use agent_protocol::command::{CommandList, CommandRequest, CommandStatus};
+use agent_protocol::command::{Addition, CommandList, CommandRequest, CommandStatus};
 use agent_protocol::heartbeat::Heartbeat;
 use agent_protocol::inspection::{InspectionAnswer, InspectionReport};
 use agent_protocol::inventory::Inventory;
@@ -165,5 +165,17 @@ fn inspection_report_of_ours() {
     // With what hardware managers add.
     exact::<InspectionReport>(
         r#"{"inventory":{"interfaces":[],"cpu":{"model_name":"","frequency":null,"count":1,"architecture":"x86_64","flags":[]},"disks":[],"memory":{"total":1,"physical_mb":null},"bmc_address":"0.0.0.0","bmc_v6address":"::/0","system_vendor":{"product_name":"","serial_number":"","manufacturer":"","firmware":{"vendor":"","version":"","build_date":""}},"boot":{"current_boot_mode":"uefi","pxe_interface":null},"hostname":"h"},"boot_interface":null,"configuration":{"collectors":["default"],"managers":[{"name":"acme","version":"1@0123456789ab"}]},"error":null,"anneal":{"managers":{"generic_hardware_manager":{"firmware":[{"component":"bios","current_version":"1.2"}]}},"problems":{"acme":"controller 0 does not answer"}},"lldp_raw":{"eth0":[[1,"04aa"]]}}"#,
+    );
+}
+
+#[test]
+fn what_an_interrupted_step_goes_on_from() {
+    exact::<CommandStatus>(
+        r#"{"id":"c1","command_name":"execute_clean_step","command_status":"RUNNING","command_error":null,"command_result":null,"progress":{"disks":[{"device":"/dev/sda","phase":"erasing","bytes_done":1,"bytes_total":4,"rate":0,"stalled_since":1.5}]},"checkpoint":{"disks":[],"step":"erase_devices"}}"#,
+    );
+    exact::<Addition>(r#"{"checkpoint":{"disks":[],"step":"erase_devices"}}"#);
+    exact::<Addition>("{}");
+    exact::<EraseReport>(
+        r#"{"disks":[{"device":"/dev/sda","serial":"S1","size":8,"outcome":"erased","method":"overwrite-zeroes","bytes_erased":8,"resumed_from":4}]}"#,
     );
 }

@@ -147,6 +147,7 @@ impl Registry {
             command_error: None,
             command_result: None,
             progress: None,
+            checkpoint: None,
         };
         self.by_id.insert(id.to_owned(), self.entries.len());
         self.entries.push(Entry { status, context: context.clone() });
@@ -214,6 +215,7 @@ impl Entry {
         if status.command_status == Status::Running {
             status.progress =
                 Some(self.context.progress()).filter(|progress| *progress != Progress::default());
+            status.checkpoint = self.context.saved();
         }
         status
     }
@@ -334,6 +336,7 @@ mod tests {
             bytes_total: 2,
             rate: 1,
             eta: None,
+            stalled_since: None,
         };
         context.report(Progress { disks: vec![disk], ..Progress::default() });
         assert!(registry.status(&id).and_then(|status| status.progress).is_some());

@@ -189,6 +189,19 @@ impl StepTable {
         }
     }
 
+    /// What the step would do, as its manager tells it; nothing is changed.
+    pub fn plan(&self, step: &Value, node: &Value) -> Ending {
+        let refused = |details| Ending::failed("PlanError", "The step cannot be planned", details);
+        let name = step.get("step").and_then(Value::as_str).unwrap_or_default();
+        let Some(offered) = self.by_name.get(name).filter(|offered| interface_agrees(offered, step)) else {
+            return refused(format!("no hardware manager of this machine offers the step {name:?}"));
+        };
+        match self.call(offered, step, node).and_then(|call| offered.manager.plan(&call)) {
+            Ok(plan) => Ending::done(Some(plan)),
+            Err(error) => refused(error.to_string()),
+        }
+    }
+
     fn version_mismatch(&self, version: &Value) -> Option<Ending> {
         if version.is_null() || *version == json!(self.versions) {
             return None;

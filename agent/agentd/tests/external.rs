@@ -212,6 +212,30 @@ fn an_interrupted_step_gets_back_what_it_saved() {
     assert_eq!(rig.run("good_step").result.expect("a result")["clean_result"]["again"], true);
 }
 
+/// The machine rebooted: the process that remembers is gone, the controller is not.
+#[test]
+fn what_a_manager_saved_is_told_to_the_controller_and_survives_a_reboot() {
+    let behaviour = "on_run() {
+            case $line in
+                *checkpoint*) answer '{\"result\":{\"again\":true}}' ;;
+                *) tell checkpoint '{\"id\":'$id',\"data\":{\"at\":1}}'; exit 1 ;;
+            esac
+         }";
+    let saved = {
+        let vendors = Vendors::new();
+        vendors.add("good", behaviour);
+        let (rig, context) = (Rig::new(&vendors), StepContext::new());
+        failure(&rig.run_with("good_step", &context));
+        context.saved()
+    };
+    assert_eq!(saved, Some(json!({"at": 1})));
+    let vendors = Vendors::new();
+    vendors.add("good", behaviour);
+    let rig = Rig::new(&vendors);
+    let ended = rig.run_with("good_step", &StepContext::new().resuming(saved));
+    assert_eq!(ended.result.expect("a result")["clean_result"]["again"], true);
+}
+
 #[test]
 fn what_is_not_a_managers_to_take_is_not_taken() {
     let vendors = Vendors::new();

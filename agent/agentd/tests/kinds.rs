@@ -160,3 +160,57 @@ async fn each_kind_runs_nothing_for_other_managers_or_with_wrong_arguments() {
     let done = api.post("deploy.execute_deploy_step", params("deploy", &typed, versions()), "x", true).await;
     assert_eq!((done["command_result"]["deploy_result"].as_str(), api.runs()), (Some("typed done"), 1));
 }
+
+#[tokio::test]
+async fn a_step_is_planned_by_its_manager_and_nothing_is_run() {
+    let api = Api::new();
+    let plan = async |step: Value, id: &str| {
+        api.post("anneal.plan_erase", json!({"step": step, "node": {"uuid": "n"}}), id, true).await
+    };
+    let told = plan(step("probe_typed", json!({"count": 3})), "a").await;
+    assert_eq!(told["command_result"], json!({"would": {"count": 3}, "to": "n"}), "{told}");
+    for (number, (asked, why)) in [
+        (step("probe_typed", json!({"count": 4})), r#"argument "count": must be at most 3"#),
+        (step("probe_quick", json!({})), "no plan of it"),
+        (step("nosuch", json!({})), r#"no hardware manager of this machine offers the step "nosuch""#),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let refused = plan(asked, &format!("r{number}")).await;
+        assert_eq!(
+            (&refused["command_status"], &refused["command_error"]["type"]),
+            (&json!("FAILED"), &json!("PlanError"))
+        );
+        assert_eq!(refused["command_error"]["details"], why);
+    }
+    assert_eq!(api.runs(), 0);
+}
+
+#[tokio::test]
+async fn what_a_step_saves_is_told_while_it_runs_and_given_back_to_the_next_run_of_it() {
+    let api = Api::new();
+    for (kind, ..) in KINDS {
+        let (name, id) = (format!("{kind}.execute_{kind}_step"), format!("{kind}-1"));
+        let mut asked = params(kind, &step("probe_args", json!({"save": {"at": 5}})), versions());
+        asked["anneal"] = json!({"checkpoint": {"at": 4}, "later": true});
+        api.post(&name, asked.clone(), &id, false).await;
+        let told = loop {
+            let told = api.ask("GET", &format!("/v1/commands/{id}?wait=false"), Value::Null).await;
+            if told.get("checkpoint").is_some() || told["command_status"] != "RUNNING" {
+                break told;
+            }
+            tokio::task::yield_now().await;
+        };
+        if kind == "clean" {
+            assert_eq!(told["checkpoint"], json!({"at": 5}), "{told}");
+        }
+        api.probe.gate.open();
+        let ended = api.ask("GET", &format!("/v1/commands/{id}?wait=true"), Value::Null).await;
+        assert_eq!(ended["command_result"][format!("{kind}_result")], json!({"at": 4}), "{ended}");
+        assert_eq!(ended.get("checkpoint"), None, "one that has ended needs none");
+        asked["anneal"] = json!("x");
+        let wrong = api.post(&name, asked, &format!("{kind}-2"), true).await;
+        assert_eq!(wrong["command_error"]["type"], "TypeError", "{wrong}");
+    }
+}

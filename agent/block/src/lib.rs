@@ -55,7 +55,7 @@ mod verify;
 
 pub use device::{Device, OpenError};
 pub use disk::{Disk, Holder, HolderKind, Partition};
-pub use erase::{Ending, Record, erase};
+pub use erase::{Checkpoint, Ending, Record, erase, resume};
 pub use guard::{Reason, Refusal, judge};
 pub use hint::Hint;
 pub use list::{Filter, ListError, Roots, list};

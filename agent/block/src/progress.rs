@@ -1,5 +1,6 @@
 //! How far the work on one disk is.
 
+use crate::erase::Checkpoint;
 use crate::method::Method;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -39,6 +40,8 @@ pub trait Watch: Sync {
     fn progress(&self, progress: Progress);
     /// Whether to stop. Asked several times a second.
     fn cancelled(&self) -> bool;
+    /// An overwrite can go on from here with [`crate::resume`] when it is interrupted. About every ten seconds.
+    fn checkpoint(&self, _: Checkpoint) {}
 }
 
 /// Nobody watches.

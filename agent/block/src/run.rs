@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::method::Method;
 use crate::progress::{Meter, Phase, Progress, Watch, eta};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,6 +32,7 @@ pub(crate) struct Passed {
 /// What the lanes share.
 struct Shared {
     next: AtomicU64,
+    end: u64,
     done: AtomicU64,
     stop: AtomicBool,
     running: Mutex<(usize, Option<(u64, Fault)>)>,
@@ -45,9 +46,18 @@ impl Pass<'_> {
     where
         W: FnMut(u64, u64, &mut dyn FnMut(u64)) -> Result<ControlFlow<()>, Fault> + Send,
     {
+        self.part(0..self.total, &mut Meter::default(), lane)
+    }
+
+    /// The same for a part of the whole: what is below it counts as done.
+    pub(crate) fn part<W>(&self, part: Range<u64>, meter: &mut Meter, lane: impl Fn() -> W) -> Passed
+    where
+        W: FnMut(u64, u64, &mut dyn FnMut(u64)) -> Result<ControlFlow<()>, Fault> + Send,
+    {
         let shared = Shared {
-            next: AtomicU64::new(0),
-            done: AtomicU64::new(0),
+            next: AtomicU64::new(part.start),
+            done: AtomicU64::new(part.start),
+            end: part.end,
             stop: AtomicBool::new(false),
             running: Mutex::new((self.lanes, None)),
             ended: Condvar::new(),
@@ -58,14 +68,16 @@ impl Pass<'_> {
                 let (shared, worker) = (&shared, lane());
                 scope.spawn(move || self.work(shared, worker));
             }
-            cancelled = self.attend(&shared);
+            cancelled = self.attend(&shared, meter);
         });
         let done = shared.done.load(Ordering::Acquire);
-        self.tell(done, &mut Meter::default());
+        if done == self.total {
+            self.tell(done, &mut Meter::default());
+        }
         let fault = shared.running.into_inner().unwrap_or_else(PoisonError::into_inner).1;
         let result = match fault {
             Some((_, fault)) => Err(fault),
-            None if cancelled && done < self.total => Err(Fault::Cancelled),
+            None if cancelled && done < part.end => Err(Fault::Cancelled),
             None => Ok(()),
         };
         Passed { done, result }
@@ -80,10 +92,10 @@ impl Pass<'_> {
         let _leave = Leave(shared);
         while !shared.stop.load(Ordering::Acquire) {
             let offset = shared.next.fetch_add(self.chunk, Ordering::Relaxed);
-            if offset >= self.total {
+            if offset >= shared.end {
                 return;
             }
-            let length = self.chunk.min(self.total - offset);
+            let length = self.chunk.min(shared.end - offset);
             let mut count = |bytes| {
                 shared.done.fetch_add(bytes, Ordering::AcqRel);
             };
@@ -102,11 +114,10 @@ impl Pass<'_> {
     }
 
     /// Tell and ask the watcher until all lanes have ended. Whether it said stop.
-    fn attend(&self, shared: &Shared) -> bool {
-        let mut meter = Meter::default();
+    fn attend(&self, shared: &Shared, meter: &mut Meter) -> bool {
         let mut cancelled = false;
         loop {
-            self.tell(shared.done.load(Ordering::Acquire), &mut meter);
+            self.tell(shared.done.load(Ordering::Acquire), meter);
             if !cancelled && self.watch.cancelled() {
                 cancelled = true;
                 shared.stop.store(true, Ordering::Release);

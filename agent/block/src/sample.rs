@@ -18,13 +18,23 @@ const WINDOW: u64 = 64 * 1024;
 pub(crate) struct Samples {
     sectors: Vec<(u64, [u8; 32])>,
     sector: usize,
+    /// How much of each digest is known.
+    known: usize,
 }
+
+/// A sector and the beginning of its SHA-256. What the rest would tell apart looks unchanged, so that less is believed.
+pub(crate) type Kept = (u64, [u8; KEPT]);
+
+/// Bytes of a digest that outlive the process.
+const KEPT: usize = 8;
+/// How many samples outlive it, at most.
+const KEPT_SAMPLES: usize = 32;
 
 impl Samples {
     /// Look at the disk. Sectors that cannot be read are left out: writing may yet repair them.
     pub(crate) fn take(target: &dyn Target, watch: &dyn Watch) -> Result<Self, Fault> {
         let sector = target.logical_block() as usize;
-        let mut samples = Samples { sectors: Vec::new(), sector };
+        let mut samples = Samples { sectors: Vec::new(), sector, known: 32 };
         let total = target.size();
         let mut buffer = Aligned::new(usize::try_from(WINDOW).unwrap_or(0));
         let windows = windows(total, sector as u64);
@@ -49,6 +59,24 @@ impl Samples {
         Ok(samples)
     }
 
+    /// A few of them, for [`Samples::again`].
+    pub(crate) fn kept(&self) -> Vec<Kept> {
+        let step = self.sectors.len().div_ceil(KEPT_SAMPLES).max(1);
+        let short = |digest: &[u8; 32]| std::array::from_fn(|at| digest[at]);
+        self.sectors.iter().step_by(step).map(|(offset, digest)| (*offset, short(digest))).collect()
+    }
+
+    /// Those of an earlier process, as far as they are sectors of this disk.
+    pub(crate) fn again(target: &dyn Target, kept: &[Kept]) -> Self {
+        let sector = u64::from(target.logical_block());
+        let fits = |&&(at, _): &&Kept| {
+            at % sector == 0 && at.checked_add(sector).is_some_and(|end| end <= target.size())
+        };
+        let long = |&(offset, short): &Kept| (offset, std::array::from_fn(|at| *short.get(at).unwrap_or(&0)));
+        let sectors = kept.iter().filter(fits).map(long).collect();
+        Samples { sectors, sector: target.logical_block() as usize, known: KEPT }
+    }
+
     /// Sectors kept.
     pub(crate) fn count(&self) -> u64 {
         self.sectors.len() as u64
@@ -63,7 +91,7 @@ impl Samples {
                 return Err(Fault::Cancelled);
             }
             read_exact(target, &mut buffer, *offset)?;
-            unchanged += u64::from(Sha256::digest(&*buffer).as_slice() == digest);
+            unchanged += u64::from(Sha256::digest(&*buffer)[..self.known] == digest[..self.known]);
         }
         Ok(unchanged)
     }

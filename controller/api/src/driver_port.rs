@@ -1,7 +1,7 @@
 //! The one port through which the API asks drivers: it is injected, so that this crate knows no BMC.
 
 use async_trait::async_trait;
-use model::{Abilities, Node};
+use model::{Abilities, Contact, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -46,6 +46,9 @@ pub trait DriverPort: Send + Sync {
 
     /// Devices that [`DriverPort::set_boot_device`] takes for this node.
     async fn supported_boot_devices(&self, node: &Node) -> Result<Vec<String>, DriverError>;
+
+    /// What an erase step (`interface`, `step`, `args`) would do to each disk, as the node's agent tells it.
+    async fn erase_plan(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError>;
 }
 
 /// A driver and the interfaces it offers.
@@ -93,4 +96,10 @@ pub enum DriverError {
     /// The BMC did not answer, or not as it should (503).
     #[error("{0}")]
     Bmc(String),
+    /// The node's agent does something else now (409).
+    #[error("{0}")]
+    Busy(String),
+    /// The node's agent did not answer, or not as it should (503).
+    #[error("{0}")]
+    Agent(String),
 }

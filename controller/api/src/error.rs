@@ -121,7 +121,8 @@ impl From<DriverError> for ApiError {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Invalid(message) => Self::invalid(message),
-            DriverError::Bmc(message) => Self::client(503, message),
+            DriverError::Busy(message) => Self::conflict(message),
+            DriverError::Bmc(message) | DriverError::Agent(message) => Self::client(503, message),
         }
     }
 }

@@ -64,6 +64,10 @@ fn routes() -> Router<Arc<App>> {
             "/deploy_templates/{ident}",
             get(templates::show).patch(templates::patch).delete(templates::delete),
         )
+        .route(
+            "/anneal/nodes/{ident}/erase_plan",
+            get(nodes::erase_plan::defaults).post(nodes::erase_plan::with_arguments),
+        )
         .route("/anneal/bundles", get(bundles::list).post(bundles::add))
         .route("/anneal/bundles/{digest}", get(bundles::show).delete(bundles::delete))
         .route("/anneal/bundles/{digest}/file", get(bundles::file))

@@ -7,7 +7,8 @@
 //!
 //! A handler reads, lets the model decide, and writes at the version it read; when somebody else wrote
 //! meanwhile it does so again ([`write::change`]). It never talks to a node: the conductor does, woken by
-//! the store's bell. The one exception is [`DriverPort`], for questions that only a driver can answer.
+//! the store's bell. The one exception is [`DriverPort`], for questions that only a driver, or the agent of the node,
+//! can answer.
 //!
 //! Invariants:
 //! - A refused request changed nothing.

@@ -19,7 +19,7 @@ pub enum Failure {
     /// `--wait` ran out of time; the node goes on by itself.
     #[error("{0}")]
     Timeout(String),
-    /// The node ended somewhere else than asked for.
+    /// The node ended somewhere else than asked for, or would be refused what was planned.
     #[error("{0}")]
     Ended(String),
     /// No controller answered at the endpoint, or what answered is none.
@@ -69,7 +69,7 @@ Exit codes:
   1  the controller refused (its message is shown)
   2  wrong command line, or a file named on it cannot be used; nothing was sent
   3  --wait ran out of time (the node goes on by itself)
-  4  the node ended in a failed state, or in another state than asked for
+  4  the node ended in a failed state, or in another state than asked for; the erase that was planned would be refused
   5  no controller could be reached at the endpoint
   6  not known yet; try again (steps of a node whose agent was never seen)";
 

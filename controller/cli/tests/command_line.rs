@@ -291,6 +291,19 @@ fn watch_tells_changes_and_ends_when_all_rest() {
 }
 
 #[test]
+fn watch_ends_in_the_state_that_was_asked_for_or_tells_that_it_is_out_of_reach() {
+    let to = |end: &'static str| {
+        serve(move |index, _| (200, node(if index < 2 { "clean wait" } else { end }, Some("available"))))
+    };
+    let until = |end, state| to(end).run(&["node", "watch", "n1", "--until", state]);
+    assert_eq!(until("available", "available").0, 0);
+    assert_eq!(until("clean hold", "clean hold").0, 0, "also one that does not rest");
+    let (code, _, err) = until("clean failed", "available");
+    assert_eq!((code, err.as_str()), (4, "anneal: node n1 is \"clean failed\", not \"available\"\n"));
+    assert_eq!(to("available").run(&["node", "watch", "--until", "available", "--until-stable"]).0, 2);
+}
+
+#[test]
 fn a_controller_that_restarts_does_not_end_the_wait() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

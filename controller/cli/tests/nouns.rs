@@ -155,3 +155,38 @@ fn show_and_watch_tell_the_step_of_a_run() {
         );
     }
 }
+
+#[test]
+fn a_plan_is_a_table_of_disks_and_a_refusal_is_an_exit_code() {
+    let disk = json!({"device": "/dev/sda", "serial": "S1", "wwn": null, "size": 1024, "fate": "erase", "reason": null,
+        "methods": [{"method": "discard", "level": "clear", "estimate_s": 3, "abortable": true, "reason": "RZAT"},
+                    {"method": "overwrite-zeroes", "level": "clear", "estimate_s": 65, "abortable": true, "reason": "any"}]});
+    let refused = json!({"device": "/dev/sdb", "serial": "S2", "wwn": "0x5", "size": 2048, "fate": "refuse",
+        "reason": "shared: VMFS", "methods": []});
+    let good = json!({"refuses": false, "estimate_s": 3, "deadline_s": 3612, "disks": [disk]});
+    let bad = json!({"refuses": true, "estimate_s": 3, "disks": [disk, refused]});
+    let answers =
+        [(200, good), (200, bad.clone()), (200, bad.clone()), (200, json!({})), (409, fault("no agent"))];
+    let server = serve(move |index, _| answers[index].clone());
+    let (code, out, err) = server.run(&["node", "plan", "n1"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(
+        out,
+        "DEVICE    SERIAL  WWN  SIZE     FATE   METHOD            LEVEL  TAKES  REASON\n\
+         /dev/sda  S1      -    1.0 KiB  erase  discard           clear  3s     RZAT\n\
+         \x20                                      overwrite-zeroes  clear  1m05s  any\n\
+         \nestimate without reading back  3s\n\
+         deadline of the step           1h00m\n"
+    );
+    let purge = ["node", "plan", "n1", "--step", "erase_devices_express", "--args", r#"{"level": "purge"}"#];
+    let (code, out, err) = server.run(&purge);
+    assert_eq!((code, err.as_str()), (4, "anneal: the run would be refused, because of /dev/sdb\n"));
+    assert!(out.contains("refuse  -                 -      -      shared: VMFS\n"), "{out}");
+    let asked = json!({"step": "erase_devices_express", "args": {"level": "purge"}});
+    assert_eq!((server.lines()[1].as_str(), server.body(1)), ("POST /v1/anneal/nodes/n1/erase_plan", asked));
+    let (code, out, _) = server.run(&["node", "plan", "n1", "-o", "json"]);
+    assert_eq!((code, serde_json::from_str::<Value>(&out).unwrap()), (4, bad));
+    assert_eq!(server.run(&["node", "plan", "n1"]).0, 4, "an answer that does not say so is no consent");
+    assert_eq!(server.run(&["node", "plan", "n1"]).0, 1);
+    assert_eq!(server.run(&["node", "plan", "n1", "--args", "[]"]).0, 2);
+}

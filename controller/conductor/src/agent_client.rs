@@ -6,10 +6,10 @@
 
 use crate::agent_transport::{AgentCall, AgentTransport, Https};
 use crate::decision::{Outcome, Trouble};
-use agent_protocol::command::{CommandList, CommandRequest, CommandStatus, Status};
+use agent_protocol::command::{ANNEAL, Addition, CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::step::AdvertisedSteps;
 use model::request::RESCUE_HASH;
-use model::{Contact, Node, PlannedStep, RunKind, StepKind, StepResult};
+use model::{Contact, Node, PlannedStep, Run, RunKind, StepKind, StepResult};
 use reqwest::{Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -21,6 +21,20 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct AgentClient {
     transport: Arc<dyn AgentTransport>,
+}
+
+/// Why there is no plan of an erase.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unplanned {
+    /// The agent runs a command, and takes one at a time.
+    #[error("{0}")]
+    Busy(String),
+    /// It does not plan this step with these arguments.
+    #[error("{0}")]
+    Refused(String),
+    /// It did not answer, or not as it should.
+    #[error("{0}")]
+    Unreachable(String),
 }
 
 enum Fault {
@@ -104,8 +118,12 @@ impl AgentClient {
         run: RunKind,
         step: &PlannedStep,
     ) -> Outcome {
-        let command = command(node, run, step);
+        let mut command = command(node, run, step);
         let ours = contact.state.is_some();
+        let checkpoint = node.run.as_ref().and_then(Run::resumes_from).filter(|_| ours);
+        if let Some(checkpoint) = checkpoint {
+            command.params[ANNEAL] = json!(Addition { checkpoint: Some(checkpoint.clone()) });
+        }
         if !ours {
             let known = node.run.as_ref().map(|run| run.results.as_slice()).unwrap_or_default();
             match self.adopt(contact, command.short, known).await {
@@ -158,6 +176,28 @@ impl AgentClient {
         match told {
             Ok(_) => self.ask_command(contact, command_id).await,
             Err(fault) => Outcome::Failed(fault.trouble("cancel the running step")),
+        }
+    }
+
+    /// `anneal.plan_erase`: what an erase step would do to each disk, as the agent tells it. Nothing is changed.
+    ///
+    /// # Errors
+    /// The agent is busy with a step, refuses the step or its arguments, or cannot be reached.
+    pub async fn plan_erase(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, Unplanned> {
+        let params = json!({ "step": step, "node": node_for_agent(node) });
+        let request = request("anneal.plan_erase", params, None);
+        let status: CommandStatus = match self.call(contact, Method::POST, "?wait=true", Some(&request)).await
+        {
+            Ok(status) => status,
+            Err(Fault::Status(StatusCode::CONFLICT, text)) => return Err(Unplanned::Busy(text)),
+            Err(fault) => return Err(Unplanned::Unreachable(fault.trouble("plan the erase").text)),
+        };
+        match (status.command_status, status.command_result) {
+            (Status::Succeeded, Some(plan)) => Ok(plan),
+            (state, _) => {
+                let told = status.command_error.map(|error| error.details);
+                Err(Unplanned::Refused(told.unwrap_or_else(|| format!("plan_erase ended {state:?}"))))
+            }
         }
     }
 

@@ -42,6 +42,7 @@ fn status(id: &str, name: &str, status: Status) -> CommandStatus {
         command_error: None,
         command_result: None,
         progress: None,
+        checkpoint: None,
     }
 }
 

@@ -46,6 +46,7 @@ fn status(command_status: Status, error: Option<(&str, &str)>) -> Outcome {
         }),
         command_result: None,
         progress: None,
+        checkpoint: None,
     })
 }
 
@@ -264,4 +265,28 @@ fn a_change_of_hardware_managers_is_counted_once() {
     let run = change.node.run.unwrap();
     assert_eq!((&run.cursor, run.replans), (&Cursor::NextStep, 1));
     assert_eq!(run.hardware_manager_version["generic"], "2");
+}
+
+/// The operator sees which disk it is, once, and that it is over.
+#[test]
+fn a_disk_that_stands_still_is_a_warning_until_it_moves() {
+    let at_disk = |stalled: serde_json::Value| {
+        let mut contact = runs(10);
+        contact.state.as_mut().unwrap().progress =
+            Some(json!({"disks": [{"device": "/dev/sda", "serial": "S1",
+            "phase": "erasing", "bytes_done": 5, "bytes_total": 9, "rate": 0, "stalled_since": stalled}]}));
+        contact
+    };
+    let look = |node: Node, contact: Contact| {
+        absorb(&snapshot(node, contact, at(10)), &ask(), status(Status::Running, None), &Settings::default())
+    };
+    let warned = look(in_step(|_| {}), at_disk(json!(1.5)));
+    assert_eq!(error(&warned.node), "disk /dev/sda (serial S1) stands still at 5 of 9 bytes");
+    assert_eq!(warned.events.len(), 1, "{:?}", warned.events);
+    assert!(warned.events[0].text.contains("deploy.erase_devices: disk /dev/sda (serial S1) stands still"));
+    let again = look(warned.node, at_disk(json!(1.5)));
+    assert!(again.events.is_empty() && again.node.last_error.is_some(), "{:?}", again.events);
+    let moves = look(again.node, at_disk(json!(null)));
+    assert_eq!((moves.node.last_error, moves.events.len()), (None, 0));
+    assert_eq!(moves.node.provision_state, ProvisionState::CleanWait);
 }

@@ -4,7 +4,8 @@ use api::{BootDevice, DriverDescription, DriverError, DriverPort, InterfaceChoic
 use async_trait::async_trait;
 use bmc::{Bmc, BmcError, ErrorKind};
 use conductor::Settings;
-use model::{Abilities, Node};
+use conductor::agent_client::{AgentClient, Unplanned};
+use model::{Abilities, Contact, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +14,13 @@ use std::sync::Arc;
 pub struct Port {
     drivers: Vec<DriverDescription>,
     settings: Settings,
+    agents: AgentClient,
 }
 
 impl Port {
-    /// With every driver there is; steps have the priorities of `settings`.
-    pub fn new(settings: Settings) -> Self {
-        Self { drivers: bmc::DRIVERS.iter().map(|name| described(name)).collect(), settings }
+    /// With every driver there is; steps have the priorities of `settings`, and `agents` are asked for plans.
+    pub fn new(settings: Settings, agents: AgentClient) -> Self {
+        Self { drivers: bmc::DRIVERS.iter().map(|name| described(name)).collect(), settings, agents }
     }
 }
 
@@ -87,5 +89,14 @@ impl DriverPort for Port {
 
     async fn supported_boot_devices(&self, node: &Node) -> Result<Vec<String>, DriverError> {
         Ok(of(node)?.supported_boot_devices().iter().map(ToString::to_string).collect())
+    }
+
+    async fn erase_plan(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {
+        let planned = self.agents.plan_erase(node, contact, step).await;
+        planned.map_err(|error| match error {
+            Unplanned::Busy(text) => DriverError::Busy(text),
+            Unplanned::Refused(text) => DriverError::Invalid(text),
+            Unplanned::Unreachable(text) => DriverError::Agent(text),
+        })
     }
 }

@@ -77,10 +77,11 @@ async fn run(config: Config) -> Result<()> {
         config.bundles.max_mib << 20,
     )
     .with_context(|| format!("bundles.directory {}", config.bundle_directory().display()))?;
+    let agents = AgentClient::new(AGENT_CALL);
     let app = api::App {
         store: store.clone(),
         clock: Arc::new(SystemClock),
-        drivers: Arc::new(drivers::Port::new(config.conductor.clone())),
+        drivers: Arc::new(drivers::Port::new(config.conductor.clone(), agents.clone())),
         bundles: Some(Arc::new(depot)),
         settings: api::Settings {
             public_endpoint: config.api.public_endpoint.clone(),
@@ -94,12 +95,8 @@ async fn run(config: Config) -> Result<()> {
     front::serve_all(&config, &identity, api::router(app), &stop, &mut tasks).await?;
     boot_services::start(&config, &identity, store.clone(), &stop, &mut tasks).await?;
 
-    let hands = RealHands::new(
-        Arc::new(bmc::Builtin),
-        AgentClient::new(AGENT_CALL),
-        Arc::new(SystemClock),
-        config.conductor.clone(),
-    );
+    let hands =
+        RealHands::new(Arc::new(bmc::Builtin), agents, Arc::new(SystemClock), config.conductor.clone());
     let conductor = Conductor::new(
         store,
         Arc::new(hands),

@@ -69,6 +69,9 @@ pub struct Run {
     /// Why the current step counts as hung: it is told to stop, then the run fails.
     #[serde(default)]
     pub hung: Option<String>,
+    /// What the current step saved last, for the case that it is interrupted.
+    #[serde(default)]
+    pub checkpoint: Option<Checkpoint>,
     /// How often the node came back in the middle of the current step and it was started again.
     #[serde(default)]
     pub interruptions: u32,
@@ -78,6 +81,17 @@ pub struct Run {
     /// Consecutive failures of the present deed; reset when it succeeds.
     #[serde(default)]
     pub attempts: u32,
+}
+
+/// What a step of the agent saved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Index of the step in the plan.
+    pub index: usize,
+    /// The step with its arguments, as it was sent.
+    pub step: Map<String, Value>,
+    /// What it saved; only its hardware manager knows what it means.
+    pub data: Value,
 }
 
 /// A device that the BMC has been told to boot from every time.
@@ -185,6 +199,7 @@ impl Run {
             results: Vec::new(),
             abort: false,
             hung: None,
+            checkpoint: None,
             interruptions: 0,
             replans: 0,
             attempts: 0,
@@ -215,6 +230,19 @@ impl Run {
     /// The current step.
     pub fn current(&self) -> Option<&PlannedStep> {
         self.plan.as_ref()?.get(self.index?)
+    }
+
+    /// Keep what the current step saved.
+    pub fn keep_checkpoint(&mut self, data: Value) {
+        if let (Some(index), Some(step)) = (self.index, self.current()) {
+            self.checkpoint = Some(Checkpoint { index, step: step.wire(), data });
+        }
+    }
+
+    /// What the current step saved before it was interrupted: that step, with the same arguments, and no other.
+    pub fn resumes_from(&self) -> Option<&Value> {
+        let (kept, step) = (self.checkpoint.as_ref()?, self.current()?);
+        (self.index == Some(kept.index) && step.wire() == kept.step).then_some(&kept.data)
     }
 
     /// Whether every planned step has a stored success. False while there is no plan.

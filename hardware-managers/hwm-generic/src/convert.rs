@@ -1,9 +1,13 @@
 //! From the words of `block` to those of the protocol.
 
+use crate::Job;
+use crate::pace;
+use crate::settings::Settings;
 use agent_protocol::progress::{DiskProgress, Phase};
 use agent_protocol::record::{DiskRecord, EraseReport, Fallback, Outcome, Verification};
-use block::{Disk, Ending, Fate, MetadataRecord, Plan, Probe, Record, Way};
+use block::{Disk, Ending, Fate, Level, MetadataRecord, Method, Plan, Probe, Record, Way};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Name of the method of `erase_devices_metadata`.
 pub(crate) const METADATA: &str = "erase-metadata";
@@ -21,6 +25,7 @@ pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRe
         method: None,
         fallbacks: Vec::new(),
         bytes_erased: 0,
+        resumed_from: None,
         verification: None,
         started_at: None,
         finished_at: None,
@@ -38,6 +43,7 @@ pub(crate) fn erased(disk: &Disk, record: Record) -> DiskRecord {
         method: record.method.map(|method| method.as_str().to_owned()),
         fallbacks: record.fallbacks.into_iter().map(fallback).collect(),
         bytes_erased: record.bytes_erased,
+        resumed_from: record.resumed_from,
         verification: record.verification.as_ref().map(verification),
         ..untouched(disk, outcome, String::new())
     }
@@ -85,23 +91,57 @@ fn verification(seen: &block::Verification) -> Verification {
 }
 
 /// A plan in words.
-pub(crate) fn plan(probes: &[Probe], plan: &Plan) -> Value {
-    let way = |way: &Way| {
-        json!({"method": way.method.as_str(), "level": way.level.as_str(), "estimate_s": way.estimate.as_secs(),
-               "abortable": way.method.abortable(), "reason": way.reason})
-    };
+pub(crate) fn plan(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings) -> Value {
     let disk = |(probe, fate): (&Probe, &Fate)| {
-        let (what, ways, reason) = match fate {
-            Fate::Erase(ways) => ("erase", ways.iter().map(way).collect(), None),
+        let (what, methods, reason) = match fate {
+            Fate::Erase(ways) => ("erase", methods(job, probe, ways, settings), None),
             Fate::Leave(reason) => ("leave", Vec::new(), Some(reason)),
             Fate::Refuse(reason) => ("refuse", Vec::new(), Some(reason)),
         };
         let disk = &probe.disk;
-        json!({"device": disk.path, "serial": disk.serial, "wwn": disk.wwn, "size": disk.size, "fate": what,
-               "reason": reason, "methods": ways})
+        json!({"device": disk.path, "serial": disk.serial, "wwn": disk.wwn, "model": disk.model, "size": disk.size,
+               "fate": what, "reason": reason, "methods": methods})
     };
     let disks: Vec<Value> = probes.iter().zip(&plan.fates).map(disk).collect();
-    json!({"refuses": plan.refuses(), "estimate_s": plan.estimate().as_secs(), "disks": disks})
+    json!({"refuses": plan.refuses(), "estimate_s": plan.estimate().as_secs(),
+           "deadline_s": deadline(job, probes, plan, settings).as_secs(), "disks": disks})
+}
+
+/// When the step would be ended.
+fn deadline(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings) -> Duration {
+    let disk = |(probe, fate): (&Probe, &Fate)| match (fate, job) {
+        (Fate::Erase(ways), Job::Erase) => {
+            Some(pace::longest(probe, &ways.iter().map(|way| way.method).collect::<Vec<_>>()))
+        }
+        (Fate::Erase(_), Job::Express) => Some(pace::longest(probe, &crate::work::express(probe, settings))),
+        (Fate::Erase(_), Job::Metadata) => Some(Duration::ZERO),
+        (Fate::Leave(_) | Fate::Refuse(_), _) => None,
+    };
+    let disks: Vec<Duration> = probes.iter().zip(&plan.fates).filter_map(disk).collect();
+    settings.deadline.unwrap_or_else(|| pace::allowed(&disks, settings.concurrency))
+}
+
+/// What is tried on a disk, in order.
+fn methods(job: Job, probe: &Probe, ways: &[Way], settings: &Settings) -> Vec<Value> {
+    let way = |method: Method, level: Level, estimate: Duration, reason: &str| {
+        json!({"method": method.as_str(), "level": level.as_str(), "estimate_s": estimate.as_secs(),
+               "abortable": method.abortable(), "reason": reason})
+    };
+    let metadata = || {
+        json!({"method": METADATA, "level": null, "estimate_s": 0, "abortable": true,
+               "reason": "partition tables and signatures only"})
+    };
+    match job {
+        Job::Erase => ways.iter().map(|w| way(w.method, w.level, w.estimate, &w.reason)).collect(),
+        Job::Metadata => vec![metadata()],
+        Job::Express => {
+            let express = crate::work::express(probe, settings).into_iter().map(|method| {
+                let level = method.level(probe.disk.rotational);
+                way(method, level, block::plan::estimate(probe, method), "one command of the drive")
+            });
+            express.chain([metadata()]).collect()
+        }
+    }
 }
 
 /// A disk that waits for its turn.
@@ -115,6 +155,7 @@ pub(crate) fn pending(disk: &Disk) -> DiskProgress {
         bytes_total: disk.size,
         rate: 0,
         eta: None,
+        stalled_since: None,
     }
 }
 

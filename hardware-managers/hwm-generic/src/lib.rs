@@ -22,8 +22,10 @@ mod efi;
 mod finding;
 mod firmware;
 mod inventory;
+mod pace;
 mod pci;
 mod properties;
+mod resume;
 mod settings;
 mod steps;
 mod survey;
@@ -107,17 +109,6 @@ impl GenericHardwareManager {
     /// `anneal.probe_error`.
     pub fn disks(&self) -> Result<Vec<agent_protocol::inventory::Disk>, DisksError> {
         disks::disks(&self.roots, &self.filter)
-    }
-
-    /// What one of the erase steps would do, disk by disk, without writing to any: `refuses`, `estimate_s`, and for
-    /// each disk what is to happen to it, why, and by which methods in which order.
-    ///
-    /// # Errors
-    /// As the step itself, when its arguments are not understood or the disks cannot be listed.
-    pub fn plan(&self, call: &StepCall) -> Result<Value, StepError> {
-        let job = Job::of(&call.step.step).ok_or_else(|| unknown(call))?;
-        let (probes, plan, _) = self.prepare(job, call, false)?;
-        Ok(convert::plan(&probes, &plan))
     }
 
     fn run_on_disks(
@@ -221,5 +212,13 @@ impl HardwareManager for GenericHardwareManager {
             (APPLY_BIOS_SETTINGS, None) => bios::apply(&self.roots.sys, call, context),
             _ => Err(unknown(call)),
         }
+    }
+
+    /// What one of the erase steps would do, disk by disk, without writing to any: `refuses`, `estimate_s`, and for
+    /// each disk what is to happen to it, why, and by which methods in which order.
+    fn plan(&self, call: &StepCall) -> Result<Value, StepError> {
+        let job = Job::of(&call.step.step).ok_or_else(|| unknown(call))?;
+        let (probes, plan, settings) = self.prepare(job, call, false)?;
+        Ok(convert::plan(job, &probes, &plan, &settings))
     }
 }

@@ -1,6 +1,7 @@
 //! How to erase: what the node's `driver_internal_info` and `properties` say, in Ironic's keys, and the arguments of
 //! the step.
 
+use crate::pace::STALL;
 use block::{Hint, Level, Method, Reason, Wish};
 use hwm_sdk::StepError;
 use serde_json::{Map, Value};
@@ -20,6 +21,8 @@ pub(crate) const LEAVE: &str = "leave";
 pub(crate) const DESPITE: &str = "despite";
 /// Argument: the longest that one method may take on one disk.
 pub(crate) const BUDGET: &str = "time_budget_s";
+/// Argument: the longest that the step may take.
+pub(crate) const DEADLINE: &str = "deadline_s";
 
 /// How to erase.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +31,15 @@ pub struct Settings {
     pub concurrency: usize,
     /// What is wanted of each disk.
     pub wish: Wish,
+    /// How long a disk may stand still before that is told (`agent_erase_stall_s`).
+    pub stall: Duration,
+    /// How long the step may take; `None`: by the plan's estimate.
+    pub deadline: Option<Duration>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { concurrency: MOST, wish: Wish::default() }
+        Settings { concurrency: MOST, wish: Wish::default(), stall: STALL, deadline: None }
     }
 }
 
@@ -81,7 +88,12 @@ impl Settings {
             wish.policy.never.extend([Method::AtaErase, Method::AtaEnhancedErase]);
         }
         wish.policy.skip = skip_list(&node["properties"]["skip_block_devices"])?;
-        Ok(Settings { concurrency, wish })
+        let name = "agent_erase_stall_s";
+        let stall = match &info[name] {
+            Value::Null => STALL,
+            value => seconds(value).ok_or_else(|| wrong(name, "a whole number of at least 1", value))?,
+        };
+        Ok(Settings { concurrency, wish, stall, deadline: None })
     }
 
     /// With the arguments of the step, which count more. The agent has checked them against their schemas.
@@ -128,14 +140,19 @@ impl Settings {
                     None => wish.policy.despite.extend(reasons()?),
                 },
                 _ => {
-                    let seconds = value.as_u64().filter(|&seconds| seconds > 0);
-                    let seconds = seconds.ok_or_else(|| wrong("it is not a number of seconds".to_owned()))?;
-                    wish.budget = Some(Duration::from_secs(seconds));
+                    let time =
+                        seconds(value).ok_or_else(|| wrong("it is not a number of seconds".to_owned()))?;
+                    *(if name == DEADLINE { &mut self.deadline } else { &mut wish.budget }) = Some(time);
                 }
             }
         }
         Ok(self)
     }
+}
+
+/// At least one.
+fn seconds(value: &Value) -> Option<Duration> {
+    value.as_u64().filter(|&seconds| seconds > 0).map(Duration::from_secs)
 }
 
 /// `properties.skip_block_devices`: a list of root device hints.
@@ -165,7 +182,7 @@ mod tests {
     }
 
     fn with(args: Value) -> Result<Settings, StepError> {
-        let all = [LEVEL, ALLOW, LEAVE, DESPITE, BUDGET];
+        let all = [LEVEL, ALLOW, LEAVE, DESPITE, BUDGET, DEADLINE];
         Settings::default().with_arguments("erase_devices", &all, args.as_object().unwrap())
     }
 
@@ -199,8 +216,9 @@ mod tests {
     #[test]
     fn arguments_count_more_and_unknown_words_are_named() {
         let settings = with(json!({"level": "purge", "allow": ["overwrite-zeroes"], "leave": ["read-only"],
-                                   "despite": ["hidden"], "time_budget_s": 60}));
-        let wish = settings.unwrap().wish;
+                                   "despite": ["hidden"], "time_budget_s": 60, "deadline_s": 90}));
+        let Settings { wish, deadline, .. } = settings.unwrap();
+        assert_eq!(deadline, Some(Duration::from_secs(90)));
         assert_eq!((wish.level, wish.budget), (Level::Purge, Some(Duration::from_secs(60))));
         assert_eq!(wish.policy.weaker, BTreeSet::from([Method::Overwrite]));
         for (args, word) in [
@@ -210,6 +228,7 @@ mod tests {
             (json!({"despite": ["in-use"]}), "in-use"),
             (json!({"fast": true}), "fast"),
             (json!({"time_budget_s": 0}), "time_budget_s"),
+            (json!({"deadline_s": -1}), "deadline_s"),
         ] {
             let error = with(args).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
@@ -220,6 +239,8 @@ mod tests {
     fn values_of_the_wrong_kind_are_named() {
         let zero = parse(json!({"disk_erasure_concurrency": 0})).unwrap_err().to_string();
         assert!(zero.contains("disk_erasure_concurrency") && zero.contains("at least 1"), "{zero}");
+        let still = parse(json!({"agent_erase_stall_s": 0})).unwrap_err().to_string();
+        assert!(still.contains("agent_erase_stall_s"), "{still}");
         let text = parse(json!({"agent_erase_skip_read_only": "yes"})).unwrap_err().to_string();
         assert!(text.contains("agent_erase_skip_read_only"), "{text}");
     }

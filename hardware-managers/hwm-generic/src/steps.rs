@@ -1,6 +1,6 @@
 //! The steps of the generic manager, declared.
 
-use crate::settings::{ALLOW, BUDGET, DESPITE, LEAVE, LEVEL};
+use crate::settings::{ALLOW, BUDGET, DEADLINE, DESPITE, LEAVE, LEVEL};
 use crate::{bios, firmware};
 use hwm_sdk::StepKind::{Clean, Deploy, Service};
 use hwm_sdk::protocol::Destructive;
@@ -104,6 +104,13 @@ const ERASE_ARGUMENTS: &[Argument] = &[
     Argument {
         name: BUDGET,
         description: "Seconds that one method may take on one disk, by its estimate, at least 1",
+        required: false,
+        schema: || json!({"type": "integer", "minimum": 1}),
+    },
+    Argument {
+        name: DEADLINE,
+        description: "Seconds after which the step fails, at least 1. Without it three times the plan's estimate, reading \
+                      back included, and an hour",
         required: false,
         schema: || json!({"type": "integer", "minimum": 1}),
     },

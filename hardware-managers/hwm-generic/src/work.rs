@@ -2,15 +2,17 @@
 
 use crate::Job;
 use crate::convert::{self, untouched};
+use crate::pace::{Deadline, Stall, longest};
+use crate::resume::Keeper;
 use crate::settings::Settings;
 use agent_protocol::progress::{Phase, Progress};
 use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
 use block::fault::chain;
-use block::{Device, Disk, Ending, Fate, Method, Plan, Probe, Roots, Watch};
+use block::{Checkpoint, Device, Disk, Ending, Fate, Method, Plan, Probe, Roots, Watch};
 use hwm_sdk::{StepContext, StepError, StepOutcome};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A disk in the course of the step.
 enum Place {
@@ -24,6 +26,23 @@ enum Place {
     Open(Box<Device>, Vec<Method>),
 }
 
+impl Place {
+    /// What the disk takes at most, if it is to be written.
+    fn longest(&self) -> Option<Duration> {
+        match self {
+            Place::Chosen(probe, methods) => Some(longest(probe, methods)),
+            Place::Told(_) | Place::Stopped(_) | Place::Open(..) => None,
+        }
+    }
+}
+
+/// What a step may take.
+struct Limits {
+    deadline: Deadline,
+    /// How long a disk may stand still before that is told.
+    stall: Duration,
+}
+
 /// Do it. All disks are opened exclusively before the first is written.
 pub(crate) fn work(
     roots: &Roots,
@@ -35,8 +54,14 @@ pub(crate) fn work(
 ) -> Result<StepOutcome, StepError> {
     let disks: Vec<_> = surveyed.iter().map(|probe| probe.disk.clone()).collect();
     let refuses = plan.refuses();
+    let begun = Instant::now();
     let mut places: Vec<Place> =
         surveyed.into_iter().zip(plan.fates).map(|(probe, fate)| place(job, probe, fate, settings)).collect();
+    let takes: Vec<Duration> = places.iter().filter_map(Place::longest).collect();
+    let limits = Limits {
+        deadline: Deadline::new(begun, settings.deadline, &takes, settings.concurrency),
+        stall: settings.stall,
+    };
     if !refuses {
         open_all(roots, &mut places);
     }
@@ -45,9 +70,10 @@ pub(crate) fn work(
         tracing::info!(disks = places.len(), ?job, "all disks judged, beginning");
         context
             .report(Progress { disks: disks.iter().map(convert::pending).collect(), ..Progress::default() });
-        run_all(job, &mut places, settings.concurrency, context);
+        let keeper = Keeper::new(crate::ERASE_DEVICES, &disks, context);
+        run_all(job, &mut places, settings.concurrency, &keeper, &limits, context);
     }
-    conclude(&places, &disks, context)
+    conclude(&places, &disks, &limits.deadline, context)
 }
 
 fn place(job: Job, probe: Probe, fate: Fate, settings: &Settings) -> Place {
@@ -67,7 +93,7 @@ fn place(job: Job, probe: Probe, fate: Fate, settings: &Settings) -> Place {
 }
 
 /// What erases the disk by one command.
-fn express(probe: &Probe, settings: &Settings) -> Vec<Method> {
+pub(crate) fn express(probe: &Probe, settings: &Settings) -> Vec<Method> {
     let allowed = |method: &Method| {
         method.is_express(probe.disk.rotational) && !settings.wish.policy.never.contains(method)
     };
@@ -88,7 +114,14 @@ fn open_all(roots: &Roots, places: &mut [Place]) {
 }
 
 /// Erase the open disks, at most `concurrency` at once.
-fn run_all(job: Job, places: &mut [Place], concurrency: usize, context: &StepContext) {
+fn run_all(
+    job: Job,
+    places: &mut [Place],
+    concurrency: usize,
+    keeper: &Keeper<'_>,
+    limits: &Limits,
+    context: &StepContext,
+) {
     let count = places.len();
     let slots: Vec<Mutex<&mut Place>> = places.iter_mut().map(Mutex::new).collect();
     let next = AtomicUsize::new(0);
@@ -99,8 +132,9 @@ fn run_all(job: Job, places: &mut [Place], concurrency: usize, context: &StepCon
                     let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
                     if let Place::Open(device, methods) = &**place
                         && !context.is_cancelled()
+                        && !limits.deadline.passed()
                     {
-                        let record = run_one(job, device, methods, context);
+                        let record = run_one(job, device, methods, keeper, limits, context);
                         **place = Place::Told(Box::new(record));
                     }
                 }
@@ -109,12 +143,28 @@ fn run_all(job: Job, places: &mut [Place], concurrency: usize, context: &StepCon
     });
 }
 
-fn run_one(job: Job, device: &Device, methods: &[Method], context: &StepContext) -> DiskRecord {
-    let watcher = Watcher { device: device.disk().path.to_string_lossy().into_owned(), context };
+fn run_one(
+    job: Job,
+    device: &Device,
+    methods: &[Method],
+    keeper: &Keeper<'_>,
+    limits: &Limits,
+    context: &StepContext,
+) -> DiskRecord {
+    let device_name = device.disk().path.to_string_lossy().into_owned();
+    // Express erases go on from nowhere: what they overwrite is metadata alone.
+    let keeper = (job == Job::Erase).then_some((keeper, device.disk()));
+    let watcher = Watcher { device: device_name, keeper, limits, context, stall: Mutex::default() };
     let started_at = now();
     let metadata = || convert::metadata_erased(device.disk(), block::erase_metadata(device, &watcher));
     let record = match job {
-        Job::Erase => convert::erased(device.disk(), block::erase(device, methods, &watcher)),
+        Job::Erase => {
+            let record = match keeper.and_then(|(keeper, disk)| keeper.take(disk)) {
+                Some(from) => block::resume(device, methods, &from, &watcher),
+                None => block::erase(device, methods, &watcher),
+            };
+            convert::erased(device.disk(), record)
+        }
         Job::Metadata => metadata(),
         Job::Express if methods.is_empty() => metadata(),
         Job::Express => {
@@ -124,6 +174,12 @@ fn run_one(job: Job, device: &Device, methods: &[Method], context: &StepContext)
             if failed { convert::after(tried, metadata()) } else { tried }
         }
     };
+    let late = record.outcome == Outcome::Failed && !context.is_cancelled() && limits.deadline.passed();
+    let reason = match record.reason {
+        Some(reason) if late => Some(format!("{}: {reason}", limits.deadline.text())),
+        reason => reason,
+    };
+    let record = DiskRecord { reason, ..record };
     let (outcome, reason) = (record.outcome, record.reason.as_deref());
     tracing::info!(device = %watcher.device, ?outcome, method = record.method, reason, "disk done");
     watcher.done();
@@ -136,7 +192,12 @@ fn now() -> f64 {
 }
 
 /// Success only when every disk was erased, or left alone for a reason that leaves no data behind.
-fn conclude(places: &[Place], disks: &[Disk], context: &StepContext) -> Result<StepOutcome, StepError> {
+fn conclude(
+    places: &[Place],
+    disks: &[Disk],
+    deadline: &Deadline,
+    context: &StepContext,
+) -> Result<StepOutcome, StepError> {
     let stopped = places.iter().any(|place| matches!(place, Place::Stopped(_)));
     let mut failures = Vec::new();
     let mut records = Vec::new();
@@ -147,14 +208,17 @@ fn conclude(places: &[Place], disks: &[Disk], context: &StepContext) -> Result<S
             Place::Chosen(..) | Place::Open(..) => {
                 begun_all = false;
                 let reason = if stopped {
-                    "not touched, since another disk of the node must not be"
+                    "not touched, since another disk of the node must not be".to_owned()
+                } else if context.is_cancelled() {
+                    "cancelled before it was begun".to_owned()
                 } else {
-                    "cancelled before it was begun"
+                    format!("{}: not begun", deadline.text())
                 };
-                untouched(disk, Outcome::Skipped, reason.to_owned())
+                untouched(disk, Outcome::Skipped, reason)
             }
         };
-        if matches!(place, Place::Stopped(_)) || record.outcome == Outcome::Failed {
+        let not_begun = matches!(place, Place::Open(..)) && !stopped;
+        if matches!(place, Place::Stopped(_)) || record.outcome == Outcome::Failed || not_begun {
             failures.push(format!("{}: {}", disk.describe(), record.reason.as_deref().unwrap_or("unknown")));
         }
         records.push(record);
@@ -181,6 +245,9 @@ fn conclude(places: &[Place], disks: &[Disk], context: &StepContext) -> Result<S
 /// Carries the progress of one disk to the step's context.
 struct Watcher<'a> {
     device: String,
+    keeper: Option<(&'a Keeper<'a>, &'a Disk)>,
+    limits: &'a Limits,
+    stall: Mutex<Stall>,
     context: &'a StepContext,
 }
 
@@ -189,7 +256,7 @@ impl Watcher<'_> {
         self.context.update(|progress| {
             for entry in progress.disks.iter_mut().filter(|entry| entry.device == self.device) {
                 entry.phase = Phase::Done;
-                (entry.rate, entry.eta) = (0, None);
+                (entry.rate, entry.eta, entry.stalled_since) = (0, None, None);
             }
         });
     }
@@ -197,14 +264,58 @@ impl Watcher<'_> {
 
 impl Watch for Watcher<'_> {
     fn progress(&self, seen: block::Progress) {
+        let mut stall = self.stall.lock().unwrap_or_else(PoisonError::into_inner);
+        let stalled_since = stall.since(seen, self.limits.stall, Instant::now(), now());
+        drop(stall);
         self.context.update(|progress| {
             for entry in progress.disks.iter_mut().filter(|entry| entry.device == self.device) {
                 convert::advance(entry, seen);
+                entry.stalled_since = stalled_since;
             }
         });
     }
 
     fn cancelled(&self) -> bool {
-        self.context.is_cancelled()
+        self.context.is_cancelled() || self.limits.deadline.passed()
+    }
+
+    fn checkpoint(&self, checkpoint: Checkpoint) {
+        if let Some((keeper, disk)) = self.keeper {
+            keeper.keep(disk, &checkpoint);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_still_is_in_the_progress_of_its_disk_until_it_moves() {
+        let disk = |name: &str| Disk { path: format!("/dev/{name}").into(), ..Disk::default() };
+        let context = StepContext::new();
+        context.report(Progress {
+            disks: ["sda", "sdb"].map(|name| convert::pending(&disk(name))).into(),
+            ..Progress::default()
+        });
+        let deadline = Deadline::new(Instant::now(), None, &[], 1);
+        let limits = Limits { deadline, stall: Duration::ZERO };
+        let watcher = Watcher {
+            device: "/dev/sdb".to_owned(),
+            keeper: None,
+            limits: &limits,
+            context: &context,
+            stall: Mutex::default(),
+        };
+        let (phase, method) = (block::Phase::Erasing, Some(Method::Overwrite));
+        watcher.progress(block::Progress { phase, method, done: 5, total: 9, rate: 0, eta: None });
+        let [first, second] = &context.progress().disks[..] else { panic!("two disks") };
+        assert_eq!(first.stalled_since, None);
+        assert!(second.stalled_since.is_some_and(|since| since > 1.7e9), "{second:?}");
+        watcher.done();
+        assert_eq!(context.progress().disks[1].stalled_since, None);
+        assert!(!watcher.cancelled());
+        context.cancel();
+        assert!(watcher.cancelled());
     }
 }

@@ -250,6 +250,13 @@ fn a_plan_tells_what_would_be_done_and_writes_nothing() {
     assert!(methods.iter().all(|method| method["level"] == "clear" && method["abortable"] == true));
     assert!(plan["estimate_s"].as_u64().unwrap() > 0);
     assert!(disk.outside() == before && shared.outside() == table);
+    for step in ["erase_devices_metadata", "erase_devices_express"] {
+        let plan = manager.plan(&call(&manager, step, json!({}))).unwrap();
+        assert!(
+            plan["refuses"] == true && plan.to_string().contains(r#""method":"erase-metadata""#),
+            "{plan}"
+        );
+    }
     let verify = call(&manager, "verify_properties", json!({}));
     assert!(matches!(manager.plan(&verify), Err(StepError::Unknown { .. })));
 }
@@ -329,7 +336,7 @@ fn the_steps_are_ironics() {
     let steps = serde_json::to_value(manager.steps(StepKind::Clean, &Inventory::default())).unwrap();
     let mut first = steps[0].clone();
     let arguments: Vec<String> = first["argsinfo"].as_object().unwrap().keys().cloned().collect();
-    assert_eq!(arguments, ["allow", "despite", "leave", "level", "time_budget_s"]);
+    assert_eq!(arguments, ["allow", "deadline_s", "despite", "leave", "level", "time_budget_s"]);
     assert!(first["argsinfo"].as_object().unwrap().values().all(|argument| argument["required"] == false));
     first["argsinfo"] = json!({});
     assert_eq!(

@@ -38,6 +38,7 @@ pub struct StepContext {
     progress: Arc<Mutex<Progress>>,
     cancelled: Arc<AtomicBool>,
     checkpoint: Option<Arc<Value>>,
+    saved: Arc<Mutex<Option<Value>>>,
     host: Option<Arc<dyn Host>>,
 }
 
@@ -51,6 +52,11 @@ impl StepContext {
     /// interrupted.
     pub fn with_host(host: Arc<dyn Host>, checkpoint: Option<Value>) -> Self {
         Self { host: Some(host), checkpoint: checkpoint.map(Arc::new), ..Self::default() }
+    }
+
+    /// The same context, for a step that goes on from what it saved before it was interrupted.
+    pub fn resuming(&self, checkpoint: Option<Value>) -> Self {
+        Self { checkpoint: checkpoint.map(Arc::new), ..self.clone() }
     }
 
     /// Replace the progress that heartbeats and command status show.
@@ -91,9 +97,15 @@ impl StepContext {
 
     /// Keep this, at most 64 KiB as JSON, for the case that the step is interrupted and started again.
     pub fn save_checkpoint(&self, data: &Value) {
+        *self.saved.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(data.clone());
         if let Some(host) = &self.host {
             host.checkpoint(data);
         }
+    }
+
+    /// What the step has saved last, to be kept by who runs it.
+    pub fn saved(&self) -> Option<Value> {
+        self.saved.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// What the step saved last before it was interrupted.

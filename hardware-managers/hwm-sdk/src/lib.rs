@@ -191,6 +191,17 @@ pub trait HardwareManager: Send + Sync {
     /// Why it did not go well.
     fn run(&self, call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepError>;
 
+    /// What one of its steps would do to this machine, as JSON, changing nothing: what [`HardwareManager::run`] would
+    /// refuse is in the answer.
+    ///
+    /// # Errors
+    /// [`StepError::Declined`] where it does not tell, and as the step itself for arguments that are wrong.
+    fn plan(&self, call: &StepCall) -> Result<Value, StepError> {
+        let reason =
+            format!("hardware manager {} does not tell what {:?} would do", self.name(), call.step.step);
+        Err(StepError::Declined { reason })
+    }
+
     /// How it can erase this disk. Decline every disk that is not known for certain.
     fn erase_capabilities(&self, _disk: &Disk) -> EraseCapabilities {
         EraseCapabilities::default()

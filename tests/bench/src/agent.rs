@@ -116,6 +116,7 @@ impl Agent {
             command_error: None,
             command_result: None,
             progress: None,
+            checkpoint: None,
         };
         match short.as_str() {
             "get_clean_steps" => command.command_result = Some(self.advertised("clean_steps", &self.steps)),

@@ -167,6 +167,7 @@ impl Canon<'_> {
             results,
             abort,
             hung,
+            checkpoint: _,
             interruptions,
             replans,
             attempts,

@@ -337,5 +337,6 @@ fn known(scenario: &Scenario, world: &World, id: &str) -> Outcome {
         command_error,
         command_result,
         progress: None,
+        checkpoint: None,
     })
 }

@@ -164,6 +164,7 @@ fn submitted(submission: Submission) -> (StatusCode, Vec<u8>) {
             command_error: None,
             command_result: None,
             progress: None,
+            checkpoint: None,
         }),
     }
 }

@@ -4,7 +4,7 @@ use crate::bmc::abilities;
 use crate::world::World;
 use api::{BootDevice, DriverDescription, DriverError, DriverPort, InterfaceChoice, Validity};
 use async_trait::async_trait;
-use model::{Abilities, Node};
+use model::{Abilities, Contact, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,5 +62,9 @@ impl DriverPort for SimPort {
 
     async fn supported_boot_devices(&self, _: &Node) -> Result<Vec<String>, DriverError> {
         Ok(vec!["pxe".to_owned()])
+    }
+
+    async fn erase_plan(&self, _: &Node, _: &Contact, _: &Value) -> Result<Value, DriverError> {
+        Err(DriverError::Invalid("simulated agents make no plans".to_owned()))
     }
 }

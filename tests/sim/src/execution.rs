@@ -214,6 +214,7 @@ fn report(machine: &Machine, lies: bool) -> Value {
         method: Some("overwrite-zeroes".to_owned()),
         fallbacks: Vec::new(),
         bytes_erased: 1 << 40,
+        resumed_from: None,
         verification: Some(Verification {
             kind: "full".to_owned(),
             bytes_read: 1 << 40,
@@ -241,6 +242,7 @@ fn tell(agent: &AgentProcess, context: &StepContext, whole: Duration, rest: Dura
         bytes_total: whole.as_secs(),
         rate: 1,
         eta: Some(rest.as_secs()),
+        stalled_since: None,
     };
     context.report(Progress { disks: vec![disk], ..Progress::default() });
     if first {

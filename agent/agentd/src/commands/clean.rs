@@ -1,6 +1,7 @@
 //! `clean.*`: steps of cleaning.
 
 use super::{Command, Mode, command_panicked, execute_step, get_steps, step_panicked};
+use agent_protocol::command::ANNEAL;
 use hwm_sdk::StepKind::Clean;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -16,7 +17,7 @@ pub(super) const COMMANDS: &[Command] = &[
         name: "clean.execute_clean_step",
         mode: Mode::Async,
         required: &["step", "node", "ports"],
-        optional: &["clean_version"],
+        optional: &["clean_version", ANNEAL],
         run: |call| execute_step(call, Clean),
         panicked: |params, panic| step_panicked(Clean, params, panic),
     },

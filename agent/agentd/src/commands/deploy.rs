@@ -1,6 +1,7 @@
 //! `deploy.*`: steps of deployment.
 
 use super::{Command, Mode, command_panicked, execute_step, get_steps, step_panicked};
+use agent_protocol::command::ANNEAL;
 use hwm_sdk::StepKind::Deploy;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -16,7 +17,7 @@ pub(super) const COMMANDS: &[Command] = &[
         name: "deploy.execute_deploy_step",
         mode: Mode::Async,
         required: &["step", "node", "ports"],
-        optional: &["deploy_version"],
+        optional: &["deploy_version", ANNEAL],
         run: |call| execute_step(call, Deploy),
         panicked: |params, panic| step_panicked(Deploy, params, panic),
     },

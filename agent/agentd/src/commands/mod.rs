@@ -3,6 +3,7 @@
 //! A command runs blocking on a thread of its own; [`crate::agent::Agent`] sees to one at a time,
 //! panics and bookkeeping.
 
+mod anneal;
 mod clean;
 mod deploy;
 mod log;
@@ -17,7 +18,9 @@ pub use log::system_logs;
 use crate::agent::Agent;
 use crate::registry::Ending;
 use crate::steps::{self, StepTable};
+use agent_protocol::command::{ANNEAL, Addition};
 use hwm_sdk::{StepContext, StepKind};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// A command of the table.
@@ -69,7 +72,7 @@ pub enum UnknownCommand {
     Command(String),
 }
 
-const GROUPS: [&[Command]; 7] = [
+const GROUPS: [&[Command]; 8] = [
     clean::COMMANDS,
     deploy::COMMANDS,
     service::COMMANDS,
@@ -77,6 +80,7 @@ const GROUPS: [&[Command]; 7] = [
     standby::COMMANDS,
     poll::COMMANDS,
     rescue::COMMANDS,
+    anneal::COMMANDS,
 ];
 
 /// Find a command by `<extension>.<command>`.
@@ -136,7 +140,11 @@ fn execute_step(call: &Call, kind: StepKind) -> Ending {
     let inventory = call.agent.inventory();
     let table = StepTable::collect(&call.agent.managers(), &inventory, kind);
     let version = call.params.get(steps::words(kind).version);
-    table.execute(&call.params["step"], &call.params["node"], version, call.context)
+    let added = call.params.get(ANNEAL).map_or_else(|| Ok(Addition::default()), Addition::deserialize);
+    let Ok(Addition { checkpoint }) = added else {
+        return type_error(format!("execute_{}_step() got a wrong '{ANNEAL}'", steps::words(kind).adjective));
+    };
+    table.execute(&call.params["step"], &call.params["node"], version, &call.context.resuming(checkpoint))
 }
 
 fn step_panicked(kind: StepKind, params: &Map<String, Value>, panic: &str) -> Ending {

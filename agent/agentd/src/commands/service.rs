@@ -1,6 +1,7 @@
 //! `service.*`: steps of service of an active node.
 
 use super::{Command, Mode, command_panicked, execute_step, get_steps, step_panicked};
+use agent_protocol::command::ANNEAL;
 use hwm_sdk::StepKind::Service;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -16,7 +17,7 @@ pub(super) const COMMANDS: &[Command] = &[
         name: "service.execute_service_step",
         mode: Mode::Async,
         required: &["step", "node", "ports"],
-        optional: &["service_version"],
+        optional: &["service_version", ANNEAL],
         run: |call| execute_step(call, Service),
         panicked: |params, panic| step_panicked(Service, params, panic),
     },

@@ -200,7 +200,10 @@ impl Attendant<'_> {
                     return Err(Broken::new(format!("its checkpoint is larger than {CHECKPOINT} bytes")));
                 }
                 let mut state = self.shared.lock();
-                if state.calls.contains_key(&saved.id) {
+                if let Some(call) = state.calls.get(&saved.id) {
+                    if let Some(context) = &call.context {
+                        context.save_checkpoint(&saved.data);
+                    }
                     state.checkpoint = Some((saved.id, saved.data));
                 }
                 Ok(())

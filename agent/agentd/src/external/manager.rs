@@ -331,7 +331,8 @@ impl External {
             .link(&call.inventory)
             .map_err(|why| failed(format!("{who} cannot run {}: {why}", offer.step), Value::Null))?;
         let key = (call.kind, offer.step.clone());
-        let checkpoint = self.checkpoints().remove(&key);
+        // Of an earlier process of the manager, or of an earlier boot of the machine.
+        let checkpoint = self.checkpoints().remove(&key).or_else(|| context.checkpoint().cloned());
         let params = RunParams {
             kind: call.kind,
             interface: offer.interface.clone(),

@@ -81,12 +81,23 @@ impl HardwareManager for Probe {
             "probe_typed" => done("typed done"),
             "probe_crash" => panic!("boom"),
             "probe_args" => {
+                if call.args.contains_key("save") {
+                    context.save_checkpoint(&call.args["save"]);
+                    self.gate.pass();
+                    return Ok(StepOutcome::Done(context.checkpoint().cloned().unwrap_or_default()));
+                }
                 if call.args.contains_key("seconds") {
                     self.gate.pass();
                 }
                 done(call.args.get("text").and_then(Value::as_str).unwrap_or_default())
             }
             _ => run_until_cancelled(context),
+        }
+    }
+    fn plan(&self, call: &StepCall) -> Result<Value, StepError> {
+        match call.step.step.as_str() {
+            "probe_typed" => Ok(json!({ "would": call.args, "to": call.node["uuid"] })),
+            _ => Err(StepError::Declined { reason: "no plan of it".into() }),
         }
     }
 }
@@ -101,6 +112,7 @@ fn run_until_cancelled(context: &StepContext) -> Result<StepOutcome, StepError> 
         bytes_total: 1 << 30,
         rate: 1,
         eta: None,
+        stalled_since: None,
     };
     let mut done = 0;
     while !context.is_cancelled() {

@@ -2,7 +2,11 @@
 
 mod drive_side;
 mod overwrite;
+mod parts;
 mod range;
+mod resume;
+
+pub use resume::{Checkpoint, resume};
 
 use crate::fault::{Fault, chain};
 use crate::metadata;
@@ -21,8 +25,10 @@ pub struct Record {
     pub method: Option<Method>,
     /// Methods tried before, each with why it was given up.
     pub fallbacks: Vec<(Method, String)>,
-    /// Bytes that `method` has erased.
+    /// Bytes that `method` has erased, those before the interruption included.
     pub bytes_erased: u64,
+    /// Where `method` went on after an interruption; `None`: it began at 0.
+    pub resumed_from: Option<u64>,
     /// What the last read-back saw.
     pub verification: Option<Verification>,
 }
@@ -45,31 +51,44 @@ type Attempt = (u64, Result<(), Fault>);
 ///
 /// Blocks until the end. `watch` is told of progress and asked for cancellation four times a second; a
 /// drive-side format cannot be interrupted, cancellation then takes effect when it has ended. Runs again from the
-/// beginning when repeated.
+/// beginning when repeated; [`resume`] goes on.
 pub fn erase(target: &dyn Target, methods: &[Method], watch: &dyn Watch) -> Record {
-    let mut record = Record {
+    match Samples::take(target, watch) {
+        Ok(samples) => work(target, methods, &samples, None, watch),
+        Err(fault) => Record { ending: ending(target, &fault), ..untried() },
+    }
+}
+
+fn untried() -> Record {
+    Record {
         ending: Ending::Failed("no erase method was given".to_owned()),
         method: None,
         fallbacks: Vec::new(),
         bytes_erased: 0,
+        resumed_from: None,
         verification: None,
-    };
-    let samples = match Samples::take(target, watch) {
-        Ok(samples) => samples,
-        Err(fault) => {
-            record.ending = ending(target, &fault);
-            return record;
-        }
-    };
+    }
+}
+
+/// Try the methods, the first of them from `from` on.
+fn work(
+    target: &dyn Target,
+    methods: &[Method],
+    samples: &Samples,
+    mut from: Option<u64>,
+    watch: &dyn Watch,
+) -> Record {
+    let mut record = untried();
     for &method in methods {
         if let (Some(previous), Ending::Failed(reason)) = (record.method, &record.ending) {
             tracing::warn!(device = target.name(), method = previous.as_str(), %reason, "erase method given up");
             record.fallbacks.push((previous, reason.clone()));
         }
         record.method = Some(method);
-        let (bytes, result) = method.run(target, watch);
+        record.resumed_from = from.take();
+        let (bytes, result) = method.run(target, record.resumed_from.unwrap_or(0), samples, watch);
         record.bytes_erased = bytes;
-        let result = result.and_then(|()| confirm(target, method, &samples, watch, &mut record.verification));
+        let result = result.and_then(|()| confirm(target, method, samples, watch, &mut record.verification));
         match result {
             Ok(()) => record.ending = Ending::Erased,
             Err(fault) => record.ending = ending(target, &fault),
@@ -114,10 +133,12 @@ pub(crate) fn ending(target: &dyn Target, fault: &Fault) -> Ending {
 }
 
 impl Method {
-    fn run(self, target: &dyn Target, watch: &dyn Watch) -> Attempt {
+    fn run(self, target: &dyn Target, from: u64, samples: &Samples, watch: &dyn Watch) -> Attempt {
+        let kept = |offset| watch.checkpoint(Checkpoint { method: self, offset, samples: samples.kept() });
         match self {
-            Method::ZeroOut | Method::Discard | Method::SecureDiscard => range::run(self, target, watch),
-            Method::Overwrite => overwrite::run(target, watch),
+            Method::ZeroOut => range::zero_out(target, from, watch, &kept),
+            Method::Overwrite => overwrite::run(target, from, watch, &kept),
+            Method::Discard | Method::SecureDiscard => range::discard(self, target, watch),
             _ => drive_side::run(self, target, watch),
         }
     }

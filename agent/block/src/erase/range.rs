@@ -1,34 +1,50 @@
 //! What the kernel has the device do range by range: write zeroes (`BLKZEROOUT`), discard (`BLKDISCARD`), discard
 //! securely (`BLKSECDISCARD`).
 
-use super::Attempt;
+use super::{Attempt, parts};
 use crate::fault::Fault;
 use crate::method::Method;
 use crate::progress::{Phase, Watch};
 use crate::run::Pass;
 use crate::target::Target;
+use std::io;
 use std::ops::ControlFlow;
 
-pub(super) fn run(method: Method, target: &dyn Target, watch: &dyn Watch) -> Attempt {
-    let (chunk, lanes) = match method {
-        // A spinning disk does this in about half a second, and no request can be interrupted.
-        Method::ZeroOut => (64 << 20, 2),
-        // Large, so that few boundaries fall inside a discard granule.
-        _ => (1 << 30, 1),
-    };
-    let pass =
-        Pass { phase: Phase::Erasing, method: Some(method), total: target.size(), chunk, lanes, watch };
-    let passed = pass.run(|| {
+pub(super) fn zero_out(target: &dyn Target, from: u64, watch: &dyn Watch, kept: &dyn Fn(u64)) -> Attempt {
+    // A spinning disk does this in about half a second, and no request can be interrupted.
+    let pass = pass(Method::ZeroOut, target, 64 << 20, 2, watch);
+    parts::run(&pass, target, from, kept, || {
         |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
-            let done = match method {
-                Method::ZeroOut => target.zero_out(offset, length),
+            done(target.zero_out(offset, length), offset, length, count)
+        }
+    })
+}
+
+pub(super) fn discard(method: Method, target: &dyn Target, watch: &dyn Watch) -> Attempt {
+    // Large, so that few boundaries fall inside a discard granule.
+    let passed = pass(method, target, 1 << 30, 1, watch).run(|| {
+        |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
+            let result = match method {
                 Method::SecureDiscard => target.secure_discard(offset, length),
                 _ => target.discard(offset, length),
             };
-            done.map_err(|source| Fault::Write { offset, length, source })?;
-            count(length);
-            Ok(ControlFlow::Continue(()))
+            done(result, offset, length, count)
         }
     });
     (passed.done, passed.result)
+}
+
+fn pass<'a>(method: Method, target: &dyn Target, chunk: u64, lanes: usize, watch: &'a dyn Watch) -> Pass<'a> {
+    Pass { phase: Phase::Erasing, method: Some(method), total: target.size(), chunk, lanes, watch }
+}
+
+fn done(
+    result: io::Result<()>,
+    offset: u64,
+    length: u64,
+    count: &mut dyn FnMut(u64),
+) -> Result<ControlFlow<()>, Fault> {
+    result.map_err(|source| Fault::Write { offset, length, source })?;
+    count(length);
+    Ok(ControlFlow::Continue(()))
 }

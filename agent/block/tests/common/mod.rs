@@ -59,6 +59,13 @@ impl Loop {
         Loop { path, file, attached: true }
     }
 
+    /// Detached and attached again, as by a reboot; perhaps under another name.
+    pub fn attach_again(&mut self) {
+        run("losetup", &["-d", self.node()]);
+        self.path =
+            PathBuf::from(run("losetup", &["--find", "--show", "--partscan", &self.backing()]).trim());
+    }
+
     pub fn name(&self) -> String {
         self.path.file_name().unwrap().to_str().unwrap().to_owned()
     }

@@ -3,6 +3,7 @@
 pub mod boot_device;
 pub mod create;
 pub mod delete;
+pub mod erase_plan;
 pub mod history;
 pub mod inventory;
 pub mod list;

@@ -119,6 +119,7 @@ mod tests {
             bytes_total: 10,
             rate: 1,
             eta: Some(5),
+            stalled_since: None,
         };
         let running = heartbeat::Running {
             id: "c1".into(),

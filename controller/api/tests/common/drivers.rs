@@ -3,7 +3,7 @@
 use api::{BootDevice, DriverDescription, DriverError, DriverPort, InterfaceChoice, Validity};
 use async_trait::async_trait;
 use model::abilities::{Inspect, Rescue};
-use model::{Abilities, Node, StepKind};
+use model::{Abilities, Contact, Node, StepKind};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -105,5 +105,17 @@ impl DriverPort for KeptDrivers {
 
     async fn supported_boot_devices(&self, _node: &Node) -> Result<Vec<String>, DriverError> {
         Ok(DEVICES.map(str::to_owned).to_vec())
+    }
+
+    /// Tells what it was asked for; a level that there is none of is refused, `busy` is.
+    async fn erase_plan(&self, _: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {
+        match step["args"]["level"].as_str() {
+            Some("busy") => {
+                Err(DriverError::Busy("Agent is busy: executing command execute_clean_step".into()))
+            }
+            Some("gone") => Err(DriverError::Agent("the agent could not be reached".into())),
+            Some(level) if level != "purge" => Err(DriverError::Invalid(format!("no level {level}"))),
+            _ => Ok(json!({"refuses": false, "asked": step, "of": contact.callback_url})),
+        }
     }
 }

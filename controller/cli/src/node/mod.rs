@@ -6,6 +6,7 @@ mod facts;
 mod inventory;
 mod list;
 mod maintenance;
+mod plan;
 mod power;
 mod progress;
 mod records;
@@ -75,6 +76,8 @@ pub enum Command {
     Maintenance(maintenance::Maintenance),
     /// Follow nodes live: states, steps, progress of each disk.
     Watch(watch::Options),
+    /// What an erase would do to each disk of a node whose agent runs; nothing is written.
+    Plan(plan::Options),
     /// The erase records of each disk of the last run.
     Records {
         /// Name or UUID.
@@ -115,6 +118,7 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
         }
         Command::Maintenance(maintenance) => maintenance::run(client, format, maintenance).await,
         Command::Watch(options) => watch::run(client, format, &options).await,
+        Command::Plan(options) => plan::run(client, format, &options).await,
         Command::Records { node } => records::run(client, format, &node).await,
     }
 }

@@ -68,6 +68,9 @@ pub fn disk_pace(disk: &DiskProgress) -> String {
     }
     let mut text =
         format!("{} of {}, {}/s", bytes(disk.bytes_done), bytes(disk.bytes_total), bytes(disk.rate));
+    if disk.stalled_since.is_some() {
+        text.push_str(", stands still");
+    }
     if let Some(seconds) = disk.eta {
         text.push_str(&format!(", {} left", duration(seconds)));
     }
@@ -101,7 +104,8 @@ pub fn log_lines(node: &NodeView) -> Vec<LogLine> {
     let mut lines = vec![LogLine { key: headline_with(node, false), text: headline(node) }];
     for disk in node.driver_internal_info.anneal.progress.iter().flat_map(|progress| &progress.disks) {
         let tenth = percent(disk) / 10 * 10;
-        let text = format!("{}  {}: {} {tenth}%", node.label(), disk_name(disk), disk_phase(disk));
+        let still = if disk.stalled_since.is_some() { ", stands still" } else { "" };
+        let text = format!("{}  {}: {} {tenth}%{still}", node.label(), disk_name(disk), disk_phase(disk));
         lines.push(LogLine { key: text.clone(), text });
     }
     lines
@@ -144,6 +148,9 @@ mod tests {
         let progress = node.driver_internal_info.anneal.progress.unwrap();
         assert_eq!(disk_pace(&progress.disks[0]), "256.0 MiB of 1.0 GiB, 512.0 MiB/s, 1s left");
         assert_eq!(disk_pace(&progress.disks[1]), "");
+        let still =
+            DiskProgress { stalled_since: Some(1.5), rate: 0, eta: None, ..progress.disks[0].clone() };
+        assert_eq!(disk_pace(&still), "256.0 MiB of 1.0 GiB, 0 B/s, stands still");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, print};
 use crate::view::NodeView;
-use crate::wait::PAUSE;
+use crate::wait::{Goal, PAUSE, Verdict, judge};
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;
@@ -21,6 +21,10 @@ pub struct Options {
     /// End when nothing happens to any of them without a request; with code 4 if one of them failed.
     #[arg(long)]
     until_stable: bool,
+    /// End when all of them are in this provision state, or with code 4 when one cannot get there by itself any more:
+    /// available, "clean hold"
+    #[arg(long, value_name = "STATE", conflicts_with = "until_stable")]
+    until: Option<String>,
 }
 
 /// Follows the nodes until interrupted, or until they rest.
@@ -31,6 +35,8 @@ pub async fn run(client: &Client, format: Format, options: &Options) -> Result<(
         Format::Table => Screen::Lines(HashMap::new()),
     };
     let mut away = false;
+    let mut before = Vec::new();
+    let mut quiet = 1;
     loop {
         match look(client, options).await {
             Ok(bodies) => {
@@ -39,9 +45,11 @@ pub async fn run(client: &Client, format: Format, options: &Options) -> Result<(
                     screen.update(body)?;
                 }
                 let nodes: Vec<_> = bodies.iter().map(NodeView::of).collect();
-                if options.until_stable && nodes.iter().all(rests) {
-                    return ending(&nodes);
+                if let Some(end) = options.end(&nodes) {
+                    return end;
                 }
+                quiet = if bodies == before { (quiet + 1).min(LONGEST) } else { 1 };
+                before = bodies;
             }
             // A controller that is restarted comes back; one that never answered is a mistake.
             Err(failure @ Failure::Unreachable { .. }) if screen.has_seen_any() => {
@@ -51,7 +59,29 @@ pub async fn run(client: &Client, format: Format, options: &Options) -> Result<(
             }
             Err(failure) => return Err(failure),
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(PAUSE * quiet).await;
+    }
+}
+
+/// Where nothing changes it is looked at less often, down to once in so many pauses.
+const LONGEST: u32 = 5;
+
+impl Options {
+    /// How the watch ends, if it does with the nodes as they are.
+    fn end(&self, nodes: &[NodeView]) -> Option<Result<(), Failure>> {
+        if self.until_stable {
+            return nodes.iter().all(rests).then(|| ending(nodes));
+        }
+        let goal = Goal::State(self.until.clone()?);
+        let mut lost = Vec::new();
+        for node in nodes {
+            match judge(node, &goal) {
+                Verdict::Waiting => return None,
+                Verdict::Lost(why) => lost.push(why),
+                Verdict::Reached => {}
+            }
+        }
+        Some(if lost.is_empty() { Ok(()) } else { Err(Failure::Ended(lost.join("; "))) })
     }
 }
 

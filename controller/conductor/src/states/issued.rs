@@ -7,7 +7,8 @@
 use super::run::View;
 use super::{at_work, fail, is_due, listening, overdue, sleep_in, sleep_on, steps, unexpected, waiting};
 use crate::decision::{Change, Decision, Deed, Outcome};
-use agent_protocol::command::{CommandError, CommandStatus, Status};
+use agent_protocol::command::{CHECKPOINT_MAX, CommandError, CommandStatus, Status};
+use agent_protocol::progress::{DiskProgress, Progress};
 use agent_protocol::record::{EraseReport, Outcome as DiskOutcome};
 use model::history::{EventKind, Severity};
 use model::request::event;
@@ -222,7 +223,7 @@ fn again(view: &View, trouble: Option<String>) -> Change {
 fn command(view: &View, status: CommandStatus) -> Change {
     let result = status.command_result.clone().unwrap_or(Value::Null);
     match status.command_status {
-        Status::Running => running(view, status.id),
+        Status::Running => running(view, status.id, status.checkpoint),
         Status::VersionMismatch => version_mismatch(view),
         Status::Failed => failed(view, status.command_error, result),
         Status::Succeeded => match doubt(view, &result) {
@@ -252,7 +253,7 @@ fn failed(view: &View, error: Option<CommandError>, result: Value) -> Change {
     }
 }
 
-fn running(view: &View, id: String) -> Change {
+fn running(view: &View, id: String, saved: Option<Value>) -> Change {
     let now = view.snapshot.now;
     if let (Cursor::Issued { at, accepted: true, .. }, Some(step), None) =
         (&view.run.cursor, view.run.current(), &view.run.hung)
@@ -264,6 +265,9 @@ fn running(view: &View, id: String) -> Change {
     let stopping = view.run.hung.is_some();
     let mut change = view.with_run(|run| {
         run.attempts = if stopping { run.attempts + 2 } else { 0 };
+        if let Some(saved) = saved.filter(|saved| saved.to_string().len() <= CHECKPOINT_MAX) {
+            run.keep_checkpoint(saved);
+        }
         if let Cursor::Issued { command_id, at, accepted, .. } = &mut run.cursor {
             // ironic-python-agent chooses its own ids.
             *command_id = id;
@@ -282,9 +286,25 @@ fn running(view: &View, id: String) -> Change {
         wait.deadline = [limit, stall, Some(silence)].into_iter().flatten().min();
     }
     change.node.wait = Some(wait);
-    change.node.last_error = None;
+    change.node.last_error = stalled(view);
+    if let Some(text) = change.node.last_error.clone().filter(|_| view.snapshot.node.last_error.is_none()) {
+        change.events.push(event(EventKind::Step, Severity::Error, format!("{label}: {text}"), now));
+    }
     change.node.next_wake_at = Some(now.after(view.settings.agent_poll()));
     change
+}
+
+/// The disks that stand still, as the agent tells it with its heartbeats. A warning: the step has its limits.
+fn stalled(view: &View) -> Option<String> {
+    let progress = view.snapshot.contact.state.as_ref()?.progress.as_ref()?;
+    let progress: Progress = serde_json::from_value(progress.clone()).ok()?;
+    let still = |disk: &DiskProgress| {
+        let serial = disk.serial.as_deref().unwrap_or("none");
+        let share = format!("{} of {} bytes", disk.bytes_done, disk.bytes_total);
+        disk.stalled_since.map(|_| format!("disk {} (serial {serial}) stands still at {share}", disk.device))
+    };
+    let still: Vec<String> = progress.disks.iter().filter_map(still).collect();
+    (!still.is_empty()).then(|| still.join("; "))
 }
 
 /// Why a success is not believed: it is for another step, or its own report says otherwise. Fails closed.
@@ -328,6 +348,8 @@ fn version_mismatch(view: &View) -> Change {
     let automated = view.run.kind == RunKind::AutomatedClean;
     let mut change = view.with_run(|run| {
         run.replans += 1;
+        // Another version may read it otherwise.
+        run.checkpoint = None;
         run.cursor = Cursor::LearnSteps;
         run.attempts = 0;
         // Counted here, and not once more when the new versions are learnt.
@@ -372,6 +394,8 @@ pub(super) fn interrupted(view: &View, what: &str, cold: bool) -> Change {
     if let Some(run) = &mut change.node.run {
         run.interruptions = times;
     }
-    at_work(&mut change, &format!("{text}; {} is started again", step.label()), now);
+    let again =
+        if view.run.resumes_from().is_some() { "goes on from its checkpoint" } else { "is started again" };
+    at_work(&mut change, &format!("{text}; {} {again}", step.label()), now);
     change
 }

@@ -76,6 +76,7 @@ fn learnt(view: &View, told: &BTreeMap<StepKind, AdvertisedSteps>) -> Change {
             if let Some(run) = change.node.run.as_mut().filter(|_| changed) {
                 // A changed manager answers the old command id with a mismatch: the next one must be new.
                 run.replans += 1;
+                run.checkpoint = None;
                 if restart {
                     run.results.clear();
                     run.index = None;

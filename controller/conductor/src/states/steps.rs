@@ -117,6 +117,7 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
         run.results.push(StepResult { index, command_id, at: now, result, error: None });
         run.attempts = 0;
         run.interruptions = 0;
+        run.checkpoint = None;
         run.hung = None;
         run.cursor = next;
     });

@@ -347,6 +347,7 @@ impl World {
             }),
             command_result: Some(result),
             progress: None,
+            checkpoint: None,
         }
     }
 

@@ -1,0 +1,18 @@
+//! `anneal.*`: what no ironic-python-agent can. `anneal.cancel` is not here: it is taken while another command runs.
+
+use super::{Command, Mode, command_panicked};
+use crate::steps::StepTable;
+use hwm_sdk::StepKind;
+
+pub(super) const COMMANDS: &[Command] = &[Command {
+    name: "anneal.plan_erase",
+    mode: Mode::Sync,
+    required: &["step", "node"],
+    optional: &[],
+    run: |call| {
+        let inventory = call.agent.inventory();
+        let table = StepTable::collect(&call.agent.managers(), &inventory, StepKind::Clean);
+        table.plan(&call.params["step"], &call.params["node"])
+    },
+    panicked: command_panicked,
+}];

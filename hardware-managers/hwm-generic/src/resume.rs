@@ -1,0 +1,189 @@
+//! Where overwrites go on after a reboot: kept by the controller, matched by identity alone.
+//!
+//! ```json
+//! {"step": "erase_devices", "disks": [{"serial": "S1", "wwn": "0x5", "size": 8, "method": "overwrite-zeroes",
+//!                                      "offset": 4, "samples": [[0, "00ff…"]]}]}
+//! ```
+//!
+//! A name like `/dev/sda` means another disk after the next boot: a disk without serial number and world wide name is
+//! never resumed, nor is one whose identity two disks share.
+
+use block::{Checkpoint, Disk, Method};
+use hwm_sdk::StepContext;
+use serde::{Deserialize, Serialize};
+use std::sync::{Mutex, PoisonError};
+
+/// Samples of all disks together: about 40 bytes each, of the 64 KiB that a checkpoint may have.
+const SAMPLES: usize = 1024;
+
+/// A checkpoint of the whole step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Saved {
+    step: String,
+    disks: Vec<Entry>,
+}
+
+/// One disk of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Entry {
+    serial: Option<String>,
+    wwn: Option<String>,
+    size: u64,
+    method: String,
+    offset: u64,
+    samples: Vec<(u64, String)>,
+}
+
+/// Keeps the checkpoints of the disks of one step.
+pub(crate) struct Keeper<'a> {
+    disks: &'a [Disk],
+    saved: Mutex<Saved>,
+    context: &'a StepContext,
+}
+
+impl<'a> Keeper<'a> {
+    /// With what an interrupted run of the same step left. What cannot be read is as if there were nothing.
+    pub(crate) fn new(step: &str, disks: &'a [Disk], context: &'a StepContext) -> Self {
+        let left = context.checkpoint().and_then(|data| serde_json::from_value::<Saved>(data.clone()).ok());
+        let fresh = || Saved { step: step.to_owned(), disks: Vec::new() };
+        let saved = left.filter(|left| left.step == step).unwrap_or_else(fresh);
+        Keeper { disks, saved: Mutex::new(saved), context }
+    }
+
+    /// Where the disk goes on, if it does.
+    pub(crate) fn take(&self, disk: &Disk) -> Option<Checkpoint> {
+        let saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = saved.disks.iter().filter(|entry| entry.is_of(disk));
+        let entry = entries.next()?;
+        let alone =
+            entries.next().is_none() && self.disks.iter().filter(|disk| entry.is_of(disk)).count() == 1;
+        alone.then(|| entry.checkpoint()).flatten()
+    }
+
+    /// Keep where the disk would go on.
+    pub(crate) fn keep(&self, disk: &Disk, checkpoint: &Checkpoint) {
+        if !has_identity(disk) {
+            return;
+        }
+        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        saved.disks.retain(|entry| !entry.is_of(disk));
+        saved.disks.push(Entry::of(disk, checkpoint, SAMPLES / self.disks.len().max(1)));
+        // Plain data with string keys: this cannot fail, and a null would be no checkpoint.
+        self.context.save_checkpoint(&serde_json::to_value(&*saved).unwrap_or_default());
+    }
+}
+
+fn has_identity(disk: &Disk) -> bool {
+    disk.serial.is_some() || disk.wwn.is_some()
+}
+
+impl Entry {
+    fn of(disk: &Disk, checkpoint: &Checkpoint, most: usize) -> Self {
+        let step = checkpoint.samples.len().div_ceil(most.max(1)).max(1);
+        let samples = checkpoint.samples.iter().step_by(step);
+        Entry {
+            serial: disk.serial.clone(),
+            wwn: disk.wwn.clone(),
+            size: disk.size,
+            method: checkpoint.method.as_str().to_owned(),
+            offset: checkpoint.offset,
+            samples: samples
+                .map(|(at, digest)| (*at, format!("{:016x}", u64::from_be_bytes(*digest))))
+                .collect(),
+        }
+    }
+
+    fn is_of(&self, disk: &Disk) -> bool {
+        has_identity(disk) && (&self.serial, &self.wwn, self.size) == (&disk.serial, &disk.wwn, disk.size)
+    }
+
+    fn checkpoint(&self) -> Option<Checkpoint> {
+        let sample = |(at, digest): &(u64, String)| {
+            u64::from_str_radix(digest, 16).ok().map(|digest| (*at, digest.to_be_bytes()))
+        };
+        let samples = self.samples.iter().map(sample).collect::<Option<Vec<_>>>()?;
+        Some(Checkpoint { method: Method::of(&self.method)?, offset: self.offset, samples })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn disk(name: &str, serial: Option<&str>, wwn: Option<&str>) -> Disk {
+        Disk {
+            name: name.to_owned(),
+            path: PathBuf::from(format!("/dev/{name}")),
+            size: 1 << 30,
+            serial: serial.map(str::to_owned),
+            wwn: wwn.map(str::to_owned),
+            ..Disk::default()
+        }
+    }
+
+    fn checkpoint(samples: u64) -> Checkpoint {
+        let samples = (0..samples).map(|at| (at * 512, (at + 7).to_be_bytes())).collect();
+        Checkpoint { method: Method::Overwrite, offset: 1 << 26, samples }
+    }
+
+    /// What a disk of a later boot, among `present`, goes on from after `kept` was kept.
+    fn again(kept: &Disk, present: &[Disk], step: &str) -> Vec<Option<Checkpoint>> {
+        let before = StepContext::new();
+        let keeper = Keeper::new("erase_devices", std::slice::from_ref(kept), &before);
+        keeper.keep(kept, &checkpoint(2));
+        let after = StepContext::new().resuming(before.saved());
+        let keeper = Keeper::new(step, present, &after);
+        present.iter().map(|disk| keeper.take(disk)).collect()
+    }
+
+    #[test]
+    fn a_disk_is_known_by_its_identity_alone() {
+        let one = disk("sda", Some("S1"), None);
+        let renamed = Disk { path: "/dev/sdb".into(), name: "sdb".into(), ..one.clone() };
+        assert_eq!(again(&one, &[renamed], "erase_devices"), [Some(checkpoint(2))]);
+        for (what, present) in [
+            ("another serial", disk("sda", Some("S2"), None)),
+            ("a name alone", disk("sda", None, None)),
+            ("one more name", disk("sda", Some("S1"), Some("0x5"))),
+            ("another size", Disk { size: 1 << 31, ..one.clone() }),
+        ] {
+            assert_eq!(again(&one, &[present], "erase_devices"), [None], "{what}");
+        }
+        let nameless = disk("sda", None, None);
+        assert_eq!(again(&nameless, std::slice::from_ref(&nameless), "erase_devices"), [None]);
+        assert_eq!(again(&one, std::slice::from_ref(&one), "erase_devices_express"), [None], "another step");
+        let twin = disk("sdb", Some("S1"), None);
+        assert_eq!(again(&one, &[one.clone(), twin], "erase_devices"), [None, None], "a serial of two disks");
+    }
+
+    #[test]
+    fn all_disks_together_stay_below_the_longest_checkpoint() {
+        let disks: Vec<Disk> =
+            (0..100).map(|at| disk(&format!("sd{at}"), Some(&format!("SERIAL{at:014}")), None)).collect();
+        let context = StepContext::new();
+        let keeper = Keeper::new("erase_devices", &disks, &context);
+        disks.iter().for_each(|disk| keeper.keep(disk, &checkpoint(32)));
+        let saved = context.saved().unwrap();
+        assert_eq!(saved["disks"].as_array().unwrap().len(), 100);
+        assert!(
+            saved.to_string().len() < agent_protocol::command::CHECKPOINT_MAX,
+            "{}",
+            saved.to_string().len()
+        );
+    }
+
+    #[test]
+    fn what_is_no_checkpoint_is_none() {
+        let disks = [disk("sda", Some("S1"), None)];
+        for data in [
+            serde_json::json!(5),
+            serde_json::json!({"step": "erase_devices"}),
+            serde_json::json!({"step": "erase_devices", "disks": [{"serial": "S1", "wwn": null, "size": 1 << 30,
+                "method": "nosuch", "offset": 5, "samples": []}]}),
+        ] {
+            let context = StepContext::new().resuming(Some(data));
+            assert_eq!(Keeper::new("erase_devices", &disks, &context).take(&disks[0]), None);
+        }
+    }
+}
