@@ -108,8 +108,17 @@ impl Drive {
         self.memory.save(&*self.kept);
     }
 
+    /// Begin an operation that this host asks for.
+    pub(crate) fn begin_ours(&mut self, operation: Operation) {
+        if self.spec.busy {
+            self.memory.had_its_whim = true;
+        }
+        self.memory.outcome = None;
+        self.begin(operation);
+    }
+
     /// Begin an operation. Everything else waits for its end.
-    pub(crate) fn begin(&mut self, operation: Operation) {
+    fn begin(&mut self, operation: Operation) {
         self.tell(format!("{operation:?} begins"));
         self.began = self.clock.now();
         self.memory.running = Some((operation, 0));
@@ -123,12 +132,22 @@ impl Drive {
         Some((operation, u16::try_from(share).unwrap_or(u16::MAX)))
     }
 
-    /// Whether another host begins an operation now that one is asked for.
+    /// Of a busy drive, another host begins an operation whenever somebody asks what the drive can do, until one of
+    /// ours was taken.
     pub(crate) fn asked_about_sanitize(&mut self) {
-        if self.spec.busy && !self.memory.had_its_whim {
-            self.memory.had_its_whim = true;
+        if self.spec.busy && !self.memory.had_its_whim && self.memory.running.is_none() {
             self.begin(Operation::Overwrite([0x55; 4]));
         }
+    }
+
+    /// Whether an erase that was just taken is the one that changes nothing.
+    pub(crate) fn lies(&mut self) -> bool {
+        self.spec.lies && self.whim()
+    }
+
+    /// True once in the drive's life.
+    fn whim(&mut self) -> bool {
+        !std::mem::replace(&mut self.memory.had_its_whim, true)
     }
 
     fn advance(&mut self) {
@@ -140,13 +159,12 @@ impl Drive {
             return;
         }
         self.memory.running = None;
-        if self.spec.fails && !self.memory.had_its_whim {
-            self.memory.had_its_whim = true;
+        if self.spec.fails && self.whim() {
             self.memory.outcome = Some(Outcome::Failed);
             self.tell(format!("{operation:?} fails"));
             return;
         }
-        if !self.spec.lies {
+        if !self.lies() {
             operation.apply(&*self.medium, 0..self.medium.size());
         }
         self.memory.outcome = Some(Outcome::Succeeded);
@@ -175,6 +193,9 @@ impl Drive {
 
 impl std::fmt::Debug for Drive {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Drive").field("spec", &self.spec).field("memory", &self.memory).finish_non_exhaustive()
+        f.debug_struct("Drive")
+            .field("spec", &self.spec)
+            .field("memory", &self.memory)
+            .finish_non_exhaustive()
     }
 }

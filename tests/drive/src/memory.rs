@@ -17,7 +17,7 @@ pub struct Memory {
     pub running: Option<(Operation, u32)>,
     /// How the last one ended.
     pub outcome: Option<Outcome>,
-    /// The foreign operation of a busy drive, or the failure of a failing one, has been.
+    /// The foreign operation of a busy drive, the failure of a failing one, or the lie of a liar has been.
     pub had_its_whim: bool,
 }
 

@@ -48,7 +48,8 @@ const MOUNTS: [(&str, &str, &str); 4] = [
 /// # Errors
 /// When they cannot be made; the caller ends, and the kernel panics.
 pub fn first() -> Result<()> {
-    let mut child = Command::new("/rig/drive").arg("--serve").stdout(Stdio::piped()).spawn().context("/rig/drive")?;
+    let mut child =
+        Command::new("/rig/drive").arg("--serve").stdout(Stdio::piped()).spawn().context("/rig/drive")?;
     let said = child.stdout.take().context("no pipe")?;
     let mut lines = BufReader::new(said).lines();
     let line = lines.next().transpose()?.unwrap_or_default();
@@ -76,7 +77,8 @@ pub fn serve() -> Result<()> {
     let mut servers = Vec::new();
     for (index, spec) in specs.into_iter().enumerate() {
         let name = spec.serial.clone();
-        let content = memories.next().with_context(|| format!("no ivshmem device for the content of {name}"))?;
+        let content =
+            memories.next().with_context(|| format!("no ivshmem device for the content of {name}"))?;
         let medium = Shared { size: content.len(), map: Arc::new(content), start: 0 };
         let kept = Shared { map: Arc::clone(&kept), start: index * PAGE, size: PAGE };
         let drive = Drive::new(spec, Box::new(medium), Box::new(kept), Box::new(Real::default()));
@@ -96,7 +98,8 @@ pub fn serve() -> Result<()> {
 
 fn mount_one(source: &str, target: &str, kind: &str) -> Result<()> {
     fs::create_dir_all(target).with_context(|| target.to_owned())?;
-    mount(Some(source), target, Some(kind), MsFlags::empty(), None::<&str>).with_context(|| format!("mounting {target}"))
+    mount(Some(source), target, Some(kind), MsFlags::empty(), None::<&str>)
+        .with_context(|| format!("mounting {target}"))
 }
 
 fn load_modules() -> Result<()> {

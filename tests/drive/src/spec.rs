@@ -27,8 +27,10 @@ pub struct Spec {
     pub block: bool,
     /// SANITIZE: overwrite.
     pub overwrite: bool,
-    /// ATA: security feature set with enhanced erase.
+    /// ATA: security feature set, with enhanced erase unless `plain`.
     pub security: bool,
+    /// ATA: no enhanced erase.
+    pub plain: bool,
     /// Firmware froze its security, as firmware does; counts from power-on.
     pub frozen: bool,
     /// SCSI: FORMAT UNIT.
@@ -37,11 +39,11 @@ pub struct Spec {
     pub reserved: bool,
     /// ATA: sectors that SET MAX hides, from power-on.
     pub hidden: u64,
-    /// Erases are taken, last as long, succeed, and change nothing.
+    /// The first erase is taken, lasts as long, succeeds, and changes nothing.
     pub lies: bool,
     /// The first sanitize operation fails half-way.
     pub fails: bool,
-    /// Another host begins a sanitize operation at the moment that one is first asked for.
+    /// Another host begins a sanitize operation whenever this one asks what there is, until it begins its own.
     pub busy: bool,
     /// How long each erase takes.
     pub takes: Duration,
@@ -60,11 +62,13 @@ impl Spec {
             _ => bail!("drive {text:?}: it begins with neither ata nor scsi"),
         };
         let serial = words.next().filter(|serial| (1..=16).contains(&serial.len()));
-        let serial = serial.with_context(|| format!("drive {text:?}: no serial number of 1 to 16 letters"))?;
+        let serial =
+            serial.with_context(|| format!("drive {text:?}: no serial number of 1 to 16 letters"))?;
         let mut spec = Spec::new(kind, serial);
         for word in words {
             let (name, value) = word.split_once('=').unwrap_or((word, "1"));
-            let number = || -> Result<u64> { value.parse().with_context(|| format!("drive {text:?}: {word}")) };
+            let number =
+                || -> Result<u64> { value.parse().with_context(|| format!("drive {text:?}: {word}")) };
             let flag = match name {
                 "hidden" => {
                     spec.hidden = number()?;
@@ -79,6 +83,7 @@ impl Spec {
                 "block" => &mut spec.block,
                 "overwrite" => &mut spec.overwrite,
                 "security" => &mut spec.security,
+                "plain" => &mut spec.plain,
                 "frozen" => &mut spec.frozen,
                 "format" => &mut spec.format,
                 "reserved" => &mut spec.reserved,
@@ -102,6 +107,7 @@ impl Spec {
             block: false,
             overwrite: false,
             security: false,
+            plain: false,
             frozen: false,
             format: false,
             reserved: false,
@@ -121,8 +127,13 @@ mod tests {
     #[test]
     fn a_word_of_the_command_line() {
         let spec = Spec::parse("ata,S1,spins,security,hidden=64,takes=6").unwrap();
-        let expected =
-            Spec { spins: true, security: true, hidden: 64, takes: Duration::from_secs(6), ..Spec::new(Kind::Ata, "S1") };
+        let expected = Spec {
+            spins: true,
+            security: true,
+            hidden: 64,
+            takes: Duration::from_secs(6),
+            ..Spec::new(Kind::Ata, "S1")
+        };
         assert_eq!(spec, expected);
         for wrong in ["nvme,S1", "ata", "ata,", "scsi,S1,cryptic", "ata,S1,takes=x"] {
             assert!(Spec::parse(wrong).is_err(), "{wrong}");

@@ -61,7 +61,8 @@ impl Backend {
         put(&directory.join("enable"), "1")?;
         let name = format!("tcm-user/{index}/{serial}/{kind}");
         let (uio, length) = find(&name)?;
-        let uio = File::options().read(true).write(true).open(&uio).with_context(|| uio.display().to_string())?;
+        let uio =
+            File::options().read(true).write(true).open(&uio).with_context(|| uio.display().to_string())?;
         let ring = Map::new(&uio, length).context("cannot map the ring")?;
         Ok(Backend { drive, ring, uio, directory, index })
     }
@@ -153,12 +154,15 @@ impl Backend {
         let mut code = [0];
         self.ring.read(at, &mut code);
         // SAM-6 5.2: the group code tells the length.
-        let mut cdb = vec![0; match code[0] >> 5 {
-            0 => 6,
-            1 | 2 => 10,
-            5 => 12,
-            _ => 16,
-        }];
+        let mut cdb = vec![
+            0;
+            match code[0] >> 5 {
+                0 => 6,
+                1 | 2 => 10,
+                5 => 12,
+                _ => 16,
+            }
+        ];
         self.ring.read(at, &mut cdb);
         Ok(cdb)
     }
@@ -207,7 +211,8 @@ fn find(name: &str) -> Result<(PathBuf, usize)> {
         if fs::read_to_string(path.join("name")).is_ok_and(|found| found.trim() == name) {
             let text = fs::read_to_string(path.join("maps/map0/size")).context("the ring's size")?;
             let digits = text.trim().trim_start_matches("0x");
-            let size = usize::from_str_radix(digits, 16).with_context(|| format!("the ring's size {text:?}"))?;
+            let size =
+                usize::from_str_radix(digits, 16).with_context(|| format!("the ring's size {text:?}"))?;
             return Ok((Path::new("/dev").join(path.file_name().unwrap_or_default()), size));
         }
     }

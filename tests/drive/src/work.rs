@@ -70,7 +70,9 @@ impl Operation {
             let length = CHUNK.min(usize::try_from(range.end - offset).unwrap_or(CHUNK));
             let part = &mut chunk[..length];
             match self {
-                Operation::Crypto => part.chunks_mut(8).for_each(|eight| eight.copy_from_slice(&next()[..eight.len()])),
+                Operation::Crypto => {
+                    part.chunks_mut(8).for_each(|eight| eight.copy_from_slice(&next()[..eight.len()]))
+                }
                 Operation::Overwrite(pattern) => {
                     part.chunks_mut(4).for_each(|four| four.copy_from_slice(&pattern[..four.len()]));
                 }

@@ -7,7 +7,8 @@ use crate::scsi::{name, padded};
 pub(crate) fn identify(drive: &Drive) -> [u8; 512] {
     let (spec, state) = (&drive.spec, &drive.ata);
     let mut data = [0u8; 512];
-    let mut put = |word: usize, value: u16| data[word * 2..word * 2 + 2].copy_from_slice(&value.to_le_bytes());
+    let mut put =
+        |word: usize, value: u16| data[word * 2..word * 2 + 2].copy_from_slice(&value.to_le_bytes());
     let bits = |bits: &[(u16, bool)]| bits.iter().fold(0, |word, &(bit, set)| word | u16::from(set) << bit);
     // The low 16 bits of a number, from a bit on.
     let part = |value: u64, shift: u32| u16::try_from(value >> shift & 0xffff).unwrap_or(0);
@@ -40,7 +41,7 @@ pub(crate) fn identify(drive: &Drive) -> [u8; 512] {
     put(87, 1 << 14);
     // Two minutes, the least that can be told.
     put(89, u16::from(security));
-    put(90, u16::from(security));
+    put(90, u16::from(security && !spec.plain));
     for (index, shift) in [0, 16, 32, 48].into_iter().enumerate() {
         put(100 + index, part(state.addressable, shift));
         put(108 + index, part(name(drive), 48 - shift));
@@ -53,7 +54,7 @@ pub(crate) fn identify(drive: &Drive) -> [u8; 512] {
             (2, state.locked),
             (3, security && state.frozen),
             (4, state.wrong >= super::security::MOST_WRONG),
-            (5, security),
+            (5, security && !spec.plain),
         ]),
     );
     put(217, if spec.spins { 7200 } else { 1 });

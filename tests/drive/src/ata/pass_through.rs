@@ -13,7 +13,16 @@ pub(crate) fn execute(drive: &mut Drive, cdb: &[u8; 16], out: &[u8]) -> Result<V
         Command {
             features: u16::from_be_bytes([high(cdb[3]), cdb[4]]),
             count: u16::from_be_bytes([high(cdb[5]), cdb[6]]),
-            lba: u64::from_be_bytes([0, 0, high(cdb[11]), high(cdb[9]), high(cdb[7]), cdb[12], cdb[10], cdb[8]]),
+            lba: u64::from_be_bytes([
+                0,
+                0,
+                high(cdb[11]),
+                high(cdb[9]),
+                high(cdb[7]),
+                cdb[12],
+                cdb[10],
+                cdb[8],
+            ]),
             code: cdb[14],
         }
     } else {

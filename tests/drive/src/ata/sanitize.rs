@@ -27,7 +27,9 @@ pub(super) fn execute(drive: &mut Drive, command: &Command) -> Ended {
             return Ok((status(drive), Vec::new()));
         }
         // FREEZE LOCK "FrLk", ANTIFREEZE LOCK "Anti".
-        0x0020 if command.lba == 0x4672_4c6b && !drive.ata.sanitize_antifrozen && drive.progress().is_none() => {
+        0x0020
+            if command.lba == 0x4672_4c6b && !drive.ata.sanitize_antifrozen && drive.progress().is_none() =>
+        {
             drive.ata.sanitize_frozen = true;
             return Ok((status(drive), Vec::new()));
         }
@@ -50,8 +52,7 @@ pub(super) fn execute(drive: &mut Drive, command: &Command) -> Ended {
     if drive.progress().is_some() || drive.ata.locked {
         return Err(ABORTED);
     }
-    drive.memory.outcome = None;
-    drive.begin(operation);
+    drive.begin_ours(operation);
     Ok((status(drive), Vec::new()))
 }
 

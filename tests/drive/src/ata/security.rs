@@ -26,7 +26,9 @@ pub(super) fn execute(drive: &mut Drive, code: u8, prepared: bool, out: &[u8]) -
         _ => {}
     }
     // Word 0 bit 0 chooses the master password; the password is in words 1 to 16.
-    let (Some(&[control, _]), Some(password)) = (out.first_chunk(), out.get(2..34)) else { return Err(ABORTED) };
+    let (Some(&[control, _]), Some(password)) = (out.first_chunk(), out.get(2..34)) else {
+        return Err(ABORTED);
+    };
     let password: [u8; 32] = password.try_into().map_err(|_| ABORTED)?;
     let known = control & 1 == 0 && drive.memory.password == Some(password);
     match code {
@@ -44,7 +46,9 @@ pub(super) fn execute(drive: &mut Drive, code: u8, prepared: bool, out: &[u8]) -
             drive.tell("unlocked");
             done
         }
-        0xf4 if known && prepared => erase(drive, control & 2 != 0),
+        0xf4 if known && prepared && !(drive.spec.plain && control & 2 != 0) => {
+            erase(drive, control & 2 != 0)
+        }
         0xf6 if known && !drive.ata.locked => {
             drive.memory.password = None;
             drive.tell("the password is taken off");
@@ -61,13 +65,14 @@ fn erase(drive: &mut Drive, enhanced: bool) -> Ended {
     let size = drive.medium.size();
     let half = size / 2 / 4096 * 4096;
     let operation = if enhanced { Operation::Overwrite([0xaa; 4]) } else { Operation::Block };
+    let lies = drive.lies();
     drive.save();
     drive.clock.sleep(drive.spec.takes / 2);
-    if !drive.spec.lies {
+    if !lies {
         operation.apply(&*drive.medium, 0..half);
     }
     drive.clock.sleep(drive.spec.takes / 2);
-    if !drive.spec.lies {
+    if !lies {
         operation.apply(&*drive.medium, half..size);
     }
     drive.memory.password = None;

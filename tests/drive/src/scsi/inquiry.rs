@@ -66,7 +66,11 @@ fn limits() -> Vec<u8> {
 
 /// A world wide name that follows from the serial number: NAA 5, an OUI that nobody has.
 pub(crate) fn name(drive: &Drive) -> u64 {
-    let serial = drive.spec.serial.bytes().fold(0u64, |sum, byte| (sum << 5 | sum >> 31) & 0xf_ffff_ffff ^ u64::from(byte));
+    let serial = drive
+        .spec
+        .serial
+        .bytes()
+        .fold(0u64, |sum, byte| (sum << 5 | sum >> 31) & 0xf_ffff_ffff ^ u64::from(byte));
     0x5000_a1e0_0000_0000 | serial & 0xffff_ffff
 }
 

@@ -9,7 +9,7 @@ use crate::ata;
 use crate::drive::{Drive, Refusal, SECTOR};
 use crate::sense::Sense;
 use crate::spec::Kind;
-use crate::work::{Operation, Outcome};
+use crate::work::Operation;
 
 /// Blocks of one transfer at most, as page B0h says.
 const MOST_BLOCKS: u64 = 2048;
@@ -144,8 +144,7 @@ fn format(drive: &mut Drive, cdb: &[u8; 16], out: &[u8]) -> Result<Vec<u8>, Refu
     if cdb[1] & FORMAT_DATA == 0 || out.get(1).is_none_or(|flags| flags & IMMEDIATE == 0) {
         return Err(Sense::INVALID_PARAMETER.into());
     }
-    drive.memory.outcome = None;
-    drive.begin(Operation::Format);
+    drive.begin_ours(Operation::Format);
     Ok(Vec::new())
 }
 
@@ -161,12 +160,14 @@ fn sanitize(drive: &mut Drive, cdb: &[u8; 16], out: &[u8]) -> Result<Vec<u8>, Re
     let operation = match cdb[1] & 0x1f {
         0x01 if drive.spec.overwrite => {
             // Byte 0 bits 4:0 passes, bytes 2:3 length of the pattern.
-            let &[passes, _, high, low, ref pattern @ ..] = out.get(..parameters).ok_or(Sense::INVALID_FIELD)?
+            let &[passes, _, high, low, ref pattern @ ..] =
+                out.get(..parameters).ok_or(Sense::INVALID_FIELD)?
             else {
                 return Err(Sense::INVALID_PARAMETER.into());
             };
             let length = usize::from(u16::from_be_bytes([high, low]));
-            let pattern: Option<[u8; 4]> = pattern.try_into().ok().filter(|_| length == 4 && passes & 0x1f != 0);
+            let pattern: Option<[u8; 4]> =
+                pattern.try_into().ok().filter(|_| length == 4 && passes & 0x1f != 0);
             Operation::Overwrite(pattern.ok_or(Sense::INVALID_PARAMETER)?)
         }
         0x02 if drive.spec.block && parameters == 0 => Operation::Block,
@@ -178,9 +179,6 @@ fn sanitize(drive: &mut Drive, cdb: &[u8; 16], out: &[u8]) -> Result<Vec<u8>, Re
     if cdb[1] & IMMEDIATE == 0 {
         return Err(Sense::INVALID_FIELD.into());
     }
-    if drive.memory.outcome == Some(Outcome::Failed) {
-        drive.memory.outcome = None;
-    }
-    drive.begin(operation);
+    drive.begin_ours(operation);
     Ok(Vec::new())
 }
