@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Bytes of a logical block.
 pub const SECTOR: u64 = 512;
 
+const TEST_UNIT_READY: u8 = 0x00;
+const REQUEST_SENSE: u8 = 0x03;
+
 /// What a drive answers to a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answer {
@@ -51,6 +54,8 @@ pub struct Drive {
     kept: Box<dyn Medium>,
     /// When the operation that runs began.
     began: Duration,
+    /// Operation code of the command before.
+    before: u8,
     /// What it said on the console.
     told: Vec<String>,
 }
@@ -66,7 +71,7 @@ impl Drive {
         let elapsed = memory.running.map_or(0, |(_, elapsed)| elapsed);
         let began = clock.now().saturating_sub(Duration::from_millis(elapsed.into()));
         let ata = ata::State::power_on(&spec, &memory, medium.size() / SECTOR);
-        Drive { spec, medium, memory, ata, clock, kept, began, told: Vec::new() }
+        Drive { spec, medium, memory, ata, clock, kept, began, before: 0, told: Vec::new() }
     }
 
     /// Sectors that can be addressed.
@@ -85,6 +90,11 @@ impl Drive {
         let mut whole = [0; 16];
         let length = cdb.len().min(16);
         whole[..length].copy_from_slice(&cdb[..length]);
+        // The first question of somebody who wants to know what there is, and not one of somebody who waits.
+        if whole[0] == REQUEST_SENSE && !matches!(self.before, REQUEST_SENSE | TEST_UNIT_READY) {
+            self.asked_what_there_is();
+        }
+        self.before = whole[0];
         let answer = match scsi::execute(self, &whole, out) {
             Ok(data) => Answer { data, ..Answer::default() },
             Err(Refusal::Check(sense)) => Answer { status: 2, sense: sense.fixed(), data: Vec::new() },
@@ -134,7 +144,7 @@ impl Drive {
 
     /// Of a busy drive, another host begins an operation whenever somebody asks what the drive can do, until one of
     /// ours was taken.
-    pub(crate) fn asked_about_sanitize(&mut self) {
+    pub(crate) fn asked_what_there_is(&mut self) {
         if self.spec.busy && !self.memory.had_its_whim && self.memory.running.is_none() {
             self.begin(Operation::Overwrite([0x55; 4]));
         }

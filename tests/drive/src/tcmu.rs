@@ -53,7 +53,7 @@ impl Backend {
         fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
         let (kind, size) = (format!("rig/{serial}"), drive.sectors() * crate::drive::SECTOR);
         let control = format!(
-            "dev_config={kind},dev_size={size},hw_block_size=512,hw_max_sectors=2048,max_data_area_mb=8,nl_reply_supported=-1"
+            "dev_config={kind},dev_size={size},hw_block_size=512,hw_max_sectors=2048,max_data_area_mb=8,cmd_ring_size_mb=1,nl_reply_supported=-1"
         );
         put(&directory.join("control"), &control)?;
         // Reservations are the drive's own.

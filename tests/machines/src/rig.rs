@@ -66,7 +66,9 @@ impl Rig {
     /// # Errors
     /// When a part does not start or the controller refuses.
     pub async fn node(&self, site: &mut Site) -> Result<SiteNode> {
-        let mut extra = memory("kept", &self.dir.join("kept"), KEPT);
+        // The rings of the drives are in the node's memory, too.
+        let mut extra = vec!["-m".to_owned(), "512".to_owned()];
+        extra.extend(memory("kept", &self.dir.join("kept"), KEPT));
         for (index, disk) in self.disks.iter().enumerate() {
             extra.extend(memory(&format!("drive{index}"), &disk.spec.file, MIB << 20));
         }

@@ -77,7 +77,7 @@ pub(crate) fn execute(drive: &mut Drive, command: &Command, out: &[u8]) -> Ended
     let with_lba = |lba: u64| Ok((Registers { lba, ..Registers::default() }, Vec::new()));
     match command.code {
         0xec => {
-            drive.asked_about_sanitize();
+            drive.asked_what_there_is();
             Ok((Registers::default(), identify::identify(drive).to_vec()))
         }
         // READ NATIVE MAX ADDRESS, EXT.

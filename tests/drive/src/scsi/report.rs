@@ -40,11 +40,8 @@ pub(super) fn capacity_16(drive: &Drive) -> Vec<u8> {
 }
 
 /// REPORT SUPPORTED OPERATION CODES (SPC-6 6.36) of one command, which is how everybody asks.
-pub(super) fn operation(drive: &mut Drive, cdb: &[u8; 16]) -> Vec<u8> {
+pub(super) fn operation(drive: &Drive, cdb: &[u8; 16]) -> Vec<u8> {
     let scsi = drive.spec.kind == Kind::Scsi;
-    if scsi && cdb[3] == 0x48 {
-        drive.asked_about_sanitize();
-    }
     let spec = &drive.spec;
     let length = match (cdb[3], cdb[5]) {
         (0x48, 1) if scsi && spec.overwrite => 10,
