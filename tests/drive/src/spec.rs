@@ -39,6 +39,8 @@ pub struct Spec {
     pub reserved: bool,
     /// ATA: sectors that SET MAX hides, from power-on.
     pub hidden: u64,
+    /// ATA: they are hidden by the accessible max address configuration, and there is no host protected area.
+    pub amac: bool,
     /// The first erase is taken, lasts as long, succeeds, and changes nothing.
     pub lies: bool,
     /// The first sanitize operation fails half-way.
@@ -87,6 +89,7 @@ impl Spec {
                 "frozen" => &mut spec.frozen,
                 "format" => &mut spec.format,
                 "reserved" => &mut spec.reserved,
+                "amac" => &mut spec.amac,
                 "lies" => &mut spec.lies,
                 "fails" => &mut spec.fails,
                 "busy" => &mut spec.busy,
@@ -112,6 +115,7 @@ impl Spec {
             format: false,
             reserved: false,
             hidden: 0,
+            amac: false,
             lies: false,
             fails: false,
             busy: false,

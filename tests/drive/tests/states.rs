@@ -63,6 +63,12 @@ impl Bench {
         u16::from_le_bytes([data[word * 2], data[word * 2 + 1]])
     }
 
+    /// READ CAPACITY (16): blocks.
+    fn capacity(&mut self) -> u64 {
+        let cdb = [0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0];
+        u64::from_be_bytes(self.drive.execute(&cdb, &[]).data[..8].try_into().unwrap()) + 1
+    }
+
     /// Sense key, code and qualifier of a read of the first block.
     fn read(&mut self) -> Result<u8, (u8, u8, u8)> {
         let answer = self.drive.execute(&[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0], &[]);
@@ -191,16 +197,31 @@ fn a_scsi_sanitize_refuses_what_is_not_the_standards_and_tells_its_progress() {
 #[test]
 fn sectors_are_hidden_until_set_max_directly_after_the_question_shows_them() {
     let mut bench = Bench::new("ata,S1,hidden=48");
-    let capacity = |bench: &mut Bench| {
-        let data = bench.drive.execute(&[0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0], &[]).data;
-        u64::from_be_bytes(data[..8].try_into().unwrap()) + 1
-    };
     let native = [0x85, 7, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x27, 0];
     // LBA 2047.
     let set_max = [0x85, 7, 0, 0, 0, 0, 0, 0, 0xff, 0, 0x07, 0, 0, 0x40, 0x37, 0];
-    assert_eq!(capacity(&mut bench), 2000);
+    assert_eq!(bench.capacity(), 2000);
     assert_eq!(bench.drive.execute(&set_max, &[]).status, 2, "not directly after the question");
     assert_eq!(bench.drive.execute(&native, &[]).sense[1], 1);
     assert_eq!(bench.drive.execute(&set_max, &[]).status, 0);
-    assert_eq!(capacity(&mut bench), 2048);
+    assert_eq!(bench.capacity(), 2048);
+}
+
+#[test]
+fn the_accessible_max_address_is_set_until_it_is_frozen_and_excludes_the_host_protected_area() {
+    let mut bench = Bench::new("ata,S1,hidden=48,amac");
+    let command = |feature: u8, lba: [u8; 2]| {
+        [0x85, 7, 0x20, 0, feature, 0, 0, 0, lba[1], 0, lba[0], 0, 0, 0x40, 0x78, 0]
+    };
+    assert_eq!((bench.identify(119), bench.identify(82), bench.capacity()), (0x4100, 0, 2000));
+    assert!(!bench.ata(0x27, &[]), "no host protected area");
+    let native = bench.drive.execute(&command(0, [0, 0]), &[]).sense;
+    assert_eq!((native[1], native[15], native[17]), (1, 0xff, 0x07));
+    bench.drive.execute(&command(1, [0x07, 0xff]), &[]);
+    assert_eq!(bench.capacity(), 2048);
+    bench.drive.execute(&command(2, [0, 0]), &[]);
+    assert_eq!(bench.drive.execute(&command(1, [0, 0x0f]), &[]).sense[1], 0xb, "frozen");
+    assert_eq!(bench.capacity(), 2048);
+    bench.power_cycle();
+    assert_eq!(bench.capacity(), 2000);
 }

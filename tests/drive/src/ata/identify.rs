@@ -32,7 +32,7 @@ pub(crate) fn identify(drive: &Drive) -> [u8; 512] {
     // ACS-2, ACS-3, ACS-4.
     put(80, 1 << 9 | 1 << 10 | 1 << 11);
     // Supported and enabled: security; host protected area; then in words 83 and 86: 48 bits, overlay.
-    let (security, hidden) = (spec.security, spec.hidden > 0);
+    let (security, hidden) = (spec.security, spec.hidden > 0 && !spec.amac);
     put(82, bits(&[(1, security), (10, hidden)]));
     put(83, bits(&[(14, true), (10, true), (11, hidden)]));
     put(84, 1 << 14);
@@ -46,6 +46,8 @@ pub(crate) fn identify(drive: &Drive) -> [u8; 512] {
         put(100 + index, part(state.addressable, shift));
         put(108 + index, part(name(drive), 48 - shift));
     }
+    put(119, bits(&[(14, true), (8, spec.amac)]));
+    put(120, bits(&[(14, true), (8, spec.amac)]));
     put(
         128,
         bits(&[

@@ -49,6 +49,8 @@ pub(crate) struct State {
     pub(crate) sanitize_frozen: bool,
     /// SANITIZE ANTIFREEZE LOCK EXT was sent.
     pub(crate) sanitize_antifrozen: bool,
+    /// FREEZE ACCESSIBLE MAX ADDRESS EXT was sent.
+    pub(crate) accessible_frozen: bool,
     /// Sectors that can be addressed.
     pub(crate) addressable: u64,
 }
@@ -81,23 +83,36 @@ pub(crate) fn execute(drive: &mut Drive, command: &Command, out: &[u8]) -> Ended
             Ok((Registers::default(), identify::identify(drive).to_vec()))
         }
         // READ NATIVE MAX ADDRESS, EXT.
-        0xf8 | 0x27 => {
+        0xf8 | 0x27 if !drive.spec.amac => {
             drive.ata.asked_native = true;
             with_lba(native - 1)
         }
         // SET MAX ADDRESS, EXT: only directly after the question, only below the native one.
-        0xf9 | 0x37 if asked_native && command.lba < native => {
+        0xf9 | 0x37 if !drive.spec.amac && asked_native && command.lba < native => {
             drive.ata.addressable = command.lba + 1;
             with_lba(command.lba)
         }
         // DEVICE CONFIGURATION IDENTIFY: nothing is overlaid.
-        0xb1 if command.features & 0xff == 0xc2 => {
+        0xb1 if !drive.spec.amac && command.features & 0xff == 0xc2 => {
             let mut data = [0; 512];
             data[0] = 2;
             data[6..14].copy_from_slice(&(native - 1).to_le_bytes());
             identify::sum(&mut data);
             Ok((Registers::default(), data.to_vec()))
         }
+        // ACCESSIBLE MAX ADDRESS CONFIGURATION (ACS-4 7.2): GET NATIVE MAX, SET, FREEZE.
+        0x78 if drive.spec.amac => match command.features {
+            0 => with_lba(native - 1),
+            1 if !drive.ata.accessible_frozen && command.lba < native => {
+                drive.ata.addressable = command.lba + 1;
+                with_lba(command.lba)
+            }
+            2 => {
+                drive.ata.accessible_frozen = true;
+                with_lba(0)
+            }
+            _ => Err(ABORTED),
+        },
         0xb4 => sanitize::execute(drive, command),
         0xf1..=0xf6 if drive.spec.security => security::execute(drive, command.code, prepared, out),
         _ => Err(ABORTED),

@@ -1,5 +1,5 @@
 //! Drives that QEMU does not have: what their own methods do is seen from outside, in the memory that is their medium.
-//! First three must not be touched, and nothing is; then the operator keeps those, and each of the others is erased by
+//! Some must not be touched, and nothing is; then the operator keeps those, and each of the others is erased by
 //! its own method, as far as that is true.
 
 use agent_protocol::record::{DiskRecord, Outcome};
@@ -20,19 +20,20 @@ const ERASED: [(&str, &str, Left); 13] = [
     ("ata,SATAFLASH,security", "ata-secure-erase-enhanced", Left::Noise),
     ("ata,SATAPLAIN,security,plain", "ata-secure-erase", Left::Zeroes),
     ("ata,SATALIES,crypto,block,lies", "ata-sanitize-block", Left::Zeroes),
-    ("ata,SATABUSY,crypto,busy,takes=3", "ata-sanitize-crypto", Left::Noise),
+    ("ata,SATABUSY,crypto,busy,takes=6", "ata-sanitize-crypto", Left::Noise),
     ("scsi,SASCRYPTO,crypto", "scsi-sanitize-crypto", Left::Noise),
     ("scsi,SASOVER,overwrite,spins", "scsi-sanitize-overwrite", Left::Zeroes),
     ("scsi,SASFORMAT,format", "scsi-format-unit", Left::Zeroes),
     ("scsi,SASFAILS,crypto,block,fails", "scsi-sanitize-block", Left::Zeroes),
-    ("scsi,SASBUSY,block,busy,takes=3", "scsi-sanitize-block", Left::Zeroes),
+    ("scsi,SASBUSY,block,busy,takes=6", "scsi-sanitize-block", Left::Zeroes),
 ];
 
 /// Drives that must not be erased, and the reason that is told.
-const REFUSED: [(&str, &str); 3] = [
+const REFUSED: [(&str, &str); 4] = [
     ("ata,FROZEN,security,spins,frozen", "the drive is frozen"),
     ("scsi,RESERVED,crypto,reserved", "a persistent reservation"),
     ("ata,HIDDEN,crypto,hidden=2048", "2048 sectors are hidden by the host protected area"),
+    ("ata,ACCESSIBLE,crypto,hidden=1024,amac", "1024 sectors are hidden by the accessible max address"),
 ];
 
 /// Methods below the level that are allowed by name.
