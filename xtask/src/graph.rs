@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("cli", &["bundle", "agent-protocol", "pinned-tls"]),
     ("explore", &["conductor", "store", "model", "agent-protocol"]),
+    ("drive", &[]),
     ("lab", &[]),
     ("machines", &["lab", "agent-protocol"]),
     ("demo", &["lab", "agent-protocol"]),

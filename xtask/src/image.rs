@@ -16,6 +16,7 @@ mod cpio;
 mod kernel;
 mod modules;
 mod notices;
+mod rig;
 mod sizes;
 
 use std::fs;
@@ -29,14 +30,24 @@ use crate::{deps, sh};
 use cpio::Archive;
 
 /// `--agent FILE` takes a ready static binary as `/init`, `--trusted-keys FILE` gives the ramdisk the public keys of which
-/// one has to have signed each bundle, `--force` builds everything again.
+/// one has to have signed each bundle, `--force` builds everything again, `--rig` also makes what tests put behind the
+/// initramfs.
 pub fn run(words: Vec<String>) -> Result<()> {
     let mut args = Args::new(words);
     let agent = args.option("--agent")?.map(PathBuf::from);
     let trusted_keys = args.option("--trusted-keys")?.map(PathBuf::from);
     let force = args.flag("--force");
+    let rig = args.flag("--rig");
     args.finish()?;
-    build(agent.as_deref(), trusted_keys.as_deref(), force)
+    build(agent.as_deref(), trusted_keys.as_deref(), force)?;
+    if rig { build_rig() } else { Ok(()) }
+}
+
+/// Builds `image/out/rig`, behind [`build`].
+pub fn build_rig() -> Result<()> {
+    let work = sh::target_dir().join("image");
+    let packed = compress(&work, "rig", &rig::archive(&work)?)?;
+    write_if_changed(&sh::root().join("image/out/rig"), &packed)
 }
 
 /// Builds the image; cheap when nothing changed.
@@ -58,7 +69,7 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
 
     let agent = match agent {
         Some(path) => path.to_owned(),
-        None => agent::build()?,
+        None => agent::build("agentd", "anneal-agent")?,
     };
     let init = fs::read(&agent).with_context(|| format!("cannot read agent {}", agent.display()))?;
     agent::ensure_static(&init, &agent)?;

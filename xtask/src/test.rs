@@ -69,7 +69,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
         sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))?;
         let bin_dir = sh::target_dir().join("debug");
         if wanted("machines") {
-            image::run(Vec::new())?;
+            image::run(vec!["--rig".to_owned()])?;
             // Their tests that boot nodes are marked as ignored, so that a plain `cargo test` is quick.
             let selection = ["-p", "lab", "-p", "machines"];
             let mut command = sh::cargo();

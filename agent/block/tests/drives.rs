@@ -8,7 +8,7 @@ use block::drive::{Drive, ata_security};
 use block::fake::FakeDisk;
 use block::method::Family::{Ata, Nvme, Scsi};
 use block::sanitize::{Operation, State};
-use block::{Ending, Method, Probe, Record, Watch, ask, erase};
+use block::{Ending, Method, Phase, Probe, Record, Watch, ask, erase};
 use proptest::prelude::*;
 use simulated::ata::{AtaDrive, Whim as AtaWhim};
 use simulated::nvme::{NvmeDrive, Whim};
@@ -291,4 +291,31 @@ fn drives_are_asked_what_they_can_do() {
     assert_eq!((found.reservation.keys, found.write_protected), (2, false));
     let probe = Probe { scsi: Some(found), ..Probe::default() };
     assert_eq!(block::judge(&probe).len(), 1, "registered keys: other machines use it");
+}
+
+/// What was being done, each time that progress was told.
+#[derive(Default)]
+struct Phases(Mutex<Vec<Phase>>);
+
+impl Watch for Phases {
+    fn progress(&self, progress: block::Progress) {
+        self.0.lock().unwrap().push(progress.phase);
+    }
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_drive_that_is_sanitizing_is_not_read_before_it_was_waited_for() {
+    let disk = disk();
+    let drive = ScsiDisk::new(&disk);
+    drive.state.lock().unwrap().running = Some((0x04, 0x1b));
+    let probe = Probe { scsi: Some(ask::scsi(&drive).unwrap()), ..Probe::default() };
+    assert!(probe.is_sanitizing(), "{probe:?}");
+    let (target, phases) = (Simulated { disk: &disk, transport: &drive, probe }, Phases::default());
+    let record = erase(&target, &[Method::Sanitize(Scsi, Operation::Block)], &phases);
+    assert_eq!(record.ending, Ending::Erased, "{record:?}");
+    let phases = phases.0.into_inner().unwrap();
+    assert!(phases.contains(&Phase::Erasing) && !phases.contains(&Phase::Sampling), "{phases:?}");
 }

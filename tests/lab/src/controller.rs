@@ -28,6 +28,8 @@ pub struct ControllerConfig {
     /// Address on the bridge: the nodes' way to the API (TLS) and to the boot services. Without one
     /// there are no boot services and the API is on loopback alone.
     pub address: Option<Ipv4Addr>,
+    /// Directory of kernel and initramfs, where they are not the image's own.
+    pub image: Option<PathBuf>,
     /// More TOML for the configuration file, for example a `[conductor]` section.
     pub extra: String,
 }
@@ -46,7 +48,7 @@ impl ControllerConfig {
         let mut boot = String::new();
         if let Some(address) = self.address {
             listen.push(format!("{address}:6385"));
-            let image = image_dir()?;
+            let image = self.image.clone().map_or_else(image_dir, Ok)?;
             let [a, b, c, _] = address.octets();
             boot = format!(
                 "[boot]\nenabled = true\naddress = \"{address}\"\ninterface = \"br0\"\n\

@@ -71,9 +71,17 @@ impl Site {
     /// # Errors
     /// When a part does not start.
     pub async fn start(dir: &Path, extra: &str) -> Result<Self> {
+        Self::start_with(dir, None, extra).await
+    }
+
+    /// As [`Site::start`], with a kernel and an initramfs in a directory of the caller's.
+    ///
+    /// # Errors
+    /// When a part does not start.
+    pub async fn start_with(dir: &Path, image: Option<PathBuf>, extra: &str) -> Result<Self> {
         let bridge = Bridge::create("br0", &format!("{ADDRESS}/24"))?;
-        let config =
-            ControllerConfig { dir: dir.to_owned(), address: Some(ADDRESS), extra: extra.to_owned() };
+        let address = Some(ADDRESS);
+        let config = ControllerConfig { dir: dir.to_owned(), address, image, extra: extra.to_owned() };
         let controller = Controller::start(config).await?;
         Ok(Self { dir: dir.to_owned(), timeline: Timeline::default(), controller, bridge, nodes: 0 })
     }

@@ -16,6 +16,7 @@ mod loopback;
 mod moments;
 mod node;
 mod options;
+mod rig;
 mod run;
 mod scenarios;
 mod stage;

@@ -29,7 +29,7 @@ pub const METADATA: &str = "deploy.erase_devices_metadata";
 pub const ERASE: &str = "deploy.erase_devices";
 
 /// Looks often, so that scenarios are short.
-const SETTINGS: &str = "\
+pub const SETTINGS: &str = "\
 [agent]
 heartbeat_timeout_s = 10
 [conductor]

@@ -9,8 +9,8 @@ use crate::sh;
 /// Static needs no more than this target (glibc), which every toolchain has.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Builds `anneal-agent` and tells where it is.
-pub fn build() -> Result<PathBuf> {
+/// Builds a program of ours for the ramdisk, such as `anneal-agent`, and tells where it is.
+pub fn build(package: &str, program: &str) -> Result<PathBuf> {
     let home = cargo_home()?;
     let flags = [
         "-C target-feature=+crt-static".to_owned(),
@@ -22,11 +22,11 @@ pub fn build() -> Result<PathBuf> {
     sh::run(
         sh::cargo()
             .args(["build", "--profile", "ramdisk", "--target", TARGET])
-            .args(["--package", "agentd", "--bin", "anneal-agent"])
+            .args(["--package", package, "--bin", program])
             .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", flags),
     )
-    .context("cannot build the agent (an image with another binary: --agent FILE)")?;
-    Ok(sh::target_dir().join(TARGET).join("ramdisk/anneal-agent"))
+    .with_context(|| format!("cannot build {program} (an image with another agent: --agent FILE)"))?;
+    Ok(sh::target_dir().join(TARGET).join("ramdisk").join(program))
 }
 
 fn cargo_home() -> Result<PathBuf> {

@@ -52,6 +52,16 @@ pub fn select(work: &Path, kernel: &Kernel, list: &str) -> Result<Selection> {
     Ok(Selection { release: kernel.release.clone(), dir, files })
 }
 
+/// Files of these modules and of all they need, each after what it needs.
+pub fn ordered(kernel: &Kernel, names: &[&str]) -> Result<Vec<PathBuf>> {
+    let full = kernel.tree.join("lib/modules").join(&kernel.release);
+    depmod(&kernel.tree, &kernel.release)?;
+    let dep = full.join("modules.dep");
+    let text = fs::read_to_string(&dep).with_context(|| format!("cannot read {}", dep.display()))?;
+    let index = Index::parse(&text, "", "")?;
+    Ok(index.ordered(names)?.iter().map(|file| full.join(file)).collect())
+}
+
 impl Selection {
     /// Number of modules.
     pub fn count(&self) -> usize {
@@ -112,6 +122,22 @@ impl Index {
             }
         }
         Ok(index)
+    }
+
+    /// Files of the named modules and of all they need, in the order of loading.
+    fn ordered(&self, names: &[&str]) -> Result<Vec<String>> {
+        let mut files: Vec<String> = Vec::new();
+        for name in names {
+            let (file, needs) =
+                self.modules.get(*name).with_context(|| format!("the kernel has no module {name}"))?;
+            // modules.dep names what is needed first last.
+            for file in needs.iter().rev().chain([file]) {
+                if !files.contains(file) {
+                    files.push(file.clone());
+                }
+            }
+        }
+        Ok(files)
     }
 
     /// Files of the named modules and of all they need. Soft dependencies count when such a module

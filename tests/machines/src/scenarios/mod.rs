@@ -5,11 +5,13 @@ mod bundle;
 mod clean_uefi;
 mod controller_killed;
 mod deploy_and_service;
+mod drives;
 mod foreign_metadata;
 mod hold;
 mod hostile_bundles;
 mod inspect_in_band;
 mod ipmi_sim;
+mod locked_drive;
 mod lvm_md_node;
 mod power_cut;
 mod public_listener;
@@ -54,6 +56,18 @@ static ALL: &[Scenario] = &[
         about: "not deployed without an image; serviced, not rescued without a login, torn down and erased",
         prepare: || Ok(()),
         story: |stage| Box::pin(deploy_and_service::story(stage)),
+    },
+    Scenario {
+        name: "drives",
+        about: "SATA and SAS drives in user space: sanitize, secure erase, format; frozen, reserved, lying, busy ones",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(drives::story(stage)),
+    },
+    Scenario {
+        name: "locked_drive",
+        about: "the power goes in a secure erase: the drive is found locked, unlocked, and erased after all",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(locked_drive::story(stage)),
     },
     Scenario {
         name: "hostile_bundles",

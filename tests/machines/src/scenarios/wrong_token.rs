@@ -21,7 +21,8 @@ const SETTINGS: &str =
     "[agent]\nheartbeat_timeout_s = 300\n[conductor]\nretry_pause_s = 600\nagent_silence_s = 600\n";
 
 pub async fn story(stage: Stage) -> Result<()> {
-    let config = ControllerConfig { dir: stage.dir.clone(), address: None, extra: SETTINGS.to_owned() };
+    let config =
+        ControllerConfig { dir: stage.dir.clone(), address: None, image: None, extra: SETTINGS.to_owned() };
     let controller = Controller::start(config).await?;
     enrol(&controller, NODE, "fake-hardware", json!({}), MAC).await?;
     let uuid = controller.node(NODE).await?["uuid"].as_str().context("no uuid")?.to_owned();
