@@ -253,8 +253,8 @@ mod tests {
             name: "x0".into(),
             kind,
             mounts: mounts.iter().map(PathBuf::from).collect(),
-            swap: false,
             holders,
+            ..Holder::default()
         }
     }
 

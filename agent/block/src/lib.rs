@@ -5,6 +5,7 @@
 //!  (sysfs)           (libblkid,           method::methods ──▶ what the drive supports, best first
 //!                     ask: the drive)           │
 //!                          all probes ──▶ plan::plan ──▶ ways for each disk, or a refusal of the whole run
+//!                          holders::take_down ──▶ what uses the disks is stopped, topmost first
 //!                          Device::open (O_EXCL) ──▶ erase::erase ──▶ Record
 //!                                                    metadata::erase_metadata ──▶ MetadataRecord
 //!   drive: state machines of the drive-side methods ──▶ transport: bytes to the drive and back
@@ -31,6 +32,7 @@ pub mod fake;
 pub mod fault;
 pub mod guard;
 pub mod hint;
+pub mod holders;
 mod identity;
 pub mod list;
 mod lvm;
@@ -58,6 +60,7 @@ pub use disk::{Disk, Holder, HolderKind, Partition};
 pub use erase::{Ending, Record, erase};
 pub use guard::{Reason, Refusal, judge};
 pub use hint::Hint;
+pub use holders::{Deed, TakeDownError, take_down};
 pub use list::{Filter, ListError, Roots, list};
 pub use metadata::{MetadataRecord, erase_metadata};
 pub use method::{Level, Method, Promise, methods};

@@ -39,6 +39,12 @@ impl InUse {
         self.mounts.iter().filter(is).map(|mount| mount.point.clone()).collect()
     }
 
+    /// Whether a device is what is seen at a mount point: the last that was mounted there.
+    pub(crate) fn is_on_top(&self, dev: (u32, u32), node: &Path, point: &Path) -> bool {
+        let last = self.mounts.iter().rev().find(|mount| mount.point == point);
+        last.is_some_and(|mount| mount.dev == dev || same_node(&mount.source, node))
+    }
+
     /// Whether a device is swap in use.
     pub(crate) fn is_swap(&self, node: &Path) -> bool {
         self.swaps.iter().any(|swap| same_node(swap, node))

@@ -101,7 +101,9 @@ pub(crate) fn plan(probes: &[Probe], plan: &Plan) -> Value {
                "reason": reason, "methods": ways})
     };
     let disks: Vec<Value> = probes.iter().zip(&plan.fates).map(disk).collect();
-    json!({"refuses": plan.refuses(), "estimate_s": plan.estimate().as_secs(), "disks": disks})
+    let take_down: Vec<String> = plan.take_down.iter().map(|deed| format!("take down: {deed}")).collect();
+    json!({"refuses": plan.refuses(), "estimate_s": plan.estimate().as_secs(), "take_down": take_down,
+           "disks": disks})
 }
 
 /// A disk that waits for its turn.

@@ -5,6 +5,7 @@
 //! ```text
 //!   run(erase_devices) ─▶ survey: list and probe every disk           nothing is written
 //!                         block::plan: ways for each, leave, or refuse all    (pure)
+//!                         block::take_down: what uses the disks, in the ramdisk only
 //!                         open every disk exclusively
 //!                         work: one thread a disk ─▶ block::erase     progress ─▶ StepContext
 //!                         report: one record a disk
@@ -61,6 +62,8 @@ const NOT_VERIFIED: &str = "nothing was verified";
 pub struct GenericHardwareManager {
     roots: Roots,
     filter: Filter,
+    /// See [`GenericHardwareManager::in_the_ramdisk`].
+    takes_down: bool,
 }
 
 /// What is to be done to the disks.
@@ -97,7 +100,14 @@ impl GenericHardwareManager {
 
     /// With sysfs, procfs and device nodes elsewhere.
     pub fn with_roots(roots: Roots, filter: Filter) -> Self {
-        GenericHardwareManager { roots, filter }
+        GenericHardwareManager { roots, filter, takes_down: false }
+    }
+
+    /// The machine is this manager's alone: what uses a disk that is to be erased (swap, mounts, volumes) is taken down
+    /// first. Everywhere else such a disk is refused and nothing is ever taken down.
+    #[must_use]
+    pub fn in_the_ramdisk(self) -> Self {
+        GenericHardwareManager { takes_down: true, ..self }
     }
 
     /// The disks for the agent's inventory.
@@ -141,8 +151,9 @@ impl GenericHardwareManager {
         let declared = STEPS.iter().find(|declared| declared.step == call.step.step);
         let known: Vec<&str> =
             declared.into_iter().flat_map(|step| step.arguments).map(|known| known.name).collect();
-        let settings =
+        let mut settings =
             Settings::from_node(&call.node)?.with_arguments(&call.step.step, &known, &call.args)?;
+        settings.wish.policy.take_down = self.takes_down;
         let lost = if self.filter == Filter::All { block::unattached(&self.roots) } else { Vec::new() };
         if !lost.is_empty() {
             let reason = format!("nothing was written to any disk: {}", lost.join("; "));

@@ -38,6 +38,12 @@ pub(crate) fn work(
     let mut places: Vec<Place> =
         surveyed.into_iter().zip(plan.fates).map(|(probe, fate)| place(job, probe, fate, settings)).collect();
     if !refuses {
+        if let Err(error) = block::take_down(roots, &plan.take_down) {
+            let reason = format!("nothing was written to any disk: {}", chain(&error));
+            let untouched = |disk| untouched(disk, Outcome::Skipped, "not touched: it is in use".to_owned());
+            let report = convert::report(&EraseReport { disks: disks.iter().map(untouched).collect() });
+            return Err(StepError::Failed { reason, report });
+        }
         open_all(roots, &mut places);
     }
     let stopped = places.iter().any(|place| matches!(place, Place::Stopped(_)));

@@ -116,6 +116,71 @@ fn a_mounted_disk_stops_the_step_before_any_other_is_written() {
 }
 
 #[test]
+fn in_the_ramdisk_swap_and_mounts_are_planned_taken_down_and_then_the_disks_are_erased() {
+    let before = pattern(8 << 20);
+    let [swap, outer, inner] = [32, 16, 16].map(|mib: usize| Loop::new(&vec![0; mib << 20]));
+    let read_only = Loop::with(&before, &["--read-only"]);
+    run("mkswap", &[swap.node()]);
+    run("swapon", &[swap.node()]);
+    let point = tempfile::tempdir().unwrap();
+    let within = point.path().join("within");
+    for (disk, at) in [(&outer, point.path()), (&inner, &within)] {
+        run("mkfs.ext4", &["-q", "-F", disk.node()]);
+        std::fs::create_dir_all(at).unwrap();
+        run("mount", &[disk.node(), at.to_str().unwrap()]);
+        std::fs::create_dir_all(&within).unwrap();
+    }
+    let used = |disk: &Loop| {
+        let text = ["/proc/self/mountinfo", "/proc/swaps"].map(|path| std::fs::read_to_string(path).unwrap());
+        text.concat().split_whitespace().any(|word| word == disk.node())
+    };
+    let disks = [&swap, &outer, &inner];
+
+    // One disk that must not be written: all stay as they are.
+    let refusing = manager(&[&swap, &outer, &inner, &read_only]).in_the_ramdisk();
+    let (reason, _) = failed(refusing.run(&call(&refusing, "erase_devices", json!({})), &StepContext::new()));
+    assert!(reason.contains("read-only") && !reason.contains("mounted"), "{reason}");
+    assert!(disks.iter().all(|disk| used(disk)), "nothing was taken down");
+
+    let manager = manager(&disks).in_the_ramdisk();
+    let call = call(&manager, "erase_devices", json!({}));
+    let plan = manager.plan(&call).unwrap();
+    let name = |disk: &Loop| disk.node().trim_start_matches("/dev/").to_owned();
+    let mount =
+        |disk: &Loop, at: &std::path::Path| format!("take down: mount of {} at {}", name(disk), at.display());
+    let expected =
+        [format!("take down: swap {}", name(&swap)), mount(&inner, &within), mount(&outer, point.path())];
+    assert_eq!(plan["take_down"], json!(expected));
+    assert!(disks.iter().all(|disk| used(disk)), "a plan takes nothing down");
+
+    let outcome = manager.run(&call, &StepContext::new());
+    let Ok(StepOutcome::Done(value)) = outcome else { panic!("{outcome:?}") };
+    assert!(report(&value).disks.iter().all(|record| record.outcome == Outcome::Erased));
+    for disk in disks {
+        assert!(!used(disk) && disk.outside().iter().all(|&byte| byte == 0), "{}", disk.node());
+    }
+}
+
+#[test]
+fn what_cannot_be_taken_down_stops_the_step_before_any_disk_is_written() {
+    let before = pattern(8 << 20);
+    let (other, mounted) = (Loop::new(&before), Loop::new(&vec![0; 16 << 20]));
+    run("mkfs.ext4", &["-q", "-F", mounted.node()]);
+    let point = tempfile::tempdir().unwrap();
+    let at = point.path().to_str().unwrap();
+    run("mount", &[mounted.node(), at]);
+    run("mount", &["-t", "tmpfs", "none", at]);
+    let manager = manager(&[&other, &mounted]).in_the_ramdisk();
+    let (reason, report) =
+        failed(manager.run(&call(&manager, "erase_devices", json!({})), &StepContext::new()));
+    run("umount", &[at]);
+    run("umount", &[at]);
+    assert!(reason.contains("cannot take down the mount of") && reason.contains("mounted over"), "{reason}");
+    assert!(report.disks.iter().all(|record| record.outcome == Outcome::Skipped));
+    assert!(other.outside() == before);
+}
+
+#[test]
 fn a_disk_that_somebody_else_holds_stops_the_step_before_any_other_is_written() {
     use std::os::unix::fs::OpenOptionsExt;
     let before = pattern(8 << 20);
