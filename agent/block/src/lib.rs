@@ -8,6 +8,7 @@
 //!                          holders::take_down ──▶ what uses the disks is stopped, topmost first
 //!                          Device::open (O_EXCL) ──▶ erase::erase ──▶ Record
 //!                                                    metadata::erase_metadata ──▶ MetadataRecord
+//!                                                    layout::write_back ──▶ arrays and groups, empty
 //!   drive: state machines of the drive-side methods ──▶ transport: bytes to the drive and back
 //! ```
 //!
@@ -34,6 +35,7 @@ pub mod guard;
 pub mod hint;
 pub mod holders;
 mod identity;
+pub mod layout;
 pub mod list;
 mod lvm;
 pub mod metadata;

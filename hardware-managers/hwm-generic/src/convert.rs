@@ -22,6 +22,7 @@ pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRe
         fallbacks: Vec::new(),
         bytes_erased: 0,
         verification: None,
+        rebuilt: Vec::new(),
         started_at: None,
         finished_at: None,
     }

@@ -8,6 +8,7 @@
 //!                         block::take_down: what uses the disks, in the ramdisk only
 //!                         open every disk exclusively
 //!                         work: one thread a disk ─▶ block::erase     progress ─▶ StepContext
+//!                         rebuild: arrays and groups of before, empty, after automated cleaning
 //!                         report: one record a disk
 //! ```
 //!
@@ -25,6 +26,7 @@ mod firmware;
 mod inventory;
 mod pci;
 mod properties;
+mod rebuild;
 mod settings;
 mod steps;
 mod survey;
@@ -47,7 +49,9 @@ use agent_protocol::step::Step;
 use block::{Filter, Plan, Probe, Roots};
 use hwm_sdk::protocol::InventoryPatch;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
+use rebuild::{Duty, Memory, Volumes};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Name in `hardware_manager_version`, the same as in ironic-python-agent.
 pub const NAME: &str = "generic_hardware_manager";
@@ -64,6 +68,8 @@ pub struct GenericHardwareManager {
     filter: Filter,
     /// See [`GenericHardwareManager::in_the_ramdisk`].
     takes_down: bool,
+    /// What the disks were members of before the erase steps of this boot.
+    memory: Arc<Memory>,
 }
 
 /// What is to be done to the disks.
@@ -100,7 +106,7 @@ impl GenericHardwareManager {
 
     /// With sysfs, procfs and device nodes elsewhere.
     pub fn with_roots(roots: Roots, filter: Filter) -> Self {
-        GenericHardwareManager { roots, filter, takes_down: false }
+        GenericHardwareManager { roots, filter, takes_down: false, memory: Arc::default() }
     }
 
     /// The machine is this manager's alone: what uses a disk that is to be erased (swap, mounts, volumes) is taken down
@@ -137,7 +143,8 @@ impl GenericHardwareManager {
         context: &StepContext,
     ) -> Result<StepOutcome, StepError> {
         let (probes, plan, settings) = self.prepare(job, call, true)?;
-        work::work(&self.roots, job, probes, plan, &settings, context)
+        let volumes = Volumes { duty: Duty::of(call), memory: &self.memory };
+        work::work(&self.roots, job, probes, plan, &settings, &volumes, context)
     }
 
     /// Probe all disks and plan for all of them. Nothing is written; with `rescue`, drives are freed of the password

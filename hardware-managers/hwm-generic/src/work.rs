@@ -2,6 +2,7 @@
 
 use crate::Job;
 use crate::convert::{self, untouched};
+use crate::rebuild::{Duty, Volumes};
 use crate::settings::Settings;
 use agent_protocol::progress::{Phase, Progress};
 use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
@@ -20,8 +21,8 @@ enum Place {
     Stopped(Box<DiskRecord>),
     /// To be written, not yet opened.
     Chosen(Box<Probe>, Vec<Method>),
-    /// Opened and about to be written.
-    Open(Box<Device>, Vec<Method>),
+    /// Opened, and with its record once it was written.
+    Open(Box<Device>, Vec<Method>, Option<Box<DiskRecord>>),
 }
 
 /// Do it. All disks are opened exclusively before the first is written.
@@ -31,6 +32,7 @@ pub(crate) fn work(
     surveyed: Vec<Probe>,
     plan: Plan,
     settings: &Settings,
+    volumes: &Volumes,
     context: &StepContext,
 ) -> Result<StepOutcome, StepError> {
     let disks: Vec<_> = surveyed.iter().map(|probe| probe.disk.clone()).collect();
@@ -51,7 +53,11 @@ pub(crate) fn work(
         tracing::info!(disks = places.len(), ?job, "all disks judged, beginning");
         context
             .report(Progress { disks: disks.iter().map(convert::pending).collect(), ..Progress::default() });
+        remember(&places, volumes);
         run_all(job, &mut places, settings.concurrency, context);
+        if volumes.duty == Duty::Rebuild && job == Job::Erase && !context.is_cancelled() {
+            rebuild(&mut places, volumes);
+        }
     }
     conclude(&places, &disks, context)
 }
@@ -84,13 +90,32 @@ fn open_all(roots: &Roots, places: &mut [Place]) {
     for place in places {
         if let Place::Chosen(probe, methods) = place {
             *place = match Device::open(roots, probe) {
-                Ok(device) => Place::Open(Box::new(device), std::mem::take(methods)),
+                Ok(device) => Place::Open(Box::new(device), std::mem::take(methods), None),
                 Err(error) => {
                     Place::Stopped(Box::new(untouched(&probe.disk, Outcome::Failed, chain(&error))))
                 }
             };
         }
     }
+}
+
+fn remember(places: &[Place], volumes: &Volumes) {
+    for place in places {
+        if let Place::Open(device, ..) = place
+            && volumes.duty != Duty::None
+        {
+            volumes.memory.remember(device);
+        }
+    }
+}
+
+fn rebuild(places: &mut [Place], volumes: &Volumes) {
+    let done = |place| match place {
+        &mut Place::Open(ref device, _, Some(ref mut record)) => Some((&**device, &mut **record)),
+        _ => None,
+    };
+    let mut disks: Vec<(&Device, &mut DiskRecord)> = places.iter_mut().filter_map(done).collect();
+    volumes.memory.rebuild(&mut disks);
 }
 
 /// Erase the open disks, at most `concurrency` at once.
@@ -103,11 +128,10 @@ fn run_all(job: Job, places: &mut [Place], concurrency: usize, context: &StepCon
             scope.spawn(|| {
                 while let Some(slot) = slots.get(next.fetch_add(1, Ordering::AcqRel)) {
                     let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                    if let Place::Open(device, methods) = &**place
+                    if let Place::Open(device, methods, record) = &mut **place
                         && !context.is_cancelled()
                     {
-                        let record = run_one(job, device, methods, context);
-                        **place = Place::Told(Box::new(record));
+                        *record = Some(Box::new(run_one(job, device, methods, context)));
                     }
                 }
             });
@@ -149,8 +173,10 @@ fn conclude(places: &[Place], disks: &[Disk], context: &StepContext) -> Result<S
     let mut begun_all = true;
     for (place, disk) in places.iter().zip(disks) {
         let record = match place {
-            Place::Told(record) | Place::Stopped(record) => DiskRecord::clone(record),
-            Place::Chosen(..) | Place::Open(..) => {
+            Place::Told(record) | Place::Stopped(record) | Place::Open(_, _, Some(record)) => {
+                DiskRecord::clone(record)
+            }
+            Place::Chosen(..) | Place::Open(_, _, None) => {
                 begun_all = false;
                 let reason = if stopped {
                     "not touched, since another disk of the node must not be"

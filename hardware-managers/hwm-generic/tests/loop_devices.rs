@@ -180,6 +180,88 @@ fn what_cannot_be_taken_down_stops_the_step_before_any_disk_is_written() {
     assert!(other.outside() == before);
 }
 
+/// What LVM itself says of the groups on these disks.
+fn groups(disks: &[&Loop]) -> String {
+    let devices: Vec<&str> = disks.iter().map(|disk| disk.node()).collect();
+    let config = format!(
+        "devices{{use_devicesfile=0 scan_lvs=0 filter=[{}\"r|.*|\"]}}",
+        devices.iter().map(|device| format!("\"a|^{device}$|\",")).collect::<String>()
+    );
+    let lvm = |words: &[&str]| {
+        let out = std::process::Command::new("lvm")
+            .args(words)
+            .args(["--config", &config])
+            .env("LVM_SUPPRESS_FD_WARNINGS", "1")
+            .output()
+            .unwrap();
+        format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
+    };
+    let check = lvm(&["vgck"]);
+    format!(
+        "{check}{}",
+        lvm(&[
+            "pvs",
+            "--noheadings",
+            "-o",
+            "vg_name,vg_uuid,vg_seqno,vg_missing_pv_count,pv_name,pv_uuid,pv_size"
+        ])
+    )
+}
+
+#[test]
+fn a_volume_group_is_there_again_after_automated_cleaning_and_not_after_manual() {
+    let run_steps = |target: &str, whole: bool| {
+        let disks =
+            [Loop::new(&pattern(32 << 20)), Loop::new(&pattern(32 << 20)), Loop::new(&pattern(4 << 20))];
+        let refs: Vec<&Loop> = disks.iter().collect();
+        let nodes = &refs[..2].iter().map(|disk| disk.node()).collect::<Vec<_>>();
+        let config = ["--config", "devices{use_devicesfile=0}", "-qq", "-y"];
+        run("vgcreate", &[&config[..], &["old"], nodes].concat());
+        let before = groups(&refs);
+        assert!(before.contains("old") && !before.to_lowercase().contains("fail"), "{before}");
+        let manager = manager(if whole { &refs } else { &refs[1..] });
+        let mut records = Vec::new();
+        for (index, step) in ["erase_devices_metadata", "erase_devices"].into_iter().enumerate() {
+            let steps = json!([{"interface": "deploy", "step": "erase_devices_metadata"},
+                               {"interface": "deploy", "step": "erase_devices"}]);
+            let info = json!({"clean_steps": steps, "clean_step_index": index});
+            let mut call = call(&manager, step, info);
+            call.node["target_provision_state"] = target.into();
+            let outcome = manager.run(&call, &StepContext::new());
+            let Ok(StepOutcome::Done(value)) = outcome else { panic!("{outcome:?}") };
+            records = report(&value).disks;
+            let written = index == 1 && target == "available" && whole;
+            assert_eq!(records.iter().any(|record| !record.rebuilt.is_empty()), written);
+        }
+        // Outside of what the records name there is nothing but zeroes.
+        for disk in if whole { &refs[..] } else { &refs[1..] } {
+            let record = records.iter().find(|record| record.device == disk.node()).unwrap();
+            assert_eq!(record.outcome, Outcome::Erased);
+            let mut content = disk.outside();
+            for region in &record.rebuilt {
+                let (from, length) = (usize::try_from(region.offset), usize::try_from(region.bytes));
+                content[from.unwrap()..][..length.unwrap()].fill(0);
+            }
+            assert!(content.iter().all(|&byte| byte == 0), "{}", disk.node());
+        }
+        (before, groups(&refs), records)
+    };
+    let (before, after, records) = run_steps("available", true);
+    assert_eq!(before, after);
+    assert!(
+        records[0]
+            .rebuilt
+            .iter()
+            .all(|region| (region.kind.as_str(), region.name.as_str()) == ("lvm", "old"))
+    );
+    let total: u64 = records.iter().flat_map(|record| &record.rebuilt).map(|region| region.bytes).sum();
+    assert!(total < 16 << 10, "{total} bytes were written back");
+    let (_, after, _) = run_steps("manageable", true);
+    assert!(!after.contains("old"), "{after}");
+    // A group of which one disk was not to be erased.
+    run_steps("available", false);
+}
+
 #[test]
 fn a_disk_that_somebody_else_holds_stops_the_step_before_any_other_is_written() {
     use std::os::unix::fs::OpenOptionsExt;
