@@ -6,6 +6,7 @@
 //!                     ask: the drive)           │
 //!                          all probes ──▶ plan::plan ──▶ ways for each disk, or a refusal of the whole run
 //!                          holders::take_down ──▶ what uses the disks is stopped, topmost first
+//!                          reveal ──▶ hidden sectors are given back, and all disks judged again
 //!                          Device::open (O_EXCL) ──▶ erase::erase ──▶ Record
 //!                                                    metadata::erase_metadata ──▶ MetadataRecord
 //!                                                    layout::write_back ──▶ arrays and groups, empty
@@ -46,6 +47,7 @@ mod paths;
 pub mod plan;
 pub mod probe;
 pub mod progress;
+pub mod reveal;
 mod run;
 mod sample;
 pub mod sanitize;

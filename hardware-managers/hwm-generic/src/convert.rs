@@ -98,8 +98,13 @@ pub(crate) fn plan(probes: &[Probe], plan: &Plan) -> Value {
             Fate::Refuse(reason) => ("refuse", Vec::new(), Some(reason)),
         };
         let disk = &probe.disk;
-        json!({"device": disk.path, "serial": disk.serial, "wwn": disk.wwn, "size": disk.size, "fate": what,
-               "reason": reason, "methods": ways})
+        let mut entry = json!({"device": disk.path, "serial": disk.serial, "wwn": disk.wwn, "size": disk.size,
+                               "fate": what, "reason": reason, "methods": ways});
+        let hidden = block::reveal::hidden_sectors(probe);
+        if plan.reveals && hidden > 0 && what == "erase" {
+            entry["gives_back_sectors"] = hidden.into();
+        }
+        entry
     };
     let disks: Vec<Value> = probes.iter().zip(&plan.fates).map(disk).collect();
     let take_down: Vec<String> = plan.take_down.iter().map(|deed| format!("take down: {deed}")).collect();

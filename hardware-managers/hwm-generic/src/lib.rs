@@ -5,6 +5,7 @@
 //! ```text
 //!   run(erase_devices) ─▶ survey: list and probe every disk           nothing is written
 //!                         block::plan: ways for each, leave, or refuse all    (pure)
+//!                         block::reveal: hidden sectors given back, then survey and plan again
 //!                         block::take_down: what uses the disks, in the ramdisk only
 //!                         open every disk exclusively
 //!                         work: one thread a disk ─▶ block::erase     progress ─▶ StepContext
@@ -142,7 +143,12 @@ impl GenericHardwareManager {
         call: &StepCall,
         context: &StepContext,
     ) -> Result<StepOutcome, StepError> {
-        let (probes, plan, settings) = self.prepare(job, call, true)?;
+        let (mut probes, mut plan, mut settings) = self.prepare(job, call, true)?;
+        if !plan.refuses() && work::reveal(&self.roots, &probes, &plan)? {
+            // They are other disks now, and nothing more may be hidden.
+            settings.wish.policy.reveal = false;
+            (probes, plan) = self.judged(job, &settings, true)?;
+        }
         let volumes = Volumes { duty: Duty::of(call), memory: &self.memory };
         work::work(&self.roots, job, probes, plan, &settings, &volumes, context)
     }
@@ -161,6 +167,12 @@ impl GenericHardwareManager {
         let mut settings =
             Settings::from_node(&call.node)?.with_arguments(&call.step.step, &known, &call.args)?;
         settings.wish.policy.take_down = self.takes_down;
+        let (probes, plan) = self.judged(job, &settings, rescue)?;
+        Ok((probes, plan, settings))
+    }
+
+    /// All disks as they are now, and the plan for them.
+    fn judged(&self, job: Job, settings: &Settings, rescue: bool) -> Result<(Vec<Probe>, Plan), StepError> {
         let lost = if self.filter == Filter::All { block::unattached(&self.roots) } else { Vec::new() };
         if !lost.is_empty() {
             let reason = format!("nothing was written to any disk: {}", lost.join("; "));
@@ -178,7 +190,7 @@ impl GenericHardwareManager {
             Job::Erase => block::plan(&probes, &settings.wish),
             Job::Express | Job::Metadata => block::plan_metadata(&probes, &settings.wish.policy),
         };
-        Ok((probes, plan, settings))
+        Ok((probes, plan))
     }
 
     // Both read a few files of sysfs: they end long before anybody can cancel them.

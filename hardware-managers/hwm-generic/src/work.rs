@@ -25,6 +25,40 @@ enum Place {
     Open(Box<Device>, Vec<Method>, Option<Box<DiskRecord>>),
 }
 
+/// Have the drives that hide sectors give them back, once nothing uses the disks. Whether there were any: then everything
+/// that is known of the disks is out of date.
+pub(crate) fn reveal(roots: &Roots, probes: &[Probe], plan: &Plan) -> Result<bool, StepError> {
+    let hiding = |(probe, fate): &(&Probe, &Fate)| {
+        plan.reveals && matches!(fate, Fate::Erase(_)) && block::reveal::hidden_sectors(probe) > 0
+    };
+    let hiding: Vec<&Disk> =
+        probes.iter().zip(&plan.fates).filter(hiding).map(|(probe, _)| &probe.disk).collect();
+    if hiding.is_empty() {
+        return Ok(false);
+    }
+    let disks: Vec<Disk> = probes.iter().map(|probe| probe.disk.clone()).collect();
+    take_down(roots, plan, &disks)?;
+    for disk in hiding {
+        block::reveal::reveal(roots, disk).map_err(|error| {
+            not_begun(&disks, format!("{}: {}", disk.describe(), chain(&error)), "not touched")
+        })?;
+        tracing::warn!(device = %disk.path.display(), "hidden sectors were given back");
+    }
+    Ok(true)
+}
+
+fn take_down(roots: &Roots, plan: &Plan, disks: &[Disk]) -> Result<(), StepError> {
+    block::take_down(roots, &plan.take_down)
+        .map_err(|error| not_begun(disks, chain(&error), "not touched: it is in use"))
+}
+
+/// The run ended before the first byte of any disk was written.
+fn not_begun(disks: &[Disk], why: String, of_each: &str) -> StepError {
+    let untouched = |disk| untouched(disk, Outcome::Skipped, of_each.to_owned());
+    let report = convert::report(&EraseReport { disks: disks.iter().map(untouched).collect() });
+    StepError::Failed { reason: format!("nothing was written to any disk: {why}"), report }
+}
+
 /// Do it. All disks are opened exclusively before the first is written.
 pub(crate) fn work(
     roots: &Roots,
@@ -37,15 +71,12 @@ pub(crate) fn work(
 ) -> Result<StepOutcome, StepError> {
     let disks: Vec<_> = surveyed.iter().map(|probe| probe.disk.clone()).collect();
     let refuses = plan.refuses();
+    if !refuses {
+        take_down(roots, &plan, &disks)?;
+    }
     let mut places: Vec<Place> =
         surveyed.into_iter().zip(plan.fates).map(|(probe, fate)| place(job, probe, fate, settings)).collect();
     if !refuses {
-        if let Err(error) = block::take_down(roots, &plan.take_down) {
-            let reason = format!("nothing was written to any disk: {}", chain(&error));
-            let untouched = |disk| untouched(disk, Outcome::Skipped, "not touched: it is in use".to_owned());
-            let report = convert::report(&EraseReport { disks: disks.iter().map(untouched).collect() });
-            return Err(StepError::Failed { reason, report });
-        }
         open_all(roots, &mut places);
     }
     let stopped = places.iter().any(|place| matches!(place, Place::Stopped(_)));

@@ -23,20 +23,8 @@ exec >/dev/ttyS0 2>&1
 ";
 
 /// What of busybox the scripts use.
-const APPLETS: [&str; 14] = [
-    "sh",
-    "mkdir",
-    "mount",
-    "modprobe",
-    "cat",
-    "dd",
-    "grep",
-    "echo",
-    "ls",
-    "mkswap",
-    "swapon",
-    "mkfs.vfat",
-    "sleep",
+const APPLETS: [&str; 13] = [
+    "sh", "mkdir", "mount", "modprobe", "cat", "dd", "grep", "echo", "ls", "mkswap", "swapon", "sleep",
     "basename",
 ];
 
@@ -44,7 +32,7 @@ const APPLETS: [&str; 14] = [
 ///
 /// # Errors
 /// When a tool is missing.
-pub fn image(dir: &Path, tools: &[&str], script: &str) -> Result<PathBuf> {
+pub fn image(dir: &Path, tools: &[&str], files: &[(&str, &[u8])], script: &str) -> Result<PathBuf> {
     let (image, root) = (dir.join("image"), dir.join("layers"));
     fs::create_dir_all(root.join("bin"))?;
     fs::create_dir_all(&image)?;
@@ -58,6 +46,9 @@ pub fn image(dir: &Path, tools: &[&str], script: &str) -> Result<PathBuf> {
     fs::copy("/usr/bin/busybox", root.join("bin/busybox"))?;
     for applet in APPLETS {
         std::os::unix::fs::symlink("/bin/busybox", root.join("bin").join(applet))?;
+    }
+    for (name, content) in files {
+        fs::write(root.join(name), content)?;
     }
     let plain = fs::read(image_dir()?.join("initramfs"))?;
     let agent = root.join("agent");

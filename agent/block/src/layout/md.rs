@@ -138,7 +138,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     let sum: u64 =
         words.map(|(_, word)| word.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))).sum();
     // Both halves, cut to 32 bits as the kernel does.
-    ((sum & 0xffff_ffff) + (sum >> 32)) as u32
+    u32::try_from(((sum & 0xffff_ffff) + (sum >> 32)) & 0xffff_ffff).unwrap_or(0)
 }
 
 fn hex(bytes: &[u8]) -> String {

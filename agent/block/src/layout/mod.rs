@@ -232,7 +232,7 @@ mod tests {
             let member = Member { pieces, ..member("1", "0", &["0"], 1) };
             let mut last = None;
             for (offset, bytes) in member.sectors(block) {
-                prop_assert!(offset % block == 0 && bytes.len() as u64 % block == 0 && last < Some(offset));
+                prop_assert!(offset.is_multiple_of(block) && (bytes.len() as u64).is_multiple_of(block) && last < Some(offset));
                 last = Some(offset + bytes.len() as u64 - 1);
                 let at = usize::try_from(offset).unwrap_or(0);
                 made[at..at + bytes.len()].copy_from_slice(&bytes);

@@ -20,6 +20,8 @@ pub struct Plan {
     pub fates: Vec<Fate>,
     /// What is taken down before the first byte of any disk is written, in this order.
     pub take_down: Vec<Deed>,
+    /// Whether the disks to be erased first give back the sectors that they hide.
+    pub reveals: bool,
 }
 
 /// What is to happen to a disk.
@@ -86,7 +88,7 @@ fn judged(probes: &[Probe], policy: &Policy, erase: impl Fn(&Probe) -> Fate) -> 
         obstacle => keep_off(probe, policy, |_| true, obstacle).unwrap_or_else(|| erase(probe)),
     };
     let fates = probes.iter().zip(wanted).zip(obstacles).map(fate).collect();
-    Plan { fates, take_down }
+    Plan { fates, take_down, reveals: policy.reveal }
 }
 
 /// Whether, and why, a disk is not written at all, for reasons that `counts` and for what keeps its users from being
@@ -106,6 +108,7 @@ fn keep_off(
     let refusals: Vec<Refusal> = judge(probe)
         .into_iter()
         .filter(|refusal| counts(refusal) && !policy.despite.contains(&refusal.reason()))
+        .filter(|refusal| !(policy.reveal && matches!(refusal, Refusal::HiddenArea { .. })))
         .collect();
     if let Some(medium) = refusals.iter().find(|refusal| refusal.is_boot_medium()) {
         return Some(Fate::Leave(medium.to_string()));
@@ -181,14 +184,14 @@ mod tests {
             reasons(),
             reasons(),
             budget,
-            any::<bool>(),
+            any::<[bool; 2]>(),
         )
-            .prop_map(|(level, (weaker, never), leave, despite, budget, take_down)| {
+            .prop_map(|(level, (weaker, never), leave, despite, budget, [take_down, reveal])| {
                 let despite = despite.into_iter().filter(|reason| reason.may_be_overridden()).collect();
                 Wish {
                     level,
                     budget,
-                    policy: Policy { weaker, never, leave, despite, take_down, ..Policy::default() },
+                    policy: Policy { weaker, never, leave, despite, take_down, reveal, ..Policy::default() },
                 }
             })
     }
@@ -202,12 +205,13 @@ mod tests {
             // Their one array each, by the name that it has over every disk, is then on all of them.
             let named = |(at, mut probe): (usize, Probe)| { probe.disk.name = format!("sd{at}"); probe };
             let probes: Vec<Probe> = probes.into_iter().enumerate().map(named).collect();
+            let reveal = |r: &Refusal| wish.policy.reveal && matches!(r, Refusal::HiddenArea { .. });
             let may = wish.policy.take_down && !wish.policy.leave.contains(&Reason::InUse);
             let plan = plan(&probes, &wish);
             prop_assert_eq!(plan.fates.len(), probes.len());
             for (probe, fate) in probes.iter().zip(&plan.fates) {
                 let refusals: Vec<Refusal> = judge(probe);
-                let open = refusals.iter().filter(|r| !wish.policy.despite.contains(&r.reason()));
+                let open = refusals.iter().filter(|r| !wish.policy.despite.contains(&r.reason()) && !reveal(r));
                 match fate {
                     Fate::Erase(ways) => {
                         let open: Vec<_> = open.collect();
