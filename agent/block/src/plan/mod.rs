@@ -171,6 +171,7 @@ fn hindrance(probe: &Probe) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::any::any_probe;
+    use crate::probe::Layer;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -262,6 +263,35 @@ mod tests {
             let allowed = Wish { policy: Policy { despite, ..Policy::default() }, ..wish };
             assert!(!plan(&[shared], &allowed).refuses());
         }
+    }
+
+    #[test]
+    fn what_is_on_a_volume_above_keeps_the_disk_and_the_volume_up() {
+        let held = |layer: Layer| {
+            let array = crate::disk::Holder {
+                name: "md127".into(),
+                kind: crate::disk::HolderKind::Md("raid1".into()),
+                ..Default::default()
+            };
+            let disk = Disk { name: "sda".into(), holders: vec![array], ..Disk::default() };
+            Probe { disk, above: vec![layer], ..Probe::default() }
+        };
+        let policy = Policy { take_down: true, ..Policy::default() };
+        let plan = |probe: Probe, policy: &Policy| plan_metadata(&[probe], policy);
+        let taken_down = plan(held(Layer::default()), &policy);
+        assert!(!taken_down.refuses() && taken_down.take_down.len() == 1);
+        let vmfs = crate::probe::PartitionType { start: 0, kind: "0xfb".into() };
+        let shared = Layer { what: "md array md127".into(), partition_types: vec![vmfs], ..Layer::default() };
+        let refused = plan(held(shared), &policy);
+        assert!(refused.refuses() && refused.take_down.is_empty(), "{refused:?}");
+        let Fate::Refuse(reason) = &refused.fates[0] else { panic!("{refused:?}") };
+        assert!(reason.contains("a VMFS partition on md array md127"), "{reason}");
+        let left = plan(
+            held(Layer::default()),
+            &Policy { leave: BTreeSet::from([Reason::InUse]), ..policy.clone() },
+        );
+        assert!(matches!(left.fates[0], Fate::Leave(_)) && left.take_down.is_empty(), "{left:?}");
+        assert!(plan(held(Layer::default()), &Policy::default()).refuses(), "outside the ramdisk");
     }
 
     #[test]

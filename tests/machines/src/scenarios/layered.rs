@@ -116,8 +116,13 @@ pub async fn story(stage: Stage) -> Result<()> {
         ensure!(told.contains("State : clean") && told.contains("Array State : AA"), "{serial}: {told}");
         ensure!(level == "raid0" || told.contains("Internal Bitmap"), "{serial}: {told}");
     }
-    let bitmap = judge(Command::new("mdadm").arg("--examine-bitmap").arg(file("MIRROR1"))).await?;
-    ensure!(bitmap.contains("0 dirty"), "{bitmap}");
+    // It takes no file for a member.
+    let device =
+        judge(Command::new("losetup").args(["--read-only", "--find", "--show"]).arg(file("MIRROR1"))).await?;
+    let bitmap = judge(Command::new("mdadm").arg("--examine-bitmap").arg(device.trim())).await;
+    judge(Command::new("losetup").arg("--detach").arg(device.trim())).await?;
+    let bitmap = bitmap?;
+    ensure!(bitmap.contains(", 0 dirty"), "{bitmap}");
     let group = judge(Command::new("pvck").arg("--dump").arg("metadata").arg(file("GROUP"))).await?;
     ensure!(
         group.contains("outer {") && group.contains("data {") && group.contains("extent_count = 3"),
