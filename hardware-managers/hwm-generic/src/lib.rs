@@ -149,7 +149,11 @@ impl GenericHardwareManager {
             settings.wish.policy.reveal = false;
             (probes, plan) = self.judged(job, &settings, true)?;
         }
-        let volumes = Volumes { duty: Duty::of(call), memory: &self.memory };
+        let (duty, first) = Duty::of(call);
+        if first {
+            self.memory.forget();
+        }
+        let volumes = Volumes { duty, memory: &self.memory };
         work::work(&self.roots, job, probes, plan, &settings, &volumes, context)
     }
 

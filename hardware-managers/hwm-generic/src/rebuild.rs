@@ -22,22 +22,26 @@ pub(crate) enum Duty {
 }
 
 impl Duty {
-    /// From what the controller tells of the run, in Ironic's words. Only a cleaning that ends with an available node is
-    /// an automated one; without the list of its steps nobody knows which erase is the last.
-    pub(crate) fn of(call: &StepCall) -> Self {
+    /// From what the controller tells of the run, in Ironic's words, and whether the step is the first of the run that
+    /// writes to disks. Only a cleaning that ends with an available node is an automated one; without the list of its
+    /// steps nobody knows which erase is the last.
+    pub(crate) fn of(call: &StepCall) -> (Self, bool) {
         let info = &call.node["driver_internal_info"];
         let automated = call.kind == StepKind::Clean && call.node["target_provision_state"] == "available";
         let refused = info["agent_rebuild_volumes"] == Value::Bool(false);
         let index = info["clean_step_index"].as_u64().and_then(|index| usize::try_from(index).ok());
-        let (Some(steps), Some(index)) = (info["clean_steps"].as_array(), index) else { return Self::None };
+        let (Some(steps), Some(index)) = (info["clean_steps"].as_array(), index) else {
+            return (Self::None, true);
+        };
         let current = steps.get(index).is_some_and(|step| step["step"] == call.step.step.as_str());
-        if !automated || refused || !current {
-            return Self::None;
-        }
         let writes = |step: &Value| {
             step["interface"] == "raid" || step["step"].as_str().is_some_and(|step| Job::of(step).is_some())
         };
-        if steps.iter().skip(index + 1).any(writes) { Self::Remember } else { Self::Rebuild }
+        let first = !steps.iter().take(index).any(writes);
+        if !automated || refused || !current {
+            return (Self::None, true);
+        }
+        (if steps.iter().skip(index + 1).any(writes) { Self::Remember } else { Self::Rebuild }, first)
     }
 }
 
@@ -59,6 +63,11 @@ fn identity(disk: &Disk) -> Identity {
 }
 
 impl Memory {
+    /// A run begins: what an earlier one left is not its own.
+    pub(crate) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Look at a disk before it is written. What cannot be read is not remembered.
     pub(crate) fn remember(&self, device: &Device) {
         match layout::remember(device) {
@@ -131,7 +140,7 @@ mod tests {
     use agent_protocol::step::Step;
     use serde_json::json;
 
-    fn duty(kind: StepKind, target: &str, steps: Value, index: u64) -> Duty {
+    fn duty(kind: StepKind, target: &str, steps: Value, index: u64) -> (Duty, bool) {
         let steps_now = steps.as_array().cloned().unwrap_or_default();
         let now = steps_now
             .get(usize::try_from(index).unwrap())
@@ -156,12 +165,12 @@ mod tests {
             ])
         };
         let clean = StepKind::Clean;
-        assert_eq!(duty(clean, "available", both(), 0), Duty::Remember);
-        assert_eq!(duty(clean, "available", both(), 2), Duty::Rebuild);
+        assert_eq!(duty(clean, "available", both(), 0), (Duty::Remember, true));
+        assert_eq!(duty(clean, "available", both(), 2), (Duty::Rebuild, false));
         let raid = json!([step("deploy", "erase_devices"), step("raid", "create_configuration")]);
-        assert_eq!(duty(clean, "available", raid, 0), Duty::Remember);
-        assert_eq!(duty(clean, "manageable", both(), 2), Duty::None, "manual cleaning");
-        assert_eq!(duty(clean, "available", Value::Null, 0), Duty::None, "nobody knows what follows");
-        assert_eq!(duty(StepKind::Deploy, "available", both(), 2), Duty::None);
+        assert_eq!(duty(clean, "available", raid, 0), (Duty::Remember, true));
+        assert_eq!(duty(clean, "manageable", both(), 2).0, Duty::None, "manual cleaning");
+        assert_eq!(duty(clean, "available", Value::Null, 0).0, Duty::None, "nobody knows what follows");
+        assert_eq!(duty(StepKind::Deploy, "available", both(), 2).0, Duty::None);
     }
 }
