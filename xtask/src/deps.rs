@@ -53,6 +53,8 @@ pub const JUDGES: &[&str] = &[
     "mdadm",
     "lvm2",
     "cryptsetup-bin",
+    "busybox-static",
+    "cpio",
     "gdisk",
     "lshw",
     "hdparm",

@@ -48,6 +48,10 @@ pub struct DiskRecord {
     /// What the read-back saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
+    /// What was written to the erased and verified disk afterwards, so that an array or volume group of before is there
+    /// again, empty. All else is as `verification` says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rebuilt: Vec<Rebuilt>,
     /// Unix time in seconds when work on the disk began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<f64>,
@@ -77,6 +81,21 @@ pub struct Fallback {
     pub method: String,
     /// The error it ended with.
     pub error: String,
+}
+
+/// A region that was written back after the erase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rebuilt {
+    /// `md` or `lvm`.
+    pub kind: String,
+    /// Name of the array or volume group.
+    pub name: String,
+    /// Its UUID, as its own tools write it.
+    pub uuid: String,
+    /// How many bytes were written, whole sectors.
+    pub bytes: u64,
+    /// Where, in bytes from the beginning of the disk.
+    pub offset: u64,
 }
 
 /// What was seen when the disk was read back.

@@ -139,6 +139,13 @@ fn erase_report_of_ours() {
 }
 
 #[test]
+fn erase_report_of_ours_with_what_was_written_back() {
+    exact::<EraseReport>(
+        r#"{"disks":[{"device":"/dev/sda","size":8192,"outcome":"erased","method":"overwrite-zeroes","bytes_erased":8192,"rebuilt":[{"kind":"md","name":"old:mirror","uuid":"abababab:abababab:abababab:abababab","bytes":512,"offset":4096}]}]}"#,
+    );
+}
+
+#[test]
 fn argument_with_a_schema_of_ours() {
     exact::<Step>(
         r#"{"step":"verify_firmware","priority":0,"interface":"management","reboot_requested":false,"abortable":true,"argsinfo":{"baseline":{"description":"Versions","required":false,"schema":{"type":"object"}}},"idempotent":true}"#,

@@ -80,7 +80,13 @@ fn externals(config: &Config, own: &[Arc<dyn HardwareManager>]) -> Externals {
 
 /// The one place where hardware managers of the agent itself are listed.
 fn managers(config: &Config) -> Vec<Arc<dyn HardwareManager>> {
-    vec![Arc::new(GenericHardwareManager::new(filter(config)))]
+    vec![Arc::new(generic(config))]
+}
+
+/// The ramdisk's may take down what uses the disks; any other must not.
+fn generic(config: &Config) -> GenericHardwareManager {
+    let generic = GenericHardwareManager::new(filter(config));
+    if config.ramdisk { generic.in_the_ramdisk() } else { generic }
 }
 
 /// How somebody logs in to a rescued node: by the program that was named, or not at all.
@@ -100,7 +106,7 @@ fn filter(config: &Config) -> Filter {
 }
 
 fn discover(config: &Config, externals: Arc<Externals>) -> Discover {
-    let generic = GenericHardwareManager::new(filter(config));
+    let generic = generic(config);
     let config = config.clone();
     Box::new(move || {
         let disks = generic.disks().unwrap_or_else(|error| {

@@ -96,13 +96,8 @@ pub(crate) fn any_probe() -> impl Strategy<Value = Probe> {
     let unreadable = prop::option::weighted(0.1, Just("cannot open".to_owned()));
     (flags, drive, kind, 20u32..45, unreadable).prop_map(
         |(flags, (nvme, ata, scsi), kind, shift, unreadable)| {
-            let holder = Holder {
-                name: "md0".into(),
-                kind: HolderKind::Md("raid1".into()),
-                mounts: Vec::new(),
-                swap: false,
-                holders: Vec::new(),
-            };
+            let holder =
+                Holder { name: "md0".into(), kind: HolderKind::Md("raid1".into()), ..Holder::default() };
             Probe {
                 disk: Disk {
                     name: "sda".into(),

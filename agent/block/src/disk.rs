@@ -84,12 +84,22 @@ pub struct Partition {
 }
 
 /// An active device built on a disk or partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holder {
     /// Kernel name, `dm-0`.
     pub name: String,
     /// What it is, with its own name.
     pub kind: HolderKind,
+    /// Device node, `/dev/dm-0`.
+    pub path: PathBuf,
+    /// Device number, `major:minor`.
+    pub dev: (u32, u32),
+    /// Size in bytes; 0 for one that is not running.
+    pub size: u64,
+    /// Whether nothing can be read from it until somebody resumes it.
+    pub suspended: bool,
+    /// Kernel names of the whole devices that it is built on, those of other disks included.
+    pub below: Vec<String>,
     /// Where it is mounted.
     pub mounts: Vec<PathBuf>,
     /// Whether it is swap in use.
@@ -99,15 +109,22 @@ pub struct Holder {
 }
 
 /// Kind of a [`Holder`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HolderKind {
-    /// MD array, with its level (`raid1`).
+    /// MD array, with its level (`raid1`); `inactive` for one that does not run, which may be a container.
     Md(String),
     /// LVM logical volume, with its name (`vg0-root`).
     Lvm(String),
+    /// Map of several paths to the disk, with its name.
+    Multipath(String),
     /// Other device-mapper device, with its name.
     DeviceMapper(String),
+    /// Disk with a cache.
+    Bcache,
+    /// Partition of another holder (`md127p1`), gone with it.
+    Partition,
     /// Anything else.
+    #[default]
     Other,
 }
 
@@ -117,6 +134,9 @@ impl std::fmt::Display for Holder {
             HolderKind::Md(level) => write!(f, "md array {} ({level})", self.name),
             HolderKind::Lvm(name) => write!(f, "LVM volume {name} ({})", self.name),
             HolderKind::DeviceMapper(name) => write!(f, "device-mapper device {name} ({})", self.name),
+            HolderKind::Multipath(name) => write!(f, "multipath map {name} ({})", self.name),
+            HolderKind::Partition => write!(f, "partition {}", self.name),
+            HolderKind::Bcache => write!(f, "bcache device {}", self.name),
             HolderKind::Other => write!(f, "device {}", self.name),
         }
     }
@@ -161,6 +181,12 @@ impl Disk {
 }
 
 impl Holder {
+    /// It and everything built on it, each as often as it is met.
+    pub fn with_all_above(&self) -> Vec<&Holder> {
+        let above = self.holders.iter().flat_map(Holder::with_all_above);
+        std::iter::once(self).chain(above).collect()
+    }
+
     fn collect_mounts(&self, found: &mut Vec<(String, PathBuf)>) {
         found.extend(own(&self.name, &self.mounts));
         self.holders.iter().for_each(|holder| holder.collect_mounts(found));

@@ -150,7 +150,10 @@ impl std::fmt::Display for Refusal {
             }
             Refusal::Reserved { by } => write!(f, "it is reserved: {by}; release that first"),
             Refusal::HiddenArea { sectors, by } => {
-                write!(f, "{sectors} sectors are hidden by the {by}; remove that, or allow \"hidden\"")
+                write!(
+                    f,
+                    "{sectors} sectors are hidden by the {by}; set \"remove_hidden\", or allow \"hidden\""
+                )
             }
             Refusal::HiddenNamespaces(count) => write!(
                 f,
@@ -253,8 +256,8 @@ mod tests {
             name: "x0".into(),
             kind,
             mounts: mounts.iter().map(PathBuf::from).collect(),
-            swap: false,
             holders,
+            ..Holder::default()
         }
     }
 

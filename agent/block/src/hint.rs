@@ -111,9 +111,11 @@ impl Name {
     }
 }
 
-/// Names of the md arrays that the disk is a member of: the label is `HOST:NAME`, or the name alone.
+/// Names of the md arrays that the disk is a member of, also by a volume of which it is a part: the label is
+/// `HOST:NAME`, or the name alone.
 fn volumes(probe: &Probe) -> Vec<String> {
-    let members = probe.signatures.iter().filter(|signature| signature.name == "linux_raid_member");
+    let all = probe.signatures.iter().chain(probe.above.iter().flat_map(|layer| &layer.signatures));
+    let members = all.filter(|signature| signature.name == "linux_raid_member");
     let labels = members.filter_map(|signature| signature.label.as_deref());
     labels.map(|label| label.split_once(':').map_or(label, |(_, name)| name).to_owned()).collect()
 }

@@ -5,8 +5,11 @@
 //!  (sysfs)           (libblkid,           method::methods ──▶ what the drive supports, best first
 //!                     ask: the drive)           │
 //!                          all probes ──▶ plan::plan ──▶ ways for each disk, or a refusal of the whole run
+//!                          holders::take_down ──▶ what uses the disks is stopped, topmost first
+//!                          reveal ──▶ hidden sectors are given back, and all disks judged again
 //!                          Device::open (O_EXCL) ──▶ erase::erase ──▶ Record
 //!                                                    metadata::erase_metadata ──▶ MetadataRecord
+//!                                                    layout::write_back ──▶ arrays and groups, empty
 //!   drive: state machines of the drive-side methods ──▶ transport: bytes to the drive and back
 //! ```
 //!
@@ -31,7 +34,9 @@ pub mod fake;
 pub mod fault;
 pub mod guard;
 pub mod hint;
+pub mod holders;
 mod identity;
+pub mod layout;
 pub mod list;
 mod lvm;
 pub mod metadata;
@@ -42,6 +47,7 @@ mod paths;
 pub mod plan;
 pub mod probe;
 pub mod progress;
+pub mod reveal;
 mod run;
 mod sample;
 pub mod sanitize;
@@ -58,6 +64,7 @@ pub use disk::{Disk, Holder, HolderKind, Partition};
 pub use erase::{Checkpoint, Ending, Record, erase, resume};
 pub use guard::{Reason, Refusal, judge};
 pub use hint::Hint;
+pub use holders::{Deed, TakeDownError, take_down};
 pub use list::{Filter, ListError, Roots, list};
 pub use metadata::{MetadataRecord, erase_metadata};
 pub use method::{Level, Method, Promise, methods};

@@ -288,24 +288,34 @@ impl Listing<'_> {
         let path = self.node(&name);
         let dm_name = attribute(&dir.join("dm/name"));
         let dm_uuid = attribute(&dir.join("dm/uuid")).unwrap_or_default();
-        let kind = match (attribute(&dir.join("md/level")), dm_name) {
-            (Some(level), _) => HolderKind::Md(level),
-            (None, Some(dm)) if dm_uuid.starts_with("LVM-") => HolderKind::Lvm(dm),
-            (None, Some(dm)) => HolderKind::DeviceMapper(dm),
-            (None, None) => HolderKind::Other,
+        let kind = match dm_name {
+            Some(dm) if dm_uuid.starts_with("LVM-") => HolderKind::Lvm(dm),
+            Some(dm) if dm_uuid.starts_with("mpath-") => HolderKind::Multipath(dm),
+            Some(dm) => HolderKind::DeviceMapper(dm),
+            None if dir.join("md").exists() => {
+                HolderKind::Md(attribute(&dir.join("md/level")).unwrap_or_else(|| "inactive".to_owned()))
+            }
+            None if dir.join("bcache").exists() => HolderKind::Bcache,
+            None => HolderKind::Other,
         };
-        let mounts = match self.dev(&dir) {
-            Ok(dev) => self.in_use.mounts_of(dev, &path),
-            Err(_) => Vec::new(),
-        };
-        let holders = self.holders(&dir)?;
-        // What is mounted may be a partition of the holder (md127p1).
-        let mut partitions = if dir.exists() { self.partitions(&dir)? } else { Vec::new() };
-        let swap = self.in_use.is_swap(&path) || partitions.iter().any(|partition| partition.swap);
-        let below = partitions.iter_mut().flat_map(|partition| std::mem::take(&mut partition.holders));
-        let holders = holders.into_iter().chain(below.collect::<Vec<_>>()).collect();
-        let mounts = mounts.into_iter().chain(partitions.into_iter().flat_map(|p| p.mounts)).collect();
-        Ok(Holder { kind, mounts, swap, holders, name })
+        let dev = self.dev(&dir).unwrap_or_default();
+        let mounts = if dev == (0, 0) { Vec::new() } else { self.in_use.mounts_of(dev, &path) };
+        let mut holders = self.holders(&dir)?;
+        let partitions = if dir.exists() { self.partitions(&dir)? } else { Vec::new() };
+        holders.extend(partitions.into_iter().map(|partition| self.partition_of(&name, partition)));
+        let swap = self.in_use.is_swap(&path);
+        let size = self.sectors(&dir.join("size")).unwrap_or(0);
+        let (suspended, below) = (flag(&dir.join("dm/suspended")), below(&dir)?);
+        Ok(Holder { name, kind, path, dev, size, suspended, below, mounts, swap, holders })
+    }
+
+    /// A partition of a holder.
+    fn partition_of(&self, holder: &str, partition: Partition) -> Holder {
+        let Partition { name, size, holders, mounts, swap, .. } = partition;
+        let (path, below) = (self.node(&name), vec![holder.to_owned()]);
+        let dev = self.dev(&self.roots.sys.join("class/block").join(&name)).unwrap_or_default();
+        let kind = HolderKind::Partition;
+        Holder { name, kind, path, dev, size, suspended: false, below, mounts, swap, holders }
     }
 
     fn node(&self, name: &str) -> PathBuf {
@@ -320,6 +330,24 @@ impl Listing<'_> {
     fn sectors(&self, path: &Path) -> Result<u64, ListError> {
         required(path, "a number of sectors", |text| text.parse::<u64>().ok()?.checked_mul(512))
     }
+}
+
+/// The whole devices that a holder is built on.
+fn below(dir: &Path) -> Result<Vec<String>, ListError> {
+    let slaves = dir.join("slaves");
+    let mut names = Vec::new();
+    for (name, entry) in if slaves.exists() { children(&slaves)? } else { Vec::new() } {
+        // The directory of a partition is in that of its disk.
+        let device = entry.canonicalize().unwrap_or_else(|_| entry.clone());
+        let whole = device.parent().and_then(Path::file_name).filter(|_| device.join("partition").exists());
+        names.push(whole.map_or(name, |whole| whole.to_string_lossy().into_owned()));
+    }
+    // An array of a container (IMSM, DDF) has the disks below it, and goes before the container.
+    let container = attribute(&dir.join("md/metadata_version"))
+        .and_then(|version| Some(version.strip_prefix("external:/")?.split_once('/')?.0.to_owned()));
+    names.extend(container);
+    names.dedup();
+    Ok(names)
 }
 
 fn required<T>(

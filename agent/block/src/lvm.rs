@@ -1,4 +1,4 @@
-//! LVM metadata, read only to see whether a volume group belongs to a cluster (`lib/format_text/layout.h` of LVM2).
+//! LVM metadata, read to see whether a volume group belongs to a cluster, and where it is (`lib/format_text/layout.h` of LVM2).
 
 use std::io;
 
@@ -35,9 +35,16 @@ fn quad(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
+/// In which of the first sectors the label is.
+pub(crate) fn label_sector(label: &[u8]) -> Option<u64> {
+    let at = label.chunks(512).position(|sector| sector.starts_with(b"LABELONE"))?;
+    u64::try_from(at).ok()
+}
+
 /// `(start, size)` of the metadata areas, from the label in one of the first four sectors.
-fn metadata_areas(label: &[u8]) -> Vec<(u64, u64)> {
-    let Some(sector) = label.chunks(512).find(|sector| sector.starts_with(b"LABELONE")) else {
+pub(crate) fn metadata_areas(label: &[u8]) -> Vec<(u64, u64)> {
+    let Some(sector) = label_sector(label).and_then(|at| label.chunks(512).nth(usize::try_from(at).ok()?))
+    else {
         return Vec::new();
     };
     let offset = sector.get(20..24).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
@@ -58,7 +65,7 @@ fn metadata_areas(label: &[u8]) -> Vec<(u64, u64)> {
 }
 
 /// `(offset, length)` of the text in its area, from the area's header.
-fn text_place(header: &[u8], size: u64) -> Option<(u64, u64)> {
+pub(crate) fn text_place(header: &[u8], size: u64) -> Option<(u64, u64)> {
     const MAGIC: &[u8; 16] = b" LVM2 x[5A%r0N*>";
     let (offset, length) = (quad(header, 40)?, quad(header, 48)?);
     let sound =

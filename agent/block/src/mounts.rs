@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// What the kernel uses of the block devices.
@@ -39,15 +40,27 @@ impl InUse {
         self.mounts.iter().filter(is).map(|mount| mount.point.clone()).collect()
     }
 
+    /// Whether a device is what is seen at a mount point: the last that was mounted there.
+    pub(crate) fn is_on_top(&self, dev: (u32, u32), node: &Path, point: &Path) -> bool {
+        let last = self.mounts.iter().rev().find(|mount| mount.point == point);
+        last.is_some_and(|mount| mount.dev == dev || same_node(&mount.source, node))
+    }
+
     /// Whether a device is swap in use.
     pub(crate) fn is_swap(&self, node: &Path) -> bool {
         self.swaps.iter().any(|swap| same_node(swap, node))
     }
 }
 
-/// Whether two names are one node; `/dev/mapper/x` is a link to `/dev/dm-0`.
+/// Whether two names are one node; `/dev/mapper/x` is a link to `/dev/dm-0`, or, where there is no udev, a node of its
+/// own for the same device.
 fn same_node(name: &Path, node: &Path) -> bool {
-    name == node || (name.starts_with("/dev") && name.canonicalize().is_ok_and(|canonical| canonical == node))
+    let device = |path: &Path| {
+        let found = std::fs::metadata(path).ok()?;
+        found.file_type().is_block_device().then(|| found.rdev())
+    };
+    let linked = || name.canonicalize().is_ok_and(|canonical| canonical == node);
+    name == node || linked() || device(name).is_some_and(|number| device(node) == Some(number))
 }
 
 fn parse_mount(line: &[u8]) -> Option<Mount> {
@@ -92,6 +105,19 @@ fn unescape(field: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn swap_is_known_by_another_node_of_the_same_device() {
+        use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+        let dir = tempfile::tempdir().expect("tempdir");
+        let [dm, mapper, other] = ["dm-2", "inner-swap", "dm-3"].map(|name| dir.path().join(name));
+        for (path, minor) in [(&dm, 2), (&mapper, 2), (&other, 3)] {
+            mknod(path, SFlag::S_IFBLK, Mode::S_IRUSR, makedev(253, minor)).expect("mknod");
+        }
+        let swaps = format!("Filename Type\n{} partition 1 0 -2\n", mapper.display());
+        let in_use = InUse::parse(b"", swaps.as_bytes());
+        assert!(in_use.is_swap(&dm) && !in_use.is_swap(&other));
+    }
 
     #[test]
     fn mounts_are_found_by_number_by_source_and_with_escapes() {

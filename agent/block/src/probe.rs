@@ -2,9 +2,10 @@
 
 use crate::ask;
 use crate::ata;
-use crate::disk::Disk;
+use crate::disk::{Disk, Holder, HolderKind};
 use crate::drive::{Drive, ata_security};
 use crate::fault::Fault;
+use crate::list::usable;
 use crate::lvm;
 use crate::nvme::Namespace;
 use crate::nvme::log::Health;
@@ -35,10 +36,25 @@ pub struct Probe {
     pub health: Option<Health>,
     /// The LVM volume group on the disk that a cluster shares, if there is one.
     pub clustered: Option<String>,
+    /// What is on the volumes built on the disk, lowest first.
+    pub above: Vec<Layer>,
     /// Why the disk cannot be read, when it cannot; nothing else is known of it then.
     pub unreadable: Option<String>,
     /// The kernel can erase blocks securely (`BLKSECDISCARD`); asked of eMMC alone.
     pub secure_discard: bool,
+}
+
+/// What reading a volume built on the disk tells. Another disk of it may be where that is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Layer {
+    /// The volume, in words.
+    pub what: String,
+    /// As [`Probe::signatures`].
+    pub signatures: Vec<Signature>,
+    /// As [`Probe::partition_types`].
+    pub partition_types: Vec<PartitionType>,
+    /// As [`Probe::clustered`].
+    pub clustered: Option<String>,
 }
 
 /// What a partition is for, as its table says.
@@ -155,9 +171,43 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     let failed = |source| ProbeError::Signatures { disk: disk.describe(), source };
     let ranges = disk.partitions.iter().map(|partition| (partition.start, partition.size));
     found.signatures = signatures(&file, disk.size, disk.logical_block, ranges).map_err(failed)?;
-    found.partition_types = partition_types(&file, disk).map_err(failed)?;
+    found.partition_types = partition_types(&file, disk.size, disk.logical_block).map_err(failed)?;
     found.clustered = clustered(&file, &found.signatures).map_err(failed)?;
+    found.above = layers(disk);
     Ok(found)
+}
+
+/// What the volumes above a disk hold. One that gives no content, like an array without enough members, gives it to
+/// nobody; one that is suspended would make us wait, and a map of paths shows its disk once more.
+fn layers(disk: &Disk) -> Vec<Layer> {
+    let mut found: Vec<Layer> = Vec::new();
+    for holder in disk.all_holders().into_iter().flat_map(Holder::with_all_above) {
+        let what = holder.to_string();
+        let silent = holder.size == 0 || holder.suspended || matches!(holder.kind, HolderKind::Multipath(_));
+        if silent || found.iter().any(|layer| layer.what == what) {
+            continue;
+        }
+        match layer(holder) {
+            Ok(layer) => found.push(layer),
+            Err(error) => {
+                tracing::warn!(device = what, %error, "the volume cannot be read");
+            }
+        }
+    }
+    found
+}
+
+fn layer(holder: &Holder) -> io::Result<Layer> {
+    let file = File::open(&holder.path)?;
+    let sector = sys::blk::logical_block(&file)?;
+    let size = usable(holder.size, sector);
+    let signatures = signatures(&file, size, sector, [])?;
+    Ok(Layer {
+        what: holder.to_string(),
+        partition_types: partition_types(&file, size, sector)?,
+        clustered: clustered(&file, &signatures)?,
+        signatures,
+    })
 }
 
 impl Probe {
@@ -213,8 +263,8 @@ fn clustered(file: &File, signatures: &[Signature]) -> io::Result<Option<String>
     Ok(None)
 }
 
-fn partition_types(file: &File, disk: &Disk) -> io::Result<Vec<PartitionType>> {
-    let table = sys::blkid::Prober::new(file, 0, disk.size, disk.logical_block)?.partitions();
+fn partition_types(file: &File, size: u64, sector: u32) -> io::Result<Vec<PartitionType>> {
+    let table = sys::blkid::Prober::new(file, 0, size, sector)?.partitions();
     let typed = |entry: sys::blkid::Entry| Some(PartitionType { start: entry.start, kind: entry.kind? });
     Ok(table.into_iter().filter_map(typed).collect())
 }

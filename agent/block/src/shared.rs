@@ -1,6 +1,6 @@
 //! File systems and volume managers that several machines use at once: what one erases, all lose.
 
-use crate::probe::Probe;
+use crate::probe::{PartitionType, Probe, Signature};
 
 /// Partition types, GPT and MBR. Their case depends on who reads the table, so it does not count.
 const PARTITIONS: [(&str, &str); 6] = [
@@ -23,15 +23,26 @@ const SIGNATURES: [(&str, &str); 7] = [
     ("oracleasm", "an Oracle ASM disk"),
 ];
 
-/// The first that the disk or one of its partitions carries.
+/// The first that the disk, one of its partitions, or a volume built on them carries.
 pub(crate) fn found(probe: &Probe) -> Option<String> {
+    let own = || on(&probe.partition_types, &probe.signatures, probe.clustered.as_ref());
+    let above = || {
+        probe.above.iter().find_map(|layer| {
+            let found = on(&layer.partition_types, &layer.signatures, layer.clustered.as_ref())?;
+            Some(format!("{found} on {}", layer.what))
+        })
+    };
+    own().or_else(above)
+}
+
+fn on(types: &[PartitionType], signatures: &[Signature], clustered: Option<&String>) -> Option<String> {
     let known = |table: &[(&str, &str)], word: &str| {
         let word = word.trim().to_lowercase();
         table.iter().find(|(name, _)| *name == word).map(|(_, words)| (*words).to_owned())
     };
-    let partition = probe.partition_types.iter().find_map(|partition| known(&PARTITIONS, &partition.kind));
-    let signature = || probe.signatures.iter().find_map(|signature| known(&SIGNATURES, &signature.name));
+    let partition = types.iter().find_map(|partition| known(&PARTITIONS, &partition.kind));
+    let signature = || signatures.iter().find_map(|signature| known(&SIGNATURES, &signature.name));
     partition
         .or_else(signature)
-        .or_else(|| probe.clustered.as_ref().map(|group| format!("the clustered LVM volume group {group}")))
+        .or_else(|| clustered.map(|group| format!("the clustered LVM volume group {group}")))
 }

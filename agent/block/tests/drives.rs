@@ -4,7 +4,7 @@
 #[path = "drives/mod.rs"]
 mod simulated;
 
-use block::drive::{Drive, ata_security};
+use block::drive::{Drive, ata_hidden, ata_security};
 use block::fake::FakeDisk;
 use block::method::Family::{Ata, Nvme, Scsi};
 use block::sanitize::{Operation, State};
@@ -272,6 +272,23 @@ fn scsi_sanitize_that_fails_lies_or_runs_already() {
 }
 
 #[test]
+fn hidden_sectors_are_given_back_in_the_order_that_drives_take() {
+    let disk = disk();
+    for (hidden, sectors) in
+        [([100, 0, 0], 2148), ([0, 60, 0], 2108), ([100, 60, 0], 2208), ([0, 0, 30], 2078), ([0, 0, 0], 2048)]
+    {
+        let drive = AtaDrive::new(&disk, AtaWhim::None).hiding(hidden);
+        assert_eq!(ata_hidden::reveal(&drive).unwrap(), sectors, "{hidden:?}");
+        assert_eq!(ask::ata(&drive).unwrap().hidden.sectors(), 0);
+    }
+    let drive = AtaDrive::new(&disk, AtaWhim::None).hiding([100, 0, 0]);
+    drive.state.lock().unwrap().frozen = true;
+    let error = block::fault::chain(&ata_hidden::reveal(&drive).unwrap_err());
+    assert!(error.contains("SET MAX ADDRESS EXT failed") && error.contains("power off and on"), "{error}");
+    assert!(disk.content() == content(), "no content is touched");
+}
+
+#[test]
 fn drives_are_asked_what_they_can_do() {
     let disk = disk();
     let drive = NvmeDrive::new(&disk, Whim::None, 0x002, 2);
@@ -279,7 +296,7 @@ fn drives_are_asked_what_they_can_do() {
     assert!(namespace.sanitize.crypto && namespace.alone);
     assert!(matches!(namespace.sanitize.state, Some(State::Running(_))));
 
-    let drive = AtaDrive { hidden_sectors: 100, ..AtaDrive::new(&disk, AtaWhim::None) };
+    let drive = AtaDrive::new(&disk, AtaWhim::None).hiding([100, 0, 0]);
     let found = ask::ata(&drive).unwrap();
     assert!(found.sanitize.takes(Operation::Overwrite) && found.security.enhanced);
     assert_eq!((found.sectors, found.hidden.host_protected), (2048, 100));

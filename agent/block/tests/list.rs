@@ -181,6 +181,48 @@ fn partitions_holders_and_mounts_down_the_stack() {
 }
 
 #[test]
+fn holders_tell_what_they_are_and_all_that_they_are_built_on() {
+    let tree = Tree::new();
+    let sda = tree.disk(SATA, "sda", "8:0", 1 << 20);
+    let sda1 = tree.partition(&sda, "sda1", 1, "8:1", 2048, 2048);
+    let container = tree.disk("virtual/md127", "md127", "9:127", 0);
+    tree.put(&format!("{container}/md/level"), "container\n");
+    let array = tree.disk("virtual/md126", "md126", "9:126", 8000);
+    tree.put(&format!("{array}/md/array_state"), "inactive\n");
+    tree.put(&format!("{array}/md/metadata_version"), "external:/md127/0\n");
+    let part = tree.partition(&array, "md126p1", 1, "259:0", 8, 80);
+    tree.put("sys/class/block/md126p1/dev", "259:0\n");
+    let map = tree.disk("virtual/dm-0", "dm-0", "253:0", 80);
+    tree.put(&format!("{map}/dm/name"), "mpatha\n");
+    tree.put(&format!("{map}/dm/uuid"), "mpath-3600\n");
+    tree.put(&format!("{map}/dm/suspended"), "1\n");
+    for (upper, lower) in [(&container, &sda1), (&array, &sda1), (&map, &part)] {
+        tree.holds(upper, lower);
+        let slave = Path::new(lower).file_name().unwrap();
+        fs::create_dir_all(tree.at(&format!("{upper}/slaves"))).unwrap();
+        symlink(tree.at(lower), tree.at(&format!("{upper}/slaves")).join(slave)).unwrap();
+    }
+    tree.put(
+        "proc/swaps",
+        format!("Filename\tType\n{}/md126p1\tpartition\t1\t0\t-2\n", tree.at("dev").display()),
+    );
+    let disk = tree.list().unwrap().remove(0);
+    let [array, container] = &disk.partitions[0].holders[..] else { panic!("{disk:?}") };
+    assert_eq!(
+        (&container.kind, &container.below[..]),
+        (&HolderKind::Md("container".into()), &["sda".to_owned()][..])
+    );
+    assert_eq!(array.kind, HolderKind::Md("inactive".into()));
+    assert_eq!(array.below, ["sda", "md127"], "the container is below its arrays");
+    let part = &array.holders[0];
+    assert_eq!((&part.kind, part.dev, part.swap), (&HolderKind::Partition, (259, 0), true));
+    let map = &part.holders[0];
+    assert_eq!((&map.kind, map.suspended), (&HolderKind::Multipath("mpatha".into()), true));
+    assert_eq!((map.dev, map.size, &map.below[..]), ((253, 0), 80 * 512, &["md126".to_owned()][..]));
+    assert_eq!(disk.all_swap(), ["md126p1"]);
+}
+
+#[test]
 fn two_paths_are_one_disk_only_when_everything_agrees() {
     let tree = Tree::new();
     for (index, (name, serial, wwn)) in [

@@ -299,6 +299,18 @@ fn node_for_agent(node: &Node) -> Value {
     ] {
         internal.entry(key).or_insert(value);
     }
+    // Which steps there are and which is the current one, where Ironic has them: what a step leaves behind may depend on
+    // what comes after it.
+    if let Some(run) = &node.run
+        && let (Some(kind), Some(plan), Some(index)) = (run.kind.steps(), &run.plan, run.index)
+    {
+        // Without their arguments: those are for the step alone.
+        let named =
+            |planned: &PlannedStep| json!({"interface": planned.step.interface, "step": planned.step.step});
+        let steps: Vec<Value> = plan.iter().map(named).collect();
+        internal.insert(kind.steps_field().to_owned(), json!(steps));
+        internal.insert(kind.index_field().to_owned(), json!(index));
+    }
     json!({
         "uuid": node.uuid,
         "name": node.name,

@@ -27,6 +27,7 @@ pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRe
         bytes_erased: 0,
         resumed_from: None,
         verification: None,
+        rebuilt: Vec::new(),
         started_at: None,
         finished_at: None,
     }
@@ -99,12 +100,18 @@ pub(crate) fn plan(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings)
             Fate::Refuse(reason) => ("refuse", Vec::new(), Some(reason)),
         };
         let disk = &probe.disk;
-        json!({"device": disk.path, "serial": disk.serial, "wwn": disk.wwn, "model": disk.model, "size": disk.size,
-               "fate": what, "reason": reason, "methods": methods})
+        let mut entry = json!({"device": disk.path, "serial": disk.serial, "wwn": disk.wwn, "model": disk.model,
+                               "size": disk.size, "fate": what, "reason": reason, "methods": methods});
+        let hidden = block::reveal::hidden_sectors(probe);
+        if plan.reveals && hidden > 0 && what == "erase" {
+            entry["gives_back_sectors"] = hidden.into();
+        }
+        entry
     };
     let disks: Vec<Value> = probes.iter().zip(&plan.fates).map(disk).collect();
+    let take_down: Vec<String> = plan.take_down.iter().map(|deed| format!("take down: {deed}")).collect();
     json!({"refuses": plan.refuses(), "estimate_s": plan.estimate().as_secs(),
-           "deadline_s": deadline(job, probes, plan, settings).as_secs(), "disks": disks})
+           "deadline_s": deadline(job, probes, plan, settings).as_secs(), "take_down": take_down, "disks": disks})
 }
 
 /// When the step would be ended.

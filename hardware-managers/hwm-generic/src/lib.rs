@@ -5,8 +5,11 @@
 //! ```text
 //!   run(erase_devices) ─▶ survey: list and probe every disk           nothing is written
 //!                         block::plan: ways for each, leave, or refuse all    (pure)
+//!                         block::reveal: hidden sectors given back, then survey and plan again
+//!                         block::take_down: what uses the disks, in the ramdisk only
 //!                         open every disk exclusively
 //!                         work: one thread a disk ─▶ block::erase     progress ─▶ StepContext
+//!                         rebuild: arrays and groups of before, empty, after automated cleaning
 //!                         report: one record a disk
 //! ```
 //!
@@ -25,6 +28,7 @@ mod inventory;
 mod pace;
 mod pci;
 mod properties;
+mod rebuild;
 mod resume;
 mod settings;
 mod steps;
@@ -48,7 +52,9 @@ use agent_protocol::step::Step;
 use block::{Filter, Plan, Probe, Roots};
 use hwm_sdk::protocol::InventoryPatch;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
+use rebuild::{Duty, Memory, Volumes};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Name in `hardware_manager_version`, the same as in ironic-python-agent.
 pub const NAME: &str = "generic_hardware_manager";
@@ -63,6 +69,10 @@ const NOT_VERIFIED: &str = "nothing was verified";
 pub struct GenericHardwareManager {
     roots: Roots,
     filter: Filter,
+    /// See [`GenericHardwareManager::in_the_ramdisk`].
+    takes_down: bool,
+    /// What the disks were members of before the erase steps of this boot.
+    memory: Arc<Memory>,
 }
 
 /// What is to be done to the disks.
@@ -99,7 +109,14 @@ impl GenericHardwareManager {
 
     /// With sysfs, procfs and device nodes elsewhere.
     pub fn with_roots(roots: Roots, filter: Filter) -> Self {
-        GenericHardwareManager { roots, filter }
+        GenericHardwareManager { roots, filter, takes_down: false, memory: Arc::default() }
+    }
+
+    /// The machine is this manager's alone: what uses a disk that is to be erased (swap, mounts, volumes) is taken down
+    /// first. Everywhere else such a disk is refused and nothing is ever taken down.
+    #[must_use]
+    pub fn in_the_ramdisk(self) -> Self {
+        GenericHardwareManager { takes_down: true, ..self }
     }
 
     /// The disks for the agent's inventory.
@@ -117,8 +134,18 @@ impl GenericHardwareManager {
         call: &StepCall,
         context: &StepContext,
     ) -> Result<StepOutcome, StepError> {
-        let (probes, plan, settings) = self.prepare(job, call, true)?;
-        work::work(&self.roots, job, probes, plan, &settings, context)
+        let (mut probes, mut plan, mut settings) = self.prepare(job, call, true)?;
+        if !plan.refuses() && work::reveal(&self.roots, &probes, &plan)? {
+            // They are other disks now, and nothing more may be hidden.
+            settings.wish.policy.reveal = false;
+            (probes, plan) = self.judged(job, &settings, true)?;
+        }
+        let (duty, first) = Duty::of(call);
+        if first {
+            self.memory.forget();
+        }
+        let volumes = Volumes { duty, memory: &self.memory };
+        work::work(&self.roots, job, probes, plan, &settings, &volumes, context)
     }
 
     /// Probe all disks and plan for all of them. Nothing is written; with `rescue`, drives are freed of the password
@@ -132,8 +159,15 @@ impl GenericHardwareManager {
         let declared = STEPS.iter().find(|declared| declared.step == call.step.step);
         let known: Vec<&str> =
             declared.into_iter().flat_map(|step| step.arguments).map(|known| known.name).collect();
-        let settings =
+        let mut settings =
             Settings::from_node(&call.node)?.with_arguments(&call.step.step, &known, &call.args)?;
+        settings.wish.policy.take_down = self.takes_down;
+        let (probes, plan) = self.judged(job, &settings, rescue)?;
+        Ok((probes, plan, settings))
+    }
+
+    /// All disks as they are now, and the plan for them.
+    fn judged(&self, job: Job, settings: &Settings, rescue: bool) -> Result<(Vec<Probe>, Plan), StepError> {
         let lost = if self.filter == Filter::All { block::unattached(&self.roots) } else { Vec::new() };
         if !lost.is_empty() {
             let reason = format!("nothing was written to any disk: {}", lost.join("; "));
@@ -151,7 +185,7 @@ impl GenericHardwareManager {
             Job::Erase => block::plan(&probes, &settings.wish),
             Job::Express | Job::Metadata => block::plan_metadata(&probes, &settings.wish.policy),
         };
-        Ok((probes, plan, settings))
+        Ok((probes, plan))
     }
 
     // Both read a few files of sysfs: they end long before anybody can cancel them.

@@ -24,6 +24,9 @@ pub(crate) const BUDGET: &str = "time_budget_s";
 /// Argument: the longest that the step may take.
 pub(crate) const DEADLINE: &str = "deadline_s";
 
+/// Argument: sectors that a drive hides are given back.
+pub(crate) const REVEAL: &str = "remove_hidden";
+
 /// How to erase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -81,6 +84,7 @@ impl Settings {
         if flag("wipe_special_filesystems", false)? {
             wish.policy.despite.insert(Reason::Shared);
         }
+        wish.policy.reveal = flag("agent_remove_hidden_areas", false)?;
         if !flag("agent_enable_nvme_secure_erase", true)? {
             wish.policy.never.extend([Method::NvmeFormat, Method::NvmeFormatCrypto]);
         }
@@ -139,6 +143,10 @@ impl Settings {
                     }
                     None => wish.policy.despite.extend(reasons()?),
                 },
+                REVEAL => {
+                    let flag = value.as_bool();
+                    wish.policy.reveal = flag.ok_or_else(|| wrong("it is not true or false".to_owned()))?;
+                }
                 _ => {
                     let time =
                         seconds(value).ok_or_else(|| wrong("it is not a number of seconds".to_owned()))?;
@@ -182,7 +190,7 @@ mod tests {
     }
 
     fn with(args: Value) -> Result<Settings, StepError> {
-        let all = [LEVEL, ALLOW, LEAVE, DESPITE, BUDGET, DEADLINE];
+        let all = [LEVEL, ALLOW, LEAVE, DESPITE, BUDGET, DEADLINE, REVEAL];
         Settings::default().with_arguments("erase_devices", &all, args.as_object().unwrap())
     }
 
@@ -216,9 +224,11 @@ mod tests {
     #[test]
     fn arguments_count_more_and_unknown_words_are_named() {
         let settings = with(json!({"level": "purge", "allow": ["overwrite-zeroes"], "leave": ["read-only"],
-                                   "despite": ["hidden"], "time_budget_s": 60, "deadline_s": 90}));
+                                   "despite": ["hidden"], "time_budget_s": 60, "deadline_s": 90,
+                                   "remove_hidden": true}));
         let Settings { wish, deadline, .. } = settings.unwrap();
         assert_eq!(deadline, Some(Duration::from_secs(90)));
+        assert!(wish.policy.reveal && !Settings::default().wish.policy.reveal);
         assert_eq!((wish.level, wish.budget), (Level::Purge, Some(Duration::from_secs(60))));
         assert_eq!(wish.policy.weaker, BTreeSet::from([Method::Overwrite]));
         for (args, word) in [
@@ -227,6 +237,7 @@ mod tests {
             (json!({"leave": ["mood"]}), "mood"),
             (json!({"despite": ["in-use"]}), "in-use"),
             (json!({"fast": true}), "fast"),
+            (json!({"remove_hidden": "yes"}), "remove_hidden"),
             (json!({"time_budget_s": 0}), "time_budget_s"),
             (json!({"deadline_s": -1}), "deadline_s"),
         ] {

@@ -1,6 +1,6 @@
 //! The steps of the generic manager, declared.
 
-use crate::settings::{ALLOW, BUDGET, DEADLINE, DESPITE, LEAVE, LEVEL};
+use crate::settings::{ALLOW, BUDGET, DEADLINE, DESPITE, LEAVE, LEVEL, REVEAL};
 use crate::{bios, firmware};
 use hwm_sdk::StepKind::{Clean, Deploy, Service};
 use hwm_sdk::protocol::Destructive;
@@ -82,8 +82,17 @@ const DESPITE_ARGUMENT: Argument = Argument {
     },
 };
 
+const REVEAL_ARGUMENT: Argument = Argument {
+    name: REVEAL,
+    description: "Whether ATA drives are made to give back the sectors they hide (HPA, DCO, AMAC), for good, before \
+                  anything is erased. Without it driver_internal_info.agent_remove_hidden_areas, else false: such a \
+                  disk is refused",
+    required: false,
+    schema: || json!({"type": "boolean"}),
+};
+
 /// Of every step that writes to disks.
-const GUARD_ARGUMENTS: &[Argument] = &[LEAVE_ARGUMENT, DESPITE_ARGUMENT];
+const GUARD_ARGUMENTS: &[Argument] = &[LEAVE_ARGUMENT, DESPITE_ARGUMENT, REVEAL_ARGUMENT];
 
 const ERASE_ARGUMENTS: &[Argument] = &[
     Argument {
@@ -101,6 +110,7 @@ const ERASE_ARGUMENTS: &[Argument] = &[
     },
     LEAVE_ARGUMENT,
     DESPITE_ARGUMENT,
+    REVEAL_ARGUMENT,
     Argument {
         name: BUDGET,
         description: "Seconds that one method may take on one disk, by its estimate, at least 1",

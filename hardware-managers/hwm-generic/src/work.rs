@@ -3,6 +3,7 @@
 use crate::Job;
 use crate::convert::{self, untouched};
 use crate::pace::{Deadline, Stall, longest};
+use crate::rebuild::{Duty, Volumes};
 use crate::resume::Keeper;
 use crate::settings::Settings;
 use agent_protocol::progress::{Phase, Progress};
@@ -22,8 +23,42 @@ enum Place {
     Stopped(Box<DiskRecord>),
     /// To be written, not yet opened.
     Chosen(Box<Probe>, Vec<Method>),
-    /// Opened and about to be written.
-    Open(Box<Device>, Vec<Method>),
+    /// Opened, and with its record once it was written.
+    Open(Box<Device>, Vec<Method>, Option<Box<DiskRecord>>),
+}
+
+/// Have the drives that hide sectors give them back, once nothing uses the disks. Whether there were any: then everything
+/// that is known of the disks is out of date.
+pub(crate) fn reveal(roots: &Roots, probes: &[Probe], plan: &Plan) -> Result<bool, StepError> {
+    let hiding = |(probe, fate): &(&Probe, &Fate)| {
+        plan.reveals && matches!(fate, Fate::Erase(_)) && block::reveal::hidden_sectors(probe) > 0
+    };
+    let hiding: Vec<&Disk> =
+        probes.iter().zip(&plan.fates).filter(hiding).map(|(probe, _)| &probe.disk).collect();
+    if hiding.is_empty() {
+        return Ok(false);
+    }
+    let disks: Vec<Disk> = probes.iter().map(|probe| probe.disk.clone()).collect();
+    take_down(roots, plan, &disks)?;
+    for disk in hiding {
+        block::reveal::reveal(roots, disk).map_err(|error| {
+            not_begun(&disks, format!("{}: {}", disk.describe(), chain(&error)), "not touched")
+        })?;
+        tracing::warn!(device = %disk.path.display(), "hidden sectors were given back");
+    }
+    Ok(true)
+}
+
+fn take_down(roots: &Roots, plan: &Plan, disks: &[Disk]) -> Result<(), StepError> {
+    block::take_down(roots, &plan.take_down)
+        .map_err(|error| not_begun(disks, chain(&error), "not touched: it is in use"))
+}
+
+/// The run ended before the first byte of any disk was written.
+fn not_begun(disks: &[Disk], why: String, of_each: &str) -> StepError {
+    let untouched = |disk| untouched(disk, Outcome::Skipped, of_each.to_owned());
+    let report = convert::report(&EraseReport { disks: disks.iter().map(untouched).collect() });
+    StepError::Failed { reason: format!("nothing was written to any disk: {why}"), report }
 }
 
 impl Place {
@@ -50,11 +85,15 @@ pub(crate) fn work(
     surveyed: Vec<Probe>,
     plan: Plan,
     settings: &Settings,
+    volumes: &Volumes,
     context: &StepContext,
 ) -> Result<StepOutcome, StepError> {
     let disks: Vec<_> = surveyed.iter().map(|probe| probe.disk.clone()).collect();
     let refuses = plan.refuses();
     let begun = Instant::now();
+    if !refuses {
+        take_down(roots, &plan, &disks)?;
+    }
     let mut places: Vec<Place> =
         surveyed.into_iter().zip(plan.fates).map(|(probe, fate)| place(job, probe, fate, settings)).collect();
     let takes: Vec<Duration> = places.iter().filter_map(Place::longest).collect();
@@ -70,8 +109,12 @@ pub(crate) fn work(
         tracing::info!(disks = places.len(), ?job, "all disks judged, beginning");
         context
             .report(Progress { disks: disks.iter().map(convert::pending).collect(), ..Progress::default() });
+        remember(&places, volumes);
         let keeper = Keeper::new(crate::ERASE_DEVICES, &disks, context);
         run_all(job, &mut places, settings.concurrency, &keeper, &limits, context);
+        if volumes.duty == Duty::Rebuild && job == Job::Erase && !context.is_cancelled() {
+            rebuild(&mut places, volumes);
+        }
     }
     conclude(&places, &disks, &limits.deadline, context)
 }
@@ -104,13 +147,32 @@ fn open_all(roots: &Roots, places: &mut [Place]) {
     for place in places {
         if let Place::Chosen(probe, methods) = place {
             *place = match Device::open(roots, probe) {
-                Ok(device) => Place::Open(Box::new(device), std::mem::take(methods)),
+                Ok(device) => Place::Open(Box::new(device), std::mem::take(methods), None),
                 Err(error) => {
                     Place::Stopped(Box::new(untouched(&probe.disk, Outcome::Failed, chain(&error))))
                 }
             };
         }
     }
+}
+
+fn remember(places: &[Place], volumes: &Volumes) {
+    for place in places {
+        if let Place::Open(device, ..) = place
+            && volumes.duty != Duty::None
+        {
+            volumes.memory.remember(device);
+        }
+    }
+}
+
+fn rebuild(places: &mut [Place], volumes: &Volumes) {
+    let done = |place| match place {
+        &mut Place::Open(ref device, _, Some(ref mut record)) => Some((&**device, &mut **record)),
+        _ => None,
+    };
+    let mut disks: Vec<(&Device, &mut DiskRecord)> = places.iter_mut().filter_map(done).collect();
+    volumes.memory.rebuild(&mut disks);
 }
 
 /// Erase the open disks, at most `concurrency` at once.
@@ -130,12 +192,11 @@ fn run_all(
             scope.spawn(|| {
                 while let Some(slot) = slots.get(next.fetch_add(1, Ordering::AcqRel)) {
                     let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                    if let Place::Open(device, methods) = &**place
+                    if let Place::Open(device, methods, record) = &mut **place
                         && !context.is_cancelled()
                         && !limits.deadline.passed()
                     {
-                        let record = run_one(job, device, methods, keeper, limits, context);
-                        **place = Place::Told(Box::new(record));
+                        *record = Some(Box::new(run_one(job, device, methods, keeper, limits, context)));
                     }
                 }
             });
@@ -204,8 +265,10 @@ fn conclude(
     let mut begun_all = true;
     for (place, disk) in places.iter().zip(disks) {
         let record = match place {
-            Place::Told(record) | Place::Stopped(record) => DiskRecord::clone(record),
-            Place::Chosen(..) | Place::Open(..) => {
+            Place::Told(record) | Place::Stopped(record) | Place::Open(_, _, Some(record)) => {
+                DiskRecord::clone(record)
+            }
+            Place::Chosen(..) | Place::Open(_, _, None) => {
                 begun_all = false;
                 let reason = if stopped {
                     "not touched, since another disk of the node must not be".to_owned()
@@ -217,7 +280,7 @@ fn conclude(
                 untouched(disk, Outcome::Skipped, reason)
             }
         };
-        let not_begun = matches!(place, Place::Open(..)) && !stopped;
+        let not_begun = matches!(place, Place::Open(_, _, None)) && !stopped;
         if matches!(place, Place::Stopped(_)) || record.outcome == Outcome::Failed || not_begun {
             failures.push(format!("{}: {}", disk.describe(), record.reason.as_deref().unwrap_or("unknown")));
         }

@@ -336,7 +336,10 @@ fn the_steps_are_ironics() {
     let steps = serde_json::to_value(manager.steps(StepKind::Clean, &Inventory::default())).unwrap();
     let mut first = steps[0].clone();
     let arguments: Vec<String> = first["argsinfo"].as_object().unwrap().keys().cloned().collect();
-    assert_eq!(arguments, ["allow", "deadline_s", "despite", "leave", "level", "time_budget_s"]);
+    assert_eq!(
+        arguments,
+        ["allow", "deadline_s", "despite", "leave", "level", "remove_hidden", "time_budget_s"]
+    );
     assert!(first["argsinfo"].as_object().unwrap().values().all(|argument| argument["required"] == false));
     first["argsinfo"] = json!({});
     assert_eq!(

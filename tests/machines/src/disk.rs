@@ -1,7 +1,7 @@
 //! A disk with a past, and the outside view of what is left of it.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use lab::disk::{Bus, DiskSpec, Fault};
@@ -67,6 +67,12 @@ impl OldDisk {
     /// Its serial number.
     pub fn serial(&self) -> &str {
         &self.spec.serial
+    }
+
+    /// The same disk, looked at in another file: what it held before is known.
+    #[must_use]
+    pub fn as_file(&self, file: PathBuf) -> Self {
+        Self { spec: DiskSpec { file, ..self.spec.clone() }, before: self.before.clone() }
     }
 
     /// What is left, seen from outside.

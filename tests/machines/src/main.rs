@@ -12,6 +12,7 @@
 mod desk;
 mod disk;
 mod judges;
+mod layers;
 mod loopback;
 mod moments;
 mod node;

@@ -224,6 +224,7 @@ fn report(machine: &Machine, lies: bool) -> Value {
             samples: 0,
             passed: true,
         }),
+        rebuilt: Vec::new(),
         started_at: None,
         finished_at: None,
     };

@@ -56,6 +56,20 @@ impl Command {
     pub const CONFIGURATION_IDENTIFY: Command =
         Command { features: 0xc2, count: 1, protocol: Protocol::In, ..Command::simple(0xb1) };
 
+    /// DEVICE CONFIGURATION RESTORE (ACS-2 7.8.4).
+    pub const CONFIGURATION_RESTORE: Command = Command { features: 0xc0, ..Command::simple(0xb1) };
+
+    /// SET MAX ADDRESS EXT (ACS-2 7.56), to the last sector that shall be addressed, also after power off. Counts only
+    /// directly after [`Command::READ_NATIVE_MAX`].
+    pub const fn set_max(lba: u64) -> Command {
+        Command { count: 1, lba, extend: true, ..Command::simple(0x37) }
+    }
+
+    /// SET ACCESSIBLE MAX ADDRESS EXT (ACS-4 7.2.3), to the last sector that shall be addressed.
+    pub const fn set_accessible_max(lba: u64) -> Command {
+        Command { features: 1, lba, extend: true, ..Command::simple(0x78) }
+    }
+
     const fn simple(code: u8) -> Command {
         Command { code, features: 0, count: 0, lba: 0, extend: false, protocol: Protocol::NonData }
     }
@@ -185,6 +199,12 @@ mod tests {
         assert_eq!(Command::IDENTIFY.pass_through(), identify);
         let native = [0x85, 0x07, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x27, 0];
         assert_eq!(Command::READ_NATIVE_MAX.pass_through(), native);
+        let set_max = [0x85, 0x07, 0x20, 0, 0, 0, 1, 4, 1, 5, 2, 6, 3, 0x40, 0x37, 0];
+        assert_eq!(Command::set_max(0x0605_0403_0201).pass_through(), set_max);
+        let set_accessible = [0x85, 0x07, 0x20, 0, 1, 0, 0, 4, 1, 5, 2, 6, 3, 0x40, 0x78, 0];
+        assert_eq!(Command::set_accessible_max(0x0605_0403_0201).pass_through(), set_accessible);
+        let restore = [0x85, 0x06, 0x20, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xb1, 0];
+        assert_eq!(Command::CONFIGURATION_RESTORE.pass_through(), restore);
         let accessible = [0x85, 0x07, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x78, 0];
         assert_eq!(Command::GET_NATIVE_MAX.pass_through(), accessible);
         let configuration = [0x85, 0x08, 0x0e, 0, 0xc2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xb1, 0];

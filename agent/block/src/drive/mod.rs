@@ -4,6 +4,7 @@
 //! A drive that says "done" is held to what can be seen: an operation must have begun with this command, not be the
 //! success of an earlier one that the drive still shows. Reading back comes after all of this.
 
+pub mod ata_hidden;
 pub mod ata_sanitize;
 pub mod ata_security;
 pub mod nvme_sanitize;

@@ -6,7 +6,9 @@ mod policy;
 pub use estimate::estimate;
 pub use policy::{Policy, Wish};
 
-use crate::guard::{Refusal, judge};
+use crate::disk::Disk;
+use crate::guard::{Reason, Refusal, judge};
+use crate::holders::{self, Deed};
 use crate::method::{Level, Method, methods};
 use crate::probe::Probe;
 use std::time::Duration;
@@ -16,6 +18,10 @@ use std::time::Duration;
 pub struct Plan {
     /// One for each disk.
     pub fates: Vec<Fate>,
+    /// What is taken down before the first byte of any disk is written, in this order.
+    pub take_down: Vec<Deed>,
+    /// Whether the disks to be erased first give back the sectors that they hide.
+    pub reveals: bool,
 }
 
 /// What is to happen to a disk.
@@ -60,35 +66,56 @@ impl Plan {
 
 /// Plan the erase of all disks of a node.
 pub fn plan(probes: &[Probe], wish: &Wish) -> Plan {
-    let fate = |probe| match keep_off(probe, &wish.policy) {
-        Some(fate) => fate,
-        None => ways(probe, wish),
-    };
-    Plan { fates: probes.iter().map(fate).collect() }
+    judged(probes, &wish.policy, |probe| ways(probe, wish))
 }
 
 /// Plan the removal of metadata alone: the same guards, and no way is needed.
 pub fn plan_metadata(probes: &[Probe], policy: &Policy) -> Plan {
-    let fate = |probe| keep_off(probe, policy).unwrap_or(Fate::Erase(Vec::new()));
-    Plan { fates: probes.iter().map(fate).collect() }
+    judged(probes, policy, |_| Fate::Erase(Vec::new()))
 }
 
-/// Whether, and why, a disk is not written at all.
+/// What the guards say of each disk, and `erase` of those that may be written once nothing uses them.
+fn judged(probes: &[Probe], policy: &Policy, erase: impl Fn(&Probe) -> Fate) -> Plan {
+    let may = policy.take_down && !policy.leave.contains(&Reason::InUse);
+    let idle = |refusal: &Refusal| !(may && refusal.reason() == Reason::InUse);
+    let wanted: Vec<bool> =
+        probes.iter().map(|probe| keep_off(probe, policy, idle, None).is_none()).collect();
+    let disks: Vec<&Disk> = probes.iter().map(|probe| &probe.disk).collect();
+    let (take_down, obstacles) =
+        if may { holders::plan(&disks, &wanted) } else { (Vec::new(), vec![None; disks.len()]) };
+    let fate = |((probe, wanted), obstacle): ((&Probe, bool), Option<String>)| match obstacle {
+        None if wanted => erase(probe),
+        obstacle => keep_off(probe, policy, |_| true, obstacle).unwrap_or_else(|| erase(probe)),
+    };
+    let fates = probes.iter().zip(wanted).zip(obstacles).map(fate).collect();
+    Plan { fates, take_down, reveals: policy.reveal }
+}
+
+/// Whether, and why, a disk is not written at all, for reasons that `counts` and for what keeps its users from being
+/// taken down.
 ///
 /// What is not storage of the node, or named by the operator, is left alone whatever else is said of it. Otherwise
 /// every reason must be allowed.
-fn keep_off(probe: &Probe, policy: &Policy) -> Option<Fate> {
+fn keep_off(
+    probe: &Probe,
+    policy: &Policy,
+    counts: impl Fn(&Refusal) -> bool,
+    obstacle: Option<String>,
+) -> Option<Fate> {
     if let Some(hint) = policy.skip.iter().find(|hint| hint.matches(probe)) {
         return Some(Fate::Leave(format!("the operator keeps it: it matches {hint}")));
     }
-    let refusals: Vec<Refusal> =
-        judge(probe).into_iter().filter(|refusal| !policy.despite.contains(&refusal.reason())).collect();
+    let refusals: Vec<Refusal> = judge(probe)
+        .into_iter()
+        .filter(|refusal| counts(refusal) && !policy.despite.contains(&refusal.reason()))
+        .filter(|refusal| !(policy.reveal && matches!(refusal, Refusal::HiddenArea { .. })))
+        .collect();
     if let Some(medium) = refusals.iter().find(|refusal| refusal.is_boot_medium()) {
         return Some(Fate::Leave(medium.to_string()));
     }
-    let words = refusals.iter().map(Refusal::to_string).collect::<Vec<_>>().join("; ");
+    let words = refusals.iter().map(Refusal::to_string).chain(obstacle).collect::<Vec<_>>().join("; ");
     if refusals.is_empty() {
-        return None;
+        return (!words.is_empty()).then_some(Fate::Refuse(words));
     }
     if refusals.iter().all(|refusal| policy.leave.contains(&refusal.reason())) {
         let names: Vec<&str> = policy.leave.iter().map(|reason| reason.as_str()).collect();
@@ -144,7 +171,7 @@ fn hindrance(probe: &Probe) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::any::any_probe;
-    use crate::guard::Reason;
+    use crate::probe::Layer;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -152,10 +179,21 @@ mod tests {
         let methods = || prop::collection::btree_set(prop::sample::select(Method::ALL.to_vec()), 0..3);
         let reasons = || prop::collection::btree_set(prop::sample::select(Reason::ALL.to_vec()), 0..3);
         let budget = prop::option::of((0u64..1_000_000).prop_map(Duration::from_secs));
-        (prop::sample::select(Level::ALL.to_vec()), (methods(), methods()), reasons(), reasons(), budget)
-            .prop_map(|(level, (weaker, never), leave, despite, budget)| {
+        (
+            prop::sample::select(Level::ALL.to_vec()),
+            (methods(), methods()),
+            reasons(),
+            reasons(),
+            budget,
+            any::<[bool; 2]>(),
+        )
+            .prop_map(|(level, (weaker, never), leave, despite, budget, [take_down, reveal])| {
                 let despite = despite.into_iter().filter(|reason| reason.may_be_overridden()).collect();
-                Wish { level, budget, policy: Policy { weaker, never, leave, despite, skip: Vec::new() } }
+                Wish {
+                    level,
+                    budget,
+                    policy: Policy { weaker, never, leave, despite, take_down, reveal, ..Policy::default() },
+                }
             })
     }
 
@@ -165,14 +203,22 @@ mod tests {
         fn nothing_unsupported_nothing_weaker_nothing_refused(
             probes in prop::collection::vec(any_probe(), 0..5), wish in wish(),
         ) {
+            // Their one array each, by the name that it has over every disk, is then on all of them.
+            let named = |(at, mut probe): (usize, Probe)| { probe.disk.name = format!("sd{at}"); probe };
+            let probes: Vec<Probe> = probes.into_iter().enumerate().map(named).collect();
+            let reveal = |r: &Refusal| wish.policy.reveal && matches!(r, Refusal::HiddenArea { .. });
+            let may = wish.policy.take_down && !wish.policy.leave.contains(&Reason::InUse);
             let plan = plan(&probes, &wish);
             prop_assert_eq!(plan.fates.len(), probes.len());
             for (probe, fate) in probes.iter().zip(&plan.fates) {
                 let refusals: Vec<Refusal> = judge(probe);
-                let open = refusals.iter().filter(|r| !wish.policy.despite.contains(&r.reason()));
+                let open = refusals.iter().filter(|r| !wish.policy.despite.contains(&r.reason()) && !reveal(r));
                 match fate {
                     Fate::Erase(ways) => {
-                        prop_assert!(!ways.is_empty() && open.count() == 0);
+                        let open: Vec<_> = open.collect();
+                        let down = may && open.iter().all(|r| r.reason() == Reason::InUse);
+                        prop_assert!(!ways.is_empty() && (open.is_empty() || down));
+                        prop_assert!(open.is_empty() || !plan.take_down.is_empty());
                         for way in ways {
                             prop_assert!(methods(probe).contains(&way.method));
                             prop_assert_eq!(way.level, way.method.level(probe.disk.rotational));
@@ -193,6 +239,12 @@ mod tests {
                     Fate::Refuse(_) => prop_assert!(plan.refuses()),
                 }
             }
+            // Nothing that is on a disk which stays is taken down.
+            let held = |(probe, fate): (&Probe, &Fate)| {
+                !probe.disk.holders.is_empty() && matches!(fate, Fate::Leave(_))
+            };
+            prop_assert!(plan.take_down.is_empty() || !probes.iter().zip(&plan.fates).any(held));
+            prop_assert!(may || plan.take_down.is_empty());
         }
     }
 
@@ -211,6 +263,35 @@ mod tests {
             let allowed = Wish { policy: Policy { despite, ..Policy::default() }, ..wish };
             assert!(!plan(&[shared], &allowed).refuses());
         }
+    }
+
+    #[test]
+    fn what_is_on_a_volume_above_keeps_the_disk_and_the_volume_up() {
+        let held = |layer: Layer| {
+            let array = crate::disk::Holder {
+                name: "md127".into(),
+                kind: crate::disk::HolderKind::Md("raid1".into()),
+                ..Default::default()
+            };
+            let disk = Disk { name: "sda".into(), holders: vec![array], ..Disk::default() };
+            Probe { disk, above: vec![layer], ..Probe::default() }
+        };
+        let policy = Policy { take_down: true, ..Policy::default() };
+        let plan = |probe: Probe, policy: &Policy| plan_metadata(&[probe], policy);
+        let taken_down = plan(held(Layer::default()), &policy);
+        assert!(!taken_down.refuses() && taken_down.take_down.len() == 1);
+        let vmfs = crate::probe::PartitionType { start: 0, kind: "0xfb".into() };
+        let shared = Layer { what: "md array md127".into(), partition_types: vec![vmfs], ..Layer::default() };
+        let refused = plan(held(shared), &policy);
+        assert!(refused.refuses() && refused.take_down.is_empty(), "{refused:?}");
+        let Fate::Refuse(reason) = &refused.fates[0] else { panic!("{refused:?}") };
+        assert!(reason.contains("a VMFS partition on md array md127"), "{reason}");
+        let left = plan(
+            held(Layer::default()),
+            &Policy { leave: BTreeSet::from([Reason::InUse]), ..policy.clone() },
+        );
+        assert!(matches!(left.fates[0], Fate::Leave(_)) && left.take_down.is_empty(), "{left:?}");
+        assert!(plan(held(Layer::default()), &Policy::default()).refuses(), "outside the ramdisk");
     }
 
     #[test]

@@ -30,6 +30,11 @@ pub struct Policy {
     pub despite: BTreeSet<Reason>,
     /// Disks that the operator keeps.
     pub skip: Vec<Hint>,
+    /// Sectors that an ATA drive hides may be given back before it is erased.
+    pub reveal: bool,
+    /// What uses a disk that is to be erased may be taken down first. Only where the machine is the caller's alone: in
+    /// the ramdisk. Who allows `in-use` in `leave` has such disks left alone instead.
+    pub take_down: bool,
 }
 
 impl Default for Wish {

@@ -2,6 +2,7 @@
 
 pub(crate) mod blk;
 pub(crate) mod blkid;
+pub(crate) mod hold;
 pub(crate) mod loopdev;
 pub(crate) mod nvme;
 pub(crate) mod sg;

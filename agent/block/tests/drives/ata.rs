@@ -23,6 +23,9 @@ pub struct State {
     pub failed: bool,
     steps: u16,
     operation: u16,
+    /// Sectors given back, and what is still hidden by HPA, DCO and AMAC.
+    pub revealed: u64,
+    pub hidden: [u64; 3],
     /// Every command that arrived.
     pub commands: Vec<u8>,
 }
@@ -49,14 +52,19 @@ pub struct AtaDrive<'a> {
     pub state: Mutex<State>,
     /// After so many commands nothing arrives any more: the agent has died.
     pub dies_after: Option<usize>,
-    pub hidden_sectors: u64,
 }
 
 const SECTORS: u64 = 2048;
 
 impl<'a> AtaDrive<'a> {
     pub fn new(disk: &'a FakeDisk, whim: Whim) -> Self {
-        AtaDrive { disk, whim, state: Mutex::default(), dies_after: None, hidden_sectors: 0 }
+        AtaDrive { disk, whim, state: Mutex::default(), dies_after: None }
+    }
+
+    /// Hides sectors behind HPA, DCO and AMAC.
+    pub fn hiding(self, hidden: [u64; 3]) -> Self {
+        self.state.lock().unwrap().hidden = hidden;
+        self
     }
 
     fn identify(&self, state: &State) -> [u8; 512] {
@@ -64,7 +72,9 @@ impl<'a> AtaDrive<'a> {
         let mut put =
             |word: usize, value: u16| data[word * 2..word * 2 + 2].copy_from_slice(&value.to_le_bytes());
         put(59, 0xf000);
-        put(60, u16::try_from(SECTORS).unwrap());
+        put(60, u16::try_from(SECTORS + state.revealed).unwrap());
+        put(83, 0x4000 | u16::from(state.hidden[1] > 0 || state.revealed > 0) << 11);
+        put(119, 0x4000 | u16::from(state.hidden[2] > 0) << 8);
         put(82, 1 << 10 | 1 << 1);
         put(89, 1);
         put(90, 1);
@@ -86,6 +96,7 @@ impl<'a> AtaDrive<'a> {
             (bytes[0], bytes[2..34].try_into().unwrap())
         };
         let code = cdb[14];
+        let lba = u64::from_be_bytes([0, 0, cdb[11], cdb[9], cdb[7], cdb[12], cdb[10], cdb[8]]);
         if (0xf1..=0xf6).contains(&code) && state.frozen {
             return Err(ABORTED);
         }
@@ -95,7 +106,39 @@ impl<'a> AtaDrive<'a> {
                 buffer.copy_from_slice(&self.identify(state));
                 Ok((0, 0))
             }
-            0x27 => Ok((0, SECTORS - 1 + self.hidden_sectors)),
+            0x27 => Ok((0, SECTORS - 1 + state.revealed + state.hidden[0])),
+            0x37 => {
+                let native = SECTORS - 1 + state.revealed + state.hidden[0];
+                let before = state.commands[state.commands.len() - 2];
+                if before != 0x27 || lba != native || cdb[6] != 1 || state.frozen {
+                    return Err((0x10, 0));
+                }
+                state.revealed += std::mem::take(&mut state.hidden[0]);
+                Ok((0, lba))
+            }
+            0x78 if cdb[4] == 0 => Ok((0, SECTORS - 1 + state.revealed + state.hidden[2])),
+            0x78 => {
+                if cdb[4] != 1 || lba != SECTORS - 1 + state.revealed + state.hidden[2] {
+                    return Err(ABORTED);
+                }
+                state.revealed += std::mem::take(&mut state.hidden[2]);
+                Ok((0, lba))
+            }
+            0xb1 if cdb[4] == 0xc2 => {
+                let Data::In(buffer) = data else { panic!("no room") };
+                let last = SECTORS - 1 + state.revealed + state.hidden[0] + state.hidden[1];
+                buffer[6..14].copy_from_slice(&last.to_le_bytes());
+                buffer[510] = 0xa5;
+                buffer[511] = 0u8.wrapping_sub(buffer.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)));
+                Ok((0, 0))
+            }
+            0xb1 => {
+                if cdb[4] != 0xc0 || state.hidden[0] > 0 || state.frozen {
+                    return Err(ABORTED);
+                }
+                state.revealed += std::mem::take(&mut state.hidden[1]);
+                Ok((0, 0))
+            }
             0xf1 => {
                 if state.locked {
                     return Err(ABORTED);

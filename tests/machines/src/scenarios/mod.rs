@@ -11,6 +11,7 @@ mod hold;
 mod hostile_bundles;
 mod inspect_in_band;
 mod ipmi_sim;
+mod layered;
 mod locked_drive;
 mod lvm_md_node;
 mod power_cut;
@@ -80,6 +81,12 @@ static ALL: &[Scenario] = &[
         about: "the manager of docs/write-a-hardware-manager.md, made and bundled as it says, works on a node",
         prepare: || Ok(()),
         story: |stage| Box::pin(tutorial::story(stage)),
+    },
+    Scenario {
+        name: "layered",
+        about: "LVM on LUKS on md, mounted, swap, an array without a member: taken down and erased",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(layered::story(stage)),
     },
     Scenario {
         name: "hold",
