@@ -142,8 +142,12 @@ impl Target for Device {
     }
 
     fn lanes(&self) -> usize {
-        // A spinning disk wants order; a flash disk wants company.
-        if self.probe.disk.rotational { 2 } else { 4 }
+        // A spinning disk wants order; a flash disk wants company, one with queues of its own more of it.
+        match (self.probe.disk.rotational, self.probe.nvme.is_some()) {
+            (true, _) => 2,
+            (false, false) => 4,
+            (false, true) => 8,
+        }
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

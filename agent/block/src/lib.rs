@@ -40,6 +40,7 @@ mod mounts;
 pub mod nvme;
 mod paths;
 pub mod plan;
+mod pool;
 pub mod probe;
 pub mod progress;
 mod run;

@@ -1,17 +1,15 @@
 //! Reading a disk back after it was erased.
 
-use crate::aligned::{Aligned, is_zero};
+use crate::aligned::is_zero;
 use crate::fault::Fault;
 use crate::method::{Method, Promise};
+use crate::pool::{LARGE, lend};
 use crate::progress::{Phase, Watch};
 use crate::run::Pass;
 use crate::sample::Samples;
 use crate::target::{Target, read_exact};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Bytes of one read.
-const CHUNK: usize = 1 << 20;
 
 /// What was seen when a disk was read back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,22 +82,27 @@ pub(crate) fn verify(
         phase: Phase::Verifying,
         method: Some(method),
         total: target.size(),
-        chunk: CHUNK as u64,
+        chunk: LARGE as u64,
         lanes: target.lanes(),
         watch,
     };
     let passed = pass.run(|| {
-        let (mut buffer, mismatched) = (Aligned::new(CHUNK), &mismatched);
+        let (mut buffer, mismatched) = (lend(), &mismatched);
         move |offset, length, count: &mut dyn FnMut(u64)| {
-            let part = &mut buffer[..usize::try_from(length).unwrap_or(CHUNK)];
-            read_exact(target, part, offset)?;
-            count(length);
-            if is_zero(part) {
-                return Ok(ControlFlow::Continue(()));
+            let (mut at, end) = (offset, offset + length);
+            while at < end {
+                let length = (end - at).min(buffer.len() as u64);
+                let part = &mut buffer[..usize::try_from(length).unwrap_or(LARGE)];
+                read_exact(target, part, at)?;
+                count(length);
+                if !is_zero(part) {
+                    let other = part.iter().filter(|&&byte| byte != 0).count() as u64;
+                    mismatched.fetch_add(other, Ordering::AcqRel);
+                    return Ok(ControlFlow::Break(()));
+                }
+                at += length;
             }
-            let other = part.iter().filter(|&&byte| byte != 0).count() as u64;
-            mismatched.fetch_add(other, Ordering::AcqRel);
-            Ok(ControlFlow::Break(()))
+            Ok(ControlFlow::Continue(()))
         }
     });
     passed.result?;
