@@ -3,6 +3,7 @@
 
 use crate::disk::Disk;
 use crate::drive::Drive;
+use crate::heat::{self, Temperature};
 use crate::list::{Roots, usable};
 use crate::nvme::{self, NvmeCommand, SecureErase};
 use crate::paths;
@@ -168,6 +169,10 @@ impl Target for Device {
 
     fn secure_discard(&self, offset: u64, length: u64) -> io::Result<()> {
         sys::blk::secure_discard(&self.direct, offset, length)
+    }
+
+    fn temperature(&self) -> Option<Temperature> {
+        heat::temperature(&self.sys_dir)
     }
 
     fn drive(&self) -> Option<Drive<'_>> {

@@ -1,5 +1,6 @@
 //! How far the work on one disk is.
 
+use crate::heat::Temperature;
 use crate::method::Method;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -39,6 +40,8 @@ pub trait Watch: Sync {
     fn progress(&self, progress: Progress);
     /// Whether to stop. Asked several times a second.
     fn cancelled(&self) -> bool;
+    /// The disk is too hot and rests, at this temperature; `None`: it goes on.
+    fn resting(&self, _: Option<Temperature>) {}
 }
 
 /// Nobody watches.

@@ -4,6 +4,7 @@ mod drive_side;
 mod overwrite;
 mod range;
 
+use crate::content::{Content, Seed};
 use crate::fault::{Fault, chain};
 use crate::metadata;
 use crate::method::{Method, Promise};
@@ -21,7 +22,7 @@ pub struct Record {
     pub method: Option<Method>,
     /// Methods tried before, each with why it was given up.
     pub fallbacks: Vec<(Method, String)>,
-    /// Bytes that `method` has erased.
+    /// Bytes that `method` has erased; when it was stopped in one of several passes, those of that pass.
     pub bytes_erased: u64,
     /// What the last read-back saw.
     pub verification: Option<Verification>,
@@ -61,15 +62,24 @@ pub fn erase(target: &dyn Target, methods: &[Method], watch: &dyn Watch) -> Reco
             return record;
         }
     };
+    let seed = match Seed::new() {
+        Ok(seed) => seed,
+        Err(source) => {
+            record.ending =
+                ending(target, &Fault::Command { what: "asking the kernel for random bytes", source });
+            return record;
+        }
+    };
     for &method in methods {
         if let (Some(previous), Ending::Failed(reason)) = (record.method, &record.ending) {
             tracing::warn!(device = target.name(), method = previous.as_str(), %reason, "erase method given up");
             record.fallbacks.push((previous, reason.clone()));
         }
         record.method = Some(method);
-        let (bytes, result) = method.run(target, watch);
+        let (bytes, result) = method.run(target, seed, watch);
         record.bytes_erased = bytes;
-        let result = result.and_then(|()| confirm(target, method, &samples, watch, &mut record.verification));
+        let result =
+            result.and_then(|()| confirm(target, method, seed, &samples, watch, &mut record.verification));
         match result {
             Ok(()) => record.ending = Ending::Erased,
             Err(fault) => record.ending = ending(target, &fault),
@@ -85,17 +95,18 @@ pub fn erase(target: &dyn Target, methods: &[Method], watch: &dyn Watch) -> Reco
 fn confirm(
     target: &dyn Target,
     method: Method,
+    seed: Seed,
     samples: &Samples,
     watch: &dyn Watch,
     seen: &mut Option<Verification>,
 ) -> Result<(), Fault> {
     target.flush().map_err(|source| Fault::Command { what: "flush", source })?;
-    let verification = seen.insert(verify(target, method, samples, watch)?);
+    let verification = seen.insert(verify(target, method, Content::after(method, seed), samples, watch)?);
     if !verification.passed {
         return Err(Fault::Mismatch(verification.complaint()));
     }
-    // What a drive leaves behind instead of zeroes may look like a partition table by chance.
-    let by_chance = verification.expected == Promise::Changed;
+    // What a drive leaves behind instead of zeroes, and noise, may look like a partition table by chance.
+    let by_chance = matches!(verification.expected, Promise::Changed | Promise::Random);
     let result = metadata::none_left(target, by_chance);
     if result.is_err() {
         verification.passed = false;
@@ -114,10 +125,11 @@ pub(crate) fn ending(target: &dyn Target, fault: &Fault) -> Ending {
 }
 
 impl Method {
-    fn run(self, target: &dyn Target, watch: &dyn Watch) -> Attempt {
+    fn run(self, target: &dyn Target, seed: Seed, watch: &dyn Watch) -> Attempt {
         match self {
             Method::ZeroOut | Method::Discard | Method::SecureDiscard => range::run(self, target, watch),
             Method::Overwrite => overwrite::run(target, watch),
+            Method::OverwriteWith(passes) => overwrite::passes(target, passes, seed, watch),
             _ => drive_side::run(self, target, watch),
         }
     }

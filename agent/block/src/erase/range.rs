@@ -16,8 +16,15 @@ pub(super) fn run(method: Method, target: &dyn Target, watch: &dyn Watch) -> Att
         // Large, so that few boundaries fall inside a discard granule.
         _ => (1 << 30, 1),
     };
-    let pass =
-        Pass { phase: Phase::Erasing, method: Some(method), total: target.size(), chunk, lanes, watch };
+    let pass = Pass {
+        phase: Phase::Erasing,
+        method: Some(method),
+        total: target.size(),
+        chunk,
+        lanes,
+        target,
+        watch,
+    };
     let passed = pass.run(|| {
         |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
             let done = match method {

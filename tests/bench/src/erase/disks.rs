@@ -16,8 +16,8 @@ pub struct Disks {
     _files: tempfile::TempDir,
 }
 
-/// What is written to a new disk, over and over: no byte of it is zero, no two MiB of a disk need differ.
-const PATTERN: [u8; 1 << 20] = [0x5a; 1 << 20];
+/// What is written to a new disk, over and over: no byte of it is zero.
+static PATTERN: [u8; 1 << 20] = [0x5a; 1 << 20];
 
 impl Disks {
     /// `count` disks of `size` bytes over files below `dir`, past the page cache of the file system where it can do
