@@ -7,6 +7,7 @@
 //!                          all probes ──▶ plan::plan ──▶ ways for each disk, or a refusal of the whole run
 //!                          Device::open (O_EXCL) ──▶ erase::erase ──▶ Record
 //!                                                    metadata::erase_metadata ──▶ MetadataRecord
+//!   run: a pass in lanes, at the disk's pace ◀── content: zeroes, patterns, noise; pool: bounded buffers; heat: rest
 //!   drive: state machines of the drive-side methods ──▶ transport: bytes to the drive and back
 //! ```
 //!

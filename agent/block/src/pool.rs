@@ -5,31 +5,35 @@ use crate::aligned::Aligned;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of one buffer. Small, so that what was read is compared while it is still in the cache of the processor.
-pub(crate) const LARGE: usize = 256 * 1024;
-/// Bytes of one that is lent when the large ones are all in use: a lane never waits for another one.
+/// Bytes of the largest buffer, and of one chunk that is read: what is in flight keeps even a disk with a long way to it
+/// busy.
+pub(crate) const LARGEST: usize = 1 << 20;
+/// Sizes of buffers, and how many bytes may be lent for one of that size to be lent still. The few lanes of the first disks
+/// get large ones; with many disks the small ones add up to as much in flight.
+const SIZES: [(usize, usize); 2] = [(LARGEST, 4 << 20), (256 * 1024, 10 << 20)];
+/// Bytes of one that is lent when there is no room for others, and not counted: a lane never waits for another one.
 const SMALL: usize = 64 * 1024;
-/// Bytes of all large ones together.
-const LIMIT: usize = 8 << 20;
 
-/// Bytes of large buffers that are lent.
+/// Bytes that are lent.
 static LENT: AtomicUsize = AtomicUsize::new(0);
 
 /// A buffer, given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Lent(Aligned);
 
-/// A buffer of [`LARGE`] bytes, or of [`SMALL`] when there is none.
+/// The largest buffer that there is room for.
 pub(crate) fn lend() -> Lent {
-    let room = |lent: usize| (lent + LARGE <= LIMIT).then_some(lent + LARGE);
-    let large = LENT.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).is_ok();
-    Lent(Aligned::new(if large { LARGE } else { SMALL }))
+    let fits = |&&(size, limit): &&(usize, usize)| {
+        let room = |lent: usize| (lent + size <= limit).then_some(lent + size);
+        LENT.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).is_ok()
+    };
+    Lent(Aligned::new(SIZES.iter().find(fits).map_or(SMALL, |&(size, _)| size)))
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        if self.0.len() == LARGE {
-            LENT.fetch_sub(LARGE, Ordering::AcqRel);
+        if self.0.len() > SMALL {
+            LENT.fetch_sub(self.0.len(), Ordering::AcqRel);
         }
     }
 }
@@ -52,12 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_buffers_are_limited_and_none_waits() {
+    fn what_is_lent_is_limited_and_none_waits() {
         let many: Vec<Lent> = (0..200).map(|_| lend()).collect();
-        let large = many.iter().filter(|lent| lent.len() == LARGE).count();
-        assert!(large <= LIMIT / LARGE && many.iter().all(|lent| lent.len() >= SMALL), "{large}");
+        let counted: usize = many.iter().map(|lent| lent.len()).filter(|&size| size > SMALL).sum();
+        assert!(counted <= 10 << 20 && many.iter().all(|lent| lent.len() >= SMALL), "{counted}");
+        assert_eq!(many.last().map(|lent| lent.len()), Some(SMALL));
         drop(many);
         // Other tests of this process may hold some, never all.
-        assert_eq!(lend().len(), LARGE, "what was given back is lent again");
+        assert!(lend().len() > SMALL, "what was given back is lent again");
     }
 }

@@ -3,7 +3,7 @@
 use crate::content::Content;
 use crate::fault::Fault;
 use crate::method::{Method, Promise};
-use crate::pool::{LARGE, lend};
+use crate::pool::{LARGEST, lend};
 use crate::progress::{Phase, Watch};
 use crate::run::Pass;
 use crate::sample::Samples;
@@ -87,7 +87,7 @@ pub(crate) fn verify(
         phase: Phase::Verifying,
         method: Some(method),
         total: target.size(),
-        chunk: LARGE as u64,
+        chunk: LARGEST as u64,
         lanes: target.lanes(),
         target,
         watch,
@@ -98,7 +98,7 @@ pub(crate) fn verify(
             let (mut at, end) = (offset, offset + length);
             while at < end {
                 let length = (end - at).min(buffer.len() as u64);
-                let part = &mut buffer[..usize::try_from(length).unwrap_or(LARGE)];
+                let part = &mut buffer[..usize::try_from(length).unwrap_or(LARGEST)];
                 read_exact(target, part, at)?;
                 count(length);
                 let other = content.differing(part, at);

@@ -5,7 +5,7 @@ use crate::aligned::{ZEROES_LENGTH, zeroes};
 use crate::content::{Content, Seed};
 use crate::fault::Fault;
 use crate::method::Passes;
-use crate::pool::{LARGE, lend};
+use crate::pool::{LARGEST, lend};
 use crate::progress::{Phase, Progress, Watch, eta};
 use crate::run::Pass;
 use crate::target::{Target, write_all};
@@ -46,7 +46,7 @@ pub(super) fn passes(target: &dyn Target, passes: Passes, seed: Seed, watch: &dy
             phase: Phase::Erasing,
             method: Some(method),
             total: target.size(),
-            chunk: LARGE as u64,
+            chunk: LARGEST as u64,
             lanes: target.lanes(),
             target,
             watch: &several,
@@ -57,7 +57,7 @@ pub(super) fn passes(target: &dyn Target, passes: Passes, seed: Seed, watch: &dy
                 let (mut at, end) = (offset, offset + length);
                 while at < end {
                     let length = (end - at).min(buffer.len() as u64);
-                    let part = &mut buffer[..usize::try_from(length).unwrap_or(LARGE)];
+                    let part = &mut buffer[..usize::try_from(length).unwrap_or(LARGEST)];
                     content.make(part, at);
                     write_all(target, part, at, count)?;
                     at += length;
