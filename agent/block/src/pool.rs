@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) const LARGEST: usize = 1 << 20;
 /// Sizes of buffers, and how many bytes may be lent for one of that size to be lent still. The few lanes of the first disks
 /// get large ones; with many disks the small ones add up to as much in flight.
-const SIZES: [(usize, usize); 2] = [(LARGEST, 4 << 20), (256 * 1024, 10 << 20)];
+const SIZES: [(usize, usize); 2] = [(LARGEST, 4 << 20), (128 * 1024, 10 << 20)];
 /// Bytes of one that is lent when there is no room for others, and not counted: a lane never waits for another one.
 const SMALL: usize = 64 * 1024;
 
