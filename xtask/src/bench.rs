@@ -1,5 +1,5 @@
-//! `cargo xtask bench steps`: builds what is measured and starts `tests/bench`; `cargo xtask bench hwm` the same with
-//! the example `hwm_bench` of `agentd`.
+//! `cargo xtask bench steps` and `bench erase`: build what is measured and start `tests/bench`; `cargo xtask bench hwm`
+//! the same with the example `hwm_bench` of `agentd`.
 
 use std::process::Command;
 
@@ -13,11 +13,20 @@ pub fn run(words: Vec<String>) -> Result<()> {
         return hwm();
     }
     deps::ensure(&[deps::BUILD])?;
+    if words.first().is_some_and(|word| word == "erase") {
+        deps::ensure(&[deps::BENCH])?;
+        sh::run(sh::cargo().args(["build", "--release", "--bins", "--package", "bench"]))?;
+        return measure(words);
+    }
     if words.iter().any(|word| word == "--peer" || word.starts_with("--peer=")) {
         deps::ensure(&[deps::PEER])?;
     }
     let packages = ["--package", "bench", "--package", "controllerd"];
     sh::run(sh::cargo().args(["build", "--release", "--bins"]).args(packages))?;
+    measure(words)
+}
+
+fn measure(words: Vec<String>) -> Result<()> {
     sh::run(Command::new(sh::target_dir().join("release/bench")).current_dir(sh::root()).args(words))
 }
 

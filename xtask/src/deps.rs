@@ -69,6 +69,9 @@ pub const JUDGES: &[&str] = &[
     "pkg-config",
 ];
 
+/// `bench erase`: fio and what others erase with.
+pub const BENCH: &[&str] = &["fio", "nwipe", "util-linux", "coreutils", "mount"];
+
 /// Installs other people's controllers from PyPI.
 pub const PEER: &[&str] = &["python3-venv"];
 

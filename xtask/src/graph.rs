@@ -37,7 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("machines", &["lab", "agent-protocol"]),
     ("demo", &["lab", "agent-protocol"]),
     ("contract", &[]),
-    ("bench", &["agent-protocol", "contract"]),
+    ("bench", &["agent-protocol", "block", "contract"]),
     ("kill", &["agent-protocol", "bench", "contract"]),
     ("sim", &["api", "conductor", "store", "bmc", "model", "agentd", "hwm-sdk", "agent-protocol"]),
     ("xtask", &[]),

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 /// At least as strict as any device's requirement: 64 KiB is the largest logical block Linux takes.
 const ALIGNMENT: usize = 64 * 1024;
 
-/// Bytes in one write of zeroes.
-pub const ZEROES_LENGTH: usize = 4 << 20;
+/// Bytes in one write of zeroes: few enough to stay in the cache of a processor and to be soon done on a slow disk.
+pub const ZEROES_LENGTH: usize = 1 << 20;
 
 /// A zeroed buffer that begins on a 64 KiB boundary, as O_DIRECT wants it.
 #[derive(Debug)]

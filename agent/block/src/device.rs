@@ -3,6 +3,7 @@
 
 use crate::disk::Disk;
 use crate::drive::Drive;
+use crate::heat::{self, Temperature};
 use crate::list::{Roots, usable};
 use crate::nvme::{self, NvmeCommand, SecureErase};
 use crate::paths;
@@ -142,8 +143,9 @@ impl Target for Device {
     }
 
     fn lanes(&self) -> usize {
-        // A spinning disk wants order; a flash disk wants company.
-        if self.probe.disk.rotational { 2 } else { 4 }
+        // Four keep order enough for a disk that spins, and what says that it spins is often a virtual one. A disk with
+        // queues of its own wants more.
+        if self.probe.nvme.is_some() { 8 } else { 4 }
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -164,6 +166,10 @@ impl Target for Device {
 
     fn secure_discard(&self, offset: u64, length: u64) -> io::Result<()> {
         sys::blk::secure_discard(&self.direct, offset, length)
+    }
+
+    fn temperature(&self) -> Option<Temperature> {
+        heat::temperature(&self.sys_dir)
     }
 
     fn drive(&self) -> Option<Drive<'_>> {

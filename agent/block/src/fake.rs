@@ -1,5 +1,6 @@
 //! A disk in memory with faults as data: what real disks do wrong, done on request.
 
+use crate::heat::Temperature;
 use crate::nvme::SecureErase;
 use crate::probe::{Signature, SignatureKind};
 use crate::target::Target;
@@ -7,6 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Magic that [`FakeDisk::signatures`] recognises at the beginning of a sector.
 pub const MAGIC: &[u8; 8] = b"FAKESIGN";
@@ -34,6 +36,10 @@ pub enum Flaw {
     ShortWrites(usize),
     /// After this many bytes were written the disk is gone: everything fails with `ENODEV`.
     VanishesAfter(u64),
+    /// No more than this many bytes are written in a second, one request after the other.
+    Slow(u64),
+    /// From this many bytes written on it is too hot, until it has been asked this often.
+    Hot(u64, u64),
 }
 
 /// The disk.
@@ -44,13 +50,14 @@ pub struct FakeDisk {
     flaws: Vec<Flaw>,
     written: AtomicU64,
     durable: AtomicU64,
+    asked: AtomicU64,
 }
 
 impl FakeDisk {
     /// With the given content, sectors of `block` bytes, and flaws.
     pub fn new(content: Vec<u8>, block: u32, flaws: Vec<Flaw>) -> Self {
-        let (written, durable) = (AtomicU64::new(0), AtomicU64::new(0));
-        FakeDisk { content: Mutex::new(content), block, flaws, written, durable }
+        let (written, durable, asked) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        FakeDisk { content: Mutex::new(content), block, flaws, written, durable, asked }
     }
 
     /// The content now.
@@ -139,8 +146,15 @@ impl Target for FakeDisk {
         if self.has(|flaw| matches!(flaw, Flaw::WriteError(bad) if touch(bad, &range))) {
             return Err(eio());
         }
-        self.written.fetch_add(buffer.len() as u64, Ordering::AcqRel);
         let mut content = self.lock();
+        let rate = self.flaws.iter().find_map(|flaw| match flaw {
+            Flaw::Slow(rate) => Some(*rate),
+            _ => None,
+        });
+        if let Some(time) = rate.and_then(|rate| (buffer.len() as u64 * 1_000_000).checked_div(rate)) {
+            std::thread::sleep(Duration::from_micros(time));
+        }
+        self.written.fetch_add(buffer.len() as u64, Ordering::AcqRel);
         let before = content.get(bounds(&range)?).ok_or(io::ErrorKind::InvalidInput)?.to_vec();
         content[bounds(&range)?].copy_from_slice(buffer);
         for flaw in &self.flaws {
@@ -153,6 +167,15 @@ impl Target for FakeDisk {
             }
         }
         Ok(buffer.len())
+    }
+
+    fn temperature(&self) -> Option<Temperature> {
+        let (from, times) = self.flaws.iter().find_map(|flaw| match flaw {
+            Flaw::Hot(from, times) => Some((*from, *times)),
+            _ => None,
+        })?;
+        let hot = self.written() >= from && self.asked.fetch_add(1, Ordering::AcqRel) < times;
+        Some(Temperature { now: if hot { 75_000 } else { 40_000 }, warning: 70_000 })
     }
 
     fn zero_out(&self, offset: u64, length: u64) -> io::Result<()> {

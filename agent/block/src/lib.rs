@@ -10,6 +10,7 @@
 //!                          Device::open (O_EXCL) ──▶ erase::erase ──▶ Record
 //!                                                    metadata::erase_metadata ──▶ MetadataRecord
 //!                                                    layout::write_back ──▶ arrays and groups, empty
+//!   run: a pass in lanes, at the disk's pace ◀── content: zeroes, patterns, noise; pool: bounded buffers; heat: rest
 //!   drive: state machines of the drive-side methods ──▶ transport: bytes to the drive and back
 //! ```
 //!
@@ -26,6 +27,7 @@ mod any;
 pub mod ask;
 pub mod ata;
 pub mod attach;
+mod content;
 pub mod device;
 pub mod disk;
 pub mod drive;
@@ -33,6 +35,7 @@ pub mod erase;
 pub mod fake;
 pub mod fault;
 pub mod guard;
+pub mod heat;
 pub mod hint;
 pub mod holders;
 mod identity;
@@ -45,6 +48,7 @@ mod mounts;
 pub mod nvme;
 mod paths;
 pub mod plan;
+mod pool;
 pub mod probe;
 pub mod progress;
 pub mod reveal;
@@ -67,7 +71,7 @@ pub use hint::Hint;
 pub use holders::{Deed, TakeDownError, take_down};
 pub use list::{Filter, ListError, Roots, list};
 pub use metadata::{MetadataRecord, erase_metadata};
-pub use method::{Level, Method, Promise, methods};
+pub use method::{Fill, Level, Method, Passes, Promise, methods};
 pub use plan::{Fate, Plan, Policy, Way, Wish, plan, plan_metadata};
 pub use probe::{PartitionType, Probe, ProbeError, Signature, SignatureKind, probe, rescue};
 pub use progress::{Phase, Progress, Watch};

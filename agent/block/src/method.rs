@@ -2,6 +2,7 @@
 
 use crate::probe::Probe;
 use crate::sanitize::{Operation, Support};
+use std::num::NonZeroU8;
 
 /// What is left for an attacker after an erase, in the words of NIST SP 800-88 and IEEE 2883.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,8 +64,28 @@ pub enum Method {
     Discard,
     /// Zeroes written over everything.
     Overwrite,
+    /// Other content written over everything, perhaps several times: only where somebody wants it.
+    OverwriteWith(Passes),
     /// SCSI FORMAT UNIT.
     ScsiFormat,
+}
+
+/// What is written over a disk, and how often. All passes but the last are random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Passes {
+    /// How many.
+    pub count: NonZeroU8,
+    /// The content of the last one, which is read back.
+    pub last: Fill,
+}
+
+/// Content of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fill {
+    /// One byte, over and over.
+    Byte(u8),
+    /// Random bytes, others on each disk.
+    Random,
 }
 
 /// What a method promises of the content afterwards.
@@ -74,11 +95,15 @@ pub enum Promise {
     Zeroes,
     /// No sector is as it was.
     Changed,
+    /// Every byte is the one that was written.
+    Pattern,
+    /// Every byte is that of the random content that was written.
+    Random,
 }
 
 impl Method {
-    /// All of them.
-    pub const ALL: [Method; 18] = {
+    /// All of them; of those with passes one for each name.
+    pub const ALL: [Method; 20] = {
         use Family::{Ata, Nvme, Scsi};
         use Operation::{Block, Crypto, Overwrite};
         [
@@ -99,6 +124,8 @@ impl Method {
             Method::ZeroOut,
             Method::Discard,
             Method::Overwrite,
+            Method::OverwriteWith(Passes { count: NonZeroU8::MIN, last: Fill::Byte(0) }),
+            Method::OverwriteWith(Passes { count: NonZeroU8::MIN, last: Fill::Random }),
             Method::ScsiFormat,
         ]
     };
@@ -124,6 +151,8 @@ impl Method {
             Method::ZeroOut => "zero-out",
             Method::Discard => "discard",
             Method::Overwrite => "overwrite-zeroes",
+            Method::OverwriteWith(Passes { last: Fill::Byte(_), .. }) => "overwrite-pattern",
+            Method::OverwriteWith(Passes { last: Fill::Random, .. }) => "overwrite-random",
             Method::ScsiFormat => "scsi-format-unit",
         }
     }
@@ -143,6 +172,7 @@ impl Method {
             | Method::NvmeFormat
             | Method::AtaEnhancedErase
             | Method::SecureDiscard => Promise::Changed,
+            Method::OverwriteWith(passes) => Promise::of(passes.last),
             Method::Sanitize(_, Operation::Overwrite)
             | Method::AtaErase
             | Method::ZeroOut
@@ -200,12 +230,15 @@ impl Promise {
         match self {
             Promise::Zeroes => "zeroes",
             Promise::Changed => "changed",
+            Promise::Pattern => "pattern",
+            Promise::Random => "random",
         }
     }
 }
 
 /// The methods that a disk truly supports, best first. Overwriting is always among them: every disk can be written,
-/// unless the drive is locked or has a failed sanitize to make good.
+/// unless the drive is locked or has a failed sanitize to make good. With other
+/// content than zeroes only on demand: see [`crate::Wish`].
 ///
 /// Discard is taken only where the device itself says that discarded sectors read as zeroes, and even then a
 /// device may ignore parts of a discard: reading back decides.
@@ -237,6 +270,7 @@ pub fn methods(probe: &Probe) -> Vec<Method> {
         Method::ZeroOut => disk.write_zeroes_max > 0 && writable,
         Method::Discard => disk.discard_max > 0 && discard_zeroes && writable,
         Method::Overwrite => writable,
+        Method::OverwriteWith(_) => false,
         Method::ScsiFormat => probe.scsi.is_some_and(|scsi| scsi.format_unit) && writable,
     };
     let mut found: Vec<Method> = Method::ALL.into_iter().filter(|&method| supported(method)).collect();

@@ -1,6 +1,7 @@
 //! How far the work on one disk is.
 
 use crate::erase::Checkpoint;
+use crate::heat::Temperature;
 use crate::method::Method;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -42,6 +43,8 @@ pub trait Watch: Sync {
     fn cancelled(&self) -> bool;
     /// An overwrite can go on from here with [`crate::resume`] when it is interrupted. About every ten seconds.
     fn checkpoint(&self, _: Checkpoint) {}
+    /// The disk is too hot and rests, at this temperature; `None`: it goes on.
+    fn resting(&self, _: Option<Temperature>) {}
 }
 
 /// Nobody watches.

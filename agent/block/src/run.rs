@@ -1,8 +1,11 @@
-//! A pass over a whole disk in chunks, several in flight, watched once in a while.
+//! A pass over a whole disk in chunks, several in flight, watched once in a while; at the pace that the disk keeps, and
+//! with a rest where it gets too hot.
 
 use crate::fault::Fault;
+use crate::heat::must_rest;
 use crate::method::Method;
 use crate::progress::{Meter, Phase, Progress, Watch, eta};
+use crate::target::Target;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -11,6 +14,15 @@ use std::time::{Duration, Instant};
 /// How often the watcher is told and asked.
 const TICK: Duration = Duration::from_millis(250);
 
+/// How often the temperature is read: some drives do nothing else meanwhile.
+const LOOK: Duration = Duration::from_secs(5);
+/// What one chunk may take and no more: with a few in flight, a pass stops well within two seconds of being told to.
+const SLOW: Duration = Duration::from_millis(200);
+/// What one chunk takes when a larger one may be tried.
+const FAST: Duration = Duration::from_millis(20);
+/// The least chunk, in bytes: no smaller than the largest logical block of Linux.
+const LEAST: u64 = 64 * 1024;
+
 /// A pass over `total` bytes.
 pub(crate) struct Pass<'a> {
     pub(crate) phase: Phase,
@@ -18,6 +30,7 @@ pub(crate) struct Pass<'a> {
     pub(crate) total: u64,
     pub(crate) chunk: u64,
     pub(crate) lanes: usize,
+    pub(crate) target: &'a dyn Target,
     pub(crate) watch: &'a dyn Watch,
 }
 
@@ -33,8 +46,10 @@ pub(crate) struct Passed {
 struct Shared {
     next: AtomicU64,
     end: u64,
+    chunk: AtomicU64,
     done: AtomicU64,
     stop: AtomicBool,
+    resting: AtomicBool,
     running: Mutex<(usize, Option<(u64, Fault)>)>,
     ended: Condvar,
 }
@@ -56,12 +71,17 @@ impl Pass<'_> {
     {
         let shared = Shared {
             next: AtomicU64::new(part.start),
+            chunk: AtomicU64::new(self.least()),
             done: AtomicU64::new(part.start),
             end: part.end,
             stop: AtomicBool::new(false),
+            resting: AtomicBool::new(false),
             running: Mutex::new((self.lanes, None)),
             ended: Condvar::new(),
         };
+        if self.paced() {
+            self.look(&shared);
+        }
         let mut cancelled = false;
         std::thread::scope(|scope| {
             for _ in 0..self.lanes {
@@ -91,16 +111,25 @@ impl Pass<'_> {
         // Ends the lane in the books even if the worker panics: the watcher must not wait for ever.
         let _leave = Leave(shared);
         while !shared.stop.load(Ordering::Acquire) {
-            let offset = shared.next.fetch_add(self.chunk, Ordering::Relaxed);
+            if shared.resting.load(Ordering::Acquire) {
+                std::thread::park_timeout(TICK / 5);
+                continue;
+            }
+            let chunk = shared.chunk.load(Ordering::Relaxed);
+            let offset = shared.next.fetch_add(chunk, Ordering::Relaxed);
             if offset >= shared.end {
                 return;
             }
-            let length = self.chunk.min(shared.end - offset);
+            let length = chunk.min(shared.end - offset);
+            let begun = Instant::now();
             let mut count = |bytes| {
                 shared.done.fetch_add(bytes, Ordering::AcqRel);
             };
             match worker(offset, length, &mut count) {
-                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Continue(())) => {
+                    let next = pace(chunk, begun.elapsed(), self.least(), self.chunk);
+                    shared.chunk.store(next, Ordering::Relaxed);
+                }
                 Ok(ControlFlow::Break(())) => shared.stop.store(true, Ordering::Release),
                 Err(fault) => {
                     shared.stop.store(true, Ordering::Release);
@@ -116,7 +145,12 @@ impl Pass<'_> {
     /// Tell and ask the watcher until all lanes have ended. Whether it said stop.
     fn attend(&self, shared: &Shared, meter: &mut Meter) -> bool {
         let mut cancelled = false;
+        let mut looked = Instant::now();
         loop {
+            if self.paced() && looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                self.look(shared);
+            }
             self.tell(shared.done.load(Ordering::Acquire), meter);
             if !cancelled && self.watch.cancelled() {
                 cancelled = true;
@@ -133,11 +167,44 @@ impl Pass<'_> {
         }
     }
 
+    /// See whether the drive is too hot to go on, or cool enough again.
+    fn look(&self, shared: &Shared) {
+        let temperature = self.target.temperature();
+        let before = shared.resting.load(Ordering::Acquire);
+        let resting = must_rest(before, temperature);
+        shared.resting.store(resting, Ordering::Release);
+        if resting || before {
+            self.watch.resting(temperature.filter(|_| resting));
+        }
+    }
+
+    /// Whether the work is bytes that this machine moves, in chunks of any size.
+    fn paced(&self) -> bool {
+        let by_us =
+            matches!(self.method, Some(Method::Overwrite | Method::OverwriteWith(_) | Method::ZeroOut));
+        by_us || self.phase == Phase::Verifying
+    }
+
+    fn least(&self) -> u64 {
+        if self.paced() { LEAST.min(self.chunk) } else { self.chunk }
+    }
+
     fn tell(&self, done: u64, meter: &mut Meter) {
         let rate = meter.rate(Instant::now(), done);
         let eta = eta(done, self.total, rate);
         let (phase, method, total) = (self.phase, self.method, self.total);
         self.watch.progress(Progress { phase, method, done, total, rate, eta });
+    }
+}
+
+/// The next chunk after one that took this long.
+fn pace(chunk: u64, took: Duration, least: u64, most: u64) -> u64 {
+    if took > SLOW {
+        (chunk / 2).max(least)
+    } else if took < FAST {
+        (chunk * 2).min(most)
+    } else {
+        chunk
     }
 }
 

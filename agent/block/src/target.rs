@@ -3,6 +3,7 @@
 
 use crate::drive::Drive;
 use crate::fault::Fault;
+use crate::heat::Temperature;
 use crate::nvme::SecureErase;
 use crate::probe::Signature;
 use std::io;
@@ -40,6 +41,11 @@ pub trait Target: Sync {
 
     /// NVMe Format with a secure erase; may take hours.
     fn format(&self, erase: SecureErase) -> io::Result<()>;
+
+    /// How hot the drive is, where it says so.
+    fn temperature(&self) -> Option<Temperature> {
+        None
+    }
 
     /// The drive behind the disk, where there is a way to it.
     fn drive(&self) -> Option<Drive<'_>> {

@@ -1,17 +1,15 @@
 //! Reading a disk back after it was erased.
 
-use crate::aligned::{Aligned, is_zero};
+use crate::content::Content;
 use crate::fault::Fault;
 use crate::method::{Method, Promise};
+use crate::pool::{LARGEST, lend};
 use crate::progress::{Phase, Watch};
 use crate::run::Pass;
 use crate::sample::Samples;
 use crate::target::{Target, read_exact};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Bytes of one read.
-const CHUNK: usize = 1 << 20;
 
 /// What was seen when a disk was read back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,14 +57,18 @@ impl Verification {
     pub(crate) fn complaint(&self) -> String {
         let (mismatched, read) = (self.mismatched_bytes, self.bytes_read);
         let (unchanged, samples) = (self.unchanged_samples, self.samples);
+        let wrong = match self.expected {
+            Promise::Zeroes | Promise::Changed => "not zero",
+            Promise::Pattern | Promise::Random => "not what was written",
+        };
         format!(
-            "{mismatched} bytes are not zero in the first {read} read, \
+            "{mismatched} bytes are {wrong} in the first {read} read, \
              {unchanged} of {samples} sampled sectors are unchanged"
         )
     }
 }
 
-/// Read the disk back and hold it against what `method` promises and against the samples.
+/// Read the disk back and hold it against `content`, which is what `method` promises, and against the samples.
 ///
 /// A method that promises only change is held to more where the disk gives more: when all of it reads as
 /// zeroes, the verification says so. Otherwise the samples alone decide.
@@ -76,6 +78,7 @@ impl Verification {
 pub(crate) fn verify(
     target: &dyn Target,
     method: Method,
+    content: Content,
     samples: &Samples,
     watch: &dyn Watch,
 ) -> Result<Verification, Fault> {
@@ -84,46 +87,52 @@ pub(crate) fn verify(
         phase: Phase::Verifying,
         method: Some(method),
         total: target.size(),
-        chunk: CHUNK as u64,
+        chunk: LARGEST as u64,
         lanes: target.lanes(),
+        target,
         watch,
     };
     let passed = pass.run(|| {
-        let (mut buffer, mismatched) = (Aligned::new(CHUNK), &mismatched);
+        let (mut buffer, mismatched) = (lend(), &mismatched);
         move |offset, length, count: &mut dyn FnMut(u64)| {
-            let part = &mut buffer[..usize::try_from(length).unwrap_or(CHUNK)];
-            read_exact(target, part, offset)?;
-            count(length);
-            if is_zero(part) {
-                return Ok(ControlFlow::Continue(()));
+            let (mut at, end) = (offset, offset + length);
+            while at < end {
+                let length = (end - at).min(buffer.len() as u64);
+                let part = &mut buffer[..usize::try_from(length).unwrap_or(LARGEST)];
+                read_exact(target, part, at)?;
+                count(length);
+                let other = content.differing(part, at);
+                if other > 0 {
+                    mismatched.fetch_add(other, Ordering::AcqRel);
+                    return Ok(ControlFlow::Break(()));
+                }
+                at += length;
             }
-            let other = part.iter().filter(|&&byte| byte != 0).count() as u64;
-            mismatched.fetch_add(other, Ordering::AcqRel);
-            Ok(ControlFlow::Break(()))
+            Ok(ControlFlow::Continue(()))
         }
     });
     passed.result?;
     let mismatched_bytes = mismatched.into_inner();
-    let all_zero = mismatched_bytes == 0 && passed.done == target.size();
-    // No sample was uniform: on a disk that is zero throughout, each has changed.
-    let unchanged_samples = if all_zero { 0 } else { samples.unchanged(target, watch)? };
+    let all_as_written = mismatched_bytes == 0 && passed.done == target.size();
+    // No sample was uniform, and none can be noise that was made later: each has changed.
+    let unchanged_samples = if all_as_written { 0 } else { samples.unchanged(target, watch)? };
     let full = Verification {
         kind: Coverage::Full,
         bytes_read: passed.done,
-        expected: Promise::Zeroes,
+        expected: if method.promise() == Promise::Changed { Promise::Zeroes } else { method.promise() },
         mismatched_bytes,
         unchanged_samples,
         samples: samples.count(),
-        passed: all_zero,
+        passed: all_as_written,
     };
     Ok(match method.promise() {
-        Promise::Changed if !all_zero => Verification {
+        Promise::Changed if !all_as_written => Verification {
             kind: Coverage::Sampled,
             expected: Promise::Changed,
             mismatched_bytes: 0,
             passed: unchanged_samples == 0,
             ..full
         },
-        Promise::Changed | Promise::Zeroes => full,
+        _ => full,
     })
 }

@@ -2,10 +2,12 @@
 
 use block::aligned::is_zero;
 use block::fake::{FakeDisk, Flaw, MAGIC};
-use block::{Ending, Method, Phase, Progress, Target, Watch, erase, erase_metadata};
+use block::{Ending, Fill, Method, Passes, Phase, Progress, Target, Watch, erase, erase_metadata};
 use proptest::prelude::*;
+use std::num::NonZeroU8;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 const ALL: [Method; 4] = [Method::NvmeFormat, Method::ZeroOut, Method::Discard, Method::Overwrite];
 
@@ -143,6 +145,101 @@ fn cancelling_at_any_question_ends_as_cancelled_or_done() {
     }
     assert!(endings.contains(&Ending::Cancelled) && endings.contains(&Ending::Erased));
     assert!(endings.iter().all(|ending| !matches!(ending, Ending::Failed(_))), "{endings:?}");
+}
+
+/// Cancels when so many bytes are done, and knows when it did.
+struct Cancels {
+    at: u64,
+    since: Mutex<Option<Instant>>,
+    rests: AtomicUsize,
+}
+
+impl Cancels {
+    fn after(at: u64) -> Self {
+        Cancels { at, since: Mutex::default(), rests: AtomicUsize::new(0) }
+    }
+}
+
+impl Watch for Cancels {
+    fn progress(&self, progress: Progress) {
+        if progress.phase == Phase::Erasing && progress.done >= self.at {
+            self.since.lock().unwrap().get_or_insert_with(Instant::now);
+        }
+    }
+    fn cancelled(&self) -> bool {
+        self.since.lock().unwrap().is_some()
+    }
+    fn resting(&self, temperature: Option<block::heat::Temperature>) {
+        self.rests.fetch_add(usize::from(temperature.is_some()), Ordering::AcqRel);
+    }
+}
+
+#[test]
+fn a_slow_disk_is_left_within_two_seconds_of_being_told_to_and_what_was_done_is_told() {
+    for method in [Method::Overwrite, Method::of("overwrite-random").unwrap()] {
+        let watch = Cancels::after(128 << 10);
+        let disk = FakeDisk::new(content(8 << 20), 512, vec![Flaw::Slow(256 << 10)]);
+        let record = erase(&disk, &[method], &watch);
+        let took = watch.since.into_inner().unwrap().expect("it was cancelled").elapsed();
+        assert!(took < Duration::from_secs(2), "{took:?}");
+        assert_eq!((record.ending, record.bytes_erased), (Ending::Cancelled, disk.written()));
+        assert!(disk.written() < 1 << 20);
+    }
+}
+
+#[test]
+fn a_hot_disk_rests_and_says_so_and_is_erased_all_the_same() {
+    let watch = Cancels::after(u64::MAX);
+    // Hot when it is asked first; it is asked again five seconds later.
+    let disk = FakeDisk::new(content(2 << 20), 512, vec![Flaw::Hot(0, 1)]);
+    let begun = Instant::now();
+    let record = erase(&disk, &[Method::Overwrite], &watch);
+    assert_eq!(record.ending, Ending::Erased);
+    assert_eq!(watch.rests.into_inner(), 1);
+    assert!(begun.elapsed() >= Duration::from_secs(5), "no byte is written while it rests");
+}
+
+#[test]
+fn random_content_and_patterns_are_written_in_all_passes_and_read_back() {
+    let size = (1 << 20) + 512;
+    for (count, last, expected) in [
+        (1, Fill::Random, "random"),
+        (3, Fill::Random, "random"),
+        (2, Fill::Byte(0xa5), "pattern"),
+        (2, Fill::Byte(0), "zeroes"),
+    ] {
+        let passes = Passes { count: NonZeroU8::new(count).unwrap(), last };
+        let disks = [0, 1].map(|_| FakeDisk::new(content(size), 512, vec![]));
+        for disk in &disks {
+            let record = erase(disk, &[Method::OverwriteWith(passes)], &());
+            assert_eq!(record.ending, Ending::Erased, "{passes:?}");
+            let seen = record.verification.unwrap();
+            assert_eq!((seen.expected.as_str(), seen.bytes_read), (expected, size as u64));
+            assert_eq!(disk.written(), size as u64 * u64::from(count));
+        }
+        let [one, other] = disks.map(|disk| disk.content());
+        match last {
+            Fill::Byte(byte) => assert!(one.iter().all(|&seen| seen == byte)),
+            Fill::Random => {
+                let same = one.iter().zip(&other).filter(|(a, b)| a == b).count();
+                assert!(same < size / 100, "each disk has its own: {same}");
+                let ones: u32 = one.iter().map(|byte| byte.count_ones()).sum();
+                assert!((f64::from(ones) / (size as f64 * 8.0) - 0.5).abs() < 0.001);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_sector_that_is_not_as_the_last_pass_left_it_is_found_out() {
+    for last in [Fill::Random, Fill::Byte(0xff), Fill::Byte(0)] {
+        let passes = Passes { count: NonZeroU8::new(2).unwrap(), last };
+        let deaf = (1 << 20) + 512..(1 << 20) + 1024;
+        let disk = FakeDisk::new(content(2 << 20), 512, vec![Flaw::IgnoresWrites(deaf)]);
+        let record = erase(&disk, &[Method::OverwriteWith(passes)], &());
+        assert!(reason(&record.ending).contains("read-back"), "{:?}", record.ending);
+        assert!(!record.verification.unwrap().passed);
+    }
 }
 
 #[test]

@@ -3,8 +3,11 @@
 
 mod common;
 
-use block::{Ending, Method, OpenError, Refusal, Target, erase, erase_metadata, judge, methods};
+use block::{
+    Ending, Fill, Method, OpenError, Passes, Refusal, Target, erase, erase_metadata, judge, methods,
+};
 use common::{Loop, lvm_label, md_superblock, pattern, run, survivors};
+use std::num::NonZeroU8;
 use std::process::{Command, Stdio};
 
 const MIB: u64 = 1 << 20;
@@ -73,6 +76,26 @@ fn every_method_a_loop_device_has_erases_all_of_it() {
         assert!(probe.signatures.is_empty() && probe.disk.partitions.is_empty(), "{probe:?}");
     }
     assert_eq!(disk.outside(), before, "the first disk was only looked at");
+}
+
+#[test]
+fn passes_and_patterns_are_on_the_disk() {
+    for (name, last) in [("overwrite-pattern", Fill::Byte(0xa5)), ("overwrite-random", Fill::Random)] {
+        let passes = Passes { count: NonZeroU8::new(2).unwrap(), last };
+        let method = Method::OverwriteWith(passes);
+        assert_eq!(method.as_str(), name);
+        let (disk, before) = used_disk(32 * MIB);
+        let device = disk.open();
+        let record = erase(&device, &[method], &());
+        assert_eq!(record.ending, Ending::Erased, "{name}");
+        let seen = record.verification.unwrap();
+        assert_eq!((seen.bytes_read, seen.mismatched_bytes, seen.passed), (32 * MIB, 0, true));
+        drop(device);
+        let after = disk.outside();
+        assert_eq!(survivors(&before, &after), 0);
+        assert!(last == Fill::Random || after.iter().all(|&byte| byte == 0xa5));
+        assert!(disk.probe().disk.partitions.is_empty());
+    }
 }
 
 #[test]

@@ -59,7 +59,7 @@ use std::sync::Arc;
 /// Name in `hardware_manager_version`, the same as in ironic-python-agent.
 pub const NAME: &str = "generic_hardware_manager";
 /// Version; must grow when a step changes.
-pub const VERSION: &str = "1.2";
+pub const VERSION: &str = "1.3";
 
 /// What follows when there is nothing to compare with.
 const NOT_VERIFIED: &str = "nothing was verified";

@@ -2,10 +2,11 @@
 //! the step.
 
 use crate::pace::STALL;
-use block::{Hint, Level, Method, Reason, Wish};
+use block::{Fill, Hint, Level, Method, Passes, Reason, Wish};
 use hwm_sdk::StepError;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 /// More disks than this at once gain nothing and cost memory.
@@ -26,6 +27,12 @@ pub(crate) const DEADLINE: &str = "deadline_s";
 
 /// Argument: sectors that a drive hides are given back.
 pub(crate) const REVEAL: &str = "remove_hidden";
+/// Argument: how often a disk is overwritten.
+pub(crate) const PASSES: &str = "passes";
+/// Argument: what with, in the last pass.
+pub(crate) const PATTERN: &str = "pattern";
+/// More passes than this are a slip of the pen: no standard ever asked for more.
+pub(crate) const MOST_PASSES: u8 = 35;
 
 /// How to erase.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +98,7 @@ impl Settings {
         if !flag("agent_enable_ata_secure_erase", true)? {
             wish.policy.never.extend([Method::AtaErase, Method::AtaEnhancedErase]);
         }
+        wish.overwrite = passes(info)?;
         wish.policy.skip = skip_list(&node["properties"]["skip_block_devices"])?;
         let name = "agent_erase_stall_s";
         let stall = match &info[name] {
@@ -147,6 +155,18 @@ impl Settings {
                     let flag = value.as_bool();
                     wish.policy.reveal = flag.ok_or_else(|| wrong("it is not true or false".to_owned()))?;
                 }
+                PASSES => {
+                    let count = value
+                        .as_u64()
+                        .and_then(count)
+                        .ok_or_else(|| wrong(format!("it is not a whole number from 1 to {MOST_PASSES}")))?;
+                    wish.overwrite = Some(Passes { count, ..wish.overwrite.unwrap_or(ZEROES_ONCE) });
+                }
+                PATTERN => {
+                    let word = value.as_str().unwrap_or_default();
+                    let last = fill(word).ok_or_else(|| unknown(word))?;
+                    wish.overwrite = Some(Passes { last, ..wish.overwrite.unwrap_or(ZEROES_ONCE) });
+                }
                 _ => {
                     let time =
                         seconds(value).ok_or_else(|| wrong("it is not a number of seconds".to_owned()))?;
@@ -161,6 +181,53 @@ impl Settings {
 /// At least one.
 fn seconds(value: &Value) -> Option<Duration> {
     value.as_u64().filter(|&seconds| seconds > 0).map(Duration::from_secs)
+}
+
+/// What one of the two arguments means by itself.
+const ZEROES_ONCE: Passes = Passes { count: NonZeroU8::MIN, last: Fill::Byte(0) };
+
+fn count(number: u64) -> Option<NonZeroU8> {
+    u8::try_from(number).ok().filter(|&count| count <= MOST_PASSES).and_then(NonZeroU8::new)
+}
+
+/// `zeroes`, `random`, or a byte as `0x5a`.
+fn fill(word: &str) -> Option<Fill> {
+    match word {
+        "zeroes" => Some(Fill::Byte(0)),
+        "random" => Some(Fill::Random),
+        word => {
+            let digits = word.strip_prefix("0x").filter(|digits| digits.len() == 2)?;
+            u8::from_str_radix(digits, 16).ok().map(Fill::Byte)
+        }
+    }
+}
+
+/// Ironic's `agent_erase_devices_iterations` (random passes, 1 by default) and `agent_erase_devices_zeroize` (one of
+/// zeroes after them, on by default). Every Ironic sends the two: its defaults are nobody's wish, and one pass of zeroes
+/// does what they are for.
+fn passes(info: &Value) -> Result<Option<Passes>, StepError> {
+    let name = "agent_erase_devices_iterations";
+    let wrong = |name: &str, problem: String| StepError::Argument {
+        name: format!("node.driver_internal_info.{name}"),
+        problem,
+    };
+    let random = match &info[name] {
+        Value::Null => 1,
+        value => value.as_u64().filter(|&number| number < u64::from(MOST_PASSES)).ok_or_else(|| {
+            wrong(name, format!("{value} is not a whole number from 0 to {}", MOST_PASSES - 1))
+        })?,
+    };
+    let switch = "agent_erase_devices_zeroize";
+    let zeroes = match &info[switch] {
+        Value::Null => true,
+        value => value.as_bool().ok_or_else(|| wrong(switch, format!("{value} is not true or false")))?,
+    };
+    let last = if zeroes { Fill::Byte(0) } else { Fill::Random };
+    match (random, zeroes) {
+        (0 | 1, true) => Ok(None),
+        (0, false) => Err(wrong(name, format!("0 passes, and {switch} is off: nothing would be erased"))),
+        _ => Ok(count(random + u64::from(zeroes)).map(|count| Passes { count, last })),
+    }
 }
 
 /// `properties.skip_block_devices`: a list of root device hints.
@@ -190,7 +257,7 @@ mod tests {
     }
 
     fn with(args: Value) -> Result<Settings, StepError> {
-        let all = [LEVEL, ALLOW, LEAVE, DESPITE, BUDGET, DEADLINE, REVEAL];
+        let all = [LEVEL, ALLOW, LEAVE, DESPITE, BUDGET, DEADLINE, REVEAL, PASSES, PATTERN];
         Settings::default().with_arguments("erase_devices", &all, args.as_object().unwrap())
     }
 
@@ -236,6 +303,10 @@ mod tests {
             (json!({"allow": ["shred"]}), "shred"),
             (json!({"leave": ["mood"]}), "mood"),
             (json!({"despite": ["in-use"]}), "in-use"),
+            (json!({"passes": 0}), "1 to 35"),
+            (json!({"passes": 36}), "1 to 35"),
+            (json!({"pattern": "0x5"}), "0x5"),
+            (json!({"pattern": "+5"}), "+5"),
             (json!({"fast": true}), "fast"),
             (json!({"remove_hidden": "yes"}), "remove_hidden"),
             (json!({"time_budget_s": 0}), "time_budget_s"),
@@ -244,6 +315,33 @@ mod tests {
             let error = with(args).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }
+    }
+
+    #[test]
+    fn passes_and_patterns_are_ironics_or_those_of_the_step() {
+        let passes = |count, last| Some(Passes { count: NonZeroU8::new(count).unwrap(), last });
+        let of = |iterations: Value, zeroize: Value| {
+            let info =
+                json!({"agent_erase_devices_iterations": iterations, "agent_erase_devices_zeroize": zeroize});
+            parse(info).map(|settings| settings.wish.overwrite)
+        };
+        assert_eq!(of(json!(1), json!(true)).unwrap(), None, "what every Ironic sends");
+        assert_eq!(of(Value::Null, Value::Null).unwrap(), None);
+        assert_eq!(of(json!(0), json!(true)).unwrap(), None);
+        assert_eq!(of(json!(3), json!(true)).unwrap(), passes(4, Fill::Byte(0)));
+        assert_eq!(of(json!(1), json!(false)).unwrap(), passes(1, Fill::Random));
+        assert_eq!(of(json!(7), json!(false)).unwrap(), passes(7, Fill::Random));
+        for (iterations, zeroize) in
+            [(json!(0), json!(false)), (json!(-1), json!(true)), (json!(99), json!(true))]
+        {
+            let error = of(iterations, zeroize).unwrap_err().to_string();
+            assert!(error.contains("agent_erase_devices_iterations"), "{error}");
+        }
+        let wanted = |args: Value| with(args).unwrap().wish.overwrite;
+        assert_eq!(wanted(json!({"passes": 3})), passes(3, Fill::Byte(0)));
+        assert_eq!(wanted(json!({"pattern": "random"})), passes(1, Fill::Random));
+        assert_eq!(wanted(json!({"pattern": "0xA5", "passes": 2})), passes(2, Fill::Byte(0xa5)));
+        assert_eq!(wanted(json!({})), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The steps of the generic manager, declared.
 
-use crate::settings::{ALLOW, BUDGET, DEADLINE, DESPITE, LEAVE, LEVEL, REVEAL};
+use crate::settings::{ALLOW, BUDGET, DEADLINE, DESPITE, LEAVE, LEVEL, MOST_PASSES, PASSES, PATTERN, REVEAL};
 use crate::{bios, firmware};
 use hwm_sdk::StepKind::{Clean, Deploy, Service};
 use hwm_sdk::protocol::Destructive;
@@ -123,6 +123,20 @@ const ERASE_ARGUMENTS: &[Argument] = &[
                       back included, and an hour",
         required: false,
         schema: || json!({"type": "integer", "minimum": 1}),
+    },
+    Argument {
+        name: PASSES,
+        description: "How often disks are overwritten that the drive does not erase by itself, 1 to 35; all but the last \
+                      time with random content. Without it (and pattern) once, with zeroes, or as \
+                      driver_internal_info.agent_erase_devices_iterations and agent_erase_devices_zeroize say",
+        required: false,
+        schema: || json!({"type": "integer", "minimum": 1, "maximum": MOST_PASSES}),
+    },
+    Argument {
+        name: PATTERN,
+        description: "What the last of the passes writes, which is read back: zeroes, random, or a byte as 0x5a",
+        required: false,
+        schema: || json!({"type": "string", "minLength": 4}),
     },
 ];
 

@@ -347,6 +347,23 @@ impl Watch for Watcher<'_> {
             keeper.keep(disk, &checkpoint);
         }
     }
+
+    fn resting(&self, temperature: Option<block::heat::Temperature>) {
+        // A disk that rests does not stand still by itself.
+        *self.stall.lock().unwrap_or_else(PoisonError::into_inner) = Stall::default();
+        let text = temperature.map(|seen| {
+            let (now, warning) = (seen.now / 1000, seen.warning / 1000);
+            tracing::warn!(device = %self.device, now, warning, "too hot, resting");
+            format!("{} rests: {now} °C, it warns from {warning} °C on", self.device)
+        });
+        self.context.update(|progress| {
+            let ours =
+                progress.text.as_ref().is_some_and(|text| text.starts_with(&format!("{} ", self.device)));
+            if text.is_some() || ours {
+                progress.text = text;
+            }
+        });
+    }
 }
 
 #[cfg(test)]

@@ -10,12 +10,15 @@
 //! commands, one connection a heartbeat. Its steps take no time, so that all that passes between two of them
 //! is the controller's and the wire's. To a controller that offers Anneal's extension it speaks it; to any
 //! other it is an ironic-python-agent.
+//!
+//! `erase` is apart from all this: the agent's engine of overwriting beside fio and other tools, on loop devices.
 
 pub mod agent;
 pub mod certificate;
 pub mod client;
 pub mod controller;
 pub mod cpu;
+pub mod erase;
 pub mod fleet;
 pub mod operator;
 pub mod report;

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use bench::controller::Controller;
+use bench::erase::{self, ours};
 use bench::report::{Report, Side};
 use bench::round::{self, Shape};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Measure anneal-controller with simulated agents.
+/// Measure anneal-controller with simulated agents, and the agent's erase beside others.
 #[derive(Debug, Parser)]
 struct Command {
     #[command(subcommand)]
@@ -21,6 +22,43 @@ struct Command {
 enum What {
     /// The time between two in-band steps.
     Steps(Steps),
+    /// The speed of overwriting and reading back, on loop devices. Needs root.
+    Erase(Erase),
+    /// What `erase` runs as its child. EVERYTHING on the disks is lost.
+    #[command(hide = true)]
+    Overwrite {
+        /// Device nodes.
+        #[arg(required = true)]
+        disks: Vec<PathBuf>,
+        /// Cancel each after this many bytes.
+        #[arg(long)]
+        stop_after: Option<u64>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Erase {
+    /// Small disks and few rounds; no goal is held.
+    #[arg(long)]
+    quick: bool,
+    /// MiB that are erased in a round.
+    #[arg(long)]
+    mib: Option<u64>,
+    /// Rounds: in each everything runs once.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Leave out tools that are not fio.
+    #[arg(long)]
+    no_peers: bool,
+    /// A directory in memory.
+    #[arg(long, default_value = "/dev/shm")]
+    memory: PathBuf,
+    /// A directory on a disk.
+    #[arg(long, default_value = "target")]
+    disk: PathBuf,
+    /// Where the report goes.
+    #[arg(long, default_value = "target/bench-erase.json")]
+    report: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -68,8 +106,12 @@ enum Peer {
 }
 
 fn main() -> ExitCode {
-    let What::Steps(options) = Command::parse().what;
-    match steps(&options) {
+    let done = match Command::parse().what {
+        What::Steps(options) => steps(&options),
+        What::Erase(options) => erase(&options),
+        What::Overwrite { disks, stop_after } => ours::child(&disks, stop_after).map(|()| true),
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -107,6 +149,24 @@ fn steps(options: &Steps) -> Result<bool> {
         println!("MISSED: {goal}");
     }
     Ok(missed.is_empty())
+}
+
+fn erase(options: &Erase) -> Result<bool> {
+    let (mib, rounds) = if options.quick { (256, 3) } else { (1024, 15) };
+    let shape = erase::Shape {
+        size: options.mib.unwrap_or(mib) << 20,
+        rounds: options.rounds.unwrap_or(rounds),
+        peers: !options.no_peers,
+    };
+    let report = erase::run(&options.memory, &options.disk, shape)?;
+    report.write(&options.report)?;
+    print!("{report}");
+    println!("report: {}", shown(&options.report));
+    let missed = report.missed();
+    for goal in &missed {
+        println!("MISSED: {goal}");
+    }
+    Ok(options.quick || missed.is_empty())
 }
 
 fn side(runtime: &Runtime, controller: &Controller, options: &Steps, sequence: usize) -> Result<Side> {

@@ -99,6 +99,8 @@ fn boot(logs: &LogRing, life: Life) -> Result<Exit, String> {
     }
     // The name by which a mount asks for a file system's module; the kernel has no modprobe to ask here.
     loader.load("fs-efivarfs");
+    // No device asks for it: it looks at all SATA drives, those that come later too.
+    loader.load("platform:drivetemp");
     mounts::mount_efi_variables();
     power::watch_button();
 

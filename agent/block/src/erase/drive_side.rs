@@ -47,6 +47,7 @@ fn blocking(
         total: target.size(),
         chunk: target.size().max(1),
         lanes: 1,
+        target,
         watch,
     };
     let passed = pass.run(|| {

@@ -8,6 +8,7 @@ mod resume;
 
 pub use resume::{Checkpoint, resume};
 
+use crate::content::{Content, Seed};
 use crate::fault::{Fault, chain};
 use crate::metadata;
 use crate::method::{Method, Promise};
@@ -25,7 +26,8 @@ pub struct Record {
     pub method: Option<Method>,
     /// Methods tried before, each with why it was given up.
     pub fallbacks: Vec<(Method, String)>,
-    /// Bytes that `method` has erased, those before the interruption included.
+    /// Bytes that `method` has erased, those before the interruption included; when it was stopped in one of several
+    /// passes, those of that pass.
     pub bytes_erased: u64,
     /// Where `method` went on after an interruption; `None`: it began at 0.
     pub resumed_from: Option<u64>,
@@ -79,6 +81,13 @@ fn work(
     watch: &dyn Watch,
 ) -> Record {
     let mut record = untried();
+    let seed = match Seed::new() {
+        Ok(seed) => seed,
+        Err(source) => {
+            let fault = Fault::Command { what: "asking the kernel for random bytes", source };
+            return Record { ending: ending(target, &fault), ..record };
+        }
+    };
     for &method in methods {
         if let (Some(previous), Ending::Failed(reason)) = (record.method, &record.ending) {
             tracing::warn!(device = target.name(), method = previous.as_str(), %reason, "erase method given up");
@@ -86,9 +95,10 @@ fn work(
         }
         record.method = Some(method);
         record.resumed_from = from.take();
-        let (bytes, result) = method.run(target, record.resumed_from.unwrap_or(0), samples, watch);
+        let (bytes, result) = method.run(target, record.resumed_from.unwrap_or(0), samples, seed, watch);
         record.bytes_erased = bytes;
-        let result = result.and_then(|()| confirm(target, method, samples, watch, &mut record.verification));
+        let result =
+            result.and_then(|()| confirm(target, method, seed, samples, watch, &mut record.verification));
         match result {
             Ok(()) => record.ending = Ending::Erased,
             Err(fault) => record.ending = ending(target, &fault),
@@ -104,17 +114,18 @@ fn work(
 fn confirm(
     target: &dyn Target,
     method: Method,
+    seed: Seed,
     samples: &Samples,
     watch: &dyn Watch,
     seen: &mut Option<Verification>,
 ) -> Result<(), Fault> {
     target.flush().map_err(|source| Fault::Command { what: "flush", source })?;
-    let verification = seen.insert(verify(target, method, samples, watch)?);
+    let verification = seen.insert(verify(target, method, Content::after(method, seed), samples, watch)?);
     if !verification.passed {
         return Err(Fault::Mismatch(verification.complaint()));
     }
-    // What a drive leaves behind instead of zeroes may look like a partition table by chance.
-    let by_chance = verification.expected == Promise::Changed;
+    // What a drive leaves behind instead of zeroes, and noise, may look like a partition table by chance.
+    let by_chance = matches!(verification.expected, Promise::Changed | Promise::Random);
     let result = metadata::none_left(target, by_chance);
     if result.is_err() {
         verification.passed = false;
@@ -133,11 +144,19 @@ pub(crate) fn ending(target: &dyn Target, fault: &Fault) -> Ending {
 }
 
 impl Method {
-    fn run(self, target: &dyn Target, from: u64, samples: &Samples, watch: &dyn Watch) -> Attempt {
+    fn run(
+        self,
+        target: &dyn Target,
+        from: u64,
+        samples: &Samples,
+        seed: Seed,
+        watch: &dyn Watch,
+    ) -> Attempt {
         let kept = |offset| watch.checkpoint(Checkpoint { method: self, offset, samples: samples.kept() });
         match self {
             Method::ZeroOut => range::zero_out(target, from, watch, &kept),
             Method::Overwrite => overwrite::run(target, from, watch, &kept),
+            Method::OverwriteWith(passes) => overwrite::passes(target, passes, seed, watch),
             Method::Discard | Method::SecureDiscard => range::discard(self, target, watch),
             _ => drive_side::run(self, target, watch),
         }

@@ -1,8 +1,12 @@
-//! Zeroes written over everything, past the page cache.
+//! Zeroes, or what was wanted instead, written over everything, past the page cache.
 
 use super::{Attempt, Method, parts};
 use crate::aligned::{ZEROES_LENGTH, zeroes};
-use crate::progress::{Phase, Watch};
+use crate::content::{Content, Seed};
+use crate::fault::Fault;
+use crate::method::Passes;
+use crate::pool::{LARGEST, lend};
+use crate::progress::{Phase, Progress, Watch, eta};
 use crate::run::Pass;
 use crate::target::{Target, write_all};
 use std::ops::ControlFlow;
@@ -14,6 +18,7 @@ pub(super) fn run(target: &dyn Target, from: u64, watch: &dyn Watch, kept: &dyn 
         total: target.size(),
         chunk: ZEROES_LENGTH as u64,
         lanes: target.lanes(),
+        target,
         watch,
     };
     parts::run(&pass, target, from, kept, || {
@@ -23,4 +28,69 @@ pub(super) fn run(target: &dyn Target, from: u64, watch: &dyn Watch, kept: &dyn 
             Ok(ControlFlow::Continue(()))
         }
     })
+}
+
+/// Several passes, each on the medium before the next one begins: a drive would otherwise write the last one alone.
+pub(super) fn passes(target: &dyn Target, passes: Passes, seed: Seed, watch: &dyn Watch) -> Attempt {
+    let count = u64::from(passes.count.get());
+    let method = Method::OverwriteWith(passes);
+    let mut done = 0;
+    for number in 0..count {
+        let content = match number + 1 == count {
+            true => Content::after(method, seed),
+            false => Content::of(crate::method::Fill::Random, seed, number),
+        };
+        let several = Several { watch, before: number * target.size(), total: count * target.size() };
+        let pass = Pass {
+            phase: Phase::Erasing,
+            method: Some(method),
+            total: target.size(),
+            chunk: LARGEST as u64,
+            lanes: target.lanes(),
+            target,
+            watch: &several,
+        };
+        let passed = pass.run(|| {
+            let mut buffer = lend();
+            move |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
+                let (mut at, end) = (offset, offset + length);
+                while at < end {
+                    let length = (end - at).min(buffer.len() as u64);
+                    let part = &mut buffer[..usize::try_from(length).unwrap_or(LARGEST)];
+                    content.make(part, at);
+                    write_all(target, part, at, count)?;
+                    at += length;
+                }
+                Ok(ControlFlow::Continue(()))
+            }
+        });
+        done = passed.done;
+        let flushed = || target.flush().map_err(|source| Fault::Command { what: "flush", source });
+        if let Err(fault) = passed.result.and_then(|()| flushed()) {
+            return (done, Err(fault));
+        }
+    }
+    (done, Ok(()))
+}
+
+/// Tells of a pass as a part of all of them.
+struct Several<'a> {
+    watch: &'a dyn Watch,
+    before: u64,
+    total: u64,
+}
+
+impl Watch for Several<'_> {
+    fn progress(&self, seen: Progress) {
+        let (done, total) = (self.before + seen.done, self.total);
+        self.watch.progress(Progress { done, total, eta: eta(done, total, seen.rate), ..seen });
+    }
+
+    fn cancelled(&self) -> bool {
+        self.watch.cancelled()
+    }
+
+    fn resting(&self, temperature: Option<crate::heat::Temperature>) {
+        self.watch.resting(temperature);
+    }
 }

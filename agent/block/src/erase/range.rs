@@ -34,8 +34,14 @@ pub(super) fn discard(method: Method, target: &dyn Target, watch: &dyn Watch) ->
     (passed.done, passed.result)
 }
 
-fn pass<'a>(method: Method, target: &dyn Target, chunk: u64, lanes: usize, watch: &'a dyn Watch) -> Pass<'a> {
-    Pass { phase: Phase::Erasing, method: Some(method), total: target.size(), chunk, lanes, watch }
+fn pass<'a>(
+    method: Method,
+    target: &'a dyn Target,
+    chunk: u64,
+    lanes: usize,
+    watch: &'a dyn Watch,
+) -> Pass<'a> {
+    Pass { phase: Phase::Erasing, method: Some(method), total: target.size(), chunk, lanes, target, watch }
 }
 
 fn done(

@@ -28,6 +28,7 @@ pub fn estimate(probe: &Probe, method: Method) -> Duration {
         Method::Sanitize(_, Operation::Block) | Method::NvmeFormat => BLOCKS,
         Method::AtaEnhancedErase => security.enhanced_time.unwrap_or(written),
         Method::AtaErase => security.time.unwrap_or(written),
+        Method::OverwriteWith(passes) => written * u32::from(passes.count.get()),
         Method::Discard | Method::SecureDiscard => at(OWN_RATE),
         Method::ZeroOut if !disk.rotational => at(OWN_RATE),
         Method::Sanitize(_, Operation::Overwrite)

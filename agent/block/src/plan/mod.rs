@@ -11,6 +11,7 @@ use crate::guard::{Reason, Refusal, judge};
 use crate::holders::{self, Deed};
 use crate::method::{Level, Method, methods};
 use crate::probe::Probe;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// What is to happen, disk by disk, in the order of the probes.
@@ -131,18 +132,23 @@ fn keep_off(
 fn ways(probe: &Probe, wish: &Wish) -> Fate {
     let rotational = probe.disk.rotational;
     let (mut ways, mut left_out) = (Vec::new(), Vec::new());
-    for method in methods(probe) {
+    for method in wanted(probe, wish) {
         let (level, estimate) = (method.level(rotational), estimate(probe, method));
         let enough = level >= wish.level;
-        if wish.policy.never.contains(&method) {
+        let named = |set: &BTreeSet<Method>| set.iter().any(|other| other.as_str() == method.as_str());
+        if named(&wish.policy.never) {
             left_out.push(format!("{} is switched off", method.as_str()));
-        } else if !enough && !wish.policy.weaker.contains(&method) {
+        } else if !enough && !named(&wish.policy.weaker) {
             left_out.push(format!("{} only reaches {}", method.as_str(), level.as_str()));
         } else if wish.budget.is_some_and(|budget| estimate > budget) {
             left_out.push(format!("{} takes about {} s", method.as_str(), estimate.as_secs()));
         } else {
-            let reason = if enough { "the drive supports it" } else { "allowed by name, below the level" };
-            ways.push(Way { method, level, estimate, reason: reason.to_owned() });
+            let reason = match method {
+                Method::OverwriteWith(passes) => format!("wanted: {} passes", passes.count),
+                _ if enough => "the drive supports it".to_owned(),
+                _ => "allowed by name, below the level".to_owned(),
+            };
+            ways.push(Way { method, level, estimate, reason });
         }
     }
     if !ways.is_empty() {
@@ -156,6 +162,18 @@ fn ways(probe: &Probe, wish: &Wish) -> Fate {
         if left_out.is_empty() { "it has no method at all".to_owned() } else { left_out.join(", ") };
     let state = hindrance(probe).map_or_else(String::new, |why| format!("; {why}"));
     Fate::Refuse(format!("no method of it reaches {level}{budget}: {left_out}{state}"))
+}
+
+/// What the disk supports, with the wanted content in place of zeroes.
+fn wanted(probe: &Probe, wish: &Wish) -> Vec<Method> {
+    let found = methods(probe).into_iter();
+    let Some(passes) = wish.overwrite else { return found.collect() };
+    let other = |method| match method {
+        Method::ZeroOut | Method::Discard => None,
+        Method::Overwrite => Some(Method::OverwriteWith(passes)),
+        method => Some(method),
+    };
+    found.filter_map(other).collect()
 }
 
 /// What keeps a drive from more, and what to do about it.
@@ -173,7 +191,6 @@ mod tests {
     use crate::any::any_probe;
     use crate::probe::Layer;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     fn wish() -> impl Strategy<Value = Wish> {
         let methods = || prop::collection::btree_set(prop::sample::select(Method::ALL.to_vec()), 0..3);
@@ -192,6 +209,7 @@ mod tests {
                 Wish {
                     level,
                     budget,
+                    overwrite: None,
                     policy: Policy { weaker, never, leave, despite, take_down, reveal, ..Policy::default() },
                 }
             })
@@ -292,6 +310,26 @@ mod tests {
         );
         assert!(matches!(left.fates[0], Fate::Leave(_)) && left.take_down.is_empty(), "{left:?}");
         assert!(plan(held(Layer::default()), &Policy::default()).refuses(), "outside the ramdisk");
+    }
+
+    #[test]
+    fn wanted_content_takes_the_place_of_zeroes_and_not_of_the_drives_own_methods() {
+        use crate::method::{Fill, Passes};
+        let mut probe = Probe { ata: Some(crate::ata::Capabilities::default()), ..Probe::default() };
+        (probe.disk.write_zeroes_max, probe.disk.discard_max, probe.disk.discard_reads_zero) = (1, 1, true);
+        if let Some(ata) = &mut probe.ata {
+            ata.security.supported = true;
+        }
+        let count = std::num::NonZeroU8::new(3).unwrap();
+        let passes = Passes { count, last: Fill::Random };
+        let mut wish = Wish { overwrite: Some(passes), ..Wish::default() };
+        let ways = |wish: &Wish| match plan(&[probe.clone()], wish).fates.remove(0) {
+            Fate::Erase(ways) => ways.into_iter().map(|way| way.method).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(ways(&wish), [Method::AtaErase, Method::OverwriteWith(passes)]);
+        wish.policy.never = BTreeSet::from([Method::of("overwrite-random").unwrap()]);
+        assert_eq!(ways(&wish), [Method::AtaErase], "a name is a name, whatever the passes");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::guard::Reason;
 use crate::hint::Hint;
-use crate::method::{Level, Method};
+use crate::method::{Level, Method, Passes};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -13,6 +13,9 @@ pub struct Wish {
     pub level: Level,
     /// How long one method may take on one disk.
     pub budget: Option<Duration>,
+    /// Overwrite with this instead of zeroes, and do not have the device make zeroes: in place of `overwrite-zeroes`,
+    /// `zero-out` and `discard`. What the drive does by itself comes first all the same.
+    pub overwrite: Option<Passes>,
     /// What is allowed besides.
     pub policy: Policy,
 }
@@ -39,6 +42,6 @@ pub struct Policy {
 
 impl Default for Wish {
     fn default() -> Self {
-        Wish { level: Level::Clear, budget: None, policy: Policy::default() }
+        Wish { level: Level::Clear, budget: None, overwrite: None, policy: Policy::default() }
     }
 }
