@@ -15,6 +15,7 @@ mod tar;
 pub use log::system_logs;
 
 use crate::agent::Agent;
+use crate::evidence::{self, Ended};
 use crate::registry::Ending;
 use crate::steps::{self, StepTable};
 use hwm_sdk::{StepContext, StepKind};
@@ -49,6 +50,8 @@ pub enum Mode {
 pub struct Call<'a> {
     /// The agent.
     pub agent: &'a Agent,
+    /// Its id.
+    pub id: &'a str,
     /// Its parameters, names checked.
     pub params: &'a Map<String, Value>,
     /// Progress and cancellation.
@@ -136,7 +139,11 @@ fn execute_step(call: &Call, kind: StepKind) -> Ending {
     let inventory = call.agent.inventory();
     let table = StepTable::collect(&call.agent.managers(), &inventory, kind);
     let version = call.params.get(steps::words(kind).version);
-    table.execute(&call.params["step"], &call.params["node"], version, call.context)
+    let (step, node) = (&call.params["step"], &call.params["node"]);
+    let mut ending = table.execute(step, node, version, call.context);
+    let ended = Ended { kind, step, node, command_id: call.id, manager: table.manager_of(step) };
+    evidence::attach(call.agent, &ended, &mut ending);
+    ending
 }
 
 fn step_panicked(kind: StepKind, params: &Map<String, Value>, panic: &str) -> Ending {
