@@ -99,7 +99,8 @@ impl Evidence {
     pub(crate) fn check_claims(&self) -> Result<(), Refused> {
         let claims = |disk: &&DiskRecord| matches!(disk.outcome, Outcome::Erased | Outcome::MetadataErased);
         let seen = |disk: &DiskRecord| {
-            let passed = disk.verification.as_ref().is_some_and(|seen| seen.passed && seen.mismatched_bytes == 0);
+            let passed =
+                disk.verification.as_ref().is_some_and(|seen| seen.passed && seen.mismatched_bytes == 0);
             passed && disk.method.is_some()
         };
         match self.disks.iter().filter(claims).find(|disk| !seen(disk)) {

@@ -157,7 +157,8 @@ pub fn stored_internal_info(node: &Node, contact: &Contact) -> Map<String, Value
 }
 
 /// Why an erase step has no certificate.
-const UNCERTIFIED: &str = "the agent sent no evidence that it signed and that was found good: nothing certifies an erase";
+const UNCERTIFIED: &str =
+    "the agent sent no evidence that it signed and that was found good: nothing certifies an erase";
 
 fn run_view(run: &Run) -> Value {
     let results: Vec<_> = run

@@ -40,9 +40,8 @@ fn a_file_is_judged_with_a_key_alone() {
     put("second", &second.write());
     put("key", &format!("{}\n", key().public()));
     put("tampered", &first.write().replace("rack1-u2", "rack1-u3"));
-    let good = format!(
-        "certificate verify DIR/second --key DIR/key --node {NODE} --serial S1 --previous DIR/first"
-    );
+    let good =
+        format!("certificate verify DIR/second --key DIR/key --node {NODE} --serial S1 --previous DIR/first");
     let (code, out, err) = offline(dir.path(), &good);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     for part in ["erased_with_exceptions", &first.digest(), "S1", "overwrite-zeroes", "virtual media"] {
@@ -85,7 +84,11 @@ fn what_a_controller_sends_is_judged_before_it_is_shown_or_kept() {
     let (code, out, err) = server.run(&["certificate", "list", "n1"]);
     assert_eq!(code, 0, "{err}");
     assert!(out.contains(&one) && out.contains("erased_with_exceptions"), "{out}");
-    assert!(server.lines().contains(&"GET /v1/anneal/certificates?node=n1".to_owned()), "{:?}", server.lines());
+    assert!(
+        server.lines().contains(&"GET /v1/anneal/certificates?node=n1".to_owned()),
+        "{:?}",
+        server.lines()
+    );
     let (code, out, err) = server.run(&["certificate", "show", &one]);
     assert!(code == 0 && out.contains("S1"), "{out} {err}");
     let (code, out, err) = server.run(&["certificate", "show", &other]);
@@ -94,7 +97,8 @@ fn what_a_controller_sends_is_judged_before_it_is_shown_or_kept() {
     let path = dir.path().join("kept");
     let kept = path.to_str().unwrap();
     assert_eq!(server.run(&["certificate", "export", &one, kept]).0, 0);
-    let (code, ..) = offline(dir.path(), &format!("certificate verify {kept} --key {}", example::key().public()));
+    let (code, ..) =
+        offline(dir.path(), &format!("certificate verify {kept} --key {}", example::key().public()));
     assert_eq!(code, 0);
     assert_eq!(server.run(&["certificate", "export", &one, kept, "--html"]).0, 2, "nothing is overwritten");
     let page = dir.path().join("page");

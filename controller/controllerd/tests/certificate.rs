@@ -132,7 +132,8 @@ fn boot(endpoint: &str, disk: &Disk) -> DropGuard {
     let filter = Filter::Only(config.only_devices.clone());
     let (generic, found) = (GenericHardwareManager::new(filter.clone()), config.clone());
     let discover = move || agentd::inventory::collect(&found, generic.disks().unwrap());
-    let managers: Vec<Arc<dyn hwm_sdk::HardwareManager>> = vec![Arc::new(GenericHardwareManager::new(filter))];
+    let managers: Vec<Arc<dyn hwm_sdk::HardwareManager>> =
+        vec![Arc::new(GenericHardwareManager::new(filter))];
     let stop = CancellationToken::new();
     let guard = stop.clone().drop_guard();
     tokio::spawn(async move {
@@ -158,10 +159,14 @@ async fn an_erase_is_certified_and_the_certificate_stands_by_itself() {
     assert!(std::fs::read(disk.1.path()).unwrap().iter().all(|byte| *byte == 0), "it is erased");
     let result = &seen["driver_internal_info"]["anneal"]["run"]["results"][0];
     let first = result["certificate"].as_str().expect("it has a certificate").to_owned();
-    assert!(result["result"].get("anneal_evidence").is_none(), "what is signed is in the certificate: {result}");
+    assert!(
+        result["result"].get("anneal_evidence").is_none(),
+        "what is signed is in the certificate: {result}"
+    );
 
     // With the public key and the file, and nothing else.
-    let key: PublicKey = get("/v1/anneal/certificate_key".into()).await["key"].as_str().unwrap().parse().unwrap();
+    let key: PublicKey =
+        get("/v1/anneal/certificate_key".into()).await["key"].as_str().unwrap().parse().unwrap();
     let file = async |id: &str| get(format!("/v1/anneal/certificates/{id}")).await.to_string();
     let text = file(&first).await;
     let wanted = Wanted { node: Some(&node), ..Wanted::default() };
@@ -169,7 +174,10 @@ async fn an_erase_is_certified_and_the_certificate_stands_by_itself() {
     assert_eq!((&id, certificate.finding, certificate.number), (&first, Finding::Erased, 1));
     assert_eq!((certificate.controller.name.as_str(), certificate.node.name.as_deref()), ("c1", Some("n1")));
     assert_eq!(certificate.run.kind, "manual_clean");
-    assert_eq!((evidence.step.step.as_str(), evidence.manager.name.as_str()), ("erase_devices", hwm_generic::NAME));
+    assert_eq!(
+        (evidence.step.step.as_str(), evidence.manager.name.as_str()),
+        ("erase_devices", hwm_generic::NAME)
+    );
     let [record] = &evidence.disks[..] else { panic!("{evidence:?}") };
     assert_eq!((record.device.as_str(), record.size), (disk.0.as_str(), SIZE as u64));
     assert_eq!(record.level.as_deref(), Some("clear"));

@@ -30,9 +30,7 @@ mod writer;
 
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp,
-};
+use model::{Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
 pub use open::OpenError;
 use readers::Readers;
 use rusqlite::Connection;

@@ -25,9 +25,7 @@ pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
 pub use model::StepKind;
 use model::agent::{AgentState, Contact};
-use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp,
-};
+use model::{Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
 use uuid::Uuid;
 
 /// Why the store refused or failed.

@@ -7,9 +7,7 @@ use crate::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant, 
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::history::Stood;
-use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp,
-};
+use model::{Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use uuid::Uuid;

@@ -38,7 +38,8 @@ pub fn parse(value: &Value) -> Result<AgentState, ApiError> {
         None | Some(Value::Null) => None,
         Some(value) => {
             let key = value.as_str().and_then(|text| text.parse::<bundle::PublicKey>().ok());
-            let key = key.ok_or_else(|| bad("anneal.evidence_key", "ed25519: and 64 hexadecimal digits", value))?;
+            let key =
+                key.ok_or_else(|| bad("anneal.evidence_key", "ed25519: and 64 hexadecimal digits", value))?;
             Some(key.to_string())
         }
     };

@@ -70,7 +70,10 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
         row("issued", certificate.issued_at.clone()),
         row("controller", format!("{} {}", certificate.controller.name, certificate.controller.version)),
         row("node", format!("{}{name}", node.uuid)),
-        row("machine", format!("{} {} {}", machine.manufacturer, machine.product_name, machine.serial_number)),
+        row(
+            "machine",
+            format!("{} {} {}", machine.manufacturer, machine.product_name, machine.serial_number),
+        ),
         row("run", format!("{} {}", certificate.run.kind, certificate.run.id)),
         row("step", format!("{}.{} ({})", step.interface, step.step, evidence.command_id)),
         row("error", evidence.error.clone().unwrap_or_else(|| "none".to_owned())),

@@ -20,8 +20,19 @@ pub fn page(verified: &Verified, text: &str) -> String {
     let facts: String = facts(verified).iter().map(|(name, value)| line(&[name, value])).collect();
     let disks: String = verified.evidence.disks.iter().map(|disk| line(&row(disk))).collect();
     let headings = [
-        "Device", "Model", "Serial", "WWN", "Size", "Outcome", "Method", "Level", "Standard", "Read back", "From",
-        "To", "Reason",
+        "Device",
+        "Model",
+        "Serial",
+        "WWN",
+        "Size",
+        "Outcome",
+        "Method",
+        "Level",
+        "Standard",
+        "Read back",
+        "From",
+        "To",
+        "Reason",
     ];
     let headings: String = headings.iter().map(|heading| format!("<th>{}</th>", escaped(heading))).collect();
     let (title, finding, text) =

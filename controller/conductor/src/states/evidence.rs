@@ -11,7 +11,8 @@ use serde_json::Value;
 /// Takes the evidence out of the result of the current step, which has ended. None where none is to be had. What is
 /// refused stays where it is, for whoever looks into it.
 pub(super) fn take(view: &View, succeeded: bool, result: &mut Value) -> Result<Option<Box<Proof>>, String> {
-    let reports = |kind: model::StepKind| result.get(kind.result_field())?.get("disks").is_some().then_some(());
+    let reports =
+        |kind: model::StepKind| result.get(kind.result_field())?.get("disks").is_some().then_some(());
     let reported = view.run.kind.steps().and_then(reports).is_some();
     let key = view.snapshot.contact.state.as_ref().and_then(|state| state.evidence_key.as_ref());
     match (key, result.get(EVIDENCE)) {

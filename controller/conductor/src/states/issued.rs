@@ -5,7 +5,9 @@
 //! the agent was restarted (it does not know the id), or nobody was heard for too long.
 
 use super::run::View;
-use super::{at_work, evidence, fail, is_due, listening, overdue, sleep_in, sleep_on, steps, unexpected, waiting};
+use super::{
+    at_work, evidence, fail, is_due, listening, overdue, sleep_in, sleep_on, steps, unexpected, waiting,
+};
 use crate::decision::{Change, Decision, Deed, Outcome};
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use agent_protocol::record::{EraseReport, Outcome as DiskOutcome};

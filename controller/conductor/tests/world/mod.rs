@@ -314,8 +314,14 @@ impl World {
             };
             (ids(false), ids(true).pop())
         };
-        let state =
-            AgentState { boot_id: boot_id.into(), process_id: token.into(), evidence_key: None, running, ended, progress: None };
+        let state = AgentState {
+            boot_id: boot_id.into(),
+            process_id: token.into(),
+            evidence_key: None,
+            running,
+            ended,
+            progress: None,
+        };
         let beat = Beat {
             callback_url: "https://192.0.2.1:9999".into(),
             verify_ca: None,
