@@ -14,9 +14,12 @@ fn schema(text: &str) -> Value {
     schema
 }
 
+/// Whether the example is still read once it has been changed.
+type Reads<'a> = dyn Fn(&dyn Fn(&mut Value)) -> bool + 'a;
+
 /// Every property of the schema: in an example (`value` has all of them), in the text, and needed exactly where it is
 /// required.
-fn agrees(place: &str, schema: &Value, value: &Value, reads: &dyn Fn(&dyn Fn(&mut Value)) -> bool) {
+fn agrees(place: &str, schema: &Value, value: &Value, reads: &Reads) {
     if let Some(items) = schema.get("items") {
         let at = format!("{place}/0");
         return agrees(&at, items, &value[0], reads);
