@@ -31,6 +31,10 @@ pub struct AgentState {
     pub boot_id: String,
     /// Random id of this agent process: changes when the process is restarted within one boot.
     pub process_id: String,
+    /// The public key that this process signs the evidence of its erases with, `ed25519:` and 64 hexadecimal digits;
+    /// made when it starts and kept nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence_key: Option<String>,
     /// The command now running, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<Running>,

@@ -36,6 +36,12 @@ pub struct DiskRecord {
     /// Method that was used, in words of [`crate::progress::DiskProgress::method`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
+    /// Level that the method reaches on this disk, `clear` or `purge`; only of an erased disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// Clauses of the standards that name the method, as in `docs/erase.md`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standard: Option<String>,
     /// Methods tried before and why each gave up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<Fallback>,

@@ -54,6 +54,9 @@ fn heartbeat_of_ours_to_a_controller_that_offered() {
     exact::<Heartbeat>(
         r#"{"callback_url":"https://192.0.2.7:9999","anneal":{"extension":1,"boot_id":"b","process_id":"p"}}"#,
     );
+    exact::<Heartbeat>(
+        r#"{"callback_url":"https://192.0.2.7:9999","anneal":{"extension":1,"boot_id":"b","process_id":"p","evidence_key":"ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"}}"#,
+    );
 }
 
 #[test]
@@ -135,6 +138,9 @@ fn inventory_of_ipa_is_read() {
 fn erase_report_of_ours() {
     exact::<EraseReport>(
         r#"{"disks":[{"device":"/dev/sda","serial":"S1","size":8,"outcome":"erased","method":"overwrite-zeroes","bytes_erased":8,"verification":{"kind":"full","bytes_read":8,"expected":"zeroes","mismatched_bytes":0,"unchanged_samples":0,"samples":1,"passed":true},"started_at":1.5,"finished_at":2.5},{"device":"/dev/sr0","size":0,"outcome":"skipped","reason":"virtual media","bytes_erased":0}]}"#,
+    );
+    exact::<EraseReport>(
+        r#"{"disks":[{"device":"/dev/sda","wwn":"0x5","size":8,"outcome":"erased","method":"ata-sanitize-crypto","level":"purge","standard":"ACS-4 7.36","bytes_erased":8}]}"#,
     );
 }
 

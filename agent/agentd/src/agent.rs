@@ -9,9 +9,11 @@ use crate::token::Token;
 use agent_protocol::command::{CommandList, CommandStatus, Status};
 use agent_protocol::heartbeat::{AgentState, Running};
 use agent_protocol::inventory::Inventory;
+use certificate::SigningKey;
 use hwm_sdk::{HardwareManager, StepContext};
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Notify, watch};
@@ -80,6 +82,8 @@ impl Identity {
 /// The agent.
 pub struct Agent {
     identity: Identity,
+    evidence_key: Option<SigningKey>,
+    extension: AtomicBool,
     managers: Vec<Arc<dyn HardwareManager>>,
     externals: OnceLock<Arc<Externals>>,
     discover: Discover,
@@ -106,6 +110,8 @@ impl Agent {
         let inventory = RwLock::new(Arc::new(discover()));
         Arc::new(Self {
             identity: Identity::of_this_process(),
+            evidence_key: new_key(),
+            extension: AtomicBool::new(false),
             managers,
             externals: OnceLock::new(),
             discover,
@@ -124,6 +130,22 @@ impl Agent {
     /// Boot, process, start.
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// What this process signs its evidence with; kept nowhere, so that no other boot can.
+    pub fn evidence_key(&self) -> Option<&SigningKey> {
+        self.evidence_key.as_ref()
+    }
+
+    /// Whether the controller has offered Anneal's extension.
+    pub fn extension(&self) -> bool {
+        self.extension.load(Ordering::Acquire)
+    }
+
+    /// What the lookup has brought: who we are for the controller, and whether it has offered the extension.
+    pub fn found(&self, token: Token, extension: bool) {
+        self.set_token(token);
+        self.extension.store(extension, Ordering::Release);
     }
 
     /// The hardware managers: the agent's own and those of vendors.
@@ -255,7 +277,7 @@ impl Agent {
         let agent = self.clone();
         let thread_id = id.to_owned();
         let body = move || {
-            let call = Call { agent: &agent, params: &params, context: &context };
+            let call = Call { agent: &agent, id: &thread_id, params: &params, context: &context };
             let ending = catch_unwind(AssertUnwindSafe(|| (command.run)(&call)))
                 .unwrap_or_else(|panic| (command.panicked)(&params, &panic_text(&*panic)));
             agent.finish(&thread_id, ending);
@@ -356,6 +378,7 @@ impl Agent {
             extension: agent_protocol::EXTENSION,
             boot_id: self.identity.boot_id.clone(),
             process_id: self.identity.process_id.clone(),
+            evidence_key: self.evidence_key.as_ref().map(|key| key.public().to_string()),
             running: registry.running(),
             ended: registry.ended(),
         }
@@ -363,6 +386,16 @@ impl Agent {
 
     fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+fn new_key() -> Option<SigningKey> {
+    match SigningKey::generate() {
+        Ok((key, _)) => Some(key),
+        Err(error) => {
+            tracing::error!(%error, "erases will not be certified");
+            None
+        }
     }
 }
 

@@ -204,7 +204,7 @@ async fn look_again(
 ) {
     match lookup::ask(client, controller, question, Some(&found.token)).await {
         Ok(fresh) => {
-            agent.set_token(fresh.token.clone());
+            agent.found(fresh.token.clone(), fresh.extension);
             *found = fresh;
         }
         Err(error @ LookupError::Refused { .. }) => {

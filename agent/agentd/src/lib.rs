@@ -23,6 +23,7 @@ pub mod bundles;
 pub mod commands;
 pub mod config;
 pub mod crypt;
+pub mod evidence;
 pub mod external;
 pub mod heartbeat;
 pub mod http;

@@ -95,7 +95,7 @@ async fn live(
     let ask = || lookup::ask(&client, &controller, &question, own.as_ref());
     let found = within(config, lookup::persist("lookup", LOOKUP_INTERVAL, ask)).await?;
     tracing::info!(node_uuid = found.node_uuid, extension = found.extension, "this machine is known");
-    agent.set_token(found.token.clone());
+    agent.found(found.token.clone(), found.extension);
     // Before the first heartbeat: from then on the controller may ask for the steps.
     let records = bundles::load(config, &client, &controller, &found).await;
     let starting = agent.clone();

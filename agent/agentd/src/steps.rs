@@ -202,6 +202,12 @@ impl StepTable {
         }
     }
 
+    /// Name and version of the manager that runs this step.
+    pub fn manager_of(&self, step: &Value) -> Option<(String, String)> {
+        let manager = &self.by_name.get(step.get("step")?.as_str()?)?.manager;
+        Some((manager.name().to_owned(), manager.version().to_owned()))
+    }
+
     fn version_mismatch(&self, version: &Value) -> Option<Ending> {
         if version.is_null() || *version == json!(self.versions) {
             return None;

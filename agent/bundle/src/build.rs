@@ -1,24 +1,18 @@
 //! Building a bundle from a directory and a manifest, and making the keys that sign them.
 
 use crate::fields::{FieldError, error};
-use crate::keys::PublicKey;
 use crate::manifest::{MANIFEST_MAX, Manifest};
 use crate::trailer::{SIGNATURE, Trailer};
 use crate::tree::{self, TreeError};
 use crate::verify::{Rejected, Trust, Verified, verify};
 use crate::{hex, image};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use ring::digest::{Context, SHA256};
-use ring::rand::SystemRandom;
-use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Map, Value};
+use signing::PublicKey;
+pub use signing::{SigningKey, SigningKeyError};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-
-const PEM_BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
-const PEM_END: &str = "-----END PRIVATE KEY-----";
 
 /// What the builder writes into the manifest itself.
 const COMPUTED: [&str; 3] = ["root_sha256", "root_size", "key_id"];
@@ -41,59 +35,6 @@ pub enum BuildError {
     /// What was written is not accepted: a defect of this program.
     #[error("the bundle that was built is refused: {0}")]
     Refused(#[from] Rejected),
-}
-
-/// A key that signs.
-pub struct SigningKey {
-    pair: Ed25519KeyPair,
-}
-
-/// Why there is no key. Never says what stands in a file.
-#[derive(Debug, thiserror::Error)]
-pub enum SigningKeyError {
-    /// The system gave no random numbers, or refused to make a key of them.
-    #[error("no key could be made")]
-    Make,
-    /// Not what [`SigningKey::generate`] or `openssl genpkey -algorithm ed25519` writes.
-    #[error("is not an Ed25519 private key in PEM form (PKCS #8)")]
-    Form,
-}
-
-impl SigningKey {
-    /// A new one, and the text to keep it as (PKCS #8 in PEM form).
-    pub fn generate() -> Result<(Self, String), SigningKeyError> {
-        let document =
-            Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| SigningKeyError::Make)?;
-        let key = Self::from_der(document.as_ref())?;
-        Ok((key, format!("{PEM_BEGIN}\n{}\n{PEM_END}\n", STANDARD.encode(document))))
-    }
-
-    /// From the text of a key file.
-    pub fn from_pem(text: &str) -> Result<Self, SigningKeyError> {
-        let body = text.split_once(PEM_BEGIN).and_then(|(_, rest)| rest.split_once(PEM_END));
-        let (body, _) = body.ok_or(SigningKeyError::Form)?;
-        let body: String = body.split_whitespace().collect();
-        Self::from_der(&STANDARD.decode(body).map_err(|_| SigningKeyError::Form)?)
-    }
-
-    fn from_der(der: &[u8]) -> Result<Self, SigningKeyError> {
-        // OpenSSL leaves the public half out.
-        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map_err(|_| SigningKeyError::Form)?;
-        Ok(Self { pair })
-    }
-
-    /// Its public half.
-    pub fn public(&self) -> PublicKey {
-        let mut bytes = [0; 32];
-        bytes.copy_from_slice(self.pair.public_key().as_ref());
-        PublicKey::new(bytes)
-    }
-
-    fn sign(&self, message: &[u8]) -> [u8; SIGNATURE] {
-        let mut bytes = [0; SIGNATURE];
-        bytes.copy_from_slice(self.pair.sign(message).as_ref());
-        bytes
-    }
 }
 
 /// Write the bundle of the directory `root` and the manifest `source` (JSON) to the empty file `out`, signed where

@@ -19,7 +19,6 @@ mod fields;
 pub mod grants;
 #[cfg(feature = "build")]
 mod image;
-pub mod keys;
 pub mod manifest;
 pub mod trailer;
 #[cfg(feature = "build")]
@@ -28,17 +27,12 @@ pub mod verify;
 
 pub use fields::FieldError;
 pub use grants::Grants;
-pub use keys::{KeyError, PublicKey};
 pub use manifest::Manifest;
+pub use signing::{KeyError, PublicKey, hex};
 pub use verify::{Rejected, Trust, Verified, verify};
 
 /// The format that is read and written here.
 pub const FORMAT: u64 = 1;
-
-/// Bytes of a digest or a key in hexadecimal, lower case.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// Whether a text is a SHA-256 as it is written everywhere: 64 hexadecimal digits, lower case.
 pub fn is_digest(text: &str) -> bool {

@@ -145,7 +145,7 @@ fn root_size(size: u64) -> Result<u64, FieldError> {
 }
 
 fn key_id(text: String) -> Result<String, FieldError> {
-    if crate::keys::is_id(&text) {
+    if signing::is_id(&text) {
         return Ok(text);
     }
     Err(error("key_id", "is not 16 hexadecimal digits, lower case"))

@@ -8,12 +8,11 @@
 //! ```
 
 use crate::manifest::{MANIFEST_MAX, ROOT_ALIGN, ROOT_MAX};
+pub use signing::SIGNATURE;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Its length.
 pub const TRAILER: usize = 24;
-/// Length of a signature.
-pub const SIGNATURE: usize = 64;
 const MAGIC: &[u8; 10] = b"ANNEALHWM1";
 
 /// Where everything is.

@@ -1,10 +1,9 @@
 //! Whether a file is a bundle, whole, and by whom. The one judgement of controller, agent and command line.
 
 use crate::fields::FieldError;
-use crate::hex;
-use crate::keys::PublicKey;
 use crate::manifest::Manifest;
 use crate::trailer::{SIGNATURE, TRAILER, Trailer, TrailerError};
+use crate::{PublicKey, hex};
 use ring::digest::{Context, SHA256};
 use std::io::{self, Read, Seek, SeekFrom};
 

@@ -18,6 +18,7 @@ async fn main() -> std::io::Result<()> {
         clock: Arc::new(SystemClock),
         drivers: Arc::new(drivers::KeptDrivers::new()),
         bundles: None,
+        certificate_key: None,
         settings: Settings { require_agent_tls: false, ..Settings::default() },
     };
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;

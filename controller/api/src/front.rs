@@ -26,7 +26,7 @@ pub fn wrap(app: Arc<App>) -> Router {
 }
 
 fn routes() -> Router<Arc<App>> {
-    use crate::{bundles, drivers, nodes, ports, ramdisk, root, templates};
+    use crate::{bundles, certificates, drivers, nodes, ports, ramdisk, root, templates};
     let node = Router::new()
         .route("/", get(nodes::show::show).patch(nodes::patch::patch).delete(nodes::delete::delete))
         .route("/validate", get(nodes::validate::validate))
@@ -71,6 +71,9 @@ fn routes() -> Router<Arc<App>> {
         .route("/anneal/bundles", get(bundles::list).post(bundles::add))
         .route("/anneal/bundles/{digest}", get(bundles::show).delete(bundles::delete))
         .route("/anneal/bundles/{digest}/file", get(bundles::file))
+        .route("/anneal/certificates", get(certificates::list))
+        .route("/anneal/certificates/{id}", get(certificates::show))
+        .route("/anneal/certificate_key", get(certificates::key))
         // A HEAD would give the token away to nobody.
         .route("/lookup", get(ramdisk::lookup::lookup).head(method_not_allowed))
         .route("/heartbeat/{ident}", post(ramdisk::heartbeat::heartbeat))

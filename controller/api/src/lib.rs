@@ -21,6 +21,7 @@ mod args;
 mod body;
 mod bundles;
 mod call;
+mod certificates;
 pub mod driver_port;
 mod drivers;
 mod error;
@@ -60,6 +61,8 @@ pub struct App {
     pub drivers: Arc<dyn DriverPort>,
     /// Keeps the bundles of hardware managers; none: there are none.
     pub bundles: Option<Arc<Depot>>,
+    /// The public key of the certificates that the conductor makes; none: it makes none.
+    pub certificate_key: Option<String>,
     /// Settings.
     pub settings: Settings,
 }

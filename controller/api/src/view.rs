@@ -156,19 +156,31 @@ pub fn stored_internal_info(node: &Node, contact: &Contact) -> Map<String, Value
     info
 }
 
+/// Why an erase step has no certificate.
+const UNCERTIFIED: &str =
+    "the agent sent no evidence that it signed and that was found good: nothing certifies an erase";
+
 fn run_view(run: &Run) -> Value {
     let results: Vec<_> = run
         .results
         .iter()
         .map(|result| {
-            json!({
+            let planned = run.plan.as_ref().and_then(|plan| plan.get(result.index));
+            let mut shown = json!({
                 "index": result.index,
-                "step": run.plan.as_ref().and_then(|plan| plan.get(result.index)).map(PlannedStep::label),
+                "step": planned.map(PlannedStep::label),
                 "command_id": result.command_id,
                 "at": iso(result.at),
                 "result": masked_value(&result.result),
                 "error": result.error,
-            })
+            });
+            if let Some(id) = &result.certificate {
+                shown["certificate"] = id.as_str().into();
+            } else if planned.is_some_and(|planned| planned.step.step.starts_with("erase_devices")) {
+                shown["certificate"] = Value::Null;
+                shown["uncertified"] = UNCERTIFIED.into();
+            }
+            shown
         })
         .collect();
     json!({

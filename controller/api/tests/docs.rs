@@ -5,7 +5,8 @@ mod common;
 use common::Api;
 use model::ProvisionState;
 
-const TEXTS: [&str; 3] = [
+const TEXTS: [&str; 4] = [
+    include_str!("../../../docs/certificate.md"),
     include_str!("../../../docs/cleaning.md"),
     include_str!("../../../docs/provisioning.md"),
     include_str!("../../../docs/bundles.md"),
@@ -21,7 +22,14 @@ async fn documented_requests_are_served() {
         let Some((method, path)) = span.split_once(' ').filter(|(method, _)| METHODS.contains(method)) else {
             continue;
         };
-        let answer = api.at(115, method, &path.replace("{ident}", "n").replace("{digest}", "d"), None).await;
+        let answer = api
+            .at(
+                115,
+                method,
+                &path.replace("{ident}", "n").replace("{digest}", "d").replace("{id}", "d"),
+                None,
+            )
+            .await;
         // What is no route has a title; what is not there (an inventory, say) has a fault.
         assert!(answer.status != 405 && !answer.text.contains("\\\"title\\\""), "{span}: {}", answer.text);
         served += 1;

@@ -182,6 +182,7 @@ async fn the_run_the_wait_and_the_progress_are_shown() {
     let state = AgentState {
         boot_id: "b".into(),
         process_id: "p".into(),
+        evidence_key: None,
         running: Some("c1".into()),
         ended: vec![],
         progress: Some(json!({"disks": []})),

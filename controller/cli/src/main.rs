@@ -1,10 +1,11 @@
 //! `anneal`: what an operator types.
 //!
-//! One file a noun (`node/`, `port`, `deploy_template`, `driver`, `bundle/`) over the public API: this program knows nothing that another
+//! One file a noun (`node/`, `port`, `deploy_template`, `driver`, `bundle/`, `certificate/`) over the public API: this program knows nothing that another
 //! client of that API could not know. What a command prints is made by pure functions; [`client`] alone
 //! speaks HTTP, [`wait`] and [`node::watch`] alone let time pass.
 
 mod bundle;
+mod certificate;
 mod client;
 mod config_drive;
 mod connect;
@@ -58,6 +59,9 @@ enum Noun {
     /// Hardware managers of vendors, each in one file.
     #[command(subcommand)]
     Bundle(bundle::Command),
+    /// What was erased: certificates that the controller signed.
+    #[command(subcommand)]
+    Certificate(certificate::Command),
 }
 
 fn main() -> ExitCode {
@@ -89,5 +93,6 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Noun::Port(command) => port::run(&client, output, command).await,
         Noun::Driver(command) => driver::run(&client, output, command).await,
         Noun::Bundle(command) => bundle::run(&client, output, command).await,
+        Noun::Certificate(command) => certificate::run(&client, output, command).await,
     }
 }

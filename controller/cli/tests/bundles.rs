@@ -31,6 +31,7 @@ fn controller(shelf: &Path, keys: Vec<bundle::PublicKey>) -> (tokio::runtime::Ru
             clock: Arc::new(SystemClock),
             drivers: Arc::new(drivers::KeptDrivers::new()),
             bundles: Some(Arc::new(depot)),
+            certificate_key: None,
             settings: Settings::default(),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,5 +1,6 @@
 //! The vocabulary of deciding: what is known, what is to be done, what came of it.
 
+use crate::notary::Proof;
 use agent_protocol::command::CommandStatus;
 use agent_protocol::step::AdvertisedSteps;
 use model::run::PersistentBoot;
@@ -62,17 +63,29 @@ pub struct Change {
     pub catalogues: Vec<(StepKind, Catalogue)>,
     /// An inventory that was told. Stored before the node.
     pub inventory: Option<Inventory>,
+    /// What the agent has proven of the step that ended: becomes a certificate, stored with the node.
+    pub evidence: Option<Box<Proof>>,
 }
 
 impl Change {
     /// A change of the node alone.
     pub fn of(node: Node) -> Self {
-        Self { node, events: Vec::new(), forget_agent: false, catalogues: Vec::new(), inventory: None }
+        Self {
+            node,
+            events: Vec::new(),
+            forget_agent: false,
+            catalogues: Vec::new(),
+            inventory: None,
+            evidence: None,
+        }
     }
 
     /// Whether nothing but the node is to be stored.
     pub fn is_of_the_node_alone(&self) -> bool {
-        !self.forget_agent && self.catalogues.is_empty() && self.inventory.is_none()
+        !self.forget_agent
+            && self.catalogues.is_empty()
+            && self.inventory.is_none()
+            && self.evidence.is_none()
     }
 
     /// With an event.

@@ -2,10 +2,12 @@
 
 use crate::act::Hands;
 use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
+use crate::notary::{Notary, Proof};
 use crate::settings::Settings;
 use crate::states::{absorb, decide};
-use model::history::Stood;
-use model::{Cursor, Node, StepKind, Timestamp};
+use model::history::{EventKind, Severity, Stood};
+use model::request::event;
+use model::{Certificate, Cursor, Node, StepKind, StepResult, Timestamp};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -40,6 +42,7 @@ pub struct Conductor {
     clock: Arc<dyn Clock>,
     settings: Settings,
     name: String,
+    notary: Notary,
     started_at: Timestamp,
     busy: Mutex<Busy>,
 }
@@ -58,16 +61,18 @@ struct Busy {
 }
 
 impl Conductor {
-    /// A conductor that calls itself `name` (the holder of its leases; the same after a restart).
+    /// A conductor that calls itself `name` (the holder of its leases; the same after a restart), and certifies
+    /// as `notary`.
     pub fn new(
         store: Arc<dyn Store>,
         hands: Arc<dyn Hands>,
         clock: Arc<dyn Clock>,
         settings: Settings,
         name: String,
+        notary: Notary,
     ) -> Arc<Self> {
         let started_at = clock.now();
-        Arc::new(Self { store, hands, clock, settings, name, started_at, busy: Mutex::default() })
+        Arc::new(Self { store, hands, clock, settings, name, notary, started_at, busy: Mutex::default() })
     }
 
     /// Drive until `stop`; passes under way are finished first.
@@ -327,20 +332,48 @@ impl Conductor {
         if change.forget_agent {
             self.store.forget_agent(uuid).await?;
         }
-        for (kind, catalogue) in change.catalogues {
+        for (kind, catalogue) in std::mem::take(&mut change.catalogues) {
             self.store.put_catalogue(uuid, kind, catalogue).await?;
         }
-        if let Some(inventory) = change.inventory {
+        if let Some(inventory) = change.inventory.take() {
             self.store.put_inventory(uuid, inventory).await?;
         }
         if change.node == before && change.events.is_empty() {
             return Ok(before);
         }
         change.node.updated_at = Some(self.clock.now());
+        let certificate = match change.evidence.take() {
+            Some(proof) => Some(self.certify(&mut change, *proof).await?),
+            None => None,
+        };
         for event in &change.events {
             tracing::info!(node_uuid = %uuid, "{}", event.text);
         }
-        self.store.update_node(change.node, change.events, Some(lease)).await
+        match certificate {
+            Some(certificate) => {
+                self.store.certify(change.node, change.events, Some(lease), certificate).await
+            }
+            None => self.store.update_node(change.node, change.events, Some(lease)).await,
+        }
+    }
+
+    /// The certificate of what was proven, named in the result of its step and in the story of the node.
+    async fn certify(&self, change: &mut Change, proof: Proof) -> Result<Certificate, StoreError> {
+        let (uuid, now) = (change.node.uuid, self.clock.now());
+        let previous = self.store.newest_certificate(uuid).await?;
+        let without = || StoreError::Failed(format!("internal: evidence of node {uuid} belongs to no step"));
+        let is_of = |result: &StepResult| result.command_id == proof.evidence.command_id;
+        let run = change.node.run.as_ref().ok_or_else(without)?;
+        let place = run.results.iter().rposition(is_of).ok_or_else(without)?;
+        let index = run.results[place].index;
+        let certificate = self.notary.certify(&change.node, run, index, proof, previous.as_ref(), now);
+        if let Some(run) = &mut change.node.run {
+            run.results[place].certificate = Some(certificate.id.clone());
+        }
+        let (number, id, finding) = (certificate.number, &certificate.id, &certificate.finding);
+        let text = format!("erasure certificate {number} of the node ({finding}): {id}");
+        change.events.push(event(EventKind::Step, Severity::Info, text, now));
+        Ok(certificate)
     }
 
     /// Make the lease last its full time again.

@@ -16,9 +16,11 @@ pub mod agent_transport;
 mod connections;
 pub mod decision;
 pub mod drive;
+pub mod notary;
 pub mod settings;
 pub mod states;
 
 pub use act::{Hands, RealHands};
 pub use drive::Conductor;
+pub use notary::{Notary, SigningKey};
 pub use settings::Settings;

@@ -22,6 +22,7 @@ fn cleaning_does_not_end_well_without_a_stored_success_of_every_step() {
             at: NOW,
             result: json!({}),
             error: None,
+            certificate: None,
         };
         node.run.as_mut().unwrap().results = results.iter().map(success).collect();
         let snapshot = snapshot(node, Contact::default(), NOW);

@@ -82,7 +82,7 @@ fn make(config: &Config, dir: &Path, certificate: &Path, key: &Path) -> Result<(
 }
 
 /// Whole or not at all, and on the disk when this returns.
-fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let name = || format!("file {}", path.display());
     let temporary = PathBuf::from(format!("{}.new", path.display()));
     let _ = fs::remove_file(&temporary);

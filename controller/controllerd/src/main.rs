@@ -1,6 +1,7 @@
 //! `anneal-controller`: log, configuration, wiring, run, drain.
 
 mod boot_services;
+mod certificate_key;
 mod config;
 mod directory;
 mod drivers;
@@ -11,7 +12,7 @@ mod listener;
 use anyhow::{Context, Result};
 use clap::Parser;
 use conductor::agent_client::AgentClient;
-use conductor::{Conductor, RealHands};
+use conductor::{Conductor, Notary, RealHands};
 use config::Config;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -68,6 +69,7 @@ async fn run(config: Config) -> Result<()> {
     let store: Arc<dyn Store> =
         Arc::new(SqliteStore::open(&database).with_context(|| format!("database {}", database.display()))?);
     let identity = identity::load_or_make(&config)?;
+    let certificate_key = certificate_key::load_or_make(&config.state_dir)?;
     let stop = CancellationToken::new();
     let mut tasks: JoinSet<Result<()>> = JoinSet::new();
 
@@ -83,6 +85,7 @@ async fn run(config: Config) -> Result<()> {
         clock: Arc::new(SystemClock),
         drivers: Arc::new(drivers::Port::new(config.conductor.clone(), agents.clone())),
         bundles: Some(Arc::new(depot)),
+        certificate_key: Some(certificate_key.public().to_string()),
         settings: api::Settings {
             public_endpoint: config.api.public_endpoint.clone(),
             conductor_host: config.name(),
@@ -103,6 +106,7 @@ async fn run(config: Config) -> Result<()> {
         Arc::new(SystemClock),
         config.conductor.clone(),
         config.name(),
+        Notary::new(certificate_key, &config.name()),
     );
     let conducting = tokio::spawn(conductor.run(stop.clone()));
 

@@ -54,6 +54,9 @@ pub struct AgentState {
     pub boot_id: String,
     /// Id of the agent's process.
     pub process_id: String,
+    /// The public key that this process signs the evidence of its erases with; none of agents of before 0.3.
+    #[serde(default)]
+    pub evidence_key: Option<String>,
     /// Id of the running command.
     #[serde(default)]
     pub running: Option<String>,

@@ -6,6 +6,7 @@
 pub mod abilities;
 pub mod agent;
 pub mod bundle;
+pub mod certificate;
 pub mod history;
 pub mod inventory;
 pub mod kind;
@@ -23,6 +24,7 @@ pub mod time;
 pub use abilities::Abilities;
 pub use agent::Contact;
 pub use bundle::{Bundle, Scope};
+pub use certificate::Certificate;
 pub use history::{Event, EventKind};
 pub use inventory::Inventory;
 pub use kind::RunKind;

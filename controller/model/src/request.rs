@@ -284,7 +284,9 @@ fn go_on(node: &mut Node, now: Timestamp) {
     let Some(run) = &mut node.run else { return };
     if let (Cursor::Hold, Some(index)) = (&run.cursor, run.index) {
         let command_id = format!("{}-{index}-hold", run.id);
-        run.results.push(StepResult { index, command_id, at: now, result: Value::Null, error: None });
+        let result =
+            StepResult { index, command_id, at: now, result: Value::Null, error: None, certificate: None };
+        run.results.push(result);
         run.cursor = Cursor::NextStep;
     }
 }

@@ -204,4 +204,7 @@ pub struct StepResult {
     pub result: Value,
     /// `None`: it succeeded. Otherwise why it failed.
     pub error: Option<String>,
+    /// The erasure certificate that was stored with it; none of other steps, and none without evidence of the agent.
+    #[serde(default)]
+    pub certificate: Option<String>,
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   SqliteStore ── write ──▶ writer thread, the only connection that writes (writer.rs: group commit)
-//!        │                        │ node.rs port.rs contact.rs inventory.rs template.rs bundle.rs lease.rs: SQL of each noun
+//!        │                        │ node.rs port.rs contact.rs inventory.rs template.rs bundle.rs certificate.rs lease.rs: SQL of each noun
 //!        └──────── read ───▶ readers.rs: a few read-only connections, WAL snapshots
 //! ```
 //!
@@ -10,6 +10,7 @@
 //! documents by SQLite and cannot disagree with them; no SQL outside this crate; no message quotes a document.
 
 mod bundle;
+mod certificate;
 mod contact;
 mod document;
 #[cfg(feature = "fault-points")]
@@ -29,7 +30,7 @@ mod writer;
 
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::{Bundle, Catalogue, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
+use model::{Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
 pub use open::OpenError;
 use readers::Readers;
 use rusqlite::Connection;
@@ -108,6 +109,37 @@ impl Store for SqliteStore {
             Ok(node)
         });
         write.await
+    }
+
+    async fn certify(
+        &self,
+        mut node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        certificate: Certificate,
+    ) -> Result<Node> {
+        node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
+        let doc = node::document(&node)?;
+        let write = self.writer.write(move |change| {
+            node::update(change, &node, &doc, &events, lease)?;
+            certificate::insert(change, node.uuid, &certificate)?;
+            change.ring(node.uuid);
+            Ok(node)
+        });
+        write.await
+    }
+
+    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
+        self.readers.read(move |connection| certificate::of_node(connection, node)).await
+    }
+
+    async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
+        self.readers.read(move |connection| certificate::newest(connection, node)).await
+    }
+
+    async fn certificate(&self, id: &str) -> Result<Certificate> {
+        let id = id.to_owned();
+        self.readers.read(move |connection| certificate::by_id(connection, &id)).await
     }
 
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {

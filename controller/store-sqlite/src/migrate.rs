@@ -21,6 +21,7 @@ pub const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../migrations/0002_templates_and_inventory.sql"),
     },
     Migration { name: "0003_bundles", sql: include_str!("../migrations/0003_bundles.sql") },
+    Migration { name: "0004_certificates", sql: include_str!("../migrations/0004_certificates.sql") },
 ];
 
 /// `application_id` of our databases ("Annl"), set by the first migration.

@@ -13,6 +13,7 @@ const FIXTURES: &[&str] = &[
     include_str!("../tests/fixtures/v0001.sql"),
     include_str!("../tests/fixtures/v0002.sql"),
     include_str!("../tests/fixtures/v0003.sql"),
+    include_str!("../tests/fixtures/v0004.sql"),
 ];
 
 #[tokio::test]
@@ -43,6 +44,7 @@ async fn every_earlier_schema_opens() {
         } else {
             assert_eq!(store.bundles().await.unwrap(), []);
         }
+        tells_of_certificates(&store, version >= 4).await;
         drop(store);
         let migrated = Connection::open(&path).unwrap();
         let now: i64 = migrated.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
@@ -81,6 +83,19 @@ async fn tells_of_bundles(store: &SqliteStore) {
     assert_eq!(bundles[0].digest, "ab".repeat(32));
     assert_eq!(bundles[0].signed_by.as_deref(), Some("0123456789abcdef"));
     assert_eq!((bundles[0].size, &bundles[0].manifest["entry"][0]), (4321, &"/bin/acme".into()));
+}
+
+/// Since schema 4; one of a node that is gone.
+async fn tells_of_certificates(store: &SqliteStore, there: bool) {
+    let of = uuid!("99999999-9999-4999-8999-999999999999");
+    let found = store.certificates(of).await.unwrap();
+    assert_eq!(found.len(), usize::from(there));
+    if there {
+        assert_eq!((found[0].number, found[0].finding.as_str()), (1, "erased"));
+        assert!(found[0].file.starts_with(r#"{"payload":"{}""#), "{}", found[0].file);
+        let state = store.contact(NODE).await.unwrap().state.unwrap();
+        assert_eq!(state.evidence_key.as_deref(), Some("ed25519:00"));
+    }
 }
 
 async fn tells_the_same(store: &SqliteStore) {

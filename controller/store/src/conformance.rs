@@ -10,6 +10,7 @@
 //! Calls "at once" run as tasks of their own, so a runtime of several threads shows more.
 
 mod bundles;
+mod certificates;
 mod contact;
 mod inventory;
 mod lease;
@@ -74,6 +75,9 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         bundles::bundles_come_and_go,
         bundles::one_of_a_name_in_a_scope,
         bundles::a_node_takes_its_own_along,
+        certificates::one_comes_with_the_write,
+        certificates::a_stale_certificate_changes_nothing,
+        certificates::they_outlive_their_node,
         lease::one_holder_at_a_time,
         lease::of_two_conductors_at_once_one_gets_the_lease,
         lease::a_lease_taken_over_fences_the_old_holder,

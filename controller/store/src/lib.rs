@@ -25,7 +25,7 @@ pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
 pub use model::StepKind;
 use model::agent::{AgentState, Contact};
-use model::{Bundle, Catalogue, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
+use model::{Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
 use uuid::Uuid;
 
 /// Why the store refused or failed.
@@ -34,7 +34,7 @@ pub enum StoreError {
     /// No such thing.
     #[error("{what} {ident} could not be found.")]
     NotFound {
-        /// `Node`, `Port`, `Deploy template`, `Bundle`.
+        /// `Node`, `Port`, `Deploy template`, `Bundle`, `Certificate`.
         what: &'static str,
         /// What it was asked by.
         ident: String,
@@ -133,7 +133,23 @@ pub trait Store: Send + Sync {
     /// Write a node at the version it carries; it comes back one larger. With `lease`, only while that lease
     /// is the newest of the node. Rings the bell.
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node>;
+    /// The same, with a certificate of that node, in one transaction. `Stale` too when another certificate has come
+    /// in between: its number is not the next one.
+    async fn certify(
+        &self,
+        node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        certificate: Certificate,
+    ) -> Result<Node>;
+    /// Certificates of a node, oldest first; also of one that is gone.
+    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>>;
+    /// The newest of them.
+    async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>>;
+    /// The certificate with this digest.
+    async fn certificate(&self, id: &str) -> Result<Certificate>;
     /// Remove a node at this version, with its ports, contact, catalogue, inventory, history and bundles of its own.
+    /// Its certificates stay.
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()>;
     /// History of a node, oldest first. The store has noted in each event how the node stood before the write
     /// that brought it (a new node: how it was enrolled).

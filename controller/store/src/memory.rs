@@ -7,7 +7,7 @@ use crate::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant, 
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::history::Stood;
-use model::{Bundle, Catalogue, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
+use model::{Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use uuid::Uuid;
@@ -25,6 +25,8 @@ struct State {
     ports: BTreeMap<Uuid, Port>,
     templates: BTreeMap<Uuid, DeployTemplate>,
     bundles: BTreeMap<(String, Scope), Bundle>,
+    /// By node, each from number 1. They outlive it.
+    certificates: BTreeMap<Uuid, Vec<Certificate>>,
     /// Largest epoch given out for any node; never reused, even when a node is deleted and enrolled again.
     last_epoch: u64,
 }
@@ -56,6 +58,19 @@ impl Row {
 impl State {
     fn row(&mut self, node: Uuid) -> Result<&mut Row> {
         self.nodes.get_mut(&node).ok_or_else(|| StoreError::not_found("Node", node))
+    }
+
+    fn update(&mut self, node: &mut Node, events: Vec<Event>, lease: Option<Lease>) -> Result<()> {
+        let row = self.row(node.uuid)?;
+        if row.node.version != node.version || lease.is_some_and(|lease| !row.holds(lease)) {
+            return Err(StoreError::Stale(node.uuid));
+        }
+        self.unique_node(node)?;
+        node.version += 1;
+        let row = self.row(node.uuid)?;
+        row.history.extend(noted(events, &row.node));
+        row.node = node.clone();
+        Ok(())
     }
 
     /// Refuses a node whose name or instance UUID belongs to another one.
@@ -160,19 +175,42 @@ impl Store for MemoryStore {
     }
 
     async fn update_node(&self, mut node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
+        self.state().update(&mut node, events, lease)?;
+        self.bell.ring(node.uuid);
+        Ok(node)
+    }
+
+    async fn certify(
+        &self,
+        mut node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        certificate: Certificate,
+    ) -> Result<Node> {
         let mut state = self.state();
-        let row = state.row(node.uuid)?;
-        if row.node.version != node.version || lease.is_some_and(|lease| !row.holds(lease)) {
+        let known = state.certificates.get(&node.uuid).map_or(0, Vec::len);
+        if certificate.node != node.uuid || usize::try_from(certificate.number) != Ok(known + 1) {
             return Err(StoreError::Stale(node.uuid));
         }
-        state.unique_node(&node)?;
-        node.version += 1;
-        let row = state.row(node.uuid)?;
-        row.history.extend(noted(events, &row.node));
-        row.node = node.clone();
+        state.update(&mut node, events, lease)?;
+        state.certificates.entry(node.uuid).or_default().push(certificate);
         drop(state);
         self.bell.ring(node.uuid);
         Ok(node)
+    }
+
+    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
+        Ok(self.state().certificates.get(&node).cloned().unwrap_or_default())
+    }
+
+    async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
+        Ok(self.state().certificates.get(&node).and_then(|all| all.last().cloned()))
+    }
+
+    async fn certificate(&self, id: &str) -> Result<Certificate> {
+        let state = self.state();
+        let found = state.certificates.values().flatten().find(|certificate| certificate.id == id);
+        found.cloned().ok_or_else(|| StoreError::not_found("Certificate", id))
     }
 
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {

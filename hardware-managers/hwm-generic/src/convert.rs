@@ -23,6 +23,8 @@ pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRe
         outcome,
         reason: Some(reason),
         method: None,
+        level: None,
+        standard: None,
         fallbacks: Vec::new(),
         bytes_erased: 0,
         resumed_from: None,
@@ -36,12 +38,16 @@ pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRe
 /// The record of an erase.
 pub(crate) fn erased(disk: &Disk, record: Record) -> DiskRecord {
     let (outcome, reason) = outcome(record.ending, Outcome::Erased);
+    // What failed has reached nothing.
+    let reached = record.method.filter(|_| outcome == Outcome::Erased);
     let fallback =
         |(method, error): (block::Method, String)| Fallback { method: method.as_str().into(), error };
     DiskRecord {
         outcome,
         reason,
         method: record.method.map(|method| method.as_str().to_owned()),
+        level: reached.map(|method| method.level(disk.rotational).as_str().to_owned()),
+        standard: reached.map(|method| method.standard(disk.rotational).to_owned()),
         fallbacks: record.fallbacks.into_iter().map(fallback).collect(),
         bytes_erased: record.bytes_erased,
         resumed_from: record.resumed_from,

@@ -180,6 +180,7 @@ impl Agent {
             extension: EXTENSION,
             boot_id: self.boot_id.clone(),
             process_id: self.process_id.clone(),
+            evidence_key: None,
             running: None,
             ended: state.commands.iter().skip(from).map(|command| command.id.clone()).collect(),
         }

@@ -193,7 +193,7 @@ impl Canon<'_> {
         let version = hardware_manager_version.get("generic").and_then(|version| version.as_str());
         self.put(version.is_some());
         self.put(version == Some(self.world.machine.managers.to_string().as_str()));
-        for StepResult { index, command_id: _, at: _, result: _, error } in results {
+        for StepResult { index, command_id: _, at: _, result: _, error, certificate: _ } in results {
             self.put((index, error.is_some()));
         }
     }
@@ -261,7 +261,8 @@ impl Canon<'_> {
     }
 
     fn agent_state(&mut self, state: &AgentState) {
-        let AgentState { boot_id, process_id, running, ended, progress } = state;
+        // No agent in here signs: what its key decides is the crate `certificate`'s to test.
+        let AgentState { boot_id, process_id, evidence_key: _, running, ended, progress } = state;
         self.numbered(boot_id, self.world.machine.boot);
         self.numbered(process_id, self.world.machine.processes);
         self.put((running.is_some(), ended.len()));
@@ -278,7 +279,7 @@ impl Canon<'_> {
             Stand::Done(absorbing) => self.absorbing(absorbing),
             Stand::Storing(storing) => {
                 let Storing { change, seen, absorbing, then } = &**storing;
-                let Change { node, events: _, forget_agent, catalogues, inventory: _ } = change;
+                let Change { node, events: _, forget_agent, catalogues, inventory: _, evidence: _ } = change;
                 self.node(node);
                 self.put((forget_agent, catalogues.len()));
                 self.seen(seen);

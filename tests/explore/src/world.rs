@@ -431,6 +431,7 @@ impl World {
         AgentState {
             boot_id: format!("boot-{}", self.machine.boot),
             process_id: format!("process-{}", agent.process),
+            evidence_key: None,
             running: running.map(|command| command.id.clone()),
             ended: ended.map(|command| command.id.clone()).collect(),
             progress,

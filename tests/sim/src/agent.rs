@@ -67,6 +67,7 @@ impl AgentProcess {
             extension: EXTENSION,
             boot_id: self.boot_id.clone(),
             process_id: self.process_id.clone(),
+            evidence_key: None,
             running: registry.running(),
             ended: registry.ended(),
         }

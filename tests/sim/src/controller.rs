@@ -8,7 +8,7 @@ use crate::store::WatchedStore;
 use crate::wire::Wire;
 use crate::world::World;
 use conductor::agent_client::AgentClient;
-use conductor::{Conductor, RealHands};
+use conductor::{Conductor, Notary, RealHands, SigningKey};
 use std::sync::Arc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -61,6 +61,7 @@ impl World {
             clock: self.clock.clone(),
             drivers: Arc::new(SimPort::new(self.clone())),
             bundles: None,
+            certificate_key: None,
             settings: api::Settings {
                 public_endpoint: "https://controller.example:6385".to_owned(),
                 conductor_host: "sim".to_owned(),
@@ -73,12 +74,15 @@ impl World {
             self.clock.clone(),
             self.settings.clone(),
         );
+        // No agent in here signs, so it is never used, and may be another each time.
+        let notary = Notary::new(SigningKey::generate().expect("random numbers").0, "sim");
         let conductor = Conductor::new(
             store,
             Arc::new(hands),
             self.clock.clone(),
             self.settings.clone(),
             "sim".to_owned(),
+            notary,
         );
         let conducting = tokio::spawn(conductor.run(CancellationToken::new())).abort_handle();
         let router = api::router(app);

@@ -212,6 +212,8 @@ fn report(machine: &Machine, lies: bool) -> Value {
         outcome: if lies && number == 0 { Outcome::Failed } else { Outcome::Erased },
         reason: (lies && number == 0).then(|| "the disk does not take it".to_owned()),
         method: Some("overwrite-zeroes".to_owned()),
+        level: Some("clear".to_owned()),
+        standard: None,
         fallbacks: Vec::new(),
         bytes_erased: 1 << 40,
         resumed_from: None,

@@ -8,7 +8,9 @@ use crate::world::World;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::request::RESCUE_HASH;
-use model::{Bundle, Catalogue, DeployTemplate, Event, Inventory, Node, Port, Scope, StepKind, Timestamp};
+use model::{
+    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, StepKind, Timestamp,
+};
 use serde::Serialize;
 use serde_json::json;
 use std::future::pending;
@@ -132,6 +134,36 @@ impl Store for WatchedStore {
         }
         self.leave().await;
         result
+    }
+
+    async fn certify(
+        &self,
+        node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        certificate: Certificate,
+    ) -> Result<Node> {
+        self.enter().await;
+        let read_at = node.version;
+        let result = self.world.disk.certify(node, events.clone(), lease, certificate).await;
+        if let Ok(new) = &result {
+            self.trace_node(new, &events, lease);
+            invariants::written(&self.world, read_at, new, &events, By { lease });
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
+        self.read(self.world.disk.certificates(node)).await
+    }
+
+    async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
+        self.read(self.world.disk.newest_certificate(node)).await
+    }
+
+    async fn certificate(&self, id: &str) -> Result<Certificate> {
+        self.read(self.world.disk.certificate(id)).await
     }
 
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {

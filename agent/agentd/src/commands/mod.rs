@@ -16,6 +16,7 @@ mod tar;
 pub use log::system_logs;
 
 use crate::agent::Agent;
+use crate::evidence::{self, Ended};
 use crate::registry::Ending;
 use crate::steps::{self, StepTable};
 use agent_protocol::command::{ANNEAL, Addition};
@@ -52,6 +53,8 @@ pub enum Mode {
 pub struct Call<'a> {
     /// The agent.
     pub agent: &'a Agent,
+    /// Its id.
+    pub id: &'a str,
     /// Its parameters, names checked.
     pub params: &'a Map<String, Value>,
     /// Progress and cancellation.
@@ -144,7 +147,11 @@ fn execute_step(call: &Call, kind: StepKind) -> Ending {
     let Ok(Addition { checkpoint }) = added else {
         return type_error(format!("execute_{}_step() got a wrong '{ANNEAL}'", steps::words(kind).adjective));
     };
-    table.execute(&call.params["step"], &call.params["node"], version, &call.context.resuming(checkpoint))
+    let (step, node) = (&call.params["step"], &call.params["node"]);
+    let mut ending = table.execute(step, node, version, &call.context.resuming(checkpoint));
+    let ended = Ended { kind, step, node, command_id: call.id, manager: table.manager_of(step) };
+    evidence::attach(call.agent, &ended, &mut ending);
+    ending
 }
 
 fn step_panicked(kind: StepKind, params: &Map<String, Value>, panic: &str) -> Ending {

@@ -34,6 +34,15 @@ pub fn parse(value: &Value) -> Result<AgentState, ApiError> {
     }
     let boot_id = id("anneal.boot_id", fields.get("boot_id"))?;
     let process_id = id("anneal.process_id", fields.get("process_id"))?;
+    let evidence_key = match fields.get("evidence_key") {
+        None | Some(Value::Null) => None,
+        Some(value) => {
+            let key = value.as_str().and_then(|text| text.parse::<bundle::PublicKey>().ok());
+            let key =
+                key.ok_or_else(|| bad("anneal.evidence_key", "ed25519: and 64 hexadecimal digits", value))?;
+            Some(key.to_string())
+        }
+    };
     let (running, progress) = match fields.get("running") {
         None | Some(Value::Null) => (None, None),
         Some(value) => {
@@ -55,7 +64,7 @@ pub fn parse(value: &Value) -> Result<AgentState, ApiError> {
             return Err(bad("anneal.ended", &format!("a list of at most {ENDED_MAX} ids"), other));
         }
     };
-    Ok(AgentState { boot_id, process_id, running, ended, progress })
+    Ok(AgentState { boot_id, process_id, evidence_key, running, ended, progress })
 }
 
 fn bad(path: &str, expected: &str, value: &Value) -> ApiError {
@@ -109,6 +118,8 @@ mod tests {
     use agent_protocol::heartbeat;
     use agent_protocol::progress::{Phase, Progress};
 
+    const KEY: &str = "ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+
     fn good() -> Value {
         let disk = DiskProgress {
             device: "/dev/sda".into(),
@@ -134,6 +145,7 @@ mod tests {
             extension: 1,
             boot_id: "b".into(),
             process_id: "p".into(),
+            evidence_key: Some(KEY.into()),
             running: Some(running),
             ended: vec!["c0".into()],
         };
@@ -145,6 +157,7 @@ mod tests {
         let state = parse(&good()).unwrap();
         assert_eq!((state.boot_id.as_str(), state.running.as_deref()), ("b", Some("c1")));
         assert_eq!(state.ended, ["c0"]);
+        assert_eq!(state.evidence_key.as_deref(), Some(KEY));
         let progress = state.progress.unwrap();
         assert_eq!(progress["disks"][0]["bytes_done"], 5);
         assert_eq!((&progress["percent"], &progress["text"]), (&json!(40), &json!("a fan turns")));
@@ -158,6 +171,7 @@ mod tests {
             ("/extension", json!("1"), "anneal.extension"),
             ("/boot_id", json!(null), "anneal.boot_id"),
             ("/process_id", json!(""), "anneal.process_id"),
+            ("/evidence_key", json!("ed25519:00"), "anneal.evidence_key"),
             ("/running", json!([]), "anneal.running"),
             ("/running/id", json!(7), "anneal.running.id"),
             ("/running/progress/disks", json!({}), "anneal.running.progress.disks"),

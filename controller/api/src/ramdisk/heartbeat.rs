@@ -93,6 +93,15 @@ pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
         return Err(ApiError::invalid("Detected change in ramdisk provided \"agent_verify_ca\""));
     }
     let state = given.get("anneal").filter(|value| !value.is_null()).map(anneal::parse).transpose()?;
+    // So is the key that one process signs with.
+    if let (Some(known), Some(sent)) = (&contact.state, &state)
+        && known.process_id == sent.process_id
+        && known.evidence_key.is_some()
+        && known.evidence_key != sent.evidence_key
+    {
+        tracing::warn!(node_uuid = %node.uuid, "heartbeat with another key for evidence");
+        return Err(ApiError::invalid("Detected change in ramdisk provided \"anneal.evidence_key\""));
+    }
 
     let beat = Beat {
         callback_url: callback_url.to_owned(),

@@ -80,6 +80,7 @@ impl Api {
             clock: Arc::new(Ticking(AtomicI64::new(1_795_229_965_688_786))),
             drivers: Arc::new(KeptDrivers::new()),
             bundles: Some(Arc::new(Depot::open(bundles.path().into(), trust, 2 << 20).expect("a depot"))),
+            certificate_key: None,
             settings: Settings {
                 public_endpoint: "http://127.0.0.1:6385".into(),
                 conductor_host: "probe-conductor".into(),

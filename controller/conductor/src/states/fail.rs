@@ -41,7 +41,14 @@ fn keep(view: &View, change: &mut Change, text: &str, result: Value) {
             _ => String::new(),
         };
         let error = Some(text.to_owned());
-        run.results.push(StepResult { index, command_id, at: view.snapshot.now, result, error });
+        run.results.push(StepResult {
+            index,
+            command_id,
+            at: view.snapshot.now,
+            result,
+            error,
+            certificate: None,
+        });
     }
 }
 

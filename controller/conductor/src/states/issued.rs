@@ -5,7 +5,9 @@
 //! the agent was restarted (it does not know the id), or nobody was heard for too long.
 
 use super::run::View;
-use super::{at_work, fail, is_due, listening, overdue, sleep_in, sleep_on, steps, unexpected, waiting};
+use super::{
+    at_work, evidence, fail, is_due, listening, overdue, sleep_in, sleep_on, steps, unexpected, waiting,
+};
 use crate::decision::{Change, Decision, Deed, Outcome};
 use agent_protocol::command::{CHECKPOINT_MAX, CommandError, CommandStatus, Status};
 use agent_protocol::progress::{DiskProgress, Progress};
@@ -221,15 +223,27 @@ fn again(view: &View, trouble: Option<String>) -> Change {
 }
 
 fn command(view: &View, status: CommandStatus) -> Change {
-    let result = status.command_result.clone().unwrap_or(Value::Null);
+    let mut result = status.command_result.unwrap_or(Value::Null);
     match status.command_status {
         Status::Running => running(view, status.id, status.checkpoint),
         Status::VersionMismatch => version_mismatch(view),
-        Status::Failed => failed(view, status.command_error, result),
-        Status::Succeeded => match doubt(view, &result) {
-            Some(doubt) => fail::step_failed(view, &doubt, result),
-            None => steps::succeeded(view, status.id, result),
-        },
+        Status::Failed => {
+            let evidence = evidence::take(view, false, &mut result);
+            let mut error = status.command_error;
+            if let (Some(error), Err(refused)) = (&mut error, &evidence) {
+                error.details = format!("{}; {refused}", error.details);
+            }
+            Change { evidence: evidence.ok().flatten(), ..failed(view, error, result) }
+        }
+        Status::Succeeded => {
+            if let Some(doubt) = doubt(view, &result) {
+                return fail::step_failed(view, &doubt, result);
+            }
+            match evidence::take(view, true, &mut result) {
+                Err(refused) => fail::step_failed(view, &refused, result),
+                Ok(evidence) => Change { evidence, ..steps::succeeded(view, status.id, result) },
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //!                                              ├ boot.rs       to a ramdisk that was heard
 //!                                              ├ learn.rs      the agent's steps, the plan
 //!                                              ├ steps.rs      the next step, reserved steps
-//!                                              ├ issued.rs     a step of the agent
+//!                                              ├ issued.rs     a step of the agent; evidence.rs: what it signed
 //!                                              ├ out_of_band.rs  a step of the controller
 //!                                              ├ inspecting.rs the inventory
 //!                                              └ end.rs        done; fail.rs: failed, aborted
@@ -14,6 +14,7 @@
 
 mod boot;
 mod end;
+mod evidence;
 mod fail;
 mod inspecting;
 mod issued;

@@ -114,7 +114,7 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
     };
     let mut change = view.with_run(|run| {
         run.results.retain(|old| old.index != index);
-        run.results.push(StepResult { index, command_id, at: now, result, error: None });
+        run.results.push(StepResult { index, command_id, at: now, result, error: None, certificate: None });
         run.attempts = 0;
         run.interruptions = 0;
         run.checkpoint = None;

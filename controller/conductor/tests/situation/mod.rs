@@ -42,6 +42,7 @@ pub fn heard(boot_id: &str) -> Contact {
     let state = AgentState {
         boot_id: boot_id.into(),
         process_id: "p".into(),
+        evidence_key: None,
         running: None,
         ended: Vec::new(),
         progress: None,

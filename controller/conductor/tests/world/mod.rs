@@ -6,7 +6,7 @@ use agent_protocol::command::{CommandError, CommandStatus, Status};
 use agent_protocol::step::{AdvertisedSteps, Step};
 use async_trait::async_trait;
 use conductor::decision::{Deed, Outcome, Trouble};
-use conductor::{Conductor, Hands, Settings};
+use conductor::{Conductor, Hands, Notary, Settings, SigningKey};
 use model::abilities::{Inspect, Rescue};
 use model::agent::AgentState;
 use model::request::{Policy, RESCUE_HASH, VerbRequest, apply_verb};
@@ -200,7 +200,9 @@ impl World {
         settings: Settings,
     ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
         let hands: Arc<dyn Hands> = Arc::new(Fingers(self.clone()));
-        let conductor = Conductor::new(self.store.clone(), hands, self.clock.clone(), settings, "sim".into());
+        let notary = Notary::new(SigningKey::generate().unwrap().0, "sim");
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let conductor = Conductor::new(store, hands, clock, settings, "sim".into(), notary);
         let stop = CancellationToken::new();
         let task = tokio::spawn(conductor.run(stop.clone()));
         *self.running.lock().unwrap() = Some(task.abort_handle());
@@ -312,8 +314,14 @@ impl World {
             };
             (ids(false), ids(true).pop())
         };
-        let state =
-            AgentState { boot_id: boot_id.into(), process_id: token.into(), running, ended, progress: None };
+        let state = AgentState {
+            boot_id: boot_id.into(),
+            process_id: token.into(),
+            evidence_key: None,
+            running,
+            ended,
+            progress: None,
+        };
         let beat = Beat {
             callback_url: "https://192.0.2.1:9999".into(),
             verify_ca: None,

@@ -55,6 +55,7 @@ pub async fn a_beat_is_kept<S: Store>(store: Arc<S>) {
     let state = AgentState {
         boot_id: "boot".to_owned(),
         process_id: "process".to_owned(),
+        evidence_key: Some("ed25519:00".to_owned()),
         running: Some("command".to_owned()),
         ended: vec!["earlier".to_owned()],
         progress: Some(json!({"bytes": 17, "disks": [{"serial": "S1"}]})),
@@ -105,6 +106,7 @@ pub async fn progress_has_a_time_of_its_own<S: Store>(store: Arc<S>) {
         beat.state = Some(AgentState {
             boot_id: "boot".to_owned(),
             process_id: "process".to_owned(),
+            evidence_key: None,
             running: running.map(str::to_owned),
             // What has ended is no progress of what runs.
             ended: vec![format!("c{now}")],

@@ -1,12 +1,29 @@
-//! Keys that sign bundles: Ed25519 (RFC 8032).
+//! Keys that sign, and keys that say who did: Ed25519 (RFC 8032). Bundles and erasure certificates have them.
 
-use crate::hex;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA256, digest};
-use ring::signature::{ED25519, UnparsedPublicKey};
+use ring::rand::SystemRandom;
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use std::fmt;
 use std::str::FromStr;
 
 const PREFIX: &str = "ed25519:";
+const PEM_BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
+const PEM_END: &str = "-----END PRIVATE KEY-----";
+
+/// Bytes of a signature.
+pub const SIGNATURE: usize = 64;
+
+/// Bytes of a digest, a key or a signature in hexadecimal, lower case.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// SHA-256 as it is written everywhere.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(digest(&SHA256, bytes).as_ref())
+}
 
 /// A public key, written `ed25519:` and 64 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,8 +97,62 @@ impl fmt::Display for PublicKey {
     }
 }
 
+/// A key that signs.
+pub struct SigningKey {
+    pair: Ed25519KeyPair,
+}
+
+/// Why there is no key. Never says what stands in a file.
+#[derive(Debug, thiserror::Error)]
+pub enum SigningKeyError {
+    /// The system gave no random numbers, or refused to make a key of them.
+    #[error("no key could be made")]
+    Make,
+    /// Not what [`SigningKey::generate`] or `openssl genpkey -algorithm ed25519` writes.
+    #[error("is not an Ed25519 private key in PEM form (PKCS #8)")]
+    Form,
+}
+
+impl SigningKey {
+    /// A new one, and the text to keep it as (PKCS #8 in PEM form).
+    pub fn generate() -> Result<(Self, String), SigningKeyError> {
+        let document =
+            Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| SigningKeyError::Make)?;
+        let key = Self::from_der(document.as_ref())?;
+        Ok((key, format!("{PEM_BEGIN}\n{}\n{PEM_END}\n", STANDARD.encode(document))))
+    }
+
+    /// From the text of a key file.
+    pub fn from_pem(text: &str) -> Result<Self, SigningKeyError> {
+        let body = text.split_once(PEM_BEGIN).and_then(|(_, rest)| rest.split_once(PEM_END));
+        let (body, _) = body.ok_or(SigningKeyError::Form)?;
+        let body: String = body.split_whitespace().collect();
+        Self::from_der(&STANDARD.decode(body).map_err(|_| SigningKeyError::Form)?)
+    }
+
+    fn from_der(der: &[u8]) -> Result<Self, SigningKeyError> {
+        // OpenSSL leaves the public half out.
+        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map_err(|_| SigningKeyError::Form)?;
+        Ok(Self { pair })
+    }
+
+    /// Its public half.
+    pub fn public(&self) -> PublicKey {
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(self.pair.public_key().as_ref());
+        PublicKey::new(bytes)
+    }
+
+    /// Its signature of `message`.
+    pub fn sign(&self, message: &[u8]) -> [u8; SIGNATURE] {
+        let mut bytes = [0; SIGNATURE];
+        bytes.copy_from_slice(self.pair.sign(message).as_ref());
+        bytes
+    }
+}
+
 /// Whether a text is what [`PublicKey::id`] makes.
-pub(crate) fn is_id(text: &str) -> bool {
+pub fn is_id(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
@@ -104,6 +175,9 @@ mod tests {
         assert!(
             !key.signed(b"x", &signature) && !key.signed(b"", &signature[1..]) && !key.signed(b"", &[0; 64])
         );
+        let (new, pem) = SigningKey::generate().unwrap();
+        let again = SigningKey::from_pem(&pem).unwrap();
+        assert!(new.public().signed(b"x", &again.sign(b"x")) && again.public() == new.public());
     }
 
     #[test]

@@ -1,0 +1,67 @@
+//! What this process signs of an erase, for a controller that makes certificates of it.
+
+use crate::agent::{Agent, VERSION};
+use crate::registry::Ending;
+use crate::steps;
+use agent_protocol::command::Status;
+use agent_protocol::record::EraseReport;
+use certificate::{AgentName, EVIDENCE, Evidence, Machine, ManagerName, StepName};
+use hwm_sdk::StepKind;
+use serde_json::Value;
+
+/// A step that has ended.
+pub struct Ended<'a> {
+    /// Kind of the step.
+    pub kind: StepKind,
+    /// The step as it was sent.
+    pub step: &'a Value,
+    /// The node as it was sent.
+    pub node: &'a Value,
+    /// Id of the command.
+    pub command_id: &'a str,
+    /// Who ran it: name and version.
+    pub manager: Option<(String, String)>,
+}
+
+/// Puts the evidence beside the result, if that is the report of an erase and the controller has offered the extension:
+/// an Ironic gets the result as ironic-python-agent gives it.
+pub fn attach(agent: &Agent, ended: &Ended, ending: &mut Ending) {
+    let Some(key) = agent.evidence_key().filter(|_| agent.extension()) else { return };
+    let Some(Value::Object(result)) = &mut ending.result else { return };
+    let report = result.get(steps::words(ended.kind).result).filter(|report| report.get("disks").is_some());
+    let Some(report) = report.and_then(|report| serde_json::from_value::<EraseReport>(report.clone()).ok())
+    else {
+        return;
+    };
+    let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let (identity, inventory) = (agent.identity(), agent.inventory());
+    let vendor = &inventory.system_vendor;
+    let (name, version) = ended.manager.clone().unwrap_or_default();
+    let evidence = Evidence {
+        version: certificate::VERSION,
+        agent: AgentName {
+            version: VERSION.to_owned(),
+            boot_id: identity.boot_id.clone(),
+            process_id: identity.process_id.clone(),
+        },
+        machine: Machine {
+            manufacturer: vendor.manufacturer.clone(),
+            product_name: vendor.product_name.clone(),
+            serial_number: vendor.serial_number.clone(),
+        },
+        node: text(ended.node, "uuid"),
+        command_id: ended.command_id.to_owned(),
+        step: StepName {
+            kind: steps::words(ended.kind).adjective.to_owned(),
+            interface: text(ended.step, "interface"),
+            step: text(ended.step, "step"),
+        },
+        manager: ManagerName { name, version },
+        succeeded: ending.status == Status::Succeeded,
+        error: ending.error.as_ref().map(|error| error.details.clone()),
+        disks: report.disks,
+    };
+    // Plain data with string keys: this cannot fail, and the controller does not believe a null.
+    let signed = serde_json::to_value(evidence.sign(key)).unwrap_or_default();
+    result.insert(EVIDENCE.to_owned(), signed);
+}

@@ -1,0 +1,48 @@
+//! What the agent signs of an erase, and for whom.
+
+mod common;
+
+use agentd::evidence::{Ended, attach};
+use agentd::registry::Ending;
+use agentd::token::Token;
+use certificate::{EVIDENCE, Expected, Signed, StepName, judge};
+use hwm_sdk::StepKind;
+use serde_json::json;
+use std::sync::Arc;
+
+#[test]
+fn only_who_offered_gets_evidence() {
+    let agent = common::agent(&Arc::default());
+    let (step, node) = (json!({"interface": "deploy", "step": "erase_devices"}), json!({"uuid": "n"}));
+    let disks = json!([{"device": "/dev/sda", "serial": "S1", "size": 8, "outcome": "skipped", "reason": "kept",
+                        "bytes_erased": 0, "started_at": 1_795_229_965.688_786}]);
+    let result = json!({"clean_result": {"disks": disks}, "clean_step": step});
+    let attached = |result: &serde_json::Value| {
+        let manager = Some(("m".to_owned(), "1".to_owned()));
+        let ended = Ended { kind: StepKind::Clean, step: &step, node: &node, command_id: "c", manager };
+        let mut ending = Ending::done(Some(result.clone()));
+        attach(&agent, &ended, &mut ending);
+        ending.result.unwrap()
+    };
+    let token = Token::new(&"t".repeat(32)).unwrap();
+    assert_eq!(attached(&result), result, "before the lookup");
+    agent.found(token.clone(), false);
+    assert_eq!(attached(&result), result, "an Ironic");
+
+    agent.found(token, true);
+    let signed: Signed = serde_json::from_value(attached(&result)[EVIDENCE].clone()).unwrap();
+    let key = agent.state().evidence_key.expect("it is told").parse().unwrap();
+    let expected = Expected {
+        node: "n",
+        command_id: "c",
+        boot_id: &agent.identity().boot_id,
+        step: StepName { kind: "clean".into(), interface: "deploy".into(), step: "erase_devices".into() },
+        succeeded: true,
+        disks: &serde_json::from_value::<Vec<_>>(disks.clone()).unwrap(),
+    };
+    assert_eq!(judge(&signed, &key, &expected).unwrap().manager.name, "m");
+    let other = json!({"clean_result": "quick done", "clean_step": step});
+    assert_eq!(attached(&other), other, "not a report of an erase");
+    let next = common::agent(&Arc::default()).state().evidence_key;
+    assert_ne!(next, agent.state().evidence_key, "each process has its own");
+}

@@ -1,0 +1,111 @@
+//! What a controller certifies.
+
+use crate::{Evidence, Signed, SigningKey, What};
+use agent_protocol::record::Outcome;
+use serde::{Deserialize, Serialize};
+
+/// What became of the disks of one node in one erase step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// [`crate::VERSION`].
+    pub version: u32,
+    /// Which of the node's certificates it is, from 1.
+    pub number: u64,
+    /// Digest of the one before ([`Signed::digest`]); none of the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<String>,
+    /// When the controller stored it: RFC 3339, UTC, by its clock.
+    pub issued_at: String,
+    /// Who certifies.
+    pub controller: Controller,
+    /// Whose disks they were.
+    pub node: NodeName,
+    /// In which run of the node.
+    pub run: RunName,
+    /// What it amounts to.
+    pub finding: Finding,
+    /// The key that the agent told over its authenticated channel.
+    pub evidence_key: String,
+    /// What the agent signed with it.
+    pub evidence: Signed,
+}
+
+/// A controller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Controller {
+    /// Its name.
+    pub name: String,
+    /// Version of the program.
+    pub version: String,
+}
+
+/// A node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeName {
+    /// Its UUID.
+    pub uuid: String,
+    /// What it was called then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunName {
+    /// Its id.
+    pub id: String,
+    /// What it was for: `automated_clean`, `manual_clean`, `service` …
+    pub kind: String,
+    /// Place of the step in its plan, from 0.
+    pub step: u64,
+}
+
+/// What a step amounts to. It follows from the evidence alone, and is held to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// Every disk of the node was erased.
+    Erased,
+    /// At least one disk was erased, and at least one was left alone or lost its metadata only.
+    ErasedWithExceptions,
+    /// No disk was erased; of those not left alone partition tables and signatures were removed.
+    MetadataErased,
+    /// No disk was touched, or there was none.
+    NothingErased,
+    /// The step failed. What became of each disk its record says.
+    Failed,
+}
+
+impl Finding {
+    /// What `evidence` amounts to.
+    pub fn of(evidence: &Evidence) -> Self {
+        let count = |outcome| evidence.disks.iter().filter(|disk| disk.outcome == outcome).count();
+        if !evidence.succeeded || count(Outcome::Failed) > 0 {
+            return Self::Failed;
+        }
+        match (count(Outcome::Erased), count(Outcome::MetadataErased)) {
+            (0, 0) => Self::NothingErased,
+            (0, _) => Self::MetadataErased,
+            (erased, _) if erased == evidence.disks.len() => Self::Erased,
+            _ => Self::ErasedWithExceptions,
+        }
+    }
+
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Erased => "erased",
+            Self::ErasedWithExceptions => "erased_with_exceptions",
+            Self::MetadataErased => "metadata_erased",
+            Self::NothingErased => "nothing_erased",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl Certificate {
+    /// Sign it.
+    pub fn sign(&self, key: &SigningKey) -> Signed {
+        Signed::make(What::Certificate, self, key)
+    }
+}

@@ -1,0 +1,145 @@
+//! What an agent signs of an erase step, and what a controller holds it to.
+
+use crate::{PublicKey, Refused, Signed, SigningKey, What};
+use agent_protocol::record::{DiskRecord, Outcome};
+use serde::{Deserialize, Serialize};
+
+/// What one erase step did to the disks of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// [`crate::VERSION`].
+    pub version: u32,
+    /// Who tells.
+    pub agent: AgentName,
+    /// On which machine, by what its firmware says.
+    pub machine: Machine,
+    /// UUID of the node, as the controller named it with the command.
+    pub node: String,
+    /// Id of the command, the controller's.
+    pub command_id: String,
+    /// The step.
+    pub step: StepName,
+    /// The hardware manager that ran it.
+    pub manager: ManagerName,
+    /// Whether the step ended as a success.
+    pub succeeded: bool,
+    /// Why it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Every disk that the agent saw, touched or not.
+    pub disks: Vec<DiskRecord>,
+}
+
+/// The agent of one boot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentName {
+    /// Version of the program.
+    pub version: String,
+    /// Boot id of the ramdisk.
+    pub boot_id: String,
+    /// Id of the process.
+    pub process_id: String,
+}
+
+/// What the machine's firmware calls it; empty where it says nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Manufacturer.
+    pub manufacturer: String,
+    /// Product.
+    pub product_name: String,
+    /// Serial number.
+    pub serial_number: String,
+}
+
+/// A step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepName {
+    /// `clean`, `deploy` or `service`.
+    pub kind: String,
+    /// Its interface, `deploy`.
+    pub interface: String,
+    /// Its name, `erase_devices`.
+    pub step: String,
+}
+
+/// A hardware manager.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManagerName {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// What the controller knows of the step that the evidence is to be of.
+#[derive(Debug, Clone)]
+pub struct Expected<'a> {
+    /// UUID of the node.
+    pub node: &'a str,
+    /// Id of the command.
+    pub command_id: &'a str,
+    /// Boot of the agent that was heard.
+    pub boot_id: &'a str,
+    /// The step.
+    pub step: StepName,
+    /// Whether the command succeeded.
+    pub succeeded: bool,
+    /// The records in the command's result.
+    pub disks: &'a [DiskRecord],
+}
+
+impl Evidence {
+    /// Sign it.
+    pub fn sign(&self, key: &SigningKey) -> Signed {
+        Signed::make(What::Evidence, self, key)
+    }
+
+    /// Every disk that counts as erased was seen to be.
+    pub(crate) fn check_claims(&self) -> Result<(), Refused> {
+        let claims = |disk: &&DiskRecord| matches!(disk.outcome, Outcome::Erased | Outcome::MetadataErased);
+        let seen = |disk: &DiskRecord| {
+            let passed =
+                disk.verification.as_ref().is_some_and(|seen| seen.passed && seen.mismatched_bytes == 0);
+            passed && disk.method.is_some()
+        };
+        match self.disks.iter().filter(claims).find(|disk| !seen(disk)) {
+            Some(disk) => Err(Refused::Unverified(name(disk))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A disk in a message.
+fn name(disk: &DiskRecord) -> String {
+    format!("{} (serial {})", disk.device, disk.serial.as_deref().unwrap_or("none"))
+}
+
+/// The evidence in `signed`, if `key` has signed it, it is of what was asked for, and claims no more than it shows.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn judge(signed: &Signed, key: &PublicKey, expected: &Expected) -> Result<Evidence, Refused> {
+    let evidence: Evidence = signed.open(What::Evidence, key)?;
+    if evidence.node != expected.node {
+        return Err(Refused::AnotherNode { found: evidence.node, wanted: expected.node.to_owned() });
+    }
+    let label = |step: &StepName| format!("{} {}.{}", step.kind, step.interface, step.step);
+    for (what, found, wanted) in [
+        ("command", evidence.command_id.clone(), expected.command_id.to_owned()),
+        ("boot", evidence.agent.boot_id.clone(), expected.boot_id.to_owned()),
+        ("step", label(&evidence.step), label(&expected.step)),
+    ] {
+        if found != wanted {
+            return Err(Refused::AnotherCommand { what, found, wanted });
+        }
+    }
+    if evidence.succeeded != expected.succeeded {
+        return Err(Refused::AnotherResult("how the step ended"));
+    }
+    if evidence.disks != expected.disks {
+        return Err(Refused::AnotherResult("the disks"));
+    }
+    evidence.check_claims()?;
+    Ok(evidence)
+}

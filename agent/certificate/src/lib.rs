@@ -1,0 +1,38 @@
+//! Erasure certificates: what an agent signs of an erase, what a controller makes of it, who may believe it.
+//!
+//! ```text
+//!   agent       EraseReport ─▶ Evidence ── key of its boot ──▶ Signed
+//!   controller  judge(Signed, key of the heartbeat) ─▶ Certificate ── its durable key ──▶ Signed, in the store
+//!   anybody     verify(file, public key) ─▶ Verified, or the one thing that is wrong with it
+//! ```
+//!
+//! What is signed is the text of a payload, kept as a text ([`Signed`]): nobody has to write JSON twice in the same way.
+//! `docs/certificate.md` is the text for auditors.
+
+mod certificate;
+mod evidence;
+mod refused;
+mod signed;
+mod verify;
+
+pub use certificate::{Certificate, Controller, Finding, NodeName, RunName};
+pub use evidence::{AgentName, Evidence, Expected, Machine, ManagerName, StepName, judge};
+pub use refused::{Refused, What};
+pub use signed::Signed;
+pub use signing::{KeyError, PublicKey, SigningKey, SigningKeyError};
+pub use verify::{Verified, Wanted, verify};
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// Version of the payloads that is written and understood here.
+pub const VERSION: u32 = 1;
+
+/// Key of the evidence in a command's result, beside the result of the step.
+pub const EVIDENCE: &str = "anneal_evidence";
+
+/// An instant in microseconds since 1970, as certificates write it: RFC 3339 in UTC.
+pub fn instant(microseconds: i64) -> String {
+    let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(microseconds) * 1000);
+    at.unwrap_or(OffsetDateTime::UNIX_EPOCH).format(&Rfc3339).unwrap_or_default()
+}

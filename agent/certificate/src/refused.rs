@@ -1,0 +1,118 @@
+//! What can be wrong with evidence or a certificate: one name each, which does not change.
+
+use std::fmt;
+
+/// Which of the two signed texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// What the agent signed.
+    Evidence,
+    /// What the controller signed.
+    Certificate,
+    /// The certificate before it.
+    Previous,
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            What::Evidence => "the agent's evidence",
+            What::Certificate => "the certificate",
+            What::Previous => "the previous certificate",
+        })
+    }
+}
+
+/// Why it is not believed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Not of the form at all.
+    #[error("{0} cannot be read: {1}")]
+    Unreadable(What, String),
+    /// Signed by somebody else.
+    #[error("{what} is signed by key {signed_by}, not by {key}")]
+    WrongKey {
+        /// Which text.
+        what: What,
+        /// The key it names.
+        signed_by: String,
+        /// The key it was to be signed by.
+        key: String,
+    },
+    /// The signature is not one of this text.
+    #[error("{0} was changed after it was signed")]
+    Tampered(What),
+    /// Of a version that is not known here.
+    #[error("{0} has version {1}; this program knows version {known}", known = crate::VERSION)]
+    UnknownVersion(What, u64),
+    /// A disk counts as erased and nobody saw that it is.
+    #[error("disk {0} is called erased without a method and a verification that passed")]
+    Unverified(String),
+    /// The finding is not what the records of the disks amount to.
+    #[error("the finding is {told:?}, but the records of the disks say {found:?}")]
+    Contradiction {
+        /// What the certificate says.
+        told: &'static str,
+        /// What follows from its evidence.
+        found: &'static str,
+    },
+    /// Of another node.
+    #[error("it is of node {found}, not of {wanted}")]
+    AnotherNode {
+        /// Whose it is.
+        found: String,
+        /// Whose it was to be.
+        wanted: String,
+    },
+    /// Of another command, boot or step than was asked for.
+    #[error("the evidence is of {what} {found:?}, not of {wanted:?}")]
+    AnotherCommand {
+        /// `command`, `boot`, `step`.
+        what: &'static str,
+        /// Whose it is.
+        found: String,
+        /// Whose it was to be.
+        wanted: String,
+    },
+    /// The evidence tells another story than the result it came with.
+    #[error("the evidence and the result of the step disagree about {0}")]
+    AnotherResult(&'static str),
+    /// The disk is not in it.
+    #[error("no disk with the serial number or WWN {0} is in it")]
+    AnotherDisk(String),
+    /// The disk is in it, and was not erased.
+    #[error("disk {disk} was not erased: it is {outcome}")]
+    NotErased {
+        /// What it was asked for by.
+        disk: String,
+        /// What happened to it.
+        outcome: String,
+    },
+    /// It does not follow the certificate it should follow.
+    #[error("the chain of the node's certificates is broken: {0}")]
+    BrokenChain(String),
+}
+
+impl Refused {
+    /// Its name, for scripts and `docs/certificate.md`.
+    pub fn name(&self) -> &'static str {
+        use What::Evidence;
+        match self {
+            Self::Unreadable(Evidence, _) => "evidence-unreadable",
+            Self::Unreadable(..) => "unreadable",
+            Self::WrongKey { what: Evidence, .. } => "evidence-wrong-key",
+            Self::WrongKey { .. } => "wrong-key",
+            Self::Tampered(Evidence) => "evidence-tampered",
+            Self::Tampered(_) => "tampered",
+            Self::UnknownVersion(..) => "unknown-version",
+            Self::Unverified(_) => "unverified",
+            Self::Contradiction { .. } => "contradiction",
+            Self::AnotherNode { .. } => "another-node",
+            Self::AnotherCommand { .. } => "another-command",
+            Self::AnotherResult(_) => "another-result",
+            Self::AnotherDisk(_) => "another-disk",
+            Self::NotErased { .. } => "not-erased",
+            Self::BrokenChain(_) => "broken-chain",
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Whether a certificate is to be believed: with the controller's public key alone, and nobody else's help.
+
+use crate::{Certificate, Evidence, Finding, PublicKey, Refused, Signed, What};
+use agent_protocol::record::Outcome;
+
+/// What a certificate is to be of; nothing set: of anything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    /// UUID of the node.
+    pub node: Option<&'a str>,
+    /// Serial number or WWN of a disk, which must have been erased.
+    pub disk: Option<&'a str>,
+    /// The file of the certificate before it.
+    pub previous: Option<&'a str>,
+}
+
+/// A certificate that is to be believed.
+#[derive(Debug, Clone)]
+pub struct Verified {
+    /// Its digest: its name.
+    pub id: String,
+    /// The certificate.
+    pub certificate: Certificate,
+    /// The evidence in it.
+    pub evidence: Evidence,
+}
+
+/// The certificate in the file `text`, if the controller with this key has signed it, it is whole, it is of what was
+/// wanted, and claims no more than its evidence shows.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn verify(text: &str, key: &PublicKey, wanted: &Wanted) -> Result<Verified, Refused> {
+    let verified = alone(What::Certificate, text, key)?;
+    let found = &verified.certificate.node.uuid;
+    if let Some(node) = wanted.node.filter(|node| !node.eq_ignore_ascii_case(found)) {
+        return Err(Refused::AnotherNode { found: found.clone(), wanted: node.to_owned() });
+    }
+    if let Some(disk) = wanted.disk {
+        check_disk(&verified.evidence, disk)?;
+    }
+    if let Some(text) = wanted.previous {
+        follows(&verified, &alone(What::Previous, text, key)?)?;
+    }
+    Ok(verified)
+}
+
+/// All that one file shows by itself.
+fn alone(what: What, text: &str, key: &PublicKey) -> Result<Verified, Refused> {
+    let signed = Signed::read(what, text)?;
+    let certificate: Certificate = signed.open(what, key)?;
+    let evidence_key: PublicKey = certificate
+        .evidence_key
+        .parse()
+        .map_err(|error: crate::KeyError| Refused::Unreadable(what, error.to_string()))?;
+    let evidence: Evidence = certificate.evidence.open(What::Evidence, &evidence_key)?;
+    if evidence.node != certificate.node.uuid {
+        return Err(Refused::AnotherNode { found: evidence.node, wanted: certificate.node.uuid });
+    }
+    evidence.check_claims()?;
+    let found = Finding::of(&evidence);
+    if certificate.finding != found {
+        return Err(Refused::Contradiction { told: certificate.finding.as_str(), found: found.as_str() });
+    }
+    if (certificate.number == 1) != certificate.previous.is_none() || certificate.number == 0 {
+        let text = format!("number {} and previous {:?}", certificate.number, certificate.previous);
+        return Err(Refused::BrokenChain(text));
+    }
+    Ok(Verified { id: signed.digest(), certificate, evidence })
+}
+
+fn check_disk(evidence: &Evidence, wanted: &str) -> Result<(), Refused> {
+    let is = |name: &Option<String>| name.as_deref() == Some(wanted);
+    let mut disks = evidence.disks.iter().filter(|disk| is(&disk.serial) || is(&disk.wwn)).peekable();
+    if disks.peek().is_none() {
+        return Err(Refused::AnotherDisk(wanted.to_owned()));
+    }
+    // Two disks of one name: either may be the one that is meant.
+    match disks.find(|disk| disk.outcome != Outcome::Erased) {
+        None => Ok(()),
+        Some(disk) => {
+            let outcome = match disk.outcome {
+                Outcome::Erased => "erased",
+                Outcome::MetadataErased => "metadata_erased",
+                Outcome::Skipped => "skipped",
+                Outcome::Failed => "failed",
+            };
+            Err(Refused::NotErased { disk: wanted.to_owned(), outcome: outcome.to_owned() })
+        }
+    }
+}
+
+fn follows(this: &Verified, before: &Verified) -> Result<(), Refused> {
+    let (this, earlier) = (&this.certificate, &before.certificate);
+    let broken = |text: String| Err(Refused::BrokenChain(text));
+    if this.node.uuid != earlier.node.uuid {
+        return broken(format!("the previous certificate is of node {}", earlier.node.uuid));
+    }
+    if this.previous.as_ref() != Some(&before.id) {
+        let named = this.previous.as_deref().unwrap_or("no certificate");
+        return broken(format!("it follows {named}, not {}", before.id));
+    }
+    if earlier.number.checked_add(1) != Some(this.number) {
+        return broken(format!("number {} follows number {}", this.number, earlier.number));
+    }
+    Ok(())
+}

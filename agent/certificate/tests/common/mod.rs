@@ -1,0 +1,68 @@
+//! An example with something in every field.
+#![allow(dead_code)]
+
+use certificate::{Certificate, Controller, Evidence, Finding, NodeName, RunName, SigningKey, VERSION};
+use serde_json::json;
+use std::sync::OnceLock;
+
+/// The node.
+pub const NODE: &str = "62f4f467-864a-40c0-9b53-0820d3eb102f";
+
+fn fresh() -> SigningKey {
+    SigningKey::generate().expect("random numbers").0
+}
+
+/// The key of agent and controller: each is told its own part by what the signed bytes begin with.
+pub fn key() -> &'static SigningKey {
+    static KEY: OnceLock<SigningKey> = OnceLock::new();
+    KEY.get_or_init(fresh)
+}
+
+/// A key of somebody else.
+pub fn other_key() -> &'static SigningKey {
+    static KEY: OnceLock<SigningKey> = OnceLock::new();
+    KEY.get_or_init(fresh)
+}
+
+/// Three disks: erased, metadata erased, skipped.
+pub fn evidence() -> Evidence {
+    let verification = json!({"kind": "full", "bytes_read": 8, "expected": "zeroes", "mismatched_bytes": 0,
+                              "unchanged_samples": 0, "samples": 1, "passed": true});
+    let value = json!({
+        "version": VERSION,
+        "agent": {"version": "0.1.0", "boot_id": "boot", "process_id": "process"},
+        "machine": {"manufacturer": "ACME", "product_name": "Größe <1>", "serial_number": "SN-1"},
+        "node": NODE,
+        "command_id": "run-0-0-0",
+        "step": {"kind": "clean", "interface": "deploy", "step": "erase_devices"},
+        "manager": {"name": "generic_hardware_manager", "version": "1.2"},
+        "succeeded": true,
+        "error": "none, or why",
+        "disks": [
+            {"device": "/dev/sda", "serial": "S1", "wwn": "0x5000c500a1b2c3d4", "model": "M", "size": 8,
+             "outcome": "erased", "method": "overwrite-zeroes", "level": "clear", "standard": "IEEE 2883-2022 clear",
+             "fallbacks": [{"method": "discard", "error": "not supported"}], "bytes_erased": 8,
+             "verification": verification, "started_at": 1.5, "finished_at": 2.25},
+            {"device": "/dev/sdb", "serial": "S2", "size": 8, "outcome": "metadata_erased", "method": "erase-metadata",
+             "bytes_erased": 4, "verification": verification},
+            {"device": "/dev/sr0", "size": 0, "outcome": "skipped", "reason": "virtual media", "bytes_erased": 0},
+        ],
+    });
+    serde_json::from_value(value).expect("evidence")
+}
+
+/// The first certificate of the node.
+pub fn certificate(evidence: Evidence) -> Certificate {
+    Certificate {
+        version: VERSION,
+        number: 1,
+        previous: None,
+        issued_at: certificate::instant(1_795_229_965_688_786),
+        controller: Controller { name: "c1".to_owned(), version: "0.1.0".to_owned() },
+        node: NodeName { uuid: NODE.to_owned(), name: Some("rack1-u2".to_owned()) },
+        run: RunName { id: "run".to_owned(), kind: "automated_clean".to_owned(), step: 0 },
+        finding: Finding::of(&evidence),
+        evidence_key: key().public().to_string(),
+        evidence: evidence.sign(key()),
+    }
+}

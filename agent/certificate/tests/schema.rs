@@ -1,0 +1,90 @@
+//! The JSON Schema files for others, and the text for auditors, say what the code does.
+
+mod common;
+
+use certificate::{Certificate, Evidence, Refused, Signed, What};
+use common::{certificate, evidence, key};
+use serde_json::{Value, json};
+
+const TEXT: &str = include_str!("../../../docs/certificate.md");
+
+fn schema(text: &str) -> Value {
+    let mut schema: Value = serde_json::from_str(text).unwrap();
+    schema.as_object_mut().unwrap().remove("$schema");
+    schema
+}
+
+/// Whether the example is still read once it has been changed.
+type Reads<'a> = dyn Fn(&dyn Fn(&mut Value)) -> bool + 'a;
+
+/// Every property of the schema: in an example (`value` has all of them), in the text, and needed exactly where it is
+/// required.
+fn agrees(place: &str, schema: &Value, value: &Value, reads: &Reads) {
+    if let Some(items) = schema.get("items") {
+        let at = format!("{place}/0");
+        return agrees(&at, items, &value[0], reads);
+    }
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    assert_eq!(schema["additionalProperties"], false, "{place}");
+    for (name, inner) in properties {
+        let at = format!("{place}/{name}");
+        assert!(value.get(name).is_some(), "{at} is not in the example");
+        assert!(TEXT.contains(&format!("`{name}`")), "{at} is not in docs/certificate.md");
+        let required = schema["required"].as_array().unwrap().contains(&json!(name));
+        let without =
+            reads(&|whole| drop(whole.pointer_mut(place).unwrap().as_object_mut().unwrap().remove(name)));
+        assert_eq!(!without, required, "{at} is required, or is not");
+        agrees(&at, inner, &value[name], reads);
+    }
+}
+
+fn check<T: serde::de::DeserializeOwned>(name: &str, text: &str, example: &Value) {
+    let schema = schema(text);
+    agent_protocol::schema::check(name, &schema, example).unwrap();
+    let reads = |change: &dyn Fn(&mut Value)| {
+        let mut changed = example.clone();
+        change(&mut changed);
+        serde_json::from_value::<T>(changed).is_ok()
+    };
+    agrees("", &schema, example, &reads);
+}
+
+#[test]
+fn schemas_and_code_agree() {
+    let mut whole = certificate(evidence());
+    whole.previous = Some("0".repeat(64));
+    let value = |value: &str| serde_json::from_str::<Value>(value).unwrap();
+    let signed = whole.sign(key());
+    let file = include_str!("../../../docs/certificate/file.schema.json");
+    check::<Signed>("file", file, &value(&signed.write()));
+    let payload = include_str!("../../../docs/certificate/certificate.schema.json");
+    check::<Certificate>("certificate", payload, &value(&signed.payload));
+    let mut told = evidence();
+    told.disks[0].reason = Some("none".to_owned());
+    let payload = include_str!("../../../docs/certificate/evidence.schema.json");
+    check::<Evidence>("evidence", payload, &value(&told.sign(key()).payload));
+}
+
+#[test]
+fn every_refusal_is_told_by_its_name() {
+    let text = || String::new();
+    for refused in [
+        Refused::Unreadable(What::Certificate, text()),
+        Refused::Unreadable(What::Evidence, text()),
+        Refused::WrongKey { what: What::Certificate, signed_by: text(), key: text() },
+        Refused::WrongKey { what: What::Evidence, signed_by: text(), key: text() },
+        Refused::Tampered(What::Certificate),
+        Refused::Tampered(What::Evidence),
+        Refused::UnknownVersion(What::Certificate, 2),
+        Refused::Unverified(text()),
+        Refused::Contradiction { told: "", found: "" },
+        Refused::AnotherNode { found: text(), wanted: text() },
+        Refused::AnotherCommand { what: "", found: text(), wanted: text() },
+        Refused::AnotherResult(""),
+        Refused::AnotherDisk(text()),
+        Refused::NotErased { disk: text(), outcome: text() },
+        Refused::BrokenChain(text()),
+    ] {
+        assert!(TEXT.contains(&format!("| `{}` |", refused.name())), "{}", refused.name());
+    }
+}

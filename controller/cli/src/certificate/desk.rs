@@ -1,0 +1,119 @@
+//! What an auditor does without a controller: judging files.
+
+use crate::failure::Failure;
+use crate::output::{Format, bytes, fields, printable, show, table};
+use agent_protocol::record::{DiskRecord, Outcome};
+use certificate::{PublicKey, Verified, Wanted};
+use serde_json::json;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+fn wrong(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::Usage(format!("{}: {error}", path.display()))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| wrong(path, error))
+}
+
+/// `anneal certificate verify`
+pub fn verify(
+    file: &Path,
+    key: &str,
+    node: Option<&str>,
+    disk: Option<&str>,
+    previous: Option<&Path>,
+) -> Result<Verified, Failure> {
+    let key = if key.starts_with("ed25519:") { key.to_owned() } else { read(Path::new(key))? };
+    let previous = previous.map(read).transpose()?;
+    let wanted = Wanted { node, disk, previous: previous.as_deref() };
+    judge(&read(file)?, &key, &wanted).map_err(|error| wrong(file, error))
+}
+
+/// The judgement of a text.
+pub fn judge(text: &str, key: &str, wanted: &Wanted) -> Result<Verified, Failure> {
+    let key: PublicKey = key.parse().map_err(|error| Failure::Usage(format!("the key: {error}")))?;
+    certificate::verify(text, &key, wanted)
+        .map_err(|refused| Failure::Usage(format!("refused ({}): {refused}", refused.name())))
+}
+
+/// `anneal certificate export`
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = file.map_err(|error| wrong(path, error))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| wrong(path, error))
+}
+
+/// What a certificate says.
+pub fn tell(format: Format, verified: &Verified) -> Result<(), Failure> {
+    let told = json!({"id": verified.id, "certificate": verified.certificate, "evidence": verified.evidence});
+    show(format, &told, |_| {
+        let rows: Vec<_> = verified.evidence.disks.iter().map(row).collect();
+        let headings =
+            ["DEVICE", "MODEL", "SERIAL", "WWN", "SIZE", "OUTCOME", "METHOD", "LEVEL", "READ BACK", "REASON"];
+        format!("{}\n{}", fields(&facts(verified)), table(&headings, &rows))
+    })
+}
+
+/// All but the disks.
+pub fn facts(verified: &Verified) -> Vec<(String, String)> {
+    let (certificate, evidence) = (&verified.certificate, &verified.evidence);
+    let (node, machine, step) = (&certificate.node, &evidence.machine, &evidence.step);
+    let row = |name: &str, value: String| (name.to_owned(), printable(&value));
+    let name = node.name.as_ref().map_or(String::new(), |name| format!(" ({name})"));
+    vec![
+        row("finding", certificate.finding.as_str().to_owned()),
+        row("certificate", verified.id.clone()),
+        row("number", certificate.number.to_string()),
+        row("previous", certificate.previous.clone().unwrap_or_else(|| "none".to_owned())),
+        row("issued", certificate.issued_at.clone()),
+        row("controller", format!("{} {}", certificate.controller.name, certificate.controller.version)),
+        row("node", format!("{}{name}", node.uuid)),
+        row(
+            "machine",
+            format!("{} {} {}", machine.manufacturer, machine.product_name, machine.serial_number),
+        ),
+        row("run", format!("{} {}", certificate.run.kind, certificate.run.id)),
+        row("step", format!("{}.{} ({})", step.interface, step.step, evidence.command_id)),
+        row("error", evidence.error.clone().unwrap_or_else(|| "none".to_owned())),
+        row("manager", format!("{} {}", evidence.manager.name, evidence.manager.version)),
+        row("agent", format!("{}, boot {}", evidence.agent.version, evidence.agent.boot_id)),
+        row("agent's key", certificate.evidence_key.clone()),
+    ]
+}
+
+fn row(disk: &DiskRecord) -> Vec<String> {
+    let text = |text: &Option<String>| printable(text.as_deref().unwrap_or("-"));
+    vec![
+        printable(&disk.device),
+        text(&disk.model),
+        text(&disk.serial),
+        text(&disk.wwn),
+        bytes(disk.size),
+        outcome(disk.outcome).to_owned(),
+        text(&disk.method),
+        text(&disk.level),
+        read_back(disk),
+        text(&disk.reason),
+    ]
+}
+
+/// In words.
+pub fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Erased => "erased",
+        Outcome::MetadataErased => "metadata erased",
+        Outcome::Skipped => "skipped",
+        Outcome::Failed => "failed",
+    }
+}
+
+/// What the read-back saw.
+pub fn read_back(disk: &DiskRecord) -> String {
+    let seen = disk.verification.as_ref().map(|seen| {
+        let passed = if seen.passed { "passed" } else { "FAILED" };
+        format!("{passed}: {}, {} {}", seen.kind, bytes(seen.bytes_read), seen.expected)
+    });
+    printable(&seen.unwrap_or_else(|| "no".to_owned()))
+}

@@ -1,0 +1,100 @@
+//! `anneal certificate …`: what was erased, signed by the controller, judged with its public key alone.
+
+mod desk;
+mod page;
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::output::{Format, cell, show, table};
+use clap::Subcommand;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Verbs of erasure certificates. `verify` needs no controller.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Certificates of a node, oldest first.
+    List {
+        /// Name or UUID; a node that is gone has its UUID.
+        node: String,
+    },
+    /// One certificate, verified with the key that the controller tells.
+    Show {
+        /// Its id: 64 hexadecimal digits.
+        id: String,
+    },
+    /// Judge a file with a public key, and nobody else's help.
+    Verify {
+        /// The file.
+        file: PathBuf,
+        /// The controller's public key, or a file with it.
+        #[arg(long, value_name = "KEY")]
+        key: String,
+        /// It must be of this node.
+        #[arg(long, value_name = "UUID")]
+        node: Option<String>,
+        /// The disk with this serial number or WWN must be in it, and erased.
+        #[arg(long)]
+        serial: Option<String>,
+        /// It must follow this certificate.
+        #[arg(long, value_name = "FILE")]
+        previous: Option<PathBuf>,
+    },
+    /// Write one to a file, once it has been verified with the key that the controller tells.
+    Export {
+        /// Its id: 64 hexadecimal digits.
+        id: String,
+        /// File to write; must not be there yet.
+        file: PathBuf,
+        /// A page to be printed instead of what `verify` takes; it has that in it.
+        #[arg(long)]
+        html: bool,
+    },
+    /// The public key that certificates of this controller are verified with.
+    Key,
+}
+
+/// Does it.
+pub async fn run(client: &Client, format: Format, command: Command) -> Result<(), Failure> {
+    match command {
+        Command::List { node } => {
+            let list = client.get_all(&["anneal", "certificates"], &[("node", node)], "certificates").await?;
+            show(format, &list.into(), listing)
+        }
+        Command::Show { id } => {
+            let (_, verified) = fetched(client, &id).await?;
+            desk::tell(format, &verified)
+        }
+        Command::Verify { file, key, node, serial, previous } => {
+            let verified =
+                desk::verify(&file, &key, node.as_deref(), serial.as_deref(), previous.as_deref())?;
+            desk::tell(format, &verified)
+        }
+        Command::Export { id, file, html } => {
+            let (text, verified) = fetched(client, &id).await?;
+            let text = if html { page::page(&verified, &text) } else { format!("{text}\n") };
+            desk::write(&file, &text)
+        }
+        Command::Key => {
+            let key = client.get(&["anneal", "certificate_key"], &[]).await?;
+            show(format, &key, |key| cell(&key["key"]))
+        }
+    }
+}
+
+/// The file of a certificate, and what it says if the controller's key has signed it.
+async fn fetched(client: &Client, id: &str) -> Result<(String, certificate::Verified), Failure> {
+    let key = client.get(&["anneal", "certificate_key"], &[]).await?;
+    let text = client.get(&["anneal", "certificates", id], &[]).await?.to_string();
+    let verified = desk::judge(&text, &cell(&key["key"]), &certificate::Wanted::default())?;
+    if verified.id != id {
+        return Err(Failure::Usage(format!("the controller sent certificate {}, not {id}", verified.id)));
+    }
+    Ok((text, verified))
+}
+
+fn listing(list: &Value) -> String {
+    let row = |one: &Value| ["number", "finding", "issued_at", "id"].map(|key| cell(&one[key])).to_vec();
+    let rows: Vec<_> = list.as_array().into_iter().flatten().map(row).collect();
+    table(&["NUMBER", "FINDING", "ISSUED", "ID"], &rows)
+}

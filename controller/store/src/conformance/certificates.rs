@@ -1,0 +1,86 @@
+//! Certificates: stored with the write that they tell of or not at all, in a row without gaps, and kept for ever.
+
+use super::{assert_not_found, assert_stale, at, enrolled, event, rung};
+use crate::{Lease, Store};
+use model::{Certificate, Node};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use uuid::Uuid;
+
+fn certificate(node: &Node, number: u64) -> Certificate {
+    Certificate {
+        id: format!("{:064x}", u128::from(number) + node.uuid.as_u128() / 2),
+        node: node.uuid,
+        number,
+        at: at(1),
+        finding: "erased".to_owned(),
+        command_id: "'; DROP TABLE certificate; --".to_owned(),
+        file: "{\"payload\":\"ünïcode \\\"\\u0000\"}".to_owned(),
+    }
+}
+
+pub async fn one_comes_with_the_write<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await;
+    let other = enrolled(&*store, "other").await;
+    assert_eq!(store.newest_certificate(node.uuid).await.unwrap(), None);
+    let mut ears = store.bell().listen();
+    let first = certificate(&node, 1);
+    let mut changed = node.clone();
+    changed.last_error = Some("changed".to_owned());
+    let written = store.certify(changed.clone(), vec![event(1)], None, first.clone()).await.unwrap();
+    assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]));
+    assert_eq!(written, Node { version: node.version + 1, ..changed });
+    assert_eq!(store.node(node.uuid).await.unwrap(), written);
+    assert_eq!(store.history(node.uuid).await.unwrap().len(), 1);
+    let second = certificate(&node, 2);
+    store.certify(written, vec![], None, second.clone()).await.unwrap();
+    assert_eq!(store.certificates(node.uuid).await.unwrap(), [first.clone(), second.clone()]);
+    assert_eq!(store.newest_certificate(node.uuid).await.unwrap(), Some(second));
+    assert_eq!(store.certificate(&first.id).await.unwrap(), first);
+    assert_eq!(store.certificates(other.uuid).await.unwrap(), []);
+    assert_not_found(store.certificate("%").await, "Certificate", "%");
+}
+
+pub async fn a_stale_certificate_changes_nothing<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await;
+    let other = enrolled(&*store, "other").await;
+    let lease = store.take_lease(node.uuid, "a", at(0), at(9)).await.unwrap().unwrap();
+    let lost = Lease { epoch: lease.epoch + 1, ..lease };
+    let old = Node { version: node.version + 1, ..node.clone() };
+    for (node, lease, certificate) in [
+        (&node, None, certificate(&node, 2)),
+        (&node, None, certificate(&node, 0)),
+        (&node, None, certificate(&other, 1)),
+        (&node, Some(lost), certificate(&node, 1)),
+        (&old, None, certificate(&node, 1)),
+    ] {
+        let written = store.certify(node.clone(), vec![event(1)], lease, certificate).await;
+        assert_stale(written, node.uuid);
+    }
+    let nobody = Node { uuid: Uuid::new_v4(), name: None, instance_uuid: None, ..node.clone() };
+    assert_not_found(
+        store.certify(nobody.clone(), vec![], None, certificate(&nobody, 1)).await,
+        "Node",
+        nobody.uuid,
+    );
+    for uuid in [node.uuid, other.uuid, nobody.uuid] {
+        assert_eq!(store.certificates(uuid).await.unwrap(), []);
+        assert_eq!(store.history(uuid).await.unwrap(), []);
+    }
+    assert_eq!(store.node(node.uuid).await.unwrap(), node);
+    store.certify(node.clone(), vec![], Some(lease), certificate(&node, 1)).await.unwrap();
+}
+
+pub async fn they_outlive_their_node<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await;
+    let first = certificate(&node, 1);
+    let written = store.certify(node.clone(), vec![], None, first.clone()).await.unwrap();
+    store.delete_node(node.uuid, written.version).await.unwrap();
+    assert_eq!(store.certificates(node.uuid).await.unwrap(), std::slice::from_ref(&first));
+    assert_eq!(store.certificate(&first.id).await.unwrap(), first);
+    // Enrolled again, its row goes on.
+    let again = store.create_node(node.clone(), vec![]).await.unwrap();
+    assert_stale(store.certify(again.clone(), vec![], None, first).await, node.uuid);
+    store.certify(again, vec![], None, certificate(&node, 2)).await.unwrap();
+    assert_eq!(store.certificates(node.uuid).await.unwrap().len(), 2);
+}
