@@ -338,7 +338,17 @@ fn the_steps_are_ironics() {
     let arguments: Vec<String> = first["argsinfo"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(
         arguments,
-        ["allow", "deadline_s", "despite", "leave", "level", "remove_hidden", "time_budget_s"]
+        [
+            "allow",
+            "deadline_s",
+            "despite",
+            "leave",
+            "level",
+            "passes",
+            "pattern",
+            "remove_hidden",
+            "time_budget_s"
+        ]
     );
     assert!(first["argsinfo"].as_object().unwrap().values().all(|argument| argument["required"] == false));
     first["argsinfo"] = json!({});

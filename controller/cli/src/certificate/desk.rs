@@ -115,5 +115,9 @@ pub fn read_back(disk: &DiskRecord) -> String {
         let passed = if seen.passed { "passed" } else { "FAILED" };
         format!("{passed}: {}, {} {}", seen.kind, bytes(seen.bytes_read), seen.expected)
     });
-    printable(&seen.unwrap_or_else(|| "no".to_owned()))
+    let rebuilt = disk.rebuilt.iter().map(|rebuilt| {
+        let (length, offset) = (rebuilt.bytes, rebuilt.offset);
+        format!("; then {length} bytes of {} {} written at {offset}", rebuilt.kind, rebuilt.name)
+    });
+    printable(&rebuilt.fold(seen.unwrap_or_else(|| "no".to_owned()), |all, one| all + &one))
 }

@@ -17,6 +17,7 @@ mod lvm_md_node;
 mod power_cut;
 mod public_listener;
 mod read_only_disk;
+mod resumed;
 mod sushy;
 mod tutorial;
 mod two_agents;
@@ -93,6 +94,12 @@ static ALL: &[Scenario] = &[
         about: "a manual cleaning that is held twice, with the power off and on again in between",
         prepare: || Ok(()),
         story: |stage| Box::pin(hold::story(stage)),
+    },
+    Scenario {
+        name: "resumed",
+        about: "power lost in a long overwrite: it goes on from its checkpoint, and its certificate holds on a desk",
+        prepare: || Ok(()),
+        story: |stage| Box::pin(resumed::story(stage)),
     },
     Scenario {
         name: "foreign_metadata",

@@ -1,0 +1,73 @@
+//! Power is lost in the middle of a long overwrite. The next boot goes on from the last checkpoint, the whole disk is read
+//! back all the same, and the certificate of it is judged on a desk without the controller.
+
+use anyhow::{Context, Result, ensure};
+use lab::binaries::binary;
+use lab::disk::{Bus, Fault};
+use lab::wait;
+use tokio::process::Command;
+
+use crate::node::{Node, count, erasing};
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, full_speed, manageable};
+
+/// The engine tells its first checkpoint after so much.
+const FIRST: u64 = 64 << 20;
+/// Written in a second.
+const RATE: u64 = 12 << 20;
+
+pub async fn story(stage: Stage) -> Result<()> {
+    let long = stage.disk("LONG", Bus::Sata, 192)?.with(Fault::SlowWrites(RATE));
+    let mut site = stage.site(NO_METADATA).await?;
+    let node = manageable(&mut site, &[&long]).await?;
+    site.controller.provision(NODE, "provide").await?;
+    erasing(&site.controller, NODE, "LONG", 0.6, LONG).await.context("before the cut")?;
+    node.machine.power_off().await?;
+    let left = long.findings()?;
+    ensure!(left.unchanged > 0, "the erase ended too early for this scenario");
+
+    wait::until("the step to begin again", LONG, || async {
+        let begun = count(&site.controller, NODE, &format!("step {ERASE} begins")).await?;
+        Ok((begun == 2).then_some(()))
+    })
+    .await?;
+    erasing(&site.controller, NODE, "LONG", 0.3, LONG).await.context("after the cut")?;
+    full_speed(&node.machine, 0).await?;
+    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
+    ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
+    long.ensure_erased()?;
+    let record = after.record(ERASE, "LONG")?;
+    ensure!(record.resumed_from.is_some_and(|from| from >= FIRST), "it began at 0: {record:?}");
+    let seen = record.verification.as_ref().context("not verified")?;
+    ensure!(seen.passed && seen.bytes_read == record.size, "not all of it was read back: {seen:?}");
+    ensure!(seen.samples > 0, "nothing is known of the content before the interruption: {seen:?}");
+    let told = count(&site.controller, NODE, "the node lost power").await?;
+    ensure!(told > 0, "the interruption is not in the history");
+
+    let certificate = after.results(ERASE)[0]["certificate"].as_str().context("no certificate")?.to_owned();
+    let file = site.controller.get(&format!("/v1/anneal/certificates/{certificate}")).await?;
+    let key = site.controller.get("/v1/anneal/certificate_key").await?;
+    let key = key["key"].as_str().context("no key")?;
+    // From here on nothing of the site is needed.
+    std::fs::write(stage.dir.join("certificate"), file.to_string())?;
+    let of_it = ["--key", key, "--serial", "LONG"];
+    ensure!(verify(&stage, &of_it).await? == (0, String::new()), "the certificate is refused");
+    let (code, why) = verify(&stage, &["--key", key, "--serial", "OTHER"]).await?;
+    ensure!(code == 2 && why.contains("another-disk"), "{code}: {why}");
+    let digits = if key.ends_with('0') { "1" } else { "0" };
+    let wrong = format!("{}{digits}", &key[..key.len() - 1]);
+    let (code, why) = verify(&stage, &["--key", &wrong]).await?;
+    ensure!(code == 2 && why.contains("wrong-key"), "{code}: {why}");
+    let text = file.to_string().replacen("LONG", "LANG", 1);
+    std::fs::write(stage.dir.join("certificate"), text)?;
+    let (code, why) = verify(&stage, &["--key", key]).await?;
+    ensure!(code == 2 && why.contains("tampered"), "{code}: {why}");
+    Ok(())
+}
+
+/// `anneal certificate verify` of the file on the desk: its exit code, and what it complains of.
+async fn verify(stage: &Stage, words: &[&str]) -> Result<(i32, String)> {
+    let mut command = Command::new(binary("anneal")?);
+    command.current_dir(&stage.dir).args(["certificate", "verify", "certificate"]).args(words);
+    let out = command.output().await?;
+    Ok((out.status.code().unwrap_or(-1), String::from_utf8_lossy(&out.stderr).into_owned()))
+}
