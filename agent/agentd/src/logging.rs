@@ -55,7 +55,10 @@ impl LogRing {
         let targets = Targets::new().with_default(LevelFilter::WARN).with_targets(
             ["agentd", "anneal_agent", "hwm_generic", "block", "sandbox"].map(|target| (target, ours)),
         );
-        let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(self.clone());
+        let lines = tracing_subscriber::fmt::layer()
+            .with_ansi(false)
+            .with_writer(self.clone())
+            .log_internal_errors(false);
         // A second subscriber in one process (tests) is refused; the first stays.
         if let Err(error) = tracing_subscriber::registry().with(targets).with(lines).try_init() {
             eprintln!("log: {error}");

@@ -57,9 +57,23 @@ fn main() -> Result<()> {
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
+        // Told on standard error, and a panic where that is full too.
+        .log_internal_errors(false)
         .init();
+    end_with_the_writer();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(config))
+}
+
+/// Without the thread that writes nothing would ever be stored again: whoever started the controller starts it anew.
+fn end_with_the_writer() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        if std::thread::current().name() == Some(store_sqlite::WRITER) {
+            std::process::abort();
+        }
+    }));
 }
 
 async fn run(config: Config) -> Result<()> {

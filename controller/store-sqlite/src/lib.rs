@@ -37,6 +37,7 @@ use rusqlite::Connection;
 use std::path::Path;
 use store::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant};
 use uuid::Uuid;
+pub use writer::WRITER;
 use writer::Writer;
 
 /// A [`Store`] in a file. Needs a tokio runtime; dropping it waits for the writes under way.

@@ -20,6 +20,9 @@ use store::{Bell, Result, StoreError};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+/// Name of the thread.
+pub const WRITER: &str = "store-writer";
+
 /// Most calls in one transaction; bounds how long the first of them waits.
 const BATCH: usize = 512;
 
@@ -103,7 +106,7 @@ impl Writer {
     /// Start the thread. `lifetime` is dropped after the connection is closed.
     pub fn spawn(connection: Connection, bell: Bell, lifetime: impl Send + 'static) -> std::io::Result<Self> {
         let (queue, calls) = mpsc::channel();
-        let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
+        let thread = std::thread::Builder::new().name(WRITER.to_owned()).spawn(move || {
             #[cfg(feature = "fault-points")]
             let connection = crate::fault::armed(connection);
             serve(connection, &calls, &bell);
