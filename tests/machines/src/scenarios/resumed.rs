@@ -7,7 +7,7 @@ use lab::disk::{Bus, Fault};
 use lab::wait;
 use tokio::process::Command;
 
-use crate::node::{Node, count, erasing};
+use crate::node::{Node, count, erasing, history};
 use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, full_speed, manageable};
 
 /// The engine tells its first checkpoint after so much.
@@ -40,8 +40,9 @@ pub async fn story(stage: Stage) -> Result<()> {
     let seen = record.verification.as_ref().context("not verified")?;
     ensure!(seen.passed && seen.bytes_read == record.size, "not all of it was read back: {seen:?}");
     ensure!(seen.samples > 0, "nothing is known of the content before the interruption: {seen:?}");
-    let told = count(&site.controller, NODE, "the node lost power").await?;
-    ensure!(told > 0, "the interruption is not in the history");
+    let events = history(&site.controller, NODE).await?;
+    let told = |event: &String| event.contains("lost power") && event.contains("goes on from its checkpoint");
+    ensure!(events.iter().any(told), "the interruption is not in the history: {events:?}");
 
     let certificate = after.results(ERASE)[0]["certificate"].as_str().context("no certificate")?.to_owned();
     let file = site.controller.get(&format!("/v1/anneal/certificates/{certificate}")).await?;
