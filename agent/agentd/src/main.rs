@@ -138,28 +138,34 @@ mod tests {
     use super::*;
     use agentd::config::{Environment, parse};
 
-    fn outside(arguments: &[&str]) -> Filter {
+    fn outside(arguments: &[&str]) -> Config {
         let arguments = [&["--api-url=http://127.0.0.1:6385"], arguments].concat();
         let arguments = arguments.into_iter().map(str::to_owned).collect();
-        filter(&parse(&Environment { arguments, ..Environment::default() }).expect("valid"))
+        parse(&Environment { arguments, ..Environment::default() }).expect("valid")
     }
 
-    fn ramdisk(parameters: &str) -> Filter {
+    fn ramdisk(parameters: &str) -> Config {
         let environment = Environment {
             kernel_command_line: format!("ipa-api-url=http://192.0.2.1:6385 {parameters}"),
             is_init: true,
             root_is_initramfs: true,
             ..Environment::default()
         };
-        filter(&parse(&environment).expect("valid"))
+        parse(&environment).expect("valid")
     }
 
     #[test]
     fn outside_the_ramdisk_no_disk_exists_but_those_named() {
-        assert_eq!(outside(&[]), Filter::Only(Vec::new()));
+        assert_eq!(filter(&outside(&[])), Filter::Only(Vec::new()));
         let named = Filter::Only(vec!["/dev/loop7".into()]);
-        assert_eq!(outside(&["--only-device=/dev/loop7"]), named);
-        assert_eq!(ramdisk("anneal.only-device=/dev/loop7"), named);
-        assert_eq!(ramdisk(""), Filter::All);
+        assert_eq!(filter(&outside(&["--only-device=/dev/loop7"])), named);
+        assert_eq!(filter(&ramdisk("anneal.only-device=/dev/loop7")), named);
+        assert_eq!(filter(&ramdisk("")), Filter::All);
+    }
+
+    #[test]
+    fn only_the_ramdisks_agent_takes_down_what_uses_its_disks() {
+        assert!(generic(&ramdisk("")).takes_down());
+        assert!(!generic(&outside(&["--only-device=/dev/loop7"])).takes_down());
     }
 }

@@ -119,6 +119,11 @@ impl GenericHardwareManager {
         GenericHardwareManager { takes_down: true, ..self }
     }
 
+    /// Whether it may take down what uses the disks.
+    pub fn takes_down(&self) -> bool {
+        self.takes_down
+    }
+
     /// The disks for the agent's inventory.
     ///
     /// # Errors
