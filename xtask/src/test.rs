@@ -5,7 +5,7 @@ mod proof;
 mod ran;
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -64,39 +64,47 @@ pub fn run(words: Vec<String>) -> Result<()> {
             tally.ran.add_cargo(&selection, false)?;
         }
     }
+    let bin_dir = sh::target_dir().join("debug");
     if !fast && (wanted("machines") || wanted("contract")) {
         deps::ensure(&[deps::IMAGE, deps::LAB, deps::JUDGES])?;
         sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))?;
-        let bin_dir = sh::target_dir().join("debug");
-        if wanted("machines") {
-            image::run(vec!["--rig".to_owned()])?;
-            // Their tests that boot nodes are marked as ignored, so that a plain `cargo test` is quick.
-            let selection = ["-p", "lab", "-p", "machines"];
-            let mut command = sh::cargo();
-            command.args(["test", "--no-fail-fast"]).args(selection);
-            command.args(["--", "--include-ignored", "--test-threads", "2"]);
-            if tally.take("cargo test lab", &mut command)? {
-                tally.ran.add_cargo(&selection, true)?;
-            }
-            let mut command = Command::new(bin_dir.join("machines"));
-            command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);
-            tally.take("machines", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
+    }
+    if !fast && wanted("machines") {
+        image::run(vec!["--rig".to_owned()])?;
+        // Their tests that boot nodes are marked as ignored, so that a plain `cargo test` is quick.
+        let selection = ["-p", "lab", "-p", "machines"];
+        let mut command = sh::cargo();
+        command.args(["test", "--no-fail-fast"]).args(selection);
+        command.args(["--", "--include-ignored", "--test-threads", "2"]);
+        if tally.take("cargo test lab", &mut command)? {
+            tally.ran.add_cargo(&selection, true)?;
         }
-        if wanted("contract") {
-            let mut command = Command::new(bin_dir.join("contract"));
-            command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir);
-            tally.take("contract", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
-        }
+        let mut command = Command::new(bin_dir.join("machines"));
+        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);
+        tally.take("machines", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
+    }
+    // The peers of the contract tests mostly wait, so the fuzzers have the processors meanwhile, and give way.
+    let fuzzers = if !fast && wanted("fuzz") {
+        let mut command = Command::new("nice");
+        command
+            .args(["-n", "10", "cargo", "xtask", "fuzz", "--seconds", FUZZ_SECONDS])
+            .current_dir(sh::root());
+        Some(command.stdout(Stdio::piped()).spawn().context("cannot start the fuzzers")?)
+    } else {
+        None
+    };
+    if !fast && wanted("contract") {
+        let mut command = Command::new(bin_dir.join("contract"));
+        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir);
+        tally.take("contract", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
     }
     if !fast && wanted("kill") {
         let (program, kill) = fault_points::build()?;
         let mut command = fault_points::kill(&program, &kill);
         tally.take("kill", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
     }
-    if !fast && wanted("fuzz") {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["fuzz", "--seconds", FUZZ_SECONDS]).args(&filter);
-        tally.take("fuzz", &mut command)?;
+    if let Some(fuzzers) = fuzzers {
+        tally.finish("fuzz", fuzzers)?;
     }
     for broken in &tally.broken {
         println!("FAILED: {broken}");
@@ -130,8 +138,13 @@ pub fn run(words: Vec<String>) -> Result<()> {
 impl Tally {
     /// Run a suite with its output shown, and count what it says passed and failed; whether it succeeded.
     fn take(&mut self, name: &str, command: &mut Command) -> Result<bool> {
-        let mut child =
+        let child =
             command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
+        self.finish(name, child)
+    }
+
+    /// The same for a suite that was started before.
+    fn finish(&mut self, name: &str, mut child: Child) -> Result<bool> {
         let (mut passed, mut failed) = (0, 0);
         if let Some(stdout) = child.stdout.take() {
             for line in BufReader::new(stdout).lines() {
