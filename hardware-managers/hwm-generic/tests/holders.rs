@@ -3,30 +3,13 @@
 
 #[path = "../../../agent/block/tests/common/mod.rs"]
 mod common;
+mod step;
 
-use agent_protocol::inventory::Inventory;
 use agent_protocol::record::{EraseReport, Outcome};
-use block::Filter;
 use common::{Loop, pattern, run};
-use hwm_generic::GenericHardwareManager;
-use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
-use serde_json::{Map, Value, json};
-use std::sync::Arc;
-
-fn manager(disks: &[&Loop]) -> GenericHardwareManager {
-    GenericHardwareManager::new(Filter::Only(disks.iter().map(|disk| disk.path.clone()).collect()))
-}
-
-fn call(manager: &GenericHardwareManager, step: &str, info: Value) -> StepCall {
-    let steps = manager.steps(StepKind::Clean, &Inventory::default());
-    let step = steps.into_iter().find(|offered| offered.step == step).unwrap();
-    let node = json!({"uuid": "n", "driver_internal_info": info});
-    StepCall { kind: StepKind::Clean, step, args: Map::new(), node, inventory: Arc::default() }
-}
-
-fn report(value: &Value) -> EraseReport {
-    serde_json::from_value(value.clone()).unwrap()
-}
+use hwm_sdk::{HardwareManager, StepContext, StepError, StepOutcome};
+use serde_json::json;
+use step::{call, manager, report};
 
 fn failed(result: Result<StepOutcome, StepError>) -> (String, EraseReport) {
     match result {

@@ -2,6 +2,7 @@
 
 #[path = "../../../agent/block/tests/common/mod.rs"]
 mod common;
+mod step;
 
 use agent_protocol::inventory::Inventory;
 use agent_protocol::progress::Phase;
@@ -10,28 +11,13 @@ use block::Filter;
 use common::{Loop, SmallRoom, lvm_label, pattern, run, survivors};
 use hwm_generic::GenericHardwareManager;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
-use serde_json::{Map, Value, json};
-use std::sync::Arc;
-
-fn manager(disks: &[&Loop]) -> GenericHardwareManager {
-    GenericHardwareManager::new(Filter::Only(disks.iter().map(|disk| disk.path.clone()).collect()))
-}
-
-fn call(manager: &GenericHardwareManager, step: &str, info: Value) -> StepCall {
-    let steps = manager.steps(StepKind::Clean, &Inventory::default());
-    let step = steps.into_iter().find(|offered| offered.step == step).unwrap();
-    let node = json!({"uuid": "n", "driver_internal_info": info});
-    StepCall { kind: StepKind::Clean, step, args: Map::new(), node, inventory: Arc::default() }
-}
+use serde_json::{Value, json};
+use step::{call, manager, report};
 
 fn perform(disks: &[&Loop], step: &str, info: Value) -> (Result<StepOutcome, StepError>, StepContext) {
     let (manager, context) = (manager(disks), StepContext::new());
     let call = call(&manager, step, info);
     (manager.run(&call, &context), context)
-}
-
-fn report(value: &Value) -> EraseReport {
-    serde_json::from_value(value.clone()).unwrap()
 }
 
 fn failed(result: Result<StepOutcome, StepError>) -> (String, EraseReport) {

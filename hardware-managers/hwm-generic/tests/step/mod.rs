@@ -1,0 +1,28 @@
+//! A clean step of the generic manager on loop devices, called as the agent calls it.
+
+use super::common::Loop;
+use agent_protocol::inventory::Inventory;
+use agent_protocol::record::EraseReport;
+use block::Filter;
+use hwm_generic::GenericHardwareManager;
+use hwm_sdk::{HardwareManager, StepCall, StepKind};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// The manager of these disks and no others.
+pub fn manager(disks: &[&Loop]) -> GenericHardwareManager {
+    GenericHardwareManager::new(Filter::Only(disks.iter().map(|disk| disk.path.clone()).collect()))
+}
+
+/// A clean step that it offers, for a node with this `driver_internal_info`.
+pub fn call(manager: &GenericHardwareManager, step: &str, info: Value) -> StepCall {
+    let steps = manager.steps(StepKind::Clean, &Inventory::default());
+    let step = steps.into_iter().find(|offered| offered.step == step).unwrap();
+    let node = json!({"uuid": "n", "driver_internal_info": info});
+    StepCall { kind: StepKind::Clean, step, args: Map::new(), node, inventory: Arc::default() }
+}
+
+/// What the step tells of each disk.
+pub fn report(value: &Value) -> EraseReport {
+    serde_json::from_value(value.clone()).unwrap()
+}
