@@ -2,6 +2,7 @@
 //! guards it. Certificates are made by the conductor, and never changed or taken away.
 
 use crate::call::{Call, json};
+use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
 use crate::view::iso;
 use axum::extract::Path;
@@ -9,6 +10,16 @@ use model::Certificate;
 use serde_json::{Value, json};
 use store::StoreError;
 use uuid::Uuid;
+
+/// What is served of certificates.
+pub fn endpoints() -> Vec<Endpoint> {
+    let rows = rows![
+        GET "/v1/anneal/certificates" 1 "anneal:certificate:get", "erasure certificates of a node" => list;
+        GET "/v1/anneal/certificates/{id}" 1 "anneal:certificate:get", "one certificate" => show;
+        GET "/v1/anneal/certificate_key" 1 "anneal:certificate:get", "the public key they are signed with" => key;
+    ];
+    rows.into_iter().map(Endpoint::own).collect()
+}
 
 /// `GET /v1/anneal/certificates?node=IDENT`: those of a node, oldest first; by its UUID also when it is gone.
 pub async fn list(call: Call) -> Reply {

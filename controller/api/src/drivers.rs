@@ -2,9 +2,20 @@
 
 use crate::call::{Call, json};
 use crate::driver_port::{DriverDescription, INTERFACES};
+use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use serde_json::{Map, Value, json};
+
+/// What is served of drivers.
+pub fn endpoints() -> Vec<Endpoint> {
+    rows![
+        GET "/v1/drivers" 1 "baremetal:driver:get", "drivers" => list;
+        GET "/v1/drivers/{name}" 1 "baremetal:driver:get", "a driver" => show;
+        GET "/v1/drivers/{name}/properties" 1 "baremetal:driver:get_properties", "what its driver_info may hold"
+            => properties;
+    ]
+}
 
 /// `GET /v1/drivers`.
 pub async fn list(call: Call) -> Reply {

@@ -2,15 +2,15 @@
 //! error, also for those that the web framework makes.
 
 use crate::App;
+use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Shaped};
 use crate::microversion::{self, HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, Response, Uri};
 use axum::response::IntoResponse;
-use axum::routing::{get, post, put};
 use std::sync::Arc;
 use tower::ServiceExt;
 use uuid::Uuid;
@@ -25,68 +25,26 @@ pub fn wrap(app: Arc<App>) -> Router {
     Router::new().fallback(move |request: Request| handle(routes.clone(), request))
 }
 
-fn routes() -> Router<Arc<App>> {
+/// Every row of the API, in the order of its documents.
+pub fn endpoints() -> Vec<Endpoint> {
     use crate::{bundles, certificates, drivers, nodes, ports, ramdisk, root, templates};
-    let node = Router::new()
-        .route("/", get(nodes::show::show).patch(nodes::patch::patch).delete(nodes::delete::delete))
-        .route("/validate", get(nodes::validate::validate))
-        .route("/states", get(nodes::states::states))
-        .route("/states/provision", put(nodes::provision::provision))
-        .route("/states/power", put(nodes::power::power))
-        .route("/maintenance", put(nodes::maintenance::set).delete(nodes::maintenance::unset))
-        .route("/management/boot_device", get(nodes::boot_device::show).put(nodes::boot_device::set))
-        .route("/management/boot_device/supported", get(nodes::boot_device::supported))
-        .route("/inventory", get(nodes::inventory::show))
-        .route("/history", get(nodes::history::list))
-        .route("/history/{event}", get(nodes::history::show))
-        .route("/cleaning/steps", get(nodes::steps::cleaning))
-        .route("/deploy/steps", get(nodes::steps::deploy))
-        .route("/service/steps", get(nodes::steps::service))
-        .route("/ports", get(ports::of_node))
-        .route("/ports/detail", get(ports::of_node_detail))
-        .route("/vifs", get(nodes::show::vifs))
-        .route("/traits", get(nodes::traits::list).put(nodes::traits::replace).delete(nodes::traits::clear))
-        .route("/traits/{trait}", put(nodes::traits::add).delete(nodes::traits::remove));
-    let v1 = Router::new()
-        .route("/", get(root::v1))
-        .route("/nodes", get(nodes::list::list).post(nodes::create::create))
-        .route("/nodes/detail", get(nodes::list::detail))
-        .route("/nodes/validate", get(nodes::validate::by_query))
-        .nest("/nodes/{ident}", node)
-        .route("/ports", get(ports::list).post(ports::create))
-        .route("/ports/detail", get(ports::detail))
-        .route("/ports/{ident}", get(ports::show).patch(ports::patch).delete(ports::delete))
-        .route("/drivers", get(drivers::list))
-        .route("/drivers/{name}", get(drivers::show))
-        .route("/drivers/{name}/properties", get(drivers::properties))
-        .route("/deploy_templates", get(templates::list).post(templates::create))
-        .route(
-            "/deploy_templates/{ident}",
-            get(templates::show).patch(templates::patch).delete(templates::delete),
-        )
-        .route(
-            "/anneal/nodes/{ident}/erase_plan",
-            get(nodes::erase_plan::defaults).post(nodes::erase_plan::with_arguments),
-        )
-        .route("/anneal/bundles", get(bundles::list).post(bundles::add))
-        .route("/anneal/bundles/{digest}", get(bundles::show).delete(bundles::delete))
-        .route("/anneal/bundles/{digest}/file", get(bundles::file))
-        .route("/anneal/certificates", get(certificates::list))
-        .route("/anneal/certificates/{id}", get(certificates::show))
-        .route("/anneal/certificate_key", get(certificates::key))
-        // A HEAD would give the token away to nobody.
-        .route("/lookup", get(ramdisk::lookup::lookup).head(method_not_allowed))
-        .route("/heartbeat/{ident}", post(ramdisk::heartbeat::heartbeat))
-        .route(
-            "/continue_inspection",
-            post(ramdisk::inspection::continue_inspection)
-                .layer(DefaultBodyLimit::max(ramdisk::inspection::BODY_LIMIT)),
-        );
-    Router::new().route("/", get(root::root)).nest("/v1", v1)
+    [
+        root::endpoints(),
+        nodes::endpoints(),
+        ports::endpoints(),
+        drivers::endpoints(),
+        templates::endpoints(),
+        ramdisk::endpoints(),
+        bundles::endpoints(),
+        certificates::endpoints(),
+    ]
+    .concat()
 }
 
-async fn method_not_allowed() -> StatusCode {
-    StatusCode::METHOD_NOT_ALLOWED
+fn routes() -> Router<Arc<App>> {
+    endpoints()
+        .into_iter()
+        .fold(Router::new(), |router, endpoint| router.route(endpoint.path, endpoint.into_handler()))
 }
 
 async fn handle(routes: Router, mut request: Request) -> Response<Body> {

@@ -24,6 +24,7 @@ mod call;
 mod certificates;
 pub mod driver_port;
 mod drivers;
+pub mod endpoint;
 mod error;
 mod fields;
 mod front;
@@ -97,6 +98,8 @@ impl Default for Settings {
         }
     }
 }
+
+pub use front::endpoints;
 
 /// The API as a service.
 pub fn router(app: App) -> axum::Router {

@@ -1,6 +1,7 @@
 //! `GET /` and `GET /v1/`: what is served here, and in which versions.
 
 use crate::call::{Call, json};
+use crate::endpoint::{Endpoint, OPEN, rows};
 use crate::error::Reply;
 use crate::microversion::{MAX, MIN, Version};
 use serde_json::{Value, json};
@@ -13,6 +14,14 @@ fn version(call: &Call) -> Value {
         "min_version": Version(MIN).to_string(),
         "version": Version(MAX).to_string(),
     })
+}
+
+/// The documents that tell what is served.
+pub fn endpoints() -> Vec<Endpoint> {
+    rows![
+        GET "/" 1 OPEN, "versions" => root;
+        GET "/v1" 1 OPEN, "resources of version 1" => v1;
+    ]
 }
 
 /// `GET /`. The key `anneal` tells an agent of ours that it may name its boot in the lookup.

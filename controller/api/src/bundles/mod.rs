@@ -13,15 +13,25 @@ mod scope;
 mod write;
 
 pub use depot::Depot;
-pub(crate) use file::file;
-pub(crate) use read::{list, show};
-pub(crate) use write::{add, delete};
 
 use crate::call::Call;
+use crate::endpoint::{Endpoint, OPEN, rows};
 use crate::error::ApiError;
 use agent_protocol::lookup::BundleOffer;
 use model::Node;
 use std::sync::Arc;
+
+/// What is served of bundles. The agent that fetches a file proves its token.
+pub(crate) fn endpoints() -> Vec<Endpoint> {
+    let rows = rows![
+        GET "/v1/anneal/bundles" 1 "anneal:bundle:get", "bundles of hardware managers" => read::list;
+        POST "/v1/anneal/bundles" 1 "anneal:bundle:create", "add one" => write::add;
+        GET "/v1/anneal/bundles/{digest}" 1 "anneal:bundle:get", "a bundle" => read::show;
+        DELETE "/v1/anneal/bundles/{digest}" 1 "anneal:bundle:delete", "remove it" => write::delete;
+        GET "/v1/anneal/bundles/{digest}/file" 1 OPEN, "its file, for an agent with its token" => file::file;
+    ];
+    rows.into_iter().map(Endpoint::own).collect()
+}
 
 /// Where bundles are kept, if this controller keeps any.
 fn depot(call: &Call) -> Result<Arc<Depot>, ApiError> {

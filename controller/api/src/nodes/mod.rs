@@ -17,3 +17,51 @@ pub mod states;
 pub mod steps;
 pub mod traits;
 pub mod validate;
+
+use crate::endpoint::{Endpoint, rows};
+
+/// What is served of nodes.
+pub fn endpoints() -> Vec<Endpoint> {
+    let mut rows = rows![
+        GET "/v1/nodes" 1 "baremetal:node:list_all", "nodes, a page of them" => list::list;
+        POST "/v1/nodes" 1 "baremetal:node:create", "enrol a node" => create::create;
+        GET "/v1/nodes/detail" 1 "baremetal:node:list_all", "nodes with all fields" => list::detail;
+        GET "/v1/nodes/validate" 1 "baremetal:node:validate", "the same by UUID in the query" => validate::by_query;
+        GET "/v1/nodes/{ident}" 1 "baremetal:node:get", "a node" => show::show;
+        PATCH "/v1/nodes/{ident}" 1 "baremetal:node:update", "change fields of a node" => patch::patch;
+        DELETE "/v1/nodes/{ident}" 1 "baremetal:node:delete", "remove a node" => delete::delete;
+        GET "/v1/nodes/{ident}/validate" 1 "baremetal:node:validate", "what its interfaces miss" => validate::validate;
+        GET "/v1/nodes/{ident}/states" 1 "baremetal:node:get_states", "its states in short" => states::states;
+        PUT "/v1/nodes/{ident}/states/provision" 1 "baremetal:node:set_provision_state", "a verb of the state machine"
+            => provision::provision;
+        PUT "/v1/nodes/{ident}/states/power" 1 "baremetal:node:set_power_state", "on, off, reboot, hard or soft"
+            => power::power;
+        PUT "/v1/nodes/{ident}/maintenance" 1 "baremetal:node:set_maintenance", "take out of service" => maintenance::set;
+        DELETE "/v1/nodes/{ident}/maintenance" 1 "baremetal:node:clear_maintenance", "put into service"
+            => maintenance::unset;
+        GET "/v1/nodes/{ident}/management/boot_device" 1 "baremetal:node:get_boot_device", "what it boots from"
+            => boot_device::show;
+        PUT "/v1/nodes/{ident}/management/boot_device" 1 "baremetal:node:set_boot_device", "set it" => boot_device::set;
+        GET "/v1/nodes/{ident}/management/boot_device/supported" 1 "baremetal:node:get_boot_device",
+            "what it can boot from" => boot_device::supported;
+        GET "/v1/nodes/{ident}/inventory" 81 "baremetal:node:inventory:get", "what inspection found" => inventory::show;
+        GET "/v1/nodes/{ident}/history" 78 "baremetal:node:history:get", "its story" => history::list;
+        GET "/v1/nodes/{ident}/history/{event}" 78 "baremetal:node:history:get", "one event of it" => history::show;
+        GET "/v1/nodes/{ident}/vifs" 28 "baremetal:node:vif:list", "attached networks" => show::vifs;
+        GET "/v1/nodes/{ident}/traits" 37 "baremetal:node:traits:list", "its traits" => traits::list;
+        PUT "/v1/nodes/{ident}/traits" 37 "baremetal:node:traits:set", "replace them" => traits::replace;
+        DELETE "/v1/nodes/{ident}/traits" 37 "baremetal:node:traits:delete", "remove all" => traits::clear;
+        PUT "/v1/nodes/{ident}/traits/{trait}" 37 "baremetal:node:traits:set", "add one" => traits::add;
+        DELETE "/v1/nodes/{ident}/traits/{trait}" 37 "baremetal:node:traits:delete", "remove one" => traits::remove;
+    ];
+    let own = rows![
+        GET "/v1/nodes/{ident}/cleaning/steps" 1 "baremetal:node:get", "clean steps it offers" => steps::cleaning;
+        GET "/v1/nodes/{ident}/deploy/steps" 1 "baremetal:node:get", "deploy steps it offers" => steps::deploy;
+        GET "/v1/nodes/{ident}/service/steps" 1 "baremetal:node:get", "service steps it offers" => steps::service;
+        GET "/v1/anneal/nodes/{ident}/erase_plan" 1 "baremetal:node:get", "what an erase would do" => erase_plan::defaults;
+        POST "/v1/anneal/nodes/{ident}/erase_plan" 1 "baremetal:node:get", "the same with arguments"
+            => erase_plan::with_arguments;
+    ];
+    rows.extend(own.into_iter().map(Endpoint::own));
+    rows
+}

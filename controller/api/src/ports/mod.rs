@@ -4,16 +4,29 @@ mod list;
 mod view;
 mod write;
 
-pub use list::{detail, list, of_node, of_node_detail};
-pub use write::{create, delete, patch};
-
 use crate::call::{Call, json};
+use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use model::Port;
 use serde_json::Value;
 use store::StoreError;
 use uuid::Uuid;
+
+/// What is served of ports.
+pub fn endpoints() -> Vec<Endpoint> {
+    rows![
+        GET "/v1/ports" 1 "baremetal:port:list_all", "ports, a page of them" => list::list;
+        POST "/v1/ports" 1 "baremetal:port:create", "add a port" => write::create;
+        GET "/v1/ports/detail" 1 "baremetal:port:list_all", "ports with all fields" => list::detail;
+        GET "/v1/ports/{ident}" 1 "baremetal:port:get", "a port" => show;
+        PATCH "/v1/ports/{ident}" 1 "baremetal:port:update", "change fields of a port" => write::patch;
+        DELETE "/v1/ports/{ident}" 1 "baremetal:port:delete", "remove a port" => write::delete;
+        GET "/v1/nodes/{ident}/ports" 1 "baremetal:port:list", "ports of a node" => list::of_node;
+        GET "/v1/nodes/{ident}/ports/detail" 1 "baremetal:port:list", "the same with all fields"
+            => list::of_node_detail;
+    ]
+}
 
 /// `GET /v1/ports/{ident}[?fields=a,b]`.
 pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {

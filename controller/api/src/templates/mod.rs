@@ -4,10 +4,8 @@ mod list;
 mod view;
 mod write;
 
-pub use list::{list, show};
-pub use write::{create, delete, patch};
-
 use crate::call::Call;
+use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
 use model::{DeployTemplate, Node, RequestedStep};
 use serde_json::Value;
@@ -17,6 +15,17 @@ use uuid::Uuid;
 
 /// The minor version since which there are templates.
 const SINCE: u16 = 55;
+
+/// What is served of deploy templates.
+pub fn endpoints() -> Vec<Endpoint> {
+    rows![
+        GET "/v1/deploy_templates" 55 "baremetal:deploy_template:get", "deploy templates" => list::list;
+        POST "/v1/deploy_templates" 55 "baremetal:deploy_template:create", "add one" => write::create;
+        GET "/v1/deploy_templates/{ident}" 55 "baremetal:deploy_template:get", "a deploy template" => list::show;
+        PATCH "/v1/deploy_templates/{ident}" 55 "baremetal:deploy_template:update", "change it" => write::patch;
+        DELETE "/v1/deploy_templates/{ident}" 55 "baremetal:deploy_template:delete", "remove it" => write::delete;
+    ]
+}
 
 /// Before 1.55: `status` of what is not there, with Ironic's words.
 fn since(call: &Call, status: u16) -> Result<(), ApiError> {

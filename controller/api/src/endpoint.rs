@@ -1,0 +1,179 @@
+//! What is served: one row for each method of each path. The router, the table of `docs/compatibility.md`, the
+//! OpenAPI document and the tests of who may do what are all made from these rows, so none of them can forget one.
+
+use crate::App;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use std::sync::Arc;
+
+/// One method of one path.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// Its method.
+    pub method: Method,
+    /// Its path, with names in braces: `/v1/nodes/{ident}`.
+    pub path: &'static str,
+    /// The minor version since which Ironic has it.
+    pub since: u16,
+    /// Name of Ironic's policy that says who may: `baremetal:node:get`; [`OPEN`]: anybody.
+    pub policy: &'static str,
+    /// How much of it there is.
+    pub serves: Serves,
+    /// What it does, in a few words.
+    pub about: &'static str,
+    handler: MethodRouter<Arc<App>>,
+}
+
+/// How much of an endpoint there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Serves {
+    /// It does what Ironic's does.
+    Fully,
+    /// It answers as Ironic does when the interface behind it is a `noop`, for this reason.
+    Noop(&'static str),
+    /// Ironic has no such thing.
+    Own,
+}
+
+/// Policy of what must be answered before anybody can have proved who he is: version documents, and what agents
+/// prove with their token.
+pub const OPEN: &str = "open";
+
+/// What Ironic serves and this API does not: method, path, why.
+pub const UNSERVED: &[(&str, &str, &str)] = &[
+    ("GET", "/v1/allocations", "not yet"),
+    ("POST", "/v1/allocations", "not yet"),
+    ("DELETE", "/v1/allocations/{}", "not yet"),
+    ("GET", "/v1/allocations/{}", "not yet"),
+    ("PATCH", "/v1/allocations/{}", "not yet"),
+    ("GET", "/v1/chassis", "not yet"),
+    ("POST", "/v1/chassis", "not yet"),
+    ("GET", "/v1/chassis/detail", "not yet"),
+    ("DELETE", "/v1/chassis/{}", "not yet"),
+    ("GET", "/v1/chassis/{}", "not yet"),
+    ("PATCH", "/v1/chassis/{}", "not yet"),
+    ("GET", "/v1/chassis/{}/nodes", "not yet"),
+    ("GET", "/v1/chassis/{}/nodes/detail", "not yet"),
+    ("GET", "/v1/conductors", "not yet"),
+    ("GET", "/v1/conductors/{}", "not yet"),
+    ("GET", "/v1/drivers/{}/raid/logical_disk_properties", "not yet"),
+    ("DELETE", "/v1/drivers/{}/vendor_passthru", "not yet"),
+    ("GET", "/v1/drivers/{}/vendor_passthru", "not yet"),
+    ("PATCH", "/v1/drivers/{}/vendor_passthru", "not yet"),
+    ("POST", "/v1/drivers/{}/vendor_passthru", "not yet"),
+    ("PUT", "/v1/drivers/{}/vendor_passthru", "not yet"),
+    ("GET", "/v1/drivers/{}/vendor_passthru/methods", "not yet"),
+    ("POST", "/v1/events", "not yet"),
+    ("DELETE", "/v1/inspection_rules", "not yet"),
+    ("GET", "/v1/inspection_rules", "not yet"),
+    ("POST", "/v1/inspection_rules", "not yet"),
+    ("DELETE", "/v1/inspection_rules/{}", "not yet"),
+    ("GET", "/v1/inspection_rules/{}", "not yet"),
+    ("PATCH", "/v1/inspection_rules/{}", "not yet"),
+    ("DELETE", "/v1/nodes/{}/allocation", "not yet"),
+    ("GET", "/v1/nodes/{}/allocation", "not yet"),
+    ("GET", "/v1/nodes/{}/bios", "not yet"),
+    ("GET", "/v1/nodes/{}/bios/{}", "not yet"),
+    ("GET", "/v1/nodes/{}/children", "not yet"),
+    ("GET", "/v1/nodes/{}/firmware", "not yet"),
+    ("GET", "/v1/nodes/{}/management/indicators", "not yet"),
+    ("GET", "/v1/nodes/{}/management/indicators/{}@{}", "not yet"),
+    ("PUT", "/v1/nodes/{}/management/indicators/{}@{}", "not yet"),
+    ("PUT", "/v1/nodes/{}/management/inject_nmi", "not yet"),
+    ("GET", "/v1/nodes/{}/portgroups", "not yet"),
+    ("GET", "/v1/nodes/{}/portgroups/detail", "not yet"),
+    ("PUT", "/v1/nodes/{}/states/boot_mode", "not yet"),
+    ("GET", "/v1/nodes/{}/states/console", "not yet"),
+    ("PUT", "/v1/nodes/{}/states/console", "not yet"),
+    ("PUT", "/v1/nodes/{}/states/raid", "not yet"),
+    ("PUT", "/v1/nodes/{}/states/secure_boot", "not yet"),
+    ("DELETE", "/v1/nodes/{}/vendor_passthru", "not yet"),
+    ("GET", "/v1/nodes/{}/vendor_passthru", "not yet"),
+    ("PATCH", "/v1/nodes/{}/vendor_passthru", "not yet"),
+    ("POST", "/v1/nodes/{}/vendor_passthru", "not yet"),
+    ("PUT", "/v1/nodes/{}/vendor_passthru", "not yet"),
+    ("GET", "/v1/nodes/{}/vendor_passthru/methods", "not yet"),
+    ("POST", "/v1/nodes/{}/vifs", "not yet"),
+    ("DELETE", "/v1/nodes/{}/vifs/{}", "not yet"),
+    ("DELETE", "/v1/nodes/{}/vmedia", "not yet"),
+    ("GET", "/v1/nodes/{}/vmedia", "not yet"),
+    ("POST", "/v1/nodes/{}/vmedia", "not yet"),
+    ("GET", "/v1/nodes/{}/volume", "not yet"),
+    ("GET", "/v1/nodes/{}/volume/connectors", "not yet"),
+    ("GET", "/v1/nodes/{}/volume/targets", "not yet"),
+    ("GET", "/v1/portgroups", "not yet"),
+    ("POST", "/v1/portgroups", "not yet"),
+    ("GET", "/v1/portgroups/detail", "not yet"),
+    ("DELETE", "/v1/portgroups/{}", "not yet"),
+    ("GET", "/v1/portgroups/{}", "not yet"),
+    ("PATCH", "/v1/portgroups/{}", "not yet"),
+    ("GET", "/v1/portgroups/{}/ports", "not yet"),
+    ("GET", "/v1/portgroups/{}/ports/detail", "not yet"),
+    ("GET", "/v1/runbooks", "not yet"),
+    ("POST", "/v1/runbooks", "not yet"),
+    ("DELETE", "/v1/runbooks/{}", "not yet"),
+    ("GET", "/v1/runbooks/{}", "not yet"),
+    ("PATCH", "/v1/runbooks/{}", "not yet"),
+    ("GET", "/v1/shards", "not yet"),
+    ("GET", "/v1/volume", "not yet"),
+    ("GET", "/v1/volume/connectors", "not yet"),
+    ("POST", "/v1/volume/connectors", "not yet"),
+    ("DELETE", "/v1/volume/connectors/{}", "not yet"),
+    ("GET", "/v1/volume/connectors/{}", "not yet"),
+    ("PATCH", "/v1/volume/connectors/{}", "not yet"),
+    ("GET", "/v1/volume/targets", "not yet"),
+    ("POST", "/v1/volume/targets", "not yet"),
+    ("DELETE", "/v1/volume/targets/{}", "not yet"),
+    ("GET", "/v1/volume/targets/{}", "not yet"),
+    ("PATCH", "/v1/volume/targets/{}", "not yet"),
+];
+
+impl Endpoint {
+    /// The endpoint with what is behind it.
+    pub fn new<H, T>(
+        method: Method,
+        path: &'static str,
+        since: u16,
+        policy: &'static str,
+        about: &'static str,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<T, Arc<App>>,
+        T: 'static,
+    {
+        let filter = MethodFilter::try_from(method.clone()).expect("a method that has a filter");
+        Self { method, path, since, policy, serves: Serves::Fully, about, handler: on(filter, handler) }
+    }
+
+    /// It answers like a `noop`, because.
+    pub fn noop(self, why: &'static str) -> Self {
+        Self { serves: Serves::Noop(why), ..self }
+    }
+
+    /// Ironic has no such thing.
+    pub fn own(self) -> Self {
+        Self { serves: Serves::Own, ..self }
+    }
+
+    /// Let `change` wrap what is behind it.
+    pub fn map(self, change: impl FnOnce(MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>>) -> Self {
+        Self { handler: change(self.handler), ..self }
+    }
+
+    /// What the router calls.
+    pub(crate) fn into_handler(self) -> MethodRouter<Arc<App>> {
+        self.handler
+    }
+}
+
+/// Rows of a table: `rows![GET "/v1/nodes" 1 "baremetal:node:list_all" "nodes, a page of them" => list::list; …]`.
+macro_rules! rows {
+    ($($method:ident $path:literal $since:literal $policy:expr, $about:literal => $handler:expr;)*) => {
+        vec![$($crate::endpoint::Endpoint::new(
+            axum::http::Method::$method, $path, $since, $policy, $about, $handler,
+        )),*]
+    };
+}
+pub(crate) use rows;

@@ -1,0 +1,116 @@
+//! `docs/compatibility.md` is made here from the router's own rows and from the list of what Ironic serves.
+//! `ANNEAL_WRITE_DOCS=1 cargo test -p api --test compatibility` writes it anew.
+
+use api::endpoint::{Endpoint, Serves, UNSERVED};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+const IRONIC: &str = include_str!("fixtures/ironic_endpoints.txt");
+const FILE: &str = "../../docs/compatibility.md";
+
+const HEAD: &str = "\
+# Every endpoint of Ironic, and what becomes of it here
+
+Made from the router by `ANNEAL_WRITE_DOCS=1 cargo test -p api --test compatibility`; a test fails while it is stale. The
+list of Ironic's endpoints is that of its API reference (39.0.0). Commands of agents: `docs/compatibility-agent.md`.
+
+- **served**: does what Ironic's does, in every microversion from 1.1 to 1.115.
+- **as noop**: answers as Ironic does when the interface behind it is a `noop`.
+- **not served**: answers 404, for the reason that is given.
+- **own**: Ironic has no such thing; no client of Ironic meets it.
+
+| method | path | since | policy | | what it does, or why not |
+|---|---|---|---|---|---|
+";
+
+/// `/v1/nodes/{ident}` → `/v1/nodes/{}`.
+fn nameless(path: &str) -> String {
+    let mut plain = String::new();
+    let mut inside = false;
+    for letter in path.chars() {
+        match letter {
+            '{' => {
+                inside = true;
+                plain.push_str("{}");
+            }
+            '}' => inside = false,
+            letter if !inside => plain.push(letter),
+            _ => {}
+        }
+    }
+    plain
+}
+
+fn key(endpoint: &Endpoint) -> (String, String) {
+    (nameless(endpoint.path), endpoint.method.to_string())
+}
+
+fn ironic() -> BTreeSet<(String, String)> {
+    let rows = IRONIC.lines().filter(|line| !line.starts_with('#'));
+    rows.map(|line| {
+        let (method, path) = line.split_once(' ').expect("method and path");
+        (path.to_owned(), method.to_owned())
+    })
+    .collect()
+}
+
+fn document() -> String {
+    let mut rows = BTreeMap::new();
+    for endpoint in api::endpoints() {
+        let (how, why) = match endpoint.serves {
+            Serves::Fully => ("served", String::new()),
+            Serves::Noop(why) => ("as noop", format!(": {why}")),
+            Serves::Own => ("own", String::new()),
+        };
+        let line = format!(
+            "| {} | `{}` | 1.{} | `{}` | {how} | {}{why} |",
+            endpoint.method, endpoint.path, endpoint.since, endpoint.policy, endpoint.about
+        );
+        rows.insert(key(&endpoint), line);
+    }
+    for (method, path, why) in UNSERVED {
+        let line = format!("| {method} | `{path}` | | | not served | {why} |");
+        rows.insert((nameless(path), (*method).to_owned()), line);
+    }
+    let mut text = HEAD.to_owned();
+    for line in rows.values() {
+        writeln!(text, "{line}").expect("a string");
+    }
+    text
+}
+
+#[test]
+fn the_table_of_endpoints_is_the_routers() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
+    let made = document();
+    if std::env::var_os("ANNEAL_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &made).expect("docs/compatibility.md");
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == made,
+        "docs/compatibility.md is stale: ANNEAL_WRITE_DOCS=1 cargo test -p api --test compatibility"
+    );
+}
+
+#[test]
+fn every_endpoint_of_ironic_is_served_or_has_its_reason() {
+    let ironic = ironic();
+    let mut ours = BTreeMap::new();
+    for endpoint in api::endpoints() {
+        assert!(ours.insert(key(&endpoint), endpoint.serves).is_none(), "twice: {:?}", key(&endpoint));
+    }
+    let unserved: BTreeSet<_> =
+        UNSERVED.iter().map(|(method, path, _)| (nameless(path), (*method).to_owned())).collect();
+    for row in &ironic {
+        assert!(
+            ours.contains_key(row) != unserved.contains(row),
+            "{row:?}: served, or unserved with a reason"
+        );
+    }
+    for (row, serves) in &ours {
+        assert_eq!(ironic.contains(row), *serves != Serves::Own, "{row:?} is {serves:?}");
+    }
+    assert!(unserved.is_subset(&ironic), "a reason for what Ironic does not serve either");
+}
