@@ -12,7 +12,8 @@ use super::cpio::Archive;
 use super::{kernel, modules};
 
 const MODULES: [&str; 3] = ["virtio_pci", "virtio_blk", "nvme"];
-const TOOLS: [&str; 5] = ["fio", "blkdiscard", "dd", "shred", "nwipe"];
+/// nwipe asks others by way of a shell.
+const TOOLS: [&str; 6] = ["fio", "blkdiscard", "dd", "shred", "nwipe", "sh"];
 
 /// The archive, not compressed: it is used once.
 pub fn archive(work: &Path, bench: &Path) -> Result<Vec<u8>> {
