@@ -4,6 +4,7 @@ use crate::ata::{self, HiddenArea, Security};
 use crate::disk::{Disk, Holder, HolderKind};
 use crate::nvme::Namespace;
 use crate::nvme::log::{Reservation, Times};
+use crate::opal::{Psid, Status};
 use crate::probe::{PartitionType, Probe};
 use crate::sanitize::{State, Support};
 use crate::scsi;
@@ -85,7 +86,7 @@ fn scsi() -> impl Strategy<Value = scsi::Capabilities> {
 
 /// A probe of any drive in any state; what it is and what it says need not fit together.
 pub(crate) fn any_probe() -> impl Strategy<Value = Probe> {
-    let flags = prop::collection::vec(any::<bool>(), 8);
+    let flags = prop::collection::vec(any::<bool>(), 12);
     let kind = prop::sample::select(vec!["", "0x83", "0xfb", "AA31E02A-400F-11DB-9590-000C2911D1B8"]);
     let drive = prop_oneof![
         Just((None, None, None)),
@@ -117,6 +118,12 @@ pub(crate) fn any_probe() -> impl Strategy<Value = Probe> {
                 ata,
                 scsi,
                 secure_discard: flags[7],
+                opal: flags[8].then_some(Status {
+                    supported: flags[9],
+                    locked: flags[10],
+                    ..Status::default()
+                }),
+                psid: Psid::parse("P").filter(|_| flags[11]),
                 unreadable,
                 ..Probe::default()
             }

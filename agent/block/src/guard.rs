@@ -181,7 +181,15 @@ pub fn judge(probe: &Probe) -> Vec<Refusal> {
     refusals.extend(reserved(probe).map(|by| Refusal::Reserved { by }));
     refusals.extend(hidden(probe));
     refusals.extend(probe.unreadable.clone().map(Refusal::Unreadable));
+    refusals.extend(locked(probe).map(Refusal::Unreadable));
     refusals
+}
+
+/// Why nothing is known of what a locked drive holds, unless its PSID was given: who has it may erase whatever it is.
+fn locked(probe: &Probe) -> Option<String> {
+    let told = "it is locked by TCG Opal and gives no content: name its PSID, which is on its label, in \
+                driver_info.agent_opal_psids, or unlock it";
+    (probe.is_locked() && probe.psid.is_none()).then(|| told.to_owned())
 }
 
 fn read_only(probe: &Probe) -> bool {
@@ -317,6 +325,22 @@ mod tests {
             judge(&Probe { nvme: Some(nvme), ..Probe::default() }).iter().map(Refusal::reason).collect();
         assert_eq!(reasons, [Reason::ReadOnly, Reason::Reserved, Reason::Hidden]);
         assert!(Reason::ALL.iter().all(|reason| Reason::of(reason.as_str()) == Some(*reason)));
+    }
+
+    #[test]
+    fn a_locked_drive_is_not_believed_without_its_psid() {
+        let opal = crate::opal::Status { supported: true, owned: true, ..Default::default() };
+        let locked = |opal| Probe { opal: Some(opal), ..Probe::default() };
+        assert!(judge(&locked(opal)).is_empty(), "owned, and open");
+        for opal in
+            [crate::opal::Status { locked: true, ..opal }, crate::opal::Status { shadowed: true, ..opal }]
+        {
+            let mut probe = locked(opal);
+            let [Refusal::Unreadable(words)] = &judge(&probe)[..] else { panic!("{opal:?}") };
+            assert!(words.contains("agent_opal_psids"), "{words}");
+            probe.psid = crate::opal::Psid::parse("P");
+            assert!(judge(&probe).is_empty());
+        }
     }
 
     proptest! {

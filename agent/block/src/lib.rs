@@ -46,6 +46,7 @@ pub mod metadata;
 pub mod method;
 mod mounts;
 pub mod nvme;
+pub mod opal;
 mod paths;
 pub mod plan;
 mod pool;

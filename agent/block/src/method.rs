@@ -47,6 +47,8 @@ pub enum Family {
 pub enum Method {
     /// The drive's sanitize operation. Its overwrite is not preferred: see [`Method::rank`].
     Sanitize(Family, Operation),
+    /// TCG Opal revert with the PSID on the drive's label: the keys of all content are replaced.
+    OpalRevert,
     /// NVMe Format with cryptographic erase.
     NvmeFormatCrypto,
     /// NVMe Format with user data erase.
@@ -103,7 +105,7 @@ pub enum Promise {
 
 impl Method {
     /// All of them; of those with passes one for each name.
-    pub const ALL: [Method; 20] = {
+    pub const ALL: [Method; 21] = {
         use Family::{Ata, Nvme, Scsi};
         use Operation::{Block, Crypto, Overwrite};
         [
@@ -116,6 +118,7 @@ impl Method {
             Method::Sanitize(Nvme, Overwrite),
             Method::Sanitize(Ata, Overwrite),
             Method::Sanitize(Scsi, Overwrite),
+            Method::OpalRevert,
             Method::NvmeFormatCrypto,
             Method::NvmeFormat,
             Method::AtaEnhancedErase,
@@ -143,6 +146,7 @@ impl Method {
             Method::Sanitize(Scsi, Operation::Crypto) => "scsi-sanitize-crypto",
             Method::Sanitize(Scsi, Operation::Block) => "scsi-sanitize-block",
             Method::Sanitize(Scsi, Operation::Overwrite) => "scsi-sanitize-overwrite",
+            Method::OpalRevert => "opal-psid-revert",
             Method::NvmeFormatCrypto => "nvme-format-crypto",
             Method::NvmeFormat => "nvme-format-user-data",
             Method::AtaEnhancedErase => "ata-secure-erase-enhanced",
@@ -168,6 +172,7 @@ impl Method {
     pub fn promise(self) -> Promise {
         match self {
             Method::Sanitize(_, Operation::Crypto | Operation::Block)
+            | Method::OpalRevert
             | Method::NvmeFormatCrypto
             | Method::NvmeFormat
             | Method::AtaEnhancedErase
@@ -186,7 +191,7 @@ impl Method {
     /// SP 800-88r1 and IEEE 2883 differ, the lower one counts.
     pub fn level(self, rotational: bool) -> Level {
         match self {
-            Method::Sanitize(..) => Level::Purge,
+            Method::Sanitize(..) | Method::OpalRevert => Level::Purge,
             Method::AtaEnhancedErase if rotational => Level::Purge,
             _ => Level::Clear,
         }
@@ -211,6 +216,9 @@ impl Method {
             Method::Sanitize(Scsi, Block) => "SBC-4 5.30; NIST SP 800-88r1 A-8 purge; IEEE 2883-2022 purge",
             Method::Sanitize(Scsi, Overwrite) => {
                 "SBC-4 5.30; NIST SP 800-88r1 A-5 purge; IEEE 2883-2022 purge"
+            }
+            Method::OpalRevert => {
+                "TCG Opal SSC PSID 1.00; NIST SP 800-88r1 A-5, A-8 purge; IEEE 2883-2022 purge"
             }
             Method::NvmeFormatCrypto => {
                 "NVMe Base 2.0, 5.14; NIST SP 800-88r1 A-8 purge; IEEE 2883-2022 clear, purge if the vendor says so"
@@ -240,14 +248,18 @@ impl Method {
     pub fn abortable(self) -> bool {
         !matches!(
             self,
-            Method::NvmeFormatCrypto | Method::NvmeFormat | Method::AtaEnhancedErase | Method::AtaErase
+            Method::OpalRevert
+                | Method::NvmeFormatCrypto
+                | Method::NvmeFormat
+                | Method::AtaEnhancedErase
+                | Method::AtaErase
         )
     }
 
     /// Whether one command does it in seconds or minutes, whatever the size of the disk.
     pub fn is_express(self, rotational: bool) -> bool {
         match self {
-            Method::Sanitize(_, Operation::Crypto) | Method::NvmeFormatCrypto => true,
+            Method::Sanitize(_, Operation::Crypto) | Method::OpalRevert | Method::NvmeFormatCrypto => true,
             Method::Sanitize(_, Operation::Block) | Method::NvmeFormat => !rotational,
             _ => false,
         }
@@ -255,13 +267,14 @@ impl Method {
 
     /// Place in the order of preference, smaller first. What the drive overwrites by itself takes as long as
     /// overwriting from outside, which can be stopped, shows its progress and names the bad sector: so it comes
-    /// after it.
+    /// after it. A PSID was given to be used: what it does comes first.
     fn rank(self, rotational: bool) -> (u8, Method) {
         let late = match self {
-            Method::Sanitize(_, Operation::Overwrite) => 2,
-            Method::AtaEnhancedErase | Method::AtaErase if rotational => 1,
-            Method::ScsiFormat => 3,
-            _ => 0,
+            Method::OpalRevert => 0,
+            Method::AtaEnhancedErase | Method::AtaErase if rotational => 2,
+            Method::Sanitize(_, Operation::Overwrite) => 3,
+            Method::ScsiFormat => 4,
+            _ => 1,
         };
         (late, self)
     }
@@ -280,7 +293,8 @@ impl Promise {
 }
 
 /// The methods that a disk truly supports, best first. Overwriting is always among them: every disk can be written,
-/// unless the drive is locked or has a failed sanitize to make good. With other
+/// unless the drive has a failed sanitize to make good. Of a locked TCG Opal drive nothing can be read back that was
+/// erased otherwise, so that its PSID is all there is. With other
 /// content than zeroes only on demand: see [`crate::Wish`].
 ///
 /// Discard is taken only where the device itself says that discarded sectors read as zeroes, and even then a
@@ -288,9 +302,9 @@ impl Promise {
 pub fn methods(probe: &Probe) -> Vec<Method> {
     let disk = &probe.disk;
     let nvme = probe.nvme.as_ref();
-    let reaches_only_this = |support: Support| nvme.is_none_or(|nvme| nvme.may_sanitize()).then_some(support);
+    let reaches_only_this = nvme.is_none_or(|nvme| nvme.may_sanitize());
     let sanitize = [
-        (Family::Nvme, nvme.and_then(|nvme| reaches_only_this(nvme.sanitize))),
+        (Family::Nvme, nvme.map(|nvme| nvme.sanitize).filter(|_| reaches_only_this)),
         (Family::Ata, probe.ata.map(|ata| ata.sanitize)),
         (Family::Scsi, probe.scsi.map(|scsi| scsi.sanitize)),
     ];
@@ -301,8 +315,13 @@ pub fn methods(probe: &Probe) -> Vec<Method> {
     let discard_zeroes = disk.discard_reads_zero || nvme.is_some_and(|nvme| nvme.deallocated_reads_zero);
     // Before another sanitize succeeded the drive takes no write at all.
     let writable = !failed(probe);
+    let revert = probe.psid.is_some() && probe.opal.is_some_and(|opal| opal.supported);
+    if probe.is_locked() {
+        return if revert && reaches_only_this { vec![Method::OpalRevert] } else { Vec::new() };
+    }
     let supported = |method: Method| match method {
         Method::Sanitize(family, operation) => takes(family, operation),
+        Method::OpalRevert => revert && reaches_only_this && writable,
         Method::NvmeFormatCrypto => {
             nvme.is_some_and(|nvme| nvme.may_format() && nvme.format_crypto) && writable
         }
@@ -372,6 +391,10 @@ mod tests {
             let ranks: Vec<_> = found.iter().map(|method| method.rank(disk.rotational)).collect();
             prop_assert!(ranks.windows(2).all(|pair| pair[0] < pair[1]));
             let has = |method| found.contains(&method);
+            if probe.is_locked() {
+                prop_assert!(found.iter().all(|&method| method == Method::OpalRevert && probe.psid.is_some()));
+                return Ok(());
+            }
             let waits = failed(&probe);
             prop_assert_eq!(has(Method::Overwrite), !waits);
             prop_assert_eq!(has(Method::ZeroOut), disk.write_zeroes_max > 0 && !waits);
@@ -385,6 +408,9 @@ mod tests {
             prop_assert!(!has(Method::AtaErase) || security.supported && !security.frozen && !security.expired);
             prop_assert!(!has(Method::AtaEnhancedErase) || has(Method::AtaErase) && security.enhanced);
             prop_assert!(!has(Method::ScsiFormat) || probe.scsi.is_some_and(|scsi| scsi.format_unit));
+            prop_assert!(!has(Method::OpalRevert) || probe.psid.is_some()
+                && probe.opal.is_some_and(|opal| opal.supported)
+                && nvme.is_none_or(|nvme| nvme.alone && nvme.hidden == 0));
             prop_assert!(!has(Method::SecureDiscard) || probe.secure_discard);
             for method in &found {
                 if let Method::Sanitize(family, operation) = method {

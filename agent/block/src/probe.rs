@@ -9,9 +9,11 @@ use crate::list::usable;
 use crate::lvm;
 use crate::nvme::Namespace;
 use crate::nvme::log::Health;
+use crate::opal::{self, Psid};
 use crate::sanitize::State;
 use crate::scsi;
 use crate::sys;
+use crate::transport::Transport;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -42,6 +44,10 @@ pub struct Probe {
     pub unreadable: Option<String>,
     /// The kernel can erase blocks securely (`BLKSECDISCARD`); asked of eMMC alone.
     pub secure_discard: bool,
+    /// What the kernel says of a TCG Opal drive.
+    pub opal: Option<opal::Status>,
+    /// The PSID of a TCG Opal drive, where the operator gave it: nothing that a disk tells.
+    pub psid: Option<Psid>,
 }
 
 /// What reading a volume built on the disk tells. Another disk of it may be where that is written.
@@ -165,7 +171,11 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     } else if disk.transport.as_deref() == Some("mmc") {
         found.secure_discard = secure_discard(disk);
     }
-    if found.is_sanitizing() {
+    // Asked of what may be one; a kernel without Opal, and a drive without, answer alike.
+    if disk.namespace.is_some() || disk.hctl.is_some() {
+        found.opal = file.opal_status().ok().filter(|status| status.supported);
+    }
+    if !found.gives_content() {
         return Ok(found);
     }
     let failed = |source| ProbeError::Signatures { disk: disk.describe(), source };
@@ -211,6 +221,18 @@ fn layer(holder: &Holder) -> io::Result<Layer> {
 }
 
 impl Probe {
+    /// Whether what is read of the disk is what it holds: no sanitize operation is running or has failed, and the drive
+    /// is not locked.
+    pub fn gives_content(&self) -> bool {
+        !self.is_sanitizing() && !self.is_locked()
+    }
+
+    /// Whether the drive is a locked TCG Opal one, or shows something else in the place of its content. Nothing that is
+    /// read of it is believed.
+    pub fn is_locked(&self) -> bool {
+        self.opal.is_some_and(|opal| opal.hides_content())
+    }
+
     /// Whether a sanitize operation is running or has failed: the drive then gives no content, and what was on it
     /// was judged when the operation began.
     pub fn is_sanitizing(&self) -> bool {

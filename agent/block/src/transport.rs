@@ -1,6 +1,7 @@
 //! How commands reach a drive. The real way are the ioctls of [`crate::sys`]; tests answer with bytes.
 
 use crate::nvme::{Completion, NvmeCommand};
+use crate::opal::{Psid, Status};
 use crate::scsi::Reply;
 use std::io;
 use std::time::Duration;
@@ -21,6 +22,23 @@ pub trait Transport: Sync {
     /// # Errors
     /// When the command did not reach the drive, or has not ended within `timeout`.
     fn scsi(&self, cdb: &[u8], data: Data<'_>, timeout: Duration) -> io::Result<Reply>;
+
+    /// What the kernel knows of the drive as a TCG Opal one.
+    ///
+    /// # Errors
+    /// When the kernel was built without, or it is no such drive: most are none.
+    fn opal_status(&self) -> io::Result<Status> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// TCG Opal revert with the PSID. The status of the method: 0 when it succeeded, else see
+    /// [`crate::opal::status_text`].
+    ///
+    /// # Errors
+    /// When the drive was not reached, or does not follow the protocol.
+    fn opal_revert(&self, _psid: &Psid) -> io::Result<i32> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Wait between two questions. The time that passes is the drive's, so that a simulated one has its own.
     fn pause(&self, duration: Duration) {

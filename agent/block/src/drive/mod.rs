@@ -8,6 +8,7 @@ pub mod ata_hidden;
 pub mod ata_sanitize;
 pub mod ata_security;
 pub mod nvme_sanitize;
+pub mod opal_revert;
 pub mod scsi_format;
 pub mod scsi_sanitize;
 mod wait;

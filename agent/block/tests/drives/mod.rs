@@ -3,6 +3,7 @@
 
 pub mod ata;
 pub mod nvme;
+pub mod opal;
 pub mod scsi;
 
 use block::drive::Drive;
