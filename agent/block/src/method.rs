@@ -1,7 +1,7 @@
 //! Ways to erase a disk: what each is called, what it reaches, what it promises.
 
 use crate::probe::Probe;
-use crate::sanitize::{Operation, Support};
+use crate::sanitize::Operation;
 use std::num::NonZeroU8;
 
 /// What is left for an attacker after an erase, in the words of NIST SP 800-88 and IEEE 2883.

@@ -230,7 +230,8 @@ fn run_one(
         Job::Express if methods.is_empty() => metadata(),
         Job::Express => {
             let record = block::erase(device, methods, &watcher);
-            let failed = matches!(record.ending, Ending::Failed(_));
+            // What a locked drive shows is not where its metadata is.
+            let failed = matches!(record.ending, Ending::Failed(_)) && !device.probe().is_locked();
             let tried = convert::erased(device.disk(), record);
             if failed { convert::after(tried, metadata()) } else { tried }
         }
