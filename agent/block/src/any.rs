@@ -2,6 +2,7 @@
 
 use crate::ata::{self, HiddenArea, Security};
 use crate::disk::{Disk, Holder, HolderKind};
+use crate::mmc::{Emmc, ExtCsd};
 use crate::nvme::Namespace;
 use crate::nvme::log::{Reservation, Times};
 use crate::opal::{Psid, Status};
@@ -118,6 +119,15 @@ pub(crate) fn any_probe() -> impl Strategy<Value = Probe> {
                 ata,
                 scsi,
                 secure_discard: flags[7],
+                mmc: (flags[7] && nvme.is_none() && flags[9]).then(|| {
+                    let registers = ExtCsd {
+                        sanitize: flags[0],
+                        erase_group: flags[1].then_some(1024),
+                        sectors: 1 << 24,
+                        ..ExtCsd::default()
+                    };
+                    Emmc { registers, protected: u32::from(flags[4]) }
+                }),
                 opal: flags[8].then_some(Status {
                     supported: flags[9],
                     locked: flags[10],

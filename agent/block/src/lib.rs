@@ -44,6 +44,7 @@ pub mod list;
 mod lvm;
 pub mod metadata;
 pub mod method;
+pub mod mmc;
 mod mounts;
 pub mod nvme;
 pub mod opal;

@@ -7,6 +7,7 @@ use crate::drive::{Drive, ata_security};
 use crate::fault::Fault;
 use crate::list::usable;
 use crate::lvm;
+use crate::mmc::{self, BootArea, Emmc};
 use crate::nvme::Namespace;
 use crate::nvme::log::Health;
 use crate::opal::{self, Psid};
@@ -44,6 +45,10 @@ pub struct Probe {
     pub unreadable: Option<String>,
     /// The kernel can erase blocks securely (`BLKSECDISCARD`); asked of eMMC alone.
     pub secure_discard: bool,
+    /// What an eMMC says.
+    pub mmc: Option<Emmc>,
+    /// The boot areas of an eMMC.
+    pub boot_areas: Vec<BootArea>,
     /// What the kernel says of a TCG Opal drive.
     pub opal: Option<opal::Status>,
     /// The PSID of a TCG Opal drive, where the operator gave it: nothing that a disk tells.
@@ -170,6 +175,13 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
         }
     } else if disk.transport.as_deref() == Some("mmc") {
         found.secure_discard = secure_discard(disk);
+        if disk.emmc {
+            match ask::mmc(&file) {
+                Ok(answer) => found.mmc = answer,
+                Err(error) => unanswered("SEND_EXT_CSD", error.to_string()),
+            }
+            found.boot_areas = mmc::boot_areas(disk);
+        }
     }
     // Asked of what may be one; a kernel without Opal, and a drive without, answer alike.
     if disk.namespace.is_some() || disk.hctl.is_some() {
@@ -221,6 +233,19 @@ fn layer(holder: &Holder) -> io::Result<Layer> {
 }
 
 impl Probe {
+    /// Parts of the drive that no erase reaches, in words: of an eMMC its boot areas and the memory block that only who has
+    /// its key can write.
+    pub fn out_of_reach(&self) -> Vec<String> {
+        let kib = |bytes: u64| bytes / 1024;
+        let area = |area: &BootArea| {
+            let holds = if area.blank { "which is blank" } else { "with its content" };
+            format!("boot area {} of {} KiB, {holds}", area.name, kib(area.size))
+        };
+        let rpmb = self.mmc.map(|mmc| mmc.registers.rpmb_size).filter(|&size| size > 0);
+        let rpmb = rpmb.map(|size| format!("replay protected memory block of {} KiB", kib(size)));
+        self.boot_areas.iter().map(area).chain(rpmb).collect()
+    }
+
     /// Whether what is read of the disk is what it holds: no sanitize operation is running or has failed, and the drive
     /// is not locked.
     pub fn gives_content(&self) -> bool {

@@ -1,5 +1,6 @@
 //! How commands reach a drive. The real way are the ioctls of [`crate::sys`]; tests answer with bytes.
 
+use crate::mmc::Command;
 use crate::nvme::{Completion, NvmeCommand};
 use crate::opal::{Psid, Status};
 use crate::scsi::Reply;
@@ -37,6 +38,15 @@ pub trait Transport: Sync {
     /// # Errors
     /// When the drive was not reached, or does not follow the protocol.
     fn opal_revert(&self, _psid: &Psid) -> io::Result<i32> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Send eMMC commands, with no other in between. What one of them asks for fills `data`. The device status of each
+    /// response; see [`crate::mmc::complaint`].
+    ///
+    /// # Errors
+    /// When it is no eMMC, or one of the commands was not answered.
+    fn mmc(&self, _commands: &[Command], _data: &mut [u8]) -> io::Result<Vec<u32>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -12,6 +12,7 @@ use block::sanitize::{Operation, State};
 use block::{Ending, Method, Phase, Probe, Record, Watch, ask, erase};
 use proptest::prelude::*;
 use simulated::ata::{AtaDrive, Whim as AtaWhim};
+use simulated::emmc::{EmmcDevice, SECTORS, Whim as EmmcWhim};
 use simulated::nvme::{NvmeDrive, Whim};
 use simulated::opal::{OpalDrive, PSID, Whim as OpalWhim};
 use simulated::scsi::ScsiDisk;
@@ -385,4 +386,32 @@ fn of_a_locked_opal_drive_nothing_is_sampled_and_nothing_but_its_psid_counts() {
     let drive = disk();
     let record = opal(&drive, OpalWhim::None, locked, PSID, &[Method::OpalRevert]);
     assert_eq!((record.ending, record.verification.map(|seen| seen.samples)), (Ending::Erased, Some(0)));
+}
+
+fn emmc(disk: &FakeDisk, whim: EmmcWhim) -> (Record, (u32, u32)) {
+    let device = EmmcDevice::new(disk, whim);
+    let probe = Probe { mmc: ask::mmc(&device).unwrap(), ..Probe::default() };
+    assert_eq!(probe.mmc.unwrap().protected, u32::from(whim == EmmcWhim::Skips));
+    assert!(block::methods(&probe).contains(&Method::EmmcSanitize));
+    let record = erase(&Simulated { disk, transport: &device, probe }, &[Method::EmmcSanitize], &());
+    let seen = *device.seen.lock().unwrap();
+    (record, seen)
+}
+
+#[test]
+fn an_emmc_is_erased_group_by_group_sanitized_and_read_back() {
+    let drive = disk();
+    let (record, seen) = emmc(&drive, EmmcWhim::None);
+    assert_eq!((record.ending, seen), (Ending::Erased, (SECTORS, 1)));
+    assert!(record.verification.is_some_and(|seen| seen.passed && seen.samples > 100));
+}
+
+#[test]
+fn an_emmc_that_leaves_groups_or_refuses_is_told() {
+    let (record, seen) = emmc(&disk(), EmmcWhim::Skips);
+    assert!(reason(&record).contains("write protected were left") && seen.1 == 0, "{record:?}");
+    let (record, _) = emmc(&disk(), EmmcWhim::RefusesSanitize);
+    assert!(reason(&record).contains("refuses the switch"), "{record:?}");
+    let (record, _) = emmc(&disk(), EmmcWhim::Lies);
+    assert!(reason(&record).contains("sampled sectors are unchanged"), "{record:?}");
 }

@@ -241,7 +241,8 @@ fn run_one(
         Some(reason) if late => Some(format!("{}: {reason}", limits.deadline.text())),
         reason => reason,
     };
-    let record = DiskRecord { reason, ..record };
+    let out_of_reach = device.probe().out_of_reach();
+    let record = DiskRecord { reason, out_of_reach, ..record };
     let (outcome, reason) = (record.outcome, record.reason.as_deref());
     tracing::info!(device = %watcher.device, ?outcome, method = record.method, reason, "disk done");
     watcher.done();

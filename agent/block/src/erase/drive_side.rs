@@ -2,7 +2,7 @@
 
 use super::Attempt;
 use crate::drive::{
-    Work, ata_sanitize, ata_security, nvme_sanitize, opal_revert, scsi_format, scsi_sanitize,
+    Work, ata_sanitize, ata_security, emmc_sanitize, nvme_sanitize, opal_revert, scsi_format, scsi_sanitize,
 };
 use crate::fault::Fault;
 use crate::method::{Family, Method};
@@ -78,6 +78,7 @@ fn followed(method: Method, target: &dyn Target, watch: &dyn Watch) -> Result<()
         Method::Sanitize(Family::Nvme, operation) => nvme_sanitize::run(work, operation),
         Method::Sanitize(Family::Ata, operation) => ata_sanitize::run(work, operation),
         Method::Sanitize(Family::Scsi, operation) => scsi_sanitize::run(work, operation),
+        Method::EmmcSanitize => emmc_sanitize::run(work),
         _ => scsi_format::run(work),
     })?;
     let (phase, method, done) = (Phase::Erasing, Some(method), total);

@@ -25,7 +25,7 @@ pub fn estimate(probe: &Probe, method: Method) -> Duration {
         Method::Sanitize(Family::Nvme, Operation::Block) => times.block.unwrap_or(BLOCKS),
         Method::Sanitize(Family::Nvme, Operation::Overwrite) => times.overwrite.unwrap_or(written),
         Method::Sanitize(_, Operation::Crypto) | Method::OpalRevert | Method::NvmeFormatCrypto => KEY,
-        Method::Sanitize(_, Operation::Block) | Method::NvmeFormat => BLOCKS,
+        Method::Sanitize(_, Operation::Block) | Method::NvmeFormat | Method::EmmcSanitize => BLOCKS,
         Method::AtaEnhancedErase => security.enhanced_time.unwrap_or(written),
         Method::AtaErase => security.time.unwrap_or(written),
         Method::OverwriteWith(passes) => written * u32::from(passes.count.get()),

@@ -77,6 +77,7 @@ fn row(disk: &DiskRecord) -> Vec<String> {
     reasons.extend(
         disk.fallbacks.iter().map(|tried| printable(&format!("{} gave up: {}", tried.method, tried.error))),
     );
+    reasons.extend(disk.out_of_reach.iter().map(|part| printable(&format!("not reached: {part}"))));
     vec![
         printable(&disk.device),
         text(&disk.serial),

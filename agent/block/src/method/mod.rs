@@ -1,5 +1,7 @@
 //! Ways to erase a disk: what each is called, what it reaches, what it promises.
 
+mod standard;
+
 use crate::probe::Probe;
 use crate::sanitize::Operation;
 use std::num::NonZeroU8;
@@ -57,6 +59,8 @@ pub enum Method {
     AtaEnhancedErase,
     /// ATA SECURITY ERASE UNIT.
     AtaErase,
+    /// Erase of every group of an eMMC, and Sanitize.
+    EmmcSanitize,
     /// Secure discard, by the kernel (eMMC).
     SecureDiscard,
     /// The device's own write of zeroes (NVMe Write Zeroes, SCSI WRITE SAME, virtio).
@@ -105,7 +109,7 @@ pub enum Promise {
 
 impl Method {
     /// All of them; of those with passes one for each name.
-    pub const ALL: [Method; 21] = {
+    pub const ALL: [Method; 22] = {
         use Family::{Ata, Nvme, Scsi};
         use Operation::{Block, Crypto, Overwrite};
         [
@@ -123,6 +127,7 @@ impl Method {
             Method::NvmeFormat,
             Method::AtaEnhancedErase,
             Method::AtaErase,
+            Method::EmmcSanitize,
             Method::SecureDiscard,
             Method::ZeroOut,
             Method::Discard,
@@ -151,6 +156,7 @@ impl Method {
             Method::NvmeFormat => "nvme-format-user-data",
             Method::AtaEnhancedErase => "ata-secure-erase-enhanced",
             Method::AtaErase => "ata-secure-erase",
+            Method::EmmcSanitize => "emmc-sanitize",
             Method::SecureDiscard => "secure-discard",
             Method::ZeroOut => "zero-out",
             Method::Discard => "discard",
@@ -176,6 +182,7 @@ impl Method {
             | Method::NvmeFormatCrypto
             | Method::NvmeFormat
             | Method::AtaEnhancedErase
+            | Method::EmmcSanitize
             | Method::SecureDiscard => Promise::Changed,
             Method::OverwriteWith(passes) => Promise::of(passes.last),
             Method::Sanitize(_, Operation::Overwrite)
@@ -184,62 +191,6 @@ impl Method {
             | Method::Discard
             | Method::Overwrite
             | Method::ScsiFormat => Promise::Zeroes,
-        }
-    }
-
-    /// The level that it reaches on a disk that does or does not spin; `docs/erase.md` has the clauses. Where NIST
-    /// SP 800-88r1 and IEEE 2883 differ, the lower one counts.
-    pub fn level(self, rotational: bool) -> Level {
-        match self {
-            Method::Sanitize(..) | Method::OpalRevert => Level::Purge,
-            Method::AtaEnhancedErase if rotational => Level::Purge,
-            _ => Level::Clear,
-        }
-    }
-
-    /// The clauses that name it, those of `docs/erase.md` written out, of a disk that does or does not spin.
-    pub fn standard(self, rotational: bool) -> &'static str {
-        use Family::{Ata, Nvme, Scsi};
-        use Operation::{Block, Crypto, Overwrite};
-        match self {
-            Method::Sanitize(Nvme, _) => "NVMe Base 2.0, 5.24; IEEE 2883-2022 purge",
-            Method::Sanitize(Ata, Crypto) => {
-                "ACS-4 7.36; NIST SP 800-88r1 A-5, A-8 purge; IEEE 2883-2022 purge"
-            }
-            Method::Sanitize(Ata, Block) => "ACS-4 7.36; NIST SP 800-88r1 A-8 purge; IEEE 2883-2022 purge",
-            Method::Sanitize(Ata, Overwrite) => {
-                "ACS-4 7.36; NIST SP 800-88r1 A-5 purge; IEEE 2883-2022 purge"
-            }
-            Method::Sanitize(Scsi, Crypto) => {
-                "SBC-4 5.30; NIST SP 800-88r1 A-5, A-8 purge; IEEE 2883-2022 purge"
-            }
-            Method::Sanitize(Scsi, Block) => "SBC-4 5.30; NIST SP 800-88r1 A-8 purge; IEEE 2883-2022 purge",
-            Method::Sanitize(Scsi, Overwrite) => {
-                "SBC-4 5.30; NIST SP 800-88r1 A-5 purge; IEEE 2883-2022 purge"
-            }
-            Method::OpalRevert => {
-                "TCG Opal SSC PSID 1.00; NIST SP 800-88r1 A-5, A-8 purge; IEEE 2883-2022 purge"
-            }
-            Method::NvmeFormatCrypto => {
-                "NVMe Base 2.0, 5.14; NIST SP 800-88r1 A-8 purge; IEEE 2883-2022 clear, purge if the vendor says so"
-            }
-            Method::NvmeFormat => "NVMe Base 2.0, 5.14; NIST SP 800-88r1 A-8 purge; IEEE 2883-2022 clear",
-            Method::AtaEnhancedErase if rotational => {
-                "ACS-4 7.40; NIST SP 800-88r1 A-5 purge; IEEE 2883-2022 purge"
-            }
-            Method::AtaEnhancedErase => "ACS-4 7.40; NIST SP 800-88r1 A-8 clear; IEEE 2883-2022 purge",
-            Method::AtaErase => "ACS-4 7.40; NIST SP 800-88r1 A-5, A-8 clear; IEEE 2883-2022 clear",
-            Method::SecureDiscard => "BLKSECDISCARD; JESD84 6.6.12",
-            Method::ZeroOut => {
-                "BLKZEROOUT (NVMe Write Zeroes, SCSI WRITE SAME); NIST SP 800-88r1 A-5, A-8 clear"
-            }
-            Method::Discard => {
-                "BLKDISCARD where zeroes are guaranteed (DLFEAT, RZAT, LBPRZ), read back in full"
-            }
-            Method::Overwrite | Method::OverwriteWith(_) => {
-                "NIST SP 800-88r1 A-5, A-8 clear; IEEE 2883-2022 clear"
-            }
-            Method::ScsiFormat => "SBC-4 5.4; IEEE 2883-2022 clear",
         }
     }
 
@@ -253,6 +204,7 @@ impl Method {
                 | Method::NvmeFormat
                 | Method::AtaEnhancedErase
                 | Method::AtaErase
+                | Method::EmmcSanitize
         )
     }
 
@@ -328,6 +280,7 @@ pub fn methods(probe: &Probe) -> Vec<Method> {
         Method::NvmeFormat => nvme.is_some_and(|nvme| nvme.may_format()) && writable,
         Method::AtaEnhancedErase => security.is_some_and(|security| security.enhanced) && writable,
         Method::AtaErase => security.is_some() && writable,
+        Method::EmmcSanitize => probe.mmc.is_some_and(|mmc| mmc.registers.can_sanitize()),
         Method::SecureDiscard => probe.secure_discard,
         Method::ZeroOut => disk.write_zeroes_max > 0 && writable,
         Method::Discard => disk.discard_max > 0 && discard_zeroes && writable,
@@ -370,7 +323,13 @@ mod tests {
     #[test]
     fn a_discard_never_counts_as_purge() {
         for rotational in [false, true] {
-            for method in [Method::Discard, Method::SecureDiscard, Method::ZeroOut, Method::Overwrite] {
+            for method in [
+                Method::Discard,
+                Method::SecureDiscard,
+                Method::EmmcSanitize,
+                Method::ZeroOut,
+                Method::Overwrite,
+            ] {
                 assert_eq!(method.level(rotational), Level::Clear, "{method:?}");
             }
             assert_eq!(Method::AtaErase.level(rotational), Level::Clear);
@@ -411,6 +370,8 @@ mod tests {
             prop_assert!(!has(Method::OpalRevert) || probe.psid.is_some()
                 && probe.opal.is_some_and(|opal| opal.supported)
                 && nvme.is_none_or(|nvme| nvme.alone && nvme.hidden == 0));
+            prop_assert!(!has(Method::EmmcSanitize)
+                || probe.mmc.is_some_and(|mmc| mmc.registers.sanitize && mmc.registers.erase_group.is_some()));
             prop_assert!(!has(Method::SecureDiscard) || probe.secure_discard);
             for method in &found {
                 if let Method::Sanitize(family, operation) = method {
