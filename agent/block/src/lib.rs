@@ -70,7 +70,7 @@ pub use disk::{Disk, Holder, HolderKind, Partition};
 pub use erase::{Checkpoint, Ending, Record, erase, resume};
 pub use guard::{Reason, Refusal, judge};
 pub use hint::Hint;
-pub use holders::{Deed, TakeDownError, take_down};
+pub use holders::{Deed, Map, TakeDownError, take_down};
 pub use list::{Filter, ListError, Roots, list};
 pub use metadata::{MetadataRecord, erase_metadata};
 pub use method::{Fill, Level, Method, Passes, Promise, methods};

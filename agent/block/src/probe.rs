@@ -5,6 +5,7 @@ use crate::ata;
 use crate::disk::{Disk, Holder, HolderKind};
 use crate::drive::{Drive, ata_security};
 use crate::fault::Fault;
+use crate::holders::{self, Map};
 use crate::list::usable;
 use crate::lvm;
 use crate::mmc::{self, BootArea, Emmc};
@@ -39,6 +40,8 @@ pub struct Probe {
     pub health: Option<Health>,
     /// The LVM volume group on the disk that a cluster shares, if there is one.
     pub clustered: Option<String>,
+    /// The multipath map that the disk is erased through, where there is a healthy one.
+    pub map: Option<Map>,
     /// What is on the volumes built on the disk, lowest first.
     pub above: Vec<Layer>,
     /// Why the disk cannot be read, when it cannot; nothing else is known of it then.
@@ -183,6 +186,7 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
             found.boot_areas = mmc::boot_areas(disk);
         }
     }
+    found.map = holders::multipath(disk);
     // Asked of what may be one; a kernel without Opal, and a drive without, answer alike.
     if disk.namespace.is_some() || disk.hctl.is_some() {
         found.opal = file.opal_status().ok().filter(|status| status.supported);
