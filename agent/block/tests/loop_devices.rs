@@ -8,6 +8,7 @@ use block::{
 };
 use common::{Loop, lvm_label, md_superblock, pattern, run, survivors};
 use std::num::NonZeroU8;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 
 const MIB: u64 = 1 << 20;
