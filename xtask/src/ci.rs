@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::args::Args;
-use crate::{deps, graph, sh, specs};
+use crate::{deps, fuzz, graph, sh, specs};
 
 /// `cargo xtask ci`
 pub fn run(words: Vec<String>) -> Result<()> {
@@ -11,6 +11,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
     deps::ensure(&[deps::BUILD])?;
     sh::run(sh::cargo().args(["fmt", "--all", "--check"]))?;
     sh::run(sh::cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
+    fuzz::lock_follows()?;
     graph::run(Vec::new())?;
     specs::run(Vec::new())?;
     if sh::succeeds(sh::cargo().args(["deny", "--version"])) {

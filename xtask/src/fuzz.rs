@@ -37,6 +37,15 @@ pub fn run(words: Vec<String>) -> Result<()> {
     all(seconds.parse().context("--seconds")?, &names)
 }
 
+/// The fuzzers are a workspace of their own, whose lock file must follow when a crate that they use gets another dependency.
+pub fn lock_follows() -> Result<()> {
+    let mut metadata = sh::cargo();
+    metadata.current_dir(sh::root().join("tests/fuzz"));
+    sh::output(metadata.args(["metadata", "--locked", "--quiet", "--format-version", "1"]))
+        .context("tests/fuzz/Cargo.lock does not follow: run `cargo metadata` in tests/fuzz and commit it")?;
+    Ok(())
+}
+
 /// Each of the named targets, or all, for so many seconds. Fails when one of them finds anything.
 pub fn all(seconds: u32, names: &[String]) -> Result<()> {
     deps::ensure(&[deps::BUILD, deps::FUZZ])?;

@@ -58,6 +58,9 @@ pub struct DiskRecord {
     /// again, empty. All else is as `verification` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rebuilt: Vec<Rebuilt>,
+    /// Parts of the drive that no erase reaches, and that are as they were: boot areas and RPMB of an eMMC.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub out_of_reach: Vec<String>,
     /// Unix time in seconds when work on the disk began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<f64>,

@@ -2,8 +2,10 @@
 
 use crate::ata::{self, HiddenArea, Security};
 use crate::disk::{Disk, Holder, HolderKind};
+use crate::mmc::{Emmc, ExtCsd};
 use crate::nvme::Namespace;
 use crate::nvme::log::{Reservation, Times};
+use crate::opal::{Psid, Status};
 use crate::probe::{PartitionType, Probe};
 use crate::sanitize::{State, Support};
 use crate::scsi;
@@ -85,7 +87,7 @@ fn scsi() -> impl Strategy<Value = scsi::Capabilities> {
 
 /// A probe of any drive in any state; what it is and what it says need not fit together.
 pub(crate) fn any_probe() -> impl Strategy<Value = Probe> {
-    let flags = prop::collection::vec(any::<bool>(), 8);
+    let flags = prop::collection::vec(any::<bool>(), 12);
     let kind = prop::sample::select(vec!["", "0x83", "0xfb", "AA31E02A-400F-11DB-9590-000C2911D1B8"]);
     let drive = prop_oneof![
         Just((None, None, None)),
@@ -117,6 +119,21 @@ pub(crate) fn any_probe() -> impl Strategy<Value = Probe> {
                 ata,
                 scsi,
                 secure_discard: flags[7],
+                mmc: (flags[7] && nvme.is_none() && flags[9]).then(|| {
+                    let registers = ExtCsd {
+                        sanitize: flags[0],
+                        erase_group: flags[1].then_some(1024),
+                        sectors: 1 << 24,
+                        ..ExtCsd::default()
+                    };
+                    Emmc { registers, protected: u32::from(flags[4]) }
+                }),
+                opal: flags[8].then_some(Status {
+                    supported: flags[9],
+                    locked: flags[10],
+                    ..Status::default()
+                }),
+                psid: Psid::parse("P").filter(|_| flags[11]),
                 unreadable,
                 ..Probe::default()
             }

@@ -2,6 +2,7 @@
 //! does not tell is not used.
 
 use crate::ata::{self, HiddenAreaQuestions, Identify, Registers};
+use crate::mmc::{self, Emmc, ExtCsd};
 use crate::nvme::log::{self, Health};
 use crate::nvme::{self, IDENTIFY_LENGTH, Namespace, NvmeCommand};
 use crate::sanitize::{Operation, Support};
@@ -136,6 +137,41 @@ pub fn ata(drive: &dyn Transport) -> Result<ata::Capabilities, ata::Error> {
     }
     found.hidden = hidden;
     Ok(found)
+}
+
+/// No eMMC has more write protection groups than this times 32.
+const PROTECTION_QUESTIONS: u32 = 4096;
+
+/// What an eMMC says. `Ok(None)` for one of before version 4.41.
+///
+/// # Errors
+/// When the device does not tell its registers.
+pub fn mmc(drive: &dyn Transport) -> io::Result<Option<Emmc>> {
+    let mut bytes = [0; mmc::LENGTH];
+    let statuses = drive.mmc(&[mmc::Command::SEND_EXT_CSD], &mut bytes)?;
+    if let Some(words) = statuses.into_iter().find_map(mmc::complaint) {
+        return Err(io::Error::other(words));
+    }
+    let Some(registers) = ExtCsd::parse(&bytes) else { return Ok(None) };
+    let mut found = Emmc { registers, protected: 0 };
+    // Thirty-two groups at once. Not every device has write protection: one that does not answer has none.
+    let step = registers.protected_at_once().and_then(|sectors| sectors.checked_mul(32));
+    let starts = step.map_or(Vec::new(), |step| {
+        (0..PROTECTION_QUESTIONS)
+            .map_while(|number| number.checked_mul(step))
+            .take_while(|&sector| sector < registers.sectors)
+            .collect()
+    });
+    for sector in starts {
+        let mut answer = [0; 8];
+        match drive.mmc(&[mmc::Command::write_protection(sector)], &mut answer) {
+            Ok(statuses) if statuses.iter().all(|&status| mmc::complaint(status).is_none()) => {
+                found.protected += mmc::protected_groups(answer);
+            }
+            _ => break,
+        }
+    }
+    Ok(Some(found))
 }
 
 /// What a SCSI disk says.

@@ -22,11 +22,16 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Device {
     probe: Probe,
+    /// Of the disk in sysfs.
     sys_dir: PathBuf,
+    /// Of what its content goes through: the disk, or its multipath map.
+    way_dir: PathBuf,
     /// `O_DIRECT`: all content goes this way.
     direct: File,
     /// Through the page cache: for libblkid, which reads where and as much as it likes.
     cached: File,
+    /// The first path, for commands to the drive, where the content goes through a map.
+    path: Option<File>,
     /// The other paths to the disk, held so that nothing uses it over them.
     others: Vec<File>,
 }
@@ -66,15 +71,26 @@ impl Device {
         let failed = |source| OpenError::Open { disk: disk.describe(), source };
         let mut exclusive = OpenOptions::new();
         exclusive.read(true).write(true).custom_flags(libc::O_DIRECT | libc::O_EXCL);
-        let direct = exclusive.open(&disk.path).map_err(failed)?;
-        let cached = File::open(&disk.path).map_err(failed)?;
-        let sys_dir = roots.sys.join("block").join(&disk.name);
-        let mut device = Device { probe: probe.clone(), sys_dir, direct, cached, others: Vec::new() };
+        let (name, way) = match &probe.map {
+            Some(map) => (&map.name, &map.path),
+            None => (&disk.name, &disk.path),
+        };
+        let direct = exclusive.open(way).map_err(failed)?;
+        let cached = File::open(way).map_err(failed)?;
+        // The map has taken its paths for itself.
+        let path = probe.map.as_ref().map(|_| OpenOptions::new().read(true).write(true).open(&disk.path));
+        let path = path.transpose().map_err(failed)?;
+        let dir = |name: &String| roots.sys.join("block").join(name);
+        let (sys_dir, way_dir) = (dir(&disk.name), dir(name));
+        let (probe, others) = (probe.clone(), Vec::new());
+        let mut device = Device { probe, sys_dir, way_dir, direct, cached, path, others };
         let changed = |difference| OpenError::Changed { disk: disk.describe(), difference };
         if let Some(difference) = device.difference().map_err(failed)? {
             return Err(changed(difference));
         }
-        device.others = paths::hold(roots, disk, &device.direct).map_err(failed)?.map_err(changed)?;
+        device.others = paths::hold(roots, disk, &device.direct, device.path.is_some())
+            .map_err(failed)?
+            .map_err(changed)?;
         Ok(device)
     }
 
@@ -88,13 +104,24 @@ impl Device {
         &self.probe
     }
 
+    /// What commands to the drive go through.
+    fn commands(&self) -> &File {
+        self.path.as_ref().unwrap_or(&self.direct)
+    }
+
     /// In what the opened device differs from the judged one.
     fn difference(&self) -> io::Result<Option<String>> {
         let disk = &self.probe.disk;
-        let rdev = self.direct.metadata()?.rdev();
+        let named = self.path.as_ref().unwrap_or(&self.direct);
+        if let (Some(map), rdev) = (&self.probe.map, self.direct.metadata()?.rdev())
+            && (u64::from(map.dev.0), u64::from(map.dev.1)) != (major(rdev), minor(rdev))
+        {
+            return Ok(Some(format!("its map {} has another device number", map.name)));
+        }
+        let rdev = named.metadata()?.rdev();
         let (dev, size) = ((major(rdev), minor(rdev)), self.size_now()?);
         let dev = (u32::try_from(dev.0).unwrap_or(u32::MAX), u32::try_from(dev.1).unwrap_or(u32::MAX));
-        let sequence = disk.sequence.and_then(|_| sys::blk::sequence(&self.direct).ok());
+        let sequence = disk.sequence.and_then(|_| sys::blk::sequence(named).ok());
         let block = sys::blk::logical_block(&self.direct)?;
         Ok(if dev != disk.dev {
             Some(format!("device number {}:{} instead of {}:{}", dev.0, dev.1, disk.dev.0, disk.dev.1))
@@ -114,7 +141,7 @@ impl Device {
     /// Names of the partitions that the kernel has of the disk now.
     fn kernel_partitions(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.sys_dir)? {
+        for entry in fs::read_dir(&self.way_dir)? {
             let entry = entry?;
             if entry.path().join("partition").exists() {
                 names.push(entry.file_name().to_string_lossy().into_owned());
@@ -173,7 +200,7 @@ impl Target for Device {
     }
 
     fn drive(&self) -> Option<Drive<'_>> {
-        Some(Drive { transport: &self.direct, probe: &self.probe })
+        Some(Drive { transport: self.commands(), probe: &self.probe })
     }
 
     fn format(&self, erase: SecureErase) -> io::Result<()> {
@@ -181,7 +208,7 @@ impl Target for Device {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         };
         let command = NvmeCommand::format(namespace, erase);
-        match self.direct.nvme(&command, &mut [], format_timeout(self.size()))?.status {
+        match self.commands().nvme(&command, &mut [], format_timeout(self.size()))?.status {
             0 => Ok(()),
             status => Err(io::Error::other(nvme::status_text(status))),
         }
@@ -194,8 +221,9 @@ impl Target for Device {
     }
 
     fn present(&self) -> bool {
-        let dev = fs::read_to_string(self.sys_dir.join("dev")).unwrap_or_default();
-        crate::mounts::parse_dev(&dev) == Some(self.probe.disk.dev)
+        let dev = fs::read_to_string(self.way_dir.join("dev")).unwrap_or_default();
+        let expected = self.probe.map.as_ref().map_or(self.probe.disk.dev, |map| map.dev);
+        crate::mounts::parse_dev(&dev) == Some(expected)
             && self.size_now().is_ok_and(|size| size == self.probe.disk.size)
     }
 

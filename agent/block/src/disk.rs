@@ -45,6 +45,8 @@ pub struct Disk {
     pub hctl: Option<String>,
     /// It is an ATA drive, which takes ATA commands through SCSI ones.
     pub ata: bool,
+    /// It is an eMMC, and not a card that can be taken out.
+    pub emmc: bool,
     /// NVMe namespace id.
     pub namespace: Option<u32>,
     /// Largest hardware-offloaded write of zeroes in bytes; 0 when there is none.

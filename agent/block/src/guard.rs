@@ -51,6 +51,8 @@ pub enum Refusal {
         /// By what.
         by: &'static str,
     },
+    /// A boot area of an eMMC holds something that no erase reaches.
+    BootArea(String),
     /// The drive has namespaces that are no block devices, and would keep their data.
     HiddenNamespaces(u32),
     /// The disk cannot be read, so what is on it is not known.
@@ -121,7 +123,9 @@ impl Refusal {
             Refusal::ReadOnly => Reason::ReadOnly,
             Refusal::Shared { .. } => Reason::Shared,
             Refusal::Reserved { .. } => Reason::Reserved,
-            Refusal::HiddenArea { .. } | Refusal::HiddenNamespaces(_) => Reason::Hidden,
+            Refusal::HiddenArea { .. } | Refusal::BootArea(_) | Refusal::HiddenNamespaces(_) => {
+                Reason::Hidden
+            }
             Refusal::Unreadable(_) => Reason::Unreadable,
         }
     }
@@ -155,6 +159,11 @@ impl std::fmt::Display for Refusal {
                     "{sectors} sectors are hidden by the {by}; set \"remove_hidden\", or allow \"hidden\""
                 )
             }
+            Refusal::BootArea(name) => write!(
+                f,
+                "its boot area {name} holds firmware or what somebody put there, which no erase reaches; empty it, or \
+                 allow \"hidden\""
+            ),
             Refusal::HiddenNamespaces(count) => write!(
                 f,
                 "its drive has {count} namespaces that are attached to no controller here; attach or delete them, \
@@ -181,13 +190,22 @@ pub fn judge(probe: &Probe) -> Vec<Refusal> {
     refusals.extend(reserved(probe).map(|by| Refusal::Reserved { by }));
     refusals.extend(hidden(probe));
     refusals.extend(probe.unreadable.clone().map(Refusal::Unreadable));
+    refusals.extend(locked(probe).map(Refusal::Unreadable));
     refusals
+}
+
+/// Why nothing is known of what a locked drive holds, unless its PSID was given: who has it may erase whatever it is.
+fn locked(probe: &Probe) -> Option<String> {
+    let told = "it is locked by TCG Opal and gives no content: name its PSID, which is on its label, in \
+                driver_info.agent_opal_psids, or unlock it";
+    (probe.is_locked() && probe.psid.is_none()).then(|| told.to_owned())
 }
 
 fn read_only(probe: &Probe) -> bool {
     probe.disk.read_only
         || probe.nvme.is_some_and(|nvme| nvme.write_protected)
         || probe.scsi.is_some_and(|scsi| scsi.write_protected)
+        || probe.mmc.is_some_and(|mmc| mmc.protected > 0)
 }
 
 fn reserved(probe: &Probe) -> Option<String> {
@@ -209,10 +227,13 @@ fn hidden(probe: &Probe) -> Vec<Refusal> {
         (area.accessible_max, "accessible max address configuration (AMAC)"),
     ];
     let areas = areas.into_iter().filter(|(sectors, _)| *sectors > 0);
+    let boot = probe.boot_areas.iter().filter(|area| !area.blank);
+    let boot = boot.map(|area| Refusal::BootArea(area.name.clone()));
     let namespaces = probe.nvme.map(|nvme| nvme.hidden).filter(|&count| count > 0);
     areas
         .map(|(sectors, by)| Refusal::HiddenArea { sectors, by })
         .chain(namespaces.map(Refusal::HiddenNamespaces))
+        .chain(boot)
         .collect()
 }
 
@@ -317,6 +338,51 @@ mod tests {
             judge(&Probe { nvme: Some(nvme), ..Probe::default() }).iter().map(Refusal::reason).collect();
         assert_eq!(reasons, [Reason::ReadOnly, Reason::Reserved, Reason::Hidden]);
         assert!(Reason::ALL.iter().all(|reason| Reason::of(reason.as_str()) == Some(*reason)));
+    }
+
+    #[test]
+    fn what_an_emmc_keeps_is_a_reason_and_is_named() {
+        let area = |number: u8, blank| crate::mmc::BootArea {
+            name: format!("mmcblk0boot{number}"),
+            size: 4 << 20,
+            blank,
+        };
+        let mut mmc = crate::mmc::Emmc::default();
+        mmc.registers.rpmb_size = 128 << 10;
+        let mut probe =
+            Probe { mmc: Some(mmc), boot_areas: vec![area(0, true), area(1, true)], ..Probe::default() };
+        assert!(judge(&probe).is_empty());
+        probe.boot_areas[1].blank = false;
+        let [refusal] = &judge(&probe)[..] else { panic!("one reason") };
+        assert_eq!(refusal.reason(), Reason::Hidden);
+        assert!(refusal.to_string().contains("mmcblk0boot1"), "{refusal}");
+        assert_eq!(
+            probe.out_of_reach(),
+            [
+                "boot area mmcblk0boot0 of 4096 KiB, which is blank",
+                "boot area mmcblk0boot1 of 4096 KiB, with its content",
+                "replay protected memory block of 128 KiB"
+            ]
+        );
+        probe.boot_areas.clear();
+        probe.mmc = Some(crate::mmc::Emmc { protected: 1, ..mmc });
+        assert_eq!(judge(&probe), [Refusal::ReadOnly]);
+    }
+
+    #[test]
+    fn a_locked_drive_is_not_believed_without_its_psid() {
+        let opal = crate::opal::Status { supported: true, owned: true, ..Default::default() };
+        let locked = |opal| Probe { opal: Some(opal), ..Probe::default() };
+        assert!(judge(&locked(opal)).is_empty(), "owned, and open");
+        for opal in
+            [crate::opal::Status { locked: true, ..opal }, crate::opal::Status { shadowed: true, ..opal }]
+        {
+            let mut probe = locked(opal);
+            let [Refusal::Unreadable(words)] = &judge(&probe)[..] else { panic!("{opal:?}") };
+            assert!(words.contains("agent_opal_psids"), "{words}");
+            probe.psid = crate::opal::Psid::parse("P");
+            assert!(judge(&probe).is_empty());
+        }
     }
 
     proptest! {

@@ -240,6 +240,7 @@ impl Listing<'_> {
             wwn_vendor_extension: wwn.and_then(|wwn| wwn.vendor_extension),
             hctl: hctl(&device),
             ata: ata.is_some() || transport == Some("sata"),
+            emmc: transport == Some("mmc") && attribute(&device.join("type")).as_deref() == Some("MMC"),
             namespace: number(&dir.join("nsid")).and_then(|nsid| u32::try_from(nsid).ok()),
             write_zeroes_max: number(&queue.join("write_zeroes_max_bytes")).unwrap_or(0),
             discard_max: number(&queue.join("discard_max_bytes")).unwrap_or(0),

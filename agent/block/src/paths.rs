@@ -16,12 +16,20 @@ const PLACES: u64 = 16;
 const LENGTH: u64 = 64 * 1024;
 
 /// Open the other paths of a disk exclusively, so that nothing uses the disk over them meanwhile, and compare
-/// what they show with `first`. `Err` inside says which path differs and where.
-pub(crate) fn hold(roots: &Roots, disk: &Disk, first: &File) -> io::Result<Result<Vec<File>, String>> {
+/// what they show with `first`. Where that is a `map` it has them, and all paths are compared. `Err` inside says which
+/// path differs and where.
+pub(crate) fn hold(
+    roots: &Roots,
+    disk: &Disk,
+    first: &File,
+    map: bool,
+) -> io::Result<Result<Vec<File>, String>> {
     let mut held = Vec::new();
-    for name in &disk.other_paths {
+    let own = map.then_some(&disk.name);
+    for name in disk.other_paths.iter().chain(own) {
         let mut options = OpenOptions::new();
-        options.read(true).custom_flags(libc::O_DIRECT | libc::O_EXCL);
+        let exclusive = if map { 0 } else { libc::O_EXCL };
+        options.read(true).custom_flags(libc::O_DIRECT | exclusive);
         let other = options.open(roots.dev.join(name))?;
         if let Some(offset) = difference(disk, first, &other)? {
             return Ok(Err(format!(

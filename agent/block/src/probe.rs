@@ -5,13 +5,17 @@ use crate::ata;
 use crate::disk::{Disk, Holder, HolderKind};
 use crate::drive::{Drive, ata_security};
 use crate::fault::Fault;
+use crate::holders::{self, Map};
 use crate::list::usable;
 use crate::lvm;
+use crate::mmc::{self, BootArea, Emmc};
 use crate::nvme::Namespace;
 use crate::nvme::log::Health;
+use crate::opal::{self, Psid};
 use crate::sanitize::State;
 use crate::scsi;
 use crate::sys;
+use crate::transport::Transport;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -36,12 +40,22 @@ pub struct Probe {
     pub health: Option<Health>,
     /// The LVM volume group on the disk that a cluster shares, if there is one.
     pub clustered: Option<String>,
+    /// The multipath map that the disk is erased through, where there is a healthy one.
+    pub map: Option<Map>,
     /// What is on the volumes built on the disk, lowest first.
     pub above: Vec<Layer>,
     /// Why the disk cannot be read, when it cannot; nothing else is known of it then.
     pub unreadable: Option<String>,
     /// The kernel can erase blocks securely (`BLKSECDISCARD`); asked of eMMC alone.
     pub secure_discard: bool,
+    /// What an eMMC says.
+    pub mmc: Option<Emmc>,
+    /// The boot areas of an eMMC.
+    pub boot_areas: Vec<BootArea>,
+    /// What the kernel says of a TCG Opal drive.
+    pub opal: Option<opal::Status>,
+    /// The PSID of a TCG Opal drive, where the operator gave it: nothing that a disk tells.
+    pub psid: Option<Psid>,
 }
 
 /// What reading a volume built on the disk tells. Another disk of it may be where that is written.
@@ -164,8 +178,20 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
         }
     } else if disk.transport.as_deref() == Some("mmc") {
         found.secure_discard = secure_discard(disk);
+        if disk.emmc {
+            match ask::mmc(&file) {
+                Ok(answer) => found.mmc = answer,
+                Err(error) => unanswered("SEND_EXT_CSD", error.to_string()),
+            }
+            found.boot_areas = mmc::boot_areas(disk);
+        }
     }
-    if found.is_sanitizing() {
+    found.map = holders::multipath(disk);
+    // Asked of what may be one; a kernel without Opal, and a drive without, answer alike.
+    if disk.namespace.is_some() || disk.hctl.is_some() {
+        found.opal = file.opal_status().ok().filter(|status| status.supported);
+    }
+    if !found.gives_content() {
         return Ok(found);
     }
     let failed = |source| ProbeError::Signatures { disk: disk.describe(), source };
@@ -211,6 +237,31 @@ fn layer(holder: &Holder) -> io::Result<Layer> {
 }
 
 impl Probe {
+    /// Parts of the drive that no erase reaches, in words: of an eMMC its boot areas and the memory block that only who has
+    /// its key can write.
+    pub fn out_of_reach(&self) -> Vec<String> {
+        let kib = |bytes: u64| bytes / 1024;
+        let area = |area: &BootArea| {
+            let holds = if area.blank { "which is blank" } else { "with its content" };
+            format!("boot area {} of {} KiB, {holds}", area.name, kib(area.size))
+        };
+        let rpmb = self.mmc.map(|mmc| mmc.registers.rpmb_size).filter(|&size| size > 0);
+        let rpmb = rpmb.map(|size| format!("replay protected memory block of {} KiB", kib(size)));
+        self.boot_areas.iter().map(area).chain(rpmb).collect()
+    }
+
+    /// Whether what is read of the disk is what it holds: no sanitize operation is running or has failed, and the drive
+    /// is not locked.
+    pub fn gives_content(&self) -> bool {
+        !self.is_sanitizing() && !self.is_locked()
+    }
+
+    /// Whether the drive is a locked TCG Opal one, or shows something else in the place of its content. Nothing that is
+    /// read of it is believed.
+    pub fn is_locked(&self) -> bool {
+        self.opal.is_some_and(|opal| opal.hides_content())
+    }
+
     /// Whether a sanitize operation is running or has failed: the drive then gives no content, and what was on it
     /// was judged when the operation began.
     pub fn is_sanitizing(&self) -> bool {

@@ -33,12 +33,12 @@ const KEPT_SAMPLES: usize = 32;
 impl Samples {
     /// Look at the disk. Sectors that cannot be read are left out: writing may yet repair them.
     ///
-    /// A drive that is at a sanitize operation gives none: the kernel repeats each read of a SCSI disk for three minutes
+    /// A drive that is locked or at a sanitize operation gives none: in the latter case the kernel repeats each read of a SCSI disk for three minutes
     /// before it says so, and nobody could cancel that.
     pub(crate) fn take(target: &dyn Target, watch: &dyn Watch) -> Result<Self, Fault> {
         let sector = target.logical_block() as usize;
         let mut samples = Samples { sectors: Vec::new(), sector, known: 32 };
-        if target.drive().is_some_and(|drive| drive.probe.is_sanitizing()) {
+        if target.drive().is_some_and(|drive| !drive.probe.gives_content()) {
             return Ok(samples);
         }
         let total = target.size();

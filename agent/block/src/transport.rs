@@ -1,6 +1,8 @@
 //! How commands reach a drive. The real way are the ioctls of [`crate::sys`]; tests answer with bytes.
 
+use crate::mmc::Command;
 use crate::nvme::{Completion, NvmeCommand};
+use crate::opal::{Psid, Status};
 use crate::scsi::Reply;
 use std::io;
 use std::time::Duration;
@@ -21,6 +23,32 @@ pub trait Transport: Sync {
     /// # Errors
     /// When the command did not reach the drive, or has not ended within `timeout`.
     fn scsi(&self, cdb: &[u8], data: Data<'_>, timeout: Duration) -> io::Result<Reply>;
+
+    /// What the kernel knows of the drive as a TCG Opal one.
+    ///
+    /// # Errors
+    /// When the kernel was built without, or it is no such drive: most are none.
+    fn opal_status(&self) -> io::Result<Status> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// TCG Opal revert with the PSID. The status of the method: 0 when it succeeded, else see
+    /// [`crate::opal::status_text`].
+    ///
+    /// # Errors
+    /// When the drive was not reached, or does not follow the protocol.
+    fn opal_revert(&self, _psid: &Psid) -> io::Result<i32> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Send eMMC commands, with no other in between. What one of them asks for fills `data`. The device status of each
+    /// response; see [`crate::mmc::complaint`].
+    ///
+    /// # Errors
+    /// When it is no eMMC, or one of the commands was not answered.
+    fn mmc(&self, _commands: &[Command], _data: &mut [u8]) -> io::Result<Vec<u32>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Wait between two questions. The time that passes is the drive's, so that a simulated one has its own.
     fn pause(&self, duration: Duration) {

@@ -7,11 +7,14 @@ mod simulated;
 use block::drive::{Drive, ata_hidden, ata_security};
 use block::fake::FakeDisk;
 use block::method::Family::{Ata, Nvme, Scsi};
+use block::opal::{Psid, Status};
 use block::sanitize::{Operation, State};
 use block::{Ending, Method, Phase, Probe, Record, Watch, ask, erase};
 use proptest::prelude::*;
 use simulated::ata::{AtaDrive, Whim as AtaWhim};
+use simulated::emmc::{EmmcDevice, SECTORS, Whim as EmmcWhim};
 use simulated::nvme::{NvmeDrive, Whim};
+use simulated::opal::{OpalDrive, PSID, Whim as OpalWhim};
 use simulated::scsi::ScsiDisk;
 use simulated::{Simulated, content};
 use std::sync::Mutex;
@@ -335,4 +338,80 @@ fn a_drive_that_is_sanitizing_is_not_read_before_it_was_waited_for() {
     assert_eq!(record.ending, Ending::Erased, "{record:?}");
     let phases = phases.0.into_inner().unwrap();
     assert!(phases.contains(&Phase::Erasing) && !phases.contains(&Phase::Sampling), "{phases:?}");
+}
+
+fn opal(disk: &FakeDisk, whim: OpalWhim, status: Status, psid: &str, methods: &[Method]) -> Record {
+    let drive = OpalDrive { disk, whim, status: status.into() };
+    let probe = Probe { opal: Some(status), psid: Psid::parse(psid), ..Probe::default() };
+    erase(&Simulated { disk, transport: &drive, probe }, methods, &())
+}
+
+const OWNED: Status = Status { supported: true, owned: true, locked: false, shadowed: false };
+
+#[test]
+fn an_opal_drive_is_reverted_with_its_psid_alone_and_no_other_is_told() {
+    let both = [Method::OpalRevert, Method::Overwrite];
+    let drive = disk();
+    let record = opal(&drive, OpalWhim::None, OWNED, PSID, &both);
+    assert_eq!((record.ending, record.method), (Ending::Erased, Some(Method::OpalRevert)));
+    assert!(record.verification.is_some_and(|seen| seen.passed && seen.samples > 100));
+
+    let other = "FEDCBA9876543210FEDCBA9876543210";
+    let drive = disk();
+    let record = opal(&drive, OpalWhim::None, OWNED, other, &both);
+    let told = format!("{record:?}");
+    assert!(!told.contains(other) && !told.contains(PSID), "{told}");
+    assert!(record.fallbacks[0].1.contains("does not take the PSID"), "{told}");
+    assert_eq!((record.ending, record.method), (Ending::Erased, Some(Method::Overwrite)));
+}
+
+#[test]
+fn an_opal_drive_that_stays_owned_or_keeps_its_keys_is_found_out() {
+    let drive = disk();
+    let record = opal(&drive, OpalWhim::DoesNothing, OWNED, PSID, &[Method::OpalRevert]);
+    assert!(reason(&record).contains("still owned or locked"), "{record:?}");
+    let record = opal(&drive, OpalWhim::Lies, OWNED, PSID, &[Method::OpalRevert]);
+    assert!(reason(&record).contains("sampled sectors are unchanged"), "{record:?}");
+    assert_eq!(drive.content(), content());
+}
+
+#[test]
+fn of_a_locked_opal_drive_nothing_is_sampled_and_nothing_but_its_psid_counts() {
+    let locked = Status { locked: true, ..OWNED };
+    let mut probe = Probe { opal: Some(locked), ..Probe::default() };
+    assert!(!probe.gives_content());
+    assert_eq!(block::methods(&probe), []);
+    probe.psid = Psid::parse(PSID);
+    assert_eq!(block::methods(&probe), [Method::OpalRevert]);
+    let drive = disk();
+    let record = opal(&drive, OpalWhim::None, locked, PSID, &[Method::OpalRevert]);
+    assert_eq!((record.ending, record.verification.map(|seen| seen.samples)), (Ending::Erased, Some(0)));
+}
+
+fn emmc(disk: &FakeDisk, whim: EmmcWhim) -> (Record, (u32, u32)) {
+    let device = EmmcDevice::new(disk, whim);
+    let probe = Probe { mmc: ask::mmc(&device).unwrap(), ..Probe::default() };
+    assert_eq!(probe.mmc.unwrap().protected, u32::from(whim == EmmcWhim::Skips));
+    assert!(block::methods(&probe).contains(&Method::EmmcSanitize));
+    let record = erase(&Simulated { disk, transport: &device, probe }, &[Method::EmmcSanitize], &());
+    let seen = *device.seen.lock().unwrap();
+    (record, seen)
+}
+
+#[test]
+fn an_emmc_is_erased_group_by_group_sanitized_and_read_back() {
+    let drive = disk();
+    let (record, seen) = emmc(&drive, EmmcWhim::None);
+    assert_eq!((record.ending, seen), (Ending::Erased, (SECTORS, 1)));
+    assert!(record.verification.is_some_and(|seen| seen.passed && seen.samples > 100));
+}
+
+#[test]
+fn an_emmc_that_leaves_groups_or_refuses_is_told() {
+    let (record, seen) = emmc(&disk(), EmmcWhim::Skips);
+    assert!(reason(&record).contains("write protected were left") && seen.1 == 0, "{record:?}");
+    let (record, _) = emmc(&disk(), EmmcWhim::RefusesSanitize);
+    assert!(reason(&record).contains("refuses the switch"), "{record:?}");
+    let (record, _) = emmc(&disk(), EmmcWhim::Lies);
+    assert!(reason(&record).contains("sampled sectors are unchanged"), "{record:?}");
 }

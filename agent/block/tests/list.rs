@@ -138,11 +138,16 @@ fn what_is_no_disk_is_left_out_and_order_is_natural() {
     {
         let sectors = if *name == "sdz" { 0 } else { 64 };
         let dir = tree.disk(&format!("virtual/{name}"), name, &format!("8:{index}"), sectors);
+        if *name == "mmcblk0" {
+            tree.put(&format!("{dir}/device/type"), "MMC\n");
+        }
         if *name == "nvme0c0n1" {
             tree.put(&format!("{dir}/hidden"), "1\n");
         }
     }
-    let names: Vec<String> = tree.list().unwrap().into_iter().map(|disk| disk.name).collect();
+    let found = tree.list().unwrap();
+    assert_eq!(found.iter().map(|disk| disk.emmc).collect::<Vec<_>>(), [true, false, false, false, false]);
+    let names: Vec<String> = found.into_iter().map(|disk| disk.name).collect();
     assert_eq!(names, ["mmcblk0", "nvme2n1", "nvme10n1", "sdb", "sdaa"]);
 }
 

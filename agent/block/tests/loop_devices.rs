@@ -8,6 +8,7 @@ use block::{
 };
 use common::{Loop, lvm_label, md_superblock, pattern, run, survivors};
 use std::num::NonZeroU8;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 
 const MIB: u64 = 1 << 20;
@@ -261,6 +262,49 @@ fn two_paths_are_believed_only_with_the_same_content() {
     second.write((4 << 20) - 512, &[1; 512]);
     let error = block::Device::open(&roots, &judged).unwrap_err();
     assert!(error.to_string().contains("another disk"), "{error}");
+}
+
+/// A second loop device over the content of a disk, in the place of a multipath map: this kernel has no device-mapper.
+struct SecondWay(block::Map);
+
+impl SecondWay {
+    fn to(disk: &Loop) -> Self {
+        let path = std::path::PathBuf::from(run("losetup", &["--find", "--show", &disk.backing()]).trim());
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let number = std::fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
+        let (major, minor) = number.trim().split_once(':').unwrap();
+        SecondWay(block::Map { name, path, dev: (major.parse().unwrap(), minor.parse().unwrap()) })
+    }
+}
+
+impl Drop for SecondWay {
+    fn drop(&mut self) {
+        run("losetup", &["-d", self.0.path.to_str().unwrap()]);
+    }
+}
+
+#[test]
+fn a_disk_with_a_healthy_map_is_erased_through_it_and_only_when_it_is_the_same_disk() {
+    let (disk, other) = (Loop::new(&pattern(4 << 20)), Loop::new(&vec![7; 4 << 20]));
+    let (map, foreign) = (SecondWay::to(&disk), SecondWay::to(&other));
+    let roots = block::Roots::default();
+    let with = |map: &block::Map| block::Probe { map: Some(map.clone()), ..disk.probe() };
+    let error = block::Device::open(&roots, &with(&foreign.0)).unwrap_err();
+    assert!(error.to_string().contains("another disk"), "{error}");
+    let renumbered = block::Map { dev: foreign.0.dev, ..map.0.clone() };
+    let error = block::Device::open(&roots, &with(&renumbered)).unwrap_err();
+    assert!(error.to_string().contains("another device number"), "{error}");
+
+    let device = block::Device::open(&roots, &with(&map.0)).unwrap();
+    let busy = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&map.0.path);
+    assert_eq!(busy.unwrap_err().raw_os_error(), Some(libc::EBUSY), "nobody else has the map");
+    // A real map has its paths for itself: ours must not ask for the first one alone.
+    let claimed = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&disk.path);
+    assert!(claimed.is_ok(), "{claimed:?}");
+    assert!(device.present());
+    let record = erase(&device, &[Method::Overwrite], &());
+    assert_eq!(record.ending, Ending::Erased, "{record:?}");
+    assert!(disk.part(0, 4 << 20).iter().all(|&byte| byte == 0));
 }
 
 #[test]

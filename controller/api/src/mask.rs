@@ -4,8 +4,8 @@ use agent_protocol::lookup::MASKED;
 use serde_json::{Map, Value};
 
 /// A key that contains one of these words holds a secret (oslo.utils' list, as far as it concerns servers,
-/// and SNMP's keys).
-const SECRET: [&str; 20] = [
+/// SNMP's keys, and the PSIDs of drives).
+const SECRET: [&str; 21] = [
     "password",
     "adminpass",
     "admin_pass",
@@ -26,6 +26,7 @@ const SECRET: [&str; 20] = [
     "hmac_key",
     "community",
     "kg_key",
+    "psid",
 ];
 
 /// Whether a key holds a secret.
@@ -77,6 +78,7 @@ mod tests {
     fn secrets_are_masked_at_any_depth() {
         let value = serde_json::json!({
             "redfish_password": "p", "redfish_username": "u", "agent_secret_token": "t",
+            "agent_opal_psids": {"S1": "P"},
             "deep": {"list": [{"ipmi_password": {"x": 1}}]}, "agent_secret_token_pregenerated": true,
         });
         let shown = Value::Object(masked(value.as_object().unwrap()));
@@ -84,6 +86,7 @@ mod tests {
             shown,
             serde_json::json!({
                 "redfish_password": "******", "redfish_username": "u", "agent_secret_token": "******",
+                "agent_opal_psids": "******",
                 "deep": {"list": [{"ipmi_password": "******"}]}, "agent_secret_token_pregenerated": true,
             })
         );

@@ -124,6 +124,10 @@ pub struct StepResult {
     pub result: Value,
     /// Why it failed.
     pub error: Option<String>,
+    /// Id of the certificate that tells of it; of steps that erase alone.
+    pub certificate: Option<String>,
+    /// Why it has none.
+    pub uncertified: Option<String>,
 }
 
 impl StepResult {

@@ -120,6 +120,7 @@ impl AgentClient {
     ) -> Outcome {
         let mut command = command(node, run, step);
         let ours = contact.state.is_some();
+        add_psids(&mut command.params, node, contact, &step.step.step);
         let checkpoint = node.run.as_ref().and_then(Run::resumes_from).filter(|_| ours);
         if let Some(checkpoint) = checkpoint {
             command.params[ANNEAL] = json!(Addition { checkpoint: Some(checkpoint.clone()) });
@@ -184,7 +185,8 @@ impl AgentClient {
     /// # Errors
     /// The agent is busy with a step, refuses the step or its arguments, or cannot be reached.
     pub async fn plan_erase(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, Unplanned> {
-        let params = json!({ "step": step, "node": node_for_agent(node) });
+        let mut params = json!({ "step": step, "node": node_for_agent(node) });
+        add_psids(&mut params, node, contact, step["step"].as_str().unwrap_or_default());
         let request = request("anneal.plan_erase", params, None);
         let status: CommandStatus = match self.call(contact, Method::POST, "?wait=true", Some(&request)).await
         {
@@ -281,6 +283,23 @@ fn request(name: &str, params: Value, id: Option<String>) -> CommandRequest {
         _ => Map::new(),
     };
     CommandRequest { name: name.to_owned(), params, anneal_command_id: id }
+}
+
+/// PSIDs of TCG Opal drives, by serial number, in the node's `driver_info`.
+const OPAL_PSIDS: &str = "agent_opal_psids";
+
+/// Hand the PSIDs of the node's drives to the step that erases with them: over an encrypted connection, and to Anneal's
+/// agent alone, since ironic-python-agent writes what it is told into its log.
+fn add_psids(params: &mut Value, node: &Node, contact: &Contact, step: &str) {
+    let encrypted = contact.callback_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+    let erases = matches!(step, "erase_devices" | "erase_devices_express");
+    if let Some(psids) = node.driver_info.get(OPAL_PSIDS)
+        && erases
+        && encrypted
+        && contact.state.is_some()
+    {
+        params["node"]["driver_info"][OPAL_PSIDS] = psids.clone();
+    }
 }
 
 /// The node as agents are shown it with a command: Ironic's field names, no secret.

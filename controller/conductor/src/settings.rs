@@ -27,7 +27,8 @@ pub struct Settings {
     pub retry_pause_s: u64,
     /// Consecutive failures of one deed before the run fails.
     pub max_attempts: u32,
-    /// How often a step is started again after the node was interrupted in it.
+    /// How often in a row a step is started again after the node was interrupted in it, when it has got no further in
+    /// between.
     pub max_interruptions: u32,
     /// How often automated cleaning starts anew because hardware managers changed.
     pub max_replans: u32,

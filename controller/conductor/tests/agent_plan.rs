@@ -4,6 +4,7 @@ use agent_protocol::command::{CommandError, CommandStatus, Status};
 use async_trait::async_trait;
 use conductor::agent_client::{AgentClient, Unplanned};
 use conductor::agent_transport::{AgentCall, AgentTransport};
+use model::agent::AgentState;
 use model::{Contact, Node, Timestamp};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -80,4 +81,36 @@ async fn each_answer_of_the_agent_is_told_apart() {
     let (gone, _) = ask(Err("connection refused".into())).await;
     let Err(Unplanned::Unreachable(text)) = gone else { panic!("{gone:?}") };
     assert!(text.contains("connection refused") && !text.contains("secret-token"), "{text}");
+}
+
+/// What the agent behind `contact` is told of the node's BMC and PSIDs with this step.
+async fn driver_info(contact: Contact, step: &str) -> Value {
+    let plan = status(Status::Succeeded, Some(json!({})), None);
+    let agent = Arc::new(Agent { answer: Ok((StatusCode::OK, plan)), asked: Mutex::default() });
+    let mut node = Node::enrolled(Uuid::nil(), "redfish", Timestamp(0));
+    node.driver_info.insert("redfish_password".into(), "BMC".into());
+    node.driver_info.insert("agent_opal_psids".into(), json!({"S1": "PSID"}));
+    let step = json!({"interface": "deploy", "step": step});
+    let contact = Contact { token: Some("token".into()), ..contact };
+    AgentClient::over(agent.clone()).plan_erase(&node, &contact, &step).await.unwrap();
+    agent.asked.lock().unwrap().take().unwrap()["params"]["node"]["driver_info"].take()
+}
+
+#[tokio::test]
+async fn psids_go_to_our_agent_alone_encrypted_and_with_a_step_that_erases_by_them() {
+    let url = |scheme: &str| Some(format!("{scheme}://192.0.2.1:9999"));
+    let state = || {
+        let json = json!({"boot_id": "b", "process_id": "p"});
+        Some(serde_json::from_value::<AgentState>(json).unwrap())
+    };
+    let ours = || Contact { callback_url: url("https"), state: state(), ..Contact::default() };
+    let psids = json!({"agent_opal_psids": {"S1": "PSID"}});
+    assert_eq!(driver_info(ours(), "erase_devices").await, psids);
+    assert_eq!(driver_info(ours(), "erase_devices_express").await, psids);
+    assert_eq!(driver_info(ours(), "erase_devices_metadata").await, json!({}));
+    assert_eq!(driver_info(ours(), "verify_properties").await, json!({}));
+    let plain = Contact { callback_url: url("http"), ..ours() };
+    assert_eq!(driver_info(plain, "erase_devices").await, json!({}));
+    let foreign = Contact { state: None, ..ours() };
+    assert_eq!(driver_info(foreign, "erase_devices").await, json!({}));
 }

@@ -140,3 +140,33 @@ fn one_that_is_too_large_is_not_stored() {
         change.events
     );
 }
+
+#[test]
+fn interruptions_count_only_while_the_step_gets_no_further() {
+    let settings = Settings { max_interruptions: 1, ..Settings::default() };
+    let mut node = saved();
+    let interrupted = |mut node: Node, reached: Option<u64>| {
+        let cursor = issued("boot-1", true);
+        node.run.as_mut().unwrap().cursor = cursor;
+        node.provision_state = ProvisionState::CleanWait;
+        if let Some(reached) = reached {
+            node = told(node, status(Status::Running, Some(json!({"reached": reached}))));
+        }
+        recorded(decide(&seen(node, "boot-2"), &settings))
+    };
+    for reached in [10, 20, 30] {
+        node = interrupted(node, Some(reached));
+        assert_eq!(node.run.as_ref().unwrap().fruitless, 0, "{reached}");
+    }
+    // Another method begins again at 0 and gets as far as the one before: that is no progress.
+    node = interrupted(node, Some(30));
+    let run = node.run.as_ref().unwrap();
+    assert_eq!((run.interruptions, run.fruitless, run.reached), (4, 1, 30));
+    node = interrupted(node, Some(31));
+    assert_eq!(node.run.as_ref().unwrap().fruitless, 0);
+    node = interrupted(node, None);
+    assert_eq!(node.run.as_ref().unwrap().cursor, Cursor::LearnSteps);
+    node = interrupted(node, Some(5));
+    assert_eq!(node.provision_state, ProvisionState::CleanFail);
+    assert!(node.last_error.unwrap().contains("(interruption 7)"));
+}

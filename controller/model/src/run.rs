@@ -75,6 +75,12 @@ pub struct Run {
     /// How often the node came back in the middle of the current step and it was started again.
     #[serde(default)]
     pub interruptions: u32,
+    /// How many of the last of these came without the step having got any further: this is what is limited.
+    #[serde(default)]
+    pub fruitless: u32,
+    /// The furthest that the step had got by its checkpoints when it was interrupted, as [`Run::reached_now`].
+    #[serde(default)]
+    pub reached: u64,
     /// How often the plan was made anew because hardware managers changed.
     #[serde(default)]
     pub replans: u32,
@@ -201,6 +207,8 @@ impl Run {
             hung: None,
             checkpoint: None,
             interruptions: 0,
+            fruitless: 0,
+            reached: 0,
             replans: 0,
             attempts: 0,
         }
@@ -243,6 +251,21 @@ impl Run {
     pub fn resumes_from(&self) -> Option<&Value> {
         let (kept, step) = (self.checkpoint.as_ref()?, self.current()?);
         (self.index == Some(kept.index) && step.wire() == kept.step).then_some(&kept.data)
+    }
+
+    /// How far the current step is by what it saved: the number `reached` in it, which grows while the step goes ahead (of
+    /// an erase the bytes of all disks). 0 for a step that tells none.
+    pub fn reached_now(&self) -> u64 {
+        self.resumes_from().and_then(|data| data.get("reached")?.as_u64()).unwrap_or(0)
+    }
+
+    /// Count an interruption of the current step. One after which the step has got further than it ever was before
+    /// another takes back those that came before.
+    pub fn interrupt(&mut self) {
+        let now = self.reached_now();
+        self.interruptions += 1;
+        self.fruitless = if now > self.reached { 0 } else { self.fruitless + 1 };
+        self.reached = self.reached.max(now);
     }
 
     /// Whether every planned step has a stored success. False while there is no plan.

@@ -30,6 +30,7 @@ pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRe
         resumed_from: None,
         verification: None,
         rebuilt: Vec::new(),
+        out_of_reach: Vec::new(),
         started_at: None,
         finished_at: None,
     }

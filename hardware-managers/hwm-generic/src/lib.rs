@@ -54,12 +54,13 @@ use hwm_sdk::protocol::InventoryPatch;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
 use rebuild::{Duty, Memory, Volumes};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Name in `hardware_manager_version`, the same as in ironic-python-agent.
 pub const NAME: &str = "generic_hardware_manager";
 /// Version; must grow when a step changes.
-pub const VERSION: &str = "1.3";
+pub const VERSION: &str = "1.4";
 
 /// What follows when there is nothing to compare with.
 const NOT_VERIFIED: &str = "nothing was verified";
@@ -178,8 +179,11 @@ impl GenericHardwareManager {
             let reason = format!("nothing was written to any disk: {}", lost.join("; "));
             return Err(StepError::Failed { reason, report: convert::report(&EraseReport::default()) });
         }
+        // Metadata alone is not taken off a drive that shows none.
+        let none = BTreeMap::new();
+        let psids = if job == Job::Metadata { &none } else { &settings.psids };
         let probes =
-            survey::survey(&self.roots, &self.filter, rescue).map_err(|error| StepError::Failed {
+            survey::survey(&self.roots, &self.filter, rescue, psids).map_err(|error| StepError::Failed {
                 reason: format!(
                     "the disks cannot be listed, so nothing was erased: {}",
                     block::fault::chain(&error)

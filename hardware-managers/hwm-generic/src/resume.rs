@@ -1,9 +1,11 @@
 //! Where overwrites go on after a reboot: kept by the controller, matched by identity alone.
 //!
 //! ```json
-//! {"step": "erase_devices", "disks": [{"serial": "S1", "wwn": "0x5", "size": 8, "method": "overwrite-zeroes",
-//!                                      "offset": 4, "samples": [[0, "00ff…"]]}]}
+//! {"step": "erase_devices", "reached": 4, "disks": [{"serial": "S1", "wwn": "0x5", "size": 8, "method": "overwrite-zeroes",
+//!                                                    "offset": 4, "samples": [[0, "00ff…"]]}]}
 //! ```
+//!
+//! `reached` is for the controller: an interruption does not count while it grows.
 //!
 //! A name like `/dev/sda` means another disk after the next boot: a disk without serial number and world wide name is
 //! never resumed, nor is one whose identity two disks share.
@@ -20,6 +22,9 @@ const SAMPLES: usize = 1024;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Saved {
     step: String,
+    /// Bytes of all disks together; 0 in those of before it was there.
+    #[serde(default)]
+    reached: u64,
     disks: Vec<Entry>,
 }
 
@@ -45,7 +50,7 @@ impl<'a> Keeper<'a> {
     /// With what an interrupted run of the same step left. What cannot be read is as if there were nothing.
     pub(crate) fn new(step: &str, disks: &'a [Disk], context: &'a StepContext) -> Self {
         let left = context.checkpoint().and_then(|data| serde_json::from_value::<Saved>(data.clone()).ok());
-        let fresh = || Saved { step: step.to_owned(), disks: Vec::new() };
+        let fresh = || Saved { step: step.to_owned(), ..Saved::default() };
         let saved = left.filter(|left| left.step == step).unwrap_or_else(fresh);
         Keeper { disks, saved: Mutex::new(saved), context }
     }
@@ -68,6 +73,7 @@ impl<'a> Keeper<'a> {
         let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
         saved.disks.retain(|entry| !entry.is_of(disk));
         saved.disks.push(Entry::of(disk, checkpoint, SAMPLES / self.disks.len().max(1)));
+        saved.reached = saved.disks.iter().map(|entry| entry.offset).fold(0, u64::saturating_add);
         // Plain data with string keys: this cannot fail, and a null would be no checkpoint.
         self.context.save_checkpoint(&serde_json::to_value(&*saved).unwrap_or_default());
     }

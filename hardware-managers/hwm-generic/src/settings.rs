@@ -2,10 +2,11 @@
 //! the step.
 
 use crate::pace::STALL;
+use block::opal::Psid;
 use block::{Fill, Hint, Level, Method, Passes, Reason, Wish};
 use hwm_sdk::StepError;
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU8;
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub(crate) const MOST_PASSES: u8 = 35;
 pub struct Settings {
     /// Disks worked on at once, 1..=16 (`disk_erasure_concurrency`; without it as many as there are).
     pub concurrency: usize,
+    /// PSIDs of TCG Opal drives by serial number (`driver_info.agent_opal_psids`).
+    pub psids: BTreeMap<String, Psid>,
     /// What is wanted of each disk.
     pub wish: Wish,
     /// How long a disk may stand still before that is told (`agent_erase_stall_s`).
@@ -49,7 +52,13 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { concurrency: MOST, wish: Wish::default(), stall: STALL, deadline: None }
+        Settings {
+            concurrency: MOST,
+            psids: BTreeMap::new(),
+            wish: Wish::default(),
+            stall: STALL,
+            deadline: None,
+        }
     }
 }
 
@@ -105,7 +114,13 @@ impl Settings {
             Value::Null => STALL,
             value => seconds(value).ok_or_else(|| wrong(name, "a whole number of at least 1", value))?,
         };
-        Ok(Settings { concurrency, wish, stall, deadline: None })
+        Ok(Settings {
+            concurrency,
+            psids: psids(&node["driver_info"]["agent_opal_psids"])?,
+            wish,
+            stall,
+            deadline: None,
+        })
     }
 
     /// With the arguments of the step, which count more. The agent has checked them against their schemas.
@@ -230,6 +245,24 @@ fn passes(info: &Value) -> Result<Option<Passes>, StepError> {
     }
 }
 
+/// An object from serial number to PSID. What is wrong with it is told without what is in it.
+fn psids(object: &Value) -> Result<BTreeMap<String, Psid>, StepError> {
+    let wrong =
+        |problem: String| StepError::Argument { name: "node.driver_info.agent_opal_psids".into(), problem };
+    let object = match object {
+        Value::Null => return Ok(BTreeMap::new()),
+        object => object.as_object().ok_or_else(|| wrong("it is not a set of serial: PSID".to_owned()))?,
+    };
+    let entry = |(serial, psid): (&String, &Value)| {
+        let psid = psid.as_str().and_then(Psid::parse);
+        let psid = psid.ok_or_else(|| {
+            wrong(format!("what it has for serial {serial:?} is not 1 to 255 visible ASCII characters"))
+        })?;
+        Ok((serial.trim().to_owned(), psid))
+    };
+    object.iter().map(entry).collect()
+}
+
 /// `properties.skip_block_devices`: a list of root device hints.
 fn skip_list(list: &Value) -> Result<Vec<Hint>, StepError> {
     let wrong =
@@ -314,6 +347,27 @@ mod tests {
         ] {
             let error = with(args).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn psids_are_by_serial_and_no_error_tells_one() {
+        let of = |psids: Value| Settings::from_node(&json!({"driver_info": {"agent_opal_psids": psids}}));
+        let settings = of(json!({"S1": " 0123456789ABCDEF "})).unwrap();
+        assert_eq!(
+            settings.psids,
+            BTreeMap::from([("S1".to_owned(), Psid::parse("0123456789ABCDEF").unwrap())])
+        );
+        assert!(!format!("{settings:?}").contains("0123"));
+        for (wrong, word) in [
+            (json!("******"), "serial: PSID"),
+            (json!(["SECRET"]), "serial: PSID"),
+            (json!({"S1": "SECRET TEXT"}), "\"S1\""),
+            (json!({"S1": 5_417_417}), "\"S1\""),
+        ] {
+            let error = of(wrong).unwrap_err().to_string();
+            assert!(error.contains("agent_opal_psids") && error.contains(word), "{error}");
+            assert!(!error.contains("SECRET") && !error.contains("5417417"), "{error}");
         }
     }
 

@@ -230,7 +230,8 @@ fn run_one(
         Job::Express if methods.is_empty() => metadata(),
         Job::Express => {
             let record = block::erase(device, methods, &watcher);
-            let failed = matches!(record.ending, Ending::Failed(_));
+            // What a locked drive shows is not where its metadata is.
+            let failed = matches!(record.ending, Ending::Failed(_)) && !device.probe().is_locked();
             let tried = convert::erased(device.disk(), record);
             if failed { convert::after(tried, metadata()) } else { tried }
         }
@@ -240,7 +241,8 @@ fn run_one(
         Some(reason) if late => Some(format!("{}: {reason}", limits.deadline.text())),
         reason => reason,
     };
-    let record = DiskRecord { reason, ..record };
+    let out_of_reach = device.probe().out_of_reach();
+    let record = DiskRecord { reason, out_of_reach, ..record };
     let (outcome, reason) = (record.outcome, record.reason.as_deref());
     tracing::info!(device = %watcher.device, ?outcome, method = record.method, reason, "disk done");
     watcher.done();

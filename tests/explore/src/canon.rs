@@ -169,6 +169,8 @@ impl Canon<'_> {
             hung,
             checkpoint: _,
             interruptions,
+            fruitless,
+            reached,
             replans,
             attempts,
         } = run;
@@ -182,6 +184,8 @@ impl Canon<'_> {
             abort,
             hung.is_some(),
             interruptions,
+            fruitless,
+            reached,
             replans,
             attempts,
         ));

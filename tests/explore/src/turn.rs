@@ -48,7 +48,7 @@ pub fn note_death(scenario: &Scenario, world: &mut World) {
         return;
     }
     let step = run.index.and_then(|index| scenario.steps.get(index));
-    let spent = run.interruptions >= scenario.settings.max_interruptions;
+    let spent = run.fruitless >= scenario.settings.max_interruptions;
     world.story.harmed |= spent || step.is_some_and(|step| !step.idempotent);
     world.story.died_in_step = true;
 }

@@ -2,6 +2,7 @@
 
 use block::drive::{Drive, Work};
 use block::fault::Fault;
+use block::mmc::Command;
 use block::nvme::{Completion, NvmeCommand};
 use block::scsi::Reply;
 use block::transport::{Data, Transport};
@@ -118,13 +119,37 @@ impl Transport for Oracle<'_> {
         Ok(Reply { status, host, sense, transferred })
     }
 
+    fn mmc(&self, commands: &[Command], data: &mut [u8]) -> io::Result<Vec<u32>> {
+        let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut statuses = Vec::new();
+        for command in commands {
+            statuses.push(match tape.byte().ok_or_else(silent)? {
+                0xff => return Err(silent()),
+                0xf0.. => u32::from(tape.word().ok_or_else(silent)?) << 12,
+                _ => 0x900,
+            });
+            if command.length > 0 {
+                self.fill(&mut tape, command.opcode.to_le_bytes().to_vec(), data);
+            }
+        }
+        Ok(statuses)
+    }
+
     fn pause(&self, _: Duration) {}
 }
 
 /// Runs one of the drive-side methods on the drive.
 pub fn work(oracle: &Oracle<'_>, run: impl FnOnce(&Work<'_>) -> Result<(), Fault>) -> Result<(), Fault> {
-    let probe = Probe::default();
-    let drive = Drive { transport: oracle, probe: &probe };
+    work_of(oracle, &Probe::default(), run)
+}
+
+/// As [`work`], on a drive that said this.
+pub fn work_of(
+    oracle: &Oracle<'_>,
+    probe: &Probe,
+    run: impl FnOnce(&Work<'_>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let drive = Drive { transport: oracle, probe };
     let watch: &dyn Watch = &();
     run(&Work { drive, tell: &|_| {}, watch, estimate: Duration::from_secs(60) })
 }

@@ -1,17 +1,20 @@
-//! SCSI: what the probe asks, SANITIZE and FORMAT UNIT, and sense data, on a disk that may say anything.
+//! SCSI: what the probe asks, SANITIZE and FORMAT UNIT, and sense data, on a disk that may say anything. And what an eMMC may
+//! say.
 #![no_main]
 
+use block::Probe;
 use block::ask;
-use block::drive::{scsi_format, scsi_sanitize};
+use block::drive::{emmc_sanitize, scsi_format, scsi_sanitize};
+use block::mmc::ExtCsd;
 use block::sanitize::Operation;
 use block::scsi::sense::Sense;
-use fuzz::{Oracle, Tape, work};
+use fuzz::{Oracle, Tape, work, work_of};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let mut tape = Tape(input);
     let Some(choice) = tape.byte() else { return };
     let oracle = Oracle::new(tape.0);
-    match choice % 6 {
+    match choice % 8 {
         0 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Crypto))),
         1 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Block))),
         2 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Overwrite))),
@@ -21,6 +24,13 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
                 assert!(!sense.to_string().is_empty());
             }
         }
+        5 => {
+            if let Ok(Some(mmc)) = ask::mmc(&oracle) {
+                let probe = Probe { mmc: Some(mmc), ..Probe::default() };
+                let _ = work_of(&oracle, &probe, emmc_sanitize::run);
+            }
+        }
+        6 => drop(ExtCsd::parse(tape.0)),
         _ => drop(ask::scsi(&oracle)),
     }
 });

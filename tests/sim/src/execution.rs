@@ -227,6 +227,7 @@ fn report(machine: &Machine, lies: bool) -> Value {
             passed: true,
         }),
         rebuilt: Vec::new(),
+        out_of_reach: Vec::new(),
         started_at: None,
         finished_at: None,
     };

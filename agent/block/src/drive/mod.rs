@@ -7,7 +7,9 @@
 pub mod ata_hidden;
 pub mod ata_sanitize;
 pub mod ata_security;
+pub mod emmc_sanitize;
 pub mod nvme_sanitize;
+pub mod opal_revert;
 pub mod scsi_format;
 pub mod scsi_sanitize;
 mod wait;

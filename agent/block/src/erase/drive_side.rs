@@ -1,7 +1,9 @@
 //! Methods that are one command for the whole drive.
 
 use super::Attempt;
-use crate::drive::{Work, ata_sanitize, ata_security, nvme_sanitize, scsi_format, scsi_sanitize};
+use crate::drive::{
+    Work, ata_sanitize, ata_security, emmc_sanitize, nvme_sanitize, opal_revert, scsi_format, scsi_sanitize,
+};
 use crate::fault::Fault;
 use crate::method::{Family, Method};
 use crate::nvme::SecureErase;
@@ -19,6 +21,9 @@ pub(super) fn run(method: Method, target: &dyn Target, watch: &dyn Watch) -> Att
         // One request that ends when it is done: bytes jump from none to all.
         Method::NvmeFormat => blocking(method, target, watch, || format(target, SecureErase::UserData)),
         Method::NvmeFormatCrypto => blocking(method, target, watch, || format(target, SecureErase::Crypto)),
+        Method::OpalRevert => {
+            blocking(method, target, watch, || with(method, target, watch, &|_| {}, opal_revert::run))
+        }
         Method::AtaErase | Method::AtaEnhancedErase => {
             let enhanced = method == Method::AtaEnhancedErase;
             blocking(method, target, watch, || {
@@ -73,6 +78,7 @@ fn followed(method: Method, target: &dyn Target, watch: &dyn Watch) -> Result<()
         Method::Sanitize(Family::Nvme, operation) => nvme_sanitize::run(work, operation),
         Method::Sanitize(Family::Ata, operation) => ata_sanitize::run(work, operation),
         Method::Sanitize(Family::Scsi, operation) => scsi_sanitize::run(work, operation),
+        Method::EmmcSanitize => emmc_sanitize::run(work),
         _ => scsi_format::run(work),
     })?;
     let (phase, method, done) = (Phase::Erasing, Some(method), total);

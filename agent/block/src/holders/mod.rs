@@ -6,7 +6,10 @@
 //! ```
 
 mod deed;
+mod multipath;
 mod plan;
 
 pub use deed::{Deed, TakeDownError, take_down};
+pub use multipath::Map;
+pub(crate) use multipath::find as multipath;
 pub(crate) use plan::plan;

@@ -13,8 +13,13 @@ struct Volume<'a> {
 }
 
 /// What has to be taken down so that the `wanted` disks can be erased, in this order; and for each disk what keeps that
-/// from being done. Nothing that also uses a disk that is not wanted, or not known, is taken down.
-pub(crate) fn plan(disks: &[&Disk], wanted: &[bool]) -> (Vec<Deed>, Vec<Option<String>>) {
+/// from being done. Nothing that also uses a disk that is not wanted, or not known, is taken down. The volumes of these names
+/// stay up, and only what is built on them goes.
+pub(crate) fn plan(
+    disks: &[&Disk],
+    wanted: &[bool],
+    stay: &BTreeSet<&str>,
+) -> (Vec<Deed>, Vec<Option<String>>) {
     let volumes = volumes(disks);
     let mut index: BTreeMap<&str, usize> = BTreeMap::new();
     for (at, disk) in disks.iter().enumerate() {
@@ -61,6 +66,7 @@ pub(crate) fn plan(disks: &[&Disk], wanted: &[bool]) -> (Vec<Deed>, Vec<Option<S
     let going: Vec<&Holder> = order
         .iter()
         .filter(|name| bases[*name].iter().any(|disk| index.get(disk).is_some_and(|&at| goes(at))))
+        .filter(|name| !stay.contains(*name))
         .map(|name| volumes[name].holder)
         .collect();
     let disks: Vec<&Disk> =
@@ -213,7 +219,7 @@ mod tests {
                 ..Disk::default()
             }).collect();
             let list: Vec<&Disk> = disks.iter().collect();
-            let (deeds, obstacles) = plan(&list, &wanted);
+            let (deeds, obstacles) = plan(&list, &wanted, &BTreeSet::new());
             let place = |name: &str| deeds.iter().position(|deed| match deed {
                 Deed::StopArray { what, .. } | Deed::Remove { what, .. } => what == name,
                 _ => false,
@@ -263,9 +269,14 @@ mod tests {
             holders: vec![map.clone(), map],
             ..Disk::default()
         };
-        let (deeds, obstacles) = plan(&[&disk], &[true]);
-        let words: Vec<String> = deeds.iter().map(ToString::to_string).collect();
+        let planned = |stay: &[&str]| {
+            let (deeds, obstacles) = plan(&[&disk], &[true], &stay.iter().copied().collect());
+            (deeds.iter().map(ToString::to_string).collect::<Vec<String>>(), obstacles)
+        };
+        let (words, obstacles) = planned(&[]);
         let expected = ["mount of dm-0 at /a/b", "mount of dm-0 at /a", "device-mapper device mpatha (dm-0)"];
         assert_eq!((words, obstacles), (expected.map(str::to_owned).to_vec(), vec![None]));
+        let used = expected[..2].iter().map(|&words| words.to_owned()).collect();
+        assert_eq!(planned(&["dm-0"]), (used, vec![None]), "what is on a map goes, and the map stays");
     }
 }

@@ -82,8 +82,10 @@ fn judged(probes: &[Probe], policy: &Policy, erase: impl Fn(&Probe) -> Fate) -> 
     let wanted: Vec<bool> =
         probes.iter().map(|probe| keep_off(probe, policy, idle, None).is_none()).collect();
     let disks: Vec<&Disk> = probes.iter().map(|probe| &probe.disk).collect();
+    // What a disk is erased through stays.
+    let maps = probes.iter().filter_map(|probe| Some(probe.map.as_ref()?.name.as_str())).collect();
     let (take_down, obstacles) =
-        if may { holders::plan(&disks, &wanted) } else { (Vec::new(), vec![None; disks.len()]) };
+        if may { holders::plan(&disks, &wanted, &maps) } else { (Vec::new(), vec![None; disks.len()]) };
     let fate = |((probe, wanted), obstacle): ((&Probe, bool), Option<String>)| match obstacle {
         None if wanted => erase(probe),
         obstacle => keep_off(probe, policy, |_| true, obstacle).unwrap_or_else(|| erase(probe)),

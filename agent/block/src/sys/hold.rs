@@ -1,5 +1,5 @@
 //! Letting go of block devices: `swapoff(2)`, `STOP_ARRAY` of `linux/raid/md_u.h`, `DM_DEV_REMOVE` of
-//! `linux/dm-ioctl.h`.
+//! `linux/dm-ioctl.h`, and what it says of a map before (`DM_TABLE_STATUS`).
 
 use std::ffi::CString;
 use std::fs::File;
@@ -29,10 +29,23 @@ struct DmIoctl {
 const SIZE: u32 = 312;
 const _: () = assert!(size_of::<DmIoctl>() == SIZE as usize);
 
+/// With room for what is answered.
+#[repr(C)]
+struct Answer {
+    header: DmIoctl,
+    room: [u8; ROOM],
+}
+
+/// Bytes that a map may tell of itself: some 80 paths.
+const ROOM: usize = 4096;
+const _: () = assert!(size_of::<Answer>() == SIZE as usize + ROOM);
+
 mod raw {
     // _IO(MD_MAJOR, 0x32), _IOWR(DM_IOCTL, DM_DEV_REMOVE_CMD, struct dm_ioctl)
     nix::ioctl_none!(stop_array, 9, 0x32);
     nix::ioctl_readwrite!(dm_dev_remove, 0xfd, 4, super::DmIoctl);
+    // _IOWR(DM_IOCTL, DM_TABLE_STATUS_CMD, struct dm_ioctl); the answer is behind the structure.
+    nix::ioctl_readwrite_bad!(dm_table_status, nix::request_code_readwrite!(0xfd, 12, 312), super::Answer);
 }
 
 /// Stop using a device as swap.
@@ -54,9 +67,31 @@ pub(crate) fn stop_array(file: &File) -> io::Result<()> {
 
 /// Remove the device-mapper device of this number; `control` is `/dev/mapper/control`.
 pub(crate) fn remove(control: &File, (major, minor): (u32, u32)) -> io::Result<()> {
-    let mut call = DmIoctl {
+    let mut call = header(SIZE, (major, minor));
+    // SAFETY: the descriptor is open for the whole call; `call` has the kernel's layout (its size is checked above) and
+    // says how long it is, and is exclusively borrowed until the ioctl has returned.
+    unsafe { raw::dm_dev_remove(control.as_raw_fd(), &mut call) }?;
+    Ok(())
+}
+
+/// The whole answer of the device-mapper device of this number to the question how its table is, header first.
+pub(crate) fn table_status(control: &File, dev: (u32, u32)) -> io::Result<Vec<u8>> {
+    let total =
+        u32::try_from(size_of::<Answer>()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let mut answer = Answer { header: header(total, dev), room: [0; ROOM] };
+    // SAFETY: the descriptor is open for the whole call; `answer` begins with the kernel's structure (its size is checked
+    // above), says how long it is with the room behind it, and is exclusively borrowed until the ioctl has returned.
+    unsafe { raw::dm_table_status(control.as_raw_fd(), &mut answer) }?;
+    // SAFETY: the structure is plain bytes without padding (the sizes of its parts are checked above), and is borrowed for
+    // as long as the slice lives, which is copied at once.
+    Ok(unsafe { std::slice::from_raw_parts((&raw const answer).cast::<u8>(), size_of::<Answer>()) }.to_vec())
+}
+
+/// A call about the device of this number, of `size` bytes.
+fn header(size: u32, (major, minor): (u32, u32)) -> DmIoctl {
+    DmIoctl {
         version: [4, 0, 0],
-        data_size: SIZE,
+        data_size: size,
         data_start: SIZE,
         target_count: 0,
         open_count: 0,
@@ -67,11 +102,7 @@ pub(crate) fn remove(control: &File, (major, minor): (u32, u32)) -> io::Result<(
         name: [0; 128],
         uuid: [0; 129],
         data: [0; 7],
-    };
-    // SAFETY: the descriptor is open for the whole call; `call` has the kernel's layout (its size is checked above) and
-    // says how long it is, and is exclusively borrowed until the ioctl has returned.
-    unsafe { raw::dm_dev_remove(control.as_raw_fd(), &mut call) }?;
-    Ok(())
+    }
 }
 
 /// A device number as the kernel writes it for programs (`huge_encode_dev`).

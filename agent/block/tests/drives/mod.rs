@@ -2,7 +2,9 @@
 //! are written here a second time, from the standards and not from the code under test.
 
 pub mod ata;
+pub mod emmc;
 pub mod nvme;
+pub mod opal;
 pub mod scsi;
 
 use block::drive::Drive;

@@ -119,5 +119,8 @@ pub fn read_back(disk: &DiskRecord) -> String {
         let (length, offset) = (rebuilt.bytes, rebuilt.offset);
         format!("; then {length} bytes of {} {} written at {offset}", rebuilt.kind, rebuilt.name)
     });
-    printable(&rebuilt.fold(seen.unwrap_or_else(|| "no".to_owned()), |all, one| all + &one))
+    let out_of_reach = disk.out_of_reach.iter().map(|part| format!("; not reached: {part}"));
+    printable(
+        &rebuilt.chain(out_of_reach).fold(seen.unwrap_or_else(|| "no".to_owned()), |all, one| all + &one),
+    )
 }

@@ -7,7 +7,8 @@ use crate::view::{NodeView, Run, StepResult};
 use agent_protocol::record::{DiskRecord, Outcome, Verification};
 use serde_json::{Value, json};
 
-/// Shows them. In JSON: a list with `step`, `at`, `error` and `report` (or `null`) for every ended step.
+/// Shows them. In JSON: a list with `step`, `at`, `error`, `report` and `certificate` (or `null`) for every ended
+/// step.
 pub async fn run(client: &Client, format: Format, ident: &str) -> Result<(), Failure> {
     let body = client.get(&["nodes", ident], &[]).await?;
     let node = NodeView::of(&body);
@@ -26,7 +27,10 @@ fn label(result: &StepResult) -> String {
 }
 
 fn document(run: &Run) -> Value {
-    let one = |result: &StepResult| json!({"step": label(result), "at": result.at, "error": result.error, "report": result.report()});
+    let one = |result: &StepResult| {
+        json!({"step": label(result), "at": result.at, "error": result.error, "report": result.report(),
+               "certificate": result.certificate})
+    };
     run.results.iter().map(one).collect()
 }
 
@@ -44,6 +48,11 @@ fn report(run: &Run) -> String {
             let headings =
                 ["DEVICE", "SERIAL", "SIZE", "OUTCOME", "METHOD", "ERASED", "READ BACK", "TOOK", "REASON"];
             out.push_str(&table(&headings, &rows));
+        }
+        if let Some(id) = &result.certificate {
+            out.push_str(&printable(&format!("certificate {id}\n")));
+        } else if let Some(why) = &result.uncertified {
+            out.push_str(&printable(&format!("no certificate: {why}\n")));
         }
         out.push('\n');
     }
@@ -68,6 +77,7 @@ fn row(disk: &DiskRecord) -> Vec<String> {
     reasons.extend(
         disk.fallbacks.iter().map(|tried| printable(&format!("{} gave up: {}", tried.method, tried.error))),
     );
+    reasons.extend(disk.out_of_reach.iter().map(|part| printable(&format!("not reached: {part}"))));
     vec![
         printable(&disk.device),
         text(&disk.serial),
@@ -103,7 +113,8 @@ mod tests {
 
     fn example() -> Run {
         serde_json::from_value(json!({
-            "results": [{"index": 0, "step": "deploy.erase_devices", "command_id": "c", "at": "2026-11-21T08:00:00+00:00",
+            "results": [{"index": 0, "step": "deploy.erase_devices", "command_id": "c",
+                "certificate": "0b9e5f0c", "at": "2026-11-21T08:00:00+00:00",
                 "error": "1 disk not erased", "result": {"clean_result": {"disks": [
                     {"device": "/dev/nvme0n1", "serial": "N1", "size": 1_073_741_824, "outcome": "erased",
                      "method": "nvme-format-user-data", "bytes_erased": 1_073_741_824,
@@ -124,7 +135,8 @@ mod tests {
             "deploy.erase_devices failed: 1 disk not erased (2026-11-21T08:00:00+00:00)\n\
              DEVICE        SERIAL  SIZE     OUTCOME  METHOD                 ERASED   READ BACK                     TOOK   REASON\n\
              /dev/nvme0n1  N1      1.0 GiB  erased   nvme-format-user-data  1.0 GiB  passed: full, 1.0 GiB zeroes  1m05s\n\
-             /dev/sda      -       512 B    failed   -                      0 B      no                            -      I/O error; discard gave up: not supported\n\n"
+             /dev/sda      -       512 B    failed   -                      0 B      no                            -      I/O error; discard gave up: not supported\n\
+             certificate 0b9e5f0c\n\n"
         );
     }
 
@@ -132,6 +144,7 @@ mod tests {
     fn records_for_programs() {
         let document = document(&example());
         assert_eq!(document[0]["step"], "deploy.erase_devices");
+        assert_eq!(document[0]["certificate"], "0b9e5f0c");
         assert_eq!(document[0]["error"], "1 disk not erased");
         assert_eq!(document[0]["report"]["disks"][0]["verification"]["passed"], true);
     }

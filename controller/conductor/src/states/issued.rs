@@ -389,7 +389,9 @@ pub(super) fn interrupted(view: &View, what: &str, cold: bool) -> Change {
     let Some(step) = view.run.current() else {
         return fail::failed(view, &format!("{what}, and the plan has no current step"));
     };
-    let times = view.run.interruptions + 1;
+    let mut run = view.run.clone();
+    run.interrupt();
+    let times = run.interruptions;
     if let Some(text) = &view.run.hung {
         return fail::step_failed(view, &format!("{text}; then {what}"), Value::Null);
     }
@@ -401,12 +403,12 @@ pub(super) fn interrupted(view: &View, what: &str, cold: bool) -> Change {
             Value::Null,
         );
     }
-    if times > view.settings.max_interruptions {
+    if run.fruitless > view.settings.max_interruptions {
         return fail::step_failed(view, &text, Value::Null);
     }
     let mut change = view.advance(if cold { Cursor::PowerOff } else { Cursor::LearnSteps });
     if let Some(run) = &mut change.node.run {
-        run.interruptions = times;
+        run.interrupt();
     }
     let again =
         if view.run.resumes_from().is_some() { "goes on from its checkpoint" } else { "is started again" };

@@ -47,17 +47,19 @@ pub(super) fn decide(view: &View) -> Decision {
 
 fn interrupted(view: &View, step: &PlannedStep) -> Change {
     let what = "the controller was interrupted in the middle of the step";
-    let times = view.run.interruptions + 1;
+    let mut run = view.run.clone();
+    run.interrupt();
     if !step.step.idempotent {
         let text = format!("{what}, and the step does not say that it may be repeated");
         return fail::step_failed(view, &text, Value::Null);
     }
-    if times > view.settings.max_interruptions {
-        return fail::step_failed(view, &format!("{what} (interruption {times})"), Value::Null);
+    if run.fruitless > view.settings.max_interruptions {
+        let text = format!("{what} (interruption {})", run.interruptions);
+        return fail::step_failed(view, &text, Value::Null);
     }
     let mut change = view.advance(Cursor::NextStep);
     if let Some(run) = &mut change.node.run {
-        run.interruptions = times;
+        run.interrupt();
     }
     change
 }

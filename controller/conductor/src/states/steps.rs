@@ -117,6 +117,8 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
         run.results.push(StepResult { index, command_id, at: now, result, error: None, certificate: None });
         run.attempts = 0;
         run.interruptions = 0;
+        run.fruitless = 0;
+        run.reached = 0;
         run.checkpoint = None;
         run.hung = None;
         run.cursor = next;

@@ -1,7 +1,9 @@
 //! Ways to erase a disk: what each is called, what it reaches, what it promises.
 
+mod standard;
+
 use crate::probe::Probe;
-use crate::sanitize::{Operation, Support};
+use crate::sanitize::Operation;
 use std::num::NonZeroU8;
 
 /// What is left for an attacker after an erase, in the words of NIST SP 800-88 and IEEE 2883.
@@ -47,6 +49,8 @@ pub enum Family {
 pub enum Method {
     /// The drive's sanitize operation. Its overwrite is not preferred: see [`Method::rank`].
     Sanitize(Family, Operation),
+    /// TCG Opal revert with the PSID on the drive's label: the keys of all content are replaced.
+    OpalRevert,
     /// NVMe Format with cryptographic erase.
     NvmeFormatCrypto,
     /// NVMe Format with user data erase.
@@ -55,6 +59,8 @@ pub enum Method {
     AtaEnhancedErase,
     /// ATA SECURITY ERASE UNIT.
     AtaErase,
+    /// Erase of every group of an eMMC, and Sanitize.
+    EmmcSanitize,
     /// Secure discard, by the kernel (eMMC).
     SecureDiscard,
     /// The device's own write of zeroes (NVMe Write Zeroes, SCSI WRITE SAME, virtio).
@@ -103,7 +109,7 @@ pub enum Promise {
 
 impl Method {
     /// All of them; of those with passes one for each name.
-    pub const ALL: [Method; 20] = {
+    pub const ALL: [Method; 22] = {
         use Family::{Ata, Nvme, Scsi};
         use Operation::{Block, Crypto, Overwrite};
         [
@@ -116,10 +122,12 @@ impl Method {
             Method::Sanitize(Nvme, Overwrite),
             Method::Sanitize(Ata, Overwrite),
             Method::Sanitize(Scsi, Overwrite),
+            Method::OpalRevert,
             Method::NvmeFormatCrypto,
             Method::NvmeFormat,
             Method::AtaEnhancedErase,
             Method::AtaErase,
+            Method::EmmcSanitize,
             Method::SecureDiscard,
             Method::ZeroOut,
             Method::Discard,
@@ -143,10 +151,12 @@ impl Method {
             Method::Sanitize(Scsi, Operation::Crypto) => "scsi-sanitize-crypto",
             Method::Sanitize(Scsi, Operation::Block) => "scsi-sanitize-block",
             Method::Sanitize(Scsi, Operation::Overwrite) => "scsi-sanitize-overwrite",
+            Method::OpalRevert => "opal-psid-revert",
             Method::NvmeFormatCrypto => "nvme-format-crypto",
             Method::NvmeFormat => "nvme-format-user-data",
             Method::AtaEnhancedErase => "ata-secure-erase-enhanced",
             Method::AtaErase => "ata-secure-erase",
+            Method::EmmcSanitize => "emmc-sanitize",
             Method::SecureDiscard => "secure-discard",
             Method::ZeroOut => "zero-out",
             Method::Discard => "discard",
@@ -168,9 +178,11 @@ impl Method {
     pub fn promise(self) -> Promise {
         match self {
             Method::Sanitize(_, Operation::Crypto | Operation::Block)
+            | Method::OpalRevert
             | Method::NvmeFormatCrypto
             | Method::NvmeFormat
             | Method::AtaEnhancedErase
+            | Method::EmmcSanitize
             | Method::SecureDiscard => Promise::Changed,
             Method::OverwriteWith(passes) => Promise::of(passes.last),
             Method::Sanitize(_, Operation::Overwrite)
@@ -182,72 +194,24 @@ impl Method {
         }
     }
 
-    /// The level that it reaches on a disk that does or does not spin; `docs/erase.md` has the clauses. Where NIST
-    /// SP 800-88r1 and IEEE 2883 differ, the lower one counts.
-    pub fn level(self, rotational: bool) -> Level {
-        match self {
-            Method::Sanitize(..) => Level::Purge,
-            Method::AtaEnhancedErase if rotational => Level::Purge,
-            _ => Level::Clear,
-        }
-    }
-
-    /// The clauses that name it, those of `docs/erase.md` written out, of a disk that does or does not spin.
-    pub fn standard(self, rotational: bool) -> &'static str {
-        use Family::{Ata, Nvme, Scsi};
-        use Operation::{Block, Crypto, Overwrite};
-        match self {
-            Method::Sanitize(Nvme, _) => "NVMe Base 2.0, 5.24; IEEE 2883-2022 purge",
-            Method::Sanitize(Ata, Crypto) => {
-                "ACS-4 7.36; NIST SP 800-88r1 A-5, A-8 purge; IEEE 2883-2022 purge"
-            }
-            Method::Sanitize(Ata, Block) => "ACS-4 7.36; NIST SP 800-88r1 A-8 purge; IEEE 2883-2022 purge",
-            Method::Sanitize(Ata, Overwrite) => {
-                "ACS-4 7.36; NIST SP 800-88r1 A-5 purge; IEEE 2883-2022 purge"
-            }
-            Method::Sanitize(Scsi, Crypto) => {
-                "SBC-4 5.30; NIST SP 800-88r1 A-5, A-8 purge; IEEE 2883-2022 purge"
-            }
-            Method::Sanitize(Scsi, Block) => "SBC-4 5.30; NIST SP 800-88r1 A-8 purge; IEEE 2883-2022 purge",
-            Method::Sanitize(Scsi, Overwrite) => {
-                "SBC-4 5.30; NIST SP 800-88r1 A-5 purge; IEEE 2883-2022 purge"
-            }
-            Method::NvmeFormatCrypto => {
-                "NVMe Base 2.0, 5.14; NIST SP 800-88r1 A-8 purge; IEEE 2883-2022 clear, purge if the vendor says so"
-            }
-            Method::NvmeFormat => "NVMe Base 2.0, 5.14; NIST SP 800-88r1 A-8 purge; IEEE 2883-2022 clear",
-            Method::AtaEnhancedErase if rotational => {
-                "ACS-4 7.40; NIST SP 800-88r1 A-5 purge; IEEE 2883-2022 purge"
-            }
-            Method::AtaEnhancedErase => "ACS-4 7.40; NIST SP 800-88r1 A-8 clear; IEEE 2883-2022 purge",
-            Method::AtaErase => "ACS-4 7.40; NIST SP 800-88r1 A-5, A-8 clear; IEEE 2883-2022 clear",
-            Method::SecureDiscard => "BLKSECDISCARD; JESD84 6.6.12",
-            Method::ZeroOut => {
-                "BLKZEROOUT (NVMe Write Zeroes, SCSI WRITE SAME); NIST SP 800-88r1 A-5, A-8 clear"
-            }
-            Method::Discard => {
-                "BLKDISCARD where zeroes are guaranteed (DLFEAT, RZAT, LBPRZ), read back in full"
-            }
-            Method::Overwrite | Method::OverwriteWith(_) => {
-                "NIST SP 800-88r1 A-5, A-8 clear; IEEE 2883-2022 clear"
-            }
-            Method::ScsiFormat => "SBC-4 5.4; IEEE 2883-2022 clear",
-        }
-    }
-
     /// Whether it stops within two seconds of being told to. A sanitize goes on in the drive all the same, and is
     /// found at it by the next run.
     pub fn abortable(self) -> bool {
         !matches!(
             self,
-            Method::NvmeFormatCrypto | Method::NvmeFormat | Method::AtaEnhancedErase | Method::AtaErase
+            Method::OpalRevert
+                | Method::NvmeFormatCrypto
+                | Method::NvmeFormat
+                | Method::AtaEnhancedErase
+                | Method::AtaErase
+                | Method::EmmcSanitize
         )
     }
 
     /// Whether one command does it in seconds or minutes, whatever the size of the disk.
     pub fn is_express(self, rotational: bool) -> bool {
         match self {
-            Method::Sanitize(_, Operation::Crypto) | Method::NvmeFormatCrypto => true,
+            Method::Sanitize(_, Operation::Crypto) | Method::OpalRevert | Method::NvmeFormatCrypto => true,
             Method::Sanitize(_, Operation::Block) | Method::NvmeFormat => !rotational,
             _ => false,
         }
@@ -255,13 +219,14 @@ impl Method {
 
     /// Place in the order of preference, smaller first. What the drive overwrites by itself takes as long as
     /// overwriting from outside, which can be stopped, shows its progress and names the bad sector: so it comes
-    /// after it.
+    /// after it. A PSID was given to be used: what it does comes first.
     fn rank(self, rotational: bool) -> (u8, Method) {
         let late = match self {
-            Method::Sanitize(_, Operation::Overwrite) => 2,
-            Method::AtaEnhancedErase | Method::AtaErase if rotational => 1,
-            Method::ScsiFormat => 3,
-            _ => 0,
+            Method::OpalRevert => 0,
+            Method::AtaEnhancedErase | Method::AtaErase if rotational => 2,
+            Method::Sanitize(_, Operation::Overwrite) => 3,
+            Method::ScsiFormat => 4,
+            _ => 1,
         };
         (late, self)
     }
@@ -280,7 +245,8 @@ impl Promise {
 }
 
 /// The methods that a disk truly supports, best first. Overwriting is always among them: every disk can be written,
-/// unless the drive is locked or has a failed sanitize to make good. With other
+/// unless the drive has a failed sanitize to make good. Of a locked TCG Opal drive nothing can be read back that was
+/// erased otherwise, so that its PSID is all there is. With other
 /// content than zeroes only on demand: see [`crate::Wish`].
 ///
 /// Discard is taken only where the device itself says that discarded sectors read as zeroes, and even then a
@@ -288,9 +254,9 @@ impl Promise {
 pub fn methods(probe: &Probe) -> Vec<Method> {
     let disk = &probe.disk;
     let nvme = probe.nvme.as_ref();
-    let reaches_only_this = |support: Support| nvme.is_none_or(|nvme| nvme.may_sanitize()).then_some(support);
+    let reaches_only_this = nvme.is_none_or(|nvme| nvme.may_sanitize());
     let sanitize = [
-        (Family::Nvme, nvme.and_then(|nvme| reaches_only_this(nvme.sanitize))),
+        (Family::Nvme, nvme.map(|nvme| nvme.sanitize).filter(|_| reaches_only_this)),
         (Family::Ata, probe.ata.map(|ata| ata.sanitize)),
         (Family::Scsi, probe.scsi.map(|scsi| scsi.sanitize)),
     ];
@@ -301,14 +267,20 @@ pub fn methods(probe: &Probe) -> Vec<Method> {
     let discard_zeroes = disk.discard_reads_zero || nvme.is_some_and(|nvme| nvme.deallocated_reads_zero);
     // Before another sanitize succeeded the drive takes no write at all.
     let writable = !failed(probe);
+    let revert = probe.psid.is_some() && probe.opal.is_some_and(|opal| opal.supported);
+    if probe.is_locked() {
+        return if revert && reaches_only_this { vec![Method::OpalRevert] } else { Vec::new() };
+    }
     let supported = |method: Method| match method {
         Method::Sanitize(family, operation) => takes(family, operation),
+        Method::OpalRevert => revert && reaches_only_this && writable,
         Method::NvmeFormatCrypto => {
             nvme.is_some_and(|nvme| nvme.may_format() && nvme.format_crypto) && writable
         }
         Method::NvmeFormat => nvme.is_some_and(|nvme| nvme.may_format()) && writable,
         Method::AtaEnhancedErase => security.is_some_and(|security| security.enhanced) && writable,
         Method::AtaErase => security.is_some() && writable,
+        Method::EmmcSanitize => probe.mmc.is_some_and(|mmc| mmc.registers.can_sanitize()),
         Method::SecureDiscard => probe.secure_discard,
         Method::ZeroOut => disk.write_zeroes_max > 0 && writable,
         Method::Discard => disk.discard_max > 0 && discard_zeroes && writable,
@@ -351,7 +323,13 @@ mod tests {
     #[test]
     fn a_discard_never_counts_as_purge() {
         for rotational in [false, true] {
-            for method in [Method::Discard, Method::SecureDiscard, Method::ZeroOut, Method::Overwrite] {
+            for method in [
+                Method::Discard,
+                Method::SecureDiscard,
+                Method::EmmcSanitize,
+                Method::ZeroOut,
+                Method::Overwrite,
+            ] {
                 assert_eq!(method.level(rotational), Level::Clear, "{method:?}");
             }
             assert_eq!(Method::AtaErase.level(rotational), Level::Clear);
@@ -372,6 +350,10 @@ mod tests {
             let ranks: Vec<_> = found.iter().map(|method| method.rank(disk.rotational)).collect();
             prop_assert!(ranks.windows(2).all(|pair| pair[0] < pair[1]));
             let has = |method| found.contains(&method);
+            if probe.is_locked() {
+                prop_assert!(found.iter().all(|&method| method == Method::OpalRevert && probe.psid.is_some()));
+                return Ok(());
+            }
             let waits = failed(&probe);
             prop_assert_eq!(has(Method::Overwrite), !waits);
             prop_assert_eq!(has(Method::ZeroOut), disk.write_zeroes_max > 0 && !waits);
@@ -385,6 +367,11 @@ mod tests {
             prop_assert!(!has(Method::AtaErase) || security.supported && !security.frozen && !security.expired);
             prop_assert!(!has(Method::AtaEnhancedErase) || has(Method::AtaErase) && security.enhanced);
             prop_assert!(!has(Method::ScsiFormat) || probe.scsi.is_some_and(|scsi| scsi.format_unit));
+            prop_assert!(!has(Method::OpalRevert) || probe.psid.is_some()
+                && probe.opal.is_some_and(|opal| opal.supported)
+                && nvme.is_none_or(|nvme| nvme.alone && nvme.hidden == 0));
+            prop_assert!(!has(Method::EmmcSanitize)
+                || probe.mmc.is_some_and(|mmc| mmc.registers.sanitize && mmc.registers.erase_group.is_some()));
             prop_assert!(!has(Method::SecureDiscard) || probe.secure_discard);
             for method in &found {
                 if let Method::Sanitize(family, operation) = method {
