@@ -30,7 +30,7 @@ const SETTINGS: &str = "\
 [agent]
 deploy_logs_collect = on_failure
 deploy_logs_storage_backend = local
-deploy_logs_local_path = @DIR@/logs
+deploy_logs_local_path = @LOGS@
 [conductor]
 clean_step_priority_override = deploy.restart:7
 [deploy]
@@ -52,7 +52,7 @@ type Names = BTreeSet<String>;
 type Story = fn(&World, &Enrolled) -> Result<Names>;
 
 pub fn run(world: &World) -> Result<()> {
-    let settings = SETTINGS.replace("@DIR@", &world.dir.display().to_string());
+    let settings = SETTINGS.replace("@LOGS@", &world.dir.join("logs").display().to_string());
     let (ironic, network) = start_ironic(world, &settings)?;
     let story = |name: &'static str, mac: &'static str, tell: Story| {
         let world =
