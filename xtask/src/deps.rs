@@ -60,6 +60,7 @@ pub const JUDGES: &[&str] = &[
     "hdparm",
     "psmisc",
     "udev",
+    "dnsmasq-base",
     "python3-venv",
     "python3-dev",
     "libvirt-daemon",

@@ -59,7 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("explore", &["conductor", "store", "model", "agent-protocol"]),
     ("drive", &[]),
     ("lab", &[]),
-    ("machines", &["lab", "agent-protocol"]),
+    ("machines", &["lab", "agent-protocol", "contract"]),
     ("demo", &["lab", "agent-protocol"]),
     ("contract", &[]),
     ("bench", &["agent-protocol", "block", "contract"]),

@@ -53,6 +53,8 @@ pub enum Exit {
     PowerOff,
     /// Reboot it, into what was deployed.
     Reboot,
+    /// Leave it on, with nothing that runs.
+    Halt,
 }
 
 /// What stays the same for the life of the process.

@@ -32,7 +32,17 @@ struct Context {
     scheme: &'static str,
 }
 
-/// The routes. `scheme` is `http` or `https` and goes into links.
+/// Method, path, whether the token is asked for, and what is served; each also without `/v1`.
+pub const ENDPOINTS: &[(&str, &str, bool, &str)] = &[
+    ("GET", "/", false, "served"),
+    ("GET", "/v1/", false, "served; `/v1` answers 308"),
+    ("GET", "/v1/status", false, "served; `version` is that of anneal-agent"),
+    ("GET", "/v1/commands/", true, "served; `/v1/commands` answers 308"),
+    ("POST", "/v1/commands/", true, "served, with `wait`; bodies of at most 4 MiB"),
+    ("GET", "/v1/commands/{id}", true, "served, with `wait`"),
+];
+
+/// The routes, which are those of [`ENDPOINTS`]. `scheme` is `http` or `https` and goes into links.
 pub fn router(agent: Arc<Agent>, scheme: &'static str) -> Router {
     let versioned = Router::new()
         .route("/status", get(status))

@@ -4,7 +4,7 @@
 //! wins. Outside the ramdisk the kernel command line is not looked at, and the agent sees no disk
 //! but those of `--only-device`.
 
-mod sources;
+pub(crate) mod sources;
 mod values;
 
 pub use sources::HELP;
@@ -17,7 +17,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{
-    absolute, advertise, all, api_urls, boot_mac, inspection, last, listen, mac, seconds, token, trust, uuid,
+    ADVERTISE_PORT, REQUEST_ID, absolute, advertise, all, api_urls, boot_mac, inspection, last, listen, mac,
+    port, request_id, seconds, token, trust, uuid,
 };
 
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(600);
@@ -40,6 +41,10 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Where the controller is to reach it, when that is not the address that the controller sees.
     pub advertise: Option<Advertise>,
+    /// The port that the controller is to use, when `advertise` names none and it is not that of the listener.
+    pub advertise_port: Option<u16>,
+    /// Under which the controller is to file what this agent asks of it (`req-` and a UUID).
+    pub global_request_id: Option<String>,
     /// Serve TLS.
     pub tls: bool,
     /// Look up with these MACs instead of the interfaces'. Lower case with colons.
@@ -169,6 +174,8 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
         trust,
         listen,
         advertise: last(&values, "--advertise").map(advertise).transpose()?,
+        advertise_port: last(&values, ADVERTISE_PORT).map(|text| port(ADVERTISE_PORT, text)).transpose()?,
+        global_request_id: last(&values, REQUEST_ID).map(request_id).transpose()?,
         tls,
         macs: all(&values, "--mac").iter().map(|text| mac("--mac", text)).collect::<Result<_, _>>()?,
         node_uuid: last(&values, "--node-uuid").map(uuid).transpose()?,

@@ -159,18 +159,31 @@ pub struct Reply {
     pub local: IpAddr,
 }
 
+const REQUEST_ID_HEADER: &str = "X-OpenStack-Request-ID";
+
 /// The client.
 #[derive(Clone)]
 pub struct Client {
     connector: TlsConnector,
     resolve_names: bool,
+    request_id: Option<String>,
 }
 
 impl Client {
     /// A client that trusts as told. Without `resolve_names` (a static binary in a ramdisk has no
     /// resolver) hosts must be IP addresses.
     pub fn new(trust: Option<&Trust>, resolve_names: bool) -> Result<Self, TlsError> {
-        Ok(Self { connector: TlsConnector::from(Arc::new(tls::client(trust)?)), resolve_names })
+        Ok(Self {
+            connector: TlsConnector::from(Arc::new(tls::client(trust)?)),
+            resolve_names,
+            request_id: None,
+        })
+    }
+
+    /// With this id in every request, by which the controller finds what belongs together in its logs.
+    #[must_use]
+    pub fn filed_under(self, request_id: Option<String>) -> Self {
+        Self { request_id, ..self }
     }
 
     /// One request to `path` (with its query) below the base, or to the base itself when it is empty.
@@ -210,6 +223,9 @@ impl Client {
             .header(CONNECTION, "close");
         if let Some(microversion) = microversion {
             request = request.header(agent_protocol::MICROVERSION_HEADER, microversion);
+        }
+        if let Some(id) = &self.request_id {
+            request = request.header(REQUEST_ID_HEADER, id);
         }
         let request =
             request.body(Full::new(Bytes::from(body))).map_err(|error| http_error(error.to_string()))?;

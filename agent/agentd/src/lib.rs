@@ -21,6 +21,7 @@ pub mod agent;
 pub mod api;
 pub mod bundles;
 pub mod commands;
+pub mod compatibility;
 pub mod config;
 pub mod crypt;
 pub mod evidence;

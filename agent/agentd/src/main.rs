@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 /// The agent's life; the error is told as text since nothing can be done about it here.
 fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     if !config.ignored.is_empty() {
-        tracing::warn!(parameters = ?config.ignored, "kernel parameters not understood");
+        tracing::warn!(parameters = ?config.ignored, "kernel parameters not obeyed");
     }
     let managers = managers(config);
     let externals = Arc::new(externals(config, &managers));

@@ -71,7 +71,8 @@ async fn live(
     tasks: &mut JoinSet<()>,
     served: &CancellationToken,
 ) -> Result<Option<Exit>, RunError> {
-    let client = Client::new(config.trust.as_ref(), !config.ramdisk)?;
+    let client =
+        Client::new(config.trust.as_ref(), !config.ramdisk)?.filed_under(config.global_request_id.clone());
     if let Some(token) = &config.agent_token {
         agent.set_token(token.clone());
     }
@@ -141,7 +142,11 @@ async fn serve(
     let listener = TcpListener::bind(config.listen).await.map_err(listen_error)?;
     let bound = listener.local_addr().map_err(listen_error)?;
     let host = advertised_host(config, bound, controller);
-    let port = config.advertise.and_then(|advertise| advertise.port).unwrap_or(bound.port());
+    let port = config
+        .advertise
+        .and_then(|advertise| advertise.port)
+        .or(config.advertise_port)
+        .unwrap_or(bound.port());
     let own = if config.tls { Some(tls::own_certificate(host, &agent.inventory().hostname)?) } else { None };
     let scheme = if config.tls { "https" } else { "http" };
     // agent_verify_ca exists since 1.68; an older controller answers 400 to it.

@@ -4,6 +4,7 @@
 # In namespaces of its own: /dev holds that device and the harmless ones, /sys/block only that device, /sys/class/net
 # what is in DIR/net, everything but DIR is read-only, the commands that stop a machine do nothing, and the
 # capabilities that reach hardware are gone. The network is the host's, for the agents talk on loopback.
+# CAGE_HOLDS_SANDBOXES: the agent makes cages of its own, for hardware managers, which takes mknod and kill.
 set -euo pipefail
 
 if [ "$1" != --inside ]; then
@@ -59,5 +60,7 @@ touch /cage 2>/dev/null && { echo "cage: / can be written" >&2; rm -f /cage; exi
 hostname caged
 export PATH=$dir/bin:$PATH TMPDIR=$dir/tmp HOME=$dir/tmp
 # Process 1 is a shell: to anneal-agent, being process 1 means to be the init of a ramdisk.
-exec setpriv --bounding-set -sys_boot,-sys_module,-sys_rawio,-mknod,-net_admin,-net_raw,-sys_time,-sys_ptrace,-kill \
+drop=-sys_boot,-sys_module,-sys_rawio,-net_admin,-net_raw,-sys_time,-sys_ptrace
+[ -n "${CAGE_HOLDS_SANDBOXES:-}" ] || drop=$drop,-mknod,-kill
+exec setpriv --bounding-set "$drop" \
     --inh-caps -all --no-new-privs /bin/bash -c '"$@" & wait $!' init "$@"

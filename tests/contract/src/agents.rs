@@ -3,6 +3,7 @@
 use crate::World;
 use crate::network::{Network, parameter};
 use crate::process::{Daemon, free_port};
+use crate::vendor;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
@@ -79,9 +80,11 @@ impl Machine {
 
     /// Outside the ramdisk it takes flags, not the kernel's words.
     fn anneal(&self, command: &mut Command, command_line: &str) -> Result<()> {
-        for (key, flag) in
-            [("ipa-api-url", "--api-url"), ("ipa-inspection-callback-url", "--inspection-callback-url")]
-        {
+        for (key, flag) in [
+            ("ipa-api-url", "--api-url"),
+            ("ipa-inspection-callback-url", "--inspection-callback-url"),
+            ("ipa-inspection-collectors", "--inspection-collectors"),
+        ] {
             if let Some(value) = parameter(command_line, key) {
                 command.args([flag, value]);
             }
@@ -89,6 +92,10 @@ impl Machine {
         let here = format!("127.0.0.1:{}", free_port()?);
         command.args(["--listen", &here, "--advertise", &here, "--mac", &self.mac]);
         command.args(["--only-device", &self.disk, "--debug"]);
+        let vendors = vendor::directory(&self.dir);
+        if vendors.is_dir() {
+            command.arg("--external").arg(vendors).env("CAGE_HOLDS_SANDBOXES", "yes");
+        }
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Size of the device.
+/// Size of a device, unless another is asked for.
 pub const SIZE: u64 = 64 << 20;
 const BLOCK: usize = 4096;
 
@@ -17,6 +17,7 @@ pub struct LoopDisk {
     /// `/dev/loop7`
     pub device: String,
     file: PathBuf,
+    size: u64,
 }
 
 /// What is left of the old data.
@@ -41,9 +42,14 @@ fn old_block(number: u64) -> [u8; BLOCK] {
 impl LoopDisk {
     /// A device in `dir` with data in every block and a GPT over it.
     pub fn new(dir: &Path, name: &str) -> Result<Self> {
+        Self::sized(dir, name, SIZE)
+    }
+
+    /// The same of `size` bytes, a whole number of MiB.
+    pub fn sized(dir: &Path, name: &str, size: u64) -> Result<Self> {
         let file = dir.join(format!("{name}.img"));
         let mut writer = BufWriter::new(File::create(&file)?);
-        for number in 0..SIZE / BLOCK as u64 {
+        for number in 0..size / BLOCK as u64 {
             writer.write_all(&old_block(number))?;
         }
         writer.into_inner().context("disk image")?.sync_all()?;
@@ -53,9 +59,9 @@ impl LoopDisk {
         .context("a GPT for the disk image (Debian: apt install gdisk)")?;
         let output = check(Command::new("losetup").args(["--find", "--show"]).arg(&file))?;
         let device = String::from_utf8(output.stdout)?.trim().to_owned();
-        let disk = Self { device, file };
+        let disk = Self { device, file, size };
         let left = disk.left()?;
-        ensure!(left.old_blocks > SIZE / BLOCK as u64 - 64, "the disk image holds its data: {left:?}");
+        ensure!(left.old_blocks > size / BLOCK as u64 - 64, "the disk image holds its data: {left:?}");
         ensure!(disk.has_gpt()?, "the disk image has a GPT");
         Ok(disk)
     }
@@ -66,7 +72,7 @@ impl LoopDisk {
         let mut file = File::open(&self.file)?;
         let mut left = Left { old_blocks: 0, nonzero_bytes: 0 };
         let mut block = [0; BLOCK];
-        for number in 0..SIZE / BLOCK as u64 {
+        for number in 0..self.size / BLOCK as u64 {
             file.read_exact(&mut block)?;
             left.old_blocks += u64::from(block == old_block(number));
             left.nonzero_bytes += block.iter().filter(|byte| **byte != 0).count() as u64;
@@ -80,7 +86,7 @@ impl LoopDisk {
         self.flush()?;
         let file = File::open(&self.file)?;
         let mut found = false;
-        for offset in [512, SIZE - 512] {
+        for offset in [512, self.size - 512] {
             let mut signature = [0; 8];
             file.read_exact_at(&mut signature, offset)?;
             found |= &signature == b"EFI PART";

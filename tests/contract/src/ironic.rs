@@ -18,8 +18,9 @@ pub struct Ironic {
 }
 
 impl Ironic {
-    /// Starts one in `dir` with an empty database and waits until `serves_drivers` says of its URL that a
-    /// conductor serves `fake-hardware`. `settings` are read after `peers/ironic.conf` and win.
+    /// Starts one in `dir` with an empty database and waits until `serves_drivers` says of its URL that a conductor
+    /// serves what is needed. `settings` are read after `peers/ironic.conf` and win; in both `@DIR@` stands for the
+    /// directory of its state and `@PORT@` for the port of its API.
     ///
     /// # Errors
     /// When it cannot be started, or does not serve the driver within two minutes.
@@ -32,10 +33,13 @@ impl Ironic {
         let port = free_port()?;
         let home = dir.join("ironic");
         std::fs::create_dir_all(home.join("state/certificates"))?;
-        let config = include_str!("../peers/ironic.conf")
-            .replace("@DIR@", &home.display().to_string())
-            .replace("@PORT@", &port.to_string());
-        let files = [(home.join("ironic.conf"), config.as_str()), (home.join("settings.conf"), settings)];
+        let filled = |text: &str| {
+            text.replace("@DIR@", &home.display().to_string()).replace("@PORT@", &port.to_string())
+        };
+        let files = [
+            (home.join("ironic.conf"), filled(include_str!("../peers/ironic.conf"))),
+            (home.join("settings.conf"), filled(settings)),
+        ];
         let mut schema = Command::new(peers.program("ironic", "ironic-dbsync"));
         let mut command = Command::new(peers.program("ironic", "ironic"));
         for (path, text) in &files {
@@ -46,7 +50,7 @@ impl Ironic {
         check(schema.arg("create_schema"))?;
         let mut process = Daemon::start(&command, &dir.join("ironic.log"))?;
         let endpoint = format!("http://127.0.0.1:{port}");
-        wait_until("Ironic serves fake-hardware", START, || {
+        wait_until("Ironic serves its drivers", START, || {
             process.ensure_running()?;
             Ok(serves_drivers(&endpoint))
         })

@@ -21,6 +21,7 @@ mod network;
 mod scenarios;
 mod stock;
 mod tool;
+mod vendor;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;

@@ -33,7 +33,9 @@ impl Network {
             }
             Self::Ironic { api } => {
                 let inspects = provision_state.as_str().is_some_and(|state| state.starts_with("inspect"));
-                let callback = format!(" ipa-inspection-callback-url={api}/v1/continue_inspection");
+                let callback = format!(
+                    " ipa-inspection-callback-url={api}/v1/continue_inspection ipa-inspection-collectors=default,logs"
+                );
                 let callback = if inspects { callback.as_str() } else { "" };
                 Ok(Some(format!("ipa-api-url={api}{callback}")))
             }

@@ -22,8 +22,9 @@ pub const ALL: &[Environment] = &[
 const STAMP: &str = "contract-requirements.txt";
 
 /// Programs that the scenarios or ironic-python-agent call, and the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 12] = [
+const PROGRAMS: [(&str, &str); 14] = [
     ("blockdev", "util-linux"),
+    ("busybox", "busybox-static"),
     ("curl", "curl"),
     ("fuser", "psmisc"),
     ("hdparm", "hdparm"),
@@ -32,6 +33,7 @@ const PROGRAMS: [(&str, &str); 12] = [
     ("mdadm", "mdadm"),
     ("setpriv", "util-linux"),
     ("sgdisk", "gdisk"),
+    ("tar", "tar"),
     ("udevadm", "udev"),
     ("unshare", "util-linux"),
     ("wipefs", "util-linux"),

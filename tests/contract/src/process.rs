@@ -116,11 +116,15 @@ pub fn free_port() -> Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// The last lines of every log below `dir`.
+/// The last lines of every log in `dir` and in its directories.
 pub fn print_tails(dir: &Path) {
     const LINES: usize = 15;
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
-    let mut logs: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    let entries =
+        |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut logs: Vec<_> = entries(dir).collect();
+    logs.extend(
+        entries(dir).filter(|path| path.is_dir()).flat_map(|path| entries(&path).collect::<Vec<_>>()),
+    );
     logs.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
     logs.sort();
     for log in logs {

@@ -1,6 +1,6 @@
 //! `anneal.*`: what no ironic-python-agent can. `anneal.cancel` is not here: it is taken while another command runs.
 
-use super::{Command, Mode, command_panicked};
+use super::{Command, Likeness, Mode, command_panicked};
 use crate::steps::StepTable;
 use hwm_sdk::StepKind;
 
@@ -15,4 +15,5 @@ pub(super) const COMMANDS: &[Command] = &[Command {
         table.plan(&call.params["step"], &call.params["node"])
     },
     panicked: command_panicked,
+    likeness: Likeness::Ours("tells what a step would do to each disk; nothing is written"),
 }];

@@ -1,6 +1,6 @@
 //! `clean.*`: steps of cleaning.
 
-use super::{Command, Mode, command_panicked, execute_step, get_steps, step_panicked};
+use super::{Command, EXECUTE, GET, Mode, command_panicked, execute_step, get_steps, step_panicked};
 use agent_protocol::command::ANNEAL;
 use hwm_sdk::StepKind::Clean;
 
@@ -12,6 +12,7 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &[],
         run: |call| get_steps(call, Clean),
         panicked: command_panicked,
+        likeness: GET,
     },
     Command {
         name: "clean.execute_clean_step",
@@ -20,5 +21,6 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &["clean_version", ANNEAL],
         run: |call| execute_step(call, Clean),
         panicked: |params, panic| step_panicked(Clean, params, panic),
+        likeness: EXECUTE,
     },
 ];

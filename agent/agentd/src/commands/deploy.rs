@@ -1,6 +1,6 @@
 //! `deploy.*`: steps of deployment.
 
-use super::{Command, Mode, command_panicked, execute_step, get_steps, step_panicked};
+use super::{Command, EXECUTE, GET, Mode, command_panicked, execute_step, get_steps, step_panicked};
 use agent_protocol::command::ANNEAL;
 use hwm_sdk::StepKind::Deploy;
 
@@ -12,6 +12,7 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &[],
         run: |call| get_steps(call, Deploy),
         panicked: command_panicked,
+        likeness: GET,
     },
     Command {
         name: "deploy.execute_deploy_step",
@@ -20,5 +21,6 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &["deploy_version", ANNEAL],
         run: |call| execute_step(call, Deploy),
         panicked: |params, panic| step_panicked(Deploy, params, panic),
+        likeness: EXECUTE,
     },
 ];

@@ -1,7 +1,7 @@
 //! `log.collect_system_logs`: a tar.gz of what is needed to understand a failure, bounded.
 
 use super::tar::Tar;
-use super::{Call, Command, Mode, command_panicked};
+use super::{Call, Command, Likeness, Mode, command_panicked};
 use crate::agent::Agent;
 use crate::registry::Ending;
 use base64::Engine;
@@ -24,6 +24,9 @@ pub(super) const COMMANDS: &[Command] = &[Command {
     optional: &[],
     run: collect,
     panicked: command_panicked,
+    likeness: Likeness::Differs(
+        "the archive holds agent.log, dmesg, inventory.json and commands.json, and no token",
+    ),
 }];
 
 fn collect(call: &Call) -> Ending {

@@ -6,11 +6,14 @@
 mod anneal;
 mod clean;
 mod deploy;
+mod flow;
+mod image;
 mod log;
 mod poll;
 mod rescue;
 mod service;
 mod standby;
+mod system;
 mod tar;
 
 pub use log::system_logs;
@@ -38,6 +41,23 @@ pub struct Command {
     pub run: fn(&Call) -> Ending,
     /// What to say when the work panics; gets the parameters and the panic's message.
     pub panicked: fn(&Map<String, Value>, &str) -> Ending,
+    /// How it compares with the command of that name of ironic-python-agent.
+    pub likeness: Likeness,
+}
+
+/// How a command compares with ironic-python-agent's; `docs/compatibility-agent.md` is made of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likeness {
+    /// The same parameters, results and errors.
+    Same,
+    /// Served; this is different.
+    Differs(&'static str),
+    /// Taken, and always ends [`Status::Failed`](agent_protocol::command::Status) with this, having done nothing.
+    Fails(&'static str),
+    /// Answered 400 with this.
+    Invalid(&'static str),
+    /// ironic-python-agent has none of that name; this is what it does.
+    Ours(&'static str),
 }
 
 /// Whether POST waits for the end.
@@ -73,25 +93,46 @@ pub enum UnknownCommand {
     /// The extension has no such command.
     #[error("Invalid command: Unknown command: {0}")]
     Command(String),
+    /// It is known and makes no sense here ([`Likeness::Invalid`]).
+    #[error("Invalid command: {0}")]
+    Invalid(&'static str),
 }
 
-const GROUPS: [&[Command]; 8] = [
+/// The one table of commands; `anneal.cancel` alone is not in it.
+const GROUPS: [&[Command]; 11] = [
     clean::COMMANDS,
     deploy::COMMANDS,
     service::COMMANDS,
     log::COMMANDS,
     standby::COMMANDS,
-    poll::COMMANDS,
+    image::COMMANDS,
     rescue::COMMANDS,
+    poll::COMMANDS,
+    flow::COMMANDS,
+    system::COMMANDS,
     anneal::COMMANDS,
 ];
+
+const GET: Likeness = Likeness::Differs(
+    "steps may have members of ours (`idempotent`, `destructive` and others); priorities are those of our own steps",
+);
+const EXECUTE: Likeness = Likeness::Differs(
+    "arguments are checked against the step's schema before it runs; a failed step keeps its report in `command_result`",
+);
+
+/// All commands.
+pub fn all() -> impl Iterator<Item = &'static Command> {
+    GROUPS.iter().flat_map(|group| group.iter())
+}
 
 /// Find a command by `<extension>.<command>`.
 pub fn find(name: &str) -> Result<&'static Command, UnknownCommand> {
     let (extension, command) = split(name)?;
-    let all = || GROUPS.iter().flat_map(|group| group.iter());
     if let Some(found) = all().find(|candidate| candidate.name == name) {
-        return Ok(found);
+        return match found.likeness {
+            Likeness::Invalid(why) => Err(UnknownCommand::Invalid(why)),
+            _ => Ok(found),
+        };
     }
     if all().any(|candidate| candidate.name.split_once('.').is_some_and(|(group, _)| group == extension)) {
         return Err(UnknownCommand::Command(command.to_owned()));
@@ -134,6 +175,11 @@ pub fn type_error(problem: String) -> Ending {
     Ending::failed("TypeError", "Wrong parameters", problem)
 }
 
+/// A command that is known and cannot be done, in the form of one that failed.
+fn failed(why: &str) -> Ending {
+    Ending::failed("CommandExecutionError", "Command execution failed", why)
+}
+
 fn get_steps(call: &Call, kind: StepKind) -> Ending {
     let inventory = call.agent.rediscover();
     Ending::done(Some(StepTable::collect(&call.agent.managers(), &inventory, kind).advertised()))
@@ -159,7 +205,7 @@ fn step_panicked(kind: StepKind, params: &Map<String, Value>, panic: &str) -> En
 }
 
 fn command_panicked(_: &Map<String, Value>, panic: &str) -> Ending {
-    Ending::failed("CommandExecutionError", "Command execution failed", format!("panic: {panic}"))
+    failed(&format!("panic: {panic}"))
 }
 
 #[cfg(test)]

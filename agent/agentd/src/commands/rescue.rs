@@ -1,6 +1,6 @@
 //! `rescue.finalize_rescue`: let the owner of a node log in to the ramdisk.
 
-use super::{Command, Mode, command_panicked};
+use super::{Command, Likeness, Mode, command_panicked};
 use crate::crypt::HashedPassword;
 use crate::registry::Ending;
 use serde_json::Value;
@@ -19,6 +19,9 @@ pub(super) const COMMANDS: &[Command] = &[Command {
         }
     },
     panicked: command_panicked,
+    likeness: Likeness::Differs(
+        "only a hash is taken (`hashed` true), and only where a login program was set up",
+    ),
 }];
 
 /// Only a hash is taken: ironic-python-agent would hash a plain password itself, and it would have travelled and

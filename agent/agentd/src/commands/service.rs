@@ -1,6 +1,6 @@
 //! `service.*`: steps of service of an active node.
 
-use super::{Command, Mode, command_panicked, execute_step, get_steps, step_panicked};
+use super::{Command, EXECUTE, GET, Mode, command_panicked, execute_step, get_steps, step_panicked};
 use agent_protocol::command::ANNEAL;
 use hwm_sdk::StepKind::Service;
 
@@ -12,6 +12,7 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &[],
         run: |call| get_steps(call, Service),
         panicked: command_panicked,
+        likeness: GET,
     },
     Command {
         name: "service.execute_service_step",
@@ -20,5 +21,6 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &["service_version", ANNEAL],
         run: |call| execute_step(call, Service),
         panicked: |params, panic| step_panicked(Service, params, panic),
+        likeness: EXECUTE,
     },
 ];

@@ -1,8 +1,10 @@
 //! `standby.*`: leave the ramdisk.
 
-use super::{Command, Mode, command_panicked};
+use super::image::NO_IMAGES;
+use super::{Command, Likeness, Mode, command_panicked, failed};
 use crate::agent::Exit;
 use crate::registry::Ending;
+use serde_json::{Map, Value};
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
@@ -15,6 +17,7 @@ pub(super) const COMMANDS: &[Command] = &[
             Ending::done(None)
         },
         panicked: command_panicked,
+        likeness: Likeness::Same,
     },
     Command {
         name: "standby.run_image",
@@ -26,6 +29,7 @@ pub(super) const COMMANDS: &[Command] = &[
             Ending::done(None)
         },
         panicked: command_panicked,
+        likeness: Likeness::Same,
     },
     Command {
         name: "standby.sync",
@@ -40,5 +44,34 @@ pub(super) const COMMANDS: &[Command] = &[
             Ending::done(None)
         },
         panicked: command_panicked,
+        likeness: Likeness::Same,
+    },
+    Command {
+        name: "standby.get_partition_uuids",
+        mode: Mode::Sync,
+        required: &[],
+        optional: &[],
+        // What an agent says that has written no image.
+        run: |_| Ending::done(Some(Value::Object(Map::new()))),
+        panicked: command_panicked,
+        likeness: Likeness::Same,
+    },
+    Command {
+        name: "standby.prepare_image",
+        mode: Mode::Async,
+        required: &["image_info"],
+        optional: &["configdrive"],
+        run: |_| failed(NO_IMAGES),
+        panicked: command_panicked,
+        likeness: Likeness::Fails(NO_IMAGES),
+    },
+    Command {
+        name: "standby.execute_bootc_install",
+        mode: Mode::Async,
+        required: &["image_source"],
+        optional: &["instance_info", "pull_secret", "configdrive"],
+        run: |_| failed(NO_IMAGES),
+        panicked: command_panicked,
+        likeness: Likeness::Fails(NO_IMAGES),
     },
 ];

@@ -77,10 +77,60 @@ const SETTINGS: &[Setting] = &[
     Setting { flag: "--trusted-keys", kernel: &[], value: Value::One },
     Setting { flag: "--external", kernel: &["anneal.external"], value: Value::One },
     Setting { flag: "--debug", kernel: &["ipa-debug"], value: Value::Switch },
+    // Of the ramdisk alone: outside it --listen and --advertise say the same.
+    Setting { flag: "(ipa-listen-host)", kernel: &["ipa-listen-host"], value: Value::One },
+    Setting { flag: "(ipa-listen-port)", kernel: &["ipa-listen-port"], value: Value::One },
+    Setting { flag: "(ipa-advertise-port)", kernel: &["ipa-advertise-port"], value: Value::One },
+    Setting { flag: "(ipa-global-request-id)", kernel: &["ipa-global-request-id"], value: Value::One },
     // A secret: from the kernel command line of virtual media only, never from a flag that `ps` shows.
     Setting { flag: "(ipa-agent-token)", kernel: &["ipa-agent-token"], value: Value::One },
     Setting { flag: "(BOOTIF)", kernel: &["BOOTIF"], value: Value::One },
 ];
+
+const IMAGES: &str = "images cannot be written yet";
+const TLS: &str = "TLS 1.2 and 1.3 with the ciphers of rustls, a P-256 certificate of this boot";
+const NO_NAMES: &str = "the ramdisk resolves no names; give addresses";
+const WAITS: &str = "the ramdisk waits until no new disk or NIC has appeared for a while";
+
+/// What ironic-python-agent 13.0.0 reads from the kernel command line and this agent does not obey, with the reason.
+pub(crate) const LEFT_ALONE: &[(&str, &str)] = &[
+    ("ipa-advertise-protocol", "always https"),
+    ("ipa-disk-wait-attempts", WAITS),
+    ("ipa-disk-wait-delay", WAITS),
+    ("ipa-enable-discard-erase", "discard is used where the device promises zeroes, and read back in full"),
+    ("ipa-enable-vlan-interfaces", "no VLANs are set up"),
+    (
+        "ipa-guard-special-filesystems",
+        "always guarded; per node `driver_internal_info.wipe_special_filesystems`, per step the argument `despite`",
+    ),
+    ("ipa-hardware-initialization-delay", WAITS),
+    ("ipa-http-request-timeout", "30 s"),
+    ("ipa-ignore-bootloader-failure", IMAGES),
+    ("ipa-image-download-connection-retries", IMAGES),
+    ("ipa-image-download-connection-retry-interval", IMAGES),
+    ("ipa-image-download-connection-timeout", IMAGES),
+    ("ipa-image-download-max-duration", IMAGES),
+    ("ipa-inject-files-priority", IMAGES),
+    ("ipa-inspection-benchmarks", "no benchmarks are run"),
+    ("ipa-inspection-dhcp-all-interfaces", "the NIC that booted is enough"),
+    ("ipa-inspection-dhcp-wait-timeout", "waits for the NIC that booted"),
+    ("ipa-ip-lookup-attempts", "the address is that of the connection to the controller"),
+    ("ipa-ip-lookup-timeout", "the address is that of the connection to the controller"),
+    ("ipa-ironic-api-version", "what the API offers is always asked for"),
+    ("ipa-lookup-interval", "1 s at first, then longer, as ironic-python-agent by default"),
+    ("ipa-network-interface", "the address is that of the connection to the controller"),
+    ("ipa-ntp-server", "the clock is left alone"),
+    ("ipa-tls-certificate-curve", TLS),
+    ("ipa-tls-cipher-suites", TLS),
+    ("ipa-tls-min-version", TLS),
+    ("ipa-use-mdns", NO_NAMES),
+];
+
+/// The kernel parameters that are obeyed, each with the flag of the same meaning where there is one.
+pub(crate) fn obeyed() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+    let flag = |setting: &Setting| Some(setting.flag).filter(|flag| flag.starts_with("--"));
+    SETTINGS.iter().flat_map(move |setting| setting.kernel.iter().map(move |name| (*name, flag(setting))))
+}
 
 /// Values by flag.
 pub(super) type Values = BTreeMap<&'static str, Vec<String>>;
@@ -108,7 +158,8 @@ pub(super) fn from_kernel(parameters: &[(String, String)], values: &mut Values, 
     for (key, value) in parameters {
         let Some(setting) = SETTINGS.iter().find(|setting| setting.kernel.contains(&key.as_str())) else {
             if (key.starts_with("ipa-") || key.starts_with("anneal.")) && key != "anneal.ramdisk" {
-                ignored.push(key.clone());
+                let known = LEFT_ALONE.iter().find(|(name, _)| name == key);
+                ignored.push(known.map_or_else(|| key.clone(), |(name, why)| format!("{name}: {why}")));
             }
             continue;
         };

@@ -49,9 +49,44 @@ fn a_line_for_ironic_python_agent_is_understood_too() {
         .expect("valid");
     assert!(config.ramdisk && !config.debug);
     assert_eq!(config.trust, Some(Trust::Insecure));
-    assert_eq!(config.ignored, ["ipa-ntp-server"]);
+    assert_eq!(config.ignored, ["ipa-ntp-server: the clock is left alone"]);
     assert_eq!((config.inspection, config.login_program), (None, None));
     assert_eq!(config.rescue_password_file, PathBuf::from("/etc/anneal/rescue-password"));
+}
+
+#[test]
+fn where_to_listen_and_what_to_be_called_are_as_of_ironic_python_agent() {
+    let id = "req-62f4f467-864a-40c0-9b53-0820d3eb102f";
+    let of = |line: &str| ramdisk(&format!("ipa-api-url=http://192.0.2.1 {line}"));
+    let config = of(&format!(
+        "ipa-listen-host=192.0.2.9 ipa-listen-port=9998 ipa-advertise-port=443 ipa-global-request-id={id}"
+    ))
+    .expect("valid");
+    assert_eq!(config.listen.to_string(), "192.0.2.9:9998");
+    assert_eq!((config.advertise, config.advertise_port), (None, Some(443)));
+    assert_eq!(config.global_request_id.as_deref(), Some(id));
+    let port_alone = of("ipa-listen-port=9998").expect("valid");
+    assert_eq!(port_alone.listen.to_string(), "0.0.0.0:9998");
+    for (wrong, named) in [
+        ("ipa-listen-host=here", "ipa-listen-host"),
+        ("ipa-listen-port=0", "ipa-listen-port"),
+        ("ipa-advertise-port=70000", "ipa-advertise-port"),
+        ("ipa-global-request-id=7", "ipa-global-request-id"),
+    ] {
+        assert!(of(wrong).map(|_| ()).expect_err(wrong).to_string().contains(named), "{wrong}");
+    }
+}
+
+/// Each is obeyed or left alone for a reason, none is both.
+#[test]
+fn every_parameter_of_ironic_python_agent_is_known() {
+    let obeyed: Vec<&str> = super::sources::obeyed().map(|(name, _)| name).collect();
+    for (name, _) in super::sources::LEFT_ALONE {
+        assert!(!obeyed.contains(name), "{name}");
+        let config = ramdisk(&format!("ipa-api-url=http://192.0.2.1 {name}=1")).expect("valid");
+        assert_eq!(config.ignored.len(), 1, "{name}");
+        assert!(config.ignored[0].starts_with(&format!("{name}: ")), "{:?}", config.ignored);
+    }
 }
 
 #[test]

@@ -5,12 +5,16 @@ use super::{Advertise, ConfigError, Inspection, bad};
 use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Port of ironic-python-agent.
 const PORT: u16 = 9999;
+const LISTEN_HOST: &str = "(ipa-listen-host)";
+const LISTEN_PORT: &str = "(ipa-listen-port)";
+pub(super) const ADVERTISE_PORT: &str = "(ipa-advertise-port)";
+pub(super) const REQUEST_ID: &str = "(ipa-global-request-id)";
 /// As ironic-python-agent.
 const INSPECTION_WAIT: Duration = Duration::from_secs(5);
 
@@ -79,10 +83,15 @@ pub(super) fn trust(values: &Values, needed_by: Option<&'static str>) -> Result<
 }
 
 pub(super) fn listen(values: &Values, ramdisk: bool, tls: bool) -> Result<SocketAddr, ConfigError> {
-    let default = if ramdisk { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
+    let default = if ramdisk && tls { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
+    let host = last(values, LISTEN_HOST).map_or(Ok(default.into()), |text| {
+        text.trim_matches(['[', ']'])
+            .parse::<IpAddr>()
+            .map_err(|_| bad(LISTEN_HOST, format!("{text:?} is not an IP address")))
+    })?;
+    let port = last(values, LISTEN_PORT).map_or(Ok(PORT), |text| port(LISTEN_PORT, text))?;
     let listen = match last(values, "--listen") {
-        None if tls => SocketAddr::from((default, PORT)),
-        None => SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)),
+        None => SocketAddr::from((host, port)),
         Some(text) => {
             text.parse().map_err(|_| bad("--listen", format!("{text:?} is not an IP address and port")))?
         }
@@ -91,6 +100,18 @@ pub(super) fn listen(values: &Values, ramdisk: bool, tls: bool) -> Result<Socket
         return Err(bad("--no-tls", format!("plain HTTP is for loopback only, not for {listen}")));
     }
     Ok(listen)
+}
+
+/// A port that somebody else can be told.
+pub(super) fn port(setting: &'static str, text: &str) -> Result<u16, ConfigError> {
+    let port = text.parse().ok().filter(|port| *port > 0);
+    port.ok_or_else(|| bad(setting, format!("{text:?} is not a port")))
+}
+
+/// Ironic's form of a request id.
+pub(super) fn request_id(text: &str) -> Result<String, ConfigError> {
+    let uuid = text.strip_prefix("req-").and_then(|uuid| uuid::Uuid::parse_str(uuid).ok());
+    uuid.map(|uuid| format!("req-{uuid}")).ok_or_else(|| bad(REQUEST_ID, "it is not req- and a UUID"))
 }
 
 pub(super) fn advertise(text: &str) -> Result<Advertise, ConfigError> {

@@ -26,6 +26,7 @@ pub fn end(exit: Exit) -> ExitCode {
     let mode = match exit {
         Exit::PowerOff => RebootMode::RB_POWER_OFF,
         Exit::Reboot => RebootMode::RB_AUTOBOOT,
+        Exit::Halt => RebootMode::RB_HALT_SYSTEM,
     };
     tracing::info!(?exit, "the machine ends");
     let Err(error) = reboot(mode);

@@ -6,7 +6,7 @@ use crate::agents::Kind;
 use anyhow::{Result, ensure};
 
 pub fn run(world: &World) -> Result<()> {
-    let (ironic, network) = start_ironic(world)?;
+    let (ironic, network) = start_ironic(world, "")?;
     let node = Enrolled::new(world, &ironic.endpoint, &network, Kind::Ipa, &[])?;
     node.verb("provide", &[])?;
     node.ensure_rests_in("available")?;

@@ -51,9 +51,9 @@ pub fn choose(names: &[String], filter: &str) -> Result<Vec<&'static Scenario>> 
     names.iter().map(find).collect()
 }
 
-/// Starts an Ironic of the scenario's own; with it what its nodes boot.
-fn start_ironic(world: &World) -> Result<(Ironic, Network)> {
-    let ironic = Ironic::start(&world.peers, &world.dir, "", |endpoint| {
+/// Starts an Ironic of the scenario's own, with these settings beside the usual ones; with it what its nodes boot.
+fn start_ironic(world: &World, settings: &str) -> Result<(Ironic, Network)> {
+    let ironic = Ironic::start(&world.peers, &world.dir, settings, |endpoint| {
         let drivers = Tool::anneal(world, endpoint).json(&["driver", "list"]).unwrap_or_default();
         drivers.as_array().is_some_and(|list| list.iter().any(|one| one["name"] == "fake-hardware"))
     })?;
@@ -81,15 +81,29 @@ impl Enrolled {
         interfaces: &[&str],
     ) -> Result<Self> {
         let disk = LoopDisk::new(&world.dir, "disk")?;
+        Self::called("contract", MAC, disk, world, endpoint, network, kind, interfaces)
+    }
+
+    /// The same for a node of this name, MAC address and disk.
+    #[allow(clippy::too_many_arguments, reason = "a node is that much")]
+    fn called(
+        name: &str,
+        mac: &str,
+        disk: LoopDisk,
+        world: &World,
+        endpoint: &str,
+        network: &Network,
+        kind: Kind,
+        interfaces: &[&str],
+    ) -> Result<Self> {
         let tool = Tool::anneal(world, endpoint);
-        let mut line =
-            vec!["node", "create", "--driver", "fake-hardware", "--name", "contract", "--mac", MAC];
+        let mut line = vec!["node", "create", "--driver", "fake-hardware", "--name", name, "--mac", mac];
         // Off long enough to be seen off.
         line.extend(["--driver-info", "fake_power_latency_ms=200"]);
         line.extend(interfaces.iter().flat_map(|interface| ["--interface", *interface]));
         let node = tool.json(&line)?;
         let uuid = node["uuid"].as_str().context("the new node has a UUID")?.to_owned();
-        let machine = Machine::new(world, kind, network, MAC, &disk.device);
+        let machine = Machine::new(world, kind, network, mac, &disk.device);
         let bmc = Bmc::follow(tool.clone(), uuid.clone(), machine.clone());
         tool.run(&["node", "manage", &uuid, "--wait", "60"])?;
         Ok(Self { tool, uuid, disk, machine, bmc })

@@ -2,5 +2,6 @@
 
 pub mod chassis;
 pub mod ipmi_sim;
+pub mod ironic;
 pub mod libvirt;
 pub mod sushy;

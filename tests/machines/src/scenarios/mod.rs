@@ -17,6 +17,7 @@ mod lvm_md_node;
 mod power_cut;
 mod public_listener;
 mod read_only_disk;
+mod replace_ipa;
 mod resumed;
 mod sushy;
 mod tutorial;
@@ -124,6 +125,12 @@ static ALL: &[Scenario] = &[
         about: "outside judge: sushy-emulator over libvirt, driver redfish",
         prepare: crate::judges::sushy::install,
         story: |stage| Box::pin(sushy::story(stage)),
+    },
+    Scenario {
+        name: "replace_ipa",
+        about: "a real Ironic with our kernel and ramdisk, as docs/replace-ipa.md says: redfish, iPXE, erased, available",
+        prepare: crate::judges::ironic::install,
+        story: |stage| Box::pin(replace_ipa::story(stage)),
     },
     Scenario {
         name: "ipmi_sim",

@@ -1,0 +1,129 @@
+//! `docs/compatibility-agent.md` says what the code does; `ANNEAL_WRITE_DOCS=1` writes it anew. What it says of commands
+//! and endpoints is asked of the API.
+
+mod common;
+
+use agentd::api::{self, ENDPOINTS};
+use agentd::commands::{self, Likeness};
+use agentd::compatibility;
+use agentd::token::Token;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use common::Probe;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tower::ServiceExt;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/compatibility-agent.md");
+const TOKEN: &str = "tok-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+
+fn router() -> Router {
+    let agent = common::agent(&Arc::new(Probe::default()));
+    agent.set_token(Token::new(TOKEN).expect("token"));
+    api::router(agent, "https")
+}
+
+async fn ask(router: &Router, method: &str, uri: &str, body: &Value) -> (u16, Value) {
+    let request =
+        Request::builder().method(method).uri(uri).body(Body::from(body.to_string())).expect("request");
+    let response = router.clone().oneshot(request).await.expect("infallible");
+    let status = response.status().as_u16();
+    let bytes = to_bytes(response.into_body(), usize::MAX).await.expect("body");
+    (status, serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+#[test]
+fn the_page_is_current() {
+    let page = compatibility::page();
+    if std::env::var_os("ANNEAL_WRITE_DOCS").is_some() {
+        std::fs::write(PAGE, &page).expect("written");
+    }
+    let checked_in = std::fs::read_to_string(PAGE).unwrap_or_default();
+    assert!(
+        checked_in == page,
+        "docs/compatibility-agent.md is stale: run this test with ANNEAL_WRITE_DOCS=1"
+    );
+}
+
+#[tokio::test]
+async fn every_command_ends_as_the_page_says() {
+    for command in commands::all() {
+        // One agent each: some end it.
+        let router = router();
+        let params: Map<String, Value> =
+            command.required.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
+        let uri = format!("/v1/commands/?wait=true&agent_token={TOKEN}");
+        let (status, answer) =
+            ask(&router, "POST", &uri, &json!({"name": command.name, "params": params})).await;
+        let details = answer["command_error"]["details"].as_str().unwrap_or_default();
+        match command.likeness {
+            Likeness::Fails(why) => {
+                assert_eq!((status, &answer["command_status"]), (200, &"FAILED".into()), "{}", command.name);
+                assert_eq!(details, why, "{}", command.name);
+                assert!(why.contains("nothing was"), "{}: {why}", command.name);
+            }
+            Likeness::Invalid(why) => {
+                let text = format!("Invalid command: {why}");
+                assert_eq!((status, &answer["faultstring"]), (400, &text.into()), "{}", command.name);
+            }
+            Likeness::Same | Likeness::Differs(_) | Likeness::Ours(_) => {
+                assert_eq!((status, &answer["command_name"]), (200, &command.short_name().into()));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_endpoints_are_those_of_the_page_and_no_others() {
+    let router = router();
+    let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+    for (_, path, token, _) in ENDPOINTS {
+        let here = |(_, other, ..): &&(&str, &str, bool, &str)| other == path;
+        let served: Vec<&str> = ENDPOINTS.iter().filter(here).map(|(method, ..)| *method).collect();
+        let uri = path.replace("{id}", "nosuch");
+        for method in methods {
+            let (status, _) = ask(&router, method, &uri, &Value::Null).await;
+            let expected = match served.contains(&method) {
+                false => 405,
+                true if *token => 401,
+                true => 200,
+            };
+            assert_eq!(status, expected, "{method} {path}");
+        }
+    }
+}
+
+/// What a flow does, and what it refuses before anything has run.
+#[tokio::test]
+async fn a_flow_runs_its_commands_in_order_until_one_fails() {
+    let probe = Arc::new(Probe::default());
+    let agent = common::agent(&probe);
+    agent.set_token(Token::new(TOKEN).expect("token"));
+    let router = api::router(agent, "https");
+    let uri = format!("/v1/commands/?wait=true&agent_token={TOKEN}");
+    let flow = async |flow: Value| {
+        ask(&router, "POST", &uri, &json!({"name": "flow.start_flow", "params": {"flow": flow}})).await.1
+    };
+    let step = |step: &str| json!({"clean.execute_clean_step": {"step": {"step": step, "interface": "deploy"}, "node": {}, "ports": []}});
+    let runs = || probe.runs.load(std::sync::atomic::Ordering::SeqCst);
+    for wrong in [
+        json!({}),
+        json!([[]]),
+        json!([{"clean.execute_clean_step": []}]),
+        json!([step("probe_quick"), {"clean.nosuch": {}}]),
+        json!([step("probe_quick"), {"poll.set_node_info": {}}]),
+        json!([step("probe_quick"), {"standby.sync": {"wrong": 1}}]),
+        json!([{"flow.start_flow": {"flow": []}}]),
+    ] {
+        let answer = flow(wrong.clone()).await;
+        assert_eq!(answer["command_error"]["type"], "TypeError", "{wrong}: {answer}");
+    }
+    assert_eq!(runs(), 0, "something of a refused flow ran");
+    let good = flow(json!([{"standby.sync": {}}, step("probe_quick")])).await;
+    assert_eq!(good["command_status"], "SUCCEEDED", "{good}");
+    assert_eq!(good["command_result"]["flow"][1]["command_result"]["clean_result"], "quick done");
+    let bad = flow(json!([step("probe_fail"), step("probe_quick")])).await;
+    assert_eq!(bad["command_error"]["details"], "clean.execute_clean_step was failed: probe says no");
+    assert_eq!(runs(), 2, "a flow went on after a failure");
+}

@@ -1,0 +1,122 @@
+//! A real Ironic in the lab's network, with what an operator of one has: its boot files over HTTP, and a DHCP server.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use contract::ironic::Ironic as Service;
+use contract::peers::{IRONIC, Peers};
+use contract::process::{Daemon, check, wait_until};
+use lab::binaries;
+use serde_json::Value;
+
+/// Boot files are served here.
+const FILES: u16 = 8088;
+const START: Duration = Duration::from_secs(30);
+
+/// Beside the usual ones: real power, real boot. The full erase runs, and nothing but that.
+const SETTINGS: &str = "\
+[DEFAULT]
+my_ip = @ADDRESS@
+enabled_hardware_types = redfish
+enabled_boot_interfaces = ipxe
+enabled_management_interfaces = redfish
+enabled_power_interfaces = redfish
+[api]
+host_ip = 0.0.0.0
+public_endpoint = http://@ADDRESS@:@PORT@
+[conductor]
+file_url_allowed_paths = @IMAGE@
+[deploy]
+http_url = http://@ADDRESS@:@FILES@
+http_root = @DIR@/state/http
+erase_devices_priority = 20
+erase_devices_metadata_priority = 0
+[service_catalog]
+endpoint_override = http://@ADDRESS@:@PORT@
+";
+
+/// It and its neighbours.
+pub struct Ironic {
+    service: Service,
+    _files: Daemon,
+    _dhcp: Daemon,
+}
+
+impl Ironic {
+    /// Starts all three below `dir`; nodes on `bridge` see them at `address`, in a network of 24 bits.
+    ///
+    /// # Errors
+    /// When a part does not start.
+    pub fn start(dir: &Path, bridge: &str, address: Ipv4Addr) -> Result<Self> {
+        let files = dir.join("ironic/state/http");
+        fs::create_dir_all(&files)?;
+        let mut http = Command::new("python3");
+        http.args(["-m", "http.server", &FILES.to_string(), "--bind", &address.to_string(), "--directory"]);
+        let served = Daemon::start(http.arg(&files), &dir.join("files.log"))?;
+        wait_until("the boot files are served", START, || Ok(TcpStream::connect((address, FILES)).is_ok()))?;
+        let [a, b, c, _] = address.octets();
+        let mut dhcp = Command::new("dnsmasq");
+        dhcp.args([
+            "--keep-in-foreground",
+            "--port=0",
+            "--conf-file=/dev/null",
+            "--bind-interfaces",
+            "--log-facility=-",
+        ]);
+        dhcp.arg(format!("--interface={bridge}"))
+            .arg(format!("--dhcp-range={a}.{b}.{c}.100,{a}.{b}.{c}.120"));
+        // The NIC's firmware is iPXE already.
+        dhcp.arg(format!("--dhcp-boot=http://{address}:{FILES}/boot.ipxe"));
+        dhcp.arg(format!("--dhcp-leasefile={}", dir.join("leases").display())).arg("--user=root");
+        let dhcp = Daemon::start(&dhcp, &dir.join("dnsmasq.log"))?;
+        let settings = SETTINGS
+            .replace("@ADDRESS@", &address.to_string())
+            .replace("@FILES@", &FILES.to_string())
+            .replace("@IMAGE@", &binaries::image_dir()?.canonicalize()?.display().to_string());
+        let peers = Peers::install(&home()?, &[IRONIC])?;
+        let service = Service::start(&peers, dir, &settings, |endpoint| {
+            let drivers = ask(endpoint, &["driver", "list"]).unwrap_or_default();
+            drivers.as_array().is_some_and(|list| list.iter().any(|one| one["name"] == "redfish"))
+        })?;
+        Ok(Self { service, _files: served, _dhcp: dhcp })
+    }
+
+    /// Asks with `anneal`.
+    ///
+    /// # Errors
+    /// When it is refused, or fails.
+    pub fn ask(&self, words: &[&str]) -> Result<Value> {
+        ask(&self.service.endpoint, words)
+    }
+}
+
+fn ask(endpoint: &str, words: &[&str]) -> Result<Value> {
+    let mut command = Command::new(binaries::binary("anneal")?);
+    command.args(words).args(["-o", "json"]).env("ANNEAL_ENDPOINT", endpoint);
+    let output = check(&mut command).with_context(|| words.join(" "))?;
+    if output.stdout.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_slice(&output.stdout).with_context(|| words.join(" "))
+}
+
+/// Installs Ironic from PyPI, once. Called outside of any namespace of ours: it needs the network.
+///
+/// # Errors
+/// When Python is missing, or PyPI is out of reach.
+pub fn install() -> Result<()> {
+    Peers::install(&home()?, &[IRONIC])?;
+    ensure!(Path::new("/usr/sbin/dnsmasq").is_file(), "no dnsmasq (Debian: apt install dnsmasq-base)");
+    Ok(())
+}
+
+/// `peers` of the target directory, where the contract tests have it too.
+fn home() -> Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    let target = this.ancestors().find(|dir| dir.join("CACHEDIR.TAG").is_file());
+    Ok(target.context("no target directory above this program")?.join("peers"))
+}
