@@ -22,7 +22,7 @@ pub const ALL: &[Environment] = &[
 const STAMP: &str = "contract-requirements.txt";
 
 /// Programs that the scenarios or ironic-python-agent call, and the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 12] = [
+const PROGRAMS: [(&str, &str); 13] = [
     ("blockdev", "util-linux"),
     ("curl", "curl"),
     ("fuser", "psmisc"),
@@ -30,6 +30,7 @@ const PROGRAMS: [(&str, &str); 12] = [
     ("losetup", "mount"),
     ("lshw", "lshw"),
     ("mdadm", "mdadm"),
+    ("openssl", "openssl"),
     ("setpriv", "util-linux"),
     ("sgdisk", "gdisk"),
     ("udevadm", "udev"),
