@@ -193,6 +193,7 @@ fn run_view(run: &Run) -> Value {
         "interruptions": run.interruptions,
         "replans": run.replans,
         "attempts": run.attempts,
+        "logs": run.logs,
         "results": results,
     })
 }

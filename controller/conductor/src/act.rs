@@ -2,6 +2,7 @@
 
 use crate::agent_client::AgentClient;
 use crate::decision::{Deed, Outcome, Trouble};
+use crate::log_archive::LogArchive;
 use crate::settings::Settings;
 use async_trait::async_trait;
 use bmc::{BmcError, BootDevice, BootSetting, Drivers, ErrorKind, PowerAction, StepCall, StepEnd};
@@ -31,6 +32,7 @@ pub struct RealHands {
     agents: AgentClient,
     clock: Arc<dyn Clock>,
     settings: Settings,
+    logs: LogArchive,
     /// By driver and interfaces: every look at a node asks for them, and they follow from these alone.
     abilities: Mutex<HashMap<Chosen, Arc<Abilities>>>,
 }
@@ -39,14 +41,29 @@ pub struct RealHands {
 type Chosen = (String, BTreeMap<String, String>);
 
 impl RealHands {
-    /// Hands that open BMCs with `drivers`.
+    /// Hands that open BMCs with `drivers`, and keep logs of ramdisks as the settings say.
     pub fn new(
         drivers: Arc<dyn Drivers>,
         agents: AgentClient,
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Self {
-        Self { drivers, agents, clock, settings, abilities: Mutex::default() }
+        let logs = LogArchive::of(&settings);
+        Self { drivers, agents, clock, settings, logs, abilities: Mutex::default() }
+    }
+
+    /// The logs of the node's ramdisk, in the file of this name.
+    async fn collect_logs(&self, contact: &Contact, name: &str) -> Result<Outcome, Trouble> {
+        let archive = self.agents.collect_logs(contact, self.logs.max_bytes()).await?;
+        let (logs, file) = (self.logs.clone(), name.to_owned());
+        let kept = tokio::task::spawn_blocking(move || logs.keep(&file, &archive)).await;
+        let kept = kept.map_err(|error| error.to_string()).and_then(|kept| kept.map_err(|e| e.to_string()));
+        let place = self.logs.directory().display();
+        kept.map(|()| Outcome::Done).map_err(|error| Trouble {
+            text: format!("{name} could not be kept in {place}: {error}"),
+            retryable: false,
+            unreachable: false,
+        })
     }
 
     async fn bmc(&self, node: &Node, deed: &Deed) -> Result<Outcome, BmcError> {
@@ -199,6 +216,7 @@ impl Hands for RealHands {
             }
             Deed::AskCommand { command_id } => self.agents.ask_command(contact, command_id).await,
             Deed::CancelCommand { command_id } => self.agents.cancel(contact, command_id).await,
+            Deed::CollectLogs(name) => self.collect_logs(contact, name).await.unwrap_or_else(Outcome::Failed),
         }
     }
 }

@@ -8,6 +8,8 @@ use crate::agent_transport::{AgentCall, AgentTransport, Https};
 use crate::decision::{Outcome, Trouble};
 use agent_protocol::command::{ANNEAL, Addition, CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::step::AdvertisedSteps;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use model::request::RESCUE_HASH;
 use model::{Contact, Node, PlannedStep, Run, RunKind, StepKind, StepResult};
 use reqwest::{Method, StatusCode, Url};
@@ -180,6 +182,17 @@ impl AgentClient {
         }
     }
 
+    /// `log.collect_system_logs`: a tar.gz of at most `limit` bytes, as the agent packed it. Nobody looks into it here.
+    ///
+    /// # Errors
+    /// The agent runs a command, cannot be reached, or sends something else.
+    pub async fn collect_logs(&self, contact: &Contact, limit: usize) -> Result<Vec<u8>, Trouble> {
+        let request = request("log.collect_system_logs", json!({}), None);
+        let answer = self.call(contact, Method::POST, "?wait=true", Some(&request)).await;
+        let status: CommandStatus = answer.map_err(|fault| fault.trouble("tell its logs"))?;
+        unpacked(status, limit).map_err(|text| Trouble { text, retryable: false, unreachable: false })
+    }
+
     /// `anneal.plan_erase`: what an erase step would do to each disk, as the agent tells it. Nothing is changed.
     ///
     /// # Errors
@@ -249,6 +262,20 @@ impl Fault {
             },
         }
     }
+}
+
+/// The archive in an answer to `log.collect_system_logs`.
+fn unpacked(status: CommandStatus, limit: usize) -> Result<Vec<u8>, String> {
+    let CommandStatus { command_status: Status::Succeeded, command_result: Some(result), .. } = status else {
+        let reason = status.command_error.map(|error| error.details).unwrap_or_default();
+        return Err(format!("the agent could not tell its logs: {:?} {reason}", status.command_status));
+    };
+    let packed = result.get("system_logs").and_then(Value::as_str);
+    let packed = packed.ok_or("the agent told something else instead of its logs")?;
+    if packed.len() / 4 * 3 > limit {
+        return Err(format!("the agent's logs have more than {} MiB", limit >> 20));
+    }
+    BASE64.decode(packed).map_err(|error| format!("the agent's logs are not base64: {error}"))
 }
 
 /// How a step is told to an agent.

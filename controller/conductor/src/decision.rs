@@ -146,6 +146,8 @@ pub enum Deed {
         /// Id of the command.
         command_id: String,
     },
+    /// Ask the agent for the logs of its ramdisk, and keep them in the file of this name.
+    CollectLogs(String),
 }
 
 /// What came of a deed.

@@ -16,6 +16,7 @@ pub mod agent_transport;
 mod connections;
 pub mod decision;
 pub mod drive;
+pub mod log_archive;
 pub mod notary;
 pub mod settings;
 pub mod states;

@@ -5,6 +5,7 @@ use model::{CatalogueStep, ProvisionState, StepKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Settings, all in seconds where they are times. Defaults are documented in `anneal-controller.toml`.
@@ -53,6 +54,26 @@ pub struct Settings {
     pub power_off_after_verifying: bool,
     /// Leave the ramdisk running after cleaning instead of powering the node off.
     pub stay_on_after_cleaning: bool,
+    /// When the logs of the ramdisk are asked for and kept.
+    pub logs_collect: CollectLogs,
+    /// Where they are kept; empty: the caller's choice.
+    pub logs_directory: PathBuf,
+    /// Largest archive that is kept, in MiB.
+    pub logs_max_mib: u64,
+    /// How many archives of one node are kept; the oldest give way.
+    pub logs_keep: usize,
+}
+
+/// When logs are collected: Ironic's `[agent]deploy_logs_collect`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CollectLogs {
+    /// When a run fails while its agent is heard.
+    OnFailure,
+    /// Then, and before the ramdisk is stopped after a success.
+    Always,
+    /// Never.
+    Never,
 }
 
 impl Default for Settings {
@@ -78,6 +99,10 @@ impl Default for Settings {
             deploy_step_priority_override: BTreeMap::new(),
             power_off_after_verifying: false,
             stay_on_after_cleaning: false,
+            logs_collect: CollectLogs::OnFailure,
+            logs_directory: PathBuf::new(),
+            logs_max_mib: 32,
+            logs_keep: 10,
         }
     }
 }

@@ -7,6 +7,7 @@ use conductor::agent_client::AgentClient;
 use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Decision, Outcome, Snapshot};
 use conductor::states::decide;
+use model::agent::Rival;
 use model::run::{Cursor, Run};
 use model::{Contact, Node, PlannedStep, ProvisionState, RunKind, Timestamp};
 use reqwest::StatusCode;
@@ -118,4 +119,44 @@ fn a_step_that_was_written_down_for_another_agent_is_not_sent_to_this_one() {
         assert!(change.node.last_error.unwrap().contains("another agent has the token"));
         assert!(matches!(decided(50, accepted), Decision::Act(_)));
     }
+}
+
+/// It asks once, gets no token while one is out, and stops for good: nobody would come back. Found with the real one.
+#[test]
+fn a_step_whose_agent_was_started_anew_fails_unless_it_may_be_repeated() {
+    let second = 1_000_000;
+    let decided = |idempotent: bool, asked_at: i64| {
+        let step =
+            json!({"interface": "deploy", "step": "erase_devices", "priority": 10, "idempotent": idempotent});
+        let mut node = Node::enrolled(Uuid::nil(), "redfish", Timestamp(0));
+        node.enter(ProvisionState::CleanWait, None, Timestamp(0));
+        let mut run = Run::new(RunKind::AutomatedClean, Timestamp(0));
+        run.plan = Some(vec![serde_json::from_value(step).unwrap()]);
+        (run.index, run.attempts) = (Some(0), 2);
+        let (command_id, at) = ("c".into(), Timestamp(0));
+        run.cursor = Cursor::Issued { command_id, at, boot_id: None, process_id: None, accepted: true };
+        node.run = Some(run);
+        let contact = Contact {
+            token: Some("token".into()),
+            token_at: Some(Timestamp(0)),
+            callback_url: Some("https://192.0.2.1:9999".into()),
+            last_heartbeat_at: Some(Timestamp(0)),
+            rival: Some(Rival { at: Timestamp(asked_at * second), boot_id: None }),
+            ..Contact::default()
+        };
+        let (listening_since, now) = (Timestamp(0), Timestamp(120 * second));
+        let abilities = Err("nobody asks".into());
+        let snapshot =
+            Snapshot { node, contact, abilities, catalogue: None, inventory: None, listening_since, now };
+        decide(&snapshot, &Settings::default())
+    };
+    let Decision::Record(change) = decided(false, 80) else { panic!("it waits") };
+    assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
+    let text = change.node.last_error.unwrap();
+    assert!(text.contains("another asks for its token") && text.contains("may be repeated"), "{text}");
+    // Its own question, repeated by the network, comes soon after it was heard.
+    assert!(matches!(decided(false, 10), Decision::Act(_)));
+    // With one that may be repeated the next to ask is given a token, and the step.
+    let Decision::Record(change) = decided(true, 80) else { panic!("it waits") };
+    assert!(change.forget_agent && change.node.provision_state == ProvisionState::CleanWait);
 }

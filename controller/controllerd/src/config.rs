@@ -186,6 +186,9 @@ impl Config {
             (StepKind::Deploy, floats(&settings.deploy_step_priority_override)),
         ]))
         .context("conductor.clean_step_priority_override, deploy_step_priority_override")?;
+        // An answer of an agent has at most 64 MiB, of which base64 is a third.
+        ensure!((1..=48).contains(&settings.logs_max_mib), "conductor.logs_max_mib must be 1 to 48");
+        ensure!(settings.logs_keep > 0, "conductor.logs_keep must be above 0");
         for state in settings.state_timeout_s.keys() {
             let known = ProvisionState::parse(state);
             ensure!(
@@ -227,6 +230,15 @@ impl Config {
             true => self.state_dir.join("bundles"),
             false => self.bundles.directory.clone(),
         }
+    }
+
+    /// The conductor's settings, with the place of the logs chosen.
+    pub fn conductor(&self) -> conductor::Settings {
+        let mut settings = self.conductor.clone();
+        if settings.logs_directory.as_os_str().is_empty() {
+            settings.logs_directory = self.state_dir.join("logs");
+        }
+        settings
     }
 
     /// The API listener that nodes reach at `address`.
@@ -290,6 +302,8 @@ mod tests {
         assert!(wrong("[api]\nlisten = []").contains("api.listen"));
         assert!(wrong("[conductor]\nagent_silence_s = 1").contains("agent_silence_s"));
         assert!(wrong("[conductor.clean_step_priority_override]\nerase = 1.0").contains("interface.step"));
+        assert!(wrong("[conductor]\nlogs_max_mib = 49").contains("logs_max_mib"));
+        assert!(wrong("[conductor]\nlogs_keep = 0").contains("logs_keep"));
         assert!(wrong("[conductor]\nboot_timout_s = 1").contains("boot_timout_s"));
         assert!(wrong("[conductor.state_timeout_s]\navailable = 1").contains("\"available\""));
         let tie = wrong(

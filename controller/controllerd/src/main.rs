@@ -112,8 +112,7 @@ async fn run(config: Config) -> Result<()> {
     front::serve_all(&config, &identity, api::router(app), &stop, &mut tasks).await?;
     boot_services::start(&config, &identity, store.clone(), &stop, &mut tasks).await?;
 
-    let hands =
-        RealHands::new(Arc::new(bmc::Builtin), agents, Arc::new(SystemClock), config.conductor.clone());
+    let hands = RealHands::new(Arc::new(bmc::Builtin), agents, Arc::new(SystemClock), config.conductor());
     let conductor = Conductor::new(
         store,
         Arc::new(hands),

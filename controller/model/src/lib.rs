@@ -32,7 +32,7 @@ pub use node::{Node, Wait};
 pub use port::Port;
 pub use power::{PowerState, PowerTarget};
 pub use provision::{ProvisionState, Refused, Verb};
-pub use run::{Cursor, Run};
+pub use run::{Cursor, Logs, Run};
 pub use step::{Catalogue, CatalogueStep, PlannedStep, RequestedStep, StepKind, StepResult};
 pub use template::DeployTemplate;
 pub use time::Timestamp;

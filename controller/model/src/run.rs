@@ -87,6 +87,21 @@ pub struct Run {
     /// Consecutive failures of the present deed; reset when it succeeds.
     #[serde(default)]
     pub attempts: u32,
+    /// The logs of the ramdisk; `None` where nobody wants them.
+    #[serde(default)]
+    pub logs: Option<Logs>,
+}
+
+/// What became of the logs of the ramdisk.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Logs {
+    /// They are to be collected, now that how the run ended is stored.
+    Wanted,
+    /// They are in the file of this name.
+    Kept(String),
+    /// They could not be had, and why.
+    Missing(String),
 }
 
 /// What a step of the agent saved.
@@ -211,6 +226,7 @@ impl Run {
             reached: 0,
             replans: 0,
             attempts: 0,
+            logs: None,
         }
     }
 

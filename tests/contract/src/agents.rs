@@ -9,6 +9,8 @@ use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Which agent boots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub struct Machine {
     pub mac: String,
     /// The node's only disk.
     pub disk: String,
+    /// Whether its ironic-python-agent serves TLS.
+    pub tls: Arc<AtomicBool>,
     /// The program.
     program: PathBuf,
     /// Scratch directory of the scenario.
@@ -44,7 +48,8 @@ impl Machine {
             Kind::Ipa => world.peers.program("ipa", "ironic-python-agent"),
         };
         let (mac, disk) = (mac.to_owned(), disk.to_owned());
-        Self { kind, network: network.clone(), mac, disk, program, dir: world.dir.clone() }
+        let tls = Arc::new(AtomicBool::new(true));
+        Self { kind, network: network.clone(), mac, disk, tls, program, dir: world.dir.clone() }
     }
 
     /// Switches it on while its node is in `provision_state`: the agent, if the network has a ramdisk for it. `boot`
@@ -69,8 +74,30 @@ impl Machine {
             Kind::Anneal => self.anneal(&mut command, &command_line)?,
             Kind::Ipa => self.ipa(&mut command, &command_line, &home)?,
         }
-        let log = self.dir.join(format!("agent-{boot}.log"));
-        Daemon::start(&command, &log).context("the agent").map(Some)
+        // What a hardware manager was upgraded to stays.
+        let version = self.home(boot.saturating_sub(1)).join("tmp/version");
+        if version.exists() {
+            std::fs::create_dir_all(home.join("tmp"))?;
+            std::fs::copy(version, home.join("tmp/version"))?;
+        }
+        Daemon::start(&command, &self.log(boot)).context("the agent").map(Some)
+    }
+
+    /// What the agent of a boot said.
+    pub fn log(&self, boot: usize) -> PathBuf {
+        self.dir.join(format!("agent-{boot}.log"))
+    }
+
+    /// The steps that `peers/one_disk.py` ran in a boot.
+    pub fn ran(&self, boot: usize) -> Result<Vec<String>> {
+        let file = self.home(boot).join("tmp/ran");
+        let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// Ends the step `wait_for_go` of a boot.
+    pub fn go(&self, boot: usize) -> Result<()> {
+        Ok(std::fs::write(self.home(boot).join("tmp/go"), "")?)
     }
 
     /// Scratch directory of a boot: the only place its agent can write to, and its `/etc`.
@@ -102,7 +129,9 @@ impl Machine {
     /// It reads `/proc/cmdline`, which is a file of `home` in the cage.
     fn ipa(&self, command: &mut Command, command_line: &str, home: &Path) -> Result<()> {
         std::fs::write(home.join("cmdline"), format!("{command_line}\n"))?;
-        let config = include_str!("../peers/ipa.conf").replace("@PORT@", &free_port()?.to_string());
+        let config = include_str!("../peers/ipa.conf")
+            .replace("@PORT@", &free_port()?.to_string())
+            .replace("@TLS@", if self.tls.load(Ordering::Relaxed) { "True" } else { "False" });
         let path = home.join("ipa.conf");
         std::fs::write(&path, config)?;
         command.arg("--config-file").arg(path);

@@ -8,6 +8,7 @@ use anyhow::{Result, anyhow};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,7 +17,17 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// A BMC at work.
 pub struct Bmc {
     end: Arc<AtomicBool>,
+    mishaps: Sender<Mishap>,
     thread: Option<JoinHandle<Result<Boots>>>,
+}
+
+/// What happens to a machine behind the controller's back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mishap {
+    /// Its agent dies.
+    AgentDies,
+    /// Somebody presses the reset button.
+    Reset,
 }
 
 /// How often a machine was switched on.
@@ -40,8 +51,14 @@ impl Bmc {
     pub fn follow(tool: Tool, node: String, machine: Machine) -> Self {
         let end = Arc::new(AtomicBool::new(false));
         let until = end.clone();
-        let thread = std::thread::spawn(move || follow(&until, &tool, &node, &machine));
-        Self { end, thread: Some(thread) }
+        let (mishaps, happens) = channel();
+        let thread = std::thread::spawn(move || follow(&until, &happens, &tool, &node, &machine));
+        Self { end, mishaps, thread: Some(thread) }
+    }
+
+    /// It happens within a moment.
+    pub fn suffer(&self, mishap: Mishap) -> Result<()> {
+        self.mishaps.send(mishap).map_err(|_| anyhow!("the BMC has ended"))
     }
 
     /// Stops; gives how often the machine was booted.
@@ -65,7 +82,13 @@ impl Drop for Bmc {
     }
 }
 
-fn follow(until: &AtomicBool, tool: &Tool, node: &str, machine: &Machine) -> Result<Boots> {
+fn follow(
+    until: &AtomicBool,
+    happens: &Receiver<Mishap>,
+    tool: &Tool,
+    node: &str,
+    machine: &Machine,
+) -> Result<Boots> {
     let mut before = Power { on: false, changed_at: Value::Null };
     let mut running: Option<Daemon> = None;
     let mut boots = Boots::default();
@@ -76,6 +99,13 @@ fn follow(until: &AtomicBool, tool: &Tool, node: &str, machine: &Machine) -> Res
                 eprintln!("the agent of boot {}: {status}", boots.ramdisk);
             }
             running = None;
+        }
+        if let Ok(mishap) = happens.try_recv() {
+            running = None;
+            if mishap == Mishap::Reset {
+                boots.ramdisk += 1;
+                running = machine.boot(boots.ramdisk, &Value::Null)?;
+            }
         }
         // While the controller is away the power stays as it is.
         if let Ok(body) =

@@ -5,6 +5,7 @@ use crate::network::Network;
 use crate::process::{Daemon, free_port, wait_until};
 use crate::tool::Tool;
 use anyhow::{Context, Result};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -34,12 +35,22 @@ pub struct Controller {
     pub endpoint: String,
     /// What its nodes boot.
     pub network: Network,
-    _process: Daemon,
+    /// Where it keeps its database, its keys and the logs of ramdisks.
+    pub state_dir: PathBuf,
+    command: Command,
+    log: PathBuf,
+    tool: Tool,
+    process: Option<Daemon>,
 }
 
 impl Controller {
     /// Starts one with an empty database and waits until it answers.
     pub fn start(world: &World) -> Result<Self> {
+        Self::start_with(world, "")
+    }
+
+    /// The same, with `more` lines of configuration; they come behind `[conductor]`.
+    pub fn start_with(world: &World, more: &str) -> Result<Self> {
         let (port, boot) = (free_port()?, free_port()?);
         for file in ["vmlinuz", "initramfs"] {
             std::fs::write(world.dir.join(file), "")?;
@@ -49,18 +60,32 @@ impl Controller {
             .replace("@API@", &port.to_string())
             .replace("@BOOT@", &boot.to_string());
         let path = world.dir.join("controller.toml");
-        std::fs::write(&path, settings)?;
+        std::fs::write(&path, settings + more)?;
         let mut command = Command::new(world.bin_dir.join("anneal-controller"));
         command.arg("--config").arg(&path);
-        let mut process = Daemon::start(&command, &world.dir.join("controller.log"))?;
         let endpoint = format!("http://127.0.0.1:{port}");
         let tool = Tool::anneal(world, &endpoint);
+        let network = Network::Anneal { boot: format!("http://127.0.0.1:{boot}") };
+        let (state_dir, log) = (world.dir.join("state"), world.dir.join("controller.log"));
+        let mut controller = Self { endpoint, network, state_dir, command, log, tool, process: None };
+        controller.start_again()?;
+        Ok(controller)
+    }
+
+    /// Kills it, as a power cut would.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// Starts it, with whatever its database holds.
+    pub fn start_again(&mut self) -> Result<()> {
+        let mut process = Daemon::start(&self.command, &self.log)?;
         wait_until("anneal-controller answers", START, || {
             process.ensure_running()?;
-            Ok(tool.json(&["driver", "list"]).is_ok())
+            Ok(self.tool.json(&["driver", "list"]).is_ok())
         })
         .context("anneal-controller")?;
-        let network = Network::Anneal { boot: format!("http://127.0.0.1:{boot}") };
-        Ok(Self { endpoint, network, _process: process })
+        self.process = Some(process);
+        Ok(())
     }
 }

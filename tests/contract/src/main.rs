@@ -5,6 +5,9 @@
 //!   scenario          controller                agent                   asked by
 //!   stock_client      anneal-controller         anneal-agent            openstack baremetal
 //!   real_agent        anneal-controller         ironic-python-agent     anneal
+//!   agent_steps       … reboots, other versions of managers, aborts
+//!   agent_lost        … and either of both dies
+//!   agent_trust       … or somebody else takes its place
 //!   real_ironic       Ironic                    anneal-agent            anneal
 //!   calibration       Ironic                    ironic-python-agent     anneal      (only when named)
 //! ```
@@ -23,9 +26,10 @@ mod stock;
 mod tool;
 mod vendor;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Parser;
 use contract::{ironic, peers, process};
+use scenarios::Scenario;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -89,30 +93,49 @@ fn run(options: Options) -> Result<bool> {
     peers::ensure_programs()?;
     ensure!(nix::unistd::geteuid().is_root(), "loop devices and namespaces need root");
     let bin_dir = options.bin_dir.canonicalize().with_context(|| format!("{}", options.bin_dir.display()))?;
-    let (mut passed, mut failed) = (0, 0);
-    for scenario in chosen {
+    let stage = Stage { bin_dir, peers, keep: options.keep };
+    let (beside, alone): (Vec<&Scenario>, Vec<&Scenario>) = chosen.into_iter().partition(|one| one.beside);
+    let mut ends: Vec<bool> = alone.into_iter().map(|one| stage.play(one)).collect::<Result<_>>()?;
+    // They wait more than they work, each for an agent of its own.
+    let ended: Result<Vec<bool>> = std::thread::scope(|scope| {
+        let playing: Vec<_> = beside.iter().map(|one| scope.spawn(|| stage.play(one))).collect();
+        playing.into_iter().map(|one| one.join().map_err(|_| anyhow!("a scenario panicked"))?).collect()
+    });
+    ends.extend(ended?);
+    let passed = ends.iter().filter(|passed| **passed).count();
+    let failed = ends.len() - passed;
+    println!("contract: {passed} passed, {failed} failed");
+    Ok(failed == 0)
+}
+
+/// What all scenarios have in common.
+struct Stage {
+    bin_dir: PathBuf,
+    peers: peers::Peers,
+    keep: bool,
+}
+
+impl Stage {
+    /// Plays one to its end and tells how it went; whether it passed.
+    fn play(&self, scenario: &Scenario) -> Result<bool> {
         let scratch = tempfile::Builder::new().prefix("anneal-contract-").tempdir()?;
-        let world =
-            World { bin_dir: bin_dir.clone(), peers: peers.clone(), dir: scratch.path().to_path_buf() };
+        let (bin_dir, peers) = (self.bin_dir.clone(), self.peers.clone());
+        let world = World { bin_dir, peers, dir: scratch.path().to_path_buf() };
         let begun = Instant::now();
         let outcome = (scenario.run)(&world);
         let took = begun.elapsed().as_secs_f64();
-        let keep = options.keep || outcome.is_err();
-        match outcome {
-            Ok(()) => {
-                passed += 1;
-                println!("ok    {} ({took:.1} s)", scenario.name);
-            }
+        // One after the other on the terminal.
+        let _told = std::io::stdout().lock();
+        match &outcome {
+            Ok(()) => println!("ok    {} ({took:.1} s)", scenario.name),
             Err(error) => {
-                failed += 1;
                 println!("FAIL  {} ({took:.1} s): {error:#}", scenario.name);
                 process::print_tails(&world.dir);
             }
         }
-        if keep {
+        if self.keep || outcome.is_err() {
             println!("      logs: {}", scratch.keep().display());
         }
+        Ok(outcome.is_ok())
     }
-    println!("contract: {passed} passed, {failed} failed");
-    Ok(failed == 0)
 }

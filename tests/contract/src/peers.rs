@@ -22,7 +22,7 @@ pub const ALL: &[Environment] = &[
 const STAMP: &str = "contract-requirements.txt";
 
 /// Programs that the scenarios or ironic-python-agent call, and the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 14] = [
+const PROGRAMS: [(&str, &str); 15] = [
     ("blockdev", "util-linux"),
     ("busybox", "busybox-static"),
     ("curl", "curl"),
@@ -31,6 +31,7 @@ const PROGRAMS: [(&str, &str); 14] = [
     ("losetup", "mount"),
     ("lshw", "lshw"),
     ("mdadm", "mdadm"),
+    ("openssl", "openssl"),
     ("setpriv", "util-linux"),
     ("sgdisk", "gdisk"),
     ("tar", "tar"),

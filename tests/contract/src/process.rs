@@ -22,7 +22,12 @@ impl Daemon {
     /// # Errors
     /// When the log cannot be written or the program cannot be started.
     pub fn start(command: &Command, log: &Path) -> Result<Self> {
-        let file = File::create(log).with_context(|| format!("{}", log.display()))?;
+        // One that is started again goes on where it was.
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(log)
+            .with_context(|| format!("{}", log.display()))?;
         let mut mortal = Command::new("setpriv");
         mortal.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program()).args(command.get_args());
         for (name, value) in command.get_envs() {

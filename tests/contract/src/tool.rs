@@ -39,6 +39,12 @@ impl Tool {
         serde_json::from_slice(&output.stdout).with_context(|| line.join(" "))
     }
 
+    /// Runs a command and gives what it prints for people.
+    pub fn text(&self, line: &[&str]) -> Result<String> {
+        let output = check(&mut self.command(line)).with_context(|| line.join(" "))?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
     /// Runs a command with something on its standard input.
     pub fn piped(&self, line: &[&str], input: &str) -> Result<()> {
         let mut child =

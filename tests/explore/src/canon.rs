@@ -173,6 +173,7 @@ impl Canon<'_> {
             reached,
             replans,
             attempts,
+            logs,
         } = run;
         self.put(u128::from(self.world.story.run).wrapping_sub(id.as_u128()));
         self.put((
@@ -189,6 +190,7 @@ impl Canon<'_> {
             replans,
             attempts,
         ));
+        self.put(logs.as_ref().map(std::mem::discriminant));
         self.put(plan.is_some());
         for planned in plan.iter().flatten() {
             self.put((&planned.step.interface, &planned.step.step));

@@ -57,7 +57,15 @@ pub fn effects(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> V
         | Deed::SetBootDevice
         | Deed::RestoreBootDevice(_)
         | Deed::InspectBmc => to_bmc(scenario, world, deed, calm),
+        Deed::CollectLogs(_) => collect_logs(world, calm),
     }
+}
+
+/// They change nothing, whatever comes of them.
+fn collect_logs(world: &World, calm: bool) -> Vec<Effect> {
+    let kept = Effect::of(Answer::Well, world.clone(), Outcome::Done);
+    let lost = Effect::of(Answer::RequestLost, world.clone(), trouble(UNREACHABLE, true));
+    if calm { vec![kept] } else { vec![kept, lost] }
 }
 
 fn trouble(text: &str, retryable: bool) -> Outcome {

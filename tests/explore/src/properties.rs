@@ -7,7 +7,7 @@ use crate::scenario::{By, Scenario};
 use crate::world::{Link, World, boot_of};
 use conductor::decision::Deed;
 use model::provision::{Verb, transition};
-use model::{Cursor, EventKind, PowerState, PowerTarget, ProvisionState, Run};
+use model::{Cursor, EventKind, Logs, PowerState, PowerTarget, ProvisionState, Run};
 
 /// One move.
 #[derive(Debug, Clone, Copy)]
@@ -230,6 +230,11 @@ fn nothing_runs_twice_that_may_not(now: &Move) -> Result<(), String> {
 
 fn a_node_that_left_its_run_is_left_alone(now: &Move) -> Result<(), String> {
     let Some(deed) = now.deed() else { return Ok(()) };
+    if matches!(deed, Deed::CollectLogs(_)) {
+        let logs = now.before.node().run.as_ref().and_then(|run| run.logs.as_ref());
+        let wanted = logs == Some(&Logs::Wanted);
+        return if wanted { Ok(()) } else { Err(format!("logs are asked for that are {logs:?}")) };
+    }
     let changes =
         !matches!(deed, Deed::ReadPower | Deed::ReadBootDevice | Deed::VerifyBmc | Deed::AskCommand { .. });
     let Some(run) = now.before.run() else {

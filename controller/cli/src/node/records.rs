@@ -48,6 +48,8 @@ fn report(run: &Run) -> String {
             let headings =
                 ["DEVICE", "SERIAL", "SIZE", "OUTCOME", "METHOD", "ERASED", "READ BACK", "TOOK", "REASON"];
             out.push_str(&table(&headings, &rows));
+        } else if label(result).contains(".erase_") {
+            out.push_str("no record of any disk: nothing here says which disks were erased\n");
         }
         if let Some(id) = &result.certificate {
             out.push_str(&printable(&format!("certificate {id}\n")));
@@ -137,6 +139,19 @@ mod tests {
              /dev/nvme0n1  N1      1.0 GiB  erased   nvme-format-user-data  1.0 GiB  passed: full, 1.0 GiB zeroes  1m05s\n\
              /dev/sda      -       512 B    failed   -                      0 B      no                            -      I/O error; discard gave up: not supported\n\
              certificate 0b9e5f0c\n\n"
+        );
+    }
+
+    /// Other agents give none; their word for the whole step is not one for a disk.
+    #[test]
+    fn an_erase_without_records_says_so() {
+        let mut run = example();
+        run.results[0].error = None;
+        run.results[0].result = json!({"clean_result": null});
+        assert_eq!(
+            report(&run),
+            "deploy.erase_devices succeeded (2026-11-21T08:00:00+00:00)\n\
+             no record of any disk: nothing here says which disks were erased\n\n"
         );
     }
 

@@ -1,7 +1,7 @@
 //! How a run that succeeded ends: the ramdisk is stopped, the workload started, the node moves on.
 
 use super::run::View;
-use super::{boot, fail, is_due, pass, sleep_on, unexpected};
+use super::{boot, fail, is_due, logs, pass, sleep_on, unexpected};
 use crate::decision::{Change, Decision, Deed, Outcome};
 use model::history::{EventKind, Severity};
 use model::kind::After;
@@ -18,6 +18,9 @@ pub(super) fn decide(view: &View) -> Decision {
         return sleep_on(&view.snapshot.node);
     }
     let restarts = view.run.cursor == Cursor::Restart;
+    if !restarts && logs::before_the_end(view) {
+        return Decision::Act(logs::deed(&view.snapshot.node));
+    }
     Decision::Act(Deed::SetPower(if restarts { PowerTarget::On } else { PowerTarget::Off }))
 }
 
@@ -35,7 +38,10 @@ fn stays_on(view: &View) -> bool {
     view.settings.stay_on_after_cleaning
 }
 
-pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
+pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
+    if let Deed::CollectLogs(name) = deed {
+        return logs::absorb(view.with_run(|_| {}), name, outcome, view.snapshot.now);
+    }
     let restarts = view.run.cursor == Cursor::Restart;
     match outcome {
         Outcome::Power(PowerState::Off) if !restarts => {

@@ -1,11 +1,11 @@
 //! How a run fails or is aborted. The node is not powered off (specs/cleaning-states.txt: "a power cycle
 //! could damage a node").
 
-use super::pass;
 use super::run::View;
+use super::{logs, pass};
 use crate::decision::{Change, Snapshot};
 use model::provision::{Verb, transition};
-use model::run::Cursor;
+use model::run::{Cursor, Logs};
 use model::{PlannedStep, StepKind, StepResult};
 use serde_json::Value;
 
@@ -54,6 +54,12 @@ fn keep(view: &View, change: &mut Change, text: &str, result: Value) {
 
 fn fail(view: &View, text: &str, maintenance: bool) -> Change {
     let mut change = view.advance(Cursor::Done);
+    change.node.next_wake_at = None;
+    if let Some(run) = change.node.run.as_mut().filter(|_| maintenance && logs::can_be_asked(view)) {
+        // Asked for once it is stored how the run ended: who hangs while he packs them delays nothing.
+        run.logs = Some(Logs::Wanted);
+        change.node.next_wake_at = Some(view.snapshot.now);
+    }
     if let Some(fault) = view.run.kind.fault().filter(|_| maintenance) {
         change.node.maintenance = true;
         change.node.maintenance_reason = Some(text.to_owned());
@@ -61,7 +67,6 @@ fn fail(view: &View, text: &str, maintenance: bool) -> Change {
     }
     leave(&mut change, text, view.snapshot.now);
     change.node.last_error = Some(text.to_owned());
-    change.node.next_wake_at = None;
     change
 }
 

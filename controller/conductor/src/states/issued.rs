@@ -60,7 +60,10 @@ pub(super) fn decide(view: &View) -> Decision {
     // Its answers are heard, too: only who was asked in vain, on a node that has power, is judged by the clock.
     let in_vain = view.run.attempts >= 2 && view.run.hung.is_none();
     if in_vain && now.since(heard) >= Duration::from_secs(view.settings.agent_silence_s) {
-        let text = format!("the agent has not been heard for {} s", now.since(heard).as_secs());
+        let refused = contact.rival.as_ref().is_some_and(|rival| rival.at > heard);
+        let rival =
+            if refused { "; a lookup of its node was refused since: a boot gets one token" } else { "" };
+        let text = format!("the agent has not been heard for {} s{rival}", now.since(heard).as_secs());
         return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
     }
     let is_heard = contact.last_heartbeat_at.is_some_and(|at| at >= snapshot.listening_since);
@@ -80,8 +83,9 @@ pub(super) fn decide(view: &View) -> Decision {
     // who has really started over goes on asking.
     let soon = Duration::from_secs(if state.is_none() { view.settings.agent_silence_s / 4 } else { 0 });
     if in_vain && contact.rival.as_ref().is_some_and(|rival| rival.at > heard.after(soon)) {
-        if state.is_none() && !accepted {
-            // ironic-python-agent does not tell its process: the next one would not be known for another.
+        if state.is_none() && (!accepted || !step.step.idempotent) {
+            // ironic-python-agent does not tell its process: the next one would not be known for another. It asks once
+            // and, without a token, stops for good: nobody would come back.
             let what = "the agent does not answer and another asks for its token";
             return Decision::Record(Box::new(interrupted(view, what, false)));
         }

@@ -9,7 +9,8 @@
 //!                                              ├ issued.rs     a step of the agent; evidence.rs: what it signed
 //!                                              ├ out_of_band.rs  a step of the controller
 //!                                              ├ inspecting.rs the inventory
-//!                                              └ end.rs        done; fail.rs: failed, aborted
+//!                                              └ end.rs        done; fail.rs: failed, aborted; logs.rs: what the
+//!                                                              ramdisk logged
 //! ```
 
 mod boot;
@@ -19,6 +20,7 @@ mod fail;
 mod inspecting;
 mod issued;
 mod learn;
+mod logs;
 mod out_of_band;
 mod resting;
 mod run;

@@ -1,6 +1,6 @@
 //! States in which nothing happens without a request: power asked for by users, and keeping the power state fresh.
 
-use super::{is_due, overdue, sleep_on, waiting};
+use super::{is_due, logs, overdue, sleep_on, waiting};
 use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::history::{EventKind, Severity};
@@ -10,6 +10,9 @@ use std::time::Duration;
 
 pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
     let node = &snapshot.node;
+    if logs::are_wanted(node) {
+        return Decision::Act(logs::deed(node));
+    }
     if let Some(target) = node.target_power_state {
         return if is_due(snapshot) { Decision::Act(next_power_deed(node, target)) } else { sleep_on(node) };
     }
@@ -43,6 +46,11 @@ pub(super) fn absorb(snapshot: &Snapshot, deed: &Deed, outcome: Outcome, setting
     let mut node = snapshot.node.clone();
     let mut events = Vec::new();
     let pause = is_synced(&node, settings).then(|| now.after(sync_pause(settings)));
+    if let Deed::CollectLogs(name) = deed {
+        // A power change that a user asked for meanwhile is due at once.
+        node.next_wake_at = if node.target_power_state.is_some() { Some(now) } else { pause };
+        return logs::absorb(Change::of(node), name, outcome, now);
+    }
     match (node.target_power_state, outcome) {
         (Some(target), Outcome::Power(state)) => {
             let reason = format!("the BMC to report {}", target.resulting_state().as_str());

@@ -60,7 +60,7 @@ pub(super) fn absorb(snapshot: &Snapshot, deed: &Deed, outcome: Outcome, setting
         Cursor::Issued { .. } => issued::absorb(&view, deed, outcome),
         Cursor::OutOfBand { .. } => out_of_band::absorb(&view, deed, outcome),
         Cursor::AskInventory => inspecting::absorb(&view, outcome),
-        Cursor::TearDown | Cursor::Restart => end::absorb(&view, outcome),
+        Cursor::TearDown | Cursor::Restart => end::absorb(&view, deed, outcome),
         Cursor::Start
         | Cursor::NextStep
         | Cursor::Hold

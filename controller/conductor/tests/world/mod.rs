@@ -564,6 +564,12 @@ impl Hands for Fingers {
                     None => Outcome::NoSuchCommand,
                 }
             }
+            Deed::CollectLogs(_) if world.machine.lock().unwrap().on => Outcome::Done,
+            Deed::CollectLogs(_) => Outcome::Failed(Trouble {
+                text: "the agent could not be reached to tell its logs".into(),
+                retryable: true,
+                unreachable: true,
+            }),
             Deed::CancelCommand { command_id } => {
                 let mut machine = world.machine.lock().unwrap();
                 match machine.commands.iter_mut().find(|(id, _)| id == command_id) {

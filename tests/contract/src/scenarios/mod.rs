@@ -1,5 +1,8 @@
 //! The scenarios, one a file.
 
+mod agent_lost;
+mod agent_steps;
+mod agent_trust;
 mod calibration;
 mod real_agent;
 mod real_ironic;
@@ -11,14 +14,19 @@ use crate::bmc::Bmc;
 use crate::disk::LoopDisk;
 use crate::ironic::Ironic;
 use crate::network::Network;
+use crate::process::wait_until;
 use crate::tool::Tool;
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::time::Duration;
 
 /// MAC address of the one node a scenario has.
 const MAC: &str = "52:54:00:c0:47:01";
 /// Seconds that any one cleaning may take.
 const CLEANING: &str = "240";
+
+/// How long anything but a verb may take.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A named scenario.
 pub struct Scenario {
@@ -28,13 +36,18 @@ pub struct Scenario {
     pub run: fn(&World) -> Result<()>,
     /// Runs when nothing is named.
     by_default: bool,
+    /// Runs beside others.
+    pub beside: bool,
 }
 
-const ALL: [Scenario; 4] = [
-    Scenario { name: "stock_client", run: stock_client::run, by_default: true },
-    Scenario { name: "real_agent", run: real_agent::run, by_default: true },
-    Scenario { name: "real_ironic", run: real_ironic::run, by_default: true },
-    Scenario { name: "calibration", run: calibration::run, by_default: false },
+const ALL: [Scenario; 7] = [
+    Scenario { name: "stock_client", run: stock_client::run, by_default: true, beside: false },
+    Scenario { name: "real_agent", run: real_agent::run, by_default: true, beside: true },
+    Scenario { name: "agent_steps", run: agent_steps::run, by_default: true, beside: true },
+    Scenario { name: "agent_lost", run: agent_lost::run, by_default: true, beside: true },
+    Scenario { name: "agent_trust", run: agent_trust::run, by_default: true, beside: true },
+    Scenario { name: "real_ironic", run: real_ironic::run, by_default: true, beside: false },
+    Scenario { name: "calibration", run: calibration::run, by_default: false, beside: false },
 ];
 
 /// The scenarios named, or those that run by default and have `filter` in their name.
@@ -59,6 +72,21 @@ fn start_ironic(world: &World, settings: &str) -> Result<(Ironic, Network)> {
     })?;
     let network = Network::Ironic { api: ironic.endpoint.clone() };
     Ok((ironic, network))
+}
+
+/// A step of an agent, with arguments.
+fn step(name: &str, args: &Value) -> Value {
+    json!({"interface": "deploy", "step": name, "args": args})
+}
+
+/// The last run of a node.
+fn run(node: &Value) -> &Value {
+    &node["driver_internal_info"]["anneal"]["run"]
+}
+
+/// What a node complains of.
+fn last_error(node: &Value) -> &str {
+    node["last_error"].as_str().unwrap_or_default()
 }
 
 /// A node enrolled with Anneal's command line, with a machine behind it.
@@ -125,6 +153,45 @@ impl Enrolled {
         let seen = &node["provision_state"];
         ensure!(seen == state, "after {verb} the node is {seen}, not {state}: {}", node["last_error"]);
         Ok(node)
+    }
+
+    /// Asks for a verb and does not wait for what comes of it.
+    fn ask(&self, verb: &str, more: &[&str]) -> Result<()> {
+        let mut line = vec!["node", verb, self.uuid.as_str()];
+        line.extend(more);
+        self.tool.run(&line)
+    }
+
+    /// Asks for clean steps and does not wait for what comes of them.
+    fn clean(&self, steps: &Value) -> Result<()> {
+        self.ask("clean", &["--clean-steps", &steps.to_string()])
+    }
+
+    /// Waits until the node is as `question` wants it, and gives it.
+    fn until(&self, what: &str, question: impl Fn(&Value) -> bool) -> Result<Value> {
+        let mut seen = Value::Null;
+        let asked = wait_until(what, PATIENCE, || {
+            seen = self.show()?;
+            Ok(question(&seen))
+        });
+        asked.with_context(|| format!("the node is {}: {}", seen["provision_state"], seen["last_error"]))?;
+        Ok(seen)
+    }
+
+    /// Waits until the node is in `state`.
+    fn until_in(&self, state: &str) -> Result<Value> {
+        self.until(&format!("the node is in {state}"), |node| node["provision_state"] == state)
+    }
+
+    /// Waits until the agent of boot number `boot` runs the clean step `wait_for_go` and the controller knows.
+    fn until_it_waits(&self, boot: usize) -> Result<()> {
+        self.until("the agent runs the step", |node| {
+            let cursor = &run(node)["cursor"];
+            cursor["accepted"] == true
+                && node["clean_step"]["step"].as_str().is_some_and(|step| step.starts_with("wait"))
+        })?;
+        // The agent tells that it runs before the step has begun.
+        wait_until("the step has begun", PATIENCE, || Ok(self.machine.ran(boot).is_ok()))
     }
 
     fn show(&self) -> Result<Value> {

@@ -1,13 +1,17 @@
 //! anneal-controller and a node that boots ironic-python-agent, which knows nothing of Anneal's extensions: inspected,
 //! cleaned, not deployed, serviced, rescued.
 
-use super::Enrolled;
+use super::{Enrolled, run as last_run};
 use crate::World;
 use crate::agents::Kind;
 use crate::bmc::Boots;
 use crate::controller::Controller;
+use crate::process::check;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
 
 /// Everything is done by the agent.
 const INTERFACES: &[&str] = &["deploy=direct", "inspect=agent", "rescue=agent"];
@@ -20,7 +24,7 @@ pub fn run(world: &World) -> Result<()> {
     cleaned(&node).context("provide")?;
     steps_are_known(&node)?;
     not_deployed(&node).context("active")?;
-    cleaned_by_hand(&node).context("clean")?;
+    cleaned_by_hand(&controller, &node).context("clean")?;
     serviced(&node).context("service")?;
     rescued(&node).context("rescue")?;
     // One boot each: inspection, cleaning, deployment, two cleanings by hand, two services, rescue. The disk's own
@@ -76,9 +80,12 @@ fn steps_are_known(node: &Enrolled) -> Result<()> {
     Ok(())
 }
 
-/// Images cannot be written yet: never ACTIVE.
+/// A step of the agent that a user asked for runs first. Images cannot be written yet: never ACTIVE.
 fn not_deployed(node: &Enrolled) -> Result<()> {
-    let failed = node.fails("deploy", &[], "deploy failed")?;
+    let mut first = look(&node.machine.disk);
+    first["priority"] = json!(150);
+    let failed = node.fails("deploy", &["--deploy-steps", &json!([first]).to_string()], "deploy failed")?;
+    ensure!(result(&failed, 0)["deploy_result"] == json!({"seen": node.machine.disk}), "{failed}");
     let error = failed["last_error"].as_str().unwrap_or_default();
     for part in ["Deploy step deploy.deploy failed", "cannot write images yet", "nothing was written"] {
         ensure!(error.contains(part), "{part:?} is not in last_error: {error}");
@@ -95,7 +102,7 @@ fn not_deployed(node: &Enrolled) -> Result<()> {
 }
 
 /// With arguments that reach the agent's manager; a wrong one is its manager's to refuse.
-fn cleaned_by_hand(node: &Enrolled) -> Result<()> {
+fn cleaned_by_hand(controller: &Controller, node: &Enrolled) -> Result<()> {
     node.verb("manage", &[])?;
     let metadata = json!({"interface": "deploy", "step": "erase_devices_metadata"});
     node.verb("clean", &["--clean-steps", &json!([metadata, look(&node.machine.disk)]).to_string()])?;
@@ -108,8 +115,31 @@ fn cleaned_by_hand(node: &Enrolled) -> Result<()> {
     ensure!(failed["clean_step"]["step"] == "look", "clean_step: {}", failed["clean_step"]);
     ensure!(failed["maintenance"] == true && failed["fault"] == "clean failure", "held: {failed}");
     ensure!(failed["power_state"] == "power on", "a failed node is {}", failed["power_state"]);
+    logs_are_kept(controller, node).context("logs of the ramdisk")?;
     node.verb("manage", &[])?;
     node.tool.run(&["node", "maintenance", "unset", &node.uuid])
+}
+
+/// One archive of each run that failed, named in its story, with the agent's own words; readable by nobody else.
+fn logs_are_kept(controller: &Controller, node: &Enrolled) -> Result<()> {
+    let seen = node.until("its logs are told", |node| !last_run(node)["logs"]["kept"].is_null())?;
+    let name = last_run(&seen)["logs"]["kept"].as_str().context("a name")?;
+    let named = name.starts_with(&node.uuid) && name.ends_with("_clean.tar.gz");
+    ensure!(named, "the archive is called {name}");
+    let story = node.tool.json(&["node", "history", &node.uuid])?.to_string();
+    ensure!(story.contains(name), "the story: {story}");
+    let logs = controller.state_dir.join("logs");
+    let mode = |path: &Path| Ok::<_, std::io::Error>(path.metadata()?.permissions().mode() & 0o777);
+    ensure!(mode(&logs)? == 0o700 && mode(&logs.join(name))? == 0o600, "others may read it");
+    let mut kept: Vec<_> =
+        std::fs::read_dir(&logs)?.map(|one| Ok(one?.file_name())).collect::<Result<_>>()?;
+    kept.sort();
+    // The deployment failed before it.
+    ensure!(kept.len() == 2 && kept[1] == name && kept[0] != name, "kept are {kept:?}");
+    let listed = check(Command::new("tar").arg("-tzf").arg(logs.join(name)))?;
+    let listed = String::from_utf8(listed.stdout)?;
+    ensure!(listed.lines().any(|one| one.ends_with("lsblk")), "in the archive: {listed}");
+    Ok(())
 }
 
 fn serviced(node: &Enrolled) -> Result<()> {
@@ -136,8 +166,8 @@ fn rescued(node: &Enrolled) -> Result<()> {
     let hash = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     ensure!(hash.starts_with("$6$"), "not a hash of SHA-512 crypt: {hash}");
     let fits = "exit(crypt($ARGV[0], $ARGV[1]) ne $ARGV[1])";
-    let mut crypt = std::process::Command::new("perl");
-    crate::process::check(crypt.args(["-e", fits, PASSWORD, &hash])).context("the hash fits the password")?;
+    let mut crypt = Command::new("perl");
+    check(crypt.args(["-e", fits, PASSWORD, &hash])).context("the hash fits the password")?;
     node.verb("unrescue", &[])?;
     let seen = node.show()?;
     ensure!(seen["power_state"] == "power on", "an active node is {}", seen["power_state"]);
@@ -151,5 +181,5 @@ fn look(disk: &str) -> Value {
 
 /// What the agent said of step number `index` of the last run.
 fn result(node: &Value, index: usize) -> &Value {
-    &node["driver_internal_info"]["anneal"]["run"]["results"][index]["result"]
+    &last_run(node)["results"][index]["result"]
 }
