@@ -56,9 +56,11 @@ pub async fn v1(call: Call) -> Reply {
         "version": version(&call),
     });
     for (name, since) in [
+        ("chassis", 1),
         ("nodes", 1),
         ("ports", 1),
         ("drivers", 1),
+        ("portgroups", 23),
         ("lookup", 22),
         ("heartbeat", 22),
         ("deploy_templates", 55),

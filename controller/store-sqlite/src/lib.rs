@@ -32,8 +32,8 @@ mod writer;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope,
-    Timestamp,
+    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
+    Scope, Timestamp,
 };
 pub use open::OpenError;
 use readers::Readers;
@@ -336,7 +336,8 @@ impl Store for SqliteStore {
 
     async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
         let wanted = ident.to_owned();
-        let found = self.readers.read(move |connection| resource::by_ident(connection, kind, &wanted)).await?;
+        let found =
+            self.readers.read(move |connection| resource::by_ident(connection, kind, &wanted)).await?;
         found.ok_or_else(|| StoreError::not_found(kind.noun(), ident))
     }
 

@@ -62,7 +62,8 @@ pub fn by_ident(connection: &Connection, kind: ResourceKind, ident: &str) -> Res
 pub fn all(connection: &Connection, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
     match node {
         Some(node) => {
-            let sql = "SELECT uuid, doc FROM resource WHERE node = ?1 AND kind = ?2 ORDER BY created_at, uuid";
+            let sql =
+                "SELECT uuid, doc FROM resource WHERE node = ?1 AND kind = ?2 ORDER BY created_at, uuid";
             select(connection, TABLE, sql, [&node.to_string(), kind.as_str()])
         }
         None => {

@@ -27,8 +27,8 @@ pub use clock::{Clock, SystemClock};
 pub use model::StepKind;
 use model::agent::{AgentState, Contact};
 use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope,
-    Timestamp,
+    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
+    Scope, Timestamp,
 };
 pub use resource::ResourceWrite;
 use uuid::Uuid;

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use model::agent::Contact;
 use model::history::Stood;
 use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope,
-    Timestamp,
+    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
+    Scope, Timestamp,
 };
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};

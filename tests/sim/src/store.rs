@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use model::agent::Contact;
 use model::request::RESCUE_HASH;
 use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope,
-    StepKind, Timestamp,
+    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
+    Scope, StepKind, Timestamp,
 };
 use serde::Serialize;
 use serde_json::json;

@@ -31,6 +31,9 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
         if !op.removes() {
             call.version.needs(field.since)?;
         }
+        if op.field() == "chassis_uuid" {
+            rules::chassis(&call, op.whole_value()).await?;
+        }
         if let (true, Some(Value::String(name))) = (op.field() == "name", op.whole_value())
             && !name.is_empty()
         {
@@ -104,7 +107,6 @@ fn decide(
         new.interfaces.retain(|name, _| ops.iter().any(|op| op.field() == name));
     }
     rules::settle(old, &mut new)?;
-    rules::references(&new)?;
     if new.driver != old.driver || new.interfaces != old.interfaces {
         rules::driver_and_interfaces(&call.app, &new)?;
     }

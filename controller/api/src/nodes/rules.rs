@@ -3,6 +3,7 @@
 
 use crate::App;
 use crate::args::{is_host_name, is_logical_name};
+use crate::call::Call;
 use crate::driver_port::INTERFACES;
 use crate::error::ApiError;
 use crate::fields;
@@ -82,10 +83,10 @@ pub fn driver_and_interfaces(app: &App, node: &Node) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// There are no chassis and no allocations of parents here: a reference to one names nothing.
-pub fn references(node: &Node) -> Result<(), ApiError> {
-    match fields::read(node, "chassis_uuid") {
-        Value::String(uuid) => Err(ApiError::invalid(format!("Chassis {uuid} could not be found."))),
+/// The chassis that a client puts the node into must be there.
+pub async fn chassis(call: &Call, value: Option<&Value>) -> Result<(), ApiError> {
+    match value {
+        Some(Value::String(uuid)) => crate::resources::chassis::exists(call, uuid).await,
         _ => Ok(()),
     }
 }
