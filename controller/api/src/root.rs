@@ -61,9 +61,14 @@ pub async fn v1(call: Call) -> Reply {
         ("ports", 1),
         ("drivers", 1),
         ("portgroups", 23),
+        ("volume", 32),
         ("lookup", 22),
         ("heartbeat", 22),
+        ("conductors", 49),
+        ("allocations", 52),
+        ("events", 54),
         ("deploy_templates", 55),
+        ("shards", 82),
         ("continue_inspection", 84),
     ] {
         if call.version.has(since) {

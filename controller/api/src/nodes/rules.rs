@@ -17,7 +17,7 @@ use uuid::Uuid;
 const RESERVED: [&str; 6] = ["maintenance", "management", "states", "vendor_passthru", "detail", "validate"];
 
 /// States with a target in which a node may be patched all the same (Ironic's UPDATE_ALLOWED_STATES).
-const UPDATE_ALLOWED: [ProvisionState; 12] = [
+pub const UPDATE_ALLOWED: [ProvisionState; 12] = [
     ProvisionState::AdoptFail,
     ProvisionState::CleanFail,
     ProvisionState::DeployFail,

@@ -1,11 +1,14 @@
 //! What clients keep here besides nodes, ports and deploy templates. [`Rest`] is what a resource tells of itself;
 //! `list.rs` and `write.rs` serve whatever implements it, in the words of Ironic.
 
+pub mod allocations;
 pub mod chassis;
+mod conductors;
 mod field;
 mod list;
 pub mod portgroups;
 mod view;
+mod volumes;
 mod write;
 
 use crate::args::is_logical_name;
@@ -20,7 +23,14 @@ use uuid::Uuid;
 
 /// What is served of resources.
 pub fn endpoints() -> Vec<Endpoint> {
-    [chassis::endpoints(), portgroups::endpoints()].concat()
+    [
+        chassis::endpoints(),
+        portgroups::endpoints(),
+        volumes::endpoints(),
+        allocations::endpoints(),
+        conductors::endpoints(),
+    ]
+    .concat()
 }
 
 /// What Ironic says before the version that brought a resource.
@@ -115,10 +125,15 @@ impl Sort {
 
     /// Refuses versions before it; `otherwise` is the status of other methods than GET.
     fn exists(&self, call: &Call, otherwise: u16) -> Result<(), ApiError> {
-        if call.version.has(self.since) {
+        Self::since(call, self.since, self.too_old, otherwise)
+    }
+
+    /// The same of what has no fields.
+    fn since(call: &Call, since: u16, too_old: TooOld, otherwise: u16) -> Result<(), ApiError> {
+        if call.version.has(since) {
             return Ok(());
         }
-        Err(match self.too_old {
+        Err(match too_old {
             TooOld::Unsupported => ApiError::plain(404, "The API is not supported for this version"),
             TooOld::Disallowed(what) => {
                 ApiError::plain(otherwise, format!("The API version does not allow {what}"))

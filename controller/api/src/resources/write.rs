@@ -20,7 +20,8 @@ const TRIES: usize = 5;
 pub async fn create<R: Rest>(call: Call) -> Reply {
     R::SORT.exists(&call, 405)?;
     call.args.only(&[])?;
-    let new = R::settle(&call, None, read::<R>(&call)?).await?;
+    let given = schema::object(R::SORT.word, call.json()?)?;
+    let new = R::settle(&call, None, read::<R>(&call, given)?).await?;
     let write = ResourceWrite::Create(new.clone());
     let made = call.app.store.write_resource(write, None).await.map_err(|error| refused::<R>(error, &new))?;
     Ok(created::<R>(&call, &made))
@@ -86,9 +87,8 @@ pub fn created<R: Rest>(call: &Call, made: &Resource) -> Response<Body> {
 }
 
 /// A new one by its schema.
-pub fn read<R: Rest>(call: &Call) -> Result<Resource, ApiError> {
+pub fn read<R: Rest>(call: &Call, given: Map<String, Value>) -> Result<Resource, ApiError> {
     let sort = &R::SORT;
-    let given = schema::object(sort.word, call.json()?)?;
     let unknown: Vec<_> = given
         .keys()
         .map(String::as_str)
