@@ -49,12 +49,6 @@ pub const UNSERVED: &[(&str, &str, &str)] = &[
     ("POST", "/v1/drivers/{}/vendor_passthru", "not yet"),
     ("PUT", "/v1/drivers/{}/vendor_passthru", "not yet"),
     ("GET", "/v1/drivers/{}/vendor_passthru/methods", "not yet"),
-    ("DELETE", "/v1/inspection_rules", "not yet"),
-    ("GET", "/v1/inspection_rules", "not yet"),
-    ("POST", "/v1/inspection_rules", "not yet"),
-    ("DELETE", "/v1/inspection_rules/{}", "not yet"),
-    ("GET", "/v1/inspection_rules/{}", "not yet"),
-    ("PATCH", "/v1/inspection_rules/{}", "not yet"),
     ("GET", "/v1/nodes/{}/bios", "not yet"),
     ("GET", "/v1/nodes/{}/bios/{}", "not yet"),
     ("GET", "/v1/nodes/{}/children", "not yet"),
@@ -79,11 +73,6 @@ pub const UNSERVED: &[(&str, &str, &str)] = &[
     ("DELETE", "/v1/nodes/{}/vmedia", "not yet"),
     ("GET", "/v1/nodes/{}/vmedia", "not yet"),
     ("POST", "/v1/nodes/{}/vmedia", "not yet"),
-    ("GET", "/v1/runbooks", "not yet"),
-    ("POST", "/v1/runbooks", "not yet"),
-    ("DELETE", "/v1/runbooks/{}", "not yet"),
-    ("GET", "/v1/runbooks/{}", "not yet"),
-    ("PATCH", "/v1/runbooks/{}", "not yet"),
 ];
 
 impl Endpoint {

@@ -69,6 +69,8 @@ pub async fn v1(call: Call) -> Reply {
         ("events", 54),
         ("deploy_templates", 55),
         ("shards", 82),
+        ("runbooks", 92),
+        ("inspection_rules", 96),
         ("continue_inspection", 84),
     ] {
         if call.version.has(since) {

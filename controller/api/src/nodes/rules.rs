@@ -173,6 +173,20 @@ pub fn settle(old: &Node, new: &mut Node) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// A node with an allocation does not lose it while something runs on it.
+pub fn keeps_its_allocation(old: &Node, new: &Node) -> Result<(), ApiError> {
+    if new.instance_uuid.is_some() || old.maintenance || FREE.contains(&old.provision_state) {
+        return Ok(());
+    }
+    Err(ApiError::conflict(format!(
+        "Node {} with an allocation can not have instance_uuid removed unless it is in one of allowed ({}) states or \
+         in maintenance mode. Current state is '{}'.",
+        old.uuid,
+        FREE.map(ProvisionState::as_str).join(", "),
+        old.provision_state.as_str()
+    )))
+}
+
 /// The event of a user who sets or unsets `maintenance`, `retired` or `protected`.
 pub fn flag_event(name: &str, set: bool, reason: Option<&str>, now: Timestamp) -> Event {
     let text = match (set, reason.filter(|reason| !reason.is_empty())) {

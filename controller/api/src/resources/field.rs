@@ -42,8 +42,6 @@ pub enum Write {
     Always(Type),
     /// Clients, and they must.
     Required(Type),
-    /// Clients, by PATCH only.
-    Patch(Type),
 }
 
 /// What a field is that nobody wrote.
@@ -109,14 +107,14 @@ impl Field {
     pub fn creatable(&self) -> Option<Type> {
         match self.write {
             Write::Create(kind) | Write::Always(kind) | Write::Required(kind) => Some(kind),
-            Write::Never | Write::Patch(_) => None,
+            Write::Never => None,
         }
     }
 
     /// Its type in a PATCH.
     pub fn patchable(&self) -> Option<Type> {
         match self.write {
-            Write::Always(kind) | Write::Required(kind) | Write::Patch(kind) => Some(kind),
+            Write::Always(kind) | Write::Required(kind) => Some(kind),
             Write::Never | Write::Create(_) => None,
         }
     }

@@ -5,8 +5,10 @@ pub mod allocations;
 pub mod chassis;
 mod conductors;
 mod field;
+mod inspection_rules;
 mod list;
 pub mod portgroups;
+pub mod runbooks;
 mod view;
 mod volumes;
 mod write;
@@ -29,6 +31,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         volumes::endpoints(),
         allocations::endpoints(),
         conductors::endpoints(),
+        runbooks::endpoints(),
+        inspection_rules::endpoints(),
     ]
     .concat()
 }

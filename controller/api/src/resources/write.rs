@@ -14,7 +14,7 @@ use store::{ResourceWrite, StoreError};
 use uuid::Uuid;
 
 /// How often a change is tried again when another one was faster.
-const TRIES: usize = 5;
+pub const TRIES: usize = 5;
 
 /// `POST /v1/…`.
 pub async fn create<R: Rest>(call: Call) -> Reply {
