@@ -174,7 +174,7 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    fn new(&self, number: u64, node: &str) -> Value {
+    fn body(&self, number: u64, node: &str) -> Value {
         let text = self.new.to_string();
         let text = text.replace("\"INDEX\"", &number.to_string()).replace("NODE", node);
         serde_json::from_str(&text.replace('N', &number.to_string())).expect("a body")
@@ -195,7 +195,7 @@ async fn every_resource_is_made_listed_changed_and_removed() {
         if case.since > 1 {
             let before = case.since - 1;
             api.at(before, "GET", &path, None).await.is(404);
-            api.at(before, "POST", &path, Some(case.new(1, &node))).await.is(case.post_before);
+            api.at(before, "POST", &path, Some(case.body(1, &node))).await.is(case.post_before);
             assert!(api.at(before, "GET", "/v1/", None).await.body.get(case.path).is_none());
         }
         let root = case.path.split('/').next().unwrap();
@@ -203,7 +203,7 @@ async fn every_resource_is_made_listed_changed_and_removed() {
 
         let mut made = Vec::new();
         for number in 1..=3 {
-            let answer = api.post(&path, case.new(number, &node)).await.is(201);
+            let answer = api.post(&path, case.body(number, &node)).await.is(201);
             let uuid = answer.body["uuid"].as_str().unwrap().to_owned();
             let place = format!("http://127.0.0.1:6385{path}/{uuid}");
             assert_eq!(answer.header("location"), Some(place.as_str()));
@@ -276,7 +276,7 @@ async fn reads(api: &Api, case: &Case, path: &str, made: &[String]) {
 }
 
 async fn refuses(api: &Api, case: &Case, path: &str, made: &[String], node: &str) {
-    let new = case.new(7, node);
+    let new = case.body(7, node);
     let with = |field: &str, value: Value| {
         let mut body = new.clone();
         body[field] = value;
@@ -300,7 +300,7 @@ async fn refuses(api: &Api, case: &Case, path: &str, made: &[String], node: &str
     let fault = api.post(path, with("uuid", json!(made[0]))).await.is(409).fault();
     assert!(fault.contains(&format!("with UUID {} already exists.", made[0])), "{fault}");
     if let Some(unique) = case.unique {
-        let taken = case.new(1, node)[unique].clone();
+        let taken = case.body(1, node)[unique].clone();
         api.post(path, with(unique, taken)).await.is(409);
     }
     let item = format!("{path}/{}", made[0]);

@@ -39,7 +39,7 @@ pub fn run(stock: &Stock) -> Result<()> {
     let target = ["--node", &node, "--type", "iscsi", "--boot-index", "0", "--volume-id", "v"];
     let target = made(stock, "volume target", &target, &["--volume-id", "w"])?;
     let listed = stock.json(&["volume", "target", "list", "--node", &node])?;
-    find(&listed, "UUID", &text(&target, "uuid")?)?;
+    find(&listed, "uuid", &text(&target, "uuid")?)?;
     for (noun, resource) in [("connector", &connector), ("target", &target)] {
         stock.run(&["volume", noun, "delete", &text(resource, "uuid")?])?;
     }
@@ -56,11 +56,11 @@ pub fn run(stock: &Stock) -> Result<()> {
     stock.run(&["inspection", "rule", "delete", &text(&rule, "uuid")?])?;
 
     let conductors = stock.json(&["conductor", "list"])?;
-    let host = text(&conductors[0], "Hostname")?;
+    let host = text(&conductors[0], "hostname")?;
     let conductor = stock.json(&["conductor", "show", &host])?;
     ensure!(conductor["alive"] == true && conductor["drivers"].is_array(), "the conductor: {conductor}");
     stock.run(&["node", "set", &node, "--shard", "s1"])?;
-    ensure!(find(&stock.json(&["shard", "list"])?, "Name", "s1")?["Count"] == 1, "one node in the shard");
+    ensure!(find(&stock.json(&["shard", "list"])?, "name", "s1")?["count"] == 1, "one node in the shard");
     stock.run(&["node", "delete", &node])?;
     stock.run(&["chassis", "delete", &chassis])
 }
@@ -71,7 +71,7 @@ fn made(stock: &Stock, noun: &str, new: &[&str], set: &[&str]) -> Result<Value> 
     let run = |verb: &str, more: &[&str]| stock.run(&[&words, &[verb][..], more].concat());
     let made = stock.json(&[&words, &["create"][..], new].concat()).with_context(|| noun.to_owned())?;
     let uuid = text(&made, "uuid")?;
-    find(&stock.json(&[&words[..], &["list"]].concat())?, "UUID", &uuid)?;
+    find(&stock.json(&[&words[..], &["list"]].concat())?, "uuid", &uuid)?;
     run("set", &[&[uuid.as_str()], set].concat())?;
     let seen = stock.json(&[&words[..], &["show", &uuid]].concat())?;
     let field = set[0].trim_start_matches('-').replace('-', "_");
@@ -91,7 +91,7 @@ fn bonds(stock: &Stock, node: &str) -> Result<()> {
     let uuid = text(&group, "uuid")?;
     let port = stock.json(&["port", "create", "--node", node, "--port-group", &uuid, "52:54:00:c0:47:11"])?;
     let ports = stock.json(&["port", "list", "--port-group", "bond0"])?;
-    find(&ports, "UUID", &text(&port, "uuid")?)?;
+    find(&ports, "uuid", &text(&port, "uuid")?)?;
     let said = stock.refused(&["port", "group", "delete", "bond0"])?;
     ensure!(said.contains("contains ports"), "a port group with a port: {said}");
     stock.run(&["port", "delete", &text(&port, "uuid")?])?;
