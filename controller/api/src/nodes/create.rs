@@ -40,7 +40,7 @@ pub async fn create(call: Call) -> Reply {
         rules::name(name, call.version, "Cannot create node with invalid name")?;
     }
     rules::reason_needs(node.retired, node.retired_reason.as_ref(), "retired")?;
-    rules::references(&node)?;
+    rules::chassis(&call, given.get("chassis_uuid")).await?;
     rules::driver_and_interfaces(&call.app, &node)?;
 
     let text = format!("enrolled with driver {}", node.driver);

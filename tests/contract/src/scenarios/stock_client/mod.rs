@@ -1,9 +1,10 @@
 //! OpenStack's own client drives anneal-controller: a node with an agent through its whole life, and a node of the
-//! fake driver through every verb of the state machine.
+//! fake driver through every verb of the state machine; and every resource besides nodes.
 
 mod deployments;
 mod life;
 mod node;
+mod resources;
 mod steps;
 mod story;
 mod walk;
@@ -18,7 +19,8 @@ pub fn run(world: &World) -> Result<()> {
     let controller = Controller::start(world)?;
     let stock = Stock::new(world, &controller.endpoint)?;
     life::run(world, &controller, &stock).context("a node with an agent")?;
-    walk::run(world, &controller, &stock).context("every verb of a fake node")
+    walk::run(world, &controller, &stock).context("every verb of a fake node")?;
+    resources::run(&stock).context("resources")
 }
 
 fn find<'a>(rows: &'a Value, column: &str, value: &str) -> Result<&'a Value> {
