@@ -105,6 +105,11 @@ fn decide(
     }
     rules::settle(old, &mut new)?;
     rules::references(&new)?;
+    if new.driver != old.driver && old.other.get("console_enabled") == Some(&Value::Bool(true)) {
+        return Err(ApiError::conflict(format!(
+            "Node {ident} can not update the driver while the console is enabled. Please stop the console first."
+        )));
+    }
     if new.driver != old.driver || new.interfaces != old.interfaces {
         rules::driver_and_interfaces(&call.app, &new)?;
     }

@@ -3,7 +3,7 @@
 
 use crate::App;
 use crate::args::{is_host_name, is_logical_name};
-use crate::driver_port::INTERFACES;
+use crate::driver_port::{DriverError, INTERFACES};
 use crate::error::ApiError;
 use crate::fields;
 use crate::microversion::Version;
@@ -80,6 +80,24 @@ pub fn driver_and_interfaces(app: &App, node: &Node) -> Result<(), ApiError> {
         }
     }
     Ok(())
+}
+
+/// The implementation of an interface that the node uses; `None`: its driver is not enabled.
+pub fn interface<'a>(app: &'a App, node: &'a Node, interface: &str) -> Option<&'a str> {
+    let named = node.interfaces.get(&format!("{interface}_interface"));
+    let default = || {
+        let driver = app.drivers.drivers().iter().find(|driver| driver.name == node.driver)?;
+        Some(&driver.interfaces.get(interface)?.default)
+    };
+    named.or_else(default).map(String::as_str)
+}
+
+/// 400 when the node uses the implementation of an interface that does nothing (`no-console`).
+pub fn implemented(app: &App, node: &Node, name: &'static str) -> Result<(), ApiError> {
+    match interface(app, node, name) {
+        Some(used) if !used.starts_with("no-") => Ok(()),
+        _ => Err(DriverError::unsupported(node, name).into()),
+    }
 }
 
 /// There are no chassis and no allocations of parents here: a reference to one names nothing.
