@@ -20,7 +20,7 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
     }
     let reset_interfaces = reset_interfaces.unwrap_or(false);
     // Ironic answers 404 before it reads the patch, and 400 before it looks at the state.
-    call.node(&ident).await?;
+    let seen = call.node(&ident).await?;
     let ops = patch::parse(&call.json()?, call.version)?;
     for op in &ops {
         let field = NODE
@@ -44,7 +44,12 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
         ));
     }
 
-    let decide = |old: &Node| decide(&call, &ident, old, &ops, reset_interfaces);
+    let wanted = ops.iter().filter(|op| op.field() == "parent_node").find_map(Op::whole_value);
+    let parent = match wanted {
+        Some(Value::String(parent)) => Some(rules::parent(&call, &seen, parent).await?),
+        _ => None,
+    };
+    let decide = |old: &Node| decide(&call, &ident, old, &ops, reset_interfaces, parent.as_deref());
     let node = if ops.iter().any(about_retirement) {
         write::change_unlocked(&call, &ident, decide).await?
     } else {
@@ -75,6 +80,7 @@ fn decide(
     old: &Node,
     ops: &[Op],
     reset_interfaces: bool,
+    parent: Option<&str>,
 ) -> Result<(Node, Vec<Event>), ApiError> {
     // A node in maintenance may always lose its instance.
     let frees_instance =
@@ -94,14 +100,33 @@ fn decide(
         let Some(kind) = fields::patchable(field) else { continue };
         let value = after.get(field.name).unwrap_or(&Value::Null);
         let value = schema::check("patch", field.name, kind, value)?;
+        let value = match (field.name, parent) {
+            ("parent_node", Some(parent)) => parent.into(),
+            _ => value,
+        };
         if before.get(field.name) != Some(&value) {
             fields::write(&mut new, field.name, value);
             changed.push(field.name);
         }
     }
+    if changed.contains(&"chassis_uuid") && fields::read(&new, "chassis_uuid").is_null() {
+        call.version.needs(25)?;
+    }
+    // Older clients know the name of an instance by this key only.
+    if let (true, Value::Null, Some(Value::String(name))) = (
+        changed.contains(&"instance_info"),
+        fields::read(&new, "instance_name"),
+        new.instance_info.get("display_name").cloned(),
+    ) && !name.is_empty()
+    {
+        fields::write(&mut new, "instance_name", name.into());
+    }
     if reset_interfaces {
         // Those that the same patch sets stay; the others go back to the new driver's defaults.
         new.interfaces.retain(|name, _| ops.iter().any(|op| op.field() == name));
+    }
+    if changed.contains(&"network_data") {
+        rules::network_data(&new, "Invalid network_data")?;
     }
     rules::settle(old, &mut new)?;
     rules::references(&new)?;

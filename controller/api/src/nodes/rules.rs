@@ -3,6 +3,7 @@
 
 use crate::App;
 use crate::args::{is_host_name, is_logical_name};
+use crate::call::Call;
 use crate::driver_port::{DriverError, INTERFACES};
 use crate::error::ApiError;
 use crate::fields;
@@ -106,6 +107,28 @@ pub fn references(node: &Node) -> Result<(), ApiError> {
         Value::String(uuid) => Err(ApiError::invalid(format!("Chassis {uuid} could not be found."))),
         _ => Ok(()),
     }
+}
+
+/// Whether what is written into `network_data` is that: Ironic's words differ between POST and PATCH.
+pub fn network_data(node: &Node, refuse: &str) -> Result<(), ApiError> {
+    super::network_data::check(&fields::read(node, "network_data"))
+        .map_err(|why| ApiError::invalid(format!("{refuse}: {why}")))
+}
+
+/// UUID of the node that `node` is to be a part of, by UUID or name: one that exists and has the same owner. Which of
+/// the two does not hold is not told.
+pub async fn parent(call: &Call, node: &Node, ident: &str) -> Result<String, ApiError> {
+    let refused = || {
+        ApiError::invalid(format!(
+            "Unable to apply the requested parent_node '{ident}'. Requested value was invalid."
+        ))
+    };
+    let parent =
+        call.node(ident).await.map_err(|error| if error.status < 500 { refused() } else { error })?;
+    if fields::read(&parent, "owner") != fields::read(node, "owner") {
+        return Err(refused());
+    }
+    Ok(parent.uuid.to_string())
 }
 
 /// Whether the node may be patched where it stands now; `ident` is what the client called it.
