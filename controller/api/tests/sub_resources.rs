@@ -93,6 +93,7 @@ async fn a_locked_node_is_left_alone() {
     let until = Timestamp(2_000_000_000_000_000);
     api.store.take_lease(able.uuid, "other-conductor", Timestamp(0), until).await.unwrap();
     for (method, path, body) in [
+        ("PUT", "management/boot_device", json!({"boot_device": "pxe"})),
         ("PUT", "states/boot_mode", json!({"target": "uefi"})),
         ("PUT", "states/secure_boot", json!({"target": true})),
         ("PUT", "states/raid", json!({})),

@@ -175,3 +175,75 @@ impl DriverPort for Port {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Timestamp;
+    use std::time::Duration;
+    use uuid::Uuid;
+
+    fn port() -> Port {
+        Port::new(Settings::default(), AgentClient::new(Duration::from_secs(1)))
+    }
+
+    fn node(driver: &str, driver_info: &[(&str, &str)]) -> Node {
+        let mut node = Node::enrolled(Uuid::new_v4(), driver, Timestamp(0));
+        let pairs = driver_info.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value)));
+        node.driver_info = pairs.collect();
+        node
+    }
+
+    /// What no BMC of the driver has is told in Ironic's words, before anything goes out.
+    #[tokio::test]
+    async fn what_a_driver_does_not_have() {
+        let port = port();
+        let ipmi = node("ipmi", &[("ipmi_address", "192.0.2.1")]);
+        let lamp = LampId { component: "system".into(), name: "led".into() };
+        for (driver, extension, said) in [
+            ("ipmi", "set_boot_mode", port.set_boot_mode(&ipmi, "uefi").await),
+            ("ipmi", "set_secure_boot_state", port.set_secure_boot(&ipmi, true).await),
+            ("ipmi", "get_supported_indicators", port.indicators(&ipmi).await.map(drop)),
+            ("ipmi", "attach_virtual_media", port.attach_media(&ipmi, "cdrom", "http://x/y").await),
+            ("fake-hardware", "inject_nmi", port.inject_nmi(&node("fake-hardware", &[])).await),
+            (
+                "fake-hardware",
+                "get_virtual_media",
+                port.virtual_media(&node("fake-hardware", &[])).await.map(drop),
+            ),
+            (
+                "fake-hardware",
+                "set_indicator_state",
+                port.set_indicator(&node("fake-hardware", &[]), &lamp, "on").await,
+            ),
+        ] {
+            let expected = DriverError::Unsupported { driver: driver.to_owned(), extension };
+            assert_eq!(said, Err(expected));
+        }
+        assert_eq!(port.bios_settings(&ipmi).await, Ok(Map::new()));
+        let wrong = port.set_boot_mode(&ipmi, "efi").await;
+        assert!(matches!(wrong, Err(DriverError::Invalid(why)) if why.contains("'efi'")));
+    }
+
+    #[tokio::test]
+    async fn what_the_fake_tells() {
+        let (port, fake) = (port(), node("fake-hardware", &[]));
+        assert!(!port.bios_settings(&fake).await.unwrap().is_empty());
+        let lamps = port.indicators(&fake).await.unwrap();
+        assert_eq!(lamps.len(), 2);
+        assert_eq!(lamps[0].states, ["off", "on"]);
+        assert_eq!(port.indicator(&fake, &lamps[0].lamp).await, Ok("on".to_owned()));
+    }
+
+    /// A BMC that does not answer is not one that cannot.
+    #[tokio::test]
+    async fn a_bmc_that_is_not_there() {
+        let redfish = node(
+            "redfish",
+            &[("redfish_address", "http://127.0.0.1:1"), ("redfish_system_id", "/redfish/v1/Systems/1")],
+        );
+        for said in [port().inject_nmi(&redfish).await, port().bios_settings(&redfish).await.map(drop)] {
+            assert!(matches!(said, Err(DriverError::Bmc(_))), "{said:?}");
+        }
+    }
+}
