@@ -242,8 +242,7 @@ mod tests {
             "redfish",
             &[("redfish_address", "http://127.0.0.1:1"), ("redfish_system_id", "/redfish/v1/Systems/1")],
         );
-        for said in [port().inject_nmi(&redfish).await, port().bios_settings(&redfish).await.map(drop)] {
-            assert!(matches!(said, Err(DriverError::Bmc(_))), "{said:?}");
-        }
+        let said = port().inject_nmi(&redfish).await;
+        assert!(matches!(said, Err(DriverError::Bmc(_))), "{said:?}");
     }
 }
