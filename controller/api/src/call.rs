@@ -4,6 +4,7 @@ use crate::App;
 use crate::args::Args;
 use crate::body;
 use crate::error::ApiError;
+use crate::front::Suffixed;
 use crate::links::Links;
 use crate::microversion::Version;
 use axum::body::{Body, Bytes};
@@ -26,6 +27,8 @@ pub struct Call {
     /// Maker of links.
     pub links: Links,
     body: Bytes,
+    /// The last part of the path, when `.json` was taken from it.
+    suffixed: Option<String>,
 }
 
 impl FromRequest<Arc<App>> for Call {
@@ -34,12 +37,13 @@ impl FromRequest<Arc<App>> for Call {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Self::Rejection> {
         let version =
             request.extensions().get::<Version>().copied().unwrap_or(Version(crate::microversion::MIN));
+        let suffixed = request.extensions().get::<Suffixed>().map(|suffixed| suffixed.0.clone());
         let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri())
             .map_err(|error| ApiError::plain(400, error.body_text()).into_response())?;
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let links = Links::new(&app.settings.public_endpoint, host);
         let body = Bytes::from_request(request, app).await.map_err(IntoResponse::into_response)?;
-        Ok(Self { app: app.clone(), version, args: Args::new(query.0), links, body })
+        Ok(Self { app: app.clone(), version, args: Args::new(query.0), links, body, suffixed })
     }
 }
 
@@ -69,6 +73,15 @@ impl Call {
 
     /// The node with this UUID or name.
     pub async fn node(&self, ident: &str) -> Result<Node, ApiError> {
+        match self.named(ident).await {
+            Err(error) if error.status == 404 && self.suffixed.as_deref() == Some(ident) => {
+                self.named(&format!("{ident}.json")).await
+            }
+            found => found,
+        }
+    }
+
+    async fn named(&self, ident: &str) -> Result<Node, ApiError> {
         if let Ok(uuid) = Uuid::parse_str(ident) {
             return self.app.store.node(uuid).await.map_err(|error| match error {
                 store::StoreError::NotFound { .. } => ApiError::no_node(ident),

@@ -47,6 +47,56 @@ pub trait DriverPort: Send + Sync {
     /// Devices that [`DriverPort::set_boot_device`] takes for this node.
     async fn supported_boot_devices(&self, node: &Node) -> Result<Vec<String>, DriverError>;
 
+    /// Boot the node in this mode, `bios` or `uefi`, from its next start on.
+    async fn set_boot_mode(&self, node: &Node, _mode: &str) -> Result<(), DriverError> {
+        Err(DriverError::unsupported(node, "set_boot_mode"))
+    }
+
+    /// Let the firmware start only what is signed, or anything.
+    async fn set_secure_boot(&self, node: &Node, _on: bool) -> Result<(), DriverError> {
+        Err(DriverError::unsupported(node, "set_secure_boot_state"))
+    }
+
+    /// Send the node a non-maskable interrupt.
+    async fn inject_nmi(&self, node: &Node) -> Result<(), DriverError> {
+        Err(DriverError::unsupported(node, "inject_nmi"))
+    }
+
+    /// The firmware's settings with their values, as its BMC tells them now; none: there is nobody to ask.
+    async fn bios_settings(&self, _node: &Node) -> Result<Map<String, Value>, DriverError> {
+        Ok(Map::new())
+    }
+
+    /// The lamps of the node.
+    async fn indicators(&self, node: &Node) -> Result<Vec<Indicator>, DriverError> {
+        Err(DriverError::unsupported(node, "get_supported_indicators"))
+    }
+
+    /// What a lamp does: `on`, `off`, `blinking`, `unknown`.
+    async fn indicator(&self, node: &Node, _lamp: &LampId) -> Result<String, DriverError> {
+        Err(DriverError::unsupported(node, "get_indicator_state"))
+    }
+
+    /// Let a lamp do that.
+    async fn set_indicator(&self, node: &Node, _lamp: &LampId, _state: &str) -> Result<(), DriverError> {
+        Err(DriverError::unsupported(node, "set_indicator_state"))
+    }
+
+    /// The virtual drives of the BMC with what lies in them.
+    async fn virtual_media(&self, node: &Node) -> Result<Value, DriverError> {
+        Err(DriverError::unsupported(node, "get_virtual_media"))
+    }
+
+    /// Put the image of this URL into the virtual drive of a kind, one of [`MEDIA`].
+    async fn attach_media(&self, node: &Node, _device: &str, _url: &str) -> Result<(), DriverError> {
+        Err(DriverError::unsupported(node, "attach_virtual_media"))
+    }
+
+    /// Empty the virtual drives of these kinds; `None`: all.
+    async fn detach_media(&self, node: &Node, _devices: Option<&[String]>) -> Result<(), DriverError> {
+        Err(DriverError::unsupported(node, "detach_virtual_media"))
+    }
+
     /// What an erase step (`interface`, `step`, `args`) would do to each disk, as the node's agent tells it.
     async fn erase_plan(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError>;
 }
@@ -87,12 +137,46 @@ pub struct BootDevice {
     pub persistent: Option<bool>,
 }
 
+/// Kinds of virtual drives, in Ironic's names.
+pub const MEDIA: [&str; 3] = ["disk", "cdrom", "floppy"];
+
+/// States of a lamp that can be asked for.
+pub const LAMP_STATES: [&str; 3] = ["blinking", "off", "on"];
+
+/// Which lamp.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LampId {
+    /// What it is on: `system`, `chassis`, `disk`.
+    pub component: String,
+    /// Its name there.
+    pub name: String,
+}
+
+/// A lamp.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Indicator {
+    /// Which.
+    pub lamp: LampId,
+    /// Whether it can be looked at only.
+    pub read_only: bool,
+    /// What it can do, of [`LAMP_STATES`].
+    pub states: Vec<String>,
+}
+
 /// Why a driver could not answer. The texts go to the client: no secrets in them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DriverError {
     /// What was asked, or the node's `driver_info`, makes no sense to it (400).
     #[error("{0}")]
     Invalid(String),
+    /// The node's hardware, or the interface it is driven with, has no such thing (400).
+    #[error("Driver {driver} does not support {extension} (disabled or not implemented).")]
+    Unsupported {
+        /// The node's driver.
+        driver: String,
+        /// What was asked for, in Ironic's name.
+        extension: &'static str,
+    },
     /// The BMC did not answer, or not as it should (503).
     #[error("{0}")]
     Bmc(String),
@@ -102,4 +186,11 @@ pub enum DriverError {
     /// The node's agent did not answer, or not as it should (503).
     #[error("{0}")]
     Agent(String),
+}
+
+impl DriverError {
+    /// The node's driver has no `extension`.
+    pub fn unsupported(node: &Node, extension: &'static str) -> Self {
+        Self::Unsupported { driver: node.driver.clone(), extension }
+    }
 }

@@ -4,17 +4,34 @@ use crate::call::{Call, json};
 use crate::driver_port::{DriverDescription, INTERFACES};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
+use crate::nodes::raid;
+use crate::vendor;
 use axum::extract::Path;
 use serde_json::{Map, Value, json};
 
 /// What is served of drivers.
 pub fn endpoints() -> Vec<Endpoint> {
-    rows![
+    let mut rows = rows![
         GET "/v1/drivers" 1 "baremetal:driver:get", "drivers" => list;
         GET "/v1/drivers/{name}" 1 "baremetal:driver:get", "a driver" => show;
         GET "/v1/drivers/{name}/properties" 1 "baremetal:driver:get_properties", "what its driver_info may hold"
             => properties;
-    ]
+        GET "/v1/drivers/{name}/raid/logical_disk_properties" 12 "baremetal:driver:get_raid_logical_disk_properties",
+            "what may be said of a logical disk" => logical_disk_properties;
+    ];
+    let vendors = rows![
+        GET "/v1/drivers/{name}/vendor_passthru" 1 "baremetal:driver:vendor_passthru", "a vendor's method" => vendor::driver;
+        POST "/v1/drivers/{name}/vendor_passthru" 1 "baremetal:driver:vendor_passthru", "a vendor's method" => vendor::driver;
+        PUT "/v1/drivers/{name}/vendor_passthru" 1 "baremetal:driver:vendor_passthru", "a vendor's method" => vendor::driver;
+        PATCH "/v1/drivers/{name}/vendor_passthru" 1 "baremetal:driver:vendor_passthru", "a vendor's method"
+            => vendor::driver;
+        DELETE "/v1/drivers/{name}/vendor_passthru" 1 "baremetal:driver:vendor_passthru", "a vendor's method"
+            => vendor::driver;
+        GET "/v1/drivers/{name}/vendor_passthru/methods" 1 "baremetal:driver:vendor_passthru", "which there are"
+            => vendor::driver_methods;
+    ];
+    rows.extend(vendors.into_iter().map(|row| row.noop(vendor::NOOP)));
+    rows
 }
 
 /// `GET /v1/drivers`.
@@ -53,8 +70,7 @@ pub async fn list(call: Call) -> Reply {
 pub async fn show(Path(name): Path<String>, call: Call) -> Reply {
     call.args.only(&["fields"])?;
     let wanted = wanted(&call)?;
-    let driver =
-        call.app.drivers.drivers().iter().find(|driver| driver.name == name).ok_or_else(|| unknown(&name))?;
+    let driver = known(&call, &name)?;
     Ok(json(200, &view(&call, driver, true, wanted.as_deref())?))
 }
 
@@ -63,6 +79,21 @@ pub async fn properties(Path(name): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let properties = call.app.drivers.properties(&name).ok_or_else(|| unknown(&name))?;
     Ok(json(200, &json!(properties)))
+}
+
+/// `GET /v1/drivers/{name}/raid/logical_disk_properties`.
+pub async fn logical_disk_properties(Path(name): Path<String>, call: Call) -> Reply {
+    call.args.only(&[])?;
+    call.version.needs(12)?;
+    known(&call, &name)?;
+    let properties: Map<_, _> =
+        raid::DISK.into_iter().map(|(name, about)| (name.to_owned(), Value::from(about))).collect();
+    Ok(json(200, &Value::Object(properties)))
+}
+
+/// The driver of this name, or 404.
+pub fn known<'a>(call: &'a Call, name: &str) -> Result<&'a DriverDescription, ApiError> {
+    call.app.drivers.drivers().iter().find(|driver| driver.name == name).ok_or_else(|| unknown(name))
 }
 
 fn unknown(name: &str) -> ApiError {

@@ -41,39 +41,7 @@ pub enum Serves {
 pub const OPEN: &str = "open";
 
 /// What Ironic serves and this API does not: method, path, why.
-pub const UNSERVED: &[(&str, &str, &str)] = &[
-    ("GET", "/v1/drivers/{}/raid/logical_disk_properties", "not yet"),
-    ("DELETE", "/v1/drivers/{}/vendor_passthru", "not yet"),
-    ("GET", "/v1/drivers/{}/vendor_passthru", "not yet"),
-    ("PATCH", "/v1/drivers/{}/vendor_passthru", "not yet"),
-    ("POST", "/v1/drivers/{}/vendor_passthru", "not yet"),
-    ("PUT", "/v1/drivers/{}/vendor_passthru", "not yet"),
-    ("GET", "/v1/drivers/{}/vendor_passthru/methods", "not yet"),
-    ("GET", "/v1/nodes/{}/bios", "not yet"),
-    ("GET", "/v1/nodes/{}/bios/{}", "not yet"),
-    ("GET", "/v1/nodes/{}/children", "not yet"),
-    ("GET", "/v1/nodes/{}/firmware", "not yet"),
-    ("GET", "/v1/nodes/{}/management/indicators", "not yet"),
-    ("GET", "/v1/nodes/{}/management/indicators/{}@{}", "not yet"),
-    ("PUT", "/v1/nodes/{}/management/indicators/{}@{}", "not yet"),
-    ("PUT", "/v1/nodes/{}/management/inject_nmi", "not yet"),
-    ("PUT", "/v1/nodes/{}/states/boot_mode", "not yet"),
-    ("GET", "/v1/nodes/{}/states/console", "not yet"),
-    ("PUT", "/v1/nodes/{}/states/console", "not yet"),
-    ("PUT", "/v1/nodes/{}/states/raid", "not yet"),
-    ("PUT", "/v1/nodes/{}/states/secure_boot", "not yet"),
-    ("DELETE", "/v1/nodes/{}/vendor_passthru", "not yet"),
-    ("GET", "/v1/nodes/{}/vendor_passthru", "not yet"),
-    ("PATCH", "/v1/nodes/{}/vendor_passthru", "not yet"),
-    ("POST", "/v1/nodes/{}/vendor_passthru", "not yet"),
-    ("PUT", "/v1/nodes/{}/vendor_passthru", "not yet"),
-    ("GET", "/v1/nodes/{}/vendor_passthru/methods", "not yet"),
-    ("POST", "/v1/nodes/{}/vifs", "not yet"),
-    ("DELETE", "/v1/nodes/{}/vifs/{}", "not yet"),
-    ("DELETE", "/v1/nodes/{}/vmedia", "not yet"),
-    ("GET", "/v1/nodes/{}/vmedia", "not yet"),
-    ("POST", "/v1/nodes/{}/vmedia", "not yet"),
-];
+pub const UNSERVED: &[(&str, &str, &str)] = &[];
 
 impl Endpoint {
     /// The endpoint with what is behind it.

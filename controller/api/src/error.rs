@@ -121,6 +121,7 @@ impl From<DriverError> for ApiError {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Invalid(message) => Self::invalid(message),
+            DriverError::Unsupported { .. } => Self::invalid(error.to_string()),
             DriverError::Busy(message) => Self::conflict(message),
             DriverError::Bmc(message) | DriverError::Agent(message) => Self::client(503, message),
         }

@@ -57,7 +57,8 @@ const fn told(name: &'static str, since: u16) -> Field {
     Field { name, since, write: Write::Never, sortable: true }
 }
 
-const fn told_object(name: &'static str, since: u16) -> Field {
+/// One that lists cannot be sorted by: an object, or one that Ironic's database has under another name.
+const fn told_unsorted(name: &'static str, since: u16) -> Field {
     Field { name, since, write: Write::Never, sortable: false }
 }
 
@@ -74,7 +75,7 @@ pub const NODE: &[Field] = &[
     written("automated_clean", 47, Kind::Boolean),
     interface("bios_interface", 40),
     interface("boot_interface", 31),
-    written("chassis_uuid", 1, Kind::Uuid),
+    Field { name: "chassis_uuid", since: 1, write: Write::Always(Kind::Uuid), sortable: false },
     written("conductor_group", 46, Kind::Text(NAME)),
     interface("console_interface", 31),
     interface("deploy_interface", 31),
@@ -112,10 +113,10 @@ pub const NODE: &[Field] = &[
     told("created_at", 1),
     told("updated_at", 1),
     told("boot_mode", 75),
-    told_object("clean_step", 7),
+    told_unsorted("clean_step", 7),
     told("console_enabled", 1),
-    told_object("deploy_step", 44),
-    told_object("driver_internal_info", 3),
+    told_unsorted("deploy_step", 44),
+    told_unsorted("driver_internal_info", 3),
     told("fault", 42),
     told("health", 109),
     told("inspection_finished_at", 6),
@@ -125,16 +126,16 @@ pub const NODE: &[Field] = &[
     told("power_state", 1),
     told("provision_state", 1),
     told("provision_updated_at", 1),
-    told_object("raid_config", 12),
+    told_unsorted("raid_config", 12),
     told("reservation", 1),
     told("secure_boot", 75),
-    told_object("service_step", 87),
+    told_unsorted("service_step", 87),
     told("target_power_state", 1),
     told("target_provision_state", 1),
-    told_object("target_raid_config", 12),
-    told_object("traits", 37),
-    told("conductor", 49),
-    told("allocation_uuid", 52),
+    told_unsorted("target_raid_config", 12),
+    told_unsorted("traits", 37),
+    told_unsorted("conductor", 49),
+    told_unsorted("allocation_uuid", 52),
 ];
 
 /// The field of this name.

@@ -54,7 +54,14 @@ async fn handle(routes: Router, mut request: Request) -> Response<Body> {
         Ok(version) => {
             request.extensions_mut().insert(version);
             match plain_path(request.uri()) {
-                Some(uri) => {
+                Some(mut uri) => {
+                    if request.headers().contains_key(HEADER)
+                        && !version.has(91)
+                        && let Some((shorter, suffixed)) = without_json(&uri)
+                    {
+                        request.extensions_mut().insert(suffixed);
+                        uri = shorter;
+                    }
                     *request.uri_mut() = uri;
                     // The router never fails: its error type is uninhabited.
                     routes.oneshot(request).await.into_response()
@@ -98,6 +105,20 @@ fn plain_path(uri: &Uri) -> Option<Uri> {
     let mut parts = uri.clone().into_parts();
     parts.path_and_query = Some(PathAndQuery::try_from(plain).ok()?);
     Uri::from_parts(parts).ok()
+}
+
+/// Last part of a path that came with `.json`; without it. Until 1.91 both may be the name of a node.
+#[derive(Clone)]
+pub struct Suffixed(pub String);
+
+/// A path without `.json` at its end, if it has it.
+fn without_json(uri: &Uri) -> Option<(Uri, Suffixed)> {
+    let stem = uri.path().strip_suffix(".json")?;
+    let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(format!("{stem}{query}")).ok()?);
+    let last = stem.rsplit('/').next().unwrap_or_default().to_owned();
+    Some((Uri::from_parts(parts).ok()?, Suffixed(last)))
 }
 
 /// Whether a percent-encoded text is UTF-8 once decoded.

@@ -43,11 +43,14 @@ mod steps;
 mod templates;
 mod token;
 mod traits;
+mod vendor;
 mod view;
 mod write;
 
 pub use bundles::Depot;
-pub use driver_port::{BootDevice, DriverDescription, DriverError, DriverPort, InterfaceChoice, Validity};
+pub use driver_port::{
+    BootDevice, DriverDescription, DriverError, DriverPort, Indicator, InterfaceChoice, LampId, Validity,
+};
 
 use std::sync::Arc;
 use store::{Clock, Store};

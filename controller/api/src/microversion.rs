@@ -40,6 +40,11 @@ impl Version {
         if self.has(minor) { Ok(()) } else { Err(ApiError::not_acceptable()) }
     }
 
+    /// 404 unless [`Version::has`]: Ironic's answer on paths that are too new.
+    pub fn has_path(self, minor: u16) -> Result<(), ApiError> {
+        if self.has(minor) { Ok(()) } else { Err(ApiError::plain(404, "")) }
+    }
+
     /// 406 that tells the version, unless [`Version::has`]: Ironic's answer to filters that are too new.
     pub fn needs_for_filter(self, minor: u16) -> Result<(), ApiError> {
         if self.has(minor) {

@@ -93,8 +93,11 @@ impl Shown {
             "clean_step" => node.clean_step.as_ref().map_or_else(|| json!({}), masked_value),
             "deploy_step" => node.deploy_step.as_ref().map_or_else(|| json!({}), masked_value),
             "service_step" => node.service_step.as_ref().map_or_else(|| json!({}), masked_value),
-            "raid_config" | "target_raid_config" => json!({}),
-            "console_enabled" => Value::Bool(false),
+            "raid_config" | "target_raid_config" => {
+                node.other.get(name).cloned().unwrap_or_else(|| json!({}))
+            }
+            "console_enabled" => Value::Bool(node.other.get(name) == Some(&Value::Bool(true))),
+            "boot_mode" | "secure_boot" => node.other.get(name).cloned().unwrap_or(Value::Null),
             "traits" => node.traits.iter().cloned().collect(),
             "inspection_started_at" => at(node.inspection_started_at),
             "inspection_finished_at" => at(node.inspection_finished_at),
@@ -104,7 +107,7 @@ impl Shown {
             "reservation" => text(self.holder.as_deref()),
             "conductor" => Value::String(app.settings.conductor_host.clone()),
             "allocation_uuid" => self.allocation.map_or(Value::Null, |uuid| uuid.to_string().into()),
-            "health" | "boot_mode" | "secure_boot" => Value::Null,
+            "health" => Value::Null,
             name => match fields::read(node, name) {
                 Value::Null => default_interface(app, &node.driver, name),
                 value => value,

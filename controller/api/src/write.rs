@@ -76,6 +76,14 @@ pub async fn delete(
     Err(busy(call, &node).await)
 }
 
+/// 409 while a conductor works on the node: what goes out to its BMC now would come between.
+pub async fn needs_unlocked(call: &Call, node: &Node) -> Result<(), ApiError> {
+    match call.app.store.lease_holder(node.uuid, call.now()).await? {
+        Some(holder) => Err(ApiError::locked(node.uuid, &holder)),
+        None => Ok(()),
+    }
+}
+
 async fn is_locked(call: &Call, node: &Node) -> Result<bool, ApiError> {
     Ok(call.app.store.lease_holder(node.uuid, call.now()).await?.is_some())
 }

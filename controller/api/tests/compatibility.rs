@@ -20,6 +20,12 @@ list of Ironic's endpoints is that of its API reference (39.0.0). Commands of ag
 - **not served**: answers 404, for the reason that is given.
 - **own**: Ironic has no such thing; no client of Ironic meets it.
 
+What a BMC is asked for is asked while the client waits: what it refuses is the answer (400; 503 when it does not answer),
+where Ironic answers 202 and tells it later in `last_error`. `boot_mode` and `secure_boot` are in force from the next start
+on; nothing is rebooted for them. `bios` shows what the BMC tells now, `firmware` what the last inspection found. The BMC
+itself fetches the image of `vmedia`, from the URL that is given. A request that reaches for the hardware is refused (409)
+while a conductor works on the node.
+
 | method | path | since | policy | | what it does, or why not |
 |---|---|---|---|---|---|
 ";
@@ -50,7 +56,8 @@ fn ironic() -> BTreeSet<(String, String)> {
     let rows = IRONIC.lines().filter(|line| !line.starts_with('#'));
     rows.map(|line| {
         let (method, path) = line.split_once(' ').expect("method and path");
-        (path.to_owned(), method.to_owned())
+        // Of a path like `…/{name}@{component}` the router makes one name.
+        (path.replace("{}@{}", "{}"), method.to_owned())
     })
     .collect()
 }

@@ -52,6 +52,11 @@ impl BmcError {
         }
     }
 
+    /// [`ErrorKind::Unsupported`] of a driver that has no such thing with any BMC; its address is empty.
+    pub(crate) fn not_offered(action: &str) -> Self {
+        Self::new(ErrorKind::Unsupported, "", action, format!("the driver cannot {action}"))
+    }
+
     /// The same, but worth (or not worth) another try whatever its kind.
     #[must_use]
     pub fn with_retryable(mut self, retryable: bool) -> Self {
@@ -102,7 +107,7 @@ pub(crate) fn one_line(text: &str) -> String {
 
 impl fmt::Display for BmcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if matches!(self.kind, ErrorKind::Config | ErrorKind::Step) {
+        if matches!(self.kind, ErrorKind::Config | ErrorKind::Step) || self.address.is_empty() {
             return f.write_str(&self.message);
         }
         write!(f, "BMC {}: cannot {}: {}", self.address, self.action, self.message)

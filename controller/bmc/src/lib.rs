@@ -33,9 +33,13 @@ pub use drivers::{Builtin, DRIVERS, Drivers, open, properties, validate};
 pub use error::{BmcError, ErrorKind};
 pub use interfaces::{Implementation, Interface, abilities, interfaces};
 pub use priorities::{BadPriorities, check_priorities};
-pub use types::{BootDevice, BootMode, BootSetting, ParseError, PowerAction, PowerState};
+pub use types::{
+    BootDevice, BootMode, BootSetting, Indicator, LampState, MediaKind, ParseError, PowerAction, PowerState,
+    VirtualDrive,
+};
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
 /// One node's BMC.
 ///
@@ -84,6 +88,87 @@ pub trait Bmc: Send + Sync {
     /// # Errors
     /// The first thing that does not hold.
     async fn verify(&self) -> Result<(), BmcError>;
+
+    /// Boot in this firmware mode from the next start on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when the BMC has no such mode, or the driver cannot set one.
+    async fn set_boot_mode(&self, _mode: BootMode) -> Result<(), BmcError> {
+        Err(BmcError::not_offered("set the boot mode"))
+    }
+
+    /// Secure boot, from the next start on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when the firmware has none, or does not boot in UEFI mode.
+    async fn set_secure_boot(&self, _on: bool) -> Result<(), BmcError> {
+        Err(BmcError::not_offered("set secure boot"))
+    }
+
+    /// Send the node a non-maskable interrupt.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when the BMC offers none.
+    async fn inject_nmi(&self) -> Result<(), BmcError> {
+        Err(BmcError::not_offered("inject an NMI"))
+    }
+
+    /// The firmware's settings that are in force, by name. Some may be passwords.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when the BMC tells none.
+    async fn bios_settings(&self) -> Result<Map<String, Value>, BmcError> {
+        Err(BmcError::not_offered("read the BIOS settings"))
+    }
+
+    /// The lamps of the node.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] with a driver that knows none.
+    async fn indicators(&self) -> Result<Vec<Indicator>, BmcError> {
+        Err(BmcError::not_offered("read the indicators"))
+    }
+
+    /// What a lamp of [`Bmc::indicators`] does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when there is no such lamp.
+    async fn indicator(&self, _component: &str, _name: &str) -> Result<LampState, BmcError> {
+        Err(BmcError::not_offered("read an indicator"))
+    }
+
+    /// Let a lamp of [`Bmc::indicators`] do this.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when there is no such lamp, or it cannot.
+    async fn set_indicator(&self, _component: &str, _name: &str, _state: LampState) -> Result<(), BmcError> {
+        Err(BmcError::not_offered("set an indicator"))
+    }
+
+    /// The virtual drives.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when there is none.
+    async fn virtual_media(&self) -> Result<Vec<VirtualDrive>, BmcError> {
+        Err(BmcError::not_offered("read the virtual media"))
+    }
+
+    /// Put the image of this URL, which the BMC must reach, into the first virtual drive of the kind; what is
+    /// in there is taken out.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when there is no such drive.
+    async fn insert_media(&self, _kind: MediaKind, _url: &str) -> Result<(), BmcError> {
+        Err(BmcError::not_offered("insert virtual media"))
+    }
+
+    /// Empty the virtual drives of these kinds.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when there is no virtual drive at all.
+    async fn eject_media(&self, _kinds: &[MediaKind]) -> Result<(), BmcError> {
+        Err(BmcError::not_offered("eject virtual media"))
+    }
 
     /// Devices that [`Bmc::set_boot_device`] may be asked for: what the driver can say; the BMC itself
     /// may support fewer.

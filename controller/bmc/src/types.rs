@@ -122,6 +122,56 @@ wire_enum! {
     }
 }
 
+wire_enum! {
+    /// What a lamp does (`ironic.common.indicator_states`).
+    LampState, "indicator state" {
+        /// Blinking.
+        Blinking = "blinking",
+        /// Dark.
+        Off = "off",
+        /// Lit.
+        On = "on",
+        /// The BMC does not tell.
+        Unknown = "unknown",
+    }
+}
+
+wire_enum! {
+    /// Kind of a virtual drive (`ironic.common.boot_devices.VMEDIA_DEVICES`).
+    MediaKind, "virtual media device" {
+        /// A USB stick.
+        Disk = "disk",
+        /// An optical drive.
+        Cdrom = "cdrom",
+        /// A floppy drive.
+        Floppy = "floppy",
+    }
+}
+
+/// A lamp.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Indicator {
+    /// What it is on: `system`, `chassis`.
+    pub component: &'static str,
+    /// Its name there.
+    pub name: String,
+    /// Whether it can be looked at only.
+    pub read_only: bool,
+    /// What it can do.
+    pub states: &'static [LampState],
+}
+
+/// A virtual drive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VirtualDrive {
+    /// What it passes for, in Redfish's names: `CD`, `DVD`, `Floppy`, `USBStick`.
+    pub media_types: Vec<String>,
+    /// Whether something lies in it.
+    pub inserted: bool,
+    /// URL of that; without a password.
+    pub image: Option<String>,
+}
+
 impl PowerAction {
     /// The state a node is in when the action is done.
     pub const fn target_state(self) -> PowerState {

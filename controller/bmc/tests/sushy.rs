@@ -6,6 +6,8 @@
 
 #[path = "support/call.rs"]
 mod call;
+#[path = "support/service.rs"]
+mod service;
 mod support;
 
 use std::fs;
@@ -13,10 +15,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bmc::{BootDevice, BootMode, Builtin, Drivers, ErrorKind, PowerAction, PowerState};
+use bmc::{BootDevice, BootMode, Builtin, Drivers, ErrorKind, LampState, MediaKind, PowerAction, PowerState};
 use call::Node;
 use model::StepKind;
 use serde_json::{Value, json};
+use service::{Service, answer};
 use support::{Process, free_tcp_port, info, until_power};
 
 const SYSTEM: &str = "27946b59-9e44-4fa7-8e91-f3527a1ef094";
@@ -128,6 +131,43 @@ async fn power_and_boot_device() {
     bmc.set_boot_device(BootDevice::Disk, true, Some(BootMode::Uefi)).await.unwrap();
     let error = bmc.set_boot_device(BootDevice::Safe, false, None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
+}
+
+#[tokio::test]
+async fn secure_boot_mode_lamp_and_virtual_media() {
+    let sushy = sushy("", "http").await;
+    let bmc = open(json!({"redfish_address": sushy.address}));
+    let told = async |path: &str, pointer: &str| {
+        let url = format!("{}/redfish/v1/Systems/{SYSTEM}{path}", sushy.address);
+        let body = reqwest::get(url).await.unwrap().json::<Value>().await.unwrap();
+        body.pointer(pointer).unwrap().clone()
+    };
+    bmc.set_secure_boot(true).await.unwrap();
+    assert_eq!(told("/SecureBoot", "/SecureBootEnable").await, true);
+    bmc.set_boot_mode(BootMode::Bios).await.unwrap();
+    assert_eq!(told("", "/Boot/BootSourceOverrideMode").await, "Legacy");
+
+    let lamp = bmc.indicators().await.unwrap().remove(0);
+    assert_eq!((lamp.component, lamp.name.as_str()), ("system", SYSTEM));
+    for state in [LampState::Blinking, LampState::Off, LampState::On] {
+        bmc.set_indicator(lamp.component, &lamp.name, state).await.unwrap();
+        assert_eq!(bmc.indicator(lamp.component, &lamp.name).await.unwrap(), state);
+    }
+
+    // The emulator fetches what is inserted.
+    let images = Service::start(|_, _| answer("200 OK", "", "an image")).await;
+    let (first, second) = (format!("{}/a.iso", images.address), format!("{}/b.iso", images.address));
+    for url in [&first, &second] {
+        bmc.insert_media(MediaKind::Cdrom, url).await.unwrap();
+        let cd = bmc.virtual_media().await.unwrap().remove(0);
+        assert_eq!(
+            (cd.media_types, cd.inserted, cd.image.as_ref()),
+            (vec!["CD".to_owned(), "DVD".to_owned()], true, Some(url))
+        );
+    }
+    assert_eq!(images.count("GET /b.iso"), 1);
+    bmc.eject_media(MediaKind::ALL).await.unwrap();
+    assert!(bmc.virtual_media().await.unwrap().iter().all(|drive| !drive.inserted && drive.image.is_none()));
 }
 
 #[tokio::test]

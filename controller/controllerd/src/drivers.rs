@@ -1,6 +1,8 @@
 //! The drivers of the `bmc` crate, as the API and the conductor want them.
 
-use api::{BootDevice, DriverDescription, DriverError, DriverPort, InterfaceChoice, Validity};
+use api::{
+    BootDevice, DriverDescription, DriverError, DriverPort, Indicator, InterfaceChoice, LampId, Validity,
+};
 use async_trait::async_trait;
 use bmc::{Bmc, BmcError, ErrorKind};
 use conductor::Settings;
@@ -8,6 +10,7 @@ use conductor::agent_client::{AgentClient, Unplanned};
 use model::{Abilities, Contact, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Answers the API's questions.
@@ -47,6 +50,18 @@ fn refused(error: BmcError) -> DriverError {
     }
 }
 
+/// As [`refused`], but in Ironic's words when no BMC of this driver has the thing: then the error has no address.
+fn lacking(node: &Node, extension: &'static str, error: BmcError) -> DriverError {
+    match error.kind() {
+        ErrorKind::Unsupported if error.address().is_empty() => DriverError::unsupported(node, extension),
+        _ => refused(error),
+    }
+}
+
+fn parsed<T: FromStr<Err = bmc::ParseError>>(text: &str) -> Result<T, DriverError> {
+    text.parse().map_err(|error: bmc::ParseError| DriverError::Invalid(error.to_string()))
+}
+
 #[async_trait]
 impl DriverPort for Port {
     fn drivers(&self) -> &[DriverDescription] {
@@ -82,13 +97,73 @@ impl DriverPort for Port {
     }
 
     async fn set_boot_device(&self, node: &Node, device: &str, persistent: bool) -> Result<(), DriverError> {
-        let device =
-            device.parse::<bmc::BootDevice>().map_err(|error| DriverError::Invalid(error.to_string()))?;
-        of(node)?.set_boot_device(device, persistent, None).await.map_err(refused)
+        of(node)?.set_boot_device(parsed(device)?, persistent, None).await.map_err(refused)
     }
 
     async fn supported_boot_devices(&self, node: &Node) -> Result<Vec<String>, DriverError> {
         Ok(of(node)?.supported_boot_devices().iter().map(ToString::to_string).collect())
+    }
+
+    async fn set_boot_mode(&self, node: &Node, mode: &str) -> Result<(), DriverError> {
+        let mode = parsed(mode)?;
+        of(node)?.set_boot_mode(mode).await.map_err(|error| lacking(node, "set_boot_mode", error))
+    }
+
+    async fn set_secure_boot(&self, node: &Node, on: bool) -> Result<(), DriverError> {
+        of(node)?.set_secure_boot(on).await.map_err(|error| lacking(node, "set_secure_boot_state", error))
+    }
+
+    async fn inject_nmi(&self, node: &Node) -> Result<(), DriverError> {
+        of(node)?.inject_nmi().await.map_err(|error| lacking(node, "inject_nmi", error))
+    }
+
+    async fn bios_settings(&self, node: &Node) -> Result<Map<String, Value>, DriverError> {
+        match of(node)?.bios_settings().await {
+            // Nothing to show, as after a cleaning in which nothing could be stored.
+            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Map::new()),
+            settings => settings.map_err(refused),
+        }
+    }
+
+    async fn indicators(&self, node: &Node) -> Result<Vec<Indicator>, DriverError> {
+        let lamps = of(node)?.indicators().await;
+        let lamps = lamps.map_err(|error| lacking(node, "get_supported_indicators", error))?;
+        let shown = lamps.into_iter().map(|lamp| Indicator {
+            lamp: LampId { component: lamp.component.to_owned(), name: lamp.name },
+            read_only: lamp.read_only,
+            states: lamp.states.iter().map(ToString::to_string).collect(),
+        });
+        Ok(shown.collect())
+    }
+
+    async fn indicator(&self, node: &Node, lamp: &LampId) -> Result<String, DriverError> {
+        let state = of(node)?.indicator(&lamp.component, &lamp.name).await;
+        Ok(state.map_err(|error| lacking(node, "get_indicator_state", error))?.to_string())
+    }
+
+    async fn set_indicator(&self, node: &Node, lamp: &LampId, state: &str) -> Result<(), DriverError> {
+        let done = of(node)?.set_indicator(&lamp.component, &lamp.name, parsed(state)?).await;
+        done.map_err(|error| lacking(node, "set_indicator_state", error))
+    }
+
+    async fn virtual_media(&self, node: &Node) -> Result<Value, DriverError> {
+        let drives = of(node)?.virtual_media().await;
+        let drives = drives.map_err(|error| lacking(node, "get_virtual_media", error))?;
+        serde_json::to_value(drives).map_err(|error| DriverError::Bmc(error.to_string()))
+    }
+
+    async fn attach_media(&self, node: &Node, device: &str, url: &str) -> Result<(), DriverError> {
+        let done = of(node)?.insert_media(parsed(device)?, url).await;
+        done.map_err(|error| lacking(node, "attach_virtual_media", error))
+    }
+
+    async fn detach_media(&self, node: &Node, devices: Option<&[String]>) -> Result<(), DriverError> {
+        let kinds = match devices {
+            Some(devices) => devices.iter().map(|device| parsed(device)).collect::<Result<Vec<_>, _>>()?,
+            None => bmc::MediaKind::ALL.to_vec(),
+        };
+        let done = of(node)?.eject_media(&kinds).await;
+        done.map_err(|error| lacking(node, "detach_virtual_media", error))
     }
 
     async fn erase_plan(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {
@@ -98,5 +173,76 @@ impl DriverPort for Port {
             Unplanned::Refused(text) => DriverError::Invalid(text),
             Unplanned::Unreachable(text) => DriverError::Agent(text),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Timestamp;
+    use std::time::Duration;
+    use uuid::Uuid;
+
+    fn port() -> Port {
+        Port::new(Settings::default(), AgentClient::new(Duration::from_secs(1)))
+    }
+
+    fn node(driver: &str, driver_info: &[(&str, &str)]) -> Node {
+        let mut node = Node::enrolled(Uuid::new_v4(), driver, Timestamp(0));
+        let pairs = driver_info.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value)));
+        node.driver_info = pairs.collect();
+        node
+    }
+
+    /// What no BMC of the driver has is told in Ironic's words, before anything goes out.
+    #[tokio::test]
+    async fn what_a_driver_does_not_have() {
+        let port = port();
+        let ipmi = node("ipmi", &[("ipmi_address", "192.0.2.1")]);
+        let lamp = LampId { component: "system".into(), name: "led".into() };
+        for (driver, extension, said) in [
+            ("ipmi", "set_boot_mode", port.set_boot_mode(&ipmi, "uefi").await),
+            ("ipmi", "set_secure_boot_state", port.set_secure_boot(&ipmi, true).await),
+            ("ipmi", "get_supported_indicators", port.indicators(&ipmi).await.map(drop)),
+            ("ipmi", "attach_virtual_media", port.attach_media(&ipmi, "cdrom", "http://x/y").await),
+            ("fake-hardware", "inject_nmi", port.inject_nmi(&node("fake-hardware", &[])).await),
+            (
+                "fake-hardware",
+                "get_virtual_media",
+                port.virtual_media(&node("fake-hardware", &[])).await.map(drop),
+            ),
+            (
+                "fake-hardware",
+                "set_indicator_state",
+                port.set_indicator(&node("fake-hardware", &[]), &lamp, "on").await,
+            ),
+        ] {
+            let expected = DriverError::Unsupported { driver: driver.to_owned(), extension };
+            assert_eq!(said, Err(expected));
+        }
+        assert_eq!(port.bios_settings(&ipmi).await, Ok(Map::new()));
+        let wrong = port.set_boot_mode(&ipmi, "efi").await;
+        assert!(matches!(wrong, Err(DriverError::Invalid(why)) if why.contains("'efi'")));
+    }
+
+    #[tokio::test]
+    async fn what_the_fake_tells() {
+        let (port, fake) = (port(), node("fake-hardware", &[]));
+        assert!(!port.bios_settings(&fake).await.unwrap().is_empty());
+        let lamps = port.indicators(&fake).await.unwrap();
+        assert_eq!(lamps.len(), 2);
+        assert_eq!(lamps[0].states, ["off", "on"]);
+        assert_eq!(port.indicator(&fake, &lamps[0].lamp).await, Ok("on".to_owned()));
+    }
+
+    /// A BMC that does not answer is not one that cannot.
+    #[tokio::test]
+    async fn a_bmc_that_is_not_there() {
+        let redfish = node(
+            "redfish",
+            &[("redfish_address", "http://127.0.0.1:1"), ("redfish_system_id", "/redfish/v1/Systems/1")],
+        );
+        let said = port().inject_nmi(&redfish).await;
+        assert!(matches!(said, Err(DriverError::Bmc(_))), "{said:?}");
     }
 }

@@ -4,6 +4,7 @@ use crate::body;
 use crate::call::{Call, empty, json};
 use crate::error::{ApiError, Reply};
 use crate::view::text;
+use crate::write;
 use axum::extract::Path;
 use model::provision::Budget;
 use serde_json::json;
@@ -45,6 +46,7 @@ pub async fn set(Path(ident): Path<String>, call: Call) -> Reply {
             node.provision_state.as_str()
         )));
     }
+    write::needs_unlocked(&call, &node).await?;
     call.app.drivers.set_boot_device(&node, device, persistent.unwrap_or(false)).await?;
     Ok(empty(204, None))
 }

@@ -29,7 +29,12 @@ pub async fn create(call: Call) -> Reply {
     let mut node = Node::enrolled(Uuid::new_v4(), driver.as_str().unwrap_or_default(), call.now());
     for (name, value) in &given {
         let Some(field) = fields::find(name) else { continue };
-        let Some(kind) = fields::creatable(field) else { continue };
+        let Some(kind) = fields::creatable(field) else {
+            if !value.is_null() {
+                call.version.needs(field.since)?;
+            }
+            continue;
+        };
         let value = schema::check("node", name, kind, value)?;
         if !is_empty(name, &value) {
             call.version.needs(field.since)?;
@@ -41,6 +46,11 @@ pub async fn create(call: Call) -> Reply {
     }
     rules::reason_needs(node.retired, node.retired_reason.as_ref(), "retired")?;
     rules::chassis(&call, given.get("chassis_uuid")).await?;
+    rules::network_data(&node, "Schema error for node")?;
+    if let Some(parent) = given.get("parent_node").and_then(Value::as_str) {
+        let parent = rules::parent(&call, &node, parent).await?;
+        fields::write(&mut node, "parent_node", parent.into());
+    }
     rules::driver_and_interfaces(&call.app, &node)?;
 
     let text = format!("enrolled with driver {}", node.driver);

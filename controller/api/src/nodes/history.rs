@@ -30,7 +30,7 @@ const SHORT: usize = 255;
 
 /// `GET …/history`.
 pub async fn list(Path(ident): Path<String>, call: Call) -> Reply {
-    call.version.has(78).then_some(()).ok_or_else(|| ApiError::plain(404, ""))?;
+    call.version.has_path(78)?;
     let mut known = page::ARGS.to_vec();
     known.push("detail");
     call.args.only(&known)?;
@@ -61,7 +61,7 @@ pub async fn list(Path(ident): Path<String>, call: Call) -> Reply {
 
 /// `GET …/history/{event}`.
 pub async fn show(Path((ident, event)): Path<(String, String)>, call: Call) -> Reply {
-    call.version.has(78).then_some(()).ok_or_else(|| ApiError::plain(404, ""))?;
+    call.version.has_path(78)?;
     call.args.only(&[])?;
     let wanted = Uuid::parse_str(&event).ok();
     if wanted.is_none() && !is_logical_name(&event) {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 /// `GET …/inventory`.
 pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
-    call.version.has(81).then_some(()).ok_or_else(|| ApiError::plain(404, ""))?;
+    call.version.has_path(81)?;
     call.args.only(&[])?;
     let node = call.node(&ident).await?;
     let found = call.app.store.inventory(node.uuid).await?.ok_or_else(|| {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Filters with the minor version since which they exist.
-const FILTERS: [(&str, u16); 21] = [
+const FILTERS: [(&str, u16); 20] = [
     ("associated", 1),
     ("chassis_uuid", 1),
     ("conductor", 49),
@@ -34,7 +34,6 @@ const FILTERS: [(&str, u16); 21] = [
     ("retired", 1),
     ("shard", 82),
     ("sharded", 82),
-    ("detail", 1),
 ];
 
 /// Faults that a node can have in Ironic.
@@ -100,21 +99,30 @@ fn no_fields(call: &Call) -> Result<(), ApiError> {
 async fn collection(call: &Call, chassis: Option<Uuid>, path: &str, wanted: Option<Vec<String>>) -> Reply {
     let mut known: Vec<&str> = FILTERS.iter().map(|(name, _)| *name).collect();
     known.extend(page::ARGS);
-    known.push("fields");
+    if path == "nodes" {
+        known.extend(["fields", "detail"]);
+    }
     call.args.only(&known)?;
     for (name, since) in FILTERS {
-        if call.args.text(name).is_some() {
-            call.version.needs_for_filter(since)?;
+        match call.args.text(name) {
+            None => {}
+            Some(_) if name == "instance_name" && !call.version.has(since) => {
+                return Err(ApiError::client(406, "instance_name is not acceptable in this API version"));
+            }
+            // Ironic tells the version for every filter but this one.
+            Some(_) if name == "provision_state" => call.version.needs(since)?,
+            Some(_) => call.version.needs_for_filter(since)?,
         }
     }
     let mut filter = Filter::from_call(call)?;
     filter.equal.extend(chassis.map(|uuid| ("chassis_uuid", uuid.to_string())));
     let page = Page::from_args(&call.args, call.app.settings.max_limit)?;
     if page.sort_key != "id" {
-        let field = fields::find(&page.sort_key)
-            .filter(|field| field.sortable)
-            .ok_or_else(|| page.bad_key(fields::find(&page.sort_key).is_some()))?;
+        let field = fields::find(&page.sort_key).ok_or_else(|| page.bad_key(false))?;
         call.version.needs(field.since)?;
+        if !field.sortable {
+            return Err(page.bad_key(true));
+        }
     }
     if let Some(marker) = page.marker() {
         call.app.store.node(marker).await.map_err(|error| match error {
@@ -142,7 +150,8 @@ async fn collection(call: &Call, chassis: Option<Uuid>, path: &str, wanted: Opti
         nodes.push(Value::Object(shown.view(&call.app, &call.links, call.version, wanted.as_deref())));
     }
     let mut body = json!({"nodes": nodes});
-    if let Some(last) = last.filter(|_| more) {
+    // There is one node of an instance, and no page after it.
+    if let Some(last) = last.filter(|_| more && call.args.text("instance_uuid").is_none()) {
         body["next"] = page.next(&call.links, path, &call.args, last).into();
     }
     Ok(json(200, &body))
@@ -158,11 +167,22 @@ struct Filter {
     provision_state: Option<ProvisionState>,
     /// Fields that must be equal, with their values.
     equal: Vec<(&'static str, String)>,
+    parent: Parent,
     shards: Option<Vec<String>>,
     project: Option<String>,
     description_contains: Option<String>,
     /// False when the client asks for what no node here can be.
     possible: bool,
+}
+
+/// Whose children.
+enum Parent {
+    /// Nobody's: what a list shows by default.
+    None,
+    /// Those of the node with this UUID.
+    This(String),
+    /// All nodes, be they children or not.
+    Any,
 }
 
 impl Filter {
@@ -182,12 +202,15 @@ impl Filter {
             )));
         }
         let mut equal = Vec::new();
-        for name in ["driver", "resource_class", "owner", "lessee", "parent_node", "instance_name", "fault"] {
+        for name in ["driver", "resource_class", "owner", "lessee", "instance_name", "fault"] {
             equal.extend(text(name).map(|value| (name, value)));
         }
         equal.extend(text("conductor_group").map(|group| ("conductor_group", group.to_lowercase())));
         equal.extend(args.uuid("chassis_uuid")?.map(|uuid| ("chassis_uuid", uuid.to_string())));
-        args.boolean("include_children")?;
+        let parent = match args.boolean("include_children")? {
+            Some(true) => Parent::Any,
+            _ => text("parent_node").map_or(Parent::None, Parent::This),
+        };
         let own = &call.app.settings.conductor_host;
         Ok(Self {
             associated: args.boolean("associated")?,
@@ -197,6 +220,7 @@ impl Filter {
             instance_uuid: args.uuid("instance_uuid")?,
             provision_state,
             equal,
+            parent,
             shards: args.list("shard"),
             project: text("project"),
             description_contains: text("description_contains").map(|part| part.to_lowercase()),
@@ -218,6 +242,11 @@ impl Filter {
             && self.instance_uuid.is_none_or(|uuid| node.instance_uuid == Some(uuid))
             && self.provision_state.is_none_or(|state| node.provision_state == state)
             && self.equal.iter().all(|(name, value)| field(name).as_ref() == Some(value))
+            && match &self.parent {
+                Parent::None => field("parent_node").is_none(),
+                Parent::This(parent) => field("parent_node").as_ref() == Some(parent),
+                Parent::Any => true,
+            }
             && self.shards.as_ref().is_none_or(|shards| {
                 field("shard").is_some_and(|shard| shards.contains(&shard.to_lowercase()))
             })

@@ -50,8 +50,13 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
 
     let frees = ops.iter().any(|op| op.field() == "instance_uuid");
     let allocated = frees && allocations::held_by(&call, &seen).await?.is_some();
+    let wanted = ops.iter().filter(|op| op.field() == "parent_node").find_map(Op::whole_value);
+    let parent = match wanted {
+        Some(Value::String(parent)) => Some(rules::parent(&call, &seen, parent).await?),
+        _ => None,
+    };
     let decide = |old: &Node| {
-        let changed = decide(&call, &ident, old, &ops, reset_interfaces)?;
+        let changed = decide(&call, &ident, old, &ops, reset_interfaces, parent.as_deref())?;
         if allocated {
             rules::keeps_its_allocation(old, &changed.0)?;
         }
@@ -87,6 +92,7 @@ fn decide(
     old: &Node,
     ops: &[Op],
     reset_interfaces: bool,
+    parent: Option<&str>,
 ) -> Result<(Node, Vec<Event>), ApiError> {
     // A node in maintenance may always lose its instance.
     let frees_instance =
@@ -106,16 +112,40 @@ fn decide(
         let Some(kind) = fields::patchable(field) else { continue };
         let value = after.get(field.name).unwrap_or(&Value::Null);
         let value = schema::check("patch", field.name, kind, value)?;
+        let value = match (field.name, parent) {
+            ("parent_node", Some(parent)) => parent.into(),
+            _ => value,
+        };
         if before.get(field.name) != Some(&value) {
             fields::write(&mut new, field.name, value);
             changed.push(field.name);
         }
     }
+    if changed.contains(&"chassis_uuid") && fields::read(&new, "chassis_uuid").is_null() {
+        call.version.needs(25)?;
+    }
+    // Older clients know the name of an instance by this key only.
+    if let (true, Value::Null, Some(Value::String(name))) = (
+        changed.contains(&"instance_info"),
+        fields::read(&new, "instance_name"),
+        new.instance_info.get("display_name").cloned(),
+    ) && !name.is_empty()
+    {
+        fields::write(&mut new, "instance_name", name.into());
+    }
     if reset_interfaces {
         // Those that the same patch sets stay; the others go back to the new driver's defaults.
         new.interfaces.retain(|name, _| ops.iter().any(|op| op.field() == name));
     }
+    if changed.contains(&"network_data") {
+        rules::network_data(&new, "Invalid network_data")?;
+    }
     rules::settle(old, &mut new)?;
+    if new.driver != old.driver && old.other.get("console_enabled") == Some(&Value::Bool(true)) {
+        return Err(ApiError::conflict(format!(
+            "Node {ident} can not update the driver while the console is enabled. Please stop the console first."
+        )));
+    }
     if new.driver != old.driver || new.interfaces != old.interfaces {
         rules::driver_and_interfaces(&call.app, &new)?;
     }

@@ -1,5 +1,6 @@
 //! `PUT /v1/nodes/{ident}/states/provision`: verbs.
 
+use super::configdrive;
 use crate::body::{self, python};
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
@@ -63,7 +64,7 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
         },
         disable_ramdisk,
         rescue_hash: rescue_hash(&given, verb)?,
-        configdrive: given.get("configdrive").filter(|value| !value.is_null()).cloned(),
+        configdrive: given.get("configdrive").filter(|drive| !is_nothing(drive)).cloned(),
         reason: body::text(&given, "reason")?.map(str::to_owned),
         ..VerbRequest::of(verb)
     };
@@ -186,10 +187,8 @@ fn companions(given: &Map<String, Value>, target: &str, call: &Call) -> Result<b
     };
     let has =
         |name: &str| given.get(name).is_some_and(|value| !value.is_null() && value != &Value::Array(vec![]));
-    if has("configdrive") && !matches!(target, "active" | "rebuild") {
-        return Err(ApiError::invalid(
-            "Adding a config drive is only supported when setting provision state to active, rebuild",
-        ));
+    if let Some(drive) = given.get("configdrive").filter(|drive| !is_nothing(drive)) {
+        configdrive::check(drive, target, call.version)?;
     }
     if has("reason") && Verb::parse_target(target) != Some(Verb::Override) {
         return Err(only("reason", "available"));
@@ -214,6 +213,16 @@ fn companions(given: &Map<String, Value>, target: &str, call: &Call) -> Result<b
         call.version.needs(69)?;
     }
     Ok(disabled)
+}
+
+/// What counts as not given where a configuration drive may be.
+fn is_nothing(drive: &Value) -> bool {
+    match drive {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Object(parts) => parts.is_empty(),
+        _ => false,
+    }
 }
 
 fn list<'a>(given: &'a Map<String, Value>, name: &str) -> Result<Option<&'a Vec<Value>>, ApiError> {

@@ -4,7 +4,7 @@
 use crate::App;
 use crate::args::{is_host_name, is_logical_name};
 use crate::call::Call;
-use crate::driver_port::INTERFACES;
+use crate::driver_port::{DriverError, INTERFACES};
 use crate::error::ApiError;
 use crate::fields;
 use crate::microversion::Version;
@@ -83,12 +83,52 @@ pub fn driver_and_interfaces(app: &App, node: &Node) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// The implementation of an interface that the node uses; `None`: its driver is not enabled.
+pub fn interface<'a>(app: &'a App, node: &'a Node, interface: &str) -> Option<&'a str> {
+    let named = node.interfaces.get(&format!("{interface}_interface"));
+    let default = || {
+        let driver = app.drivers.drivers().iter().find(|driver| driver.name == node.driver)?;
+        Some(&driver.interfaces.get(interface)?.default)
+    };
+    named.or_else(default).map(String::as_str)
+}
+
+/// 400 when the node uses the implementation of an interface that does nothing (`no-console`).
+pub fn implemented(app: &App, node: &Node, name: &'static str) -> Result<(), ApiError> {
+    match interface(app, node, name) {
+        Some(used) if !used.starts_with("no-") => Ok(()),
+        _ => Err(DriverError::unsupported(node, name).into()),
+    }
+}
+
 /// The chassis that a client puts the node into must be there.
 pub async fn chassis(call: &Call, value: Option<&Value>) -> Result<(), ApiError> {
     match value {
         Some(Value::String(uuid)) => crate::resources::chassis::exists(call, uuid).await,
         _ => Ok(()),
     }
+}
+
+/// Whether what is written into `network_data` is that: Ironic's words differ between POST and PATCH.
+pub fn network_data(node: &Node, refuse: &str) -> Result<(), ApiError> {
+    super::network_data::check(&fields::read(node, "network_data"))
+        .map_err(|why| ApiError::invalid(format!("{refuse}: {why}")))
+}
+
+/// UUID of the node that `node` is to be a part of, by UUID or name: one that exists and has the same owner. Which of
+/// the two does not hold is not told.
+pub async fn parent(call: &Call, node: &Node, ident: &str) -> Result<String, ApiError> {
+    let refused = || {
+        ApiError::invalid(format!(
+            "Unable to apply the requested parent_node '{ident}'. Requested value was invalid."
+        ))
+    };
+    let parent =
+        call.node(ident).await.map_err(|error| if error.status < 500 { refused() } else { error })?;
+    if fields::read(&parent, "owner") != fields::read(node, "owner") {
+        return Err(refused());
+    }
+    Ok(parent.uuid.to_string())
 }
 
 /// Whether the node may be patched where it stands now; `ident` is what the client called it.

@@ -1,4 +1,4 @@
-//! `GET /v1/nodes/{ident}`, and the sub-resources that are always empty here.
+//! `GET /v1/nodes/{ident}`.
 
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::Path;
 use axum::http::Response;
 use model::Node;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// `GET /v1/nodes/{ident}[?fields=a,b]`.
 pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
@@ -31,13 +31,4 @@ pub async fn answer(
 ) -> Result<Response<Body>, ApiError> {
     let view = Shown::gather(call, node, wanted).await?.view(&call.app, &call.links, call.version, wanted);
     Ok(json(status, &Value::Object(view)))
-}
-
-/// `GET /v1/nodes/{ident}/vifs`: nodes are attached to no virtual network.
-pub async fn vifs(Path(ident): Path<String>, call: Call) -> Reply {
-    if !call.version.has(28) {
-        return Err(ApiError::plain(404, ""));
-    }
-    call.node(&ident).await?;
-    Ok(json(200, &json!({"vifs": []})))
 }

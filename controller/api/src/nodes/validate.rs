@@ -1,5 +1,6 @@
 //! `GET /v1/nodes/{ident}/validate`.
 
+use super::rules;
 use crate::call::{Call, json};
 use crate::driver_port::INTERFACES;
 use crate::error::{ApiError, Reply};
@@ -26,13 +27,9 @@ pub async fn by_query(call: Call) -> Reply {
 
 async fn answer(call: &Call, node: Node) -> Reply {
     let told = call.app.drivers.validate(&node.driver, &node.driver_info).await;
-    let driver = call.app.drivers.drivers().iter().find(|driver| driver.name == node.driver);
     let mut body = Map::new();
     for interface in INTERFACES {
-        let used = node
-            .interfaces
-            .get(&format!("{interface}_interface"))
-            .or_else(|| Some(&driver?.interfaces.get(interface)?.default));
+        let used = rules::interface(&call.app, &node, interface);
         let entry = match (told.get(interface), used) {
             (Some(validity), _) => {
                 let mut entry = json!({"result": validity.result});

@@ -1,6 +1,8 @@
 //! Drivers without a BMC: they keep what they are told.
 
-use api::{BootDevice, DriverDescription, DriverError, DriverPort, InterfaceChoice, Validity};
+use api::{
+    BootDevice, DriverDescription, DriverError, DriverPort, Indicator, InterfaceChoice, LampId, Validity,
+};
 use async_trait::async_trait;
 use model::abilities::{Inspect, Rescue};
 use model::{Abilities, Contact, Node, StepKind};
@@ -14,6 +16,8 @@ const DEVICES: [&str; 4] = ["pxe", "disk", "cdrom", "bios"];
 pub struct KeptDrivers {
     drivers: Vec<DriverDescription>,
     boot: Mutex<BTreeMap<Uuid, BootDevice>>,
+    /// What was asked of hardware, in order.
+    pub told: Mutex<Vec<(&'static str, Value)>>,
 }
 
 impl KeptDrivers {
@@ -22,7 +26,18 @@ impl KeptDrivers {
         if let Some(inspect) = drivers[0].interfaces.get_mut("inspect") {
             inspect.enabled.push("agent".to_owned());
         }
-        Self { drivers, boot: Mutex::default() }
+        Self { drivers, boot: Mutex::default(), told: Mutex::default() }
+    }
+}
+
+impl KeptDrivers {
+    /// Keeps what nodes with the driver `redfish` are told; others have nobody who listens.
+    fn tell(&self, node: &Node, what: &'static str, argument: Value) -> Result<(), DriverError> {
+        if node.driver != "redfish" {
+            return Err(DriverError::unsupported(node, what));
+        }
+        self.told.lock().expect("not poisoned").push((what, argument));
+        Ok(())
     }
 }
 
@@ -105,6 +120,55 @@ impl DriverPort for KeptDrivers {
 
     async fn supported_boot_devices(&self, _node: &Node) -> Result<Vec<String>, DriverError> {
         Ok(DEVICES.map(str::to_owned).to_vec())
+    }
+
+    async fn set_boot_mode(&self, node: &Node, mode: &str) -> Result<(), DriverError> {
+        self.tell(node, "set_boot_mode", json!(mode))
+    }
+
+    async fn set_secure_boot(&self, node: &Node, on: bool) -> Result<(), DriverError> {
+        self.tell(node, "set_secure_boot_state", json!(on))
+    }
+
+    async fn inject_nmi(&self, node: &Node) -> Result<(), DriverError> {
+        self.tell(node, "inject_nmi", Value::Null)
+    }
+
+    async fn bios_settings(&self, _: &Node) -> Result<Map<String, Value>, DriverError> {
+        let settings =
+            json!({"BootMode": "Uefi", "Cores": 10, "Quiet": true, "Asset": null, "AdminPassword": "x"});
+        Ok(settings.as_object().expect("an object").clone())
+    }
+
+    async fn indicators(&self, node: &Node) -> Result<Vec<Indicator>, DriverError> {
+        self.tell(node, "get_supported_indicators", Value::Null)?;
+        let lamp = |component: &str, name: &str, read_only| Indicator {
+            lamp: LampId { component: component.into(), name: name.into() },
+            read_only,
+            states: ["blinking", "off", "on"].map(str::to_owned).to_vec(),
+        };
+        Ok(vec![lamp("system", "led", false), lamp("chassis", "led-0", true)])
+    }
+
+    async fn indicator(&self, _: &Node, _: &LampId) -> Result<String, DriverError> {
+        Ok("on".into())
+    }
+
+    async fn set_indicator(&self, node: &Node, lamp: &LampId, state: &str) -> Result<(), DriverError> {
+        self.tell(node, "set_indicator_state", json!([lamp.component, lamp.name, state]))
+    }
+
+    async fn virtual_media(&self, node: &Node) -> Result<Value, DriverError> {
+        self.tell(node, "get_virtual_media", Value::Null)?;
+        Ok(json!([{"media_types": ["cdrom"], "inserted": false, "image": null}]))
+    }
+
+    async fn attach_media(&self, node: &Node, device: &str, url: &str) -> Result<(), DriverError> {
+        self.tell(node, "attach_virtual_media", json!([device, url]))
+    }
+
+    async fn detach_media(&self, node: &Node, devices: Option<&[String]>) -> Result<(), DriverError> {
+        self.tell(node, "detach_virtual_media", json!(devices))
     }
 
     /// Tells what it was asked for; a level that there is none of is refused, `busy` is.

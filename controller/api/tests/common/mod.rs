@@ -29,6 +29,7 @@ impl Clock for Ticking {
 pub struct Api {
     pub store: Arc<MemoryStore>,
     pub router: Router,
+    pub drivers: Arc<KeptDrivers>,
     /// Where bundles are kept.
     pub bundles: tempfile::TempDir,
 }
@@ -75,10 +76,11 @@ impl Api {
     pub fn trusting(settings: Settings, trust: bundle::Trust) -> Self {
         let bundles = tempfile::tempdir().expect("a directory");
         let store = Arc::new(MemoryStore::new());
+        let drivers = Arc::new(KeptDrivers::new());
         let app = App {
             store: store.clone(),
             clock: Arc::new(Ticking(AtomicI64::new(1_795_229_965_688_786))),
-            drivers: Arc::new(KeptDrivers::new()),
+            drivers: drivers.clone(),
             bundles: Some(Arc::new(Depot::open(bundles.path().into(), trust, 2 << 20).expect("a depot"))),
             certificate_key: None,
             settings: Settings {
@@ -87,7 +89,7 @@ impl Api {
                 ..settings
             },
         };
-        Self { store, router: api::router(app), bundles }
+        Self { store, router: api::router(app), drivers, bundles }
     }
 
     pub async fn raw(&self, request: Request<Body>) -> Answer {

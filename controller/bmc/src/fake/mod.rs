@@ -16,7 +16,10 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use crate::driver_info::Reader;
-use crate::{Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, PowerAction, PowerState};
+use crate::{
+    Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, Indicator, LampState, PowerAction,
+    PowerState,
+};
 pub(crate) use inventory::inspect;
 pub(crate) use steps::{BIOS_STEPS, DEPLOY_STEPS, MANAGEMENT_STEPS, RAID_STEPS};
 
@@ -191,6 +194,28 @@ impl Bmc for Fake {
     async fn verify(&self) -> Result<(), BmcError> {
         self.with(|_| ()).await;
         Ok(())
+    }
+
+    async fn bios_settings(&self) -> Result<Map<String, Value>, BmcError> {
+        Ok(self.with(|machine| machine.configuration.bios.clone()).await)
+    }
+
+    /// Those of Ironic's fake: always lit, and nobody can change that.
+    async fn indicators(&self) -> Result<Vec<Indicator>, BmcError> {
+        const STATES: &[LampState] = &[LampState::Blinking, LampState::Off, LampState::On];
+        Ok(vec![
+            Indicator {
+                component: "chassis",
+                name: "led-0".to_owned(),
+                read_only: true,
+                states: &[LampState::Off, LampState::On],
+            },
+            Indicator { component: "system", name: "led".to_owned(), read_only: false, states: STATES },
+        ])
+    }
+
+    async fn indicator(&self, _component: &str, _name: &str) -> Result<LampState, BmcError> {
+        Ok(LampState::On)
     }
 
     fn supported_boot_devices(&self) -> &'static [BootDevice] {

@@ -129,6 +129,10 @@ impl Bmc for Ipmi {
         self.power("verify the BMC").await.map(drop)
     }
 
+    async fn inject_nmi(&self) -> Result<(), BmcError> {
+        tool::run(&self.config, "inject an NMI", &["chassis", "power", "diag"]).await.map(drop)
+    }
+
     fn supported_boot_devices(&self) -> &'static [BootDevice] {
         DEVICES
     }

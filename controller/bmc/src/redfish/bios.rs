@@ -32,6 +32,15 @@ impl Redfish {
             .ok_or_else(|| self.client.error(ErrorKind::Unsupported, action, "it offers no BIOS settings"))?;
         Ok((path.to_owned(), self.client.get(action, path).await?.body))
     }
+
+    /// The settings that are in force.
+    pub(super) async fn bios_attributes(&self) -> Result<Map<String, Value>, BmcError> {
+        let action = "read the BIOS settings";
+        let (_, bios) = self.bios(action).await?;
+        attributes(&bios).cloned().ok_or_else(|| {
+            self.client.error(ErrorKind::Protocol, action, "its Bios resource has no Attributes")
+        })
+    }
 }
 
 /// Settings are stored by the BMC at once and put in force by the firmware at the reboot that follows.

@@ -1,10 +1,13 @@
 //! The `redfish` driver: our own thin client, for power, boot, BIOS settings and the inventory.
 
 mod bios;
+mod boot_mode;
 mod client;
 mod config;
 mod inspect;
 mod inventory;
+mod lamps;
+mod media;
 mod system;
 mod tls;
 
@@ -16,7 +19,10 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 
-use crate::{Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, PowerAction, PowerState};
+use crate::{
+    Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, Indicator, LampState, MediaKind,
+    PowerAction, PowerState, VirtualDrive,
+};
 pub(crate) use bios::BIOS_STEPS;
 use client::{Client, Reply};
 use config::Config;
@@ -89,6 +95,23 @@ impl Redfish {
         // A BMC that does not know now may know soon.
         system::power_state(system)
             .map_err(|why| self.client.error(ErrorKind::Protocol, action, &why).with_retryable(true))
+    }
+
+    /// Where resets are posted, and which types the BMC says it has.
+    async fn resets(&self, action: &str, system: &Value) -> Result<(String, Option<Vec<String>>), BmcError> {
+        let reset = system::reset_action(system)
+            .ok_or_else(|| self.client.error(ErrorKind::Unsupported, action, "it offers no reset"))?;
+        let allowed = match (reset.allowed, &reset.info) {
+            (Some(allowed), _) => Some(allowed),
+            (None, Some(info)) => system::allowed_by_info(&self.client.get(action, info).await?.body),
+            (None, None) => None,
+        };
+        Ok((reset.target, allowed))
+    }
+
+    fn offers_only(&self, action: &str, allowed: Option<&[String]>) -> BmcError {
+        let message = format!("it offers only {}", allowed.unwrap_or_default().join(", "));
+        self.client.error(ErrorKind::Unsupported, action, &message)
     }
 
     async fn reset(&self, action: &str, target: &str, kind: &str) -> Result<(), BmcError> {
@@ -184,22 +207,15 @@ impl Bmc for Redfish {
             PowerAction::Reboot | PowerAction::SoftReboot if settled_off => PowerAction::On,
             power => power,
         };
-        let unsupported = |why: &str| self.client.error(ErrorKind::Unsupported, &action, why);
-        let reset = system::reset_action(&system).ok_or_else(|| unsupported("it offers no reset"))?;
-        let allowed = match (&reset.allowed, &reset.info) {
-            (Some(allowed), _) => Some(allowed.clone()),
-            (None, Some(info)) => system::allowed_by_info(&self.client.get(&action, info).await?.body),
-            (None, None) => None,
-        };
-        let offered = || allowed.as_deref().unwrap_or_default().join(", ");
+        let (target, allowed) = self.resets(&action, &system).await?;
         let choice = system::choose_reset(power, allowed.as_deref())
-            .ok_or_else(|| unsupported(&format!("it offers only {}", offered())))?;
+            .ok_or_else(|| self.offers_only(&action, allowed.as_deref()))?;
         match choice {
-            Reset::One(kind) => self.reset(&action, &reset.target, kind).await,
+            Reset::One(kind) => self.reset(&action, &target, kind).await,
             Reset::OffThenOn(off, on) => {
-                self.reset(&action, &reset.target, off).await?;
+                self.reset(&action, &target, off).await?;
                 self.wait_for_off(&action).await?;
-                self.reset(&action, &reset.target, on).await
+                self.reset(&action, &target, on).await
             }
         }
     }
@@ -230,6 +246,55 @@ impl Bmc for Redfish {
             return Err(self.client.error(ErrorKind::Protocol, action, &message));
         }
         Ok(())
+    }
+
+    async fn set_boot_mode(&self, mode: BootMode) -> Result<(), BmcError> {
+        self.change_boot_mode(mode).await
+    }
+
+    async fn set_secure_boot(&self, on: bool) -> Result<(), BmcError> {
+        self.change_secure_boot(on).await
+    }
+
+    async fn inject_nmi(&self) -> Result<(), BmcError> {
+        let action = "inject an NMI";
+        let (target, allowed) = self.resets(action, &self.system(action).await?.body).await?;
+        if allowed.as_ref().is_some_and(|allowed| !allowed.iter().any(|kind| kind == "Nmi")) {
+            return Err(self.offers_only(action, allowed.as_deref()));
+        }
+        self.reset(action, &target, "Nmi").await
+    }
+
+    async fn bios_settings(&self) -> Result<Map<String, Value>, BmcError> {
+        self.bios_attributes().await
+    }
+
+    async fn indicators(&self) -> Result<Vec<Indicator>, BmcError> {
+        Ok(lamps::indicator(&self.system("read the indicators").await?.body).into_iter().collect())
+    }
+
+    async fn indicator(&self, _component: &str, _name: &str) -> Result<LampState, BmcError> {
+        Ok(lamps::state(&self.system("read an indicator").await?.body))
+    }
+
+    async fn set_indicator(&self, _component: &str, _name: &str, state: LampState) -> Result<(), BmcError> {
+        let action = "set an indicator";
+        let system = self.system(action).await?;
+        let patch = lamps::patch(&system.body, state)
+            .ok_or_else(|| self.client.error(ErrorKind::Unsupported, action, "it has no such indicator"))?;
+        self.patch(action, self.system_path(action).await?, &system, &patch).await
+    }
+
+    async fn virtual_media(&self) -> Result<Vec<VirtualDrive>, BmcError> {
+        self.list_media().await
+    }
+
+    async fn insert_media(&self, kind: MediaKind, url: &str) -> Result<(), BmcError> {
+        self.insert(kind, url).await
+    }
+
+    async fn eject_media(&self, kinds: &[MediaKind]) -> Result<(), BmcError> {
+        self.eject(kinds).await
     }
 
     fn supported_boot_devices(&self) -> &'static [BootDevice] {

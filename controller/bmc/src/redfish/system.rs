@@ -52,7 +52,7 @@ pub(super) struct ResetAction {
     pub(super) info: Option<String>,
 }
 
-fn strings(value: Option<&Value>) -> Option<Vec<String>> {
+pub(super) fn strings(value: Option<&Value>) -> Option<Vec<String>> {
     let list: Vec<String> = value?.as_array()?.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     (!list.is_empty()).then_some(list)
 }
@@ -121,7 +121,7 @@ fn targets(device: BootDevice) -> &'static [&'static str] {
     }
 }
 
-fn mode_name(mode: BootMode) -> &'static str {
+pub(super) fn mode_name(mode: BootMode) -> &'static str {
     match mode {
         BootMode::Bios => "Legacy",
         BootMode::Uefi => "UEFI",

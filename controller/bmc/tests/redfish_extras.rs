@@ -1,0 +1,155 @@
+//! What a Redfish service offers besides power and boot device: boot mode, secure boot, NMI, lamp, virtual media.
+
+#[path = "support/service.rs"]
+mod service;
+
+use std::sync::Arc;
+
+use bmc::{Bmc, BmcError, BootMode, ErrorKind, LampState, MediaKind};
+use serde_json::{Value, json};
+use service::{Service, answer, ok};
+
+const SYSTEM: &str = "/redfish/v1/Systems/1";
+
+fn open(service: &Service) -> Arc<dyn Bmc> {
+    let info = json!({"redfish_address": service.address, "redfish_system_id": SYSTEM, "redfish_username": "admin",
+        "redfish_password": "hunter2", "redfish_auth_type": "basic"});
+    bmc::open("redfish", info.as_object().unwrap(), "n1").unwrap()
+}
+
+fn written(service: &Service) -> Vec<(String, Value)> {
+    let written = service.seen().into_iter().filter(|request| !request.line.starts_with("GET"));
+    written.map(|request| (request.line, request.body)).collect()
+}
+
+fn is_unsupported(result: Result<(), BmcError>, says: &str) {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert!(error.to_string().contains(says), "{error}");
+}
+
+#[tokio::test]
+async fn boot_mode_secure_boot_and_nmi() {
+    let service = Service::start(|request, _| match request.line.as_str() {
+        "GET /redfish/v1/Systems/1" => ok(json!({
+            "PowerState": "On", "Boot": {"BootSourceOverrideMode": "UEFI"},
+            "SecureBoot": {"@odata.id": "/redfish/v1/Systems/1/SecureBoot"},
+            "Actions": {"#ComputerSystem.Reset": {"target": "/redfish/v1/Systems/1/Reset",
+                "ResetType@Redfish.AllowableValues": ["On", "Nmi"]}},
+        })),
+        "GET /redfish/v1/Systems/1/SecureBoot" => ok(json!({"SecureBootEnable": false})),
+        _ => answer("204 No Content", "", ""),
+    })
+    .await;
+    let bmc = open(&service);
+    bmc.set_boot_mode(BootMode::Uefi).await.unwrap();
+    bmc.set_secure_boot(false).await.unwrap();
+    assert_eq!(written(&service), [], "all is as it is to be");
+    bmc.set_boot_mode(BootMode::Bios).await.unwrap();
+    bmc.set_secure_boot(true).await.unwrap();
+    bmc.inject_nmi().await.unwrap();
+    assert_eq!(
+        written(&service),
+        [
+            (format!("PATCH {SYSTEM}"), json!({"Boot": {"BootSourceOverrideMode": "Legacy"}})),
+            (format!("PATCH {SYSTEM}/SecureBoot"), json!({"SecureBootEnable": true})),
+            (format!("POST {SYSTEM}/Reset"), json!({"ResetType": "Nmi"})),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_told_and_nothing_is_written() {
+    let service = Service::start(|request, _| match request.line.as_str() {
+        "GET /redfish/v1/Systems/1" => ok(json!({
+            "PowerState": "On", "Boot": {"BootSourceOverrideMode": "Legacy"},
+            "SecureBoot": {"@odata.id": "/redfish/v1/Systems/1/SecureBoot"},
+            "Actions": {"#ComputerSystem.Reset": {"target": "/redfish/v1/Systems/1/Reset",
+                "ResetType@Redfish.AllowableValues": ["On", "ForceOff"]}},
+        })),
+        "GET /redfish/v1/Systems/1/SecureBoot" => ok(json!({"SecureBootEnable": false})),
+        _ => answer("204 No Content", "", ""),
+    })
+    .await;
+    let bmc = open(&service);
+    is_unsupported(bmc.set_secure_boot(true).await, "secure boot needs boot mode uefi");
+    is_unsupported(bmc.inject_nmi().await, "it offers only On, ForceOff");
+    is_unsupported(bmc.insert_media(MediaKind::Cdrom, "http://x/y.iso").await, "no virtual media");
+    is_unsupported(bmc.set_indicator("system", "1", LampState::On).await, "no such indicator");
+    assert_eq!(bmc.indicators().await.unwrap(), []);
+    assert_eq!(written(&service), []);
+    // A driver that has no such thing with any BMC says so without an address.
+    let fake = bmc::open("fake-hardware", &Default::default(), "extras").unwrap();
+    let error = fake.inject_nmi().await.unwrap_err();
+    assert_eq!((error.address(), error.to_string()), ("", "the driver cannot inject an NMI".to_owned()));
+}
+
+#[tokio::test]
+async fn the_lamp() {
+    let service = Service::start(|request, _| match request.line.as_str() {
+        "GET /redfish/v1/Systems/1" => ok(json!({"UUID": "u-1", "IndicatorLED": "Off"})),
+        _ => answer("204 No Content", "", ""),
+    })
+    .await;
+    let bmc = open(&service);
+    let lamps = bmc.indicators().await.unwrap();
+    assert_eq!((lamps.len(), lamps[0].component, lamps[0].name.as_str()), (1, "system", "u-1"));
+    assert_eq!(bmc.indicator("system", "u-1").await.unwrap(), LampState::Off);
+    bmc.set_indicator("system", "u-1", LampState::Blinking).await.unwrap();
+    assert_eq!(written(&service), [(format!("PATCH {SYSTEM}"), json!({"IndicatorLED": "Blinking"}))]);
+}
+
+/// A service of the older kind: media below the manager. What lies in the drive is taken out first.
+#[tokio::test]
+async fn virtual_media_are_changed_and_ejected() {
+    let service = Service::start(|request, _| match request.line.as_str() {
+        "GET /redfish/v1/Systems/1" => {
+            ok(json!({"Links": {"ManagedBy": [{"@odata.id": "/redfish/v1/Managers/1"}]}}))
+        }
+        "GET /redfish/v1/Managers/1" => ok(json!({"VirtualMedia": {"@odata.id": "/redfish/v1/Managers/1/VM"}})),
+        "GET /redfish/v1/Managers/1/VM" => ok(json!({"Members": [
+            {"@odata.id": "/redfish/v1/Managers/1/VM/Floppy"}, {"@odata.id": "/redfish/v1/Managers/1/VM/Cd"}]})),
+        "GET /redfish/v1/Managers/1/VM/Floppy" => {
+            ok(json!({"MediaTypes": ["Floppy", "USBStick"], "Inserted": false, "Image": null}))
+        }
+        "GET /redfish/v1/Managers/1/VM/Cd" => ok(json!({"MediaTypes": ["CD", "DVD"], "Inserted": true,
+            "Image": "http://me:hunter2@x/old.iso", "Actions": {
+                "#VirtualMedia.InsertMedia": {"target": "/redfish/v1/Managers/1/VM/Cd/Insert"},
+                "#VirtualMedia.EjectMedia": {"target": "/redfish/v1/Managers/1/VM/Cd/Eject"}}})),
+        "POST /redfish/v1/Managers/1/VM/Cd/Insert" if request.body["Image"] == "http://me:wrong@x/" => answer(
+            "400 Bad Request",
+            "",
+            r#"{"error": {"message": "cannot fetch http://me:wrong@x/ now"}}"#,
+        ),
+        _ => answer("204 No Content", "", ""),
+    })
+    .await;
+    let bmc = open(&service);
+    let drives = bmc.virtual_media().await.unwrap();
+    assert_eq!(
+        serde_json::to_value(&drives).unwrap(),
+        json!([
+            {"media_types": ["Floppy", "USBStick"], "inserted": false, "image": null},
+            {"media_types": ["CD", "DVD"], "inserted": true, "image": "http://me@x/old.iso"},
+        ])
+    );
+    bmc.insert_media(MediaKind::Cdrom, "http://me:hunter2@x/old.iso").await.unwrap();
+    assert_eq!(written(&service), [], "it lies in there already");
+    bmc.insert_media(MediaKind::Cdrom, "http://x/new.iso").await.unwrap();
+    bmc.insert_media(MediaKind::Disk, "http://x/stick.img").await.unwrap();
+    bmc.eject_media(&[MediaKind::Floppy]).await.unwrap();
+    bmc.eject_media(MediaKind::ALL).await.unwrap();
+    let insert = |url: &str| json!({"Image": url, "Inserted": true, "WriteProtected": true});
+    let cd = |verb: &str| format!("POST /redfish/v1/Managers/1/VM/Cd/{verb}");
+    assert_eq!(
+        written(&service),
+        [
+            (cd("Eject"), json!({})),
+            (cd("Insert"), insert("http://x/new.iso")),
+            ("PATCH /redfish/v1/Managers/1/VM/Floppy".to_owned(), insert("http://x/stick.img")),
+            (cd("Eject"), json!({})),
+        ]
+    );
+    let error = bmc.insert_media(MediaKind::Cdrom, "http://me:wrong@x/").await.unwrap_err().to_string();
+    assert!(error.contains("cannot fetch *** now") && !error.contains("wrong"), "{error}");
+}
