@@ -21,6 +21,46 @@ pub struct Shown {
     node: Node,
     contact: Contact,
     holder: Option<String>,
+    hidden: Hidden,
+}
+
+/// Fields that the caller may not see, in Ironic's words for it.
+struct Hidden {
+    driver_info: bool,
+    driver_internal_info: bool,
+    last_error: bool,
+    reservation: bool,
+}
+
+impl Hidden {
+    fn from(call: &Call, node: &Node) -> Self {
+        let all = call.may("baremetal:node:get:filter_threshold", node);
+        let hides = |policy: &str| !all && !call.may(policy, node);
+        Self {
+            driver_info: hides("baremetal:node:get:driver_info"),
+            driver_internal_info: hides("baremetal:node:get:driver_internal_info"),
+            last_error: hides("baremetal:node:get:last_error"),
+            reservation: hides("baremetal:node:get:reservation"),
+        }
+    }
+
+    fn instead_of(&self, field: &str) -> Option<Value> {
+        match field {
+            "driver_info" if self.driver_info => Some(
+                json!({"content": "** Redacted - requires baremetal:node:get:driver_info permission. **"}),
+            ),
+            "driver_internal_info" if self.driver_internal_info => Some(json!({
+                "content": "** Redacted - Requires baremetal:node:get:driver_internal_info permission. **"
+            })),
+            "last_error" if self.last_error => {
+                Some("** Value Redacted - Requires baremetal:node:get:last_error permission. **".into())
+            }
+            "reservation" if self.reservation => {
+                Some("** Redacted - requires baremetal:node:get:reservation permission. **".into())
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Shown {
@@ -37,7 +77,8 @@ impl Shown {
         } else {
             None
         };
-        Ok(Self { node, contact, holder })
+        let hidden = Hidden::from(call, &node);
+        Ok(Self { node, contact, holder, hidden })
     }
 
     /// The node in the wanted fields, or in all of them.
@@ -68,6 +109,9 @@ impl Shown {
 
     /// One field.
     pub fn field(&self, app: &App, version: Version, name: &str) -> Value {
+        if let Some(instead) = self.hidden.instead_of(name) {
+            return instead;
+        }
         let node = &self.node;
         match name {
             "created_at" => Value::String(iso(node.created_at)),

@@ -5,6 +5,7 @@ use crate::network::Network;
 use crate::process::{Daemon, free_port, wait_until};
 use crate::tool::Tool;
 use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ const SETTINGS: &str = "\
 state_dir = '@DIR@/state'
 [api]
 listen = ['127.0.0.1:@API@']
+@AUTH@
 [boot]
 enabled = true
 address = '127.0.0.1'
@@ -40,24 +42,48 @@ pub struct Controller {
 impl Controller {
     /// Starts one with an empty database and waits until it answers.
     pub fn start(world: &World) -> Result<Self> {
+        Self::launch(world, &world.dir, "", |tool| tool.json(&["driver", "list"]).is_ok())
+    }
+
+    /// One that asks for the passwords in the first file (htpasswd's), and obeys the roles in the second.
+    pub fn with_users(world: &World, passwords: &str, roles: &str) -> Result<Self> {
+        let dir = world.dir.join("guarded");
+        std::fs::create_dir_all(&dir)?;
+        let write = |name: &str, text: &str| -> Result<PathBuf> {
+            let path = dir.join(name);
+            std::fs::write(&path, text)?;
+            Ok(path)
+        };
+        let auth = format!(
+            "auth_strategy = 'http_basic'\nhttp_basic_auth_user_file = '{}'\nroles_file = '{}'",
+            write("htpasswd", passwords)?.display(),
+            write("roles", roles)?.display()
+        );
+        Self::launch(world, &dir, &auth, |tool| {
+            tool.refused(&["driver", "list"]).is_ok_and(|said| said.contains("HTTP 401"))
+        })
+    }
+
+    fn launch(world: &World, dir: &Path, auth: &str, answers: impl Fn(&Tool) -> bool) -> Result<Self> {
         let (port, boot) = (free_port()?, free_port()?);
         for file in ["vmlinuz", "initramfs"] {
-            std::fs::write(world.dir.join(file), "")?;
+            std::fs::write(dir.join(file), "")?;
         }
         let settings = SETTINGS
-            .replace("@DIR@", &world.dir.display().to_string())
+            .replace("@DIR@", &dir.display().to_string())
             .replace("@API@", &port.to_string())
+            .replace("@AUTH@", auth)
             .replace("@BOOT@", &boot.to_string());
-        let path = world.dir.join("controller.toml");
+        let path = dir.join("controller.toml");
         std::fs::write(&path, settings)?;
         let mut command = Command::new(world.bin_dir.join("anneal-controller"));
         command.arg("--config").arg(&path);
-        let mut process = Daemon::start(&command, &world.dir.join("controller.log"))?;
+        let mut process = Daemon::start(&command, &dir.join("controller.log"))?;
         let endpoint = format!("http://127.0.0.1:{port}");
         let tool = Tool::anneal(world, &endpoint);
         wait_until("anneal-controller answers", START, || {
             process.ensure_running()?;
-            Ok(tool.json(&["driver", "list"]).is_ok())
+            Ok(answers(&tool))
         })
         .context("anneal-controller")?;
         let network = Network::Anneal { boot: format!("http://127.0.0.1:{boot}") };

@@ -1,5 +1,6 @@
 //! `GET /v1/nodes` and `GET /v1/nodes/detail`.
 
+use crate::auth::guard;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::fields;
@@ -160,6 +161,9 @@ impl Filter {
         equal.extend(text("conductor_group").map(|group| ("conductor_group", group.to_lowercase())));
         equal.extend(args.uuid("chassis_uuid")?.map(|uuid| ("chassis_uuid", uuid.to_string())));
         args.boolean("include_children")?;
+        if call.identity.project().is_some_and(|own| args.text("project").is_some_and(|asked| asked != own)) {
+            return Err(guard::forbidden("baremetal:node:list_all"));
+        }
         let own = &call.app.settings.conductor_host;
         Ok(Self {
             associated: args.boolean("associated")?,

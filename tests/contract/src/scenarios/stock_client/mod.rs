@@ -4,6 +4,7 @@
 mod deployments;
 mod life;
 mod node;
+mod rights;
 mod steps;
 mod story;
 mod walk;
@@ -18,7 +19,8 @@ pub fn run(world: &World) -> Result<()> {
     let controller = Controller::start(world)?;
     let stock = Stock::new(world, &controller.endpoint)?;
     life::run(world, &controller, &stock).context("a node with an agent")?;
-    walk::run(world, &controller, &stock).context("every verb of a fake node")
+    walk::run(world, &controller, &stock).context("every verb of a fake node")?;
+    rights::run(world).context("users with passwords")
 }
 
 fn find<'a>(rows: &'a Value, column: &str, value: &str) -> Result<&'a Value> {
