@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{deps, sh};
+use crate::{deps, image, sh};
 
 /// All options are those of `bench`; see there, and `docs/benchmarks.md`.
 pub fn run(words: Vec<String>) -> Result<()> {
@@ -16,13 +16,26 @@ pub fn run(words: Vec<String>) -> Result<()> {
     if words.first().is_some_and(|word| word == "erase") {
         deps::ensure(&[deps::BENCH])?;
         sh::run(sh::cargo().args(["build", "--release", "--bins", "--package", "bench"]))?;
-        return measure(words);
+        return erase(words);
     }
     if words.iter().any(|word| word == "--peer" || word.starts_with("--peer=")) {
         deps::ensure(&[deps::PEER])?;
     }
     let packages = ["--package", "bench", "--package", "controllerd"];
     sh::run(sh::cargo().args(["build", "--release", "--bins"]).args(packages))?;
+    measure(words)
+}
+
+/// `--no-node` leaves the node out; all other options are those of `bench erase`.
+fn erase(mut words: Vec<String>) -> Result<()> {
+    let all = words.len();
+    words.retain(|word| word != "--no-node");
+    if words.len() == all {
+        deps::ensure(&[deps::LAB])?;
+        let image = sh::target_dir().join("bench-node");
+        image::build_bench(&sh::target_dir().join("release/bench"), &image)?;
+        words.push(format!("--node-image={}", image.display()));
+    }
     measure(words)
 }
 

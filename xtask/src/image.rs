@@ -12,6 +12,7 @@
 //! with the kernel only and is kept under `target/image/`, so that a new agent costs a second.
 
 mod agent;
+mod bench;
 mod cpio;
 mod kernel;
 mod modules;
@@ -48,6 +49,18 @@ pub fn build_rig() -> Result<()> {
     let work = sh::target_dir().join("image");
     let packed = compress(&work, "rig", &rig::archive(&work)?)?;
     write_if_changed(&sh::root().join("image/out/rig"), &packed)
+}
+
+/// Makes `vmlinuz` and `bench` in `into`, of this program and what it measures.
+pub fn build_bench(program: &Path, into: &Path) -> Result<()> {
+    deps::ensure(&[deps::BUILD, deps::IMAGE])?;
+    let work = sh::target_dir().join("image");
+    for dir in [&work, into] {
+        fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    }
+    let kernel = kernel::fetch(&work)?;
+    fs::copy(&kernel.vmlinuz, into.join("vmlinuz")).context("cannot copy the kernel")?;
+    write_if_changed(&into.join("bench"), &bench::archive(&work, program)?)
 }
 
 /// Builds the image; cheap when nothing changed.

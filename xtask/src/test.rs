@@ -5,10 +5,11 @@ mod proof;
 mod ran;
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::args::Args;
 use crate::{deps, fault_points, image, sh, specs};
@@ -52,9 +53,26 @@ pub fn run(words: Vec<String>) -> Result<()> {
     let begun = Instant::now();
 
     deps::ensure(&[deps::BUILD, deps::UNIT])?;
+    let mut selection = vec!["--workspace"];
+    selection.extend(HEAVY.iter().flat_map(|heavy| ["--exclude", heavy]));
+    let bin_dir = sh::target_dir().join("debug");
+    if !fast && (wanted("machines") || wanted("contract")) {
+        deps::ensure(&[deps::IMAGE, deps::LAB, deps::JUDGES])?;
+        sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))?;
+    }
     if wanted("cargo") {
-        let mut selection = vec!["--workspace"];
-        selection.extend(HEAVY.iter().flat_map(|heavy| ["--exclude", heavy]));
+        sh::run(sh::cargo().args(["test", "--no-run"]).args(&selection))?;
+    }
+    // The peers of the contract tests mostly wait: what cargo runs has the processors meanwhile.
+    let contract = if !fast && wanted("contract") {
+        let mut command = Command::new(bin_dir.join("contract"));
+        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir);
+        command.args(filter.iter().flat_map(|name| ["--filter", name]));
+        Some(Beside::start(&mut command)?)
+    } else {
+        None
+    };
+    if wanted("cargo") {
         let mut command = sh::cargo();
         command.args(["test", "--no-fail-fast"]).args(&selection);
         if fast {
@@ -64,11 +82,17 @@ pub fn run(words: Vec<String>) -> Result<()> {
             tally.ran.add_cargo(&selection, false)?;
         }
     }
-    let bin_dir = sh::target_dir().join("debug");
-    if !fast && (wanted("machines") || wanted("contract")) {
-        deps::ensure(&[deps::IMAGE, deps::LAB, deps::JUDGES])?;
-        sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))?;
+    if let Some(contract) = contract {
+        contract.end("contract", &mut tally)?;
     }
+    // The fuzzers give way to nodes, which wait often enough.
+    let fuzzers = if !fast && wanted("fuzz") {
+        let mut command = Command::new("nice");
+        command.args(["-n", "10", "cargo", "xtask", "fuzz", "--seconds", FUZZ_SECONDS]);
+        Some(Beside::start(command.current_dir(sh::root()))?)
+    } else {
+        None
+    };
     if !fast && wanted("machines") {
         image::run(vec!["--rig".to_owned()])?;
         // Their tests that boot nodes are marked as ignored, so that a plain `cargo test` is quick.
@@ -83,28 +107,13 @@ pub fn run(words: Vec<String>) -> Result<()> {
         command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);
         tally.take("machines", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
     }
-    // The peers of the contract tests mostly wait, so the fuzzers have the processors meanwhile, and give way.
-    let fuzzers = if !fast && wanted("fuzz") {
-        let mut command = Command::new("nice");
-        command
-            .args(["-n", "10", "cargo", "xtask", "fuzz", "--seconds", FUZZ_SECONDS])
-            .current_dir(sh::root());
-        Some(command.stdout(Stdio::piped()).spawn().context("cannot start the fuzzers")?)
-    } else {
-        None
-    };
-    if !fast && wanted("contract") {
-        let mut command = Command::new(bin_dir.join("contract"));
-        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir);
-        tally.take("contract", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
-    }
     if !fast && wanted("kill") {
         let (program, kill) = fault_points::build()?;
         let mut command = fault_points::kill(&program, &kill);
         tally.take("kill", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
     }
     if let Some(fuzzers) = fuzzers {
-        tally.finish("fuzz", fuzzers)?;
+        fuzzers.end("fuzz", &mut tally)?;
     }
     for broken in &tally.broken {
         println!("FAILED: {broken}");
@@ -135,29 +144,54 @@ pub fn run(words: Vec<String>) -> Result<()> {
     }
 }
 
+/// A suite that runs beside others; what it prints is kept until they have ended.
+struct Beside {
+    child: Child,
+    printed: JoinHandle<std::io::Result<Vec<String>>>,
+}
+
+impl Beside {
+    fn start(command: &mut Command) -> Result<Self> {
+        let mut child =
+            command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
+        let lines = BufReader::new(child.stdout.take().context("no pipe")?).lines();
+        Ok(Self { child, printed: std::thread::spawn(|| lines.collect()) })
+    }
+
+    /// Wait for its end, show what it printed and count it.
+    fn end(mut self, name: &str, tally: &mut Tally) -> Result<()> {
+        let printed = self.printed.join().map_err(|_| anyhow!("the reader of {name} died"))??;
+        tally.read(name, printed.into_iter().map(Ok), || Ok(self.child.wait()?))?;
+        Ok(())
+    }
+}
+
 impl Tally {
     /// Run a suite with its output shown, and count what it says passed and failed; whether it succeeded.
     fn take(&mut self, name: &str, command: &mut Command) -> Result<bool> {
-        let child =
+        let mut child =
             command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
-        self.finish(name, child)
+        let lines = BufReader::new(child.stdout.take().context("no pipe")?).lines();
+        self.read(name, lines, || Ok(child.wait()?))
     }
 
-    /// The same for a suite that was started before.
-    fn finish(&mut self, name: &str, mut child: Child) -> Result<bool> {
+    fn read(
+        &mut self,
+        name: &str,
+        lines: impl Iterator<Item = std::io::Result<String>>,
+        end: impl FnOnce() -> Result<ExitStatus>,
+    ) -> Result<bool> {
         let (mut passed, mut failed) = (0, 0);
-        if let Some(stdout) = child.stdout.take() {
-            for line in BufReader::new(stdout).lines() {
-                let line = line?;
-                println!("{line}");
-                self.ran.add_scenario(name, &line);
-                if let Some((p, f)) = counts(&line) {
-                    passed += p;
-                    failed += f;
-                }
+        for line in lines {
+            let line = line?;
+            println!("{line}");
+            self.ran.add_scenario(name, &line);
+            if let Some((p, f)) = counts(&line) {
+                passed += p;
+                failed += f;
             }
         }
-        let status = child.wait()?;
+        let status = end()?;
         // A suite that died, or whose count says less than its exit code, is one more failure.
         if !status.success() && failed == 0 {
             failed = 1;

@@ -56,12 +56,21 @@ pub async fn v1(call: Call) -> Reply {
         "version": version(&call),
     });
     for (name, since) in [
+        ("chassis", 1),
         ("nodes", 1),
         ("ports", 1),
         ("drivers", 1),
+        ("portgroups", 23),
+        ("volume", 32),
         ("lookup", 22),
         ("heartbeat", 22),
+        ("conductors", 49),
+        ("allocations", 52),
+        ("events", 54),
         ("deploy_templates", 55),
+        ("shards", 82),
+        ("runbooks", 92),
+        ("inspection_rules", 96),
         ("continue_inspection", 84),
     ] {
         if call.version.has(since) {

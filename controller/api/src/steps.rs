@@ -61,7 +61,7 @@ pub fn requested(item: &Value, kind: StepKind) -> Result<RequestedStep, String> 
 }
 
 /// A non-negative integer, also as its digits.
-fn priority(value: &Value) -> Result<Number, String> {
+pub fn priority(value: &Value) -> Result<Number, String> {
     const LARGEST: f64 = 9_007_199_254_740_992.0;
     let bad = |why: &str| Err(format!("{} {why}", python(value)));
     match value {

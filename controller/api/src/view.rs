@@ -6,11 +6,13 @@ use crate::fields;
 use crate::links::Links;
 use crate::mask::{masked, masked_instance_info, masked_value};
 use crate::microversion::Version;
+use crate::resources::allocations;
 use crate::{App, driver_port};
 use agent_protocol::lookup::MASKED;
 use model::{Contact, Node, PlannedStep, ProvisionState, Run, Timestamp};
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// What a list shows when nothing else is asked for.
 pub const DEFAULT_FIELDS: [&str; 6] =
@@ -21,6 +23,7 @@ pub struct Shown {
     node: Node,
     contact: Contact,
     holder: Option<String>,
+    allocation: Option<Uuid>,
     hidden: Hidden,
 }
 
@@ -78,7 +81,9 @@ impl Shown {
             None
         };
         let hidden = Hidden::from(call, &node);
-        Ok(Self { node, contact, holder, hidden })
+        let allocation =
+            if wants("allocation_uuid") { allocations::held_by(call, &node).await? } else { None };
+        Ok(Self { node, contact, holder, allocation, hidden })
     }
 
     /// The node in the wanted fields, or in all of them.
@@ -142,7 +147,8 @@ impl Shown {
             "maintenance_reason" => text(node.maintenance_reason.as_deref()),
             "reservation" => text(self.holder.as_deref()),
             "conductor" => Value::String(app.settings.conductor_host.clone()),
-            "health" | "boot_mode" | "secure_boot" | "allocation_uuid" => Value::Null,
+            "allocation_uuid" => self.allocation.map_or(Value::Null, |uuid| uuid.to_string().into()),
+            "health" | "boot_mode" | "secure_boot" => Value::Null,
             name => match fields::read(node, name) {
                 Value::Null => default_interface(app, &node.driver, name),
                 value => value,

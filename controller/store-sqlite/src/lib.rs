@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   SqliteStore ── write ──▶ writer thread, the only connection that writes (writer.rs: group commit)
-//!        │                        │ node.rs port.rs contact.rs inventory.rs template.rs bundle.rs certificate.rs lease.rs: SQL of each noun
+//!        │                        │ node.rs port.rs contact.rs inventory.rs template.rs resource.rs bundle.rs certificate.rs lease.rs: SQL of each noun
 //!        └──────── read ───▶ readers.rs: a few read-only connections, WAL snapshots
 //! ```
 //!
@@ -25,17 +25,21 @@ mod node;
 mod open;
 mod port;
 mod readers;
+mod resource;
 mod template;
 mod writer;
 
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::{Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
+use model::{
+    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
+    Scope, Timestamp,
+};
 pub use open::OpenError;
 use readers::Readers;
 use rusqlite::Connection;
 use std::path::Path;
-use store::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant};
+use store::{Beat, Bell, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant};
 use uuid::Uuid;
 pub use writer::WRITER;
 use writer::Writer;
@@ -305,6 +309,40 @@ impl Store for SqliteStore {
 
     async fn delete_template(&self, uuid: Uuid) -> Result<()> {
         self.writer.write(move |change| template::delete(change, uuid)).await
+    }
+
+    async fn write_resource(
+        &self,
+        write: ResourceWrite,
+        node: Option<(Node, Vec<Event>)>,
+    ) -> Result<Resource> {
+        let node = match node {
+            None => None,
+            Some((mut node, events)) => {
+                node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
+                let doc = node::document(&node)?;
+                Some((node, doc, events))
+            }
+        };
+        let write = self.writer.write(move |change| {
+            if let Some((node, doc, events)) = node {
+                node::update(change, &node, &doc, &events, None)?;
+                change.ring(node.uuid);
+            }
+            resource::write(change, write)
+        });
+        write.await
+    }
+
+    async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
+        let wanted = ident.to_owned();
+        let found =
+            self.readers.read(move |connection| resource::by_ident(connection, kind, &wanted)).await?;
+        found.ok_or_else(|| StoreError::not_found(kind.noun(), ident))
+    }
+
+    async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
+        self.readers.read(move |connection| resource::all(connection, kind, node)).await
     }
 
     async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {

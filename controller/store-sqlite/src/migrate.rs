@@ -22,6 +22,7 @@ pub const MIGRATIONS: &[Migration] = &[
     },
     Migration { name: "0003_bundles", sql: include_str!("../migrations/0003_bundles.sql") },
     Migration { name: "0004_certificates", sql: include_str!("../migrations/0004_certificates.sql") },
+    Migration { name: "0005_resources", sql: include_str!("../migrations/0005_resources.sql") },
 ];
 
 /// `application_id` of our databases ("Annl"), set by the first migration.

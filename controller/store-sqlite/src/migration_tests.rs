@@ -2,7 +2,7 @@
 
 use crate::SqliteStore;
 use crate::migrate::{self, MIGRATIONS};
-use model::{Cursor, PowerTarget, ProvisionState, Timestamp};
+use model::{Cursor, PowerTarget, ProvisionState, ResourceKind, Timestamp};
 use rusqlite::Connection;
 use store::{StepKind, Store};
 use uuid::{Uuid, uuid};
@@ -14,6 +14,7 @@ const FIXTURES: &[&str] = &[
     include_str!("../tests/fixtures/v0002.sql"),
     include_str!("../tests/fixtures/v0003.sql"),
     include_str!("../tests/fixtures/v0004.sql"),
+    include_str!("../tests/fixtures/v0005.sql"),
 ];
 
 #[tokio::test]
@@ -45,6 +46,7 @@ async fn every_earlier_schema_opens() {
             assert_eq!(store.bundles().await.unwrap(), []);
         }
         tells_of_certificates(&store, version >= 4).await;
+        tells_of_resources(&store, version >= 5).await;
         drop(store);
         let migrated = Connection::open(&path).unwrap();
         let now: i64 = migrated.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
@@ -95,6 +97,16 @@ async fn tells_of_certificates(store: &SqliteStore, there: bool) {
         assert!(found[0].file.starts_with(r#"{"payload":"{}""#), "{}", found[0].file);
         let state = store.contact(NODE).await.unwrap().state.unwrap();
         assert_eq!(state.evidence_key.as_deref(), Some("ed25519:00"));
+    }
+}
+
+/// Since schema 5.
+async fn tells_of_resources(store: &SqliteStore, there: bool) {
+    let found = store.resources(ResourceKind::VolumeTarget, Some(NODE)).await.unwrap();
+    assert_eq!(found.len(), usize::from(there));
+    if there {
+        assert_eq!((found[0].version, found[0].text("volume_type")), (2, Some("iscsi")));
+        assert_eq!(found[0].key.as_deref(), Some("11111111-1111-4111-8111-111111111111 0"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Nodes and their history.
 
 use crate::document::{encode, failed, select};
-use crate::lease;
+use crate::{lease, resource};
 use model::history::Stood;
 use model::{Event, Node, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -53,10 +53,11 @@ pub fn update(
         .prepare_cached("UPDATE node SET doc = ?2 WHERE uuid = ?1")
         .and_then(|mut statement| statement.execute(params![uuid, doc]))
         .map_err(failed(format_args!("writing node {uuid}")))?;
-    Ok(())
+    resource::end_with(connection, node)
 }
 
-/// Ports, history, contact, catalogue, inventory and lease go with it: their rows refer to it with ON DELETE CASCADE.
+/// Ports, resources, history, contact, catalogue, inventory and lease go with it: their rows refer to it with
+/// ON DELETE CASCADE.
 pub fn delete(connection: &Connection, uuid: Uuid, expected: u64) -> Result<()> {
     match version(connection, uuid)? {
         None => return Err(StoreError::not_found("Node", uuid)),

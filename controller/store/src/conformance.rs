@@ -16,6 +16,7 @@ mod inventory;
 mod lease;
 mod nodes;
 mod ports;
+mod resources;
 mod templates;
 
 use crate::{Store, StoreError};
@@ -72,6 +73,14 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         templates::a_stale_template_write_changes_nothing,
         templates::of_two_templates_of_one_name_one_wins,
         templates::templates_ring_nothing,
+        resources::resources_come_and_go,
+        resources::unique_values,
+        resources::a_stale_resource_write_changes_nothing,
+        resources::of_two_of_one_name_one_wins,
+        resources::a_node_takes_its_own_along,
+        resources::a_node_is_written_with_it_or_not_at_all,
+        resources::an_allocation_ends_with_the_instance,
+        resources::resources_ring_only_for_the_node,
         bundles::bundles_come_and_go,
         bundles::one_of_a_name_in_a_scope,
         bundles::a_node_takes_its_own_along,

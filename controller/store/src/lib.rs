@@ -19,13 +19,18 @@ pub mod conformance;
 pub mod contact;
 pub mod inventory;
 pub mod memory;
+pub mod resource;
 
 use async_trait::async_trait;
 pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
 pub use model::StepKind;
 use model::agent::{AgentState, Contact};
-use model::{Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
+use model::{
+    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
+    Scope, Timestamp,
+};
+pub use resource::ResourceWrite;
 use uuid::Uuid;
 
 /// Why the store refused or failed.
@@ -34,7 +39,7 @@ pub enum StoreError {
     /// No such thing.
     #[error("{what} {ident} could not be found.")]
     NotFound {
-        /// `Node`, `Port`, `Deploy template`, `Bundle`, `Certificate`.
+        /// `Node`, `Port`, `Deploy template`, `Bundle`, `Certificate`, a [`ResourceKind::noun`].
         what: &'static str,
         /// What it was asked by.
         ident: String,
@@ -43,12 +48,12 @@ pub enum StoreError {
     #[error("{what} {value:?} already exists")]
     Duplicate {
         /// `node name`, `node uuid`, `instance uuid`, `port address`, `port uuid`, `deploy template name`,
-        /// `deploy template uuid`.
+        /// `deploy template uuid`, `resource uuid`, `resource name`, `resource key`.
         what: &'static str,
         /// The value.
         value: String,
     },
-    /// The node or template was written by somebody else since it was read, or the lease was lost.
+    /// The node, template or resource was written by somebody else since it was read, or the lease was lost.
     #[error("{0} was changed meanwhile")]
     Stale(Uuid),
     /// More than the store keeps.
@@ -131,7 +136,7 @@ pub trait Store: Send + Sync {
     /// All nodes, ordered by creation then UUID. Filtering and paging belong to the API.
     async fn nodes(&self) -> Result<Vec<Node>>;
     /// Write a node at the version it carries; it comes back one larger. With `lease`, only while that lease
-    /// is the newest of the node. Rings the bell.
+    /// is the newest of the node. Rings the bell. Allocations that this ends ([`Resource::ends_with`]) go with it.
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node>;
     /// The same, with a certificate of that node, in one transaction. `Stale` too when another certificate has come
     /// in between: its number is not the next one.
@@ -148,8 +153,8 @@ pub trait Store: Send + Sync {
     async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>>;
     /// The certificate with this digest.
     async fn certificate(&self, id: &str) -> Result<Certificate>;
-    /// Remove a node at this version, with its ports, contact, catalogue, inventory, history and bundles of its own.
-    /// Its certificates stay.
+    /// Remove a node at this version, with its ports, resources, contact, catalogue, inventory, history and bundles of
+    /// its own. Its certificates stay.
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()>;
     /// History of a node, oldest first. The store has noted in each event how the node stood before the write
     /// that brought it (a new node: how it was enrolled).
@@ -206,6 +211,20 @@ pub trait Store: Send + Sync {
     async fn update_template(&self, template: DeployTemplate) -> Result<DeployTemplate>;
     /// Remove a template.
     async fn delete_template(&self, uuid: Uuid) -> Result<()>;
+
+    /// Write a resource, and with it, in one transaction, a node at the version it carries (as `update_node` does,
+    /// before the resource). What comes back is the resource as it is kept, or as it was when it was removed. Errors:
+    /// `NotFound` of it or of its node, `Stale` with its UUID or the node's, `Duplicate` of `resource uuid`,
+    /// `resource name` or `resource key`. It rings only for the node.
+    async fn write_resource(
+        &self,
+        write: ResourceWrite,
+        node: Option<(Node, Vec<Event>)>,
+    ) -> Result<Resource>;
+    /// The resource of a kind with this UUID (any letter case) or name.
+    async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource>;
+    /// Those of a kind, of one node or all, ordered by creation then UUID.
+    async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>>;
 
     /// Keep a bundle, in the place of the one of its name in its scope, which comes back. `NotFound` when it is
     /// meant for a node that is not there. Bundles ring nothing: a node learns of them at its next boot.

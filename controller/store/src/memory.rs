@@ -3,11 +3,16 @@
 //! All state lies under one mutex and every call takes it once, so every call is atomic. Nothing survives the
 //! process.
 
-use crate::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant, contact, inventory};
+use crate::{
+    Beat, Bell, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant, contact, inventory,
+};
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::history::Stood;
-use model::{Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
+use model::{
+    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
+    Scope, Timestamp,
+};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use uuid::Uuid;
@@ -19,11 +24,12 @@ pub struct MemoryStore {
     bell: Bell,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct State {
     nodes: BTreeMap<Uuid, Row>,
     ports: BTreeMap<Uuid, Port>,
     templates: BTreeMap<Uuid, DeployTemplate>,
+    resources: BTreeMap<(ResourceKind, Uuid), Resource>,
     bundles: BTreeMap<(String, Scope), Bundle>,
     /// By node, each from number 1. They outlive it.
     certificates: BTreeMap<Uuid, Vec<Certificate>>,
@@ -32,7 +38,7 @@ struct State {
 }
 
 /// A node with all that goes when it goes (except its ports).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Row {
     node: Node,
     history: Vec<Event>,
@@ -42,7 +48,7 @@ struct Row {
     lease: Option<Held>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Held {
     epoch: u64,
     holder: String,
@@ -70,7 +76,64 @@ impl State {
         let row = self.row(node.uuid)?;
         row.history.extend(noted(events, &row.node));
         row.node = node.clone();
+        self.resources.retain(|_, resource| !resource.ends_with(node));
         Ok(())
+    }
+
+    /// Refuses a resource of an unknown node, or with a name or key of another one of its kind.
+    fn sound_resource(&self, resource: &Resource) -> Result<()> {
+        if let Some(node) = resource.node.filter(|node| !self.nodes.contains_key(node)) {
+            return Err(StoreError::not_found("Node", node));
+        }
+        let others = || {
+            let same = |other: &&Resource| other.kind == resource.kind && other.uuid != resource.uuid;
+            self.resources.values().filter(same)
+        };
+        if let Some(name) = &resource.name
+            && others().any(|other| other.name.as_ref() == Some(name))
+        {
+            return Err(StoreError::duplicate("resource name", name));
+        }
+        if let Some(key) = &resource.key
+            && others().any(|other| other.key.as_ref() == Some(key))
+        {
+            return Err(StoreError::duplicate("resource key", key));
+        }
+        Ok(())
+    }
+
+    /// The resource, if it is still at this version.
+    fn at_version(&self, kind: ResourceKind, uuid: Uuid, version: u64) -> Result<&Resource> {
+        let stored = self.resources.get(&(kind, uuid));
+        let stored = stored.ok_or_else(|| StoreError::not_found(kind.noun(), uuid))?;
+        if stored.version == version { Ok(stored) } else { Err(StoreError::Stale(uuid)) }
+    }
+
+    fn write_resource(&mut self, write: ResourceWrite) -> Result<Resource> {
+        match write {
+            ResourceWrite::Create(mut resource) => {
+                let place = (resource.kind, resource.uuid);
+                if self.resources.contains_key(&place) {
+                    return Err(StoreError::duplicate("resource uuid", resource.uuid));
+                }
+                self.sound_resource(&resource)?;
+                resource.version = 1;
+                self.resources.insert(place, resource.clone());
+                Ok(resource)
+            }
+            ResourceWrite::Update(mut resource) => {
+                self.at_version(resource.kind, resource.uuid, resource.version)?;
+                self.sound_resource(&resource)?;
+                resource.version += 1;
+                self.resources.insert((resource.kind, resource.uuid), resource.clone());
+                Ok(resource)
+            }
+            ResourceWrite::Delete(kind, uuid, version) => {
+                let gone = self.at_version(kind, uuid, version)?.clone();
+                self.resources.remove(&(kind, uuid));
+                Ok(gone)
+            }
+        }
     }
 
     /// Refuses a node whose name or instance UUID belongs to another one.
@@ -220,6 +283,7 @@ impl Store for MemoryStore {
         }
         state.nodes.remove(&uuid);
         state.ports.retain(|_, port| port.node_uuid != uuid);
+        state.resources.retain(|_, resource| resource.node != Some(uuid));
         state.bundles.retain(|(_, scope), _| *scope != Scope::Node(uuid));
         drop(state);
         self.bell.ring(uuid);
@@ -383,6 +447,43 @@ impl Store for MemoryStore {
     async fn delete_template(&self, uuid: Uuid) -> Result<()> {
         let gone = self.state().templates.remove(&uuid);
         gone.map(drop).ok_or_else(|| StoreError::not_found("Deploy template", uuid))
+    }
+
+    async fn write_resource(
+        &self,
+        write: ResourceWrite,
+        node: Option<(Node, Vec<Event>)>,
+    ) -> Result<Resource> {
+        let mut state = self.state();
+        let Some((mut node, events)) = node else { return state.write_resource(write) };
+        // All of it or nothing.
+        let mut after = state.clone();
+        after.update(&mut node, events, None)?;
+        let written = after.write_resource(write)?;
+        *state = after;
+        drop(state);
+        self.bell.ring(node.uuid);
+        Ok(written)
+    }
+
+    async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
+        let state = self.state();
+        let by_uuid = Uuid::parse_str(ident).ok().and_then(|uuid| state.resources.get(&(kind, uuid)));
+        let named = |resource: &&Resource| resource.kind == kind && resource.name.as_deref() == Some(ident);
+        by_uuid
+            .or_else(|| state.resources.values().find(named))
+            .cloned()
+            .ok_or_else(|| StoreError::not_found(kind.noun(), ident))
+    }
+
+    async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
+        let state = self.state();
+        let wanted = |resource: &&Resource| {
+            resource.kind == kind && node.is_none_or(|node| resource.node == Some(node))
+        };
+        let mut found: Vec<_> = state.resources.values().filter(wanted).cloned().collect();
+        found.sort_by_key(|resource| (resource.created_at, resource.uuid));
+        Ok(found)
     }
 
     async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {

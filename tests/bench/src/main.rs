@@ -24,6 +24,19 @@ enum What {
     Steps(Steps),
     /// The speed of overwriting and reading back, on loop devices. Needs root.
     Erase(Erase),
+    /// What a node runs as its init. EVERYTHING on its disks is lost.
+    #[command(hide = true)]
+    Node {
+        /// MiB of each disk.
+        #[arg(long)]
+        mib: u64,
+        /// Rounds.
+        #[arg(long)]
+        rounds: usize,
+        /// Only fio.
+        #[arg(long)]
+        no_peers: bool,
+    },
     /// What `erase` runs as its child. EVERYTHING on the disks is lost.
     #[command(hide = true)]
     Overwrite {
@@ -56,6 +69,9 @@ struct Erase {
     /// A directory on a disk.
     #[arg(long, default_value = "target")]
     disk: PathBuf,
+    /// A directory with `vmlinuz` and `bench`, which a node boots to be measured in, too (`cargo xtask bench` makes it).
+    #[arg(long)]
+    node_image: Option<PathBuf>,
     /// Where the report goes.
     #[arg(long, default_value = "target/bench-erase.json")]
     report: PathBuf,
@@ -109,6 +125,10 @@ fn main() -> ExitCode {
     let done = match Command::parse().what {
         What::Steps(options) => steps(&options),
         What::Erase(options) => erase(&options),
+        What::Node { mib, rounds, no_peers } => {
+            erase::node::init(erase::Shape { size: mib << 20, rounds, peers: !no_peers })
+                .map(|never| match never {})
+        }
         What::Overwrite { disks, stop_after } => ours::child(&disks, stop_after).map(|()| true),
     };
     match done {
@@ -158,7 +178,7 @@ fn erase(options: &Erase) -> Result<bool> {
         rounds: options.rounds.unwrap_or(rounds),
         peers: !options.no_peers,
     };
-    let report = erase::run(&options.memory, &options.disk, shape)?;
+    let report = erase::run(&options.memory, &options.disk, options.node_image.as_deref(), shape)?;
     report.write(&options.report)?;
     print!("{report}");
     println!("report: {}", shown(&options.report));

@@ -9,14 +9,15 @@ use async_trait::async_trait;
 use model::agent::Contact;
 use model::request::RESCUE_HASH;
 use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, StepKind, Timestamp,
+    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
+    Scope, StepKind, Timestamp,
 };
 use serde::Serialize;
 use serde_json::json;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use store::{Beat, Bell, Lease, Result, Store, TokenGrant};
+use store::{Beat, Bell, Lease, ResourceWrite, Result, Store, TokenGrant};
 use tokio::task::yield_now;
 use uuid::Uuid;
 
@@ -286,6 +287,34 @@ impl Store for WatchedStore {
 
     async fn delete_template(&self, uuid: Uuid) -> Result<()> {
         self.write(json!({"delete": uuid}), self.world.disk.delete_template(uuid)).await
+    }
+
+    async fn write_resource(
+        &self,
+        write: ResourceWrite,
+        node: Option<(Node, Vec<Event>)>,
+    ) -> Result<Resource> {
+        self.enter().await;
+        let read = node.as_ref().map(|(node, events)| (node.uuid, node.version, events.clone()));
+        let result = self.world.disk.write_resource(write, node).await;
+        if let Ok(written) = &result {
+            self.world.trace.write(&json!({"resource": written}));
+            if let Some((uuid, read_at, events)) = read {
+                let new = self.world.disk.node(uuid).await?;
+                self.trace_node(&new, &events, None);
+                invariants::written(&self.world, read_at, &new, &events, By { lease: None });
+            }
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
+        self.read(self.world.disk.resource(kind, ident)).await
+    }
+
+    async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
+        self.read(self.world.disk.resources(kind, node)).await
     }
 
     async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {

@@ -18,9 +18,21 @@ use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
 use axum::http::{HeaderMap, Method, Response, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
+use model::ResourceKind;
 use std::sync::Arc;
 use store::{Store, StoreError};
 use uuid::Uuid;
+
+/// Paths that name a resource that a project may own.
+const RESOURCES: [(&str, ResourceKind); 5] = [
+    ("/v1/portgroups/{", ResourceKind::Portgroup),
+    ("/v1/volume/connectors/{", ResourceKind::VolumeConnector),
+    ("/v1/volume/targets/{", ResourceKind::VolumeTarget),
+    ("/v1/allocations/{", ResourceKind::Allocation),
+    ("/v1/runbooks/{", ResourceKind::Runbook),
+];
+/// Where what is made belongs to a node that the body names.
+const IN_BODY: [&str; 4] = ["/v1/ports", "/v1/portgroups", "/v1/volume/connectors", "/v1/volume/targets"];
 
 /// What a row is guarded by.
 #[derive(Clone)]
@@ -149,8 +161,17 @@ impl Guard {
                 Some(ident) => port_node(&*store, &ident).await,
                 None => return Ok(Target::Absent),
             },
-            "/v1/ports" if self.method == Method::POST => return Ok(Target::InBody),
-            _ => return Ok(Target::Unowned),
+            path if self.method == Method::POST && IN_BODY.contains(&path) => return Ok(Target::InBody),
+            path => {
+                let kind = RESOURCES.iter().find(|(root, _)| path.starts_with(root)).map(|(_, kind)| *kind);
+                let Some(kind) = kind else { return Ok(Target::Unowned) };
+                let Some(ident) = ident() else { return Ok(Target::Absent) };
+                return match store.resource(kind, &ident).await {
+                    Ok(resource) => Ok(Target::Owned(seen::owners(&*store, &resource).await?)),
+                    Err(StoreError::NotFound { .. }) => Ok(Target::Absent),
+                    Err(error) => Err(error.into()),
+                };
+            }
         };
         match node {
             Ok(node) => Ok(Target::Owned(Owners::of(&node))),

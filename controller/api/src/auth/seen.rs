@@ -6,15 +6,29 @@
 use super::identity::Owners;
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::{Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Scope, Timestamp};
+use model::{
+    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
+    Scope, Timestamp,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use store::{Beat, Bell, Lease, Result, StepKind, Store, StoreError, TokenGrant};
+use store::{Beat, Bell, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant};
 use uuid::Uuid;
 
 /// `store` as `project` sees it.
 pub fn by(store: &Arc<dyn Store>, project: &str) -> Arc<dyn Store> {
     Arc::new(Seen { store: store.clone(), project: project.to_owned() })
+}
+
+/// The projects of a resource: its own, or those of its node.
+pub async fn owners(store: &dyn Store, resource: &Resource) -> Result<Owners> {
+    match (resource.kind, resource.node) {
+        (ResourceKind::Allocation | ResourceKind::Runbook, _) => {
+            Ok(Owners { owner: resource.text("owner").map(str::to_owned), lessee: None })
+        }
+        (_, Some(node)) => Ok(Owners::of(&store.node(node).await?)),
+        (_, None) => Ok(Owners::default()),
+    }
 }
 
 struct Seen {
@@ -42,6 +56,18 @@ impl Seen {
 
     async fn needs(&self, node: Uuid) -> Result<()> {
         if self.has(node).await? { Ok(()) } else { Err(StoreError::not_found("Node", node)) }
+    }
+
+    /// Chassis and inspection rules belong to nobody: the policies of their rows say who may.
+    async fn shows_resource(&self, resource: &Resource) -> Result<bool> {
+        if matches!(resource.kind, ResourceKind::Chassis | ResourceKind::InspectionRule) {
+            return Ok(true);
+        }
+        match owners(&*self.store, resource).await {
+            Ok(owners) => Ok(owners.include(&self.project)),
+            Err(StoreError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     async fn port_shown(&self, port: Port, ident: impl ToString + Send) -> Result<Port> {
@@ -126,6 +152,41 @@ impl Store for Seen {
     async fn delete_port(&self, uuid: Uuid) -> Result<()> {
         self.port(uuid).await?;
         self.store.delete_port(uuid).await
+    }
+
+    async fn write_resource(
+        &self,
+        write: ResourceWrite,
+        node: Option<(Node, Vec<Event>)>,
+    ) -> Result<Resource> {
+        match &write {
+            ResourceWrite::Create(new) => {
+                if let Some(node) = new.node {
+                    self.needs(node).await?;
+                }
+            }
+            ResourceWrite::Update(Resource { kind, uuid, .. }) | ResourceWrite::Delete(kind, uuid, _) => {
+                self.resource(*kind, &uuid.to_string()).await?;
+            }
+        }
+        if let Some((node, _)) = &node {
+            self.needs(node.uuid).await?;
+        }
+        self.store.write_resource(write, node).await
+    }
+    async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
+        let resource = self.store.resource(kind, ident).await?;
+        let shown = self.shows_resource(&resource).await?;
+        shown.then_some(resource).ok_or_else(|| StoreError::not_found(kind.noun(), ident))
+    }
+    async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
+        let mut shown = Vec::new();
+        for resource in self.store.resources(kind, node).await? {
+            if self.shows_resource(&resource).await? {
+                shown.push(resource);
+            }
+        }
+        Ok(shown)
     }
 
     async fn contact(&self, node: Uuid) -> Result<Contact> {

@@ -41,7 +41,7 @@ pub async fn create(call: Call) -> Reply {
     }
     rights::create(&call, &mut node).await?;
     rules::reason_needs(node.retired, node.retired_reason.as_ref(), "retired")?;
-    rules::references(&node)?;
+    rules::chassis(&call, given.get("chassis_uuid")).await?;
     rules::driver_and_interfaces(&call.app, &node)?;
 
     let text = format!("enrolled with driver {}", node.driver);

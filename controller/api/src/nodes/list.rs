@@ -1,11 +1,14 @@
 //! `GET /v1/nodes` and `GET /v1/nodes/detail`.
 
+use crate::args;
 use crate::auth::guard;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::fields;
 use crate::page::{self, Page};
+use crate::resources::chassis;
 use crate::view::{DEFAULT_FIELDS, Shown};
+use axum::extract::Path;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -40,6 +43,25 @@ const FAULTS: [&str; 4] = ["power failure", "clean failure", "rescue abort failu
 
 /// `GET /v1/nodes`.
 pub async fn list(call: Call) -> Reply {
+    listed(&call, None, "nodes").await
+}
+
+/// `GET /v1/chassis/{ident}/nodes`.
+pub async fn of_chassis(Path(ident): Path<String>, call: Call) -> Reply {
+    let chassis = args::as_uuid("chassis_uuid", &ident)?;
+    chassis::exists(&call, &ident).await?;
+    listed(&call, Some(chassis), &format!("chassis/{ident}/nodes")).await
+}
+
+/// `GET /v1/chassis/{ident}/nodes/detail`.
+pub async fn of_chassis_detail(Path(ident): Path<String>, call: Call) -> Reply {
+    no_fields(&call)?;
+    let chassis = args::as_uuid("chassis_uuid", &ident)?;
+    chassis::exists(&call, &ident).await?;
+    collection(&call, Some(chassis), &format!("chassis/{ident}/nodes/detail"), None).await
+}
+
+async fn listed(call: &Call, chassis: Option<Uuid>, path: &str) -> Reply {
     let detail = call.args.boolean("detail")?;
     if detail.is_some() && !call.version.has(43) {
         let detail = call.args.text("detail").unwrap_or_default();
@@ -54,24 +76,29 @@ pub async fn list(call: Call) -> Reply {
         (Some(_), true) => {
             Err(ApiError::invalid("Can not specify ?detail=True and fields in the same request."))
         }
-        (None, true) => collection(&call, "nodes", None).await,
-        (Some(wanted), false) => collection(&call, "nodes", Some(wanted)).await,
+        (None, true) => collection(call, chassis, path, None).await,
+        (Some(wanted), false) => collection(call, chassis, path, Some(wanted)).await,
         (None, false) => {
             let wanted = DEFAULT_FIELDS.map(str::to_owned).to_vec();
-            collection(&call, "nodes", Some(wanted)).await
+            collection(call, chassis, path, Some(wanted)).await
         }
     }
 }
 
 /// `GET /v1/nodes/detail`.
 pub async fn detail(call: Call) -> Reply {
-    if call.args.text("fields").is_some() {
-        return Err(ApiError::invalid("Unexpected arguments: fields"));
-    }
-    collection(&call, "nodes/detail", None).await
+    no_fields(&call)?;
+    collection(&call, None, "nodes/detail", None).await
 }
 
-async fn collection(call: &Call, path: &str, wanted: Option<Vec<String>>) -> Reply {
+fn no_fields(call: &Call) -> Result<(), ApiError> {
+    match call.args.text("fields") {
+        Some(_) => Err(ApiError::invalid("Unexpected arguments: fields")),
+        None => Ok(()),
+    }
+}
+
+async fn collection(call: &Call, chassis: Option<Uuid>, path: &str, wanted: Option<Vec<String>>) -> Reply {
     let mut known: Vec<&str> = FILTERS.iter().map(|(name, _)| *name).collect();
     known.extend(page::ARGS);
     known.push("fields");
@@ -81,7 +108,8 @@ async fn collection(call: &Call, path: &str, wanted: Option<Vec<String>>) -> Rep
             call.version.needs_for_filter(since)?;
         }
     }
-    let filter = Filter::from_call(call)?;
+    let mut filter = Filter::from_call(call)?;
+    filter.equal.extend(chassis.map(|uuid| ("chassis_uuid", uuid.to_string())));
     let page = Page::from_args(&call.args, call.app.settings.max_limit)?;
     if page.sort_key != "id" {
         let field = fields::find(&page.sort_key)

@@ -5,6 +5,7 @@ use crate::call::Call;
 use crate::error::{ApiError, Reply};
 use crate::fields::{self, Field, NODE};
 use crate::patch::{self, Op};
+use crate::resources::allocations;
 use crate::schema;
 use crate::write;
 use axum::extract::Path;
@@ -20,7 +21,7 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
     }
     let reset_interfaces = reset_interfaces.unwrap_or(false);
     // Ironic answers 404 before it reads the patch, and 400 before it looks at the state.
-    call.node(&ident).await?;
+    let seen = call.node(&ident).await?;
     let ops = patch::parse(&call.json()?, call.version)?;
     for op in &ops {
         let field = NODE
@@ -30,6 +31,9 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
             .ok_or_else(|| not_patchable(op))?;
         if !op.removes() {
             call.version.needs(field.since)?;
+        }
+        if op.field() == "chassis_uuid" {
+            rules::chassis(&call, op.whole_value()).await?;
         }
         if let (true, Some(Value::String(name))) = (op.field() == "name", op.whole_value())
             && !name.is_empty()
@@ -44,7 +48,15 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
         ));
     }
 
-    let decide = |old: &Node| decide(&call, &ident, old, &ops, reset_interfaces);
+    let frees = ops.iter().any(|op| op.field() == "instance_uuid");
+    let allocated = frees && allocations::held_by(&call, &seen).await?.is_some();
+    let decide = |old: &Node| {
+        let changed = decide(&call, &ident, old, &ops, reset_interfaces)?;
+        if allocated {
+            rules::keeps_its_allocation(old, &changed.0)?;
+        }
+        Ok(changed)
+    };
     let node = if ops.iter().any(about_retirement) {
         write::change_unlocked(&call, &ident, decide).await?
     } else {
@@ -105,7 +117,6 @@ fn decide(
         new.interfaces.retain(|name, _| ops.iter().any(|op| op.field() == name));
     }
     rules::settle(old, &mut new)?;
-    rules::references(&new)?;
     if new.driver != old.driver || new.interfaces != old.interfaces {
         rules::driver_and_interfaces(&call.app, &new)?;
     }

@@ -5,6 +5,7 @@ use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
 use crate::mask::masked_value;
 use crate::microversion::{Version, target_since};
+use crate::resources::runbooks;
 use crate::{steps, templates, write};
 use axum::extract::Path;
 use model::provision::transition;
@@ -61,13 +62,17 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
     for kind in [StepKind::Deploy, StepKind::Service] {
         asked.insert(kind, asked_steps(&given, kind)?);
     }
+    let mut disable_ramdisk = companions(&given, &target, &call)?;
+    if let Some(ident) = body::text(&given, "runbook")? {
+        disable_ramdisk = with_runbook(&call, &seen, ident, verb, &mut asked).await?;
+    }
     let request = VerbRequest {
         steps: asked,
         templates: match verb {
             Verb::Deploy | Verb::Rebuild => templates::of_instance(&call, &seen).await?,
             _ => Vec::new(),
         },
-        disable_ramdisk: companions(&given, &target, &call)?,
+        disable_ramdisk,
         rescue_hash: rescue_hash(&given, verb)?,
         configdrive: given.get("configdrive").filter(|value| !value.is_null()).cloned(),
         reason: body::text(&given, "reason")?.map(str::to_owned),
@@ -78,6 +83,35 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
     let policy = Policy { automated_clean: call.app.settings.automated_clean };
     write::change(&call, &ident, |node| decide(node, request.clone(), policy, &target, &call)).await?;
     Ok(empty(202, Some(&call.links.v1(&format!("nodes/{ident}/states")))))
+}
+
+/// Put the steps of a runbook into the place of those that were not asked for; tells whether the ramdisk is disabled.
+async fn with_runbook(
+    call: &Call,
+    node: &Node,
+    ident: &str,
+    verb: Verb,
+    asked: &mut BTreeMap<StepKind, Vec<RequestedStep>>,
+) -> Result<bool, ApiError> {
+    let kind = match verb {
+        Verb::Clean => StepKind::Clean,
+        Verb::Service => StepKind::Service,
+        _ => {
+            return Err(ApiError::invalid(
+                "\"runbooks\" is only valid when setting target provision state to any of ['clean', 'service']",
+            ));
+        }
+    };
+    let (steps, disable_ramdisk) = runbooks::used_on(call, node, ident, kind).await?;
+    let given = asked.entry(kind).or_default();
+    if !given.is_empty() {
+        return Err(ApiError::invalid(format!(
+            "Please provide either \"{}\" or a runbook, but not both.",
+            kind.steps_field()
+        )));
+    }
+    *given = steps;
+    Ok(disable_ramdisk)
 }
 
 fn refused(node: &Node, target: &str) -> ApiError {
@@ -166,13 +200,6 @@ fn companions(given: &Map<String, Value>, target: &str, call: &Call) -> Result<b
     if has("configdrive") && !matches!(target, "active" | "rebuild") {
         return Err(ApiError::invalid(
             "Adding a config drive is only supported when setting provision state to active, rebuild",
-        ));
-    }
-    if has("runbook") {
-        call.version.needs(92)?;
-        return Err(ApiError::client(
-            404,
-            format!("Runbook {} could not be found.", python(&given["runbook"])),
         ));
     }
     if has("reason") && Verb::parse_target(target) != Some(Verb::Override) {

@@ -3,6 +3,7 @@
 
 use crate::App;
 use crate::args::{is_host_name, is_logical_name};
+use crate::call::Call;
 use crate::driver_port::INTERFACES;
 use crate::error::ApiError;
 use crate::fields;
@@ -16,7 +17,7 @@ use uuid::Uuid;
 const RESERVED: [&str; 6] = ["maintenance", "management", "states", "vendor_passthru", "detail", "validate"];
 
 /// States with a target in which a node may be patched all the same (Ironic's UPDATE_ALLOWED_STATES).
-const UPDATE_ALLOWED: [ProvisionState; 12] = [
+pub const UPDATE_ALLOWED: [ProvisionState; 12] = [
     ProvisionState::AdoptFail,
     ProvisionState::CleanFail,
     ProvisionState::DeployFail,
@@ -82,10 +83,10 @@ pub fn driver_and_interfaces(app: &App, node: &Node) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// There are no chassis and no allocations of parents here: a reference to one names nothing.
-pub fn references(node: &Node) -> Result<(), ApiError> {
-    match fields::read(node, "chassis_uuid") {
-        Value::String(uuid) => Err(ApiError::invalid(format!("Chassis {uuid} could not be found."))),
+/// The chassis that a client puts the node into must be there.
+pub async fn chassis(call: &Call, value: Option<&Value>) -> Result<(), ApiError> {
+    match value {
+        Some(Value::String(uuid)) => crate::resources::chassis::exists(call, uuid).await,
         _ => Ok(()),
     }
 }
@@ -170,6 +171,20 @@ pub fn settle(old: &Node, new: &mut Node) -> Result<(), ApiError> {
         return Err(ApiError::conflict(format!("Node {} is associated with instance {held}.", old.uuid)));
     }
     Ok(())
+}
+
+/// A node with an allocation does not lose it while something runs on it.
+pub fn keeps_its_allocation(old: &Node, new: &Node) -> Result<(), ApiError> {
+    if new.instance_uuid.is_some() || old.maintenance || FREE.contains(&old.provision_state) {
+        return Ok(());
+    }
+    Err(ApiError::conflict(format!(
+        "Node {} with an allocation can not have instance_uuid removed unless it is in one of allowed ({}) states or \
+         in maintenance mode. Current state is '{}'.",
+        old.uuid,
+        FREE.map(ProvisionState::as_str).join(", "),
+        old.provision_state.as_str()
+    )))
 }
 
 /// The event of a user who sets or unsets `maintenance`, `retired` or `protected`.

@@ -5,6 +5,7 @@ use crate::args::is_logical_name;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::page::{self, Page};
+use crate::resources::portgroups;
 use axum::extract::Path;
 use model::Port;
 use model::port::canonical_mac;
@@ -24,26 +25,54 @@ const FILTERS: [&str; 9] = [
     "fields",
 ];
 
+/// What the ports of a path belong to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Of<'a> {
+    node: Option<&'a str>,
+    portgroup: Option<&'a str>,
+}
+
 /// `GET /v1/ports`.
 pub async fn list(call: Call) -> Reply {
-    listed(&call, None, "ports").await
+    listed(&call, Of::default(), "ports").await
 }
 
 /// `GET /v1/ports/detail`.
 pub async fn detail(call: Call) -> Reply {
     no_fields(&call)?;
-    collection(&call, None, "ports/detail", None).await
+    collection(&call, Of::default(), "ports/detail", None).await
 }
 
 /// `GET /v1/nodes/{ident}/ports`.
 pub async fn of_node(Path(ident): Path<String>, call: Call) -> Reply {
-    listed(&call, Some(&ident), &format!("nodes/{ident}/ports")).await
+    listed(&call, Of { node: Some(&ident), ..Of::default() }, &format!("nodes/{ident}/ports")).await
 }
 
 /// `GET /v1/nodes/{ident}/ports/detail`.
 pub async fn of_node_detail(Path(ident): Path<String>, call: Call) -> Reply {
     no_fields(&call)?;
-    collection(&call, Some(&ident), &format!("nodes/{ident}/ports/detail"), None).await
+    collection(
+        &call,
+        Of { node: Some(&ident), ..Of::default() },
+        &format!("nodes/{ident}/ports/detail"),
+        None,
+    )
+    .await
+}
+
+/// `GET /v1/portgroups/{ident}/ports`.
+pub async fn of_portgroup(Path(ident): Path<String>, call: Call) -> Reply {
+    call.version.has(24).then_some(()).ok_or_else(|| ApiError::plain(404, ""))?;
+    let of = Of { portgroup: Some(&ident), ..Of::default() };
+    listed(&call, of, &format!("portgroups/{ident}/ports")).await
+}
+
+/// `GET /v1/portgroups/{ident}/ports/detail`.
+pub async fn of_portgroup_detail(Path(ident): Path<String>, call: Call) -> Reply {
+    call.version.has(24).then_some(()).ok_or_else(|| ApiError::plain(404, ""))?;
+    no_fields(&call)?;
+    let of = Of { portgroup: Some(&ident), ..Of::default() };
+    collection(&call, of, &format!("portgroups/{ident}/ports/detail"), None).await
 }
 
 fn no_fields(call: &Call) -> Result<(), ApiError> {
@@ -53,7 +82,7 @@ fn no_fields(call: &Call) -> Result<(), ApiError> {
     }
 }
 
-async fn listed(call: &Call, node: Option<&str>, path: &str) -> Reply {
+async fn listed(call: &Call, of: Of<'_>, path: &str) -> Reply {
     let detail = call.args.boolean("detail")?;
     if detail.is_some() && !call.version.has(43) {
         let detail = call.args.text("detail").unwrap_or_default();
@@ -64,13 +93,13 @@ async fn listed(call: &Call, node: Option<&str>, path: &str) -> Reply {
         (Some(_), true) => {
             Err(ApiError::invalid("Can not specify ?detail=True and fields in the same request."))
         }
-        (None, true) => collection(call, node, path, None).await,
-        (Some(wanted), false) => collection(call, node, path, Some(wanted)).await,
-        (None, false) => collection(call, node, path, Some(vec!["uuid".into(), "address".into()])).await,
+        (None, true) => collection(call, of, path, None).await,
+        (Some(wanted), false) => collection(call, of, path, Some(wanted)).await,
+        (None, false) => collection(call, of, path, Some(vec!["uuid".into(), "address".into()])).await,
     }
 }
 
-async fn collection(call: &Call, node: Option<&str>, path: &str, wanted: Option<Vec<String>>) -> Reply {
+async fn collection(call: &Call, of: Of<'_>, path: &str, wanted: Option<Vec<String>>) -> Reply {
     let mut known = FILTERS.to_vec();
     known.extend(page::ARGS);
     call.args.only(&known)?;
@@ -83,7 +112,7 @@ async fn collection(call: &Call, node: Option<&str>, path: &str, wanted: Option<
             .ok_or_else(|| page.bad_key(view::find(&page.sort_key).is_some()))?;
         call.version.needs(field.since)?;
     }
-    let found = filtered(call, node).await?;
+    let found = filtered(call, of).await?;
     if let Some(marker) = page.marker()
         && !found.iter().any(|port| port.uuid == marker)
     {
@@ -107,7 +136,7 @@ async fn collection(call: &Call, node: Option<&str>, path: &str, wanted: Option<
 }
 
 /// The ports that all filters let pass.
-async fn filtered(call: &Call, node: Option<&str>) -> Result<Vec<Port>, ApiError> {
+async fn filtered(call: &Call, of: Of<'_>) -> Result<Vec<Port>, ApiError> {
     let args = &call.args;
     if args.text("shard").is_some() {
         call.version.needs_for_filter(82)?;
@@ -115,13 +144,15 @@ async fn filtered(call: &Call, node: Option<&str>) -> Result<Vec<Port>, ApiError
     if args.text("conductor_groups").is_some() {
         call.version.needs_for_filter(99)?;
     }
-    if let Some(portgroup) = args.text("portgroup") {
-        call.version.needs(24)?;
-        // There are no port groups.
-        return Err(ApiError::client(404, format!("Portgroup {portgroup} could not be found.")));
-    }
+    let portgroup = match of.portgroup.or(args.text("portgroup")) {
+        Some(ident) => {
+            call.version.needs(24)?;
+            Some(portgroups::find(call, ident).await?.uuid.to_string())
+        }
+        None => None,
+    };
     let by_uuid = args.uuid("node_uuid")?.map(|uuid| uuid.to_string());
-    let asked = node.map(str::to_owned).or(by_uuid).or(args.text("node").map(str::to_owned));
+    let asked = of.node.map(str::to_owned).or(by_uuid).or(args.text("node").map(str::to_owned));
     let owner = match &asked {
         None => None,
         Some(ident) => {
@@ -145,6 +176,9 @@ async fn filtered(call: &Call, node: Option<&str>) -> Result<Vec<Port>, ApiError
         None => call.app.store.ports(owner).await?,
     };
     ports.retain(|port| owner.is_none_or(|node| port.node_uuid == node));
+    if let Some(portgroup) = portgroup {
+        ports.retain(|port| view::value(port, "portgroup_uuid") == portgroup.as_str());
+    }
     if let Some(part) = args.text("description_contains").map(str::to_lowercase) {
         ports.retain(|port| {
             let description = view::value(port, "description");

@@ -1,6 +1,6 @@
 //! `/v1/ports`, and the ports of a node.
 
-mod list;
+pub mod list;
 mod view;
 mod write;
 

@@ -5,6 +5,7 @@ use crate::body::python;
 use crate::call::{Call, empty, json, locate};
 use crate::error::{ApiError, Reply};
 use crate::patch::{self, Op};
+use crate::resources::portgroups;
 use crate::schema;
 use axum::extract::Path;
 use model::port::canonical_mac;
@@ -99,6 +100,7 @@ pub async fn create(call: Call) -> Reply {
         check(field.name, &value)?;
         view::set(&mut port, name, value);
     }
+    portgroups::takes(&call, &port).await?;
     name_is_free(&call, &port).await?;
     let port = call.app.store.create_port(port).await.map_err(duplicate)?;
     let location = call.links.v1(&format!("ports/{}", port.uuid));
@@ -155,6 +157,7 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
             port.uuid, node.uuid
         )));
     }
+    portgroups::takes(&call, &port).await?;
     name_is_free(&call, &port).await?;
     port.updated_at = Some(call.now());
     let port = call.app.store.update_port(port).await.map_err(duplicate)?;
@@ -199,9 +202,6 @@ async fn owner(call: &Call, ident: &str) -> Result<Node, ApiError> {
 /// What the type of a field does not say.
 fn check(name: &str, value: &Value) -> Result<(), ApiError> {
     match (name, value) {
-        ("portgroup_uuid", Value::String(uuid)) => {
-            Err(ApiError::invalid(format!("Portgroup {uuid} could not be found.")))
-        }
         ("name", Value::String(name)) if !name.is_empty() && !crate::args::is_logical_name(name) => {
             Err(ApiError::invalid(format!("Cannot create port with invalid name '{name}'")))
         }

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use drivers::KeptDrivers;
-use model::{Node, Port, ProvisionState, Timestamp};
+use model::{Node, Port, ProvisionState, ResourceKind, Timestamp};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -156,6 +156,16 @@ impl Api {
         self.store.create_node(node, Vec::new()).await.expect("a new node")
     }
 
+    /// The node as the store has it.
+    pub async fn store_node(&self, node: &Node) -> Node {
+        self.store.node(node.uuid).await.expect("the node")
+    }
+
+    /// Write a node straight into the store.
+    pub async fn update(&self, node: Node) {
+        self.store.update_node(node, Vec::new(), None).await.expect("the version that was read");
+    }
+
     /// A port straight in the store.
     pub async fn port(&self, node: &Node, address: &str) -> Port {
         let port = Port {
@@ -185,7 +195,12 @@ impl Api {
                 "inventory": self.store.inventory(uuid).await.expect("inventory"),
             }));
         }
+        let mut resources = Vec::new();
+        for kind in ResourceKind::ALL {
+            resources.extend(self.store.resources(kind, None).await.expect("resources"));
+        }
         json!({
+            "resources": resources,
             "nodes": all,
             "ports": self.store.ports(None).await.expect("ports"),
             "bundles": self.store.bundles().await.expect("bundles"),

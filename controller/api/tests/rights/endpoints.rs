@@ -3,7 +3,7 @@
 
 use crate::callers::{User, WITHOUT_ROLE, basic, nobody};
 use crate::common::Answer;
-use crate::world::{ABSENT, CERTIFICATE, World, about_a_node};
+use crate::world::{ABSENT, CERTIFICATE, RESOURCE, RESOURCES, World, about_a_node};
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use api::Auth;
 use api::auth::policy::{lesser, names};
@@ -26,7 +26,12 @@ fn about(row: &Endpoint) -> About {
     match row.path {
         path if about_a_node(path) => About::Own,
         path if path.starts_with("/v1/ports/{") || path == "/v1/anneal/certificates/{id}" => About::Own,
-        "/v1/ports" if row.method == "POST" => About::InBody,
+        path if RESOURCES.iter().any(|(_, root)| path.starts_with(root)) => About::Own,
+        "/v1/ports" | "/v1/portgroups" | "/v1/volume/connectors" | "/v1/volume/targets"
+            if row.method == "POST" =>
+        {
+            About::InBody
+        }
         _ => About::Nothing,
     }
 }
@@ -42,7 +47,11 @@ enum Expected {
 fn expected(row: &Endpoint, user: User) -> Expected {
     let about = about(row);
     let of_a_project = user.is_of_a_project();
-    let sees = user.may("baremetal:node:get");
+    let sees = user.may(match row.path {
+        path if path.starts_with("/v1/allocations/{") => "baremetal:allocation:get",
+        path if path.starts_with("/v1/runbooks/{") => "baremetal:runbook:get",
+        _ => "baremetal:node:get",
+    });
     if of_a_project && !sees && about == About::Own {
         return Expected::Absent;
     }
@@ -154,7 +163,7 @@ async fn absent(world: &World, row: &Endpoint, user: User) -> Answer {
 fn plain(world: &World, answer: &Answer) -> String {
     let mut text = answer.text.clone();
     let (node, port) = (world.node.uuid.to_string(), world.port.uuid.to_string());
-    for name in [&*node, &*port, CERTIFICATE, ABSENT] {
+    for name in [&*node, &*port, &RESOURCE.to_string(), CERTIFICATE, ABSENT] {
         text = text.replace(name, "X");
     }
     text

@@ -7,9 +7,9 @@ use api::endpoint::Endpoint;
 use axum::body::Body;
 use axum::http::Request;
 use model::history::{EventKind, Severity};
-use model::{Certificate, Event, Inventory, Node, Port, ProvisionState, Timestamp};
+use model::{Certificate, Event, Inventory, Node, Port, ProvisionState, Resource, ResourceKind, Timestamp};
 use serde_json::{Value, json};
-use store::Store;
+use store::{ResourceWrite, Store};
 use uuid::Uuid;
 
 pub struct World {
@@ -20,6 +20,15 @@ pub struct World {
 
 /// A thing that is not there.
 pub const ABSENT: &str = "ffffffff-0000-4000-8000-000000000000";
+/// What there is of each kind that a project may own, and where.
+pub const RESOURCE: Uuid = Uuid::from_u128(0xee00_0000_0000_4000_8000_0000_0000_0001);
+pub const RESOURCES: [(ResourceKind, &str); 5] = [
+    (ResourceKind::Portgroup, "/v1/portgroups/{"),
+    (ResourceKind::VolumeConnector, "/v1/volume/connectors/{"),
+    (ResourceKind::VolumeTarget, "/v1/volume/targets/{"),
+    (ResourceKind::Allocation, "/v1/allocations/{"),
+    (ResourceKind::Runbook, "/v1/runbooks/{"),
+];
 pub const CERTIFICATE: &str = "abababababababababababababababababababababababababababababababab";
 
 impl World {
@@ -57,6 +66,17 @@ impl World {
         }))
         .unwrap();
         api.store.create_template(template).await.unwrap();
+        for (kind, _) in RESOURCES {
+            let mut resource = Resource::new(kind, RESOURCE, Timestamp(1));
+            resource.name = Some("CUSTOM_R".into());
+            match kind {
+                ResourceKind::Allocation | ResourceKind::Runbook => {
+                    resource.fields.insert("owner".into(), "p-owner".into());
+                }
+                _ => resource.node = Some(node.uuid),
+            }
+            api.store.write_resource(ResourceWrite::Create(resource), None).await.unwrap();
+        }
         Self { api, node, port }
     }
 
@@ -76,6 +96,10 @@ impl World {
             "/v1/nodes/validate" => return format!("{}?node={node}", row.path),
             "/v1/anneal/certificates" => return format!("{}?node={node}", row.path),
             path if about_a_node(path) => path.replace("{ident}", &node),
+            path if RESOURCES.iter().any(|(_, root)| path.starts_with(root)) => {
+                let uuid = if hidden { ABSENT.to_owned() } else { RESOURCE.to_string() };
+                path.replacen("{ident}", &uuid, 1)
+            }
             path if path.starts_with("/v1/ports/") => path.replace("{ident}", &port),
             path => path.to_owned(),
         };
@@ -102,6 +126,21 @@ impl World {
                 "name": "CUSTOM_U",
                 "steps": [{"interface": "bios", "step": "s", "args": {}, "priority": 1}],
             }),
+            ("POST", "/v1/portgroups") => json!({"node_uuid": self.node.uuid}),
+            ("POST", "/v1/volume/connectors") => {
+                json!({"node_uuid": self.node.uuid, "type": "iqn", "connector_id": "iqn.2026-01.example:c"})
+            }
+            ("POST", "/v1/volume/targets") => json!({
+                "node_uuid": self.node.uuid, "volume_type": "iscsi", "volume_id": "v", "boot_index": "1",
+            }),
+            ("POST", "/v1/allocations") => json!({"resource_class": "r"}),
+            ("POST", "/v1/runbooks") => json!({
+                "name": "CUSTOM_S",
+                "steps": [{"interface": "bios", "step": "s", "args": {}, "order": 1}],
+            }),
+            ("PATCH", path) if RESOURCES.iter().any(|(_, root)| path.starts_with(root)) => {
+                json!([{"op": "add", "path": "/extra/x", "value": 1}])
+            }
             ("PATCH", _) => json!([{"op": "replace", "path": "/description", "value": "changed"}]),
             (_, path) if path.ends_with("/provision") => json!({"target": "provide"}),
             (_, path) if path.ends_with("/power") => json!({"target": "power on"}),

@@ -6,6 +6,7 @@
 
 pub mod disks;
 pub mod fio;
+pub mod node;
 pub mod ours;
 pub mod peer;
 pub mod report;
@@ -35,10 +36,11 @@ pub struct Shape {
 }
 
 /// Measure on loop devices over files below `memory` and `disk`.
+/// With `image`, also in a node that boots from it.
 ///
 /// # Errors
 /// When devices cannot be made or a tool fails.
-pub fn run(memory: &Path, disk: &Path, shape: Shape) -> Result<Report> {
+pub fn run(memory: &Path, disk: &Path, image: Option<&Path>, shape: Shape) -> Result<Report> {
     let program = std::env::current_exe()?;
     let mut report = Report::begin(shape)?;
     for (backing, dir, count) in [("memory", memory, 1), ("memory", memory, MANY), ("disk", disk, 1)] {
@@ -47,6 +49,11 @@ pub fn run(memory: &Path, disk: &Path, shape: Shape) -> Result<Report> {
         let rounds = if backing == "disk" { shape.rounds.div_ceil(2) } else { shape.rounds };
         let shape = Shape { rounds, peers: shape.peers && count == 1, ..shape };
         report.contests.push(contest(&program, backing, &disks, shape)?);
+    }
+    if let Some(image) = image {
+        // The processors of a node are emulated where there is no KVM: less is measured.
+        let shape = Shape { size: shape.size / 4, rounds: shape.rounds.div_ceil(3), ..shape };
+        report.contests.extend(node::measure(image, memory, shape)?);
     }
     let sparse = Disks::sparse(memory, 2 * MANY, LARGE)?;
     for count in [1, 2 * MANY] {
@@ -57,7 +64,7 @@ pub fn run(memory: &Path, disk: &Path, shape: Shape) -> Result<Report> {
 }
 
 /// Rounds on the same disks.
-fn contest(program: &Path, backing: &'static str, disks: &Disks, shape: Shape) -> Result<Contest> {
+fn contest(program: &Path, backing: &str, disks: &Disks, shape: Shape) -> Result<Contest> {
     let count = disks.nodes.len();
     println!("{count} × {} MiB in {backing}: fio's best setting", disks.size >> 20);
     let (best_write, best_read) = (best(disks, Way::Write)?, best(disks, Way::Read)?);
@@ -92,6 +99,7 @@ fn contest(program: &Path, backing: &'static str, disks: &Disks, shape: Shape) -
         );
     }
     let (write_setting, read_setting) = (best_write.describe(), best_read.describe());
+    let backing = backing.to_owned();
     Ok(Contest { backing, disks: count, size: disks.size, write_setting, read_setting, peak_kib, rows })
 }
 

@@ -2,7 +2,7 @@
 
 use super::Shape;
 use anyhow::{Context, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
@@ -45,10 +45,10 @@ pub struct Report {
 }
 
 /// Rounds on one set of disks.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Contest {
-    /// What the loop devices lie on.
-    pub backing: &'static str,
+    /// What the disks lie on.
+    pub backing: String,
     /// How many disks at once.
     pub disks: usize,
     /// Bytes of each.
@@ -64,7 +64,7 @@ pub struct Contest {
 }
 
 /// One tool.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Row {
     /// Its name.
     pub name: String,
@@ -88,7 +88,7 @@ pub struct Memory {
 }
 
 /// Values of the rounds.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Spread {
     values: Vec<f64>,
 }
@@ -246,7 +246,7 @@ mod tests {
         let rows = vec![row(OVERWRITE, 0.95, 0.10), row(READ_BACK, 0.90, 0.50), row("dd", 0.1, 3.0)];
         let settings = (String::new(), String::new());
         report.contests.push(Contest {
-            backing: "memory",
+            backing: "memory".to_owned(),
             disks: 1,
             size: 1 << 30,
             write_setting: settings.0,

@@ -1,0 +1,70 @@
+//! `/v1/chassis`: groups of nodes.
+
+use super::field::{Type, Write, object, written};
+use super::{Rest, Sort, TooOld, list, write};
+use crate::call::Call;
+use crate::endpoint::{Endpoint, rows};
+use crate::error::ApiError;
+use crate::fields::{self, Kind};
+use crate::nodes;
+use model::{Resource, ResourceKind};
+
+/// A chassis.
+pub struct Chassis;
+
+/// What is served of chassis.
+pub fn endpoints() -> Vec<Endpoint> {
+    rows![
+        GET "/v1/chassis" 1 "baremetal:chassis:get", "chassis" => list::list::<Chassis>;
+        POST "/v1/chassis" 1 "baremetal:chassis:create", "add one" => write::create::<Chassis>;
+        GET "/v1/chassis/detail" 1 "baremetal:chassis:get", "chassis with all fields" => list::detail::<Chassis>;
+        GET "/v1/chassis/{ident}" 1 "baremetal:chassis:get", "a chassis" => list::show::<Chassis>;
+        PATCH "/v1/chassis/{ident}" 1 "baremetal:chassis:update", "change it" => write::patch::<Chassis>;
+        DELETE "/v1/chassis/{ident}" 1 "baremetal:chassis:delete", "remove it" => write::delete::<Chassis>;
+        GET "/v1/chassis/{ident}/nodes" 1 "baremetal:node:list_all", "nodes of a chassis" => nodes::list::of_chassis;
+        GET "/v1/chassis/{ident}/nodes/detail" 1 "baremetal:node:list_all", "the same with all fields"
+            => nodes::list::of_chassis_detail;
+    ]
+}
+
+impl Rest for Chassis {
+    const SORT: Sort = Sort {
+        kind: ResourceKind::Chassis,
+        one: "a chassis",
+        word: "chassis",
+        path: "chassis",
+        list: "chassis",
+        since: 1,
+        too_old: TooOld::Unsupported,
+        detail: Some(43),
+        named: false,
+        fields: &[object("extra", 1), written("description", 1, Write::Always(Type::Plain(Kind::Text(255))))],
+        short: &["uuid", "description"],
+        filters: &[],
+        below: &["nodes"],
+    };
+
+    async fn settle(_: &Call, _: Option<&Resource>, new: Resource) -> Result<Resource, ApiError> {
+        Ok(new)
+    }
+
+    async fn may_go(call: &Call, chassis: &Resource) -> Result<(), ApiError> {
+        let uuid = chassis.uuid.to_string();
+        let nodes = call.app.store.nodes().await?;
+        if nodes.iter().any(|node| fields::read(node, "chassis_uuid") == uuid.as_str()) {
+            return Err(ApiError::invalid(format!(
+                "Cannot complete the requested action because chassis {uuid} contains nodes."
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The chassis that a node is to belong to. One that is not there is 400: it stands in the body, not in the path.
+pub async fn exists(call: &Call, uuid: &str) -> Result<(), ApiError> {
+    match Chassis::SORT.find(call, uuid).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.status == 404 => Err(ApiError::invalid(error.message)),
+        Err(other) => Err(other),
+    }
+}

@@ -1,0 +1,217 @@
+//! `/v1/portgroups`: ports of a node that are bonded.
+
+use super::field::{Empty, Type, Write, object, told, written};
+use super::list::{self, node_asked};
+use super::{Rest, Sort, TooOld, check_name, field, owner, unlocked, write};
+use crate::call::Call;
+use crate::endpoint::{Endpoint, rows};
+use crate::error::ApiError;
+use crate::fields::{self, Kind};
+use crate::ports;
+use model::port::canonical_mac;
+use model::{Port, ProvisionState, Resource, ResourceKind};
+use uuid::Uuid;
+
+/// A port group.
+pub struct Portgroup;
+
+/// States in which a port group may go to another node.
+const MOVES_IN: [ProvisionState; 4] = [
+    ProvisionState::Enroll,
+    ProvisionState::Inspecting,
+    ProvisionState::InspectWait,
+    ProvisionState::Manageable,
+];
+
+/// What is served of port groups.
+pub fn endpoints() -> Vec<Endpoint> {
+    rows![
+        GET "/v1/portgroups" 23 "baremetal:portgroup:list_all", "port groups" => list::list::<Portgroup>;
+        POST "/v1/portgroups" 23 "baremetal:portgroup:create", "add one" => write::create::<Portgroup>;
+        GET "/v1/portgroups/detail" 23 "baremetal:portgroup:list_all", "port groups with all fields"
+            => list::detail::<Portgroup>;
+        GET "/v1/portgroups/{ident}" 23 "baremetal:portgroup:get", "a port group" => list::show::<Portgroup>;
+        PATCH "/v1/portgroups/{ident}" 23 "baremetal:portgroup:update", "change it" => write::patch::<Portgroup>;
+        DELETE "/v1/portgroups/{ident}" 23 "baremetal:portgroup:delete", "remove it" => write::delete::<Portgroup>;
+        GET "/v1/portgroups/{ident}/ports" 24 "baremetal:port:list", "ports of a port group"
+            => ports::list::of_portgroup;
+        GET "/v1/portgroups/{ident}/ports/detail" 24 "baremetal:port:list", "the same with all fields"
+            => ports::list::of_portgroup_detail;
+        GET "/v1/nodes/{ident}/portgroups" 24 "baremetal:portgroup:list", "port groups of a node"
+            => list::of_node::<Portgroup>;
+        GET "/v1/nodes/{ident}/portgroups/detail" 24 "baremetal:portgroup:list", "the same with all fields"
+            => list::of_node_detail::<Portgroup>;
+    ]
+}
+
+impl Rest for Portgroup {
+    const SORT: Sort = Sort {
+        kind: ResourceKind::Portgroup,
+        one: "a portgroup",
+        word: "portgroup",
+        path: "portgroups",
+        list: "portgroups",
+        since: 23,
+        too_old: TooOld::Unsupported,
+        detail: Some(43),
+        named: true,
+        fields: &[
+            written("address", 1, Write::Always(Type::Address)),
+            object("extra", 1),
+            written("mode", 26, Write::Always(Type::Plain(Kind::Text(255)))).or(Empty::Text("active-backup")),
+            written("name", 1, Write::Always(Type::Plain(Kind::Text(255)))),
+            written("node_uuid", 1, Write::Required(Type::Node)),
+            object("properties", 26),
+            written("standalone_ports_supported", 1, Write::Always(Type::Plain(Kind::Boolean)))
+                .or(Empty::Bool(true)),
+            written("physical_network", 102, Write::Always(Type::Plain(Kind::Text(64)))),
+            written("category", 103, Write::Always(Type::Plain(Kind::Text(80)))),
+            told("internal_info", 1).or(Empty::Object).unsortable(),
+            told("dynamic_portgroup", 111).or(Empty::Bool(false)),
+        ],
+        short: &["uuid", "address", "name"],
+        filters: &[("node", 1), ("address", 1), ("shard", 82), ("conductor_groups", 99)],
+        below: &["ports"],
+    };
+
+    async fn settle(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
+        let refuse = match old {
+            None => "Cannot create portgroup with invalid name".to_owned(),
+            Some(old) => format!("Portgroup {}: Cannot change name to invalid name", old.uuid),
+        };
+        check_name(&new, &refuse)?;
+        new.key = new.text("address").map(str::to_owned);
+        let Some(node) = new.node else { return Ok(new) };
+        let node = owner(call, node).await?;
+        let Some(old) = old else { return Ok(new) };
+        if node.provision_state == ProvisionState::Inspecting && call.version.has(39) {
+            return Err(ApiError::conflict(format!(
+                "Cannot update portgroup \"{}\" on node \"{}\" while it is in state \"inspecting\".",
+                new.uuid, node.uuid
+            )));
+        }
+        unlocked(call, node.uuid).await?;
+        let members = members(call, old).await?;
+        if old.node != new.node {
+            if !MOVES_IN.contains(&node.provision_state) && !node.maintenance {
+                return Err(ApiError::conflict(format!(
+                    "Portgroup {} can not be associated to node {} unless the node is in a {} state or in \
+                     maintenance mode. Current state is '{}'.",
+                    new.uuid,
+                    node.uuid,
+                    MOVES_IN.map(ProvisionState::as_str).join(", "),
+                    node.provision_state.as_str()
+                )));
+            }
+            if !members.is_empty() {
+                return Err(ApiError::invalid(format!(
+                    "Portgroup {} can not be associated with node {} because there are ports associated with \
+                     this portgroup.",
+                    new.uuid, node.uuid
+                )));
+            }
+        }
+        if !stands_alone(&new)
+            && let Some(port) = members.iter().find(|port| port.pxe_enabled)
+        {
+            return Err(ApiError::conflict(format!(
+                "standalone_ports_supported can not be set to False, because the following ports connected to \
+                 this portgroup have pxe_enabled=True: {}.",
+                port.uuid
+            )));
+        }
+        Ok(new)
+    }
+
+    async fn may_go(call: &Call, portgroup: &Resource) -> Result<(), ApiError> {
+        if let Some(node) = portgroup.node {
+            unlocked(call, node).await?;
+        }
+        if members(call, portgroup).await?.is_empty() {
+            return Ok(());
+        }
+        Err(ApiError::invalid(format!(
+            "Cannot complete the requested action because portgroup {} contains ports.",
+            portgroup.uuid
+        )))
+    }
+
+    async fn filtered(call: &Call, mut found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
+        if ["node", "address", "shard", "conductor_groups"]
+            .iter()
+            .filter(|name| call.args.text(name).is_some())
+            .count()
+            > 1
+        {
+            return Err(ApiError::invalid(
+                "Filtering by node, address, or shard simultaneously is not supported.",
+            ));
+        }
+        if let Some(node) = node_asked(call).await? {
+            found.retain(|portgroup| portgroup.node == Some(node));
+        }
+        if let Some(text) = call.args.text("address") {
+            let bad = || ApiError::invalid(format!("Expected valid MAC address for address: {text}"));
+            let address = canonical_mac(text).ok_or_else(bad)?;
+            found.retain(|portgroup| portgroup.text("address") == Some(&address));
+        }
+        for (arg, of_node) in [("shard", "shard"), ("conductor_groups", "conductor_group")] {
+            let Some(wanted) = call.args.list(arg) else { continue };
+            let nodes = call.app.store.nodes().await?;
+            let inside: Vec<Uuid> = nodes
+                .iter()
+                .filter(|node| {
+                    let value = fields::read(node, of_node);
+                    value.as_str().is_some_and(|value| wanted.contains(&value.to_lowercase()))
+                })
+                .map(|node| node.uuid)
+                .collect();
+            found.retain(|portgroup| portgroup.node.is_some_and(|node| inside.contains(&node)));
+        }
+        Ok(found)
+    }
+
+    fn taken(portgroup: &Resource) -> String {
+        let address = portgroup.text("address").unwrap_or_default();
+        format!("A portgroup with MAC address {address} already exists.")
+    }
+}
+
+/// Whether its ports may be used without it.
+fn stands_alone(portgroup: &Resource) -> bool {
+    field::read(&Portgroup::SORT, portgroup, "standalone_ports_supported") == true
+}
+
+/// The ports of a port group.
+async fn members(call: &Call, portgroup: &Resource) -> Result<Vec<Port>, ApiError> {
+    let uuid = portgroup.uuid.to_string();
+    let mut ports = call.app.store.ports(portgroup.node).await?;
+    ports.retain(|port| port.other.get("portgroup_uuid").is_some_and(|of| of == uuid.as_str()));
+    Ok(ports)
+}
+
+/// The port group that a query or a path names.
+pub async fn find(call: &Call, ident: &str) -> Result<Resource, ApiError> {
+    Portgroup::SORT.find(call, ident).await
+}
+
+/// Whether a port may be (or stay) in its port group: that of its own node, and one whose ports stand alone if it
+/// boots.
+pub async fn takes(call: &Call, port: &Port) -> Result<(), ApiError> {
+    let Some(uuid) = port.other.get("portgroup_uuid").and_then(|uuid| uuid.as_str()) else { return Ok(()) };
+    let portgroup = find(call, uuid).await.map_err(|error| match error.status {
+        404 => ApiError::invalid(error.message),
+        _ => error,
+    })?;
+    if portgroup.node != Some(port.node_uuid) {
+        return Err(ApiError::invalid("Port can not be added to a portgroup belonging to a different node."));
+    }
+    if port.pxe_enabled && !stands_alone(&portgroup) {
+        return Err(ApiError::conflict(format!(
+            "Port group {} doesn't support standalone ports. This port cannot be created as a member of that \
+             portgroup as the port's 'pxe_enabled' field was set to True.",
+            portgroup.uuid
+        )));
+    }
+    Ok(())
+}

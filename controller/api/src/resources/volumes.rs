@@ -1,0 +1,217 @@
+//! `/v1/volume`: remote volumes of a node, and what it reaches them by. They are kept for clients: no node boots from
+//! a volume here.
+
+use super::field::{Type, Write, object, written};
+use super::list::{self, node_asked};
+use super::{Rest, Sort, TooOld, owner, unlocked, write};
+use crate::call::{Call, json};
+use crate::endpoint::{Endpoint, rows};
+use crate::error::{ApiError, Reply};
+use crate::mask::masked_value;
+use axum::extract::Path;
+use model::{PowerState, ProvisionState, Resource, ResourceKind};
+use serde_json::{Map, Value, json};
+
+/// What a node reaches volumes by.
+pub struct Connector;
+
+/// A volume.
+pub struct Target;
+
+/// The minor version that brought both.
+const SINCE: u16 = 32;
+
+/// States in which volumes of a node may be removed whatever its power (Ironic's DELETE_ALLOWED_STATES).
+const REMOVED_IN: [ProvisionState; 4] = [
+    ProvisionState::AdoptFail,
+    ProvisionState::Enroll,
+    ProvisionState::Manageable,
+    ProvisionState::Available,
+];
+
+/// What is served of volumes.
+pub fn endpoints() -> Vec<Endpoint> {
+    rows![
+        GET "/v1/volume" 32 "baremetal:volume:get", "links to both kinds" => volume;
+        GET "/v1/volume/connectors" 32 "baremetal:volume:list_all", "volume connectors" => list::list::<Connector>;
+        POST "/v1/volume/connectors" 32 "baremetal:volume:create", "add one" => write::create::<Connector>;
+        GET "/v1/volume/connectors/{ident}" 32 "baremetal:volume:get", "a volume connector" => list::show::<Connector>;
+        PATCH "/v1/volume/connectors/{ident}" 32 "baremetal:volume:update", "change it" => write::patch::<Connector>;
+        DELETE "/v1/volume/connectors/{ident}" 32 "baremetal:volume:delete", "remove it" => write::delete::<Connector>;
+        GET "/v1/volume/targets" 32 "baremetal:volume:list_all", "volume targets" => list::list::<Target>;
+        POST "/v1/volume/targets" 32 "baremetal:volume:create", "add one" => write::create::<Target>;
+        GET "/v1/volume/targets/{ident}" 32 "baremetal:volume:get", "a volume target" => list::show::<Target>;
+        PATCH "/v1/volume/targets/{ident}" 32 "baremetal:volume:update", "change it" => write::patch::<Target>;
+        DELETE "/v1/volume/targets/{ident}" 32 "baremetal:volume:delete", "remove it" => write::delete::<Target>;
+        GET "/v1/nodes/{ident}/volume" 32 "baremetal:volume:get", "links to its volumes" => of_node;
+        GET "/v1/nodes/{ident}/volume/connectors" 32 "baremetal:volume:list", "volume connectors of a node"
+            => list::of_node::<Connector>;
+        GET "/v1/nodes/{ident}/volume/targets" 32 "baremetal:volume:list", "volume targets of a node"
+            => list::of_node::<Target>;
+    ]
+}
+
+impl Rest for Connector {
+    const SORT: Sort = Sort {
+        kind: ResourceKind::VolumeConnector,
+        one: "a volume connector",
+        word: "connector",
+        path: "volume/connectors",
+        list: "connectors",
+        since: SINCE,
+        too_old: TooOld::Unsupported,
+        detail: Some(SINCE),
+        named: false,
+        fields: &[
+            written("connector_id", SINCE, Write::Required(Type::Text)),
+            object("extra", SINCE),
+            written("node_uuid", SINCE, Write::Required(Type::Node)),
+            written("type", SINCE, Write::Required(Type::Text)),
+        ],
+        short: &["uuid", "node_uuid", "type", "connector_id"],
+        filters: &[("node", SINCE)],
+        below: &[],
+    };
+
+    async fn settle(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
+        changed(call, "volume connector update", old, &new).await?;
+        new.key = Some(format!("{} {}", text(&new, "type"), text(&new, "connector_id")));
+        Ok(new)
+    }
+
+    async fn may_go(call: &Call, connector: &Resource) -> Result<(), ApiError> {
+        removed(call, "volume connector deletion", connector).await
+    }
+
+    async fn filtered(call: &Call, found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
+        asked(call, found).await
+    }
+
+    fn taken(connector: &Resource) -> String {
+        format!(
+            "A volume connector with type {} and connector ID {} already exists.",
+            text(connector, "type"),
+            text(connector, "connector_id")
+        )
+    }
+}
+
+impl Rest for Target {
+    const SORT: Sort = Sort {
+        kind: ResourceKind::VolumeTarget,
+        one: "a volume target",
+        word: "target",
+        path: "volume/targets",
+        list: "targets",
+        since: SINCE,
+        too_old: TooOld::Unsupported,
+        detail: Some(SINCE),
+        named: false,
+        fields: &[
+            written("boot_index", SINCE, Write::Required(Type::Integer)),
+            object("extra", SINCE),
+            written("node_uuid", SINCE, Write::Required(Type::Node)),
+            object("properties", SINCE),
+            written("volume_id", SINCE, Write::Required(Type::Text)),
+            written("volume_type", SINCE, Write::Required(Type::Text)),
+        ],
+        short: &["uuid", "node_uuid", "volume_type", "boot_index", "volume_id"],
+        filters: &[("node", SINCE)],
+        below: &[],
+    };
+
+    async fn settle(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
+        changed(call, "volume target update", old, &new).await?;
+        new.key = new.node.map(|node| format!("{node} {}", new.field("boot_index")));
+        Ok(new)
+    }
+
+    async fn may_go(call: &Call, target: &Resource) -> Result<(), ApiError> {
+        removed(call, "volume target deletion", target).await
+    }
+
+    async fn filtered(call: &Call, found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
+        asked(call, found).await
+    }
+
+    fn dress(_: &Resource, view: &mut Map<String, Value>) {
+        if let Some(properties) = view.get_mut("properties") {
+            *properties = masked_value(properties);
+        }
+    }
+
+    fn taken(target: &Resource) -> String {
+        let index = target.field("boot_index");
+        format!("A volume target with boot index '{index}' for the same node already exists.")
+    }
+}
+
+fn text<'a>(resource: &'a Resource, name: &str) -> &'a str {
+    resource.text(name).unwrap_or_default()
+}
+
+async fn asked(call: &Call, mut found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
+    if let Some(node) = node_asked(call).await? {
+        found.retain(|resource| resource.node == Some(node));
+    }
+    Ok(found)
+}
+
+/// What a node has is changed only while it is off.
+async fn changed(call: &Call, action: &str, old: Option<&Resource>, new: &Resource) -> Result<(), ApiError> {
+    let Some(node) = new.node else { return Ok(()) };
+    let new_owner = owner(call, node).await?;
+    let Some(old) = old else { return Ok(()) };
+    let old_owner = match old.node.filter(|old| *old != node) {
+        Some(old) => Some(owner(call, old).await?),
+        None => None,
+    };
+    for node in [Some(new_owner), old_owner].into_iter().flatten() {
+        unlocked(call, node.uuid).await?;
+        if node.power_state != Some(PowerState::Off) {
+            return Err(powered(action, &node));
+        }
+    }
+    Ok(())
+}
+
+async fn removed(call: &Call, action: &str, resource: &Resource) -> Result<(), ApiError> {
+    let Some(node) = resource.node else { return Ok(()) };
+    unlocked(call, node).await?;
+    let node = owner(call, node).await?;
+    if node.power_state == Some(PowerState::Off) || REMOVED_IN.contains(&node.provision_state) {
+        return Ok(());
+    }
+    Err(powered(action, &node))
+}
+
+fn powered(action: &str, node: &model::Node) -> ApiError {
+    let state = node.power_state.map_or("None", PowerState::as_str);
+    ApiError::invalid(format!(
+        "The requested action \"{action}\" can not be performed on node \"{}\" while it is in state \"{state}\".",
+        node.uuid
+    ))
+}
+
+/// `GET /v1/volume`.
+async fn volume(call: Call) -> Reply {
+    Target::SORT.exists(&call, 404)?;
+    call.args.only(&[])?;
+    Ok(json(200, &links(&call, "volume/")))
+}
+
+/// `GET /v1/nodes/{ident}/volume`.
+async fn of_node(Path(ident): Path<String>, call: Call) -> Reply {
+    Target::SORT.exists(&call, 404)?;
+    call.args.only(&[])?;
+    call.node(&ident).await?;
+    Ok(json(200, &links(&call, &format!("nodes/{ident}/volume/"))))
+}
+
+fn links(call: &Call, path: &str) -> Value {
+    json!({
+        "links": call.links.pair(path),
+        "connectors": call.links.pair(&format!("{path}connectors")),
+        "targets": call.links.pair(&format!("{path}targets")),
+    })
+}
