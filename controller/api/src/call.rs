@@ -40,6 +40,7 @@ impl FromRequest<Arc<App>> for Call {
         let version =
             request.extensions().get::<Version>().copied().unwrap_or(Version(crate::microversion::MIN));
         let identity = request.extensions().get::<Identity>().cloned().unwrap_or(Identity::NOBODY);
+        let unfound = request.extensions().get::<guard::Unfound>().is_some();
         let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri())
             .map_err(|error| ApiError::plain(400, error.body_text()).into_response())?;
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
@@ -47,6 +48,7 @@ impl FromRequest<Arc<App>> for Call {
         let body = Bytes::from_request(request, app).await.map_err(IntoResponse::into_response)?;
         let house = app.clone();
         let app = match identity.project() {
+            Some(_) if unfound => Arc::new(App { store: seen::nothing(&app.store), ..App::clone(app) }),
             Some(project) => Arc::new(App { store: seen::by(&app.store, project), ..App::clone(app) }),
             None => house.clone(),
         };

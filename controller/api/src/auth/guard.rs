@@ -62,6 +62,11 @@ pub fn guarded(endpoint: Endpoint, auth: &Auth, app: &Arc<App>) -> Endpoint {
     endpoint.map(|handler| handler.route_layer(layer))
 }
 
+/// Put into the extensions of a request about something that the guard did not find: the handler must not find it
+/// either, by whatever other name, since nobody has asked whether the caller may.
+#[derive(Clone, Copy)]
+pub struct Unfound;
+
 /// What is answered to somebody unknown in the place of `response`: Ironic asks who he is before it says that there
 /// is no such path or method.
 pub async fn unrouted(auth: &Auth, headers: &HeaderMap, response: Response<Body>) -> Response<Body> {
@@ -128,6 +133,9 @@ impl Guard {
             Target::Owned(owners) => may(policy, &identity, Some(owners)),
             Target::InBody => might(policy, &identity),
         };
+        if matches!(target, Target::Absent) {
+            request.extensions_mut().insert(Unfound);
+        }
         if passes(self.policy) || lesser(self.policy).is_some_and(|lesser| passes(&lesser)) {
             return Ok(identity);
         }

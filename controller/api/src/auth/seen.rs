@@ -17,7 +17,12 @@ use uuid::Uuid;
 
 /// `store` as `project` sees it.
 pub fn by(store: &Arc<dyn Store>, project: &str) -> Arc<dyn Store> {
-    Arc::new(Seen { store: store.clone(), project: project.to_owned() })
+    Arc::new(Seen { store: store.clone(), project: Some(project.to_owned()) })
+}
+
+/// `store` as somebody sees it who sees no node.
+pub fn nothing(store: &Arc<dyn Store>) -> Arc<dyn Store> {
+    Arc::new(Seen { store: store.clone(), project: None })
 }
 
 /// The projects of a resource: its own, or those of its node.
@@ -33,12 +38,12 @@ pub async fn owners(store: &dyn Store, resource: &Resource) -> Result<Owners> {
 
 struct Seen {
     store: Arc<dyn Store>,
-    project: String,
+    project: Option<String>,
 }
 
 impl Seen {
     fn shows(&self, node: &Node) -> bool {
-        Owners::of(node).include(&self.project)
+        self.project.as_ref().is_some_and(|project| Owners::of(node).include(project))
     }
 
     fn shown(&self, node: Node, ident: impl ToString) -> Result<Node> {
