@@ -69,7 +69,7 @@ impl Seen {
             return Ok(true);
         }
         match owners(&*self.store, resource).await {
-            Ok(owners) => Ok(owners.include(&self.project)),
+            Ok(owners) => Ok(self.project.as_ref().is_some_and(|project| owners.include(project))),
             Err(StoreError::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
         }
