@@ -2,6 +2,7 @@
 
 use crate::App;
 use crate::args::Args;
+use crate::auth::{Identity, Owners, guard, policy, seen};
 use crate::body;
 use crate::error::ApiError;
 use crate::front::Suffixed;
@@ -18,8 +19,12 @@ use uuid::Uuid;
 
 /// A request, read whole.
 pub struct Call {
-    /// The house.
+    /// The house, with what the caller sees of the store.
     pub app: Arc<App>,
+    /// The house with all of it: for what must be unique among all.
+    pub house: Arc<App>,
+    /// Who asks.
+    pub identity: Identity,
     /// Microversion.
     pub version: Version,
     /// Query.
@@ -38,12 +43,20 @@ impl FromRequest<Arc<App>> for Call {
         let version =
             request.extensions().get::<Version>().copied().unwrap_or(Version(crate::microversion::MIN));
         let suffixed = request.extensions().get::<Suffixed>().map(|suffixed| suffixed.0.clone());
+        let identity = request.extensions().get::<Identity>().cloned().unwrap_or(Identity::NOBODY);
+        let unfound = request.extensions().get::<guard::Unfound>().is_some();
         let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri())
             .map_err(|error| ApiError::plain(400, error.body_text()).into_response())?;
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let links = Links::new(&app.settings.public_endpoint, host);
         let body = Bytes::from_request(request, app).await.map_err(IntoResponse::into_response)?;
-        Ok(Self { app: app.clone(), version, args: Args::new(query.0), links, body, suffixed })
+        let house = app.clone();
+        let app = match identity.project() {
+            Some(_) if unfound => Arc::new(App { store: seen::nothing(&app.store), ..App::clone(app) }),
+            Some(project) => Arc::new(App { store: seen::by(&app.store, project), ..App::clone(app) }),
+            None => house.clone(),
+        };
+        Ok(Self { app, house, identity, version, args: Args::new(query.0), links, body, suffixed })
     }
 }
 
@@ -51,6 +64,16 @@ impl Call {
     /// Now.
     pub fn now(&self) -> Timestamp {
         self.app.clock.now()
+    }
+
+    /// Whether the caller may do to this node what `policy` guards.
+    pub fn may(&self, policy: &str, node: &Node) -> bool {
+        policy::may(policy, &self.identity, Some(&Owners::of(node)))
+    }
+
+    /// 403 if he may not: for what the body asks for, which the guard of the row does not read.
+    pub fn permit(&self, policy: &str, node: &Node) -> Result<(), ApiError> {
+        if self.may(policy, node) { Ok(()) } else { Err(guard::forbidden(policy)) }
     }
 
     /// The body as JSON; an empty one is an empty object, as in Ironic.

@@ -18,6 +18,8 @@ pub struct Endpoint {
     pub since: u16,
     /// Name of Ironic's policy that says who may: `baremetal:node:get`; [`OPEN`]: anybody.
     pub policy: &'static str,
+    /// Whether agents may as well, that prove it to the handler with their token.
+    pub agents: bool,
     /// How much of it there is.
     pub serves: Serves,
     /// What it does, in a few words.
@@ -58,12 +60,18 @@ impl Endpoint {
         T: 'static,
     {
         let filter = MethodFilter::try_from(method.clone()).expect("a method that has a filter");
-        Self { method, path, since, policy, serves: Serves::Fully, about, handler: on(filter, handler) }
+        let handler = on(filter, handler);
+        Self { method, path, since, policy, agents: false, serves: Serves::Fully, about, handler }
     }
 
     /// It answers like a `noop`, because.
     pub fn noop(self, why: &'static str) -> Self {
         Self { serves: Serves::Noop(why), ..self }
+    }
+
+    /// An agent may as well that names its node and its token in headers; the handler checks them.
+    pub fn or_agents(self) -> Self {
+        Self { agents: true, ..self }
     }
 
     /// Ironic has no such thing.

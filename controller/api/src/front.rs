@@ -2,6 +2,7 @@
 //! error, also for those that the web framework makes.
 
 use crate::App;
+use crate::auth::{Auth, guard};
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Shaped};
 use crate::microversion::{self, HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
@@ -20,9 +21,9 @@ use uuid::Uuid;
 const BODY_LIMIT: usize = 2 << 20;
 
 /// The whole API behind its front.
-pub fn wrap(app: Arc<App>) -> Router {
-    let routes = routes().layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(app);
-    Router::new().fallback(move |request: Request| handle(routes.clone(), request))
+pub fn wrap(app: Arc<App>, auth: Auth) -> Router {
+    let routes = routes(&auth, &app).layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(app);
+    Router::new().fallback(move |request: Request| handle(auth.clone(), routes.clone(), request))
 }
 
 /// Every row of the API, in the order of its documents.
@@ -42,13 +43,15 @@ pub fn endpoints() -> Vec<Endpoint> {
     .concat()
 }
 
-fn routes() -> Router<Arc<App>> {
+fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
     endpoints()
         .into_iter()
+        .map(|endpoint| guard::guarded(endpoint, auth, app))
         .fold(Router::new(), |router, endpoint| router.route(endpoint.path, endpoint.into_handler()))
 }
 
-async fn handle(routes: Router, mut request: Request) -> Response<Body> {
+async fn handle(auth: Auth, routes: Router, mut request: Request) -> Response<Body> {
+    let headers = request.headers().clone();
     let negotiated = microversion::negotiate(request.headers());
     let mut response = match negotiated {
         Ok(version) => {
@@ -64,7 +67,8 @@ async fn handle(routes: Router, mut request: Request) -> Response<Body> {
                     }
                     *request.uri_mut() = uri;
                     // The router never fails: its error type is uninhabited.
-                    routes.oneshot(request).await.into_response()
+                    let response = routes.oneshot(request).await.into_response();
+                    guard::unrouted(&auth, &headers, response).await
                 }
                 None => ApiError::plain(400, "The path or the query is not valid UTF-8 once it is decoded.")
                     .into_response(),

@@ -16,8 +16,10 @@
 //! - Values of secret keys and the agent's token never leave in an answer, except the token once, in the
 //!   answer to the lookup (or to the inspection report) of the agent that it is made for.
 //! - Nothing newer than the microversion asked for is shown or accepted.
+//! - No handler is reached by somebody who may not call it, and none can tell a project of what is not its own ([`auth`]).
 
 mod args;
+pub mod auth;
 mod body;
 mod bundles;
 mod call;
@@ -47,6 +49,7 @@ mod vendor;
 mod view;
 mod write;
 
+pub use auth::Auth;
 pub use bundles::Depot;
 pub use driver_port::{
     BootDevice, DriverDescription, DriverError, DriverPort, Indicator, InterfaceChoice, LampId, Validity,
@@ -105,7 +108,12 @@ impl Default for Settings {
 
 pub use front::endpoints;
 
-/// The API as a service.
+/// The API as a service that takes everybody for an administrator: for loopback.
 pub fn router(app: App) -> axum::Router {
-    front::wrap(Arc::new(app))
+    guarded_router(app, Auth::Everybody)
+}
+
+/// The API as a service for those whom `auth` lets in.
+pub fn guarded_router(app: App, auth: Auth) -> axum::Router {
+    front::wrap(Arc::new(app), auth)
 }

@@ -24,6 +24,46 @@ pub struct Shown {
     contact: Contact,
     holder: Option<String>,
     allocation: Option<Uuid>,
+    hidden: Hidden,
+}
+
+/// Fields that the caller may not see, in Ironic's words for it.
+struct Hidden {
+    driver_info: bool,
+    driver_internal_info: bool,
+    last_error: bool,
+    reservation: bool,
+}
+
+impl Hidden {
+    fn from(call: &Call, node: &Node) -> Self {
+        let all = call.may("baremetal:node:get:filter_threshold", node);
+        let hides = |policy: &str| !all && !call.may(policy, node);
+        Self {
+            driver_info: hides("baremetal:node:get:driver_info"),
+            driver_internal_info: hides("baremetal:node:get:driver_internal_info"),
+            last_error: hides("baremetal:node:get:last_error"),
+            reservation: hides("baremetal:node:get:reservation"),
+        }
+    }
+
+    fn instead_of(&self, field: &str) -> Option<Value> {
+        match field {
+            "driver_info" if self.driver_info => Some(
+                json!({"content": "** Redacted - requires baremetal:node:get:driver_info permission. **"}),
+            ),
+            "driver_internal_info" if self.driver_internal_info => Some(json!({
+                "content": "** Redacted - Requires baremetal:node:get:driver_internal_info permission. **"
+            })),
+            "last_error" if self.last_error => {
+                Some("** Value Redacted - Requires baremetal:node:get:last_error permission. **".into())
+            }
+            "reservation" if self.reservation => {
+                Some("** Redacted - requires baremetal:node:get:reservation permission. **".into())
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Shown {
@@ -40,9 +80,10 @@ impl Shown {
         } else {
             None
         };
+        let hidden = Hidden::from(call, &node);
         let allocation =
             if wants("allocation_uuid") { allocations::held_by(call, &node).await? } else { None };
-        Ok(Self { node, contact, holder, allocation })
+        Ok(Self { node, contact, holder, allocation, hidden })
     }
 
     /// The node in the wanted fields, or in all of them.
@@ -73,6 +114,9 @@ impl Shown {
 
     /// One field.
     pub fn field(&self, app: &App, version: Version, name: &str) -> Value {
+        if let Some(instead) = self.hidden.instead_of(name) {
+            return instead;
+        }
         let node = &self.node;
         match name {
             "created_at" => Value::String(iso(node.created_at)),

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, chain};
 use crate::tls::Trust;
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use serde_json::Value;
 use std::path::Path;
@@ -42,10 +42,12 @@ pub struct Reply {
 }
 
 impl Client {
-    /// A client of the controller at `endpoint`.
-    pub fn new(endpoint: Url, trust: Trust) -> Result<Self, Failure> {
+    /// A client of the controller at `endpoint`, with the header that says who asks.
+    pub fn new(endpoint: Url, trust: Trust, credentials: Option<HeaderValue>) -> Result<Self, Failure> {
         let usage = |error: &dyn std::error::Error| Failure::Usage(chain(error));
+        let who = credentials.map(|value| (AUTHORIZATION, value));
         let mut builder = reqwest::Client::builder()
+            .default_headers(HeaderMap::from_iter(who))
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(ANSWER_TIMEOUT)
             .redirect(reqwest::redirect::Policy::none())
@@ -201,6 +203,10 @@ fn minor_of(version: &str) -> Option<u32> {
 /// place is understood as well.
 fn fault(body: &str) -> Option<String> {
     let body: Value = serde_json::from_str(body).ok()?;
+    // What stands before the API and asks for a password words it in another way.
+    if let Some(message) = body.pointer("/error/message").and_then(Value::as_str) {
+        return Some(message.to_owned());
+    }
     let message = body.get("error_message").unwrap_or(&body);
     let inner = match message {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
@@ -228,6 +234,8 @@ mod tests {
         assert_eq!(fault(r#"{"error_message": {"faultstring": "f"}}"#).as_deref(), Some("f"));
         assert_eq!(fault(r#"{"error_message": "plain"}"#).as_deref(), Some("plain"));
         assert_eq!(fault(r#"{"faultstring": "f"}"#).as_deref(), Some("f"));
+        let unknown = r#"{"error": {"message": "Authorization required", "code": 401}}"#;
+        assert_eq!(fault(unknown).as_deref(), Some("Authorization required"));
         assert_eq!(fault("<html>"), None);
         assert_eq!(fault("{}"), None);
     }

@@ -1,6 +1,7 @@
 //! Which controller, and how to trust it.
 
 use crate::client::Client;
+use crate::credentials::Credentials;
 use crate::failure::Failure;
 use crate::tls::Trust;
 use clap::Args;
@@ -11,7 +12,8 @@ use std::path::PathBuf;
 /// Options of every command.
 #[derive(Debug, Args)]
 pub struct Connection {
-    /// URL of the controller's API.
+    /// URL of the controller's API. Where it asks who you are: ANNEAL_USERNAME and ANNEAL_PASSWORD in the environment,
+    /// or OS_AUTH_TYPE=http_basic with OS_USERNAME and OS_PASSWORD.
     #[arg(
         long,
         global = true,
@@ -45,6 +47,14 @@ impl Connection {
         if !matches!(endpoint.scheme(), "http" | "https") {
             return Err(usage("must begin with http:// or https://".to_owned()));
         }
+        if !endpoint.username().is_empty() || endpoint.password().is_some() {
+            let why = "--endpoint: a URL with a password is seen and logged by many; set ANNEAL_USERNAME and ANNEAL_PASSWORD";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        let credentials = match Credentials::from_environment()? {
+            Some(credentials) => Some(credentials.header_for(&endpoint)?),
+            None => None,
+        };
         let checked = self.pin.is_some() || self.cacert.is_some();
         if endpoint.scheme() == "http" && checked {
             return Err(usage(
@@ -57,6 +67,6 @@ impl Connection {
             (None, None) if self.insecure => Trust::Anybody,
             (None, None) => Trust::System,
         };
-        Client::new(endpoint, trust)
+        Client::new(endpoint, trust, credentials)
     }
 }

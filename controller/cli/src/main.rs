@@ -9,6 +9,7 @@ mod certificate;
 mod client;
 mod config_drive;
 mod connect;
+mod credentials;
 mod deploy_template;
 mod driver;
 mod failure;

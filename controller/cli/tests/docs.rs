@@ -5,8 +5,11 @@ mod common;
 use common::{node, serve};
 use serde_json::{Value, json};
 
-const TEXTS: [&str; 2] =
-    [include_str!("../../../docs/cleaning.md"), include_str!("../../../docs/provisioning.md")];
+const TEXTS: [&str; 3] = [
+    include_str!("../../../docs/cleaning.md"),
+    include_str!("../../../docs/provisioning.md"),
+    include_str!("../../../docs/rights.md"),
+];
 
 /// Lines of code blocks and spans of code that begin with `anneal `.
 fn commands(text: &str) -> Vec<String> {

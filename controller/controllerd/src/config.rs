@@ -32,6 +32,17 @@ pub struct Api {
     pub max_limit: usize,
     pub tls_certificate: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
+    pub auth_strategy: AuthStrategy,
+    pub http_basic_auth_user_file: PathBuf,
+    pub roles_file: Option<PathBuf>,
+}
+
+/// `[api] auth_strategy`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthStrategy {
+    Noauth,
+    HttpBasic,
 }
 
 /// `[agent]`
@@ -106,6 +117,9 @@ impl Default for Api {
             max_limit: 1000,
             tls_certificate: None,
             tls_key: None,
+            auth_strategy: AuthStrategy::Noauth,
+            http_basic_auth_user_file: "/etc/anneal/htpasswd".into(),
+            roles_file: None,
         }
     }
 }
@@ -145,6 +159,26 @@ impl Default for Bundles {
     }
 }
 
+impl Api {
+    /// The users who are let in; none: whoever reaches the loopback address is an administrator.
+    pub fn users(&self) -> Result<Option<api::auth::Users>> {
+        match self.auth_strategy {
+            AuthStrategy::Noauth => {
+                ensure!(
+                    self.roles_file.is_none(),
+                    "api.roles_file says nothing without api.auth_strategy = \"http_basic\""
+                );
+                Ok(None)
+            }
+            AuthStrategy::HttpBasic => {
+                let passwords = self.http_basic_auth_user_file.clone();
+                let users = api::auth::Users::open(passwords, self.roles_file.clone());
+                Ok(Some(users.context("api.http_basic_auth_user_file, api.roles_file")?))
+            }
+        }
+    }
+}
+
 impl Bundles {
     /// Whose bundles are taken.
     pub fn trust(&self) -> Result<bundle::Trust> {
@@ -168,6 +202,7 @@ impl Config {
             self.api.tls_certificate.is_some() == self.api.tls_key.is_some(),
             "api.tls_certificate and api.tls_key belong together"
         );
+        self.api.users()?;
         ensure!(
             (5..=3600).contains(&self.agent.heartbeat_timeout_s),
             "agent.heartbeat_timeout_s must be 5 to 3600"
@@ -300,6 +335,10 @@ mod tests {
         };
         assert!(wrong("[api]\nlisen = []").contains("lisen"));
         assert!(wrong("[api]\nlisten = []").contains("api.listen"));
+        assert!(wrong("[api]\nauth_strategy = \"keystone\"").contains("http_basic"));
+        assert!(wrong("[api]\nroles_file = \"/r\"").contains("auth_strategy"));
+        let users = "[api]\nauth_strategy = \"http_basic\"\nhttp_basic_auth_user_file = \"/nonexistent\"";
+        assert!(wrong(users).contains("http_basic_auth_user_file") && wrong(users).contains("/nonexistent"));
         assert!(wrong("[conductor]\nagent_silence_s = 1").contains("agent_silence_s"));
         assert!(wrong("[conductor.clean_step_priority_override]\nerase = 1.0").contains("interface.step"));
         assert!(wrong("[conductor]\nlogs_max_mib = 49").contains("logs_max_mib"));

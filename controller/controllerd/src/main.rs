@@ -109,7 +109,7 @@ async fn run(config: Config) -> Result<()> {
             require_agent_tls: config.agent.require_tls,
         },
     };
-    front::serve_all(&config, &identity, api::router(app), &stop, &mut tasks).await?;
+    front::serve_all(&config, &identity, app, &stop, &mut tasks).await?;
     boot_services::start(&config, &identity, store.clone(), &stop, &mut tasks).await?;
 
     let hands = RealHands::new(Arc::new(bmc::Builtin), agents, Arc::new(SystemClock), config.conductor());

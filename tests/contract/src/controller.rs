@@ -5,7 +5,7 @@ use crate::network::Network;
 use crate::process::{Daemon, free_port, wait_until};
 use crate::tool::Tool;
 use anyhow::{Context, Result};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ const SETTINGS: &str = "\
 state_dir = '@DIR@/state'
 [api]
 listen = ['127.0.0.1:@API@']
+@AUTH@
 [boot]
 enabled = true
 address = '127.0.0.1'
@@ -40,34 +41,59 @@ pub struct Controller {
     command: Command,
     log: PathBuf,
     tool: Tool,
+    /// Whether it asks who asks.
+    guarded: bool,
     process: Option<Daemon>,
 }
 
 impl Controller {
     /// Starts one with an empty database and waits until it answers.
     pub fn start(world: &World) -> Result<Self> {
-        Self::start_with(world, "")
+        Self::launch(world, &world.dir, "", "", false)
     }
 
     /// The same, with `more` lines of configuration; they come behind `[conductor]`.
     pub fn start_with(world: &World, more: &str) -> Result<Self> {
+        Self::launch(world, &world.dir, "", more, false)
+    }
+
+    /// One that asks for the passwords in the first file (htpasswd's), and obeys the roles in the second.
+    pub fn with_users(world: &World, passwords: &str, roles: &str) -> Result<Self> {
+        let dir = world.dir.join("guarded");
+        std::fs::create_dir_all(&dir)?;
+        let write = |name: &str, text: &str| -> Result<PathBuf> {
+            let path = dir.join(name);
+            std::fs::write(&path, text)?;
+            Ok(path)
+        };
+        let auth = format!(
+            "auth_strategy = 'http_basic'\nhttp_basic_auth_user_file = '{}'\nroles_file = '{}'",
+            write("htpasswd", passwords)?.display(),
+            write("roles", roles)?.display()
+        );
+        Self::launch(world, &dir, &auth, "", true)
+    }
+
+    fn launch(world: &World, dir: &Path, auth: &str, more: &str, guarded: bool) -> Result<Self> {
         let (port, boot) = (free_port()?, free_port()?);
         for file in ["vmlinuz", "initramfs"] {
-            std::fs::write(world.dir.join(file), "")?;
+            std::fs::write(dir.join(file), "")?;
         }
         let settings = SETTINGS
-            .replace("@DIR@", &world.dir.display().to_string())
+            .replace("@DIR@", &dir.display().to_string())
             .replace("@API@", &port.to_string())
+            .replace("@AUTH@", auth)
             .replace("@BOOT@", &boot.to_string());
-        let path = world.dir.join("controller.toml");
+        let path = dir.join("controller.toml");
         std::fs::write(&path, settings + more)?;
         let mut command = Command::new(world.bin_dir.join("anneal-controller"));
         command.arg("--config").arg(&path);
         let endpoint = format!("http://127.0.0.1:{port}");
         let tool = Tool::anneal(world, &endpoint);
         let network = Network::Anneal { boot: format!("http://127.0.0.1:{boot}") };
-        let (state_dir, log) = (world.dir.join("state"), world.dir.join("controller.log"));
-        let mut controller = Self { endpoint, network, state_dir, command, log, tool, process: None };
+        let (state_dir, log) = (dir.join("state"), dir.join("controller.log"));
+        let mut controller =
+            Self { endpoint, network, state_dir, command, log, tool, guarded, process: None };
         controller.start_again()?;
         Ok(controller)
     }
@@ -82,7 +108,11 @@ impl Controller {
         let mut process = Daemon::start(&self.command, &self.log)?;
         wait_until("anneal-controller answers", START, || {
             process.ensure_running()?;
-            Ok(self.tool.json(&["driver", "list"]).is_ok())
+            Ok(if self.guarded {
+                self.tool.refused(&["driver", "list"]).is_ok_and(|said| said.contains("HTTP 401"))
+            } else {
+                self.tool.json(&["driver", "list"]).is_ok()
+            })
         })
         .context("anneal-controller")?;
         self.process = Some(process);

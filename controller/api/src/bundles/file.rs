@@ -1,8 +1,8 @@
 //! `GET /v1/anneal/bundles/{digest}/file`: the file itself.
 //!
 //! An agent says which node it runs on and proves it by its token, both in headers: what stands in a URL is logged. It
-//! gets what its node is meant to have and nothing else. Who says neither is an operator; where no operator may be, the
-//! listener lets nobody through without them (`controllerd/src/front.rs`).
+//! gets what its node is meant to have and nothing else. Who says neither is an operator: the guard of the row has seen
+//! that he may.
 
 use super::depot::Depot;
 use super::read::missing;

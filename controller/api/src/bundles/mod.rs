@@ -15,22 +15,25 @@ mod write;
 pub use depot::Depot;
 
 use crate::call::Call;
-use crate::endpoint::{Endpoint, OPEN, rows};
+use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
 use agent_protocol::lookup::BundleOffer;
 use model::Node;
 use std::sync::Arc;
 
-/// What is served of bundles. The agent that fetches a file proves its token.
+/// What is served of bundles.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let rows = rows![
         GET "/v1/anneal/bundles" 1 "anneal:bundle:get", "bundles of hardware managers" => read::list;
         POST "/v1/anneal/bundles" 1 "anneal:bundle:create", "add one" => write::add;
         GET "/v1/anneal/bundles/{digest}" 1 "anneal:bundle:get", "a bundle" => read::show;
         DELETE "/v1/anneal/bundles/{digest}" 1 "anneal:bundle:delete", "remove it" => write::delete;
-        GET "/v1/anneal/bundles/{digest}/file" 1 OPEN, "its file, for an agent with its token" => file::file;
     ];
-    rows.into_iter().map(Endpoint::own).collect()
+    let file = rows![
+        GET "/v1/anneal/bundles/{digest}/file" 1 "anneal:bundle:get", "its file, also for an agent with its token"
+            => file::file;
+    ];
+    rows.into_iter().chain(file.into_iter().map(Endpoint::or_agents)).map(Endpoint::own).collect()
 }
 
 /// Where bundles are kept, if this controller keeps any.

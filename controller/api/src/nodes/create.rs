@@ -1,6 +1,6 @@
 //! `POST /v1/nodes`.
 
-use super::{rules, show};
+use super::{rights, rules, show};
 use crate::call::{Call, locate};
 use crate::error::{ApiError, Reply};
 use crate::fields;
@@ -44,6 +44,7 @@ pub async fn create(call: Call) -> Reply {
     if let Some(Value::String(name)) = given.get("name") {
         rules::name(name, call.version, "Cannot create node with invalid name")?;
     }
+    rights::create(&call, &mut node).await?;
     rules::reason_needs(node.retired, node.retired_reason.as_ref(), "retired")?;
     rules::chassis(&call, given.get("chassis_uuid")).await?;
     rules::network_data(&node, "Schema error for node")?;

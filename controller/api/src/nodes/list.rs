@@ -1,6 +1,7 @@
 //! `GET /v1/nodes` and `GET /v1/nodes/detail`.
 
 use crate::args;
+use crate::auth::guard;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::fields;
@@ -211,6 +212,9 @@ impl Filter {
             Some(true) => Parent::Any,
             _ => text("parent_node").map_or(Parent::None, Parent::This),
         };
+        if call.identity.project().is_some_and(|own| args.text("project").is_some_and(|asked| asked != own)) {
+            return Err(guard::forbidden("baremetal:node:list_all"));
+        }
         let own = &call.app.settings.conductor_host;
         Ok(Self {
             associated: args.boolean("associated")?,

@@ -21,6 +21,7 @@ pub mod patch;
 pub mod power;
 pub mod provision;
 pub mod raid;
+pub mod rights;
 pub mod rules;
 pub mod show;
 pub mod states;
@@ -109,8 +110,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         GET "/v1/nodes/{ident}/cleaning/steps" 1 "baremetal:node:get", "clean steps it offers" => steps::cleaning;
         GET "/v1/nodes/{ident}/deploy/steps" 1 "baremetal:node:get", "deploy steps it offers" => steps::deploy;
         GET "/v1/nodes/{ident}/service/steps" 1 "baremetal:node:get", "service steps it offers" => steps::service;
-        GET "/v1/anneal/nodes/{ident}/erase_plan" 1 "baremetal:node:get", "what an erase would do" => erase_plan::defaults;
-        POST "/v1/anneal/nodes/{ident}/erase_plan" 1 "baremetal:node:get", "the same with arguments"
+        GET "/v1/anneal/nodes/{ident}/erase_plan" 1 "baremetal:node:inventory:get", "what an erase would do"
+            => erase_plan::defaults;
+        POST "/v1/anneal/nodes/{ident}/erase_plan" 1 "baremetal:node:inventory:get", "the same with arguments"
             => erase_plan::with_arguments;
     ];
     rows.extend(own.into_iter().map(Endpoint::own));

@@ -1,6 +1,6 @@
 //! `PATCH /v1/nodes/{ident}`.
 
-use super::{rules, show};
+use super::{rights, rules, show};
 use crate::call::Call;
 use crate::error::{ApiError, Reply};
 use crate::fields::{self, Field, NODE};
@@ -94,6 +94,7 @@ fn decide(
     reset_interfaces: bool,
     parent: Option<&str>,
 ) -> Result<(Node, Vec<Event>), ApiError> {
+    rights::patch(call, old, ops)?;
     // A node in maintenance may always lose its instance.
     let frees_instance =
         old.maintenance && matches!(ops, [op] if op.removes() && op.field() == "instance_uuid");

@@ -28,6 +28,12 @@ const ARGUMENTS: [&str; 9] = [
     "reason",
 ];
 
+/// Steps of the caller's own need more than the verb.
+const STEP_POLICIES: [(StepKind, &str); 2] = [
+    (StepKind::Clean, "baremetal:node:set_provision_state:clean_steps"),
+    (StepKind::Service, "baremetal:node:set_provision_state:service_steps"),
+];
+
 /// Bytes of the salt of a rescue password. In base64 they are 16 characters: `crypt(3)` reads no more and leaves the
 /// rest out of what it gives, so that with a longer salt no password would ever fit.
 const SALT: usize = 12;
@@ -43,6 +49,11 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
         list(&given, kind.steps_field())?;
     }
     let node = call.node(&ident).await?;
+    for (kind, policy) in STEP_POLICIES {
+        if given.get(kind.steps_field()).is_some_and(|steps| !steps.is_null()) {
+            call.permit(policy, &node)?;
+        }
+    }
     call.version.needs(target_since(&target))?;
     let seen = node.clone();
     let verb = Verb::parse_target(&target);

@@ -69,6 +69,7 @@ pub async fn create(call: Call) -> Reply {
         }
     };
     let node = owner(&call, &ident).await?;
+    call.permit("baremetal:port:create", &node)?;
     let uuid = match given.get("uuid") {
         Some(value) => crate::body::uuid("uuid", value)?.unwrap_or_else(Uuid::new_v4),
         None => Uuid::new_v4(),
@@ -135,7 +136,10 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
                         "Schema error for patch: 'node_uuid' is a required property",
                     ));
                 };
-                port.node_uuid = owner(&call, &uuid).await?.uuid;
+                let node = owner(&call, &uuid).await?;
+                // It must not leave for a node where the caller could not have put it.
+                call.permit("baremetal:port:update", &node)?;
+                port.node_uuid = node.uuid;
             }
             name => {
                 let value = schema::check("patch", name, kind, value)?;
@@ -222,7 +226,7 @@ fn check(name: &str, value: &Value) -> Result<(), ApiError> {
 async fn name_is_free(call: &Call, port: &Port) -> Result<(), ApiError> {
     let Some(name) = &port.name else { return Ok(()) };
     let taken = call
-        .app
+        .house
         .store
         .ports(None)
         .await?

@@ -8,6 +8,7 @@ mod field;
 mod inspection_rules;
 mod list;
 pub mod portgroups;
+mod rights;
 pub mod runbooks;
 mod view;
 mod volumes;

@@ -1,6 +1,6 @@
 //! Making, changing and removing a resource.
 
-use super::{Rest, field, owner, refused, view};
+use super::{Rest, field, owner, refused, rights, view};
 use crate::call::{Call, empty, json, locate};
 use crate::error::{ApiError, Reply};
 use crate::patch::{self, Op};
@@ -22,6 +22,7 @@ pub async fn create<R: Rest>(call: Call) -> Reply {
     call.args.only(&[])?;
     let given = schema::object(R::SORT.word, call.json()?)?;
     let new = R::settle(&call, None, read::<R>(&call, given)?).await?;
+    let new = rights::settle(&call, None, new).await?;
     let write = ResourceWrite::Create(new.clone());
     let made = call.app.store.write_resource(write, None).await.map_err(|error| refused::<R>(error, &new))?;
     Ok(created::<R>(&call, &made))
@@ -39,7 +40,8 @@ pub async fn patch<R: Rest>(Path(ident): Path<String>, call: Call) -> Reply {
         if let Some(node) = new.node {
             owner(&call, node).await?;
         }
-        let mut new = R::settle(&call, Some(&old), new).await?;
+        let new = R::settle(&call, Some(&old), new).await?;
+        let mut new = rights::settle(&call, Some(&old), new).await?;
         if new == old {
             break;
         }

@@ -3,7 +3,7 @@
 
 pub mod drivers;
 
-use api::{App, Depot, Settings};
+use api::{App, Auth, Depot, Settings};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
@@ -74,6 +74,16 @@ impl Api {
 
     /// One that takes bundles of at most 2 MiB that `trust` accepts.
     pub fn trusting(settings: Settings, trust: bundle::Trust) -> Self {
+        Self::made(settings, trust, Auth::Everybody)
+    }
+
+    /// One that lets in whom `auth` lets in.
+    pub fn guarded(auth: Auth) -> Self {
+        let settings = Settings { require_agent_tls: false, ..Settings::default() };
+        Self::made(settings, bundle::Trust::Keys { keys: Vec::new(), unsigned: true }, auth)
+    }
+
+    fn made(settings: Settings, trust: bundle::Trust, auth: Auth) -> Self {
         let bundles = tempfile::tempdir().expect("a directory");
         let store = Arc::new(MemoryStore::new());
         let drivers = Arc::new(KeptDrivers::new());
@@ -89,7 +99,7 @@ impl Api {
                 ..settings
             },
         };
-        Self { store, router: api::router(app), drivers, bundles }
+        Self { store, router: api::guarded_router(app, auth), drivers, bundles }
     }
 
     pub async fn raw(&self, request: Request<Body>) -> Answer {

@@ -46,6 +46,12 @@ pub struct Options {
     /// What it is for.
     #[arg(long)]
     description: Option<String>,
+    /// The project whose node it is: its users see it.
+    #[arg(long, value_name = "PROJECT")]
+    owner: Option<String>,
+    /// The project that has it for now: its users see most of it.
+    #[arg(long, value_name = "PROJECT")]
+    lessee: Option<String>,
 }
 
 impl Options {
@@ -57,6 +63,8 @@ impl Options {
             ("uuid", &self.uuid),
             ("resource_class", &self.resource_class),
             ("description", &self.description),
+            ("owner", &self.owner),
+            ("lessee", &self.lessee),
         ];
         for (key, value) in texts {
             if let Some(value) = value {

@@ -41,6 +41,12 @@ pub struct Set {
     /// What it is for.
     #[arg(long)]
     description: Option<String>,
+    /// The project whose node it is: its users see it.
+    #[arg(long, value_name = "PROJECT")]
+    owner: Option<String>,
+    /// The project that has it for now: its users see most of it.
+    #[arg(long, value_name = "PROJECT")]
+    lessee: Option<String>,
     /// Erase the node before it becomes available.
     #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
     automated_clean: Option<bool>,
@@ -87,6 +93,12 @@ pub struct Unset {
     /// The description.
     #[arg(long)]
     description: bool,
+    /// The project whose node it is.
+    #[arg(long)]
+    owner: bool,
+    /// The project that has it for now.
+    #[arg(long)]
+    lessee: bool,
     /// The switch of this node: the controller's setting holds again.
     #[arg(long)]
     automated_clean: bool,
@@ -116,6 +128,8 @@ impl Set {
             ("driver", &self.driver),
             ("resource_class", &self.resource_class),
             ("description", &self.description),
+            ("owner", &self.owner),
+            ("lessee", &self.lessee),
         ];
         for (field, value) in texts {
             patch.extend(value.as_ref().map(|value| add(format!("/{field}"), value.clone().into())));
@@ -159,6 +173,8 @@ impl Unset {
             ("name", self.name),
             ("resource_class", self.resource_class),
             ("description", self.description),
+            ("owner", self.owner),
+            ("lessee", self.lessee),
             ("automated_clean", self.automated_clean),
         ];
         patch.extend(whole.iter().filter(|(_, given)| *given).map(|(field, _)| remove(format!("/{field}"))));
@@ -212,9 +228,10 @@ mod tests {
     fn patches() {
         assert_eq!(
             patch(
-                "set n --driver-info a/b=1 --interface deploy=direct --retired --retired-reason old --automated-clean false"
+                "set n --owner p --driver-info a/b=1 --interface deploy=direct --retired --retired-reason old --automated-clean false"
             ),
             json!([
+                {"op": "add", "path": "/owner", "value": "p"},
                 {"op": "add", "path": "/driver_info/a~1b", "value": 1},
                 {"op": "add", "path": "/deploy_interface", "value": "direct"},
                 {"op": "add", "path": "/automated_clean", "value": false},
@@ -223,9 +240,10 @@ mod tests {
             ])
         );
         assert_eq!(
-            patch("unset n --name --interface raid --extra x~y --retired"),
+            patch("unset n --name --lessee --interface raid --extra x~y --retired"),
             json!([
                 {"op": "remove", "path": "/name"},
+                {"op": "remove", "path": "/lessee"},
                 {"op": "remove", "path": "/raid_interface"},
                 {"op": "remove", "path": "/extra/x~0y"},
                 {"op": "add", "path": "/retired", "value": false},

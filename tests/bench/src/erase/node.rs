@@ -40,11 +40,7 @@ pub fn measure(image: &Path, memory: &Path, shape: Shape) -> Result<Vec<Contest>
     let mut qemu = Command::new("qemu-system-x86_64");
     qemu.args([
         "-machine",
-        "q35",
-        "-accel",
-        "tcg,thread=multi",
-        "-cpu",
-        "max",
+        "q35,accel=kvm:tcg",
         "-smp",
         "2",
         "-nodefaults",

@@ -3,7 +3,7 @@
 mod choose;
 
 use super::field::{Empty, Field, Type, Write, object, told, written};
-use super::{Rest, Sort, TooOld, check_name, list, refused, view, write};
+use super::{Rest, Sort, TooOld, check_name, list, refused, rights, view, write};
 use crate::body::python;
 use crate::call::{Call, empty, json};
 use crate::endpoint::{Endpoint, rows};
@@ -155,6 +155,7 @@ async fn create(call: Call) -> Reply {
     let has_uuid = given.get("uuid").is_some_and(|uuid| !uuid.is_null());
     let mut new = write::read::<Allocation>(&call, given)?;
     new = Allocation::settle(&call, None, new).await?;
+    new = rights::settle(&call, None, new).await?;
     if new.text("resource_class").is_none_or(str::is_empty) {
         let class = target.as_ref().and_then(|node| node.resource_class.clone());
         if target.is_none() {

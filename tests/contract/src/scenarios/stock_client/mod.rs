@@ -5,6 +5,7 @@ mod deployments;
 mod life;
 mod node;
 mod resources;
+mod rights;
 mod steps;
 mod story;
 mod walk;
@@ -20,7 +21,8 @@ pub fn run(world: &World) -> Result<()> {
     let stock = Stock::new(world, &controller.endpoint)?;
     life::run(world, &controller, &stock).context("a node with an agent")?;
     walk::run(world, &controller, &stock).context("every verb of a fake node")?;
-    resources::run(&stock).context("resources")
+    resources::run(&stock).context("resources")?;
+    rights::run(world).context("users with passwords")
 }
 
 fn find<'a>(rows: &'a Value, column: &str, value: &str) -> Result<&'a Value> {

@@ -1,0 +1,62 @@
+//! The header of HTTP basic authentication, and Ironic's answers to those that do not do.
+
+use crate::error::{Shaped, python_json};
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+/// Why a caller is not let in. The words are Ironic's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// He did not say who he is.
+    Unsaid,
+    /// User or password is wrong; which, nobody is told.
+    Wrong,
+    /// The header cannot be understood.
+    Unclear(String),
+}
+
+/// A user's name, and his password.
+pub type Credentials = (String, Vec<u8>);
+
+/// What the header says.
+pub fn credentials(headers: &HeaderMap) -> Result<Credentials, Refusal> {
+    let value = headers.get(header::AUTHORIZATION).ok_or(Refusal::Unsaid)?;
+    let unclear = |what: &str| Refusal::Unclear(what.to_owned());
+    let no_header = || unclear("Could not parse Authorization header");
+    let value = value.to_str().map_err(|_| no_header())?.trim();
+    let (kind, token) = value.split_once(char::is_whitespace).ok_or_else(no_header)?;
+    if !kind.eq_ignore_ascii_case("basic") {
+        let kind: String = kind.chars().take(32).collect();
+        return Err(Refusal::Unclear(format!("Unsupported authorization type \"{kind}\"")));
+    }
+    let no_token = || unclear("Could not decode authorization token");
+    let pair = STANDARD.decode(token.trim_start()).map_err(|_| no_token())?;
+    let colon = pair.iter().position(|byte| *byte == b':').ok_or_else(no_token)?;
+    let user = std::str::from_utf8(&pair[..colon]).map_err(|_| no_token())?.to_owned();
+    Ok((user, pair[colon + 1..].to_vec()))
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response<Body> {
+        let (status, message) = match self {
+            Self::Unsaid => (StatusCode::UNAUTHORIZED, "Authorization required".to_owned()),
+            Self::Wrong => (StatusCode::UNAUTHORIZED, "Incorrect username or password".to_owned()),
+            Self::Unclear(message) => (StatusCode::BAD_REQUEST, message),
+        };
+        let body = json!({"error": {"message": message, "code": status.as_u16()}});
+        let mut response = Response::new(Body::from(python_json(&body)));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if status == StatusCode::UNAUTHORIZED {
+            let realm = HeaderValue::from_static("Basic realm=\"Baremetal API\"");
+            headers.insert(header::WWW_AUTHENTICATE, realm);
+        }
+        response.extensions_mut().insert(Shaped);
+        response
+    }
+}

@@ -1,0 +1,224 @@
+//! What stands before the handler of every endpoint: who asks, and may he?
+//!
+//! A caller of a project is asked for the projects of what the path names. What he may not see is not answered here:
+//! the handler does that, with a store that has no such thing, so that the answer is the one for what is not there.
+
+use super::Auth;
+use super::basic::{self, Refusal};
+use super::identity::{Identity, Owners};
+use super::policy::{lesser, may, might};
+use super::seen;
+use crate::App;
+use crate::args::Args;
+use crate::endpoint::{Endpoint, OPEN};
+use crate::error::{ApiError, Shaped};
+use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
+use axum::http::{HeaderMap, Method, Response, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse;
+use model::ResourceKind;
+use std::sync::Arc;
+use store::{Store, StoreError};
+use uuid::Uuid;
+
+/// Paths that name a resource that a project may own.
+const RESOURCES: [(&str, ResourceKind); 5] = [
+    ("/v1/portgroups/{", ResourceKind::Portgroup),
+    ("/v1/volume/connectors/{", ResourceKind::VolumeConnector),
+    ("/v1/volume/targets/{", ResourceKind::VolumeTarget),
+    ("/v1/allocations/{", ResourceKind::Allocation),
+    ("/v1/runbooks/{", ResourceKind::Runbook),
+];
+/// Where what is made belongs to a node that the body names.
+const IN_BODY: [&str; 4] = ["/v1/ports", "/v1/portgroups", "/v1/volume/connectors", "/v1/volume/targets"];
+
+/// What a row is guarded by.
+#[derive(Clone)]
+struct Guard {
+    auth: Auth,
+    app: Arc<App>,
+    method: Method,
+    path: &'static str,
+    policy: &'static str,
+    agents: bool,
+}
+
+/// Let nobody through to the handler of `endpoint` who may not.
+pub fn guarded(endpoint: Endpoint, auth: &Auth, app: &Arc<App>) -> Endpoint {
+    let guard = Guard {
+        auth: auth.clone(),
+        app: app.clone(),
+        method: endpoint.method.clone(),
+        path: endpoint.path,
+        policy: endpoint.policy,
+        agents: endpoint.agents,
+    };
+    let layer = from_fn(move |request: Request, next: Next| {
+        let guard = guard.clone();
+        async move { guard.pass(request, next).await }
+    });
+    endpoint.map(|handler| handler.route_layer(layer))
+}
+
+/// Put into the extensions of a request about something that the guard did not find: the handler must not find it
+/// either, by whatever other name, since nobody has asked whether the caller may.
+#[derive(Clone, Copy)]
+pub struct Unfound;
+
+/// What is answered to somebody unknown in the place of `response`: Ironic asks who he is before it says that there
+/// is no such path or method.
+pub async fn unrouted(auth: &Auth, headers: &HeaderMap, response: Response<Body>) -> Response<Body> {
+    let routed =
+        !matches!(response.status().as_u16(), 404 | 405) || response.extensions().get::<Shaped>().is_some();
+    if routed {
+        return response;
+    }
+    identify(auth, headers).await.map_or_else(|refusal| refusal, |_| response)
+}
+
+/// Who asks, or what he is answered.
+async fn identify(auth: &Auth, headers: &HeaderMap) -> Result<Identity, Response<Body>> {
+    let users = match auth {
+        Auth::Everybody => return Ok(Identity::ADMINISTRATOR),
+        Auth::Agents => return Err(elsewhere()),
+        Auth::Basic(users) => users,
+    };
+    let credentials = basic::credentials(headers).map_err(Refusal::into_response)?;
+    users.identify(credentials).await.map_err(Refusal::into_response)
+}
+
+fn elsewhere() -> Response<Body> {
+    ApiError::client(
+        403,
+        "Only lookup, heartbeat, inspection and bundles of agents are served on this address; use the controller's \
+         loopback address, or set [api] auth_strategy = \"http_basic\".",
+    )
+    .into_response()
+}
+
+impl Guard {
+    async fn pass(&self, mut request: Request, next: Next) -> Response<Body> {
+        let identity = if self.is_open(request.headers()) {
+            Identity::NOBODY
+        } else {
+            match self.allowed(&mut request).await {
+                Ok(identity) => identity,
+                Err(refused) => return refused,
+            }
+        };
+        // Nothing behind this may log it.
+        request.headers_mut().remove(header::AUTHORIZATION);
+        request.extensions_mut().insert(identity);
+        next.run(request).await
+    }
+
+    /// Whether the row is for everybody, or for agents and this is one, who proves it to the handler.
+    fn is_open(&self, headers: &HeaderMap) -> bool {
+        let is_agent = [NODE_HEADER, TOKEN_HEADER].iter().all(|name| headers.contains_key(*name));
+        self.policy == OPEN || (self.agents && is_agent)
+    }
+
+    async fn allowed(&self, request: &mut Request) -> Result<Identity, Response<Body>> {
+        let identity = identify(&self.auth, request.headers()).await?;
+        let target = match identity.project() {
+            // For the system it does not matter whose something is.
+            None => Target::Unowned,
+            Some(project) => self.target(project, request).await.map_err(ApiError::into_response)?,
+        };
+        let passes = |policy: &str| match &target {
+            Target::Absent => true,
+            Target::Unowned => may(policy, &identity, None),
+            Target::Owned(owners) => may(policy, &identity, Some(owners)),
+            Target::InBody => might(policy, &identity),
+        };
+        if matches!(target, Target::Absent) {
+            request.extensions_mut().insert(Unfound);
+        }
+        if passes(self.policy) || lesser(self.policy).is_some_and(|lesser| passes(&lesser)) {
+            return Ok(identity);
+        }
+        Err(forbidden(self.policy).into_response())
+    }
+
+    /// What the request is about, for a caller of `project`.
+    async fn target(&self, project: &str, request: &mut Request) -> Result<Target, ApiError> {
+        let store = seen::by(&self.app.store, project);
+        let (mut parts, body) = std::mem::take(request).into_parts();
+        let params = RawPathParams::from_request_parts(&mut parts, &()).await;
+        let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+        *request = Request::from_parts(parts, body);
+        let ident = || {
+            let params = params.as_ref().ok()?;
+            params.iter().next().map(|(_, value)| value.to_owned())
+        };
+        let node = match self.path {
+            "/v1/nodes/validate" => {
+                let args = Args::new(query.map(|query| query.0).unwrap_or_default());
+                match args.text("node").or(args.text("node_uuid")) {
+                    Some(ident) => store.node_by_ident(ident).await,
+                    None => return Ok(Target::Absent),
+                }
+            }
+            path if is_below(path, &["/v1/nodes/{", "/v1/anneal/nodes/{"]) => match ident() {
+                Some(ident) => store.node_by_ident(&ident).await,
+                None => return Ok(Target::Absent),
+            },
+            path if is_below(path, &["/v1/ports/{"]) => match ident() {
+                Some(ident) => port_node(&*store, &ident).await,
+                None => return Ok(Target::Absent),
+            },
+            path if self.method == Method::POST && IN_BODY.contains(&path) => return Ok(Target::InBody),
+            path => {
+                let kind = RESOURCES.iter().find(|(root, _)| path.starts_with(root)).map(|(_, kind)| *kind);
+                let Some(kind) = kind else { return Ok(Target::Unowned) };
+                let Some(ident) = ident() else { return Ok(Target::Absent) };
+                return match store.resource(kind, &ident).await {
+                    Ok(resource) => Ok(Target::Owned(seen::owners(&*store, &resource).await?)),
+                    Err(StoreError::NotFound { .. }) => Ok(Target::Absent),
+                    Err(error) => Err(error.into()),
+                };
+            }
+        };
+        match node {
+            Ok(node) => Ok(Target::Owned(Owners::of(&node))),
+            Err(StoreError::NotFound { .. }) => Ok(Target::Absent),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What a request is about.
+enum Target {
+    /// Nothing that belongs to a project, or everything.
+    Unowned,
+    /// Something of these projects.
+    Owned(Owners),
+    /// Something that the caller does not see, if it is there: the handler says so.
+    Absent,
+    /// What the body names: the handler asks ([`crate::call::Call::permit`]).
+    InBody,
+}
+
+fn is_below(path: &str, roots: &[&str]) -> bool {
+    roots.iter().any(|root| path.starts_with(root))
+}
+
+/// The node of a port with this UUID or name.
+async fn port_node(store: &dyn Store, ident: &str) -> Result<model::Node, StoreError> {
+    let port = match Uuid::parse_str(ident) {
+        Ok(uuid) => store.port(uuid).await?,
+        Err(_) => {
+            let ports = store.ports(None).await?;
+            let named = ports.into_iter().find(|port| port.name.as_deref() == Some(ident));
+            named.ok_or_else(|| StoreError::not_found("Port", ident))?
+        }
+    };
+    store.node(port.node_uuid).await
+}
+
+/// 403 in Ironic's words.
+pub fn forbidden(policy: &str) -> ApiError {
+    ApiError::client(403, format!("Access was denied to the following resource: {policy}"))
+}

@@ -1,0 +1,260 @@
+//! Users of HTTP basic authentication: Ironic's file of passwords, and ours of roles.
+
+use super::basic::{Credentials, Refusal};
+use super::identity::{Grant, Identity, Role, Scope};
+use bcrypt::HashParts;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use tokio::sync::Semaphore;
+
+/// Forms of bcrypt that Ironic takes.
+const FORMS: [&str; 3] = ["$2y$", "$2a$", "$2b$"];
+/// Credentials that are remembered as good, so that not every request costs a bcrypt.
+const REMEMBERED: usize = 256;
+/// Passwords that are tried at the same time. One takes a CPU for a quarter of a second at cost 12.
+const AT_ONCE: usize = 2;
+
+/// Why a file of users cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{}: {why}", file.display(), line.map_or_else(String::new, |line| format!(", line {line}")))]
+pub struct UsersError {
+    /// Which.
+    pub file: PathBuf,
+    /// Where in it, from 1.
+    pub line: Option<usize>,
+    /// What is wrong; no password or hash is in it.
+    pub why: String,
+}
+
+/// The users, read anew whenever a file changes.
+pub struct Users {
+    passwords: PathBuf,
+    roles: Option<PathBuf>,
+    known: RwLock<Arc<Known>>,
+    trying: Semaphore,
+}
+
+impl Users {
+    /// Those of an htpasswd file (bcrypt only), with the roles of another file. Without one everybody in the first is
+    /// an administrator, as in Ironic.
+    ///
+    /// # Errors
+    /// When a file cannot be read or understood.
+    pub fn open(passwords: PathBuf, roles: Option<PathBuf>) -> Result<Self, UsersError> {
+        let known = Known::read(&passwords, roles.as_deref())?;
+        Ok(Self { passwords, roles, known: RwLock::new(Arc::new(known)), trying: Semaphore::new(AT_ONCE) })
+    }
+
+    /// Who it is.
+    pub(crate) async fn identify(&self, (user, password): Credentials) -> Result<Identity, Refusal> {
+        let known = self.current();
+        let entry = known.users.get(&user);
+        let digest = known.digest(&user, &password);
+        if let Some(entry) = entry.filter(|_| known.remembers(&digest)) {
+            return Ok(Identity { grant: entry.grant.clone() });
+        }
+        let hash = entry.map_or(&known.decoy, |entry| &entry.hash).clone();
+        let permit = self.trying.acquire().await;
+        let fits = tokio::task::spawn_blocking(move || {
+            // C strings end at a zero: two passwords would be one.
+            !password.contains(&0) && bcrypt::verify(&password, &hash).unwrap_or(false)
+        });
+        let fits = fits.await.unwrap_or(false);
+        drop(permit);
+        match entry {
+            Some(entry) if fits => {
+                known.remember(digest);
+                Ok(Identity { grant: entry.grant.clone() })
+            }
+            Some(_) => {
+                tracing::warn!(%user, "somebody was refused: wrong password");
+                Err(Refusal::Wrong)
+            }
+            None => {
+                // Not the name: people type passwords there.
+                tracing::warn!("somebody was refused: no such user");
+                Err(Refusal::Wrong)
+            }
+        }
+    }
+
+    /// The users as the files are now. Files that have become unreadable let nobody in.
+    fn current(&self) -> Arc<Known> {
+        let stamp = Stamp::of(&self.passwords, self.roles.as_deref());
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if known.stamp == stamp {
+            return known;
+        }
+        let known = Arc::new(Known::read(&self.passwords, self.roles.as_deref()).unwrap_or_else(|error| {
+            tracing::error!("nobody is let in until this is mended: {error}");
+            Known::of(stamp, BTreeMap::new())
+        }));
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known.clone();
+        known
+    }
+}
+
+/// What tells one version of the files from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp(Vec<Option<[i64; 6]>>);
+
+impl Stamp {
+    fn of(passwords: &Path, roles: Option<&Path>) -> Self {
+        let stamp = |path: &Path| {
+            let meta = std::fs::metadata(path).ok()?;
+            let size = i64::try_from(meta.len()).unwrap_or(i64::MAX);
+            let inode = meta.ino().cast_signed();
+            Some([inode, size, meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()])
+        };
+        Self([Some(passwords), roles].into_iter().flatten().map(stamp).collect())
+    }
+}
+
+struct Entry {
+    hash: String,
+    grant: Option<Grant>,
+}
+
+/// One version of the files, and who has proved to be in it.
+struct Known {
+    stamp: Stamp,
+    users: BTreeMap<String, Entry>,
+    /// What the password of somebody unknown is compared with, so that he waits as long as others.
+    decoy: String,
+    /// Makes the digests useless to whoever reads the memory later.
+    salt: [u8; 32],
+    good: Mutex<BTreeSet<[u8; 32]>>,
+}
+
+impl Known {
+    fn read(passwords: &Path, roles: Option<&Path>) -> Result<Self, UsersError> {
+        // Before the files: a change between this and the reading is seen at the next request.
+        let stamp = Stamp::of(passwords, roles);
+        let hashes = read(passwords, parse_passwords)?;
+        let mut grants = roles.map(|roles| read(roles, parse_roles)).transpose()?;
+        let users = hashes.into_iter().map(|(user, hash)| {
+            let grant = match &mut grants {
+                None => Identity::ADMINISTRATOR.grant,
+                Some(grants) => grants.remove(&user),
+            };
+            (user, Entry { hash, grant })
+        });
+        Ok(Self::of(stamp, users.collect()))
+    }
+
+    fn of(stamp: Stamp, users: BTreeMap<String, Entry>) -> Self {
+        let cost =
+            users.values().filter_map(|entry| entry.hash.parse().ok()).map(|hash: HashParts| hash.get_cost());
+        // Of a form that parses, and the hash of nothing anybody knows.
+        let decoy = format!("$2b${:02}${}", cost.max().unwrap_or(10), ".".repeat(53));
+        let mut salt = [0; 32];
+        let good = Mutex::default();
+        if getrandom::fill(&mut salt).is_err() {
+            tracing::error!("no random numbers: digests of passwords are not salted");
+        }
+        Self { stamp, users, decoy, salt, good }
+    }
+
+    fn digest(&self, user: &str, password: &[u8]) -> [u8; 32] {
+        let mut hash = Sha256::new_with_prefix(self.salt);
+        hash.update((user.len() as u64).to_be_bytes());
+        hash.update(user);
+        hash.update(password);
+        hash.finalize().into()
+    }
+
+    fn remembers(&self, digest: &[u8; 32]) -> bool {
+        self.good.lock().unwrap_or_else(PoisonError::into_inner).contains(digest)
+    }
+
+    fn remember(&self, digest: [u8; 32]) {
+        let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
+        if good.len() >= REMEMBERED {
+            good.clear();
+        }
+        good.insert(digest);
+    }
+}
+
+type Parsed<T> = Result<BTreeMap<String, T>, (usize, String)>;
+
+fn read<T>(file: &Path, parse: impl Fn(&str) -> Parsed<T>) -> Result<BTreeMap<String, T>, UsersError> {
+    let failed = |line, why: String| UsersError { file: file.to_owned(), line, why };
+    let text = std::fs::read_to_string(file).map_err(|error| failed(None, error.to_string()))?;
+    parse(&text).map_err(|(line, why)| failed(Some(line), why))
+}
+
+/// Lines that say something, with their numbers.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// `user:hash`, one a line. Of two lines for a user the first counts, as for Ironic and Apache.
+fn parse_passwords(text: &str) -> Parsed<String> {
+    let mut users = BTreeMap::new();
+    for (number, line) in lines(text) {
+        let (user, hash) = line.split_once(':').ok_or((number, "has no ':' after the user".to_owned()))?;
+        if !FORMS.iter().any(|form| hash.starts_with(form)) {
+            return Err((number, format!("Only bcrypt digested passwords are supported for {user}")));
+        }
+        if hash.parse::<HashParts>().map_or(true, |parts| !(4..=31).contains(&parts.get_cost())) {
+            return Err((number, format!("the bcrypt digest of {user} is damaged")));
+        }
+        users.entry(user.to_owned()).or_insert_with(|| hash.to_owned());
+    }
+    Ok(users)
+}
+
+/// `user: role [project]`, one a line.
+fn parse_roles(text: &str) -> Parsed<Grant> {
+    let mut users = BTreeMap::new();
+    for (number, line) in lines(text) {
+        let wrong = |why: String| (number, why);
+        let (user, rest) =
+            line.split_once(':').ok_or_else(|| wrong("is not `user: role [project]`".into()))?;
+        let words: Vec<_> = rest.split_whitespace().collect();
+        let (role, scope) = match words[..] {
+            [role] => (role, Scope::System),
+            [role, project] => (role, Scope::Project(project.to_owned())),
+            _ => return Err(wrong("is not `user: role [project]`".into())),
+        };
+        let role = Role::ALL.into_iter().find(|known| known.as_str() == role).ok_or_else(|| {
+            let known = Role::ALL.map(Role::as_str).join(", ");
+            wrong(format!("{role:?} is no role; roles are {known}"))
+        })?;
+        if users.insert(user.trim_end().to_owned(), Grant { role, scope }).is_some() {
+            return Err(wrong(format!("{user} is there twice")));
+        }
+    }
+    Ok(users)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_are_named_and_hashes_are_not() {
+        let hash = format!("$2y$04${}", ".".repeat(53));
+        let good = format!("# people\n\n alice:{hash} \nalice:$2a$damaged");
+        assert_eq!(parse_passwords(&good).unwrap_err(), (4, "the bcrypt digest of alice is damaged".into()));
+        let good = format!("alice:{hash}\nalice:{}", hash.replace("2y", "2b"));
+        assert_eq!(parse_passwords(&good).unwrap()["alice"], hash);
+        assert_eq!(parse_passwords("alice").unwrap_err().0, 1);
+        let (_, why) = parse_passwords("alice:$apr1$secret").unwrap_err();
+        assert!(why.contains("alice") && !why.contains("secret"), "{why}");
+
+        let roles = parse_roles("# who\nalice: admin\nbob:reader  p1 # x");
+        assert_eq!(roles.unwrap_err().0, 3);
+        let roles = parse_roles("alice: admin\nbob:reader  p1").unwrap();
+        assert_eq!(roles["alice"], Grant { role: Role::Admin, scope: Scope::System });
+        assert_eq!(roles["bob"], Grant { role: Role::Reader, scope: Scope::Project("p1".into()) });
+        for (text, word) in [("a: king", "king"), ("a:", "user: role"), ("a: admin\na: reader", "twice")] {
+            assert!(parse_roles(text).unwrap_err().1.contains(word), "{text}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The files of users: read anew when they change, and closed when they cannot be read.
+
+use crate::callers::{basic, hash};
+use crate::world::World;
+use api::Auth;
+use api::auth::Users;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// As people write files: a new one in the place of the old.
+fn write(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(new, path).unwrap();
+}
+
+#[tokio::test]
+async fn a_change_of_the_files_counts_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (passwords, roles) = (dir.path().join("htpasswd"), dir.path().join("roles"));
+    write(&passwords, &format!("alice:{}\nbob:{}\n", hash("a"), hash("b")));
+    write(&roles, "alice: admin\nbob: reader\n");
+    let users = Users::open(passwords.clone(), Some(roles.clone())).unwrap();
+    let world = World::new(Auth::Basic(Arc::new(users))).await;
+    let ask = async |user: &str, password: &str| {
+        let header = basic(user, password);
+        let body = Some(serde_json::json!({"driver": "fake-hardware"}));
+        world.ask("POST", "/v1/nodes", Some(&header), body).await.status
+    };
+    assert_eq!((ask("alice", "a").await, ask("bob", "b").await), (201, 403));
+
+    write(&roles, "alice: reader\nbob: admin\n");
+    assert_eq!((ask("alice", "a").await, ask("bob", "b").await), (403, 201));
+    write(&passwords, &format!("bob:{}\n", hash("new")));
+    assert_eq!((ask("alice", "a").await, ask("bob", "b").await, ask("bob", "new").await), (401, 401, 201));
+
+    // A file that cannot be read lets nobody in, and what was remembered is forgotten.
+    write(&roles, "bob: king\n");
+    assert_eq!(ask("bob", "new").await, 401);
+    write(&roles, "bob: admin\n");
+    assert_eq!(ask("bob", "new").await, 201);
+    std::fs::remove_file(&passwords).unwrap();
+    assert_eq!(ask("bob", "new").await, 401);
+
+    let refused = Users::open(passwords, None).map(drop).unwrap_err().to_string();
+    assert!(refused.contains("htpasswd"), "{refused}");
+    write(&roles, "# people\nbob: king\n");
+    write(&dir.path().join("htpasswd"), &format!("bob:{}\n", hash("new")));
+    let refused = Users::open(dir.path().join("htpasswd"), Some(roles)).map(drop).unwrap_err().to_string();
+    assert!(refused.contains("roles, line 2: \"king\" is no role"), "{refused}");
+}
+
+/// A good password costs one bcrypt, a bad one costs one each time, and so does an unknown user.
+#[tokio::test]
+async fn only_what_was_good_is_remembered() {
+    let dir = tempfile::tempdir().unwrap();
+    let passwords = dir.path().join("htpasswd");
+    let slow = bcrypt::hash("right", 9).unwrap();
+    write(&passwords, &format!("alice:{slow}\n"));
+    let world = World::new(Auth::Basic(Arc::new(Users::open(passwords, None).unwrap()))).await;
+    let ask = async |user: &str, password: &str, status: u16| {
+        let begun = Instant::now();
+        world.ask("GET", "/v1/drivers", Some(&basic(user, password)), None).await.is(status);
+        begun.elapsed()
+    };
+    let first = ask("alice", "right", 200).await;
+    let mut fastest = first;
+    for _ in 0..20 {
+        fastest = fastest.min(ask("alice", "right", 200).await);
+    }
+    assert!(fastest < first / 4, "{fastest:?} is not much less than {first:?}");
+    for (user, password) in [("alice", "wrong"), ("nobody", "right")] {
+        let mut fastest = ask(user, password, 401).await;
+        for _ in 0..2 {
+            fastest = fastest.min(ask(user, password, 401).await);
+        }
+        assert!(fastest > first / 4, "{user}: {fastest:?} after {first:?}");
+    }
+}

@@ -1,0 +1,132 @@
+//! A project sees and makes what is its own.
+
+use crate::callers::User;
+use crate::world::{ABSENT, CERTIFICATE, World};
+use api::auth::Role;
+use model::{Node, ProvisionState};
+use serde_json::{Value, json};
+use store::Store;
+
+fn user(relation: &'static str, role: Role) -> String {
+    User { relation, role }.header()
+}
+
+fn names(answer: &Value, list: &str, field: &str) -> Vec<String> {
+    let items = answer[list].as_array().expect("a list");
+    items.iter().map(|item| item[field].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn lists_hold_what_is_the_callers() {
+    let world = World::guarded().await;
+    let shape = |node: &mut Node| drop(node.other.insert("owner".into(), "p-stranger".into()));
+    let theirs = world.api.node_with("theirs", ProvisionState::Enroll, shape).await;
+    world.api.port(&theirs, "52:54:00:00:00:09").await;
+    world.api.node("nobodys", ProvisionState::Enroll).await;
+    let nodes = [
+        ("system", vec!["n", "theirs", "nobodys"]),
+        ("owner", vec!["n"]),
+        ("lessee", vec!["n"]),
+        ("stranger", vec!["theirs"]),
+    ];
+    for (relation, expected) in nodes {
+        let header = user(relation, Role::Reader);
+        let get = async |path: String| world.ask("GET", &path, Some(&header), None).await;
+        for path in ["/v1/nodes", "/v1/nodes/detail", "/v1/nodes?sort_key=name&limit=2"] {
+            let mut found = names(&get(path.to_owned()).await.is(200).body, "nodes", "name");
+            let mut expected = expected.clone();
+            if path.contains("limit") {
+                expected.sort_unstable();
+                expected.truncate(2);
+            }
+            found.sort();
+            let mut expected = expected.clone();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{path} by {relation}");
+        }
+        let ports = names(&get("/v1/ports".into()).await.is(200).body, "ports", "address");
+        let own = |address: &str| ports.iter().any(|port| port == address);
+        assert_eq!(own("52:54:00:00:00:01"), expected.contains(&"n"), "{relation}: {ports:?}");
+        assert_eq!(own("52:54:00:00:00:09"), expected.contains(&"theirs"), "{relation}: {ports:?}");
+        let by_address = get("/v1/ports?address=52:54:00:00:00:09".into()).await.is(200).body;
+        assert_eq!(names(&by_address, "ports", "address").len(), usize::from(expected.contains(&"theirs")));
+        let certificates =
+            get(format!("/v1/anneal/certificates?node={}", world.node.uuid)).await.is(200).body;
+        assert_eq!(
+            names(&certificates, "certificates", "id").contains(&CERTIFICATE.to_owned()),
+            relation != "stranger"
+        );
+        if relation != "system" {
+            get("/v1/nodes?project=p-other".into()).await.is(403);
+            get(format!("/v1/nodes?project=p-{relation}")).await.is(200);
+            get(format!("/v1/nodes?marker={ABSENT}")).await.is(404);
+        }
+    }
+    let header = user("stranger", Role::Admin);
+    let marker =
+        world.ask("GET", &format!("/v1/nodes?marker={}", world.node.uuid), Some(&header), None).await;
+    assert!(marker.is(404).fault().contains("could not be found"));
+}
+
+#[tokio::test]
+async fn a_node_that_a_project_enrols_is_its_own() {
+    let world = World::guarded().await;
+    let enrol = |header: String, body: Value| {
+        let world = &world;
+        async move { world.ask("POST", "/v1/nodes", Some(&header), Some(body)).await }
+    };
+    let admin = user("stranger", Role::Admin);
+    let mine = enrol(admin.clone(), json!({"driver": "fake-hardware", "name": "mine"})).await.is(201).body;
+    assert_eq!(mine["owner"], "p-stranger");
+    enrol(admin.clone(), json!({"driver": "fake-hardware", "owner": "p-stranger"})).await.is(201);
+    let before = world.api.everything().await;
+    let answer = enrol(admin.clone(), json!({"driver": "fake-hardware", "owner": "p-owner"})).await.is(400);
+    assert!(answer.fault().contains("other than your own project"));
+    enrol(user("stranger", Role::Manager), json!({"driver": "fake-hardware"})).await.is(403);
+    // Below a node that is not his own, seen or not, alike.
+    for (who, parent) in [
+        ("stranger", world.node.uuid.to_string()),
+        ("stranger", ABSENT.into()),
+        ("lessee", world.node.uuid.to_string()),
+    ] {
+        let child = json!({"driver": "fake-hardware", "parent_node": parent});
+        let answer = enrol(user(who, Role::Admin), child).await.is(400);
+        assert!(answer.fault().contains("parent_node"), "{}", answer.text);
+    }
+    assert_eq!(world.api.everything().await, before);
+    let child = json!({"driver": "fake-hardware", "parent_node": mine["uuid"]});
+    enrol(admin.clone(), child).await.is(201);
+
+    // What is unique is unique among all, also what he does not see.
+    enrol(admin.clone(), json!({"driver": "fake-hardware", "name": "n"})).await.is(409);
+    let mut port = world.port.clone();
+    port.name = Some("eth".into());
+    world.api.store.update_port(port).await.unwrap();
+    let twin = json!({"node_uuid": mine["uuid"], "address": "52:54:00:00:00:0a", "name": "eth"});
+    world.ask("POST", "/v1/ports", Some(&admin), Some(twin)).await.is(409);
+    world.ask("DELETE", "/v1/nodes/mine", Some(&user("stranger", Role::Manager)), None).await.is(403);
+    world.ask("DELETE", "/v1/nodes/mine", Some(&admin), None).await.is(204);
+}
+
+#[tokio::test]
+async fn a_port_does_not_leave_for_the_node_of_another() {
+    let world = World::guarded().await;
+    let mut moves = Vec::new();
+    for (name, owner, lessee) in
+        [("theirs", "p-stranger", ""), ("leased", "p-stranger", "p-owner"), ("own", "p-owner", "")]
+    {
+        let shape = |node: &mut Node| {
+            node.other.insert("owner".into(), owner.into());
+            node.other.insert("lessee".into(), lessee.into());
+        };
+        moves.push((name, world.api.node_with(name, ProvisionState::Enroll, shape).await.uuid));
+    }
+    let path = format!("/v1/ports/{}", world.port.uuid);
+    for ((name, node), status) in moves.into_iter().zip([400, 403, 200]) {
+        let before = world.api.everything().await;
+        let ops = json!([{"op": "replace", "path": "/node_uuid", "value": node}]);
+        let answer = world.ask("PATCH", &path, Some(&user("owner", Role::Manager)), Some(ops)).await;
+        assert_eq!(answer.status, status, "{name}: {}", answer.text);
+        assert_eq!(world.api.everything().await == before, status != 200);
+    }
+}
