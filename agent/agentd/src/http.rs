@@ -358,7 +358,27 @@ async fn pass_on(
 
 #[cfg(test)]
 mod tests {
-    use super::ApiUrl;
+    use super::{ApiUrl, Client};
+    use hyper::Method;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn every_request_is_filed_under_the_id_that_was_given() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let base: ApiUrl =
+            format!("http://{}", listener.local_addr().expect("bound")).parse().expect("a URL");
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.expect("a client");
+            let mut request = vec![0; 4096];
+            let length = stream.read(&mut request).await.expect("a request");
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.expect("an answer");
+            String::from_utf8_lossy(&request[..length]).to_lowercase()
+        });
+        let client = Client::new(None, false).expect("a client").filed_under(Some("req-7".to_owned()));
+        client.send(Method::GET, &base, "/v1", None, Vec::new()).await.expect("an answer");
+        let request = server.await.expect("no panic");
+        assert!(request.contains("x-openstack-request-id: req-7\r\n"), "{request}");
+    }
 
     #[test]
     fn urls_are_understood_or_refused_by_name() {

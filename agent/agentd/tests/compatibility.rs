@@ -94,6 +94,18 @@ async fn the_endpoints_are_those_of_the_page_and_no_others() {
     }
 }
 
+/// The machine stays on, and nothing of the agent is left to talk to.
+#[tokio::test]
+async fn a_lockdown_halts_the_machine() {
+    let agent = common::agent(&Arc::new(Probe::default()));
+    agent.set_token(Token::new(TOKEN).expect("token"));
+    let router = api::router(agent.clone(), "https");
+    let uri = format!("/v1/commands/?agent_token={TOKEN}");
+    let (_, told) = ask(&router, "POST", &uri, &json!({"name": "system.lockdown", "params": {}})).await;
+    assert_eq!(told["command_status"], "SUCCEEDED", "{told}");
+    assert_eq!(agent.exited().await, agentd::agent::Exit::Halt);
+}
+
 /// What a flow does, and what it refuses before anything has run.
 #[tokio::test]
 async fn a_flow_runs_its_commands_in_order_until_one_fails() {

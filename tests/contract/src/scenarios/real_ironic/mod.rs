@@ -18,11 +18,13 @@ use super::{Enrolled, start_ironic};
 use crate::World;
 use crate::agents::Kind;
 use crate::disk::LoopDisk;
+use crate::process::check;
 use crate::vendor;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 use std::thread::ScopedJoinHandle;
 
 /// What an operator may have set in Ironic for its agents, each unlike its default.
@@ -52,6 +54,7 @@ type Names = BTreeSet<String>;
 type Story = fn(&World, &Enrolled) -> Result<Names>;
 
 pub fn run(world: &World) -> Result<()> {
+    parameters_are_told(world).context("kernel parameters")?;
     let settings = SETTINGS.replace("@LOGS@", &world.dir.join("logs").display().to_string());
     let (ironic, network) = start_ironic(world, &settings)?;
     let story = |name: &'static str, mac: &'static str, tell: Story| {
@@ -92,6 +95,27 @@ pub fn run(world: &World) -> Result<()> {
     })?;
     // Nothing that Ironic knows of the agents was left out.
     ensure!(advertised == ran, "of {advertised:?} these ran: {ran:?}");
+    Ok(())
+}
+
+/// What the installed ironic-python-agent reads from the kernel command line is on our page, obeyed or not.
+fn parameters_are_told(world: &World) -> Result<()> {
+    let page = include_str!("../../../../../docs/compatibility-agent.md");
+    let python = world.peers.program("ipa", "python3");
+    let home = python.parent().and_then(Path::parent).context("where ironic-python-agent is")?;
+    let mut grep = Command::new("grep");
+    grep.args([
+        "-rhoE",
+        "--include=*.py",
+        "--exclude-dir=tests",
+        r"\.get\(\s*'ipa-[a-z0-9-]+'|^ +'ipa-[a-z0-9-]+'",
+    ]);
+    let output = check(grep.arg(home.join("lib")))?;
+    let found = String::from_utf8(output.stdout)?;
+    let names: BTreeSet<_> = found.split('\'').filter(|word| word.starts_with("ipa-")).collect();
+    ensure!(names.len() > 35, "only {names:?} were found");
+    let missing: Vec<_> = names.iter().filter(|name| !page.contains(&format!("| `{name}` |"))).collect();
+    ensure!(missing.is_empty(), "docs/compatibility-agent.md does not tell {missing:?}");
     Ok(())
 }
 
