@@ -27,7 +27,7 @@ pub fn wrap(app: Arc<App>) -> Router {
 
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
-    use crate::{bundles, certificates, drivers, nodes, ports, ramdisk, root, templates};
+    use crate::{bundles, certificates, drivers, nodes, openapi, ports, ramdisk, root, templates};
     [
         root::endpoints(),
         nodes::endpoints(),
@@ -37,6 +37,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         ramdisk::endpoints(),
         bundles::endpoints(),
         certificates::endpoints(),
+        openapi::endpoints(),
     ]
     .concat()
 }

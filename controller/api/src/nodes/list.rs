@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Filters with the minor version since which they exist.
-const FILTERS: [(&str, u16); 21] = [
+pub const FILTERS: [(&str, u16); 21] = [
     ("associated", 1),
     ("chassis_uuid", 1),
     ("conductor", 49),
@@ -35,7 +35,7 @@ const FILTERS: [(&str, u16); 21] = [
 ];
 
 /// Faults that a node can have in Ironic.
-const FAULTS: [&str; 4] = ["power failure", "clean failure", "rescue abort failure", "service failure"];
+pub const FAULTS: [&str; 4] = ["power failure", "clean failure", "rescue abort failure", "service failure"];
 
 /// `GET /v1/nodes`.
 pub async fn list(call: Call) -> Reply {
