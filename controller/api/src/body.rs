@@ -2,6 +2,7 @@
 
 use crate::args::{as_boolean, as_uuid};
 use crate::error::ApiError;
+use crate::mask::{is_secret, masked_value};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -19,6 +20,8 @@ pub fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<Option<&'a
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
+        // The value of a secret is not repeated: it may be the secret all the same.
+        Some(_) if is_secret(name) => Err(ApiError::invalid(format!("Expected string for {name}"))),
         Some(other) => Err(ApiError::invalid(format!("Expected string for {name}: {}", python(other)))),
     }
 }
@@ -47,11 +50,12 @@ pub fn uuid(name: &str, value: &Value) -> Result<Option<Uuid>, ApiError> {
     }
 }
 
-/// A value as Python's `repr` shows it, shortened: how Ironic's messages quote what they were given.
+/// A value as Python's `repr` shows it, shortened and without its secrets: how Ironic's messages quote what they were
+/// given.
 pub fn python(value: &Value) -> String {
     const LONGEST: usize = 200;
     let mut out = String::new();
-    write_python(value, &mut out);
+    write_python(&masked_value(value), &mut out);
     if out.len() > LONGEST {
         let end = out.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST).last().unwrap_or(0);
         out.truncate(end);

@@ -27,7 +27,7 @@ impl Clock for Ticking {
 }
 
 pub struct Api {
-    pub store: Arc<MemoryStore>,
+    pub store: Arc<dyn Store>,
     pub router: Router,
     /// Where bundles are kept.
     pub bundles: tempfile::TempDir,
@@ -73,8 +73,12 @@ impl Api {
 
     /// One that takes bundles of at most 2 MiB that `trust` accepts.
     pub fn trusting(settings: Settings, trust: bundle::Trust) -> Self {
+        Self::over(Arc::new(MemoryStore::new()), settings, trust)
+    }
+
+    /// The same over a store of the test's own.
+    pub fn over(store: Arc<dyn Store>, settings: Settings, trust: bundle::Trust) -> Self {
         let bundles = tempfile::tempdir().expect("a directory");
-        let store = Arc::new(MemoryStore::new());
         let app = App {
             store: store.clone(),
             clock: Arc::new(Ticking(AtomicI64::new(1_795_229_965_688_786))),
