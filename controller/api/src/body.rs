@@ -118,6 +118,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn values_are_quoted_without_their_secrets() {
+        let given = serde_json::json!({"ipmi_password": "hunter2", "deep": [{"agent_token": "hunter2"}]});
+        assert_eq!(python(&given), "{'deep': [{'agent_token': '******'}], 'ipmi_password': '******'}");
+        let given = serde_json::json!({"agent_token": ["hunter2"], "reason": {"password": "hunter2"}});
+        for name in ["agent_token", "reason"] {
+            let error = text(given.as_object().unwrap(), name).unwrap_err();
+            assert!(error.message.starts_with(&format!("Expected string for {name}")), "{}", error.message);
+            assert!(!error.message.contains("hunter2"), "{}", error.message);
+        }
+    }
+
+    #[test]
     fn values_are_quoted_as_python_does() {
         let value = serde_json::json!({"a": [1, null, true, "it's"], "b": "x\ny"});
         assert_eq!(python(&value), r#"{'a': [1, None, True, "it's"], 'b': 'x\ny'}"#);

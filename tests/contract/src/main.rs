@@ -6,6 +6,7 @@
 //!   stock_client      anneal-controller         anneal-agent            openstack baremetal
 //!   real_agent        anneal-controller         ironic-python-agent     anneal
 //!   real_ironic       Ironic                    anneal-agent            anneal
+//!   schemathesis      anneal-controller         none                    schemathesis
 //!   calibration       Ironic                    ironic-python-agent     anneal      (only when named)
 //! ```
 //!
