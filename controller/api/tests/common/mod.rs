@@ -26,8 +26,8 @@ impl Clock for Ticking {
     }
 }
 
-pub struct Api {
-    pub store: Arc<dyn Store>,
+pub struct Api<S: ?Sized = MemoryStore> {
+    pub store: Arc<S>,
     pub router: Router,
     /// Where bundles are kept.
     pub bundles: tempfile::TempDir,
@@ -73,14 +73,17 @@ impl Api {
 
     /// One that takes bundles of at most 2 MiB that `trust` accepts.
     pub fn trusting(settings: Settings, trust: bundle::Trust) -> Self {
-        Self::over(Arc::new(MemoryStore::new()), settings, trust)
+        let store = Arc::new(MemoryStore::new());
+        Self::over(store.clone(), store, settings, trust)
     }
+}
 
-    /// The same over a store of the test's own.
-    pub fn over(store: Arc<dyn Store>, settings: Settings, trust: bundle::Trust) -> Self {
+impl<S: Store + ?Sized> Api<S> {
+    /// The same over a store of the test's own, which it gives twice.
+    pub fn over(store: Arc<S>, same: Arc<dyn Store>, settings: Settings, trust: bundle::Trust) -> Self {
         let bundles = tempfile::tempdir().expect("a directory");
         let app = App {
-            store: store.clone(),
+            store: same,
             clock: Arc::new(Ticking(AtomicI64::new(1_795_229_965_688_786))),
             drivers: Arc::new(KeptDrivers::new()),
             bundles: Some(Arc::new(Depot::open(bundles.path().into(), trust, 2 << 20).expect("a depot"))),

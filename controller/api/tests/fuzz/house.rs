@@ -30,7 +30,7 @@ pub enum Kept {
 
 /// The controller, and the directory of its database.
 pub struct House {
-    pub api: Api,
+    pub api: Api<dyn Store>,
     _dir: tempfile::TempDir,
 }
 
@@ -44,7 +44,7 @@ impl House {
         };
         let settings = Settings { require_agent_tls: false, ..Settings::default() };
         let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
-        let house = Self { api: Api::over(store, settings, trust), _dir: dir };
+        let house = Self { api: Api::over(store.clone(), store, settings, trust), _dir: dir };
         house.furnish(number).await;
         house
     }

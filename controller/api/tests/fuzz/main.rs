@@ -107,12 +107,16 @@ fn visit(document: &Value, seed: u64, house: u64, seen: &mut Seen) {
         let there = House::new(kept, usize::try_from(house).expect("64 bits")).await;
         let mut before = there.everything().await;
         for _ in 0..IN_A_HOUSE {
-            let shot = if dice.percent(65) {
-                maker.shot(&mut dice)
-            } else {
-                by_hand.new_tree(&mut runner).expect("a request").current()
+            let (shot, request) = loop {
+                let shot = if dice.percent(65) {
+                    maker.shot(&mut dice)
+                } else {
+                    by_hand.new_tree(&mut runner).expect("a request").current()
+                };
+                if let Some(request) = shot.request() {
+                    break (shot, request);
+                }
             };
-            let Some(request) = shot.request() else { continue };
             let answer = AssertUnwindSafe(there.api.raw(request)).catch_unwind().await;
             let Ok(answer) = answer else {
                 return seen.faults.push(format!("API_HOUSE={house} ({kept:?}): a panic: {shot:?}"));

@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// Requests that schemathesis makes up for each operation, beside those that cover each schema once. `API_EXAMPLES`
 /// sets another number.
-const EXAMPLES: &str = "5";
+const EXAMPLES: &str = "3";
 
 /// The same seed makes the same requests; `API_SEED` sets another one.
 const SEED: &str = "1";
