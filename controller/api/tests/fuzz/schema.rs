@@ -119,7 +119,7 @@ impl<'a> Maker<'a> {
     fn name(&self, dice: &mut Dice) -> String {
         match dice.below(12) {
             0 => (*dice.pick(NAMES)).to_owned(),
-            1 => encoded(*dice.pick(&LETTERS)),
+            1 => encoded(dice.word(&LETTERS)),
             2 => "x".repeat(1 + dice.below(400)),
             _ => dice.pick(&self.names).clone(),
         }
@@ -188,7 +188,7 @@ impl<'a> Maker<'a> {
             .map(|_| {
                 let mut path = format!("/{}", dice.pick(&self.fields));
                 if dice.percent(25) {
-                    path.push_str(*dice.pick(&[
+                    path.push_str(dice.word(&[
                         "/k",
                         "/0",
                         "/-",

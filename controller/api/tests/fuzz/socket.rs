@@ -77,17 +77,17 @@ async fn no_bytes_break_the_listener() {
     let mut dice = Dice::new(1, 0);
     let mut before = house.everything().await;
     for _ in 0..TALKS {
-        let mut text = dice.pick(&LINES).replace('@', *dice.pick(&TARGETS));
+        let mut text = dice.pick(&LINES).replace('@', dice.word(&TARGETS));
         text.push_str("\r\nHost: h\r\nConnection: close\r\n");
         for _ in 0..dice.below(3) {
-            text.push_str(*dice.pick(&HEADERS));
+            text.push_str(dice.word(&HEADERS));
             text.push_str("\r\n");
         }
         if dice.percent(3) {
             text.push_str(&format!("X: {}\r\n", "x".repeat(600_000)));
         }
         text.push_str("\r\n");
-        text.push_str(*dice.pick(&BODIES));
+        text.push_str(dice.word(&BODIES));
         if dice.percent(5) {
             text.truncate((0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
         }
