@@ -20,8 +20,10 @@ pub fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<Option<&'a
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        // The value of a secret is not repeated: it may be the secret all the same.
-        Some(_) if is_secret(name) => Err(ApiError::invalid(format!("Expected string for {name}"))),
+        // What holds texts may hold the secret all the same.
+        Some(Value::Array(_) | Value::Object(_)) if is_secret(name) => {
+            Err(ApiError::invalid(format!("Expected string for {name}")))
+        }
         Some(other) => Err(ApiError::invalid(format!("Expected string for {name}: {}", python(other)))),
     }
 }
