@@ -1,5 +1,6 @@
 //! `cargo xtask soak`: what `cargo xtask test` does in minutes, for as long as it takes.
 
+mod api;
 mod erase;
 mod kill;
 mod lab;
@@ -9,7 +10,7 @@ use anyhow::{Result, bail};
 
 use crate::args::Args;
 
-/// `cargo xtask soak [--part sim|kill|erase|lab] [--seed N]`, and with `--part sim` the options of `sim`
+/// `cargo xtask soak [--part sim|kill|erase|lab|api] [--seed N]`, and with `--part sim` the options of `sim`
 pub fn run(words: Vec<String>) -> Result<()> {
     let mut args = Args::new(words);
     let part = args.option("--part")?;
@@ -22,12 +23,14 @@ pub fn run(words: Vec<String>) -> Result<()> {
         Some("kill") => kill::run(),
         Some("erase") => erase::run(seed.as_deref()),
         Some("lab") => lab::run(seed.as_deref()),
-        Some(other) => bail!("there is no part {other:?}; there are sim, kill, erase and lab"),
+        Some("api") => api::run(seed.as_deref()),
+        Some(other) => bail!("there is no part {other:?}; there are sim, kill, erase, lab and api"),
         None => {
             sim::run(Vec::new())?;
             kill::run()?;
             erase::run(seed.as_deref())?;
-            lab::run(seed.as_deref())
+            lab::run(seed.as_deref())?;
+            api::run(seed.as_deref())
         }
     }
 }

@@ -76,12 +76,15 @@ pub fn as_uuid(name: &str, text: &str) -> Result<Uuid, ApiError> {
     Uuid::parse_str(text).map_err(|_| ApiError::invalid(format!("Expected UUID for {name}: {text}")))
 }
 
+/// The spellings of a boolean that OpenStack knows: first those of true, then as many of false.
+pub const BOOLEANS: [&str; 12] = ["1", "t", "true", "on", "y", "yes", "0", "f", "false", "off", "n", "no"];
+
 /// A boolean in any of the spellings that OpenStack knows.
 pub fn as_boolean(name: &str, text: &str) -> Result<bool, ApiError> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "1" | "t" | "true" | "on" | "y" | "yes" => Ok(true),
-        "0" | "f" | "false" | "off" | "n" | "no" => Ok(false),
-        _ => Err(ApiError::invalid(format!(
+    let given = text.trim().to_ascii_lowercase();
+    match BOOLEANS.iter().position(|word| *word == given) {
+        Some(at) => Ok(at < BOOLEANS.len() / 2),
+        None => Err(ApiError::invalid(format!(
             "Invalid {name}: Unrecognized value '{text}', acceptable values are: '0', '1', 'f', 'false', 'n', \
              'no', 'off', 'on', 't', 'true', 'y', 'yes'"
         ))),

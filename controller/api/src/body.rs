@@ -2,6 +2,7 @@
 
 use crate::args::{as_boolean, as_uuid};
 use crate::error::ApiError;
+use crate::mask::{is_secret, masked_value};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -19,6 +20,10 @@ pub fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<Option<&'a
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
+        // What holds texts may hold the secret all the same.
+        Some(Value::Array(_) | Value::Object(_)) if is_secret(name) => {
+            Err(ApiError::invalid(format!("Expected string for {name}")))
+        }
         Some(other) => Err(ApiError::invalid(format!("Expected string for {name}: {}", python(other)))),
     }
 }
@@ -47,11 +52,12 @@ pub fn uuid(name: &str, value: &Value) -> Result<Option<Uuid>, ApiError> {
     }
 }
 
-/// A value as Python's `repr` shows it, shortened: how Ironic's messages quote what they were given.
+/// A value as Python's `repr` shows it, shortened and without its secrets: how Ironic's messages quote what they were
+/// given.
 pub fn python(value: &Value) -> String {
     const LONGEST: usize = 200;
     let mut out = String::new();
-    write_python(value, &mut out);
+    write_python(&masked_value(value), &mut out);
     if out.len() > LONGEST {
         let end = out.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST).last().unwrap_or(0);
         out.truncate(end);
@@ -112,6 +118,18 @@ fn write_python(value: &Value, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_quoted_without_their_secrets() {
+        let given = serde_json::json!({"ipmi_password": "hunter2", "deep": [{"agent_token": "hunter2"}]});
+        assert_eq!(python(&given), "{'deep': [{'agent_token': '******'}], 'ipmi_password': '******'}");
+        let given = serde_json::json!({"agent_token": ["hunter2"], "reason": {"password": "hunter2"}});
+        for name in ["agent_token", "reason"] {
+            let error = text(given.as_object().unwrap(), name).unwrap_err();
+            assert!(error.message.starts_with(&format!("Expected string for {name}")), "{}", error.message);
+            assert!(!error.message.contains("hunter2"), "{}", error.message);
+        }
+    }
 
     #[test]
     fn values_are_quoted_as_python_does() {

@@ -28,7 +28,7 @@ pub fn wrap(app: Arc<App>, auth: Auth) -> Router {
 
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
-    use crate::{bundles, certificates, drivers, nodes, ports, ramdisk, resources, root, templates};
+    use crate::{bundles, certificates, drivers, nodes, openapi, ports, ramdisk, resources, root, templates};
     [
         root::endpoints(),
         nodes::endpoints(),
@@ -39,6 +39,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         ramdisk::endpoints(),
         bundles::endpoints(),
         certificates::endpoints(),
+        openapi::endpoints(),
     ]
     .concat()
 }

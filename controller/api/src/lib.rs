@@ -34,6 +34,7 @@ mod links;
 mod mask;
 mod microversion;
 mod nodes;
+pub mod openapi;
 mod page;
 mod patch;
 mod ports;

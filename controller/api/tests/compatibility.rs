@@ -14,6 +14,7 @@ const HEAD: &str = "\
 
 Made from the router by `ANNEAL_WRITE_DOCS=1 cargo test -p api --test compatibility`; a test fails while it is stale. The
 list of Ironic's endpoints is that of its API reference (39.0.0). Commands of agents: `docs/compatibility-agent.md`.
+What each endpoint takes and answers: `docs/openapi.json` (OpenAPI 3.1), which a controller serves at `/v1/anneal/openapi`.
 
 - **served**: does what Ironic's does, in every microversion from 1.1 to 1.115.
 - **as noop**: answers as Ironic does when the interface behind it is a `noop`.

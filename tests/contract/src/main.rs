@@ -9,6 +9,7 @@
 //!   agent_lost        … and either of both dies
 //!   agent_trust       … or somebody else takes its place
 //!   real_ironic       Ironic                    anneal-agent            anneal
+//!   schemathesis      anneal-controller         none                    schemathesis
 //!   calibration       Ironic                    ironic-python-agent     anneal      (only when named)
 //! ```
 //!

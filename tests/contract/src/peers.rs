@@ -16,6 +16,7 @@ pub const ALL: &[Environment] = &[
     ("osc", &["python-openstackclient==10.5.0", "python-ironicclient==6.3.0"]),
     IRONIC,
     ("ipa", &["ironic-python-agent==13.0.0"]),
+    ("schemathesis", &["schemathesis==4.32.5", "openapi-spec-validator==0.9.0"]),
 ];
 
 /// Written last into a complete environment: what was installed.

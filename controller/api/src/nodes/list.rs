@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Filters with the minor version since which they exist.
-const FILTERS: [(&str, u16); 20] = [
+pub const FILTERS: [(&str, u16); 20] = [
     ("associated", 1),
     ("chassis_uuid", 1),
     ("conductor", 49),
@@ -38,7 +38,7 @@ const FILTERS: [(&str, u16); 20] = [
 ];
 
 /// Faults that a node can have in Ironic.
-const FAULTS: [&str; 4] = ["power failure", "clean failure", "rescue abort failure", "service failure"];
+pub const FAULTS: [&str; 4] = ["power failure", "clean failure", "rescue abort failure", "service failure"];
 
 /// `GET /v1/nodes`.
 pub async fn list(call: Call) -> Reply {

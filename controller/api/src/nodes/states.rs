@@ -6,25 +6,27 @@ use crate::view::Shown;
 use axum::extract::Path;
 use serde_json::{Map, Value};
 
+/// Fields of the answer, with the minor version since which each exists.
+pub const SINCE: [(&str, u16); 11] = [
+    ("console_enabled", 1),
+    ("last_error", 1),
+    ("power_state", 1),
+    ("provision_state", 1),
+    ("provision_updated_at", 1),
+    ("target_power_state", 1),
+    ("target_provision_state", 1),
+    ("raid_config", 12),
+    ("target_raid_config", 12),
+    ("boot_mode", 75),
+    ("secure_boot", 75),
+];
+
 /// `GET /v1/nodes/{ident}/states`.
 pub async fn states(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let node = call.node(&ident).await?;
     let shown = Shown::gather(&call, node, Some(&[])).await?;
-    let since = [
-        ("console_enabled", 1),
-        ("last_error", 1),
-        ("power_state", 1),
-        ("provision_state", 1),
-        ("provision_updated_at", 1),
-        ("target_power_state", 1),
-        ("target_provision_state", 1),
-        ("raid_config", 12),
-        ("target_raid_config", 12),
-        ("boot_mode", 75),
-        ("secure_boot", 75),
-    ];
-    let states: Map<_, _> = since
+    let states: Map<_, _> = SINCE
         .into_iter()
         .filter(|(_, since)| call.version.has(*since))
         .map(|(name, _)| (name.to_owned(), shown.field(&call.app, call.version, name)))

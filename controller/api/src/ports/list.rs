@@ -13,16 +13,17 @@ use serde_json::{Value, json};
 use store::StoreError;
 use uuid::Uuid;
 
-const FILTERS: [&str; 9] = [
-    "node",
-    "node_uuid",
-    "address",
-    "portgroup",
-    "shard",
-    "description_contains",
-    "conductor_groups",
-    "detail",
-    "fields",
+/// Filters with the minor version since which they exist.
+pub const FILTERS: [(&str, u16); 9] = [
+    ("node", 1),
+    ("node_uuid", 1),
+    ("address", 1),
+    ("portgroup", 24),
+    ("shard", 82),
+    ("description_contains", 1),
+    ("conductor_groups", 99),
+    ("detail", 43),
+    ("fields", 8),
 ];
 
 /// What the ports of a path belong to.
@@ -100,7 +101,7 @@ async fn listed(call: &Call, of: Of<'_>, path: &str) -> Reply {
 }
 
 async fn collection(call: &Call, of: Of<'_>, path: &str, wanted: Option<Vec<String>>) -> Reply {
-    let mut known = FILTERS.to_vec();
+    let mut known = FILTERS.map(|(name, _)| name).to_vec();
     known.extend(page::ARGS);
     call.args.only(&known)?;
     let page = Page::from_args(&call.args, call.app.settings.max_limit)?;

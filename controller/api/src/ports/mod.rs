@@ -4,6 +4,9 @@ pub mod list;
 mod view;
 mod write;
 
+pub use list::FILTERS;
+pub use view::FIELDS;
+
 use crate::call::{Call, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};

@@ -13,7 +13,8 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use store::{Beat, StoreError};
 
-const ARGUMENTS: [&str; 7] = [
+/// What a heartbeat may hold.
+pub const ARGUMENTS: [&str; 7] = [
     "callback_url",
     "agent_version",
     "agent_token",

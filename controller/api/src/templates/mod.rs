@@ -4,6 +4,8 @@ mod list;
 mod view;
 mod write;
 
+pub use view::FIELDS;
+
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;

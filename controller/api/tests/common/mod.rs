@@ -26,8 +26,8 @@ impl Clock for Ticking {
     }
 }
 
-pub struct Api {
-    pub store: Arc<MemoryStore>,
+pub struct Api<S: ?Sized = MemoryStore> {
+    pub store: Arc<S>,
     pub router: Router,
     pub drivers: Arc<KeptDrivers>,
     /// Where bundles are kept.
@@ -84,11 +84,24 @@ impl Api {
     }
 
     fn made(settings: Settings, trust: bundle::Trust, auth: Auth) -> Self {
-        let bundles = tempfile::tempdir().expect("a directory");
         let store = Arc::new(MemoryStore::new());
+        Self::over(store.clone(), store, settings, trust, auth)
+    }
+}
+
+impl<S: Store + ?Sized> Api<S> {
+    /// The same over a store of the test's own, which it gives twice.
+    pub fn over(
+        store: Arc<S>,
+        same: Arc<dyn Store>,
+        settings: Settings,
+        trust: bundle::Trust,
+        auth: Auth,
+    ) -> Self {
+        let bundles = tempfile::tempdir().expect("a directory");
         let drivers = Arc::new(KeptDrivers::new());
         let app = App {
-            store: store.clone(),
+            store: same,
             clock: Arc::new(Ticking(AtomicI64::new(1_795_229_965_688_786))),
             drivers: drivers.clone(),
             bundles: Some(Arc::new(Depot::open(bundles.path().into(), trust, 2 << 20).expect("a depot"))),

@@ -6,6 +6,7 @@ mod agent_trust;
 mod calibration;
 mod real_agent;
 mod real_ironic;
+mod schemathesis;
 mod stock_client;
 
 use crate::World;
@@ -40,13 +41,14 @@ pub struct Scenario {
     pub beside: bool,
 }
 
-const ALL: [Scenario; 7] = [
+const ALL: [Scenario; 8] = [
     Scenario { name: "stock_client", run: stock_client::run, by_default: true, beside: false },
     Scenario { name: "real_agent", run: real_agent::run, by_default: true, beside: true },
     Scenario { name: "agent_steps", run: agent_steps::run, by_default: true, beside: true },
     Scenario { name: "agent_lost", run: agent_lost::run, by_default: true, beside: true },
     Scenario { name: "agent_trust", run: agent_trust::run, by_default: true, beside: true },
     Scenario { name: "real_ironic", run: real_ironic::run, by_default: true, beside: false },
+    Scenario { name: "schemathesis", run: schemathesis::run, by_default: true, beside: true },
     Scenario { name: "calibration", run: calibration::run, by_default: false, beside: false },
 ];
 

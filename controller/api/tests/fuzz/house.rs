@@ -1,0 +1,168 @@
+//! A controller with nodes in every state, ports, a template, tokens and secrets.
+
+use crate::common::Api;
+use api::Settings;
+use model::{
+    Bundle, Contact, Cursor, DeployTemplate, Event, Inventory, Node, Port, ProvisionState, Resource,
+    ResourceKind, Run, RunKind, Timestamp,
+};
+use serde_json::json;
+use std::sync::Arc;
+use store::Store;
+use store::memory::MemoryStore;
+use store_sqlite::SqliteStore;
+use uuid::Uuid;
+
+/// Every secret that the store is given, or a request brings, has this in it: no answer may.
+pub const HUSH: &str = "hush-7f3a";
+/// The token of the agents of nodes that have one.
+pub const TOKEN: &str = "hush-7f3a-token";
+
+/// UUID of the chassis.
+const CHASSIS: &str = "00000000-0000-4000-9000-000000000001";
+
+/// Nodes beside those with a name of their own, each in another state.
+const STATES: usize = 7;
+
+/// Which store keeps it.
+#[derive(Debug, Clone, Copy)]
+pub enum Kept {
+    Memory,
+    Sqlite,
+}
+
+/// The controller, and the directory of its database.
+pub struct House {
+    pub api: Api<dyn Store>,
+    _dir: tempfile::TempDir,
+}
+
+impl House {
+    /// House `number`: each has nodes in other states.
+    pub async fn new(kept: Kept, number: usize) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store: Arc<dyn Store> = match kept {
+            Kept::Memory => Arc::new(MemoryStore::new()),
+            Kept::Sqlite => Arc::new(SqliteStore::open(&dir.path().join("db")).expect("a database")),
+        };
+        let settings = Settings { require_agent_tls: false, ..Settings::default() };
+        let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
+        let house =
+            Self { api: Api::over(store.clone(), store, settings, trust, api::Auth::Everybody), _dir: dir };
+        house.furnish(number).await;
+        house
+    }
+
+    async fn furnish(&self, first: usize) {
+        let api = &self.api;
+        let secrets = |node: &mut Node| {
+            node.driver_info.insert("redfish_password".into(), HUSH.into());
+            node.driver_info.insert("deep".into(), json!([{"ipmi_password": {"x": HUSH}}]));
+            node.instance_info.insert("configdrive".into(), HUSH.into());
+            node.instance_info.insert("image_url".into(), format!("http://h/?sig={HUSH}").into());
+            node.driver_internal_info.insert("agent_secret_token".into(), HUSH.into());
+        };
+        for (name, state, uuid) in [
+            ("a", ProvisionState::Manageable, 0x4000_8000_0000_0000_0001),
+            ("b", ProvisionState::CleanWait, 0x4000_8000_0000_0000_0002),
+            ("c", ProvisionState::Cleaning, 0x4000_8000_0000_0000_0003),
+        ] {
+            let node = api.node_with(name, state, |node| {
+                node.uuid = Uuid::from_u128(uuid);
+                secrets(node);
+            });
+            node.await;
+        }
+        let d = api.node_with("d", ProvisionState::InspectWait, |node| {
+            let mut run = Run::new(RunKind::Inspect, node.created_at);
+            (run.cursor, run.booted) = (Cursor::AwaitInventory, true);
+            node.run = Some(run);
+            secrets(node);
+        });
+        let d = d.await;
+        api.port(&d, "52:54:00:aa:bb:02").await;
+        for state in ProvisionState::ALL.into_iter().cycle().skip(first * STATES).take(STATES) {
+            let name = state.as_str().replace(' ', "-");
+            api.node_with(&name, state, secrets).await;
+        }
+        let steps = json!([{"interface": "bios", "step": "x", "args": {"password": HUSH}, "priority": 1}]);
+        api.post("/v1/deploy_templates", json!({"name": "CUSTOM_T", "steps": steps})).await.is(201);
+        let b = api.store.node_by_ident("b").await.expect("b");
+        for (path, body) in [
+            ("chassis", json!({"uuid": CHASSIS, "description": "rack"})),
+            ("portgroups", json!({"node_uuid": b.uuid, "name": "bond0", "address": "52:54:00:aa:bb:10"})),
+            (
+                "runbooks",
+                json!({"name": "CUSTOM_R", "steps": [{"interface": "bios", "step": "x", "order": 1,
+                "args": {"password": HUSH}}]}),
+            ),
+            (
+                "inspection_rules",
+                json!({"description": "rule", "actions": [{"op": "fail", "args": {"msg": "no"}}]}),
+            ),
+            ("allocations", json!({"name": "wish", "resource_class": "none-such"})),
+        ] {
+            api.post(&format!("/v1/{path}"), body).await.is(201);
+        }
+        let mut port = api.port(&b, "52:54:00:aa:bb:01").await;
+        port.name = Some("eth0".into());
+        api.store.update_port(port).await.expect("eth0");
+        for name in ["b", "deploy-wait", "service-wait"] {
+            let node = api.store.node_by_ident(name).await.map_or(b.uuid, |node| node.uuid);
+            api.store.grant_token(node, TOKEN, None, Timestamp(0)).await.expect("a token");
+        }
+    }
+
+    /// Names and UUIDs of what there is at first.
+    pub fn names() -> Vec<String> {
+        let mut names: Vec<_> =
+            ["a", "b", "c", "d", "eth0", "CUSTOM_T", "CUSTOM_A", "fake-hardware", "redfish"]
+                .map(str::to_owned)
+                .to_vec();
+        names.extend([CHASSIS, "bond0", "CUSTOM_R", "wish"].map(str::to_owned));
+        names.extend(ProvisionState::ALL.map(|state| state.as_str().replace(' ', "-")));
+        names.extend((1..4).map(|last| Uuid::from_u128(0x4000_8000_0000_0000_0000 + last).to_string()));
+        names
+    }
+
+    /// What the store keeps, to be compared.
+    pub async fn everything(&self) -> Everything {
+        let store = &self.api.store;
+        let nodes = store.nodes().await.expect("nodes");
+        let mut beside = Vec::with_capacity(nodes.len());
+        for uuid in nodes.iter().map(|node| node.uuid) {
+            beside.push((
+                store.contact(uuid).await.expect("contact"),
+                store.history(uuid).await.expect("history"),
+                store.inventory(uuid).await.expect("inventory"),
+            ));
+        }
+        Everything {
+            nodes,
+            beside,
+            ports: store.ports(None).await.expect("ports"),
+            bundles: store.bundles().await.expect("bundles"),
+            templates: store.templates().await.expect("templates"),
+            resources: self.resources().await,
+        }
+    }
+
+    async fn resources(&self) -> Vec<Resource> {
+        let mut all = Vec::new();
+        for kind in ResourceKind::ALL {
+            all.extend(self.api.store.resources(kind, None).await.expect("resources"));
+        }
+        all
+    }
+}
+
+/// Everything that a request could change. (As values, not as JSON: it is compared after each of a million requests.)
+#[derive(Debug, PartialEq)]
+pub struct Everything {
+    nodes: Vec<Node>,
+    beside: Vec<(Contact, Vec<Event>, Option<Inventory>)>,
+    ports: Vec<Port>,
+    bundles: Vec<Bundle>,
+    templates: Vec<DeployTemplate>,
+    resources: Vec<Resource>,
+}
