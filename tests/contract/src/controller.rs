@@ -40,6 +40,11 @@ pub struct Controller {
 impl Controller {
     /// Starts one with an empty database and waits until it answers.
     pub fn start(world: &World) -> Result<Self> {
+        Self::with(world, "", "")
+    }
+
+    /// The same with more settings, in TOML: before the first table, and of the table `[conductor]`.
+    pub fn with(world: &World, first: &str, conductor: &str) -> Result<Self> {
         let (port, boot) = (free_port()?, free_port()?);
         for file in ["vmlinuz", "initramfs"] {
             std::fs::write(world.dir.join(file), "")?;
@@ -49,7 +54,7 @@ impl Controller {
             .replace("@API@", &port.to_string())
             .replace("@BOOT@", &boot.to_string());
         let path = world.dir.join("controller.toml");
-        std::fs::write(&path, settings)?;
+        std::fs::write(&path, format!("{first}{settings}{conductor}"))?;
         let mut command = Command::new(world.bin_dir.join("anneal-controller"));
         command.arg("--config").arg(&path);
         let mut process = Daemon::start(&command, &world.dir.join("controller.log"))?;

@@ -4,6 +4,7 @@
 //! ```text
 //!   scenario          controller                agent                   asked by
 //!   stock_client      anneal-controller         anneal-agent            openstack baremetal
+//!   replay            anneal-controller         recorded                recorded
 //!   real_agent        anneal-controller         ironic-python-agent     anneal
 //!   real_ironic       Ironic                    anneal-agent            anneal
 //!   calibration       Ironic                    ironic-python-agent     anneal      (only when named)
@@ -18,6 +19,7 @@ mod bmc;
 mod controller;
 mod disk;
 mod network;
+mod replay;
 mod scenarios;
 mod stock;
 mod tool;

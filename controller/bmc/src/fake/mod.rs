@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::driver_info::Reader;
 use crate::{Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, PowerAction, PowerState};
 pub(crate) use inventory::inspect;
-pub(crate) use steps::{BIOS_STEPS, DEPLOY_STEPS, MANAGEMENT_STEPS, RAID_STEPS};
+pub(crate) use steps::{BIOS_STEPS, DEPLOY_STEPS, MANAGEMENT_STEPS, RAID_STEPS, VENDOR_STEPS};
 
 pub(crate) const NAME: &str = "fake-hardware";
 

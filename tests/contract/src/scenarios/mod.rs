@@ -3,6 +3,7 @@
 mod calibration;
 mod real_agent;
 mod real_ironic;
+mod replay;
 mod stock_client;
 
 use crate::World;
@@ -30,8 +31,9 @@ pub struct Scenario {
     by_default: bool,
 }
 
-const ALL: [Scenario; 4] = [
+const ALL: [Scenario; 5] = [
     Scenario { name: "stock_client", run: stock_client::run, by_default: true },
+    Scenario { name: "replay", run: replay::run, by_default: true },
     Scenario { name: "real_agent", run: real_agent::run, by_default: true },
     Scenario { name: "real_ironic", run: real_ironic::run, by_default: true },
     Scenario { name: "calibration", run: calibration::run, by_default: false },

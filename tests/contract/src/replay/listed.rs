@@ -1,0 +1,122 @@
+//! The deliberate differences: one line each, with why.
+
+use super::compare::Difference;
+use anyhow::{Context, Result, bail, ensure};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+const DIFFERENCES: &str = include_str!("../../replay/differences.tsv");
+const REASONS: &str = include_str!("../../replay/reasons.tsv");
+/// Set, it lets a replay write down the differences it found; those without a reason are still refused.
+const WRITE: &str = "ANNEAL_WRITE_DIFFERENCES";
+
+/// What differs on purpose in one line of a conversation.
+type Lines = BTreeMap<(String, usize), Vec<Listed>>;
+
+#[derive(Debug, Clone)]
+struct Listed {
+    difference: Difference,
+    reason: String,
+}
+
+/// The list.
+#[derive(Debug)]
+pub struct List {
+    lines: Lines,
+}
+
+impl List {
+    /// The list that is checked in.
+    ///
+    /// # Errors
+    /// When a line of it is malformed, comes twice, or gives no known reason.
+    pub fn read() -> Result<Self> {
+        let reasons: BTreeSet<&str> =
+            REASONS.lines().skip(1).filter_map(|line| line.split('\t').next()).collect();
+        let mut lines = Lines::new();
+        for line in DIFFERENCES.lines().skip(1) {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [conversation, number, at, theirs, ours, reason] = fields[..] else {
+                bail!("not six fields: {line}")
+            };
+            ensure!(writing() || reasons.contains(reason), "no reason {reason:?} for {line}");
+            ensure!(at.starts_with('/') && !at.contains('*'), "not a JSON pointer: {line}");
+            let difference = Difference {
+                at: at.to_owned(),
+                theirs: serde_json::from_str(theirs).with_context(|| line.to_owned())?,
+                ours: serde_json::from_str(ours).with_context(|| line.to_owned())?,
+            };
+            let known = lines.entry((conversation.to_owned(), number.parse()?)).or_insert_with(Vec::new);
+            ensure!(known.iter().all(|one: &Listed| one.difference.at != at), "twice: {line}");
+            known.push(Listed { difference, reason: reason.to_owned() });
+        }
+        Ok(Self { lines })
+    }
+
+    /// Whether exactly these differences are listed for the line.
+    pub fn expects(&self, conversation: &str, line: usize, found: &[Difference]) -> bool {
+        let listed = self.of(conversation, line);
+        listed.len() == found.len() && listed.iter().all(|one| found.contains(&one.difference))
+    }
+
+    /// What is not as listed: found and not listed, or listed and not found.
+    pub fn objections(&self, conversation: &str, line: usize, found: &[Difference]) -> Vec<String> {
+        let listed = self.of(conversation, line);
+        let say = |what: &str, one: &Difference| {
+            format!("{conversation} line {line} {}: Ironic {}, we {}: {what}", one.at, one.theirs, one.ours)
+        };
+        let fresh = found.iter().filter(|found| !listed.iter().any(|one| one.difference == **found));
+        let stale = listed.iter().map(|one| &one.difference).filter(|one| !found.contains(one));
+        fresh.map(|one| say("not on the list", one)).chain(stale.map(|one| say("listed, and did not occur", one))).collect()
+    }
+
+    fn of(&self, conversation: &str, line: usize) -> &[Listed] {
+        self.lines.get(&(conversation.to_owned(), line)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Writes the list anew, when that was asked for: what was found, with the reasons that stand there now.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, found: &BTreeMap<(String, usize), Vec<Difference>>) -> Result<()> {
+        let mut text = "conversation\tline\tat\tIronic\twe\treason\n".to_owned();
+        for ((conversation, line), differences) in found {
+            for Difference { at, theirs, ours } in differences {
+                let listed = self.of(conversation, *line).iter().find(|one| one.difference.at == *at);
+                let reason = listed.map_or("", |one| one.reason.as_str());
+                text.push_str(&format!("{conversation}\t{line}\t{at}\t{theirs}\t{ours}\t{reason}\n"));
+            }
+        }
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay/differences.tsv");
+        std::fs::write(&path, text).with_context(|| path.display().to_string())
+    }
+}
+
+/// Whether the list is to be written.
+pub fn writing() -> bool {
+    std::env::var_os(WRITE).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_difference_cites_a_sentence_or_a_defect() {
+        List::read().unwrap();
+        let sentences = include_str!("../../../../docs/specs/sentences.tsv");
+        let defects = include_str!("../../../../docs/ironic-defects.md");
+        let known = |id: &str| {
+            sentences.lines().any(|line| line.split('\t').any(|field| field == id))
+                || defects.lines().any(|line| line.starts_with(&format!("| {id} |")))
+        };
+        for line in REASONS.lines().skip(1) {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [name, cites, words] = fields[..] else { panic!("not three fields: {line}") };
+            assert!(!words.is_empty(), "{line}");
+            assert!(cites.split(' ').all(known), "{line}: cites what there is not");
+            let used = |entry: &str| entry.rsplit('\t').next() == Some(name);
+            assert!(DIFFERENCES.lines().any(used), "{name}: nothing differs for this reason");
+        }
+    }
+}

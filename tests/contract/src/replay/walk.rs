@@ -1,0 +1,251 @@
+//! One conversation, walked.
+
+use super::agent::{Agent, Command};
+use super::compare::{Difference, compare};
+use super::conversation::{Conversation, Deed, Exchange};
+use super::http::{self, Answer, Request};
+use super::listed::List;
+use super::names::Names;
+use crate::process::wait_until;
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long an answer may take to become what was recorded: our node may still be on its way.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long what the operator waits for may take.
+const LIMIT: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(20);
+/// States that a node leaves by itself.
+const PASSING: [&str; 3] = ["cleaning", "deleting", "deploying"];
+/// What changes while it does.
+const MOVING: [&str; 8] = [
+    "clean_step",
+    "deploy_step",
+    "driver_internal_info",
+    "provision_state",
+    "provision_updated_at",
+    "reservation",
+    "target_provision_state",
+    "updated_at",
+];
+
+/// What came out.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Exchanges that were compared.
+    pub compared: usize,
+    /// Those without any difference.
+    pub agree: usize,
+    /// Everything that differs.
+    pub found: BTreeMap<(String, usize), Vec<Difference>>,
+    /// What is not as the list says.
+    pub objections: Vec<String>,
+}
+
+/// A walk through one conversation.
+pub struct Walk<'a> {
+    conversation: &'a Conversation,
+    /// Host and port of our API.
+    address: String,
+    list: &'a List,
+    tally: &'a mut Tally,
+    names: Names,
+    agent: Agent,
+}
+
+impl<'a> Walk<'a> {
+    /// Before the first line.
+    ///
+    /// # Errors
+    /// When the agent has no port.
+    pub fn new(
+        conversation: &'a Conversation,
+        endpoint: &str,
+        list: &'a List,
+        tally: &'a mut Tally,
+    ) -> Result<Self> {
+        let address = endpoint.trim_start_matches("http://").to_owned();
+        let agent = Agent::start()?;
+        let mut names = Names::default();
+        names.pair("127.0.0.1:6385", &address);
+        names.pair("127.0.0.1:9999", &agent.address);
+        Ok(Self { conversation, address, list, tally, names, agent })
+    }
+
+    /// Every line, and what the operator did between them.
+    ///
+    /// # Errors
+    /// When our controller does not answer, or a node does not get where an operator waited for it.
+    pub fn run(mut self) -> Result<()> {
+        for (index, line) in self.conversation.lines.iter().enumerate() {
+            let number = index + 1;
+            self.operate(number)?;
+            let context = || format!("{} line {number}: {} {}", self.conversation.name, line.method, line.path);
+            let context = context();
+            let found = match line.from.as_str() {
+                "ironic" => self.hear(line),
+                _ => self.say(number, line).context(context)?,
+            };
+            if line.status.is_some() {
+                self.note(number, found);
+            }
+        }
+        self.operate(self.conversation.lines.len() + 1)
+    }
+
+    fn note(&mut self, line: usize, found: Vec<Difference>) {
+        let name = self.conversation.name;
+        self.tally.compared += 1;
+        self.tally.agree += usize::from(found.is_empty());
+        self.tally.objections.extend(self.list.objections(name, line, &found));
+        if !found.is_empty() {
+            self.tally.found.insert((name.to_owned(), line), found);
+        }
+    }
+
+    /// What the operator did before this line.
+    fn operate(&mut self, line: usize) -> Result<()> {
+        for deed in self.conversation.deeds.iter().filter(|deed| deed.before == line) {
+            self.deed(deed).with_context(|| format!("{} before line {line}: {deed:?}", self.conversation.name))?;
+        }
+        Ok(())
+    }
+
+    fn deed(&self, deed: &Deed) -> Result<()> {
+        if !deed.method.is_empty() {
+            let body = self.names.in_value(&deed.body);
+            let request = Request { method: deed.method.clone(), path: deed.path.clone(), body };
+            let answer = http::ask(&self.address, Some("1.115"), &request)?;
+            ensure!((answer.status < 300) != deed.refused, "{}: {}", answer.status, answer.body);
+        }
+        if deed.until.is_empty() {
+            return Ok(());
+        }
+        let mut seen = Value::Null;
+        wait_until(&format!("the node becomes {}", deed.until), LIMIT, || {
+            let made = &self.conversation.deeds[0].body["name"];
+            let path = format!("/v1/nodes/{}", made.as_str().context("the first deed makes the node")?);
+            let request = Request { method: "GET".into(), path, body: Value::Null };
+            seen = http::ask(&self.address, Some("1.115"), &request)?.body;
+            Ok(seen["provision_state"] == deed.until.as_str())
+        })
+        .with_context(|| format!("it is {}: {}", seen["provision_state"], seen["last_error"]))
+    }
+
+    /// Asks what a client or an agent asked, until the answer is as recorded and listed or time is out.
+    fn say(&mut self, number: usize, line: &Exchange) -> Result<Vec<Difference>> {
+        let request = Request {
+            method: line.method.clone(),
+            path: self.names.in_text(&line.path),
+            body: self.names.in_value(&line.sent),
+        };
+        if request.path.starts_with("/v1/lookup") {
+            // An agent that looks up has just begun.
+            self.agent.has(json!({"commands": []}));
+        }
+        let passing = line.answer["provision_state"].as_str().filter(|state| PASSING.contains(state));
+        if let Some(state) = passing {
+            self.passed(&request.path, state)?;
+        }
+        let begun = Instant::now();
+        loop {
+            let ours = http::ask(&self.address, line.version.as_deref(), &request)?;
+            let mut names = std::mem::take(&mut self.names);
+            let before = names.clone();
+            let found = differences(line, &ours, passing.is_some(), &mut names);
+            // Looking up gives the token away, so only a refused one is repeated.
+            let repeats = request.method == "GET" && (!request.path.starts_with("/v1/lookup") || ours.status >= 400);
+            let settled = line.status.is_none() || self.list.expects(self.conversation.name, number, &found);
+            if settled || !repeats || begun.elapsed() > PATIENCE {
+                self.names = names;
+                return Ok(found);
+            }
+            self.names = before;
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits until our node's history tells of a state that the recorded client met the node in. Nobody can say how
+    /// long ours is in it.
+    fn passed(&self, path: &str, state: &str) -> Result<()> {
+        let node = path.split('?').next().unwrap_or_default();
+        let request = Request { method: "GET".into(), path: format!("{node}/history"), body: Value::Null };
+        wait_until(&format!("the history tells of {state}"), LIMIT, || {
+            let history = http::ask(&self.address, Some("1.115"), &request)?.body;
+            let events = history["history"].as_array().context("a history")?;
+            Ok(events.iter().any(|one| one["event"].as_str().is_some_and(|text| text.contains(&format!("-> {state}")))))
+        })
+    }
+
+    /// Waits for what Ironic's conductor asked the agent, and answers as the agent did.
+    fn hear(&mut self, line: &Exchange) -> Vec<Difference> {
+        let mut found = Vec::new();
+        let answer = self.names.in_value(&line.answer);
+        let questions = line.method == "GET";
+        if questions {
+            self.agent.has(answer.clone());
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if questions && let Some(request) = self.agent.asked() {
+                self.asked(line, &request, &mut found);
+                return found;
+            }
+            let Some(command) = self.agent.next(PAUSE) else { continue };
+            if questions || command.request.body["name"] != line.sent["name"] {
+                found.push(unasked(command));
+                continue;
+            }
+            self.asked(line, &command.request, &mut found);
+            command.answer(line.status.unwrap_or(500), answer.clone());
+            self.agent.took(answer);
+            return found;
+        }
+        found.push(Difference { at: "/request".into(), theirs: json!(line.method), ours: json!("(absent)") });
+        found
+    }
+
+    fn asked(&mut self, line: &Exchange, ours: &Request, found: &mut Vec<Difference>) {
+        let mut theirs = json!({"method": line.method, "path": line.path, "body": line.sent});
+        let mut ours = json!({"method": ours.method, "path": ours.path, "body": ours.body});
+        for document in ["/body/params/node/driver_internal_info", "/body/params/node"] {
+            in_common(theirs.pointer_mut(document), ours.pointer_mut(document));
+        }
+        compare(&theirs, &ours, "", &mut self.names, found);
+    }
+}
+
+/// Refuses a command that Ironic's conductor did not send, as an agent refuses one it does not know.
+fn unasked(command: Command) -> Difference {
+    let name = command.request.body["name"].as_str().unwrap_or_default().to_owned();
+    let details = format!("Unknown command: {name}");
+    command.answer(404, json!({"type": "InvalidCommandError", "code": 404, "message": details, "details": details}));
+    Difference { at: format!("/unasked/{name}"), theirs: json!("(absent)"), ours: json!("POST") }
+}
+
+/// Ironic sends the row of its database, ours what an agent reads: what both send is compared.
+fn in_common(theirs: Option<&mut Value>, ours: Option<&mut Value>) {
+    let (Some(Value::Object(theirs)), Some(Value::Object(ours))) = (theirs, ours) else { return };
+    theirs.retain(|key, _| ours.contains_key(key));
+    ours.retain(|key, _| theirs.contains_key(key));
+}
+
+fn differences(line: &Exchange, ours: &Answer, passing: bool, names: &mut Names) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let (mut theirs, mut body) = (line.answer.clone(), ours.body.clone());
+    if passing && let (Some(theirs), Some(ours)) = (theirs.as_object_mut(), body.as_object_mut()) {
+        for field in MOVING {
+            if theirs.contains_key(field) && ours.remove(field).is_some() {
+                theirs.remove(field);
+            }
+        }
+    }
+    compare(&json!(line.status), &json!(ours.status), "/status", names, &mut found);
+    // Before the headers: a new UUID is learnt from the body, where it stands alone.
+    compare(&theirs, &body, "/body", names, &mut found);
+    let kept: BTreeMap<_, _> = line.headers.keys().filter_map(|name| ours.headers.get_key_value(name)).collect();
+    compare(&json!(line.headers), &json!(kept), "/headers", names, &mut found);
+    found
+}
