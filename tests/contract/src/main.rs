@@ -4,6 +4,8 @@
 //! ```text
 //!   scenario          controller                agent                   asked by
 //!   stock_client      anneal-controller         anneal-agent            openstack baremetal
+//!   openstacksdk      anneal-controller         none                    openstacksdk
+//!   metal3            anneal-controller         none                    gophercloud, as Metal3 does
 //!   replay            anneal-controller         recorded                recorded
 //!   real_agent        anneal-controller         ironic-python-agent     anneal
 //!   real_ironic       Ironic                    anneal-agent            anneal

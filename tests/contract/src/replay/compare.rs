@@ -18,9 +18,10 @@ pub struct Difference {
 pub fn compare(theirs: &Value, ours: &Value, at: &str, names: &mut Names, out: &mut Vec<Difference>) {
     match (theirs, ours) {
         (Value::Object(a), Value::Object(b)) => objects(a, b, at, names, out),
-        (Value::Array(a), Value::Array(b)) => {
-            for index in 0..a.len().max(b.len()) {
-                either(a.get(index), b.get(index), &format!("{at}/{index}"), names, out);
+        // Lists of other lengths have nothing that could be compared item by item.
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                compare(a, b, &format!("{at}/{index}"), names, out);
             }
         }
         (Value::String(a), Value::String(b)) => match (error(at, a), error(at, b)) {
@@ -35,7 +36,8 @@ pub fn compare(theirs: &Value, ours: &Value, at: &str, names: &mut Names, out: &
 
 fn objects(a: &Map<String, Value>, b: &Map<String, Value>, at: &str, names: &mut Names, out: &mut Vec<Difference>) {
     let mut keys: Vec<_> = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).collect();
-    keys.sort();
+    // A new UUID is learnt where it stands alone; other fields have it in their text.
+    keys.sort_by_key(|key| (*key != "uuid", *key));
     for key in keys {
         let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
         either(a.get(key), b.get(key), &at, names, out);
@@ -83,14 +85,14 @@ mod tests {
     fn every_field_counts() {
         let mut out = Vec::new();
         let mut names = Names::default();
-        let theirs = json!({"a": 1, "b": {"c/d": [1, 2]}, "e": null, "f": true});
-        let ours = json!({"a": 1, "b": {"c/d": [1, 3, 4]}, "f": 1, "g": {"h": 1}});
+        let theirs = json!({"a": 1, "b": {"c/d": [1, 2], "i": [1]}, "e": null, "f": true});
+        let ours = json!({"a": 1, "b": {"c/d": [1, 3], "i": [1, 2]}, "f": 1, "g": {"h": 1}});
         compare(&theirs, &ours, "", &mut names, &mut out);
         let said: Vec<_> =
             out.iter().map(|one| format!("{} {} {}", one.at, one.theirs, one.ours)).collect();
         let wanted = [
             r#"/b/c~1d/1 2 3"#,
-            r#"/b/c~1d/2 "(absent)" 4"#,
+            r#"/b/i "(a list)" "(a list)""#,
             r#"/e null "(absent)""#,
             r#"/f true 1"#,
             r#"/g "(absent)" "(an object)""#,

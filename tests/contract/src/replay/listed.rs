@@ -53,10 +53,9 @@ impl List {
         Ok(Self { lines })
     }
 
-    /// Whether exactly these differences are listed for the line.
+    /// Whether these are the differences that are listed for the line.
     pub fn expects(&self, conversation: &str, line: usize, found: &[Difference]) -> bool {
-        let listed = self.of(conversation, line);
-        listed.len() == found.len() && listed.iter().all(|one| found.contains(&one.difference))
+        self.objections(conversation, line, found).is_empty()
     }
 
     /// What is not as listed: found and not listed, or listed and not found.
@@ -65,9 +64,18 @@ impl List {
         let say = |what: &str, one: &Difference| {
             format!("{conversation} line {line} {}: Ironic {}, we {}: {what}", one.at, one.theirs, one.ours)
         };
-        let fresh = found.iter().filter(|found| !listed.iter().any(|one| one.difference == **found));
+        let fresh = found.iter().filter(|found| !self.knows(conversation, line, found));
         let stale = listed.iter().map(|one| &one.difference).filter(|one| !found.contains(one));
-        fresh.map(|one| say("not on the list", one)).chain(stale.map(|one| say("listed, and did not occur", one))).collect()
+        let fresh = fresh.map(|one| say("not on the list", one));
+        fresh.chain(stale.map(|one| say("listed, and did not occur", one))).collect()
+    }
+
+    /// Whether it is listed for this line; or for an earlier one of the conversation, where the same field had the same
+    /// two values: then it is that difference still.
+    fn knows(&self, conversation: &str, line: usize, found: &Difference) -> bool {
+        let begin = (conversation.to_owned(), 0);
+        let earlier = self.lines.range(begin..=(conversation.to_owned(), line));
+        earlier.flat_map(|(_, listed)| listed).any(|one| one.difference == *found)
     }
 
     fn of(&self, conversation: &str, line: usize) -> &[Listed] {
@@ -80,8 +88,14 @@ impl List {
     /// When it cannot be written.
     pub fn write(&self, found: &BTreeMap<(String, usize), Vec<Difference>>) -> Result<()> {
         let mut text = "conversation\tline\tat\tIronic\twe\treason\n".to_owned();
+        let mut known: Vec<(&str, &Difference)> = Vec::new();
         for ((conversation, line), differences) in found {
-            for Difference { at, theirs, ours } in differences {
+            for difference in differences {
+                if known.contains(&(conversation, difference)) {
+                    continue;
+                }
+                known.push((conversation, difference));
+                let Difference { at, theirs, ours } = difference;
                 let listed = self.of(conversation, *line).iter().find(|one| one.difference.at == *at);
                 let reason = listed.map_or("", |one| one.reason.as_str());
                 text.push_str(&format!("{conversation}\t{line}\t{at}\t{theirs}\t{ours}\t{reason}\n"));

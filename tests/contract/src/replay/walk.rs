@@ -4,7 +4,7 @@ use super::agent::{Agent, Command};
 use super::compare::{Difference, compare};
 use super::conversation::{Conversation, Deed, Exchange};
 use super::http::{self, Answer, Request};
-use super::listed::List;
+use super::listed::{List, writing};
 use super::names::Names;
 use crate::process::wait_until;
 use anyhow::{Context, Result, ensure};
@@ -14,19 +14,24 @@ use std::time::{Duration, Instant};
 
 /// How long an answer may take to become what was recorded: our node may still be on its way.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The same while the list is written, when much may differ.
+const HASTE: Duration = Duration::from_millis(600);
 /// How long what the operator waits for may take.
 const LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 /// States that a node leaves by itself.
-const PASSING: [&str; 3] = ["cleaning", "deleting", "deploying"];
+const PASSING: [&str; 4] = ["cleaning", "deleting", "deploying", "unrescuing"];
 /// What changes while it does.
-const MOVING: [&str; 8] = [
+const MOVING: [&str; 11] = [
     "clean_step",
     "deploy_step",
     "driver_internal_info",
+    "instance_info",
+    "power_state",
     "provision_state",
     "provision_updated_at",
     "reservation",
+    "service_step",
     "target_provision_state",
     "updated_at",
 ];
@@ -53,6 +58,8 @@ pub struct Walk<'a> {
     tally: &'a mut Tally,
     names: Names,
     agent: Agent,
+    /// What our conductor asked for while nobody listened for it.
+    unasked: Vec<Difference>,
 }
 
 impl<'a> Walk<'a> {
@@ -71,7 +78,7 @@ impl<'a> Walk<'a> {
         let mut names = Names::default();
         names.pair("127.0.0.1:6385", &address);
         names.pair("127.0.0.1:9999", &agent.address);
-        Ok(Self { conversation, address, list, tally, names, agent })
+        Ok(Self { conversation, address, list, tally, names, agent, unasked: Vec::new() })
     }
 
     /// Every line, and what the operator did between them.
@@ -84,10 +91,11 @@ impl<'a> Walk<'a> {
             self.operate(number)?;
             let context = || format!("{} line {number}: {} {}", self.conversation.name, line.method, line.path);
             let context = context();
-            let found = match line.from.as_str() {
+            let mut found = match line.from.as_str() {
                 "ironic" => self.hear(line),
                 _ => self.say(number, line).context(context)?,
             };
+            found.append(&mut self.unasked);
             if line.status.is_some() {
                 self.note(number, found);
             }
@@ -113,7 +121,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn deed(&self, deed: &Deed) -> Result<()> {
+    fn deed(&mut self, deed: &Deed) -> Result<()> {
         if !deed.method.is_empty() {
             let body = self.names.in_value(&deed.body);
             let request = Request { method: deed.method.clone(), path: deed.path.clone(), body };
@@ -129,6 +137,9 @@ impl<'a> Walk<'a> {
             let path = format!("/v1/nodes/{}", made.as_str().context("the first deed makes the node")?);
             let request = Request { method: "GET".into(), path, body: Value::Null };
             seen = http::ask(&self.address, Some("1.115"), &request)?.body;
+            while let Some(command) = self.agent.next(Duration::ZERO) {
+                self.unasked.push(unasked(command));
+            }
             Ok(seen["provision_state"] == deed.until.as_str())
         })
         .with_context(|| format!("it is {}: {}", seen["provision_state"], seen["last_error"]))
@@ -146,19 +157,18 @@ impl<'a> Walk<'a> {
             self.agent.has(json!({"commands": []}));
         }
         let passing = line.answer["provision_state"].as_str().filter(|state| PASSING.contains(state));
-        if let Some(state) = passing {
-            self.passed(&request.path, state)?;
-        }
+        let missed = passing.map(|state| self.missed(&request.path, state)).transpose()?.flatten();
         let begun = Instant::now();
         loop {
             let ours = http::ask(&self.address, line.version.as_deref(), &request)?;
             let mut names = std::mem::take(&mut self.names);
             let before = names.clone();
-            let found = differences(line, &ours, passing.is_some(), &mut names);
+            let mut found = differences(line, &ours, passing.is_some(), &mut names);
+            found.extend(missed.clone());
             // Looking up gives the token away, so only a refused one is repeated.
             let repeats = request.method == "GET" && (!request.path.starts_with("/v1/lookup") || ours.status >= 400);
             let settled = line.status.is_none() || self.list.expects(self.conversation.name, number, &found);
-            if settled || !repeats || begun.elapsed() > PATIENCE {
+            if settled || !repeats || begun.elapsed() > patience() {
                 self.names = names;
                 return Ok(found);
             }
@@ -167,16 +177,22 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Waits until our node's history tells of a state that the recorded client met the node in. Nobody can say how
-    /// long ours is in it.
-    fn passed(&self, path: &str, state: &str) -> Result<()> {
+    /// Waits until our node's history tells of a state that the recorded client met the node in, since nobody can say
+    /// how long ours is in it.
+    fn missed(&self, path: &str, state: &str) -> Result<Option<Difference>> {
         let node = path.split('?').next().unwrap_or_default();
         let request = Request { method: "GET".into(), path: format!("{node}/history"), body: Value::Null };
-        wait_until(&format!("the history tells of {state}"), LIMIT, || {
+        let told = format!("-> {state}");
+        let begun = Instant::now();
+        while begun.elapsed() < patience() {
             let history = http::ask(&self.address, Some("1.115"), &request)?.body;
             let events = history["history"].as_array().context("a history")?;
-            Ok(events.iter().any(|one| one["event"].as_str().is_some_and(|text| text.contains(&format!("-> {state}")))))
-        })
+            if events.iter().any(|one| one["event"].as_str().is_some_and(|text| text.contains(&told))) {
+                return Ok(None);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(Some(Difference { at: "/passed".into(), theirs: json!(state), ours: json!("(never)") }))
     }
 
     /// Waits for what Ironic's conductor asked the agent, and answers as the agent did.
@@ -217,6 +233,10 @@ impl<'a> Walk<'a> {
     }
 }
 
+fn patience() -> Duration {
+    if writing() { HASTE } else { PATIENCE }
+}
+
 /// Refuses a command that Ironic's conductor did not send, as an agent refuses one it does not know.
 fn unasked(command: Command) -> Difference {
     let name = command.request.body["name"].as_str().unwrap_or_default().to_owned();
@@ -235,14 +255,20 @@ fn in_common(theirs: Option<&mut Value>, ours: Option<&mut Value>) {
 fn differences(line: &Exchange, ours: &Answer, passing: bool, names: &mut Names) -> Vec<Difference> {
     let mut found = Vec::new();
     let (mut theirs, mut body) = (line.answer.clone(), ours.body.clone());
-    if passing && let (Some(theirs), Some(ours)) = (theirs.as_object_mut(), body.as_object_mut()) {
-        for field in MOVING {
+    // A lock that Ironic's conductor happened to hold.
+    let locked = theirs["reservation"].is_string();
+    if let (Some(theirs), Some(ours)) = (theirs.as_object_mut(), body.as_object_mut()) {
+        for field in MOVING.into_iter().filter(|field| passing || (locked && *field == "reservation")) {
             if theirs.contains_key(field) && ours.remove(field).is_some() {
                 theirs.remove(field);
             }
         }
     }
     compare(&json!(line.status), &json!(ours.status), "/status", names, &mut found);
+    if line.status.is_some_and(|status| (status < 400) != (ours.status < 400)) {
+        // A success and an error have no field in common.
+        return found;
+    }
     // Before the headers: a new UUID is learnt from the body, where it stands alone.
     compare(&theirs, &body, "/body", names, &mut found);
     let kept: BTreeMap<_, _> = line.headers.keys().filter_map(|name| ours.headers.get_key_value(name)).collect();

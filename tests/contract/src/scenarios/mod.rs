@@ -1,6 +1,7 @@
 //! The scenarios, one a file.
 
 mod calibration;
+mod clients;
 mod real_agent;
 mod real_ironic;
 mod replay;
@@ -31,8 +32,10 @@ pub struct Scenario {
     by_default: bool,
 }
 
-const ALL: [Scenario; 5] = [
+const ALL: [Scenario; 7] = [
     Scenario { name: "stock_client", run: stock_client::run, by_default: true },
+    Scenario { name: "openstacksdk", run: clients::openstacksdk, by_default: true },
+    Scenario { name: "metal3", run: clients::metal3, by_default: true },
     Scenario { name: "replay", run: replay::run, by_default: true },
     Scenario { name: "real_agent", run: real_agent::run, by_default: true },
     Scenario { name: "real_ironic", run: real_ironic::run, by_default: true },

@@ -3,7 +3,7 @@
 use crate::World;
 use crate::controller::Controller;
 use crate::replay::{List, Tally, Walk, all, writing};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 /// As the recorded Ironic was configured.
 const SETTINGS: &str = "host = 'probe-conductor'\nagent = { require_tls = false }\n";
@@ -19,9 +19,13 @@ pub fn run(world: &World) -> Result<()> {
         std::fs::create_dir(&dir)?;
         let world = World { dir, bin_dir: world.bin_dir.clone(), peers: world.peers.clone() };
         let controller = Controller::with(&world, SETTINGS, PRIORITIES)?;
-        Walk::new(conversation, &controller.endpoint, &list, &mut tally)?
-            .run()
-            .with_context(|| format!("logs in {}", world.dir.display()))?;
+        let walk = Walk::new(conversation, &controller.endpoint, &list, &mut tally)?;
+        if let Err(error) = walk.run() {
+            tally.objections.push(format!("{error:#}"));
+        }
+        if writing() {
+            list.write(&tally.found)?;
+        }
     }
     let differ: usize = tally.found.values().map(Vec::len).sum();
     println!(
@@ -30,9 +34,6 @@ pub fn run(world: &World) -> Result<()> {
         tally.agree,
         tally.compared - tally.agree
     );
-    if writing() {
-        list.write(&tally.found)?;
-    }
     ensure!(tally.objections.is_empty(), "not as the list says:\n{}", tally.objections.join("\n"));
     Ok(())
 }
