@@ -60,6 +60,8 @@ pub const JUDGES: &[&str] = &[
     "hdparm",
     "psmisc",
     "udev",
+    "golang-go",
+    "golang-github-gophercloud-gophercloud-dev",
     "python3-venv",
     "python3-dev",
     "libvirt-daemon",

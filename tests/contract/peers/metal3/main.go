@@ -106,9 +106,9 @@ type creation struct {
 func (opts creation) ToNodeCreateMap() (map[string]interface{}, error) {
 	body, err := opts.CreateOpts.ToNodeCreateMap()
 	if err == nil {
-		body["firmware_interface"] = "no-firmware"
 		body["automated_clean"] = true
 		if opts.microversion == newest {
+			body["firmware_interface"] = "no-firmware"
 			body["disable_power_off"] = false
 		}
 	}
@@ -239,8 +239,14 @@ func power(client *gophercloud.ServiceClient, uuid string) error {
 	return nil
 }
 
+// fields asks for some of them as later releases of gophercloud do; this one repeats the parameter, which is refused.
+type fields string
+
+func (names fields) ToNodeListQuery() (string, error)       { return "?fields=" + string(names), nil }
+func (names fields) ToNodeListDetailQuery() (string, error) { return "", nil }
+
 func deprovision(client *gophercloud.ServiceClient, uuid string) error {
-	page, err := nodes.List(client, nodes.ListOpts{Fields: []string{"uuid", "name", "provision_state", "instance_uuid"}}).AllPages()
+	page, err := nodes.List(client, fields("uuid,name,provision_state,instance_uuid")).AllPages()
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
