@@ -96,15 +96,30 @@ fn serve(mut stream: TcpStream, commands: &Sender<Command>, shared: &Mutex<Share
     stream.set_read_timeout(Some(PATIENCE))?;
     let request = http::take(&mut stream)?;
     if request.method == "GET" {
-        let list = {
+        let (status, answer) = {
             let mut shared = shared.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
+            let answer = commands_at(&request.path, &shared.list);
             shared.asked.push(request);
-            shared.list.clone()
+            answer
         };
-        return http::give(&mut stream, 200, &list);
+        return http::give(&mut stream, status, &answer);
     }
     let (answer, answered) = channel();
     commands.send(Command { request, answer })?;
     let (status, body) = answered.recv_timeout(PATIENCE)?;
     http::give(&mut stream, status, &body)
+}
+
+/// The list, or the one command that `path` names.
+fn commands_at(path: &str, list: &Value) -> (u16, Value) {
+    let path = path.split('?').next().unwrap_or_default();
+    let id = path.trim_start_matches("/v1/commands").trim_matches('/');
+    if id.is_empty() {
+        return (200, list.clone());
+    }
+    let mut commands = list["commands"].as_array().into_iter().flatten();
+    match commands.find(|one| one["id"] == id) {
+        Some(found) => (200, found.clone()),
+        None => (404, json!({"faultcode": "Client", "faultstring": "Command not found"})),
+    }
 }

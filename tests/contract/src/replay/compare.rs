@@ -34,7 +34,13 @@ pub fn compare(theirs: &Value, ours: &Value, at: &str, names: &mut Names, out: &
     }
 }
 
-fn objects(a: &Map<String, Value>, b: &Map<String, Value>, at: &str, names: &mut Names, out: &mut Vec<Difference>) {
+fn objects(
+    a: &Map<String, Value>,
+    b: &Map<String, Value>,
+    at: &str,
+    names: &mut Names,
+    out: &mut Vec<Difference>,
+) {
     let mut keys: Vec<_> = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).collect();
     // A new UUID is learnt where it stands alone; other fields have it in their text.
     keys.sort_by_key(|key| (*key != "uuid", *key));
@@ -88,8 +94,7 @@ mod tests {
         let theirs = json!({"a": 1, "b": {"c/d": [1, 2], "i": [1]}, "e": null, "f": true});
         let ours = json!({"a": 1, "b": {"c/d": [1, 3], "i": [1, 2]}, "f": 1, "g": {"h": 1}});
         compare(&theirs, &ours, "", &mut names, &mut out);
-        let said: Vec<_> =
-            out.iter().map(|one| format!("{} {} {}", one.at, one.theirs, one.ours)).collect();
+        let said: Vec<_> = out.iter().map(|one| format!("{} {} {}", one.at, one.theirs, one.ours)).collect();
         let wanted = [
             r#"/b/c~1d/1 2 3"#,
             r#"/b/i "(a list)" "(a list)""#,

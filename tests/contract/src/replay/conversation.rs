@@ -1,23 +1,10 @@
 //! Recorded conversations, and what the operator did meanwhile.
 
+use super::listed::file;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-const OPERATOR: &str = include_str!("../../replay/operator.json");
-
-/// The recordings (`replay/make.py`), by name.
-pub const ALL: &[(&str, &str)] = &[
-    ("cli_walk", include_str!("../../replay/cli_walk.jsonl")),
-    ("ipa_autoclean_plain", include_str!("../../replay/ipa_autoclean_plain.jsonl")),
-    ("ipa_conductor_restart", include_str!("../../replay/ipa_conductor_restart.jsonl")),
-    ("ipa_deploy_service_plain", include_str!("../../replay/ipa_deploy_service_plain.jsonl")),
-    ("ipa_inspect_plain", include_str!("../../replay/ipa_inspect_plain.jsonl")),
-    ("ipa_manual_clean", include_str!("../../replay/ipa_manual_clean.jsonl")),
-    ("ipa_stale_step", include_str!("../../replay/ipa_stale_step.jsonl")),
-    ("ipa_tls_clean", include_str!("../../replay/ipa_tls_clean.jsonl")),
-];
 
 /// One exchange.
 #[derive(Debug, Clone, Deserialize)]
@@ -62,24 +49,24 @@ pub struct Deed {
 /// A conversation.
 #[derive(Debug)]
 pub struct Conversation {
-    pub name: &'static str,
+    pub name: String,
     pub lines: Vec<Exchange>,
     pub deeds: Vec<Deed>,
 }
 
-/// All of them.
+/// All that `replay/operator.json` names.
 ///
 /// # Errors
 /// When a file of them is not what it should be.
 pub fn all() -> Result<Vec<Conversation>> {
-    let mut operator: BTreeMap<String, Vec<Deed>> = serde_json::from_str(OPERATOR).context("operator.json")?;
-    ALL.iter()
-        .map(|(name, text)| {
-            let read = |(index, line)| {
-                serde_json::from_str(line).with_context(|| format!("{name} line {}", index + 1))
-            };
-            let lines = text.lines().enumerate().map(read).collect::<Result<_>>()?;
-            Ok(Conversation { name, lines, deeds: operator.remove(*name).unwrap_or_default() })
-        })
-        .collect()
+    let operator: BTreeMap<String, Vec<Deed>> =
+        serde_json::from_str(&file("operator.json")?).context("operator.json")?;
+    let read = |(name, deeds): (String, Vec<Deed>)| {
+        let text = file(&format!("{name}.jsonl"))?;
+        let line =
+            |(index, line)| serde_json::from_str(line).with_context(|| format!("{name} line {}", index + 1));
+        let lines = text.lines().enumerate().map(line).collect::<Result<_>>()?;
+        Ok(Conversation { name, lines, deeds })
+    };
+    operator.into_iter().map(read).collect()
 }

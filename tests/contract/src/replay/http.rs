@@ -67,9 +67,11 @@ pub fn take(stream: &mut impl Read) -> Result<Request> {
     let mut reader = BufReader::new(stream);
     let line = line(&mut reader)?;
     let mut words = line.split(' ');
-    let (method, path) = (words.next().context("a method")?.to_owned(), words.next().context("a path")?.to_owned());
+    let (method, path) =
+        (words.next().context("a method")?.to_owned(), words.next().context("a path")?.to_owned());
     let headers = headers(&mut reader)?;
-    let body = if headers.contains_key("content-length") { body(&mut reader, &headers)? } else { Value::Null };
+    let body =
+        if headers.contains_key("content-length") { body(&mut reader, &headers)? } else { Value::Null };
     Ok(Request { method, path, body })
 }
 

@@ -88,7 +88,8 @@ impl Kind {
 
 fn is_uuid(text: &str) -> bool {
     let shape = b"00000000-0000-0000-0000-000000000000";
-    let fits = |(byte, shape): (u8, &u8)| if *shape == b'-' { byte == b'-' } else { byte.is_ascii_hexdigit() };
+    let fits =
+        |(byte, shape): (u8, &u8)| if *shape == b'-' { byte == b'-' } else { byte.is_ascii_hexdigit() };
     text.len() == shape.len() && text.bytes().zip(shape).all(fits)
 }
 
@@ -102,13 +103,16 @@ pub fn timeless(text: &str) -> String {
     let mut out = String::new();
     let mut word = String::new();
     let close = |word: &mut String, out: &mut String| {
-        out.push_str(match Kind::of(word) {
+        // What ends a sentence or a clause is no part of the word.
+        let bare = word.trim_end_matches(['.', ':']);
+        out.push_str(match Kind::of(bare) {
             Some(Kind::Uuid) => "<uuid>",
             Some(Kind::RequestId) => "<request id>",
             Some(Kind::Token) => "<token>",
             Some(Kind::Instant(_)) => "<instant>",
-            None => word,
+            None => bare,
         });
+        out.push_str(&word[bare.len()..]);
         word.clear();
     };
     for letter in text.chars() {
@@ -138,6 +142,9 @@ mod tests {
         assert!(!names.same("enroll", "manageable") && !names.same(a, "enroll"));
         assert!(names.same("2026-11-21T02:59:25.688786+00:00", "2027-01-01T00:00:00+00:00"));
         assert!(!names.same("2026-11-21T02:59:25.688786+00:00", "2027-01-01T00:00:00"), "no zone");
-        assert_eq!(timeless(&format!("Node {a}, since 2026-11-21T02:59:25.688786")), "Node <uuid>, since <instant>");
+        assert_eq!(
+            timeless(&format!("Node {a}: since 2026-11-21T02:59:25.688786")),
+            "Node <uuid>: since <instant>"
+        );
     }
 }

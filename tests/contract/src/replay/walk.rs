@@ -60,6 +60,8 @@ pub struct Walk<'a> {
     agent: Agent,
     /// What our conductor asked for while nobody listened for it.
     unasked: Vec<Difference>,
+    /// A command that came while a question was waited for, and is of a later line.
+    held: Option<Command>,
 }
 
 impl<'a> Walk<'a> {
@@ -78,7 +80,7 @@ impl<'a> Walk<'a> {
         let mut names = Names::default();
         names.pair("127.0.0.1:6385", &address);
         names.pair("127.0.0.1:9999", &agent.address);
-        Ok(Self { conversation, address, list, tally, names, agent, unasked: Vec::new() })
+        Ok(Self { conversation, address, list, tally, names, agent, unasked: Vec::new(), held: None })
     }
 
     /// Every line, and what the operator did between them.
@@ -89,7 +91,8 @@ impl<'a> Walk<'a> {
         for (index, line) in self.conversation.lines.iter().enumerate() {
             let number = index + 1;
             self.operate(number)?;
-            let context = || format!("{} line {number}: {} {}", self.conversation.name, line.method, line.path);
+            let context =
+                || format!("{} line {number}: {} {}", self.conversation.name, line.method, line.path);
             let context = context();
             let mut found = match line.from.as_str() {
                 "ironic" => self.hear(line),
@@ -104,7 +107,7 @@ impl<'a> Walk<'a> {
     }
 
     fn note(&mut self, line: usize, found: Vec<Difference>) {
-        let name = self.conversation.name;
+        let name = self.conversation.name.as_str();
         self.tally.compared += 1;
         self.tally.agree += usize::from(found.is_empty());
         self.tally.objections.extend(self.list.objections(name, line, &found));
@@ -116,7 +119,8 @@ impl<'a> Walk<'a> {
     /// What the operator did before this line.
     fn operate(&mut self, line: usize) -> Result<()> {
         for deed in self.conversation.deeds.iter().filter(|deed| deed.before == line) {
-            self.deed(deed).with_context(|| format!("{} before line {line}: {deed:?}", self.conversation.name))?;
+            self.deed(deed)
+                .with_context(|| format!("{} before line {line}: {deed:?}", self.conversation.name))?;
         }
         Ok(())
     }
@@ -137,7 +141,7 @@ impl<'a> Walk<'a> {
             let path = format!("/v1/nodes/{}", made.as_str().context("the first deed makes the node")?);
             let request = Request { method: "GET".into(), path, body: Value::Null };
             seen = http::ask(&self.address, Some("1.115"), &request)?.body;
-            while let Some(command) = self.agent.next(Duration::ZERO) {
+            while let Some(command) = self.held.take().or_else(|| self.agent.next(Duration::ZERO)) {
                 self.unasked.push(unasked(command));
             }
             Ok(seen["provision_state"] == deed.until.as_str())
@@ -166,8 +170,9 @@ impl<'a> Walk<'a> {
             let mut found = differences(line, &ours, passing.is_some(), &mut names);
             found.extend(missed.clone());
             // Looking up gives the token away, so only a refused one is repeated.
-            let repeats = request.method == "GET" && (!request.path.starts_with("/v1/lookup") || ours.status >= 400);
-            let settled = line.status.is_none() || self.list.expects(self.conversation.name, number, &found);
+            let repeats =
+                request.method == "GET" && (!request.path.starts_with("/v1/lookup") || ours.status >= 400);
+            let settled = line.status.is_none() || self.list.expects(&self.conversation.name, number, &found);
             if settled || !repeats || begun.elapsed() > patience() {
                 self.names = names;
                 return Ok(found);
@@ -209,7 +214,11 @@ impl<'a> Walk<'a> {
                 self.asked(line, &request, &mut found);
                 return found;
             }
-            let Some(command) = self.agent.next(PAUSE) else { continue };
+            let Some(command) = self.held.take().or_else(|| self.agent.next(PAUSE)) else { continue };
+            if questions && self.agent.asked().is_some() {
+                self.held = Some(command);
+                continue;
+            }
             if questions || command.request.body["name"] != line.sent["name"] {
                 found.push(unasked(command));
                 continue;
@@ -226,8 +235,9 @@ impl<'a> Walk<'a> {
     fn asked(&mut self, line: &Exchange, ours: &Request, found: &mut Vec<Difference>) {
         let mut theirs = json!({"method": line.method, "path": line.path, "body": line.sent});
         let mut ours = json!({"method": ours.method, "path": ours.path, "body": ours.body});
-        for document in ["/body/params/node/driver_internal_info", "/body/params/node"] {
-            in_common(theirs.pointer_mut(document), ours.pointer_mut(document));
+        let node = "/body/params/node";
+        if let (Some(theirs), Some(ours)) = (theirs.pointer_mut(node), ours.pointer_mut(node)) {
+            in_common(theirs, ours);
         }
         compare(&theirs, &ours, "", &mut self.names, found);
     }
@@ -241,15 +251,28 @@ fn patience() -> Duration {
 fn unasked(command: Command) -> Difference {
     let name = command.request.body["name"].as_str().unwrap_or_default().to_owned();
     let details = format!("Unknown command: {name}");
-    command.answer(404, json!({"type": "InvalidCommandError", "code": 404, "message": details, "details": details}));
+    command.answer(
+        404,
+        json!({"type": "InvalidCommandError", "code": 404, "message": details, "details": details}),
+    );
     Difference { at: format!("/unasked/{name}"), theirs: json!("(absent)"), ours: json!("POST") }
 }
 
 /// Ironic sends the row of its database, ours what an agent reads: what both send is compared.
-fn in_common(theirs: Option<&mut Value>, ours: Option<&mut Value>) {
-    let (Some(Value::Object(theirs)), Some(Value::Object(ours))) = (theirs, ours) else { return };
-    theirs.retain(|key, _| ours.contains_key(key));
-    ours.retain(|key, _| theirs.contains_key(key));
+fn in_common(theirs: &mut Value, ours: &mut Value) {
+    match (theirs, ours) {
+        (Value::Object(theirs), Value::Object(ours)) => {
+            theirs.retain(|key, _| ours.contains_key(key));
+            ours.retain(|key, _| theirs.contains_key(key));
+            for (key, value) in theirs {
+                in_common(value, &mut ours[key]);
+            }
+        }
+        (Value::Array(theirs), Value::Array(ours)) => {
+            theirs.iter_mut().zip(ours).for_each(|(theirs, ours)| in_common(theirs, ours));
+        }
+        _ => {}
+    }
 }
 
 fn differences(line: &Exchange, ours: &Answer, passing: bool, names: &mut Names) -> Vec<Difference> {
@@ -271,7 +294,8 @@ fn differences(line: &Exchange, ours: &Answer, passing: bool, names: &mut Names)
     }
     // Before the headers: a new UUID is learnt from the body, where it stands alone.
     compare(&theirs, &body, "/body", names, &mut found);
-    let kept: BTreeMap<_, _> = line.headers.keys().filter_map(|name| ours.headers.get_key_value(name)).collect();
+    let kept: BTreeMap<_, _> =
+        line.headers.keys().filter_map(|name| ours.headers.get_key_value(name)).collect();
     compare(&json!(line.headers), &json!(kept), "/headers", names, &mut found);
     found
 }

@@ -15,7 +15,7 @@ pub fn run(world: &World) -> Result<()> {
     let list = List::read()?;
     let mut tally = Tally::default();
     for conversation in &all()? {
-        let dir = world.dir.join(conversation.name);
+        let dir = world.dir.join(&conversation.name);
         std::fs::create_dir(&dir)?;
         let world = World { dir, bin_dir: world.bin_dir.clone(), peers: world.peers.clone() };
         let controller = Controller::with(&world, SETTINGS, PRIORITIES)?;
