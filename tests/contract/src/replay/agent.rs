@@ -72,8 +72,11 @@ impl Agent {
         }
     }
 
-    /// One more command.
-    pub fn took(&self, command: Value) {
+    /// One more command. It runs until [`Agent::has`] says otherwise.
+    pub fn took(&self, mut command: Value) {
+        if command["command_result"].is_null() {
+            command["command_status"] = "RUNNING".into();
+        }
         if let Ok(mut shared) = self.shared.lock()
             && let Some(list) = shared.list["commands"].as_array_mut()
         {

@@ -30,6 +30,8 @@ pub fn compare(theirs: &Value, ours: &Value, at: &str, names: &mut Names, out: &
             _ => out.push(told(Some(theirs), Some(ours), at)),
         },
         _ if theirs == ours => {}
+        // 10 and 10.0 are one number.
+        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}
         _ => out.push(told(Some(theirs), Some(ours), at)),
     }
 }
