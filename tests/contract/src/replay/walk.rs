@@ -182,10 +182,12 @@ impl<'a> Walk<'a> {
             let before = names.clone();
             let mut found = differences(line, &ours, passing.is_some(), &mut names);
             found.extend(missed.clone());
-            // Looking up gives the token away, so only a refused one is repeated. What is refused for the moment is asked
-            // again, as clients do.
-            let looks_up = request.path.starts_with("/v1/lookup");
-            let repeats = ours.status == 409 || request.method == "GET" && (!looks_up || ours.status >= 400);
+            // A lookup that gave the token away cannot be repeated. What is refused for the moment is asked again, as
+            // clients do.
+            let looked_up = request.path.starts_with("/v1/lookup")
+                && ours.status < 400
+                && ours.body["config"]["agent_token"] != "******";
+            let repeats = ours.status == 409 || request.method == "GET" && !looked_up;
             let settled = line.status.is_none() || self.list.expects(&self.conversation.name, number, &found);
             if settled || !repeats || begun.elapsed() > patience() {
                 self.names = names;
