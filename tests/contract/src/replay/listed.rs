@@ -48,7 +48,7 @@ impl List {
                 theirs: serde_json::from_str(theirs).with_context(|| line.to_owned())?,
                 ours: serde_json::from_str(ours).with_context(|| line.to_owned())?,
             };
-            let known = lines.entry((conversation.to_owned(), number.parse()?)).or_insert_with(Vec::new);
+            let known = lines.entry((conversation.to_owned(), number.parse()?)).or_default();
             ensure!(known.iter().all(|one: &Listed| one.difference.at != at), "twice: {line}");
             known.push(Listed { difference, reason: reason.to_owned() });
         }
