@@ -61,6 +61,8 @@ pub const JUDGES: &[&str] = &[
     "psmisc",
     "udev",
     "dnsmasq-base",
+    "golang-go",
+    "golang-github-gophercloud-gophercloud-dev",
     "python3-venv",
     "python3-dev",
     "libvirt-daemon",

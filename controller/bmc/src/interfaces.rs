@@ -98,7 +98,7 @@ const FAKE: &[Interface] = &[
     of("raid", &[Implementation { name: "fake", steps: fake::RAID_STEPS }, plain("agent"), plain("no-raid")]),
     of("rescue", &[plain("fake"), plain("agent"), plain("no-rescue")]),
     of("storage", &[plain("noop")]),
-    of("vendor", &[plain("fake"), plain("no-vendor")]),
+    of("vendor", &[Implementation { name: "fake", steps: fake::VENDOR_STEPS }, plain("no-vendor")]),
 ];
 
 /// The interfaces of a driver in the order of their names; `None` for an unknown driver.

@@ -329,6 +329,11 @@ fn add_psids(params: &mut Value, node: &Node, contact: &Contact, step: &str) {
     }
 }
 
+/// What there is none of is an empty object, as Ironic sends it.
+fn current(value: Option<&Value>) -> Value {
+    value.filter(|value| !value.is_null()).cloned().unwrap_or_else(|| json!({}))
+}
+
 /// The node as agents are shown it with a command: Ironic's field names, no secret.
 fn node_for_agent(node: &Node) -> Value {
     let mut internal = node.driver_internal_info.clone();
@@ -368,9 +373,9 @@ fn node_for_agent(node: &Node) -> Value {
         "driver_internal_info": internal,
         "provision_state": node.provision_state,
         "target_provision_state": node.target_provision_state,
-        "clean_step": node.clean_step,
-        "deploy_step": node.deploy_step,
-        "service_step": node.service_step,
-        "target_raid_config": node.other.get("target_raid_config"),
+        "clean_step": current(node.clean_step.as_ref()),
+        "deploy_step": current(node.deploy_step.as_ref()),
+        "service_step": current(node.service_step.as_ref()),
+        "target_raid_config": current(node.other.get("target_raid_config")),
     })
 }

@@ -49,12 +49,17 @@ pub struct Controller {
 impl Controller {
     /// Starts one with an empty database and waits until it answers.
     pub fn start(world: &World) -> Result<Self> {
-        Self::launch(world, &world.dir, "", "", false)
+        Self::launch(world, &world.dir, "", "", "", false)
     }
 
     /// The same, with `more` lines of configuration; they come behind `[conductor]`.
     pub fn start_with(world: &World, more: &str) -> Result<Self> {
-        Self::launch(world, &world.dir, "", more, false)
+        Self::launch(world, &world.dir, "", "", more, false)
+    }
+
+    /// The same with more settings, in TOML: before the first table, and of the table `[conductor]`.
+    pub fn with(world: &World, first: &str, conductor: &str) -> Result<Self> {
+        Self::launch(world, &world.dir, first, "", conductor, false)
     }
 
     /// One that asks for the passwords in the first file (htpasswd's), and obeys the roles in the second.
@@ -71,10 +76,17 @@ impl Controller {
             write("htpasswd", passwords)?.display(),
             write("roles", roles)?.display()
         );
-        Self::launch(world, &dir, &auth, "", true)
+        Self::launch(world, &dir, "", &auth, "", true)
     }
 
-    fn launch(world: &World, dir: &Path, auth: &str, more: &str, guarded: bool) -> Result<Self> {
+    fn launch(
+        world: &World,
+        dir: &Path,
+        first: &str,
+        auth: &str,
+        conductor: &str,
+        guarded: bool,
+    ) -> Result<Self> {
         let (port, boot) = (free_port()?, free_port()?);
         for file in ["vmlinuz", "initramfs"] {
             std::fs::write(dir.join(file), "")?;
@@ -85,7 +97,7 @@ impl Controller {
             .replace("@AUTH@", auth)
             .replace("@BOOT@", &boot.to_string());
         let path = dir.join("controller.toml");
-        std::fs::write(&path, settings + more)?;
+        std::fs::write(&path, format!("{first}{settings}{conductor}"))?;
         let mut command = Command::new(world.bin_dir.join("anneal-controller"));
         command.arg("--config").arg(&path);
         let endpoint = format!("http://127.0.0.1:{port}");

@@ -4,6 +4,9 @@
 //! ```text
 //!   scenario          controller                agent                   asked by
 //!   stock_client      anneal-controller         anneal-agent            openstack baremetal
+//!   openstacksdk      anneal-controller         none                    openstacksdk
+//!   metal3            anneal-controller         none                    gophercloud, as Metal3 does
+//!   replay            anneal-controller         recorded                recorded
 //!   real_agent        anneal-controller         ironic-python-agent     anneal
 //!   agent_steps       … reboots, other versions of managers, aborts
 //!   agent_lost        … and either of both dies
@@ -22,6 +25,7 @@ mod bmc;
 mod controller;
 mod disk;
 mod network;
+mod replay;
 mod scenarios;
 mod stock;
 mod tool;

@@ -23,11 +23,12 @@ pub const ALL: &[Environment] = &[
 const STAMP: &str = "contract-requirements.txt";
 
 /// Programs that the scenarios or ironic-python-agent call, and the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 15] = [
+const PROGRAMS: [(&str, &str); 16] = [
     ("blockdev", "util-linux"),
     ("busybox", "busybox-static"),
     ("curl", "curl"),
     ("fuser", "psmisc"),
+    ("go", "golang-go"),
     ("hdparm", "hdparm"),
     ("losetup", "mount"),
     ("lshw", "lshw"),
@@ -43,7 +44,7 @@ const PROGRAMS: [(&str, &str); 15] = [
 
 /// Debian packages to be installed beforehand.
 pub fn apt_packages() -> Vec<&'static str> {
-    let mut packages = vec!["python3-venv"];
+    let mut packages = vec!["python3-venv", "golang-github-gophercloud-gophercloud-dev"];
     packages.extend(PROGRAMS.map(|(_, package)| package));
     packages.sort_unstable();
     packages.dedup();
@@ -96,6 +97,11 @@ impl Peers {
             std::fs::write(home.join(STAMP), wanted)?;
         }
         Ok(Self { root })
+    }
+
+    /// Where something that is made again and again is kept for later runs.
+    pub fn cache(&self, name: &str) -> PathBuf {
+        self.root.join(format!("{name}-cache"))
     }
 
     /// A program of one of the environments.

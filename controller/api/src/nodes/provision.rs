@@ -9,7 +9,7 @@ use crate::microversion::{Version, target_since};
 use crate::resources::runbooks;
 use crate::{steps, templates, write};
 use axum::extract::Path;
-use model::provision::transition;
+use model::provision::{Budget, transition};
 use model::request::{Policy, RequestError, VerbRequest, apply_verb};
 use model::{Event, Node, ProvisionState, RequestedStep, StepKind, Verb};
 use serde_json::{Map, Value};
@@ -130,10 +130,12 @@ async fn allowed(call: &Call, node: &Node, verb: Option<Verb>, target: &str) -> 
     }
     // On its way to a state in which it can be aborted: 409, so that clients ask again, lease or no lease.
     let soon = verb == Some(Verb::Abort) && transition(node.provision_state, Verb::Wait).is_ok();
+    // Where a node rests no conductor is about to take it to another state, whatever else it does with the node.
+    let rests = node.provision_state.budget() == Budget::User;
     match call.app.store.lease_holder(node.uuid, call.now()).await? {
-        Some(host) => Err(ApiError::locked(node.uuid, &host)),
-        None if soon => Err(ApiError::locked(node.uuid, &call.app.settings.conductor_host)),
-        None => Err(refused(node, target)),
+        Some(host) if !rests => Err(ApiError::locked(node.uuid, &host)),
+        _ if soon => Err(ApiError::locked(node.uuid, &call.app.settings.conductor_host)),
+        _ => Err(refused(node, target)),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     PowerState,
 };
 pub(crate) use inventory::inspect;
-pub(crate) use steps::{BIOS_STEPS, DEPLOY_STEPS, MANAGEMENT_STEPS, RAID_STEPS};
+pub(crate) use steps::{BIOS_STEPS, DEPLOY_STEPS, MANAGEMENT_STEPS, RAID_STEPS, VENDOR_STEPS};
 
 pub(crate) const NAME: &str = "fake-hardware";
 

@@ -88,6 +88,21 @@ pub(crate) const RAID_STEPS: &[Declared] = &[
         .idempotent(),
 ];
 
+/// Those of Ironic's fake, which its own tests and many of its users' call.
+pub(crate) const VENDOR_STEPS: &[Declared] = &[
+    Declared::new("log_passthrough", |_| Box::pin(nothing())).clean(0.0).service().idempotent(),
+    // Nobody ends it: the node waits until the step's time is out.
+    Declared::new("trigger_servicewait", |_| Box::pin(wait())).service().idempotent(),
+];
+
+async fn nothing() -> Result<StepEnd, BmcError> {
+    Ok(StepEnd::Done(json!({"fake": "nothing was done"})))
+}
+
+async fn wait() -> Result<StepEnd, BmcError> {
+    Ok(StepEnd::Running("the fake waits for somebody else".to_owned()))
+}
+
 pub(super) fn factory_bios() -> Map<String, Value> {
     let factory = [("BootMode", "Uefi"), ("ProcTurboMode", "Enabled"), ("EmbeddedSata", "Ahci")];
     factory.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()

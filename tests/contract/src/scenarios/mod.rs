@@ -4,8 +4,10 @@ mod agent_lost;
 mod agent_steps;
 mod agent_trust;
 mod calibration;
+mod clients;
 mod real_agent;
 mod real_ironic;
+mod replay;
 mod schemathesis;
 mod stock_client;
 
@@ -41,8 +43,11 @@ pub struct Scenario {
     pub beside: bool,
 }
 
-const ALL: [Scenario; 8] = [
+const ALL: [Scenario; 11] = [
     Scenario { name: "stock_client", run: stock_client::run, by_default: true, beside: false },
+    Scenario { name: "openstacksdk", run: clients::openstacksdk, by_default: true, beside: true },
+    Scenario { name: "metal3", run: clients::metal3, by_default: true, beside: true },
+    Scenario { name: "replay", run: replay::run, by_default: true, beside: true },
     Scenario { name: "real_agent", run: real_agent::run, by_default: true, beside: true },
     Scenario { name: "agent_steps", run: agent_steps::run, by_default: true, beside: true },
     Scenario { name: "agent_lost", run: agent_lost::run, by_default: true, beside: true },

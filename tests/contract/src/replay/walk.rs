@@ -1,0 +1,329 @@
+//! One conversation, walked.
+
+use super::agent::{Agent, Command};
+use super::compare::{Difference, compare};
+use super::conversation::{Conversation, Deed, Exchange};
+use super::http::{self, Answer, Request};
+use super::listed::{List, writing};
+use super::names::Names;
+use crate::process::wait_until;
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long an answer may take to become what was recorded: our node may still be on its way.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same while the list is written, when much may differ.
+const HASTE: Duration = Duration::from_millis(600);
+/// How long what the operator waits for may take.
+const LIMIT: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(20);
+/// States that a node leaves by itself.
+const PASSING: [&str; 4] = ["cleaning", "deleting", "deploying", "unrescuing"];
+/// What changes while it does.
+const MOVING: [&str; 11] = [
+    "clean_step",
+    "deploy_step",
+    "driver_internal_info",
+    "instance_info",
+    "power_state",
+    "provision_state",
+    "provision_updated_at",
+    "reservation",
+    "service_step",
+    "target_provision_state",
+    "updated_at",
+];
+
+/// What came out.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Exchanges that were compared.
+    pub compared: usize,
+    /// Those without any difference.
+    pub agree: usize,
+    /// Everything that differs.
+    pub found: BTreeMap<(String, usize), Vec<Difference>>,
+    /// What is not as the list says.
+    pub objections: Vec<String>,
+}
+
+/// A walk through one conversation.
+pub struct Walk<'a> {
+    conversation: &'a Conversation,
+    /// Host and port of our API.
+    address: String,
+    list: &'a List,
+    tally: &'a mut Tally,
+    names: Names,
+    agent: Agent,
+    /// What our conductor asked for while nobody listened for it.
+    unasked: Vec<Difference>,
+    /// What the agent answered to the commands that end at once, by their name.
+    answered: BTreeMap<String, Value>,
+    /// A command that came while a question was waited for, and is of a later line.
+    held: Option<Command>,
+}
+
+impl<'a> Walk<'a> {
+    /// Before the first line.
+    ///
+    /// # Errors
+    /// When the agent has no port.
+    pub fn new(
+        conversation: &'a Conversation,
+        endpoint: &str,
+        list: &'a List,
+        tally: &'a mut Tally,
+    ) -> Result<Self> {
+        let address = endpoint.trim_start_matches("http://").to_owned();
+        let agent = Agent::start()?;
+        let mut names = Names::default();
+        names.pair("127.0.0.1:6385", &address);
+        names.pair("127.0.0.1:9999", &agent.address);
+        Ok(Self {
+            conversation,
+            address,
+            list,
+            tally,
+            names,
+            agent,
+            unasked: Vec::new(),
+            held: None,
+            answered: BTreeMap::new(),
+        })
+    }
+
+    /// Every line, and what the operator did between them.
+    ///
+    /// # Errors
+    /// When our controller does not answer, or a node does not get where an operator waited for it.
+    pub fn run(mut self) -> Result<()> {
+        for (index, line) in self.conversation.lines.iter().enumerate() {
+            let number = index + 1;
+            self.operate(number)?;
+            let context =
+                || format!("{} line {number}: {} {}", self.conversation.name, line.method, line.path);
+            let context = context();
+            let mut found = match line.from.as_str() {
+                "ironic" => self.hear(line),
+                _ => self.say(number, line).context(context)?,
+            };
+            found.append(&mut self.unasked);
+            if line.status.is_some() {
+                self.note(number, found);
+            }
+        }
+        self.operate(self.conversation.lines.len() + 1)
+    }
+
+    fn note(&mut self, line: usize, found: Vec<Difference>) {
+        let name = self.conversation.name.as_str();
+        self.tally.compared += 1;
+        self.tally.agree += usize::from(found.is_empty());
+        self.tally.objections.extend(self.list.objections(name, line, &found));
+        if !found.is_empty() {
+            self.tally.found.insert((name.to_owned(), line), found);
+        }
+    }
+
+    /// What the operator did before this line.
+    fn operate(&mut self, line: usize) -> Result<()> {
+        for deed in self.conversation.deeds.iter().filter(|deed| deed.before == line) {
+            self.deed(deed)
+                .with_context(|| format!("{} before line {line}: {deed:?}", self.conversation.name))?;
+        }
+        Ok(())
+    }
+
+    fn deed(&mut self, deed: &Deed) -> Result<()> {
+        if !deed.method.is_empty() {
+            let body = self.names.in_value(&deed.body);
+            let request = Request { method: deed.method.clone(), path: deed.path.clone(), body };
+            let answer = http::ask(&self.address, Some("1.115"), &request)?;
+            ensure!((answer.status < 300) != deed.refused, "{}: {}", answer.status, answer.body);
+        }
+        if deed.until.is_empty() {
+            return Ok(());
+        }
+        let mut seen = Value::Null;
+        wait_until(&format!("the node becomes {}", deed.until), LIMIT, || {
+            let made = &self.conversation.deeds[0].body["name"];
+            let path = format!("/v1/nodes/{}", made.as_str().context("the first deed makes the node")?);
+            let request = Request { method: "GET".into(), path, body: Value::Null };
+            seen = http::ask(&self.address, Some("1.115"), &request)?.body;
+            while let Some(command) = self.held.take().or_else(|| self.agent.next(Duration::ZERO)) {
+                let unasked = self.refuse(command);
+                self.unasked.push(unasked);
+            }
+            Ok(seen["provision_state"] == deed.until.as_str())
+        })
+        .with_context(|| format!("it is {}: {}", seen["provision_state"], seen["last_error"]))
+    }
+
+    /// Asks what a client or an agent asked, until the answer is as recorded and listed or time is out.
+    fn say(&mut self, number: usize, line: &Exchange) -> Result<Vec<Difference>> {
+        let request = Request {
+            method: line.method.clone(),
+            path: self.names.in_text(&line.path),
+            body: self.names.in_value(&line.sent),
+        };
+        if request.path.starts_with("/v1/lookup") {
+            // An agent that looks up has just begun.
+            self.agent.has(json!({"commands": []}));
+        }
+        let passing = line.answer["provision_state"].as_str().filter(|state| PASSING.contains(state));
+        let missed = passing.map(|state| self.missed(&request.path, state)).transpose()?.flatten();
+        let begun = Instant::now();
+        loop {
+            let ours = http::ask(&self.address, line.version.as_deref(), &request)?;
+            let mut names = std::mem::take(&mut self.names);
+            let before = names.clone();
+            let mut found = differences(line, &ours, passing.is_some(), &mut names);
+            found.extend(missed.clone());
+            // A lookup that gave the token away cannot be repeated. What is refused for the moment is asked again, as
+            // clients do.
+            let looked_up = request.path.starts_with("/v1/lookup")
+                && ours.status < 400
+                && ours.body["config"]["agent_token"] != "******";
+            let repeats = ours.status == 409 || request.method == "GET" && !looked_up;
+            let settled = line.status.is_none() || self.list.expects(&self.conversation.name, number, &found);
+            if settled || !repeats || begun.elapsed() > patience() {
+                self.names = names;
+                return Ok(found);
+            }
+            self.names = before;
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits until our node's history tells of a state that the recorded client met the node in, since nobody can say
+    /// how long ours is in it.
+    fn missed(&self, path: &str, state: &str) -> Result<Option<Difference>> {
+        let node = path.split('?').next().unwrap_or_default();
+        let request = Request { method: "GET".into(), path: format!("{node}/history"), body: Value::Null };
+        let told = format!("-> {state}");
+        let begun = Instant::now();
+        while begun.elapsed() < patience() {
+            let history = http::ask(&self.address, Some("1.115"), &request)?.body;
+            let events = history["history"].as_array().context("a history")?;
+            if events.iter().any(|one| one["event"].as_str().is_some_and(|text| text.contains(&told))) {
+                return Ok(None);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(Some(Difference { at: "/passed".into(), theirs: json!(state), ours: json!("(never)") }))
+    }
+
+    /// Waits for what Ironic's conductor asked the agent, and answers as the agent did.
+    fn hear(&mut self, line: &Exchange) -> Vec<Difference> {
+        let mut found = Vec::new();
+        let answer = self.names.in_value(&line.answer);
+        let questions = line.method == "GET";
+        if questions {
+            self.agent.has(answer.clone());
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if questions && let Some(request) = self.agent.asked() {
+                self.asked(line, &request, &mut found);
+                return found;
+            }
+            let Some(command) = self.held.take().or_else(|| self.agent.next(PAUSE)) else { continue };
+            if questions && self.agent.asked().is_some() {
+                self.held = Some(command);
+                continue;
+            }
+            if questions || command.request.body["name"] != line.sent["name"] {
+                found.push(self.refuse(command));
+                continue;
+            }
+            self.asked(line, &command.request, &mut found);
+            command.answer(line.status.unwrap_or(500), answer.clone());
+            if line.path.contains("wait=true") {
+                self.answered.insert(line.sent["name"].to_string(), answer.clone());
+            }
+            self.agent.took(answer);
+            return found;
+        }
+        found.push(Difference { at: "/request".into(), theirs: json!(line.method), ours: json!("(absent)") });
+        found
+    }
+
+    /// Takes a command that Ironic's conductor did not send here: an agent answers what it answered before, and refuses
+    /// what it does not know.
+    fn refuse(&self, command: Command) -> Difference {
+        let name = command.request.body["name"].clone();
+        match self.answered.get(&name.to_string()) {
+            Some(answer) => command.answer(200, answer.clone()),
+            None => {
+                let fault =
+                    json!({"type": "InvalidCommandError", "code": 404, "faultstring": "Unknown command"});
+                command.answer(404, fault);
+            }
+        }
+        let at = format!("/unasked/{}", name.as_str().unwrap_or_default());
+        Difference { at, theirs: json!("(absent)"), ours: json!("POST") }
+    }
+
+    fn asked(&mut self, line: &Exchange, ours: &Request, found: &mut Vec<Difference>) {
+        let mut theirs = json!({"method": line.method, "path": line.path, "body": line.sent});
+        let mut ours = json!({"method": ours.method, "path": ours.path, "body": ours.body});
+        let node = "/body/params/node";
+        if let (Some(theirs), Some(ours)) = (theirs.pointer_mut(node), ours.pointer_mut(node)) {
+            in_common(theirs, ours);
+        }
+        if ours["body"]["params"]["ports"] == json!([]) {
+            // No agent that is known reads them; ours sends none.
+            theirs["body"]["params"]["ports"] = json!([]);
+        }
+        compare(&theirs, &ours, "", &mut self.names, found);
+    }
+}
+
+fn patience() -> Duration {
+    if writing() { HASTE } else { PATIENCE }
+}
+
+/// Ironic sends the row of its database, ours what an agent reads: what both send is compared.
+fn in_common(theirs: &mut Value, ours: &mut Value) {
+    match (theirs, ours) {
+        (Value::Object(theirs), Value::Object(ours)) => {
+            theirs.retain(|key, _| ours.contains_key(key));
+            ours.retain(|key, _| theirs.contains_key(key));
+            for (key, value) in theirs {
+                in_common(value, &mut ours[key]);
+            }
+        }
+        (Value::Array(theirs), Value::Array(ours)) => {
+            theirs.iter_mut().zip(ours).for_each(|(theirs, ours)| in_common(theirs, ours));
+        }
+        _ => {}
+    }
+}
+
+fn differences(line: &Exchange, ours: &Answer, passing: bool, names: &mut Names) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let (mut theirs, mut body) = (line.answer.clone(), ours.body.clone());
+    // A lock that Ironic's conductor happened to hold.
+    let locked = theirs["reservation"].is_string();
+    if let (Some(theirs), Some(ours)) = (theirs.as_object_mut(), body.as_object_mut()) {
+        for field in MOVING.into_iter().filter(|field| passing || (locked && *field == "reservation")) {
+            if theirs.contains_key(field) && ours.remove(field).is_some() {
+                theirs.remove(field);
+            }
+        }
+    }
+    compare(&json!(line.status), &json!(ours.status), "/status", names, &mut found);
+    if line.status.is_some_and(|status| (status < 400) != (ours.status < 400)) {
+        // A success and an error have no field in common.
+        return found;
+    }
+    // Before the headers: a new UUID is learnt from the body, where it stands alone.
+    compare(&theirs, &body, "/body", names, &mut found);
+    let kept: BTreeMap<_, _> =
+        line.headers.keys().filter_map(|name| ours.headers.get_key_value(name)).collect();
+    compare(&json!(line.headers), &json!(kept), "/headers", names, &mut found);
+    found
+}
