@@ -100,7 +100,7 @@ fn no_fields(call: &Call) -> Result<(), ApiError> {
 async fn collection(call: &Call, chassis: Option<Uuid>, path: &str, wanted: Option<Vec<String>>) -> Reply {
     let mut known: Vec<&str> = FILTERS.iter().map(|(name, _)| *name).collect();
     known.extend(page::ARGS);
-    if path == "nodes" {
+    if !path.ends_with("detail") {
         known.extend(["fields", "detail"]);
     }
     call.args.only(&known)?;

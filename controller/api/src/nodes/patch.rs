@@ -32,9 +32,6 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
         if !op.removes() {
             call.version.needs(field.since)?;
         }
-        if op.field() == "chassis_uuid" {
-            rules::chassis(&call, op.whole_value()).await?;
-        }
         if let (true, Some(Value::String(name))) = (op.field() == "name", op.whole_value())
             && !name.is_empty()
         {
@@ -48,6 +45,11 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
         ));
     }
 
+    // Before anything is told of what the patch names.
+    rights::patch(&call, &seen, &ops)?;
+    for op in ops.iter().filter(|op| op.field() == "chassis_uuid") {
+        rules::chassis(&call, op.whole_value()).await?;
+    }
     let frees = ops.iter().any(|op| op.field() == "instance_uuid");
     let allocated = frees && allocations::held_by(&call, &seen).await?.is_some();
     let wanted = ops.iter().filter(|op| op.field() == "parent_node").find_map(Op::whole_value);
