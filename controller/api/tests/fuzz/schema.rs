@@ -111,7 +111,7 @@ impl<'a> Maker<'a> {
                 "X-Auth-Token",
                 "Authorization",
             ]);
-            headers.push((name, (*dice.pick(&TEXTS)).to_owned()));
+            headers.push((name, (*dice.pick(TEXTS)).to_owned()));
         }
         Shot { method, uri, version, headers, body: self.body(dice, operation) }
     }
