@@ -135,6 +135,7 @@ async fn unknown_paths_and_methods() {
         ("POST", "/v1/lookup", 405),
         ("DELETE", "/v1/nodes", 405),
         ("GET", "/v1/nodes/n/nosuch", 404),
+        ("GET", "/v1/nodes/n/portgroups/nosuch", 404),
         ("GET", "/v2/nodes", 404),
         ("GET", "/v1/nodes/%ff", 400),
         ("GET", "/v1/nodes?name=%ff", 400),
