@@ -124,6 +124,7 @@ fn the_declared_steps_are_these() {
             "clean fake management.fake_fail(message) 0",
             "clean fake raid.create_configuration(delete_existing?, raid_config) 0",
             "clean fake raid.delete_configuration() 0 idempotent",
+            "clean fake vendor.log_passthrough() 0 idempotent",
             "deploy fake bios.apply_configuration(settings) 0 idempotent",
             "deploy fake bios.factory_reset() 0 idempotent",
             "deploy fake deploy.deploy() 100 idempotent",
@@ -137,10 +138,12 @@ fn the_declared_steps_are_these() {
             "service fake raid.apply_configuration(delete_existing?, raid_config) 0",
             "service fake raid.create_configuration(delete_existing?, raid_config) 0",
             "service fake raid.delete_configuration() 0 idempotent",
+            "service fake vendor.log_passthrough() 0 idempotent",
+            "service fake vendor.trigger_servicewait() 0 idempotent",
         ]
     );
     let with_agent = of("fake-hardware", &[("deploy_interface", "direct")]);
-    assert!(with_agent.contains(&direct.to_owned()) && with_agent.len() == 20, "{with_agent:?}");
+    assert!(with_agent.contains(&direct.to_owned()) && with_agent.len() == 23, "{with_agent:?}");
 }
 
 #[test]

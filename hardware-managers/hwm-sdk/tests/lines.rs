@@ -111,3 +111,12 @@ fn a_reader_tells_the_end_from_an_end_within_a_line() {
     drop(flooded);
     flood.join().expect("it ends");
 }
+
+/// Found by the fuzzer `manager`: read without care the last digit became a 6, and then a 5.
+#[test]
+fn a_fraction_that_is_passed_on_keeps_its_last_digit() {
+    let line = br#"{"jsonrpc":"2.0","method":"progress","params":{"rate":7.777777777777777e83}}"#;
+    survives(line).unwrap();
+    let written = Message::read(line).unwrap().line().unwrap();
+    assert!(String::from_utf8(written).unwrap().contains("7.777777777777777e83"));
+}

@@ -147,6 +147,7 @@ mod tests {
     fn an_erase_without_records_says_so() {
         let mut run = example();
         run.results[0].error = None;
+        run.results[0].certificate = None;
         run.results[0].result = json!({"clean_result": null});
         assert_eq!(
             report(&run),
