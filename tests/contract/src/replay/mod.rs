@@ -12,6 +12,6 @@ mod listed;
 mod names;
 mod walk;
 
-pub use conversation::all;
+pub use conversation::{Left, all, left_out};
 pub use listed::{List, writing};
 pub use walk::{Tally, Walk};
