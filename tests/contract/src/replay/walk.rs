@@ -68,7 +68,7 @@ pub struct Walk<'a> {
     agent: Agent,
     /// What our conductor asked for while nobody listened for it.
     unasked: Vec<Difference>,
-    /// What the agent answered to the commands that end at once, by their name.
+    /// What the agent answered to commands that ended at once, by what they asked for.
     answered: BTreeMap<String, Value>,
     /// A command that came while a question was waited for, and is of a later line.
     held: Option<Command>,
@@ -304,8 +304,8 @@ impl<'a> Walk<'a> {
             self.asked(line, &command.request, &mut found);
             let waits = line.path.contains("wait=true");
             self.logs += usize::from(line.sent["name"] == "log.collect_system_logs");
-            if waits {
-                self.answered.insert(line.sent["name"].to_string(), answer.clone());
+            if waits || !answer["command_result"].is_null() {
+                self.answered.insert(asks_for(&line.sent), answer.clone());
             }
             self.agent.took(answer.clone());
             let status = line.status.unwrap_or(500);
@@ -333,7 +333,7 @@ impl<'a> Walk<'a> {
     /// what it does not know.
     fn refuse(&self, command: Command) -> Difference {
         let name = command.request.body["name"].clone();
-        match self.answered.get(&name.to_string()) {
+        match self.answered.get(&asks_for(&command.request.body)) {
             Some(answer) => command.answer(200, answer.clone()),
             None => {
                 let fault =
@@ -358,6 +358,11 @@ impl<'a> Walk<'a> {
         }
         compare(&theirs, &ours, "", &mut self.names, found);
     }
+}
+
+/// The name of a command, and of its step when it has one.
+fn asks_for(body: &Value) -> String {
+    format!("{} {}", body["name"], body["params"]["step"]["step"])
 }
 
 /// How many events of a history have this text.
