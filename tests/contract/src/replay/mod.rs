@@ -7,6 +7,7 @@
 mod agent;
 mod compare;
 mod conversation;
+mod exchange;
 mod http;
 mod listed;
 mod names;
