@@ -1,7 +1,7 @@
 //! `GET /v1/lookup?addresses=<mac>,<mac>[&node_uuid=<uuid>]`: the agent asks which node it is.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The whole answer of a lookup.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,23 @@ pub struct LookupNode {
     /// Links, as every Ironic resource has.
     #[serde(default)]
     pub links: Vec<Value>,
+}
+
+/// Adds to a node's `driver_internal_info` how ironic-python-agent is to erase, at the defaults of Ironic, which stores them
+/// there when cleaning begins. What is set already stays.
+pub fn add_erase_settings(internal: &mut Map<String, Value>) {
+    for (key, value) in [
+        ("agent_erase_devices_iterations", json!(1)),
+        ("agent_erase_devices_zeroize", json!(true)),
+        ("agent_continue_if_secure_erase_failed", json!(false)),
+        ("agent_continue_if_ata_erase_failed", json!(false)),
+        ("agent_enable_ata_secure_erase", json!(true)),
+        ("agent_enable_nvme_secure_erase", json!(true)),
+        ("agent_erase_skip_read_only", json!(false)),
+        ("disk_erasure_concurrency", json!(4)),
+    ] {
+        internal.entry(key).or_insert(value);
+    }
 }
 
 /// Settings a controller hands to its agents.

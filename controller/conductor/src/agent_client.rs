@@ -7,6 +7,7 @@
 use crate::agent_transport::{AgentCall, AgentTransport, Https};
 use crate::decision::{Outcome, Trouble};
 use agent_protocol::command::{ANNEAL, Addition, CommandList, CommandRequest, CommandStatus, Status};
+use agent_protocol::lookup::add_erase_settings;
 use agent_protocol::step::AdvertisedSteps;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -337,19 +338,7 @@ fn current(value: Option<&Value>) -> Value {
 /// The node as agents are shown it with a command: Ironic's field names, no secret.
 fn node_for_agent(node: &Node) -> Value {
     let mut internal = node.driver_internal_info.clone();
-    // What ironic-python-agent reads; Ironic sends the same defaults.
-    for (key, value) in [
-        ("agent_erase_devices_iterations", json!(1)),
-        ("agent_erase_devices_zeroize", json!(true)),
-        ("agent_continue_if_secure_erase_failed", json!(false)),
-        ("agent_continue_if_ata_erase_failed", json!(false)),
-        ("agent_enable_ata_secure_erase", json!(true)),
-        ("agent_enable_nvme_secure_erase", json!(true)),
-        ("agent_erase_skip_read_only", json!(false)),
-        ("disk_erasure_concurrency", json!(4)),
-    ] {
-        internal.entry(key).or_insert(value);
-    }
+    add_erase_settings(&mut internal);
     // Which steps there are and which is the current one, where Ironic has them: what a step leaves behind may depend on
     // what comes after it.
     if let Some(run) = &node.run

@@ -6,7 +6,7 @@ use crate::error::{ApiError, Reply};
 use crate::mask::masked_instance_info;
 use crate::token;
 use crate::view::stored_internal_info;
-use agent_protocol::lookup::{LookupAnswer, LookupConfig, LookupNode, MASKED, Offer};
+use agent_protocol::lookup::{LookupAnswer, LookupConfig, LookupNode, MASKED, Offer, add_erase_settings};
 use model::port::canonical_mac;
 use model::{Node, ProvisionState};
 use serde_json::{Map, Value, json};
@@ -71,12 +71,16 @@ pub async fn answer(call: &Call, node: &Node, token: Option<String>) -> Result<V
         Value::Array(links) => links,
         _ => Vec::new(),
     };
+    let mut driver_internal_info = stored_internal_info(node, &contact);
+    if node.run.as_ref().is_some_and(|run| run.kind.steps().is_some()) {
+        add_erase_settings(&mut driver_internal_info);
+    }
     let answer = LookupAnswer {
         node: LookupNode {
             uuid: node.uuid.to_string(),
             properties: node.properties.clone(),
             instance_info: masked_instance_info(&node.instance_info),
-            driver_internal_info: stored_internal_info(node, &contact),
+            driver_internal_info,
             links,
         },
         config: LookupConfig {
@@ -169,7 +173,7 @@ fn other_config() -> Map<String, Value> {
             "pull_options": [],
             "run_options": ["--rm", "--network=host"],
         },
-        "agent_md5_checksum_enable": false,
+        "agent_md5_checksum_enable": true,
         "disable_deep_image_inspection": false,
         "permitted_image_formats": ["raw", "gpt", "qcow2", "iso"],
         "agent_skip_bmc_detect": false,

@@ -65,9 +65,11 @@ impl Agent {
         Ok(Self { address, commands, shared })
     }
 
-    /// The commands it has from now on.
+    /// The commands it has from now on. When it had the same before, a question for them was a question for these.
     pub fn has(&self, list: Value) {
-        if let Ok(mut shared) = self.shared.lock() {
+        if let Ok(mut shared) = self.shared.lock()
+            && shared.list != list
+        {
             *shared = Shared { list, asked: Vec::new() };
         }
     }
@@ -81,6 +83,7 @@ impl Agent {
             && let Some(list) = shared.list["commands"].as_array_mut()
         {
             list.push(command);
+            shared.asked.clear();
         }
     }
 

@@ -1,7 +1,7 @@
 //! Recorded conversations, and what the operator did meanwhile.
 
 use super::listed::file;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -41,9 +41,12 @@ pub struct Deed {
     /// The provision state that the node is waited for in.
     #[serde(default)]
     pub until: String,
-    /// Ironic took the request and failed later; ours refuses it.
+    /// Not before our node's history tells this.
     #[serde(default)]
-    pub refused: bool,
+    pub once: String,
+    /// The conductor is killed first, as by a power cut, and started again.
+    #[serde(default)]
+    pub restarts: bool,
 }
 
 /// A conversation.
@@ -52,6 +55,36 @@ pub struct Conversation {
     pub name: String,
     pub lines: Vec<Exchange>,
     pub deeds: Vec<Deed>,
+}
+
+impl Conversation {
+    /// Seconds, as the recorded Ironic told its agent; 300, its default, where there was none.
+    pub fn heartbeat_timeout(&self) -> u64 {
+        let told = |line: &Exchange| line.answer["config"]["heartbeat_timeout"].as_u64();
+        self.lines.iter().find_map(told).unwrap_or(300)
+    }
+}
+
+/// A recording that is not replayed.
+#[derive(Debug, Clone)]
+pub struct Left {
+    pub name: String,
+    pub exchanges: usize,
+    pub why: String,
+}
+
+/// All that `replay/left_out.tsv` names.
+///
+/// # Errors
+/// When the file is not what it should be.
+pub fn left_out() -> Result<Vec<Left>> {
+    let read = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [name, exchanges, why] = fields[..] else { bail!("not three fields: {line}") };
+        let exchanges = exchanges.parse().with_context(|| line.to_owned())?;
+        Ok(Left { name: name.to_owned(), exchanges, why: why.to_owned() })
+    };
+    file("left_out.tsv")?.lines().skip(1).map(read).collect()
 }
 
 /// All that `replay/operator.json` names.

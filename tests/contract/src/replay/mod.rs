@@ -7,11 +7,12 @@
 mod agent;
 mod compare;
 mod conversation;
+mod exchange;
 mod http;
 mod listed;
 mod names;
 mod walk;
 
-pub use conversation::all;
+pub use conversation::{Left, all, left_out};
 pub use listed::{List, writing};
 pub use walk::{Tally, Walk};

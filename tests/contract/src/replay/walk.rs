@@ -3,9 +3,11 @@
 use super::agent::{Agent, Command};
 use super::compare::{Difference, compare};
 use super::conversation::{Conversation, Deed, Exchange};
-use super::http::{self, Answer, Request};
+use super::exchange::{differences, in_common, unasked};
+use super::http::{self, Request};
 use super::listed::{List, writing};
 use super::names::Names;
+use crate::controller::Controller;
 use crate::process::wait_until;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -14,28 +16,15 @@ use std::time::{Duration, Instant};
 
 /// How long an answer may take to become what was recorded: our node may still be on its way.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same while the list is written, when much may differ.
-const HASTE: Duration = Duration::from_millis(600);
+/// The same while the list is written, when much may differ; and for what is listed as not coming.
+const HASTE: Duration = Duration::from_millis(1500);
 /// How long what the operator waits for may take.
 const LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
+/// How our node's history tells that logs of its ramdisk were stored.
+const LOGS_KEPT: &str = "the logs of the ramdisk are kept";
 /// States that a node leaves by itself.
 const PASSING: [&str; 4] = ["cleaning", "deleting", "deploying", "unrescuing"];
-/// What changes while it does.
-const MOVING: [&str; 11] = [
-    "clean_step",
-    "deploy_step",
-    "driver_internal_info",
-    "instance_info",
-    "power_state",
-    "provision_state",
-    "provision_updated_at",
-    "reservation",
-    "service_step",
-    "target_provision_state",
-    "updated_at",
-];
-
 /// What came out.
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -43,6 +32,10 @@ pub struct Tally {
     pub compared: usize,
     /// Those without any difference.
     pub agree: usize,
+    /// Those that ours does not have at all, since it need not ask.
+    pub unasked: usize,
+    /// Those whose answer the recorder missed: they were had, and nothing could be compared.
+    pub unanswered: usize,
     /// Everything that differs.
     pub found: BTreeMap<(String, usize), Vec<Difference>>,
     /// What is not as the list says.
@@ -52,6 +45,7 @@ pub struct Tally {
 /// A walk through one conversation.
 pub struct Walk<'a> {
     conversation: &'a Conversation,
+    controller: &'a mut Controller,
     /// Host and port of our API.
     address: String,
     list: &'a List,
@@ -60,10 +54,15 @@ pub struct Walk<'a> {
     agent: Agent,
     /// What our conductor asked for while nobody listened for it.
     unasked: Vec<Difference>,
-    /// What the agent answered to the commands that end at once, by their name.
+    /// What the agent answered to commands that ended at once, by what they asked for.
     answered: BTreeMap<String, Value>,
     /// A command that came while a question was waited for, and is of a later line.
     held: Option<Command>,
+    /// An answer that tells a result at once. It is on its way until the recorded agent's next heartbeat came, since
+    /// Ironic waits for that, and ours would be done before it.
+    late: Option<(Command, u16, Value)>,
+    /// How often the agent told its logs.
+    logs: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -73,17 +72,18 @@ impl<'a> Walk<'a> {
     /// When the agent has no port.
     pub fn new(
         conversation: &'a Conversation,
-        endpoint: &str,
+        controller: &'a mut Controller,
         list: &'a List,
         tally: &'a mut Tally,
     ) -> Result<Self> {
-        let address = endpoint.trim_start_matches("http://").to_owned();
+        let address = controller.endpoint.trim_start_matches("http://").to_owned();
         let agent = Agent::start()?;
         let mut names = Names::default();
         names.pair("127.0.0.1:6385", &address);
         names.pair("127.0.0.1:9999", &agent.address);
         Ok(Self {
             conversation,
+            controller,
             address,
             list,
             tally,
@@ -91,6 +91,8 @@ impl<'a> Walk<'a> {
             agent,
             unasked: Vec::new(),
             held: None,
+            late: None,
+            logs: 0,
             answered: BTreeMap::new(),
         })
     }
@@ -107,12 +109,19 @@ impl<'a> Walk<'a> {
                 || format!("{} line {number}: {} {}", self.conversation.name, line.method, line.path);
             let context = context();
             let mut found = match line.from.as_str() {
-                "ironic" => self.hear(line),
+                "ironic" => self.hear(number, line),
                 _ => self.say(number, line).context(context)?,
             };
+            if line.path.starts_with("/v1/heartbeat")
+                && let Some((command, status, answer)) = self.late.take()
+            {
+                command.answer(status, answer);
+            }
             found.append(&mut self.unasked);
             if line.status.is_some() {
                 self.note(number, found);
+            } else {
+                self.tally.unanswered += 1;
             }
         }
         self.operate(self.conversation.lines.len() + 1)
@@ -122,6 +131,7 @@ impl<'a> Walk<'a> {
         let name = self.conversation.name.as_str();
         self.tally.compared += 1;
         self.tally.agree += usize::from(found.is_empty());
+        self.tally.unasked += usize::from(found.iter().any(|one| *one == unasked(&one.theirs)));
         self.tally.objections.extend(self.list.objections(name, line, &found));
         if !found.is_empty() {
             self.tally.found.insert((name.to_owned(), line), found);
@@ -137,29 +147,61 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
+    /// Waits until the logs that the agent told are kept, so that no request of the operator's comes between: the
+    /// conductor would ask for them again.
+    fn keep_logs(&self) -> Result<()> {
+        wait_until("the ramdisk's logs are kept", LIMIT, || {
+            Ok(tells(&self.look("/history")?, LOGS_KEPT)? >= self.logs)
+        })
+    }
+
+    /// What our API tells of the node that the first deed made.
+    fn look(&self, tail: &str) -> Result<Value> {
+        let made = &self.conversation.deeds[0].body["name"];
+        let path = format!("/v1/nodes/{}{tail}", made.as_str().context("the first deed makes the node")?);
+        let request = Request { method: "GET".into(), path, body: Value::Null };
+        Ok(http::ask(&self.address, Some("1.115"), &request)?.body)
+    }
+
     fn deed(&mut self, deed: &Deed) -> Result<()> {
+        if self.logs > 0 {
+            self.keep_logs()?;
+        }
+        if !deed.once.is_empty() {
+            self.wait(&format!("the history tells {:?}", deed.once), |walk| {
+                Ok(tells(&walk.look("/history")?, &deed.once)? > 0)
+            })?;
+        }
+        if deed.restarts {
+            self.controller.kill();
+            self.controller.start_again()?;
+        }
         if !deed.method.is_empty() {
             let body = self.names.in_value(&deed.body);
             let request = Request { method: deed.method.clone(), path: deed.path.clone(), body };
             let answer = http::ask(&self.address, Some("1.115"), &request)?;
-            ensure!((answer.status < 300) != deed.refused, "{}: {}", answer.status, answer.body);
+            ensure!(answer.status < 300, "{}: {}", answer.status, answer.body);
         }
         if deed.until.is_empty() {
             return Ok(());
         }
         let mut seen = Value::Null;
-        wait_until(&format!("the node becomes {}", deed.until), LIMIT, || {
-            let made = &self.conversation.deeds[0].body["name"];
-            let path = format!("/v1/nodes/{}", made.as_str().context("the first deed makes the node")?);
-            let request = Request { method: "GET".into(), path, body: Value::Null };
-            seen = http::ask(&self.address, Some("1.115"), &request)?.body;
+        self.wait(&format!("the node becomes {}", deed.until), |walk| {
+            seen = walk.look("")?;
+            Ok(seen["provision_state"] == deed.until.as_str())
+        })
+        .with_context(|| format!("it is {}: {}", seen["provision_state"], seen["last_error"]))
+    }
+
+    /// Waits for something, and meanwhile takes the commands that no recorded line is about.
+    fn wait(&mut self, what: &str, mut come: impl FnMut(&Self) -> Result<bool>) -> Result<()> {
+        wait_until(what, LIMIT, || {
             while let Some(command) = self.held.take().or_else(|| self.agent.next(Duration::ZERO)) {
                 let unasked = self.refuse(command);
                 self.unasked.push(unasked);
             }
-            Ok(seen["provision_state"] == deed.until.as_str())
+            come(self)
         })
-        .with_context(|| format!("it is {}: {}", seen["provision_state"], seen["last_error"]))
     }
 
     /// Asks what a client or an agent asked, until the answer is as recorded and listed or time is out.
@@ -207,8 +249,7 @@ impl<'a> Walk<'a> {
         let begun = Instant::now();
         while begun.elapsed() < patience() {
             let history = http::ask(&self.address, Some("1.115"), &request)?.body;
-            let events = history["history"].as_array().context("a history")?;
-            if events.iter().any(|one| one["event"].as_str().is_some_and(|text| text.contains(&told))) {
+            if tells(&history, &told)? > 0 {
                 return Ok(None);
             }
             std::thread::sleep(PAUSE);
@@ -217,15 +258,17 @@ impl<'a> Walk<'a> {
     }
 
     /// Waits for what Ironic's conductor asked the agent, and answers as the agent did.
-    fn hear(&mut self, line: &Exchange) -> Vec<Difference> {
+    fn hear(&mut self, number: usize, line: &Exchange) -> Vec<Difference> {
         let mut found = Vec::new();
         let answer = self.names.in_value(&line.answer);
         let questions = line.method == "GET";
         if questions {
             self.agent.has(answer.clone());
         }
+        let absent = unasked(&json!(line.method));
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
+        let patience = if self.list.has(&self.conversation.name, number, &absent) { HASTE } else { PATIENCE };
+        while begun.elapsed() < patience {
             if questions && let Some(request) = self.agent.asked() {
                 self.asked(line, &request, &mut found);
                 return found;
@@ -235,27 +278,48 @@ impl<'a> Walk<'a> {
                 self.held = Some(command);
                 continue;
             }
+            if questions && self.comes_next(number, &command) {
+                // Ours knows already what Ironic's asks for here.
+                self.held = Some(command);
+                break;
+            }
             if questions || command.request.body["name"] != line.sent["name"] {
                 found.push(self.refuse(command));
                 continue;
             }
             self.asked(line, &command.request, &mut found);
-            command.answer(line.status.unwrap_or(500), answer.clone());
-            if line.path.contains("wait=true") {
-                self.answered.insert(line.sent["name"].to_string(), answer.clone());
+            let waits = line.path.contains("wait=true");
+            self.logs += usize::from(line.sent["name"] == "log.collect_system_logs");
+            if waits || !answer["command_result"].is_null() {
+                self.answered.insert(asks_for(&line.sent), answer.clone());
             }
-            self.agent.took(answer);
+            self.agent.took(answer.clone());
+            let status = line.status.unwrap_or(500);
+            let next = self.conversation.lines.get(number);
+            let beats = next.is_some_and(|next| next.path.starts_with("/v1/heartbeat"));
+            if !waits && beats && answer["command_status"] != "RUNNING" {
+                self.late = Some((command, status, answer));
+            } else {
+                command.answer(status, answer);
+            }
             return found;
         }
-        found.push(Difference { at: "/request".into(), theirs: json!(line.method), ours: json!("(absent)") });
+        found.push(absent);
         found
+    }
+
+    /// Whether the command is what Ironic's conductor sent after this line, before it heard the agent again.
+    fn comes_next(&self, number: usize, command: &Command) -> bool {
+        let mut rest = self.conversation.lines[number..].iter().take_while(|line| line.from == "ironic");
+        let next = rest.find(|line| line.method == "POST");
+        next.is_some_and(|next| next.sent["name"] == command.request.body["name"])
     }
 
     /// Takes a command that Ironic's conductor did not send here: an agent answers what it answered before, and refuses
     /// what it does not know.
     fn refuse(&self, command: Command) -> Difference {
         let name = command.request.body["name"].clone();
-        match self.answered.get(&name.to_string()) {
+        match self.answered.get(&asks_for(&command.request.body)) {
             Some(answer) => command.answer(200, answer.clone()),
             None => {
                 let fault =
@@ -282,48 +346,17 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// The name of a command, and of its step when it has one.
+fn asks_for(body: &Value) -> String {
+    format!("{} {}", body["name"], body["params"]["step"]["step"])
+}
+
+/// How many events of a history have this text.
+fn tells(history: &Value, text: &str) -> Result<usize> {
+    let events = history["history"].as_array().context("a history")?;
+    Ok(events.iter().filter(|one| one["event"].as_str().is_some_and(|event| event.contains(text))).count())
+}
+
 fn patience() -> Duration {
     if writing() { HASTE } else { PATIENCE }
-}
-
-/// Ironic sends the row of its database, ours what an agent reads: what both send is compared.
-fn in_common(theirs: &mut Value, ours: &mut Value) {
-    match (theirs, ours) {
-        (Value::Object(theirs), Value::Object(ours)) => {
-            theirs.retain(|key, _| ours.contains_key(key));
-            ours.retain(|key, _| theirs.contains_key(key));
-            for (key, value) in theirs {
-                in_common(value, &mut ours[key]);
-            }
-        }
-        (Value::Array(theirs), Value::Array(ours)) => {
-            theirs.iter_mut().zip(ours).for_each(|(theirs, ours)| in_common(theirs, ours));
-        }
-        _ => {}
-    }
-}
-
-fn differences(line: &Exchange, ours: &Answer, passing: bool, names: &mut Names) -> Vec<Difference> {
-    let mut found = Vec::new();
-    let (mut theirs, mut body) = (line.answer.clone(), ours.body.clone());
-    // A lock that Ironic's conductor happened to hold.
-    let locked = theirs["reservation"].is_string();
-    if let (Some(theirs), Some(ours)) = (theirs.as_object_mut(), body.as_object_mut()) {
-        for field in MOVING.into_iter().filter(|field| passing || (locked && *field == "reservation")) {
-            if theirs.contains_key(field) && ours.remove(field).is_some() {
-                theirs.remove(field);
-            }
-        }
-    }
-    compare(&json!(line.status), &json!(ours.status), "/status", names, &mut found);
-    if line.status.is_some_and(|status| (status < 400) != (ours.status < 400)) {
-        // A success and an error have no field in common.
-        return found;
-    }
-    // Before the headers: a new UUID is learnt from the body, where it stands alone.
-    compare(&theirs, &body, "/body", names, &mut found);
-    let kept: BTreeMap<_, _> =
-        line.headers.keys().filter_map(|name| ours.headers.get_key_value(name)).collect();
-    compare(&json!(line.headers), &json!(kept), "/headers", names, &mut found);
-    found
 }
