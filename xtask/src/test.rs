@@ -64,11 +64,14 @@ pub fn run(words: Vec<String>) -> Result<()> {
         sh::run(sh::cargo().args(["test", "--no-run"]).args(&selection))?;
     }
     // The peers of the contract tests mostly wait: what cargo runs has the processors meanwhile.
-    let contract = if !fast && wanted("contract") {
+    let contract_of = |more: &[&str]| {
         let mut command = Command::new(bin_dir.join("contract"));
-        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir);
-        command.args(filter.iter().flat_map(|name| ["--filter", name]));
-        Some(Beside::start(&mut command)?)
+        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(more);
+        command
+    };
+    let contract = if !fast && wanted("contract") {
+        let more: Vec<&str> = filter.iter().flat_map(|name| ["--filter", name]).collect();
+        Some(Beside::start(&mut contract_of(&more))?)
     } else {
         None
     };
@@ -83,7 +86,15 @@ pub fn run(words: Vec<String>) -> Result<()> {
         }
     }
     if let Some(contract) = contract {
-        contract.end("contract", &mut tally)?;
+        let lost = contract.end("contract", &mut tally)?;
+        // Real peers have deadlines of their own, which a busy machine may miss: what failed beside other suites runs
+        // again alone, and counts as it ends then.
+        if !lost.is_empty() {
+            println!("contract: failed beside others, and runs again alone: {}", lost.join(", "));
+            let names: Vec<&str> = lost.iter().map(String::as_str).collect();
+            tally.forgive("contract", lost.len());
+            tally.take("contract", &mut contract_of(&names))?;
+        }
     }
     // The fuzzers give way to nodes, which wait often enough.
     let fuzzers = if !fast && wanted("fuzz") {
@@ -158,15 +169,23 @@ impl Beside {
         Ok(Self { child, printed: std::thread::spawn(|| lines.collect()) })
     }
 
-    /// Wait for its end, show what it printed and count it.
-    fn end(mut self, name: &str, tally: &mut Tally) -> Result<()> {
+    /// Wait for its end, show what it printed and count it; the names of the scenarios that failed.
+    fn end(mut self, name: &str, tally: &mut Tally) -> Result<Vec<String>> {
         let printed = self.printed.join().map_err(|_| anyhow!("the reader of {name} died"))??;
+        let lost = printed.iter().filter_map(|line| line.strip_prefix("FAIL  ")?.split(' ').next());
+        let lost = lost.map(str::to_owned).collect();
         tally.read(name, printed.into_iter().map(Ok), || Ok(self.child.wait()?))?;
-        Ok(())
+        Ok(lost)
     }
 }
 
 impl Tally {
+    /// Take back `count` failures of a suite, which run again.
+    fn forgive(&mut self, name: &str, count: usize) {
+        self.failed -= count.min(self.failed);
+        self.broken.retain(|broken| !broken.starts_with(&format!("{name}: ")));
+    }
+
     /// Run a suite with its output shown, and count what it says passed and failed; whether it succeeded.
     fn take(&mut self, name: &str, command: &mut Command) -> Result<bool> {
         let mut child =

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// Whoever is silent is lost soon.
 const MORE: &str = "\
-agent_silence_s = 10
+agent_silence_s = 30
 [agent]
 heartbeat_timeout_s = 5
 ";

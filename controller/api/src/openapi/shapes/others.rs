@@ -31,7 +31,7 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
             new().query(&["fields"]).tells(200, reference("DeployTemplate"))
         }
         ("PATCH", "/v1/deploy_templates/{ident}") => new().patch().tells(200, reference("DeployTemplate")),
-        ("DELETE", "/v1/deploy_templates/{ident}") => new().empty(204),
+        ("DELETE", "/v1/deploy_templates/{ident}" | "/v1/inspection_rules") => new().empty(204),
         ("GET", "/v1/anneal/bundles") => {
             let list = json!({"type": "array", "items": bundle()});
             new().query(&["node"]).tells(200, closed(json!({"bundles": list}), &["bundles"]))
