@@ -99,7 +99,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
     // The fuzzers give way to nodes, which wait often enough.
     let fuzzers = if !fast && wanted("fuzz") {
         let mut command = Command::new("nice");
-        command.args(["-n", "10", "cargo", "xtask", "fuzz", "--seconds", FUZZ_SECONDS]);
+        command.args(["-n", "19", "cargo", "xtask", "fuzz", "--seconds", FUZZ_SECONDS]);
         Some(Beside::start(command.current_dir(sh::root()))?)
     } else {
         None
