@@ -107,7 +107,7 @@ impl Rest for Rule {
         Ok(new)
     }
 
-    fn dress(rule: &Resource, view: &mut Map<String, Value>) {
+    fn dress(_: &Call, rule: &Resource, view: &mut Map<String, Value>) {
         if rule.field("sensitive") == true {
             for hidden in ["actions", "conditions"] {
                 if let Some(value) = view.get_mut(hidden) {

@@ -104,7 +104,7 @@ pub trait Rest: 'static {
     }
 
     /// What its view has besides its fields, or must not show.
-    fn dress(_resource: &Resource, _view: &mut Map<String, Value>) {}
+    fn dress(_call: &Call, _resource: &Resource, _view: &mut Map<String, Value>) {}
 
     /// 409 for a key that another one has.
     fn taken(resource: &Resource) -> String {

@@ -3,6 +3,7 @@
 use super::allocations::trait_names;
 use super::field::{Empty, Type, Write, object, written};
 use super::{Rest, Sort, TooOld, check_name, list, refused, write};
+use crate::auth::{Owners, guard, policy};
 use crate::body::python;
 use crate::call::{Call, empty, json};
 use crate::endpoint::{Endpoint, rows};
@@ -80,7 +81,7 @@ impl Rest for Runbook {
         Ok(new)
     }
 
-    fn dress(_: &Resource, view: &mut Map<String, Value>) {
+    fn dress(_: &Call, _: &Resource, view: &mut Map<String, Value>) {
         if let Some(Value::Array(steps)) = view.get_mut("steps") {
             for step in steps {
                 step["args"] = masked_value(&step["args"]);
@@ -119,6 +120,9 @@ fn read_steps(what: &str, _: &str, value: &Value) -> Result<Value, ApiError> {
     Ok(Value::Array(kept))
 }
 
+/// Ironic's policy of those who run one.
+const USE: &str = "baremetal:runbook:use";
+
 /// The steps that a runbook brings to a node, in their order, and whether they want no ramdisk: 400 when the node
 /// does not bear what approves it.
 pub async fn used_on(
@@ -129,6 +133,11 @@ pub async fn used_on(
 ) -> Result<(Vec<RequestedStep>, bool), ApiError> {
     call.version.needs(Runbook::SORT.since)?;
     let runbook = Runbook::SORT.find(call, ident).await?;
+    // Its steps are clean or service steps of somebody else's choice: who may not choose them may not use it.
+    let owners = Owners { owner: runbook.text("owner").map(str::to_owned), lessee: None };
+    if !policy::may(USE, &call.identity, Some(&owners)) {
+        return Err(guard::forbidden(USE));
+    }
     approved(call, node, &runbook)?;
     let items = runbook.field("steps").as_array().cloned().unwrap_or_default();
     let mut ordered = Vec::with_capacity(items.len());

@@ -33,6 +33,6 @@ pub fn view<R: Rest>(call: &Call, resource: &Resource, wanted: Option<&[String]>
         view.insert((*below).to_owned(), call.links.pair(&format!("{path}/{below}")));
     }
     view.insert("links".into(), call.links.pair(&path));
-    R::dress(resource, &mut view);
+    R::dress(call, resource, &mut view);
     Value::Object(view)
 }

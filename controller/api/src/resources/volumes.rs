@@ -4,6 +4,7 @@
 use super::field::{Type, Write, object, written};
 use super::list::{self, node_asked};
 use super::{Rest, Sort, TooOld, owner, unlocked, write};
+use crate::auth::policy;
 use crate::call::{Call, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
@@ -14,6 +15,9 @@ use serde_json::{Map, Value, json};
 
 /// What a node reaches volumes by.
 pub struct Connector;
+
+/// Ironic's policy of those who are shown the properties of a target, which may hold how to log in there.
+const VIEW_PROPERTIES: &str = "baremetal:volume:view_target_properties";
 
 /// A volume.
 pub struct Target;
@@ -134,9 +138,15 @@ impl Rest for Target {
         asked(call, found).await
     }
 
-    fn dress(_: &Resource, view: &mut Map<String, Value>) {
+    fn dress(call: &Call, _: &Resource, view: &mut Map<String, Value>) {
         if let Some(properties) = view.get_mut("properties") {
-            *properties = masked_value(properties);
+            *properties = if policy::may(VIEW_PROPERTIES, &call.identity, None) {
+                masked_value(properties)
+            } else {
+                json!({"redacted_contents": format!(
+                    "** Value redacted: Requires permission {VIEW_PROPERTIES} access. Permission denied. **"
+                )})
+            };
         }
     }
 

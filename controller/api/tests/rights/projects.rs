@@ -1,7 +1,7 @@
 //! A project sees and makes what is its own.
 
 use crate::callers::User;
-use crate::world::{ABSENT, CERTIFICATE, World};
+use crate::world::{ABSENT, CERTIFICATE, RESOURCE, World};
 use api::auth::Role;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
@@ -129,4 +129,47 @@ async fn a_port_does_not_leave_for_the_node_of_another() {
         assert_eq!(answer.status, status, "{name}: {}", answer.text);
         assert_eq!(world.api.everything().await == before, status != 200);
     }
+}
+
+/// Steps of a runbook are steps that somebody chose: the right to use it is asked for beside that of the verb.
+#[tokio::test]
+async fn a_runbook_is_used_by_whom_ironic_lets() {
+    let mut refused = 0;
+    for user in User::all().filter(|user| ["system", "owner"].contains(&user.relation)) {
+        let world = World::guarded().await;
+        let body = json!({"target": "clean", "runbook": RESOURCE.to_string()});
+        let path = "/v1/nodes/n/states/provision";
+        let answer = world.ask("PUT", path, Some(&user.header()), Some(body)).await;
+        if !user.may("baremetal:node:set_provision_state") {
+            continue;
+        }
+        if user.may("baremetal:runbook:use") {
+            assert_ne!(answer.status, 403, "{}: {}", user.name(), answer.text);
+        } else {
+            refused += 1;
+            assert!(answer.is(403).fault().ends_with("baremetal:runbook:use"), "{}", user.name());
+        }
+    }
+    assert!(refused > 0, "nobody tells the two rights apart");
+}
+
+/// They may hold how to log in to a volume.
+#[tokio::test]
+async fn properties_of_a_volume_target_are_shown_to_whom_ironic_lets() {
+    let world = World::guarded().await;
+    let mut redacted = 0;
+    for user in User::all().filter(|user| user.may("baremetal:volume:get")) {
+        for path in [format!("/v1/volume/targets/{RESOURCE}"), "/v1/volume/targets?detail=true".to_owned()] {
+            let body = world.ask("GET", &path, Some(&user.header()), None).await.is(200).body;
+            let hidden = body.to_string().contains("redacted_contents");
+            assert_eq!(
+                hidden,
+                !user.may("baremetal:volume:view_target_properties"),
+                "{path} by {}",
+                user.name()
+            );
+            redacted += usize::from(hidden);
+        }
+    }
+    assert!(redacted > 0, "nobody tells the two rights apart");
 }
