@@ -8,10 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Bytes of the largest buffer, and of one chunk that is read: what is in flight keeps even a disk with a long way to it
 /// busy.
 pub(crate) const LARGEST: usize = 1 << 20;
-/// Sizes of buffers, and how many bytes may be lent for one of that size to be lent still. The few lanes of the first disks
-/// get large ones; with many disks the small ones add up to as much in flight.
-const SIZES: [(usize, usize); 2] = [(LARGEST, 4 << 20), (128 * 1024, 10 << 20)];
-/// Bytes of one that is lent when there is no room for others, and not counted: a lane never waits for another one.
+/// How many bytes may be lent, to all disks together, so that a disk gets a first, a second, any further buffer of that
+/// size. One disk gets all it can use; many disks are busy enough with one lane each, and their threads leave the
+/// processors to those who move the bytes.
+const ROOM: [usize; 3] = [13 << 20, 8 << 20, 4 << 20];
+/// The same for a first buffer that is smaller.
+const MEDIUM: (usize, usize) = (256 * 1024, 17 << 20);
+/// Bytes of the one buffer of a disk where there is no room for others, and not counted: no disk waits for another one.
 const SMALL: usize = 64 * 1024;
 
 /// Bytes that are lent.
@@ -21,13 +24,19 @@ static LENT: AtomicUsize = AtomicUsize::new(0);
 #[derive(Debug)]
 pub(crate) struct Lent(Aligned);
 
-/// The largest buffer that there is room for.
-pub(crate) fn lend() -> Lent {
-    let fits = |&&(size, limit): &&(usize, usize)| {
-        let room = |lent: usize| (lent + size <= limit).then_some(lent + size);
-        LENT.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).is_ok()
-    };
-    Lent(Aligned::new(SIZES.iter().find(fits).map_or(SMALL, |&(size, _)| size)))
+/// The buffers that there is room for, of one disk that can use as many as it has `lanes`; never none.
+pub(crate) fn lend(lanes: usize) -> Vec<Lent> {
+    let mut lent: Vec<Lent> = (0..lanes).map_while(|lane| take(LARGEST, ROOM[lane.min(2)])).collect();
+    if lent.is_empty() {
+        let (size, limit) = MEDIUM;
+        lent.push(take(size, limit).unwrap_or_else(|| Lent(Aligned::new(SMALL))));
+    }
+    lent
+}
+
+fn take(size: usize, limit: usize) -> Option<Lent> {
+    let room = |lent: usize| (lent + size <= limit).then_some(lent + size);
+    LENT.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).ok().map(|_| Lent(Aligned::new(size)))
 }
 
 impl Drop for Lent {
@@ -57,12 +66,14 @@ mod tests {
 
     #[test]
     fn what_is_lent_is_limited_and_none_waits() {
-        let many: Vec<Lent> = (0..200).map(|_| lend()).collect();
-        let counted: usize = many.iter().map(|lent| lent.len()).filter(|&size| size > SMALL).sum();
-        assert!(counted <= 10 << 20 && many.iter().all(|lent| lent.len() >= SMALL), "{counted}");
-        assert_eq!(many.last().map(|lent| lent.len()), Some(SMALL));
+        let many: Vec<Vec<Lent>> = (0..100).map(|_| lend(8)).collect();
+        let sizes: Vec<usize> = many.iter().flatten().map(|lent| lent.len()).collect();
+        let counted: usize = sizes.iter().filter(|&&size| size > SMALL).sum();
+        assert!(counted <= MEDIUM.1 && sizes.iter().sum::<usize>() <= 24 << 20, "{counted}");
+        assert!(many.iter().all(|disk| !disk.is_empty()), "every disk has one");
+        assert_eq!(many.last().map(|disk| (disk.len(), disk[0].len())), Some((1, SMALL)));
         drop(many);
         // Other tests of this process may hold some, never all.
-        assert!(lend().len() > SMALL, "what was given back is lent again");
+        assert!(lend(8)[0].len() > SMALL, "what was given back is lent again");
     }
 }

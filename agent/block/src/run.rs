@@ -29,7 +29,6 @@ pub(crate) struct Pass<'a> {
     pub(crate) method: Option<Method>,
     pub(crate) total: u64,
     pub(crate) chunk: u64,
-    pub(crate) lanes: usize,
     pub(crate) target: &'a dyn Target,
     pub(crate) watch: &'a dyn Watch,
 }
@@ -55,20 +54,26 @@ struct Shared {
 }
 
 impl Pass<'_> {
-    /// Run: `lane()` makes the worker of one lane, which is given `(offset, length, count)`, does that chunk,
-    /// and calls `count` for bytes as they are done. A worker ends the whole pass early by `Break` or a fault.
-    pub(crate) fn run<W>(&self, lane: impl Fn() -> W) -> Passed
+    /// Run, one worker to a lane: it is given `(offset, length, count)`, does that chunk, and calls `count` for bytes as
+    /// they are done. A worker ends the whole pass early by `Break` or a fault.
+    pub(crate) fn run<W>(&self, workers: impl IntoIterator<Item = W>) -> Passed
     where
         W: FnMut(u64, u64, &mut dyn FnMut(u64)) -> Result<ControlFlow<()>, Fault> + Send,
     {
-        self.part(0..self.total, &mut Meter::default(), lane)
+        self.part(0..self.total, &mut Meter::default(), workers)
     }
 
     /// The same for a part of the whole: what is below it counts as done.
-    pub(crate) fn part<W>(&self, part: Range<u64>, meter: &mut Meter, lane: impl Fn() -> W) -> Passed
+    pub(crate) fn part<W>(
+        &self,
+        part: Range<u64>,
+        meter: &mut Meter,
+        workers: impl IntoIterator<Item = W>,
+    ) -> Passed
     where
         W: FnMut(u64, u64, &mut dyn FnMut(u64)) -> Result<ControlFlow<()>, Fault> + Send,
     {
+        let workers: Vec<W> = workers.into_iter().collect();
         let shared = Shared {
             next: AtomicU64::new(part.start),
             chunk: AtomicU64::new(self.least()),
@@ -76,7 +81,7 @@ impl Pass<'_> {
             end: part.end,
             stop: AtomicBool::new(false),
             resting: AtomicBool::new(false),
-            running: Mutex::new((self.lanes, None)),
+            running: Mutex::new((workers.len(), None)),
             ended: Condvar::new(),
         };
         if self.paced() {
@@ -84,8 +89,8 @@ impl Pass<'_> {
         }
         let mut cancelled = false;
         std::thread::scope(|scope| {
-            for _ in 0..self.lanes {
-                let (shared, worker) = (&shared, lane());
+            for worker in workers {
+                let shared = &shared;
                 scope.spawn(move || self.work(shared, worker));
             }
             cancelled = self.attend(&shared, meter);

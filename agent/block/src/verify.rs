@@ -88,13 +88,12 @@ pub(crate) fn verify(
         method: Some(method),
         total: target.size(),
         chunk: LARGEST as u64,
-        lanes: target.lanes(),
         target,
         watch,
     };
-    let passed = pass.run(|| {
-        let (mut buffer, mismatched) = (lend(), &mismatched);
-        move |offset, length, count: &mut dyn FnMut(u64)| {
+    let passed = pass.run(lend(target.lanes()).into_iter().map(|mut buffer| {
+        let mismatched = &mismatched;
+        move |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
             let (mut at, end) = (offset, offset + length);
             while at < end {
                 let length = (end - at).min(buffer.len() as u64);
@@ -110,7 +109,7 @@ pub(crate) fn verify(
             }
             Ok(ControlFlow::Continue(()))
         }
-    });
+    }));
     passed.result?;
     let mismatched_bytes = mismatched.into_inner();
     let all_as_written = mismatched_bytes == 0 && passed.done == target.size();

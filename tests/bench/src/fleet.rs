@@ -2,10 +2,11 @@
 
 use crate::agent::Agent;
 use crate::client::send;
-use crate::{certificate, server};
+use crate::server;
 use agent_protocol::heartbeat::Heartbeat;
 use agent_protocol::lookup::{LookupAnswer, MASKED};
 use anyhow::{Context, Result, ensure};
+use contract::certificate;
 use hyper::Method;
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -68,8 +69,11 @@ impl Fleet {
             let agent = Arc::new(Agent::new(number, steps));
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
             let address = listener.local_addr()?;
-            let (acceptor, pem) =
-                if tls { certificate::own().map(|(a, p)| (Some(a), Some(p)))? } else { (None, None) };
+            let (acceptor, pem) = if tls {
+                certificate::own().map(|(config, pem)| (Some(config.into()), Some(pem)))?
+            } else {
+                (None, None)
+            };
             let scheme = if tls { "https" } else { "http" };
             tasks.spawn(server::run(listener, acceptor, agent.clone()));
             let letter = Heartbeat {

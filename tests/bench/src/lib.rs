@@ -14,7 +14,6 @@
 //! `erase` is apart from all this: the agent's engine of overwriting beside fio and other tools, on loop devices.
 
 pub mod agent;
-pub mod certificate;
 pub mod client;
 pub mod controller;
 pub mod cpu;

@@ -8,7 +8,7 @@ import os
 import sys
 
 NAMES = ["cli_walk", "ipa_autoclean_plain", "ipa_conductor_restart", "ipa_deploy_service_plain", "ipa_inspect_plain",
-         "ipa_manual_clean", "ipa_stale_step"]
+         "ipa_manual_clean", "ipa_stale_step", "ipa_tls_clean"]
 HEADERS = ["content-type", "location", "openstack-request-id", "x-openstack-ironic-api-maximum-version",
            "x-openstack-ironic-api-minimum-version", "x-openstack-ironic-api-version", "x-openstack-request-id"]
 

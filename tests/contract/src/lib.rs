@@ -1,5 +1,6 @@
 //! Programs that others wrote, installed and started on loopback; what more than the scenarios needs of them.
 
+pub mod certificate;
 pub mod ironic;
 pub mod peers;
 pub mod process;

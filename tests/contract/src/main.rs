@@ -33,7 +33,7 @@ mod vendor;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::Parser;
-use contract::{ironic, peers, process};
+use contract::{certificate, ironic, peers, process};
 use scenarios::Scenario;
 use std::path::PathBuf;
 use std::process::ExitCode;

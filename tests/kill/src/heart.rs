@@ -6,7 +6,8 @@ use agent_protocol::lookup::{LookupAnswer, MASKED};
 use anyhow::{Context, Result, ensure};
 use bench::agent::Agent;
 use bench::client::send;
-use bench::{certificate, server};
+use bench::server;
+use contract::certificate;
 use hyper::Method;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -29,9 +30,9 @@ pub async fn live(agent: Arc<Agent>, controller: SocketAddr) {
 async fn try_to_live(agent: &Arc<Agent>, controller: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let callback_url = format!("https://{}", listener.local_addr()?);
-    let (acceptor, pem) = certificate::own()?;
+    let (tls, pem) = certificate::own()?;
     let mut serving = JoinSet::new();
-    serving.spawn(server::run(listener, Some(acceptor), agent.clone()));
+    serving.spawn(server::run(listener, Some(tls.into()), agent.clone()));
     let (uuid, token) = loop {
         match look_up(agent, controller).await {
             Ok(found) => break found,

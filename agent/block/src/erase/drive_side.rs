@@ -51,18 +51,15 @@ fn blocking(
         method: Some(method),
         total: target.size(),
         chunk: target.size().max(1),
-        lanes: 1,
         target,
         watch,
     };
-    let passed = pass.run(|| {
-        |_: u64, length: u64, count: &mut dyn FnMut(u64)| {
-            work()?;
-            count(length);
-            Ok(ControlFlow::Continue(()))
-        }
-    });
-    passed.result
+    let lane = |_: u64, length: u64, count: &mut dyn FnMut(u64)| {
+        work()?;
+        count(length);
+        Ok(ControlFlow::Continue(()))
+    };
+    pass.run([lane]).result
 }
 
 /// A method that the drive runs by itself and tells of.

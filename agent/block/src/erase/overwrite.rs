@@ -17,11 +17,10 @@ pub(super) fn run(target: &dyn Target, from: u64, watch: &dyn Watch, kept: &dyn 
         method: Some(Method::Overwrite),
         total: target.size(),
         chunk: ZEROES_LENGTH as u64,
-        lanes: target.lanes(),
         target,
         watch,
     };
-    parts::run(&pass, target, from, kept, || {
+    parts::run(&pass, target, from, kept, target.lanes(), || {
         |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
             let part = &zeroes()[..usize::try_from(length).unwrap_or(ZEROES_LENGTH)];
             write_all(target, part, offset, count)?;
@@ -46,12 +45,10 @@ pub(super) fn passes(target: &dyn Target, passes: Passes, seed: Seed, watch: &dy
             method: Some(method),
             total: target.size(),
             chunk: LARGEST as u64,
-            lanes: target.lanes(),
             target,
             watch: &several,
         };
-        let passed = pass.run(|| {
-            let mut buffer = lend();
+        let passed = pass.run(lend(target.lanes()).into_iter().map(|mut buffer| {
             move |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
                 let (mut at, end) = (offset, offset + length);
                 while at < end {
@@ -63,7 +60,7 @@ pub(super) fn passes(target: &dyn Target, passes: Passes, seed: Seed, watch: &dy
                 }
                 Ok(ControlFlow::Continue(()))
             }
-        });
+        }));
         done = passed.done;
         let flushed = || target.flush().map_err(|source| Fault::Command { what: "flush", source });
         if let Err(fault) = passed.result.and_then(|()| flushed()) {

@@ -16,12 +16,13 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// No part grows by more at once: a first one that a cache swallowed tells little of the disk.
 const GROWTH: u64 = 32;
 
-/// Do the pass from `from` on; `kept` is told of each offset below which all is written and flushed.
+/// Do the pass from `from` on, in `lanes` lanes; `kept` is told of each offset below which all is written and flushed.
 pub(super) fn run<W>(
     pass: &Pass,
     target: &dyn Target,
     from: u64,
     kept: &dyn Fn(u64),
+    lanes: usize,
     lane: impl Fn() -> W,
 ) -> Attempt
 where
@@ -30,7 +31,7 @@ where
     let (mut at, mut length, mut meter) = (from, FIRST, Meter::default());
     while at < pass.total {
         let (end, begun) = ((at + length).min(pass.total), Instant::now());
-        let passed = pass.part(at..end, &mut meter, &lane);
+        let passed = pass.part(at..end, &mut meter, (0..lanes).map(|_| lane()));
         if passed.result.is_err() {
             return (passed.done, passed.result);
         }

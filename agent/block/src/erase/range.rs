@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 
 pub(super) fn zero_out(target: &dyn Target, from: u64, watch: &dyn Watch, kept: &dyn Fn(u64)) -> Attempt {
     // A spinning disk does this in about half a second, and no request can be interrupted.
-    let pass = pass(Method::ZeroOut, target, 64 << 20, 2, watch);
-    parts::run(&pass, target, from, kept, || {
+    let pass = pass(Method::ZeroOut, target, 64 << 20, watch);
+    parts::run(&pass, target, from, kept, 2, || {
         |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
             done(target.zero_out(offset, length), offset, length, count)
         }
@@ -22,26 +22,19 @@ pub(super) fn zero_out(target: &dyn Target, from: u64, watch: &dyn Watch, kept: 
 
 pub(super) fn discard(method: Method, target: &dyn Target, watch: &dyn Watch) -> Attempt {
     // Large, so that few boundaries fall inside a discard granule.
-    let passed = pass(method, target, 1 << 30, 1, watch).run(|| {
-        |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
-            let result = match method {
-                Method::SecureDiscard => target.secure_discard(offset, length),
-                _ => target.discard(offset, length),
-            };
-            done(result, offset, length, count)
-        }
-    });
+    let lane = |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
+        let result = match method {
+            Method::SecureDiscard => target.secure_discard(offset, length),
+            _ => target.discard(offset, length),
+        };
+        done(result, offset, length, count)
+    };
+    let passed = pass(method, target, 1 << 30, watch).run([lane]);
     (passed.done, passed.result)
 }
 
-fn pass<'a>(
-    method: Method,
-    target: &'a dyn Target,
-    chunk: u64,
-    lanes: usize,
-    watch: &'a dyn Watch,
-) -> Pass<'a> {
-    Pass { phase: Phase::Erasing, method: Some(method), total: target.size(), chunk, lanes, target, watch }
+fn pass<'a>(method: Method, target: &'a dyn Target, chunk: u64, watch: &'a dyn Watch) -> Pass<'a> {
+    Pass { phase: Phase::Erasing, method: Some(method), total: target.size(), chunk, target, watch }
 }
 
 fn done(

@@ -23,11 +23,15 @@ use std::path::Path;
 const MANY: usize = 8;
 /// Size of a disk that is only begun, to see the memory that it takes.
 const LARGE: u64 = 1 << 40;
+/// Disks of which the memory is seen when they are erased at once: more than a shelf holds. They are [`SMALL`].
+const SHELF: usize = 96;
+/// Bytes of one of them.
+const SMALL: u64 = 16 << 20;
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// Bytes that are erased in a round, on one disk or on all together; a multiple of 256 MiB.
+    /// Bytes of the one disk that is erased in a round; each of several has half of that. A multiple of 256 MiB.
     pub size: u64,
     /// Rounds.
     pub rounds: usize,
@@ -44,7 +48,8 @@ pub fn run(memory: &Path, disk: &Path, image: Option<&Path>, shape: Shape) -> Re
     let program = std::env::current_exe()?;
     let mut report = Report::begin(shape)?;
     for (backing, dir, count) in [("memory", memory, 1), ("memory", memory, MANY), ("disk", disk, 1)] {
-        let disks = Disks::written(dir, count, shape.size / count as u64)?;
+        let size = if count == 1 { shape.size } else { shape.size / 2 };
+        let disks = Disks::written(dir, count, size)?;
         // The disk below is slow and the same for all: fewer rounds tell as much.
         let rounds = if backing == "disk" { shape.rounds.div_ceil(2) } else { shape.rounds };
         let shape = Shape { rounds, peers: shape.peers && count == 1, ..shape };
@@ -58,8 +63,12 @@ pub fn run(memory: &Path, disk: &Path, image: Option<&Path>, shape: Shape) -> Re
     let sparse = Disks::sparse(memory, 2 * MANY, LARGE)?;
     for count in [1, 2 * MANY] {
         let erased = ours::erase(&program, &sparse.nodes[..count], Some(64 << 20))?;
-        report.memory.push(Memory { disks: count, size: LARGE, peak_kib: erased.peak_kib });
+        report.memory.push(Memory { disks: count, size: LARGE, whole: false, peak_kib: erased.peak_kib });
     }
+    drop(sparse);
+    let shelf = Disks::sparse(memory, SHELF, SMALL)?;
+    let erased = ours::erase(&program, &shelf.nodes, None)?;
+    report.memory.push(Memory { disks: SHELF, size: SMALL, whole: true, peak_kib: erased.peak_kib });
     Ok(report)
 }
 

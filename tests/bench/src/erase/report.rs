@@ -40,7 +40,7 @@ pub struct Report {
     pub bytes: u64,
     /// One for each set of disks.
     pub contests: Vec<Contest>,
-    /// Erases of large disks that were cancelled soon.
+    /// Erases of which only the memory is told: of large disks, cancelled soon, and of very many, to the end.
     pub memory: Vec<Memory>,
 }
 
@@ -83,6 +83,8 @@ pub struct Memory {
     pub disks: usize,
     /// Bytes of each.
     pub size: u64,
+    /// Whether they were erased and read back to the end, and not cancelled soon.
+    pub whole: bool,
     /// The most memory, in KiB.
     pub peak_kib: u64,
 }
@@ -156,7 +158,7 @@ impl Report {
             }
         }
         for memory in self.memory.iter().filter(|memory| memory.peak_kib >= MEMORY_GOAL_KIB) {
-            missed.push(format!("{} large disks: {} KiB of memory", memory.disks, memory.peak_kib));
+            missed.push(format!("{} disks at once: {} KiB of memory", memory.disks, memory.peak_kib));
         }
         missed
     }
@@ -213,13 +215,12 @@ impl fmt::Display for Report {
             writeln!(f, "| {} | {} |", contest.place(), mib(contest.peak_kib))?;
         }
         for memory in &self.memory {
-            writeln!(
-                f,
-                "| {} × {} GiB, cancelled soon | {} |",
-                memory.disks,
-                memory.size >> 30,
-                mib(memory.peak_kib)
-            )?;
+            let size = match memory.size >> 30 {
+                0 => format!("{} MiB", memory.size >> 20),
+                gib => format!("{gib} GiB"),
+            };
+            let end = if memory.whole { "erased and read back" } else { "cancelled soon" };
+            writeln!(f, "| {} × {size}, {end} | {} |", memory.disks, mib(memory.peak_kib))?;
         }
         Ok(())
     }
@@ -258,7 +259,7 @@ mod tests {
         report.contests[0].rows[0] = row(OVERWRITE, 0.94, 0.11);
         report.contests[0].rows[1] = row(READ_BACK, 0.89, 0.50);
         report.contests[0].peak_kib += 1;
-        report.memory.push(Memory { disks: 8, size: 1 << 40, peak_kib: MEMORY_GOAL_KIB });
+        report.memory.push(Memory { disks: 8, size: 1 << 40, whole: false, peak_kib: MEMORY_GOAL_KIB });
         let missed = report.missed();
         assert_eq!(missed.len(), 5, "{missed:?}");
         assert!(missed[2].contains("processor seconds per GiB 0.110"), "{missed:?}");

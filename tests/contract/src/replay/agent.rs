@@ -1,9 +1,12 @@
 //! The agent of a conversation: it answers as the recorded one did.
 
 use super::http::{self, Request};
+use crate::certificate;
 use crate::process::free_port;
 use anyhow::{Context, Result};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -30,6 +33,8 @@ impl Command {
 pub struct Agent {
     /// `127.0.0.1:PORT`
     pub address: String,
+    /// The certificate it shows, when it listens with TLS.
+    pub pem: Option<String>,
     commands: Receiver<Command>,
     shared: Arc<Mutex<Shared>>,
 }
@@ -42,27 +47,28 @@ struct Shared {
 }
 
 impl Agent {
-    /// One without commands.
+    /// One without commands, with TLS or without.
     ///
     /// # Errors
-    /// When there is no port to be had.
-    pub fn start() -> Result<Self> {
+    /// When there is no port to be had, or no certificate.
+    pub fn start(tls: bool) -> Result<Self> {
         let address = format!("127.0.0.1:{}", free_port()?);
         let listener = TcpListener::bind(&address).with_context(|| address.clone())?;
+        let (tls, pem) = tls.then(certificate::own).transpose()?.unzip();
         let (sender, commands) = channel();
         let shared = Arc::new(Mutex::new(Shared { list: json!({"commands": []}), asked: Vec::new() }));
         let seen = shared.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (sender, seen) = (sender.clone(), seen.clone());
+                let (sender, seen, tls) = (sender.clone(), seen.clone(), tls.clone());
                 std::thread::spawn(move || {
-                    if let Err(error) = serve(stream, &sender, &seen) {
+                    if let Err(error) = accept(stream, tls, &sender, &seen) {
                         eprintln!("agent: {error:#}");
                     }
                 });
             }
         });
-        Ok(Self { address, commands, shared })
+        Ok(Self { address, pem, commands, shared })
     }
 
     /// The commands it has from now on. When it had the same before, a question for them was a question for these.
@@ -98,8 +104,21 @@ impl Agent {
     }
 }
 
-fn serve(mut stream: TcpStream, commands: &Sender<Command>, shared: &Mutex<Shared>) -> Result<()> {
+fn accept(
+    mut stream: TcpStream,
+    tls: Option<Arc<ServerConfig>>,
+    commands: &Sender<Command>,
+    shared: &Mutex<Shared>,
+) -> Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
+    let Some(config) = tls else { return serve(&mut stream, commands, shared) };
+    let mut stream = StreamOwned::new(ServerConnection::new(config)?, stream);
+    serve(&mut stream, commands, shared)?;
+    stream.conn.send_close_notify();
+    Ok(stream.flush()?)
+}
+
+fn serve(mut stream: impl Read + Write, commands: &Sender<Command>, shared: &Mutex<Shared>) -> Result<()> {
     let request = http::take(&mut stream)?;
     if request.method == "GET" {
         let (status, answer) = {

@@ -58,6 +58,11 @@ pub struct Conversation {
 }
 
 impl Conversation {
+    /// The certificate that the recorded agent told in its heartbeats, when it listened with TLS.
+    pub fn certificate(&self) -> Option<&str> {
+        self.lines.iter().find_map(|line| line.sent["agent_verify_ca"].as_str())
+    }
+
     /// Seconds, as the recorded Ironic told its agent; 300, its default, where there was none.
     pub fn heartbeat_timeout(&self) -> u64 {
         let told = |line: &Exchange| line.answer["config"]["heartbeat_timeout"].as_u64();

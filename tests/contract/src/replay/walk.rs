@@ -69,7 +69,7 @@ impl<'a> Walk<'a> {
     /// Before the first line.
     ///
     /// # Errors
-    /// When the agent has no port.
+    /// When the agent has no port or no certificate.
     pub fn new(
         conversation: &'a Conversation,
         controller: &'a mut Controller,
@@ -77,10 +77,14 @@ impl<'a> Walk<'a> {
         tally: &'a mut Tally,
     ) -> Result<Self> {
         let address = controller.endpoint.trim_start_matches("http://").to_owned();
-        let agent = Agent::start()?;
+        let recorded = conversation.certificate();
+        let agent = Agent::start(recorded.is_some())?;
         let mut names = Names::default();
         names.pair("127.0.0.1:6385", &address);
         names.pair("127.0.0.1:9999", &agent.address);
+        if let (Some(recorded), Some(ours)) = (recorded, &agent.pem) {
+            names.pair(recorded, ours);
+        }
         Ok(Self {
             conversation,
             controller,

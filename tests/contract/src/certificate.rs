@@ -6,13 +6,12 @@ use rustls::ServerConfig;
 use rustls_pki_types::PrivateKeyDer;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use tokio_rustls::TlsAcceptor;
 
-/// Serves a certificate, and its PEM for the heartbeat.
+/// What serves a fresh certificate, and its PEM for the heartbeat.
 ///
 /// # Errors
 /// When it cannot be made.
-pub fn own() -> Result<(TlsAcceptor, String)> {
+pub fn own() -> Result<(Arc<ServerConfig>, String)> {
     let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
     let mut params = CertificateParams::default();
     params.subject_alt_names = vec![SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST))];
@@ -22,5 +21,5 @@ pub fn own() -> Result<(TlsAcceptor, String)> {
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], private)?;
-    Ok((TlsAcceptor::from(Arc::new(config)), certificate.pem()))
+    Ok((Arc::new(config), certificate.pem()))
 }
