@@ -12,7 +12,7 @@ use lab::wait;
 use tokio::time::timeout;
 
 use crate::options::Options;
-use crate::scenarios::Scenario;
+use crate::scenarios::{Scenario, resumed};
 use crate::stage::Stage;
 
 /// Many times what the longest takes on a quiet machine.
@@ -89,8 +89,12 @@ fn one(scenario: &'static Scenario, times: u64, seed: u64) -> (Result<tempfile::
 fn tell(scenario: &'static Scenario, stage: Stage) -> Result<()> {
     (scenario.prepare)().context("preparing")?;
     let namespace = format!("an-{}-{}", scenario.name.replace('_', "-"), std::process::id());
-    let repeats = if scenario.name.ends_with("mid_erase") { u32::try_from(stage.times)? } else { 0 };
-    let limit = LIMIT + LIMIT_EACH * repeats;
+    let repeats = match scenario.name {
+        name if name.ends_with("mid_erase") => stage.times,
+        "resumed" => resumed::cuts(stage.times),
+        _ => 0,
+    };
+    let limit = LIMIT + LIMIT_EACH * u32::try_from(repeats)?;
     in_namespace(&namespace, || async move {
         timeout(limit, (scenario.story)(stage))
             .await

@@ -11,6 +11,8 @@ impl Judge<'_> {
     /// The path of the document that a request's path means; names as it has most literal segments.
     pub fn path(&self, uri: &str) -> Option<String> {
         let plain = uri.split('?').next().unwrap_or_default();
+        // Old microversions take it from any path.
+        let plain = plain.strip_suffix(".json").unwrap_or(plain);
         let mut given: Vec<_> = plain.split('/').filter(|segment| !segment.is_empty()).collect();
         if !given.is_empty() && given[0] != "v1" {
             given.insert(0, "v1");

@@ -18,7 +18,7 @@ mod power_cut;
 mod public_listener;
 mod read_only_disk;
 mod replace_ipa;
-mod resumed;
+pub mod resumed;
 mod sushy;
 mod tutorial;
 mod two_agents;

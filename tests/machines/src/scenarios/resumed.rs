@@ -20,8 +20,13 @@ const ANY_TIME: Duration = Duration::from_secs(4);
 /// MiB that are erased between two cuts, at most: a checkpoint lost with the power, the next one, and any time after it.
 const MIB_PER_CUT: u64 = 192;
 
+/// Power cuts where others have `times`.
+pub fn cuts(times: u64) -> u64 {
+    times.div_ceil(5)
+}
+
 pub async fn story(stage: Stage) -> Result<()> {
-    let cuts = stage.times.div_ceil(5);
+    let cuts = cuts(stage.times);
     let size = (MIB_PER_CUT * cuts + 64) << 20;
     let long = stage.disk("LONG", Bus::Sata, size >> 20)?.with(Fault::SlowWrites(RATE));
     let mut site = stage.site(&format!("{NO_METADATA}max_interruptions = {cuts}\n")).await?;
