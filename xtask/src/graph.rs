@@ -34,12 +34,16 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("model", &[]),
+    ("inspection-rules", &["model"]),
     ("store", &["model"]),
     ("store-sqlite", &["store", "model"]),
     ("bmc", &["model", "agent-protocol"]),
     ("boot", &[]),
-    ("conductor", &["store", "bmc", "model", "certificate", "agent-protocol", "pinned-tls"]),
-    ("api", &["store", "model", "bundle", "agent-protocol"]),
+    (
+        "conductor",
+        &["store", "bmc", "inspection-rules", "model", "certificate", "agent-protocol", "pinned-tls"],
+    ),
+    ("api", &["store", "inspection-rules", "model", "bundle", "agent-protocol"]),
     (
         "controllerd",
         &[

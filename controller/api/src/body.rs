@@ -2,7 +2,7 @@
 
 use crate::args::{as_boolean, as_uuid};
 use crate::error::ApiError;
-use crate::mask::{is_secret, masked_value};
+use model::mask::{is_secret, masked_value};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 

@@ -31,7 +31,6 @@ mod error;
 mod fields;
 mod front;
 mod links;
-mod mask;
 mod microversion;
 mod nodes;
 pub mod openapi;

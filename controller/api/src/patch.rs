@@ -3,8 +3,8 @@
 
 use crate::body;
 use crate::error::ApiError;
-use crate::mask::{is_secret, masked_value};
 use crate::microversion::Version;
+use model::mask::{is_secret, masked_value};
 use serde_json::{Map, Value};
 
 /// One operation.

@@ -2,20 +2,9 @@
 
 use crate::body::python;
 use crate::error::ApiError;
+pub use model::traits::MOST;
+use model::traits::{CUSTOM, LONGEST, is_name};
 use serde_json::Value;
-
-/// Most traits of one node, as in Ironic.
-pub const MOST: usize = 50;
-
-/// Longest name, in bytes.
-const LONGEST: usize = 255;
-
-/// Namespaces of the standard traits (os-traits). Ironic knows each name by itself; here every name in one of
-/// them will do, so that a newer os-traits needs no newer controller.
-const STANDARD: [&str; 5] = ["COMPUTE_", "HW_", "MISC_", "OWNER_", "STORAGE_"];
-
-/// Namespace of everybody's own traits.
-const CUSTOM: &str = "CUSTOM_";
 
 /// The name of a trait, or 400 in the words of Ironic's schema. `what` is what is being read: `body`, `trait`,
 /// `template`, `patch`.
@@ -27,10 +16,7 @@ pub fn name<'a>(what: &str, value: &'a Value) -> Result<&'a str, ApiError> {
         1..=LONGEST => {}
         _ => return bad("is too long"),
     }
-    let word = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-    let spaces = STANDARD.into_iter().chain([CUSTOM]);
-    let found = spaces.filter_map(|space| name.strip_prefix(space)).next();
-    if found.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(word)) {
+    if is_name(name) {
         return Ok(name);
     }
     bad(&format!(

@@ -5,7 +5,7 @@ mod common;
 use axum::body::Body;
 use axum::http::Request;
 use common::Api;
-use model::{Cursor, Node, ProvisionState, Run, RunKind};
+use model::{Cursor, Inventory, Node, ProvisionState, Run, RunKind};
 use serde_json::{Value, json};
 use store::Store;
 
@@ -75,6 +75,13 @@ async fn one_inventory_an_inspection() {
     other["inventory"]["cpu"]["count"] = json!(64);
     assert_eq!(tell(&api, other.clone()).await.is(404).fault(), NOT_FOUND);
     assert_eq!(api.store.inventory(node.uuid).await.unwrap(), kept);
+
+    // What rules have made of it since is not what was told: who says the same again still hears the answer.
+    let ruled = Inventory { plugin_data: json!({"by": "rule"}), ruled: true, ..kept.clone().unwrap() };
+    api.store.put_inventory(node.uuid, ruled.clone()).await.unwrap();
+    tell(&api, report(MAC)).await.is(202);
+    assert_eq!(tell(&api, other.clone()).await.is(404).fault(), NOT_FOUND);
+    assert_eq!(api.store.inventory(node.uuid).await.unwrap(), Some(ruled));
 
     // The next inspection takes a new one.
     let mut node = api.store.node(node.uuid).await.unwrap();

@@ -272,8 +272,13 @@ async fn firmware_is_what_the_inspection_found() {
     api.at(85, "GET", path, None).await.is(404);
     assert_eq!(api.get(path).await.is(200).body, json!({"firmware": []}));
     let inventory = json!({"system_vendor": {"firmware": {"version": "P79 v1.45", "vendor": "ACME"}}});
-    let inventory =
-        Inventory { inventory, plugin_data: Value::Null, at: Timestamp(0), source: "agent".into() };
+    let inventory = Inventory {
+        inventory,
+        plugin_data: Value::Null,
+        at: Timestamp(0),
+        source: "agent".into(),
+        ruled: false,
+    };
     api.store.put_inventory(able.uuid, inventory).await.unwrap();
     assert_eq!(
         api.at(113, "GET", path, None).await.is(200).body["firmware"],

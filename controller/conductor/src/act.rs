@@ -134,6 +134,7 @@ impl RealHands {
             plugin_data: part("plugin_data"),
             at: self.clock.now(),
             source: node.driver.clone(),
+            ruled: false,
         }))
     }
 }

@@ -5,12 +5,13 @@ use agent_protocol::command::CommandStatus;
 use agent_protocol::step::AdvertisedSteps;
 use model::run::PersistentBoot;
 use model::{
-    Abilities, Catalogue, Contact, Event, Inventory, Node, PlannedStep, PowerState, PowerTarget, RunKind,
-    StepKind, Timestamp, Wait,
+    Abilities, Catalogue, Contact, Event, Inventory, Node, PlannedStep, Port, PowerState, PowerTarget,
+    Resource, RunKind, StepKind, Timestamp, Wait,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use store::Inspected;
 
 /// Everything a decision may look at.
 #[derive(Debug, Clone)]
@@ -25,10 +26,21 @@ pub struct Snapshot {
     pub catalogue: Option<Catalogue>,
     /// The inventory that was told last; only looked up while one is awaited.
     pub inventory: Option<Inventory>,
+    /// What inspection rules need; only looked up when an inventory is there or asked for.
+    pub rules: Rules,
     /// Since when agents can be heard: this controller's start. Who was silent while nobody listened is not lost.
     pub listening_since: Timestamp,
     /// Now.
     pub now: Timestamp,
+}
+
+/// The inspection rules, and what they work on beside the node and its inventory.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// All of them, oldest first.
+    pub rules: Vec<Resource>,
+    /// Ports of the node; empty where there are no rules.
+    pub ports: Vec<Port>,
 }
 
 /// What to do next for a node.
@@ -61,8 +73,8 @@ pub struct Change {
     pub forget_agent: bool,
     /// Steps that were learnt. Stored before the node.
     pub catalogues: Vec<(StepKind, Catalogue)>,
-    /// An inventory that was told. Stored before the node.
-    pub inventory: Option<Inventory>,
+    /// What an inspection changes beside the node; stored with it.
+    pub inspected: Option<Box<Inspected>>,
     /// What the agent has proven of the step that ended: becomes a certificate, stored with the node.
     pub evidence: Option<Box<Proof>>,
 }
@@ -75,7 +87,7 @@ impl Change {
             events: Vec::new(),
             forget_agent: false,
             catalogues: Vec::new(),
-            inventory: None,
+            inspected: None,
             evidence: None,
         }
     }
@@ -84,7 +96,7 @@ impl Change {
     pub fn is_of_the_node_alone(&self) -> bool {
         !self.forget_agent
             && self.catalogues.is_empty()
-            && self.inventory.is_none()
+            && self.inspected.is_none()
             && self.evidence.is_none()
     }
 

@@ -1,13 +1,13 @@
 //! The only loop: wake, take the lease, load, decide, act, record, again.
 
 use crate::act::Hands;
-use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
+use crate::decision::{Change, Decision, Deed, Outcome, Rules, Snapshot};
 use crate::notary::{Notary, Proof};
 use crate::settings::Settings;
 use crate::states::{absorb, decide};
 use model::history::{EventKind, Severity, Stood};
 use model::request::event;
-use model::{Certificate, Cursor, Node, StepKind, StepResult, Timestamp};
+use model::{Certificate, Cursor, Inventory, Node, ResourceKind, StepKind, StepResult, Timestamp};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -312,6 +312,7 @@ impl Conductor {
                 abilities: snapshot.abilities.clone(),
                 catalogue: None,
                 inventory: None,
+                rules: Rules::default(),
                 listening_since: snapshot.listening_since,
                 now: self.clock.now(),
             };
@@ -335,10 +336,8 @@ impl Conductor {
         for (kind, catalogue) in std::mem::take(&mut change.catalogues) {
             self.store.put_catalogue(uuid, kind, catalogue).await?;
         }
-        if let Some(inventory) = change.inventory.take() {
-            self.store.put_inventory(uuid, inventory).await?;
-        }
-        if change.node == before && change.events.is_empty() {
+        let inspected = change.inspected.take();
+        if change.node == before && change.events.is_empty() && inspected.is_none() {
             return Ok(before);
         }
         change.node.updated_at = Some(self.clock.now());
@@ -349,11 +348,14 @@ impl Conductor {
         for event in &change.events {
             tracing::info!(node_uuid = %uuid, "{}", event.text);
         }
-        match certificate {
-            Some(certificate) => {
+        match (certificate, inspected) {
+            (Some(certificate), _) => {
                 self.store.certify(change.node, change.events, Some(lease), certificate).await
             }
-            None => self.store.update_node(change.node, change.events, Some(lease)).await,
+            (None, Some(inspected)) => {
+                self.store.update_inspected(change.node, change.events, Some(lease), *inspected).await
+            }
+            (None, None) => self.store.update_node(change.node, change.events, Some(lease)).await,
         }
     }
 
@@ -399,9 +401,17 @@ impl Conductor {
             Some(kind) => self.store.catalogue(uuid, kind).await?,
             None => None,
         };
+        let rules = if ruled(&node, inventory.as_ref()) { self.rules(uuid).await? } else { Rules::default() };
         let abilities = self.hands.abilities(&node);
         let (listening_since, now) = (self.started_at, self.clock.now());
-        Ok(Snapshot { node, contact, abilities, catalogue, inventory, listening_since, now })
+        Ok(Snapshot { node, contact, abilities, catalogue, inventory, rules, listening_since, now })
+    }
+
+    /// The inspection rules, and the ports of a node that they are for.
+    async fn rules(&self, node: Uuid) -> Result<Rules, StoreError> {
+        let rules = self.store.resources(ResourceKind::InspectionRule, None).await?;
+        let ports = if rules.is_empty() { Vec::new() } else { self.store.ports(Some(node)).await? };
+        Ok(Rules { rules, ports })
     }
 }
 
@@ -410,6 +420,12 @@ fn wants(node: &Node) -> (Option<StepKind>, bool) {
     let Some(run) = &node.run else { return (None, false) };
     let starts = if run.cursor == Cursor::Start { run.kind.steps() } else { None };
     (starts, run.cursor == Cursor::AwaitInventory)
+}
+
+/// Whether a decision about this node, or what comes of its deed, applies inspection rules.
+fn ruled(node: &Node, inventory: Option<&Inventory>) -> bool {
+    let cursor = node.run.as_ref().map(|run| &run.cursor);
+    inventory.is_some() || cursor == Some(&Cursor::AskInventory)
 }
 
 /// Whether a node still waits for the outcome of a deed.

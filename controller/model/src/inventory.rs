@@ -15,6 +15,9 @@ pub struct Inventory {
     pub at: Timestamp,
     /// Who told: `agent`, `redfish`, `fake`.
     pub source: String,
+    /// Inspection rules changed the plugin data since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ruled: bool,
 }
 
 /// Smallest disk that counts as a place for a root file system, as in Ironic.

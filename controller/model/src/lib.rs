@@ -10,6 +10,7 @@ pub mod certificate;
 pub mod history;
 pub mod inventory;
 pub mod kind;
+pub mod mask;
 pub mod node;
 pub mod plan;
 pub mod port;
@@ -21,6 +22,7 @@ pub mod run;
 pub mod step;
 pub mod template;
 pub mod time;
+pub mod traits;
 
 pub use abilities::Abilities;
 pub use agent::Contact;

@@ -39,7 +39,9 @@ pub use open::OpenError;
 use readers::Readers;
 use rusqlite::Connection;
 use std::path::Path;
-use store::{Beat, Bell, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant};
+use store::{
+    Beat, Bell, Inspected, Lease, PortChange, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant,
+};
 use uuid::Uuid;
 pub use writer::WRITER;
 use writer::Writer;
@@ -128,6 +130,30 @@ impl Store for SqliteStore {
         let write = self.writer.write(move |change| {
             node::update(change, &node, &doc, &events, lease)?;
             certificate::insert(change, node.uuid, &certificate)?;
+            change.ring(node.uuid);
+            Ok(node)
+        });
+        write.await
+    }
+
+    async fn update_inspected(
+        &self,
+        mut node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        inspected: Inspected,
+    ) -> Result<Node> {
+        node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
+        let doc = node::document(&node)?;
+        let write = self.writer.write(move |change| {
+            node::update(change, &node, &doc, &events, lease)?;
+            inventory::put(change, node.uuid, &inspected.inventory)?;
+            for PortChange { read, new } in &inspected.ports {
+                if port::by_uuid(change, read.uuid)?.as_ref() != Some(read) {
+                    return Err(StoreError::Stale(node.uuid));
+                }
+                port::update(change, new)?;
+            }
             change.ring(node.uuid);
             Ok(node)
         });

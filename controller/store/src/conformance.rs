@@ -68,6 +68,8 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         inventory::the_last_inventory_is_kept,
         inventory::a_large_one_is_refused,
         inventory::the_bell_rings_for_inventories,
+        inventory::an_inspection_is_written_whole,
+        inventory::half_an_inspection_is_never_written,
         templates::templates_come_and_go,
         templates::unique_names,
         templates::a_stale_template_write_changes_nothing,

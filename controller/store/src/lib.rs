@@ -121,6 +121,24 @@ pub struct Beat {
     pub state: Option<AgentState>,
 }
 
+/// What an inspection changes beside the node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inspected {
+    /// The inventory.
+    pub inventory: Inventory,
+    /// Ports of the node that change.
+    pub ports: Vec<PortChange>,
+}
+
+/// A port that changes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PortChange {
+    /// As it was read.
+    pub read: Port,
+    /// As it is to be; of the same UUID, address and node.
+    pub new: Port,
+}
+
 /// The store.
 #[async_trait]
 pub trait Store: Send + Sync {
@@ -146,6 +164,16 @@ pub trait Store: Send + Sync {
         events: Vec<Event>,
         lease: Option<Lease>,
         certificate: Certificate,
+    ) -> Result<Node>;
+    /// The same, with what an inspection changes beside the node, in one transaction: its inventory, in the place of an
+    /// earlier one, at most [`inventory::MAX`] bytes; and ports of it. `Stale` too when one of them is no longer as it
+    /// was read.
+    async fn update_inspected(
+        &self,
+        node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        inspected: Inspected,
     ) -> Result<Node>;
     /// Certificates of a node, oldest first; also of one that is gone.
     async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>>;

@@ -3,6 +3,7 @@
 //! All state lies under one mutex and every call takes it once, so every call is atomic. Nothing survives the
 //! process.
 
+use crate::Inspected;
 use crate::{
     Beat, Bell, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant, contact, inventory,
 };
@@ -257,6 +258,26 @@ impl Store for MemoryStore {
         }
         state.update(&mut node, events, lease)?;
         state.certificates.entry(node.uuid).or_default().push(certificate);
+        drop(state);
+        self.bell.ring(node.uuid);
+        Ok(node)
+    }
+
+    async fn update_inspected(
+        &self,
+        mut node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        inspected: Inspected,
+    ) -> Result<Node> {
+        inventory::check(node.uuid, &inspected.inventory)?;
+        let mut state = self.state();
+        if inspected.ports.iter().any(|port| state.ports.get(&port.read.uuid) != Some(&port.read)) {
+            return Err(StoreError::Stale(node.uuid));
+        }
+        state.update(&mut node, events, lease)?;
+        state.row(node.uuid)?.inventory = Some(inspected.inventory);
+        state.ports.extend(inspected.ports.into_iter().map(|port| (port.new.uuid, port.new)));
         drop(state);
         self.bell.ring(node.uuid);
         Ok(node)

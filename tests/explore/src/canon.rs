@@ -82,7 +82,16 @@ impl Canon<'_> {
 
     fn rows(&mut self, rows: &Snapshot) {
         // The abilities are the scenario's; nothing is inspected.
-        let Snapshot { node, contact, abilities: _, catalogue, inventory: _, listening_since, now: _ } = rows;
+        let Snapshot {
+            node,
+            contact,
+            abilities: _,
+            catalogue,
+            inventory: _,
+            rules: _,
+            listening_since,
+            now: _,
+        } = rows;
         self.node(node);
         self.contact(contact);
         self.put(catalogue.is_some());
@@ -285,7 +294,7 @@ impl Canon<'_> {
             Stand::Done(absorbing) => self.absorbing(absorbing),
             Stand::Storing(storing) => {
                 let Storing { change, seen, absorbing, then } = &**storing;
-                let Change { node, events: _, forget_agent, catalogues, inventory: _, evidence: _ } = change;
+                let Change { node, events: _, forget_agent, catalogues, inspected: _, evidence: _ } = change;
                 self.node(node);
                 self.put((forget_agent, catalogues.len()));
                 self.seen(seen);

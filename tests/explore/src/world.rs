@@ -2,7 +2,7 @@
 //! between them, and what a witness remembers of the run.
 
 use crate::scenario::{Scenario, TICK};
-use conductor::decision::{Change, Deed, Outcome, Snapshot};
+use conductor::decision::{Change, Deed, Outcome, Rules, Snapshot};
 use model::agent::AgentState;
 use model::request::{Policy, VerbRequest, apply_verb};
 use model::run::PersistentBoot;
@@ -233,6 +233,7 @@ impl World {
             abilities: Ok(scenario.abilities().into()),
             catalogue: None,
             inventory: None,
+            rules: Rules::default(),
             listening_since: now,
             now,
         };
@@ -345,6 +346,7 @@ impl World {
             abilities: old.abilities.clone(),
             catalogue: old.catalogue.clone(),
             inventory: None,
+            rules: Rules::default(),
             listening_since: old.listening_since,
             now: old.now,
         });

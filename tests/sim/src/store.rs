@@ -17,7 +17,7 @@ use serde_json::json;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use store::{Beat, Bell, Lease, ResourceWrite, Result, Store, TokenGrant};
+use store::{Beat, Bell, Inspected, Lease, ResourceWrite, Result, Store, TokenGrant};
 use tokio::task::yield_now;
 use uuid::Uuid;
 
@@ -147,6 +147,24 @@ impl Store for WatchedStore {
         self.enter().await;
         let read_at = node.version;
         let result = self.world.disk.certify(node, events.clone(), lease, certificate).await;
+        if let Ok(new) = &result {
+            self.trace_node(new, &events, lease);
+            invariants::written(&self.world, read_at, new, &events, By { lease });
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn update_inspected(
+        &self,
+        node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        inspected: Inspected,
+    ) -> Result<Node> {
+        self.enter().await;
+        let read_at = node.version;
+        let result = self.world.disk.update_inspected(node, events.clone(), lease, inspected).await;
         if let Ok(new) = &result {
             self.trace_node(new, &events, lease);
             invariants::written(&self.world, read_at, new, &events, By { lease });

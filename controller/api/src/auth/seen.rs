@@ -12,7 +12,7 @@ use model::{
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use store::{Beat, Bell, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant};
+use store::{Beat, Bell, Inspected, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant};
 use uuid::Uuid;
 
 /// `store` as `project` sees it.
@@ -113,6 +113,16 @@ impl Store for Seen {
     ) -> Result<Node> {
         self.needs(node.uuid).await?;
         self.store.certify(node, events, lease, certificate).await
+    }
+    async fn update_inspected(
+        &self,
+        node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        inspected: Inspected,
+    ) -> Result<Node> {
+        self.needs(node.uuid).await?;
+        self.store.update_inspected(node, events, lease, inspected).await
     }
     async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
         if self.has(node).await? { self.store.certificates(node).await } else { Ok(Vec::new()) }

@@ -4,11 +4,11 @@
 use super::rules;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
-use crate::mask::is_secret;
 use crate::view::iso;
 use agent_protocol::lookup::MASKED;
 use axum::extract::Path;
 use model::Node;
+use model::mask::is_secret;
 use serde_json::{Map, Value, json};
 
 /// Fields of a setting since 1.74. Those beside name and value come of the BIOS attribute registry, which is not

@@ -2,8 +2,8 @@
 
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
-use crate::mask::masked_value;
 use axum::extract::Path;
+use model::mask::masked_value;
 use serde_json::json;
 
 /// `GET …/inventory`.

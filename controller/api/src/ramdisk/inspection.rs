@@ -41,11 +41,11 @@ pub async fn continue_inspection(call: Call) -> Reply {
         tracing::warn!(%node_uuid, state, "an inventory that nobody waits for");
         return Err(ApiError::not_found());
     };
-    let told = Inventory { inventory, plugin_data, at: call.now(), source: "agent".to_owned() };
+    let told = Inventory { inventory, plugin_data, at: call.now(), source: "agent".to_owned(), ruled: false };
     // The first of an inspection counts. Who did not hear the answer may say the same again.
     match call.app.store.inventory(node.uuid).await?.filter(|known| known.at >= began) {
         None => call.app.store.put_inventory(node.uuid, told).await?,
-        Some(known) if (&known.inventory, &known.plugin_data) == (&told.inventory, &told.plugin_data) => {}
+        Some(known) if same(&known, &told) => {}
         Some(_) => {
             tracing::warn!(node_uuid = %node.uuid, "a second inventory in one inspection, another than the first");
             return Err(ApiError::not_found());
@@ -56,6 +56,11 @@ pub async fn continue_inspection(call: Call) -> Reply {
     }
     let token = lookup::grant(&call, &node, None).await?;
     Ok(json(202, &lookup::answer(&call, &node, Some(token)).await?))
+}
+
+/// Whether it says again what is known. What rules have made of the plugin data is not what was told.
+fn same(known: &Inventory, told: &Inventory) -> bool {
+    known.inventory == told.inventory && (known.ruled || known.plugin_data == told.plugin_data)
 }
 
 /// Since when the node waits for an inventory from its ramdisk, if it does.

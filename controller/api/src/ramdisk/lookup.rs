@@ -3,10 +3,10 @@
 use crate::bundles;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
-use crate::mask::masked_instance_info;
 use crate::token;
 use crate::view::stored_internal_info;
 use agent_protocol::lookup::{LookupAnswer, LookupConfig, LookupNode, MASKED, Offer, add_erase_settings};
+use model::mask::masked_instance_info;
 use model::port::canonical_mac;
 use model::{Node, ProvisionState};
 use serde_json::{Map, Value, json};

@@ -8,8 +8,8 @@ use crate::auth::policy;
 use crate::call::{Call, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
-use crate::mask::masked_value;
 use axum::extract::Path;
+use model::mask::masked_value;
 use model::{PowerState, ProvisionState, Resource, ResourceKind};
 use serde_json::{Map, Value, json};
 

@@ -2,9 +2,9 @@
 
 use crate::error::ApiError;
 use crate::links::Links;
-use crate::mask::masked;
 use crate::view::{at, iso};
 use model::DeployTemplate;
+use model::mask::masked;
 use serde_json::{Map, Value, json};
 
 /// Fields in the order in which messages list them.

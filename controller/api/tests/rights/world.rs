@@ -49,6 +49,7 @@ impl World {
             plugin_data: json!({}),
             at: Timestamp(1),
             source: "agent".into(),
+            ruled: false,
         };
         api.store.put_inventory(node.uuid, inventory).await.unwrap();
         let certificate = Certificate {

@@ -1,12 +1,17 @@
-//! INSPECTING and INSPECTWAIT: the inventory of the BMC, or the one that the agent sends.
+//! INSPECTING and INSPECTWAIT: the inventory of the BMC, or the one that the agent sends, and what inspection rules make
+//! of it.
 
 use super::run::View;
 use super::{at_work, boot, fail, is_due, listening, overdue, sleep_in, sleep_on, unexpected};
-use crate::decision::{Change, Decision, Deed, Outcome};
+use crate::decision::{Change, Decision, Deed, Outcome, Rules};
+use inspection_rules::{Applied, Findings, Level, Note, apply};
+use model::history::{EventKind, Severity};
 use model::inventory::properties;
+use model::request::event;
 use model::run::Cursor;
-use model::{Inventory, Timestamp};
+use model::{Inventory, Port, Timestamp};
 use serde_json::Value;
+use store::{Inspected, PortChange};
 
 pub(super) fn decide(view: &View) -> Decision {
     let snapshot = view.snapshot;
@@ -33,7 +38,10 @@ pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
     match outcome {
         Outcome::Inventory(inventory) => {
             let mut change = told(view, &inventory);
-            change.inventory = Some(inventory);
+            let fits = store::inventory::check(view.snapshot.node.uuid, &inventory).is_ok();
+            let as_told = || Box::new(Inspected { inventory, ports: Vec::new() });
+            // Also of an inspection that failed, so that it can be seen why.
+            change.inspected = change.inspected.or_else(|| fits.then(as_told));
             change
         }
         Outcome::Failed(trouble) => view.retry_or_fail(trouble, "Failed to inspect the node"),
@@ -41,8 +49,8 @@ pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
     }
 }
 
-/// Update the hardware-derived properties (specs/state-machine.txt, INSPECTING); what the inventory does not
-/// tell stays as it is.
+/// Update the hardware-derived properties (specs/state-machine.txt, INSPECTING), and whatever inspection rules say;
+/// what neither tells stays as it is.
 fn told(view: &View, inventory: &Inventory) -> Change {
     let now: Timestamp = view.snapshot.now;
     // What a ramdisk says when its collectors failed (ironic-python-agent: `error`).
@@ -50,9 +58,50 @@ fn told(view: &View, inventory: &Inventory) -> Change {
     {
         return fail::failed(view, &format!("The ramdisk could not inspect the node: {error}"));
     }
+    if let Err(too_large) = store::inventory::check(view.snapshot.node.uuid, inventory) {
+        return fail::failed(view, &format!("Failed to finish inspection: {too_large}"));
+    }
     let mut change = boot::booted(view);
     change.node.properties.extend(properties(&inventory.inventory));
     change.node.inspection_finished_at = Some(now);
+    if let Err(why) = apply_rules(view, inventory, &mut change) {
+        return fail::failed(view, &format!("Failed to finish inspection: {why}"));
+    }
     at_work(&mut change, &format!("the inventory came from {}", inventory.source), now);
     change
+}
+
+/// Apply the inspection rules to a change, or say why that is not possible: the change is of no use then.
+fn apply_rules(view: &View, inventory: &Inventory, change: &mut Change) -> Result<(), String> {
+    let (Rules { rules, ports }, now) = (&view.snapshot.rules, view.snapshot.now);
+    if rules.is_empty() {
+        return Ok(());
+    }
+    let found = Findings {
+        node: change.node.clone(),
+        ports: ports.clone(),
+        inventory: inventory.inventory.clone(),
+        plugin_data: inventory.plugin_data.clone(),
+    };
+    let Applied { findings, notes } = apply(rules, found).map_err(|failure| failure.to_string())?;
+    change.node = findings.node;
+    for Note { level, text } in notes {
+        let severity = if level >= Level::Error { Severity::Error } else { Severity::Info };
+        change.events.push(event(EventKind::Agent, severity, format!("inspection rule: {text}"), now));
+    }
+    let changed = ports.iter().zip(findings.ports).filter(|(read, new)| *read != new);
+    let ports: Vec<_> = changed
+        .map(|(read, new)| PortChange { read: read.clone(), new: Port { updated_at: Some(now), ..new } })
+        .collect();
+    let ruled = findings.plugin_data != inventory.plugin_data;
+    if ruled || !ports.is_empty() {
+        let inventory = Inventory {
+            plugin_data: findings.plugin_data,
+            ruled: ruled || inventory.ruled,
+            ..inventory.clone()
+        };
+        store::inventory::check(change.node.uuid, &inventory).map_err(|error| error.to_string())?;
+        change.inspected = Some(Box::new(Inspected { inventory, ports }));
+    }
+    Ok(())
 }

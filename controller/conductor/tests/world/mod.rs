@@ -339,6 +339,7 @@ impl World {
             plugin_data: self.plugin_data.lock().unwrap().clone(),
             at: self.clock.now(),
             source: source.into(),
+            ruled: false,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Inventories: kept, bounded, heard.
 
-use super::{assert_not_found, at, enrolled, rung};
-use crate::{Store, StoreError, inventory};
-use model::Inventory;
+use super::{assert_not_found, assert_stale, at, enrolled, event, new_port, rung};
+use crate::{Inspected, Lease, PortChange, Store, StoreError, inventory};
+use model::{Inventory, Node, Port};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 fn found(n: i64, plugin_data: Value) -> Inventory {
     let inventory = json!({"interfaces": [{"mac_address": "52:54:00:00:00:01"}], "cpu": {"count": n}});
-    Inventory { inventory, plugin_data, at: at(n), source: "agent".to_owned() }
+    Inventory { inventory, plugin_data, at: at(n), source: "agent".to_owned(), ruled: false }
 }
 
 pub async fn the_last_inventory_is_kept<S: Store>(store: Arc<S>) {
@@ -52,4 +52,59 @@ pub async fn the_bell_rings_for_inventories<S: Store>(store: Arc<S>) {
     let nobody = Uuid::new_v4();
     assert_not_found(store.put_inventory(nobody, found(1, json!({}))).await, "Node", nobody);
     assert_eq!(rung(&mut ears), BTreeSet::new(), "what was refused changed nothing");
+}
+
+pub async fn an_inspection_is_written_whole<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await;
+    let read = store.create_port(new_port(node.uuid, "52:54:00:00:00:01")).await.unwrap();
+    let other = store.create_port(new_port(node.uuid, "52:54:00:00:00:02")).await.unwrap();
+    let new = Port { pxe_enabled: false, updated_at: Some(at(1)), ..read.clone() };
+    let mut changed = node.clone();
+    changed.resource_class = Some("big".to_owned());
+    let inventory = Inventory { ruled: true, ..found(1, json!({"by": "rule"})) };
+    let ports = vec![PortChange { read, new: new.clone() }];
+    let inspected = Inspected { inventory: inventory.clone(), ports };
+    let mut ears = store.bell().listen();
+    let written = store.update_inspected(changed.clone(), vec![event(1)], None, inspected).await.unwrap();
+    assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]));
+    assert_eq!(written, Node { version: node.version + 1, ..changed });
+    assert_eq!(store.node(node.uuid).await.unwrap(), written);
+    assert_eq!(store.history(node.uuid).await.unwrap().len(), 1);
+    assert_eq!(store.inventory(node.uuid).await.unwrap(), Some(inventory));
+    assert_eq!(store.port(new.uuid).await.unwrap(), new);
+    assert_eq!(store.port(other.uuid).await.unwrap(), other);
+}
+
+pub async fn half_an_inspection_is_never_written<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await;
+    let lease = store.take_lease(node.uuid, "a", at(0), at(9)).await.unwrap().unwrap();
+    let lost = Lease { epoch: lease.epoch + 1, ..lease };
+    let first = store.create_port(new_port(node.uuid, "52:54:00:00:00:01")).await.unwrap();
+    let second = store.create_port(new_port(node.uuid, "52:54:00:00:00:02")).await.unwrap();
+    let old = Node { version: node.version + 1, ..node.clone() };
+    let gone = new_port(node.uuid, "52:54:00:00:00:03");
+    // A user wrote it since it was read.
+    let before = Port { pxe_enabled: false, ..second.clone() };
+    let change =
+        |read: &Port| PortChange { read: read.clone(), new: Port { pxe_enabled: false, ..read.clone() } };
+    for (node, lease, port) in [
+        (&old, Some(lease), &second),
+        (&node, Some(lost), &second),
+        (&node, None, &gone),
+        (&node, None, &before),
+    ] {
+        let ports = vec![change(&first), change(port)];
+        let inspected = Inspected { inventory: found(1, json!({})), ports };
+        let changed = Node { last_error: Some("changed".to_owned()), ..node.clone() };
+        assert_stale(store.update_inspected(changed, vec![event(1)], lease, inspected).await, node.uuid);
+    }
+    let large =
+        Inspected { inventory: found(1, json!("x".repeat(inventory::MAX))), ports: vec![change(&first)] };
+    let refused = store.update_inspected(node.clone(), vec![event(1)], None, large).await;
+    assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
+    assert_eq!(store.node(node.uuid).await.unwrap(), node);
+    assert_eq!(store.history(node.uuid).await.unwrap(), []);
+    assert_eq!(store.inventory(node.uuid).await.unwrap(), None);
+    assert_eq!(store.port(first.uuid).await.unwrap(), first);
+    assert_eq!(store.port(second.uuid).await.unwrap(), second);
 }

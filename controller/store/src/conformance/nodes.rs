@@ -246,7 +246,7 @@ pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
     let kept = store.create_node(new_node("kept"), vec![event(2)]).await.unwrap();
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(0) };
     let (found, source) = (json!({"interfaces": []}), "redfish".to_owned());
-    let inventory = Inventory { inventory: found, plugin_data: json!({}), at: at(0), source };
+    let inventory = Inventory { inventory: found, plugin_data: json!({}), at: at(0), source, ruled: false };
     for (index, node) in [&doomed, &kept].into_iter().enumerate() {
         store.create_port(new_port(node.uuid, &format!("52:54:00:00:00:0{index}"))).await.unwrap();
         store.grant_token(node.uuid, "token", None, at(0)).await.unwrap();

@@ -1,7 +1,9 @@
 //! What must not be shown: the value of every key whose name tells of a secret.
 
-use agent_protocol::lookup::MASKED;
 use serde_json::{Map, Value};
+
+/// What is shown in its place: Ironic's six stars.
+pub const MASKED: &str = "******";
 
 /// A key that contains one of these words holds a secret (oslo.utils' list, as far as it concerns servers,
 /// SNMP's keys, and the PSIDs of drives).

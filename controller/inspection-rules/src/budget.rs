@@ -1,0 +1,53 @@
+//! How much work the rules of one inspection may make: whoever writes rules must not hold up the controller.
+
+use crate::operation::Why;
+use std::cell::Cell;
+
+/// Most operations, each turn of a loop counted.
+const OPERATIONS: usize = 10_000;
+
+/// Most bytes of text that are made of templates or searched by regular expressions, and values that are copied.
+const WORK: usize = 16 << 20;
+
+/// Deepest value that a rule may make, counted from the attribute that it is in. What is read back from the store must
+/// not be deeper than 128.
+pub const DEPTH: usize = 48;
+
+/// What is left of it.
+pub struct Budget {
+    operations: Cell<usize>,
+    work: Cell<usize>,
+}
+
+impl Budget {
+    /// All of it.
+    pub fn new() -> Self {
+        Self { operations: Cell::new(OPERATIONS), work: Cell::new(WORK) }
+    }
+
+    /// One more operation.
+    pub fn operation(&self) -> Result<(), Why> {
+        take(&self.operations, 1, || {
+            format!(
+                "the rules of one inspection may make at most {OPERATIONS} operations, turns of loops counted"
+            )
+        })
+    }
+
+    /// So many bytes or values more.
+    pub fn work(&self, amount: usize) -> Result<(), Why> {
+        take(&self.work, amount, || {
+            format!("the rules of one inspection may make and search at most {WORK} bytes")
+        })
+    }
+}
+
+fn take(left: &Cell<usize>, amount: usize, why: impl FnOnce() -> String) -> Result<(), Why> {
+    match left.get().checked_sub(amount) {
+        Some(rest) => {
+            left.set(rest);
+            Ok(())
+        }
+        None => Err(Why(why())),
+    }
+}
