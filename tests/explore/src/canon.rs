@@ -316,7 +316,7 @@ impl Canon<'_> {
         self.deed(deed);
         self.put(std::mem::discriminant(outcome));
         match outcome {
-            Outcome::Power(state) => self.put(state.as_str()),
+            Outcome::Power(state) | Outcome::State(state, _) => self.put(state.as_str()),
             Outcome::Command(status) => {
                 self.command_id(&status.id);
                 self.put(std::mem::discriminant(&status.command_status));
