@@ -16,6 +16,7 @@ pub mod plan;
 pub mod port;
 pub mod power;
 pub mod provision;
+pub mod raid;
 pub mod request;
 pub mod resource;
 pub mod run;

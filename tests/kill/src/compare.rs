@@ -145,7 +145,7 @@ fn own_to_a_run(text: &str) -> Option<(&'static str, usize)> {
         // Ids of commands go on: step, plans, interruptions.
         return Some(("<uuid>", more(length, |c| c == '-' || c.is_ascii_digit())));
     }
-    if let Some(length) = shaped("9999-99-99T99:99:99") {
+    if let Some(length) = shaped("9999-99-99T99:99:99").or_else(|| shaped("9999-99-99 99:99:99")) {
         return Some(("<time>", more(length, |c| matches!(c, '.' | '+' | ':' | 'Z') || c.is_ascii_digit())));
     }
     if text.starts_with("127.0.0.1:") {

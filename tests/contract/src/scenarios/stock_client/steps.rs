@@ -38,6 +38,8 @@ fn from_file(node: &Node<'_>) -> Result<()> {
     let ended = node.rests_in("manageable")?;
     let results = &ended["driver_internal_info"]["anneal"]["run"]["results"];
     ensure!(results[0]["result"]["logical_disks"] == disks, "the fake's RAID: {results}");
+    let made = &ended["raid_config"];
+    ensure!(made["logical_disks"] == disks && made["last_updated"].is_string(), "raid_config: {made}");
     ensure!(results[2]["result"]["in_force"] == json!(["ProcTurboMode"]), "the fake's BIOS: {results}");
     Ok(())
 }
@@ -55,6 +57,7 @@ fn from_stdin(node: &Node<'_>, anneal: &Tool) -> Result<()> {
     node.stock.piped(&["node", "clean", &node.uuid, "--clean-steps", "-"], &steps.to_string())?;
     let ended = node.rests_in("manageable")?;
     ensure!(ran(&ended) == wanted, "ran {:?}", ran(&ended));
+    ensure!(ended["raid_config"] == json!({}), "raid_config: {}", ended["raid_config"]);
     let id = ended["driver_internal_info"]["anneal"]["run"]["id"].clone();
     anneal.piped(&["node", "clean", &node.uuid, "--clean-steps", "-", "--wait", "60"], &steps.to_string())?;
     let ended = node.rests_in("manageable")?;
