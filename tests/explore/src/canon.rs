@@ -115,6 +115,7 @@ impl Canon<'_> {
             target_provision_state,
             provision_updated_at: _,
             power_state: _,
+            health: _,
             target_power_state,
             last_error,
             maintenance,
@@ -136,6 +137,7 @@ impl Canon<'_> {
             wait,
             next_wake_at,
             created_at: _,
+            health: _,
             updated_at: _,
         } = node;
         self.put((provision_state, target_provision_state, last_error.is_some(), maintenance, fault));
