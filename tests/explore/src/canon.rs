@@ -137,7 +137,6 @@ impl Canon<'_> {
             wait,
             next_wake_at,
             created_at: _,
-            health: _,
             updated_at: _,
         } = node;
         self.put((provision_state, target_provision_state, last_error.is_some(), maintenance, fault));
