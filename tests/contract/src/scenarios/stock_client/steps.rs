@@ -25,11 +25,11 @@ fn from_file(node: &Node<'_>) -> Result<()> {
         "args": {"raid_config": {"logical_disks": disks}}});
     let bios = json!({"interface": "bios", "step": "apply_configuration",
         "args": {"settings": [{"name": "ProcTurboMode", "value": "Disabled"}]}});
-    let file = node.file("clean.json", &json!([raid, slow(1.5), bios]))?;
+    let file = node.file("clean.json", &json!([raid, slow(4.5), bios]))?;
     node.ask(&["clean"], &["--clean-steps", &file])?;
     let during = node.runs("clean", "fake_slow", &["cleaning", "clean wait"])?;
     ensure!(during["target_provision_state"] == "manageable", "target: {during}");
-    ensure!(during["clean_step"]["args"] == json!({"seconds": 1.5}), "args: {}", during["clean_step"]);
+    ensure!(during["clean_step"]["args"] == json!({"seconds": 4.5}), "args: {}", during["clean_step"]);
     let internal = &during["driver_internal_info"];
     let names: Vec<_> =
         internal["clean_steps"].as_array().into_iter().flatten().map(|step| &step["step"]).collect();
