@@ -10,11 +10,12 @@ use crate::links::Links;
 use crate::microversion::Version;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Query, Request};
-use axum::http::{Response, StatusCode, header};
+use axum::http::{Extensions, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use model::{Node, Timestamp};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use store::Store;
 use uuid::Uuid;
 
 /// A request, read whole.
@@ -32,17 +33,15 @@ pub struct Call {
     /// Maker of links.
     pub links: Links,
     body: Bytes,
-    /// The last part of the path, when `.json` was taken from it.
-    suffixed: Option<String>,
+    naming: Naming,
 }
 
 impl FromRequest<Arc<App>> for Call {
     type Rejection = Response<Body>;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Self::Rejection> {
-        let version =
-            request.extensions().get::<Version>().copied().unwrap_or(Version(crate::microversion::MIN));
-        let suffixed = request.extensions().get::<Suffixed>().map(|suffixed| suffixed.0.clone());
+        let naming = Naming::of(request.extensions());
+        let version = naming.version;
         let identity = request.extensions().get::<Identity>().cloned().unwrap_or(Identity::NOBODY);
         let unfound = request.extensions().get::<guard::Unfound>().is_some();
         let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri())
@@ -56,7 +55,7 @@ impl FromRequest<Arc<App>> for Call {
             Some(project) => Arc::new(App { store: seen::by(&app.store, project), ..App::clone(app) }),
             None => house.clone(),
         };
-        Ok(Self { app, house, identity, version, args: Args::new(query.0), links, body, suffixed })
+        Ok(Self { app, house, identity, version, args: Args::new(query.0), links, body, naming })
     }
 }
 
@@ -96,17 +95,44 @@ impl Call {
 
     /// The node with this UUID or name.
     pub async fn node(&self, ident: &str) -> Result<Node, ApiError> {
-        match self.named(ident).await {
+        self.naming.node(&*self.app.store, ident).await
+    }
+}
+
+/// How the path of a request names nodes. The one place in which a name becomes a node: whoever asks whether a caller
+/// may must find the node that the handler will find.
+#[derive(Clone)]
+pub struct Naming {
+    version: Version,
+    /// The last part of the path, when `.json` was taken from it.
+    suffixed: Option<String>,
+}
+
+impl Naming {
+    /// As the front of the API has read it.
+    pub fn of(extensions: &Extensions) -> Self {
+        Self {
+            version: extensions.get::<Version>().copied().unwrap_or(Version(crate::microversion::MIN)),
+            suffixed: extensions.get::<Suffixed>().map(|suffixed| suffixed.0.clone()),
+        }
+    }
+
+    /// The node with this UUID or name in `store`. A name that came with `.json` may end in that itself.
+    ///
+    /// # Errors
+    /// 404: there is none. 400: this can be no name.
+    pub async fn node(&self, store: &dyn Store, ident: &str) -> Result<Node, ApiError> {
+        match self.named(store, ident).await {
             Err(error) if error.status == 404 && self.suffixed.as_deref() == Some(ident) => {
-                self.named(&format!("{ident}.json")).await
+                self.named(store, &format!("{ident}.json")).await
             }
             found => found,
         }
     }
 
-    async fn named(&self, ident: &str) -> Result<Node, ApiError> {
+    async fn named(&self, store: &dyn Store, ident: &str) -> Result<Node, ApiError> {
         if let Ok(uuid) = Uuid::parse_str(ident) {
-            return self.app.store.node(uuid).await.map_err(|error| match error {
+            return store.node(uuid).await.map_err(|error| match error {
                 store::StoreError::NotFound { .. } => ApiError::no_node(ident),
                 other => other.into(),
             });
@@ -117,7 +143,7 @@ impl Call {
         if !self.version.has(5) {
             return Err(ApiError::no_node(ident));
         }
-        Ok(self.app.store.node_by_ident(ident).await?)
+        Ok(store.node_by_ident(ident).await?)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::resources::allocations;
 use crate::{App, driver_port};
 use agent_protocol::lookup::MASKED;
 use model::mask::{masked, masked_instance_info, masked_value};
-use model::{Contact, Node, PlannedStep, ProvisionState, Run, Timestamp};
+use model::{Contact, Health, Node, PlannedStep, ProvisionState, Run, Timestamp};
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -151,7 +151,7 @@ impl Shown {
             "reservation" => text(self.holder.as_deref()),
             "conductor" => Value::String(app.settings.conductor_host.clone()),
             "allocation_uuid" => self.allocation.map_or(Value::Null, |uuid| uuid.to_string().into()),
-            "health" => Value::Null,
+            "health" => text(node.health.map(Health::as_str)),
             name => match fields::read(node, name) {
                 Value::Null => default_interface(app, &node.driver, name),
                 value => value,

@@ -170,6 +170,23 @@ async fn the_raid_configuration_is_kept_for_the_step_that_makes_it() {
     assert_eq!(fault, "RAID config validation error: 'size_gb' is a required property");
     api.put(path, json!([])).await.is(400);
     assert_eq!(api.get("/v1/nodes/able").await.body["target_raid_config"], config);
+    // What a step has made, and what the BMC tells, is the node's beside it, and nobody else's to write.
+    let made =
+        json!({"logical_disks": config["logical_disks"], "last_updated": "2026-11-22 05:10:57.123456"});
+    let mut node = api.store.node_by_ident("able").await.unwrap();
+    node.other.insert("raid_config".into(), made.clone());
+    node.health = Some(model::Health::Warning);
+    api.store.update_node(node, Vec::new(), None).await.unwrap();
+    for path in ["/v1/nodes/able", "/v1/nodes/able/states"] {
+        let shown = api.get(path).await.body;
+        assert_eq!((&shown["raid_config"], &shown["target_raid_config"]), (&made, &config), "{path}");
+    }
+    assert_eq!(api.get("/v1/nodes/able").await.body["health"], "Warning");
+    assert_eq!(api.at(108, "GET", "/v1/nodes/able", None).await.body.get("health"), None);
+    for field in ["raid_config", "health"] {
+        let ops = json!([{"op": "replace", "path": format!("/{field}"), "value": null}]);
+        api.patch("/v1/nodes/able", ops).await.is(400);
+    }
     api.put(path, json!({})).await.is(204);
     assert_eq!(api.get("/v1/nodes/able").await.body["target_raid_config"], json!({}));
 

@@ -39,6 +39,7 @@ pub use types::{
 };
 
 use async_trait::async_trait;
+use model::Health;
 use serde_json::{Map, Value};
 
 /// One node's BMC.
@@ -53,6 +54,15 @@ pub trait Bmc: Send + Sync {
     /// # Errors
     /// [`ErrorKind::Protocol`] when the BMC answers but does not know (Redfish `PowerState: null`).
     async fn power_state(&self) -> Result<PowerState, BmcError>;
+
+    /// Whether the node has power now, and the health of its hardware; `None` from a BMC that tells none. Asks no more
+    /// often than [`Bmc::power_state`].
+    ///
+    /// # Errors
+    /// As [`Bmc::power_state`]: nothing is wrong with a BMC that tells no health.
+    async fn state(&self) -> Result<(PowerState, Option<Health>), BmcError> {
+        Ok((self.power_state().await?, None))
+    }
 
     /// Ask for a power action; returns once the BMC has accepted it, the caller polls the state.
     ///

@@ -3,9 +3,10 @@
 #[path = "support/service.rs"]
 mod service;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use bmc::{Bmc, BmcError, BootMode, ErrorKind, LampState, MediaKind};
+use bmc::{Bmc, BmcError, BootMode, ErrorKind, LampState, MediaKind, PowerState};
+use model::Health;
 use serde_json::{Value, json};
 use service::{Service, answer, ok};
 
@@ -26,6 +27,39 @@ fn is_unsupported(result: Result<(), BmcError>, says: &str) {
     let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert!(error.to_string().contains(says), "{error}");
+}
+
+/// Told with the power state, in the one answer. What is no health in Redfish's words is none.
+#[tokio::test]
+async fn health() {
+    let status = Arc::new(Mutex::new(Value::Null));
+    let told = status.clone();
+    let system = move |_: &service::Request, _| {
+        let mut system = json!({"PowerState": "On"});
+        let status = told.lock().unwrap().clone();
+        if !status.is_null() {
+            system["Status"] = status;
+        }
+        ok(system)
+    };
+    let service = Service::start(system).await;
+    let bmc = open(&service);
+    for (says, health) in [
+        (json!({"State": "Enabled", "Health": "OK", "HealthRollup": "Critical"}), Some(Health::Ok)),
+        (json!({"Health": "Warning"}), Some(Health::Warning)),
+        (json!({"Health": null, "HealthRollup": "Critical"}), Some(Health::Critical)),
+        (json!({"Health": "Sick"}), None),
+        (json!({"State": "Enabled"}), None),
+        (json!("OK"), None),
+        (Value::Null, None),
+    ] {
+        *status.lock().unwrap() = says.clone();
+        let before = service.seen().len();
+        assert_eq!(bmc.state().await.unwrap(), (PowerState::On, health), "{says}");
+        assert_eq!(service.seen().len() - before, 1);
+    }
+    let fake = bmc::open("fake-hardware", &serde_json::Map::new(), "no-health").unwrap();
+    assert_eq!(fake.state().await.unwrap().1, None);
 }
 
 #[tokio::test]

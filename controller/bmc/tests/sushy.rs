@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use bmc::{BootDevice, BootMode, Builtin, Drivers, ErrorKind, LampState, MediaKind, PowerAction, PowerState};
 use call::Node;
-use model::StepKind;
+use model::{Health, StepKind};
 use serde_json::{Value, json};
 use service::{Service, answer};
 use support::{Process, free_tcp_port, info, until_power};
@@ -106,6 +106,7 @@ async fn power_and_boot_device() {
     let bmc = open(json!({"redfish_address": sushy.address}));
     bmc.verify().await.unwrap();
     assert_eq!(bmc.power_state().await.unwrap(), PowerState::Off);
+    assert_eq!(bmc.state().await.unwrap(), (PowerState::Off, Some(Health::Ok)));
 
     bmc.set_power(PowerAction::SoftOff).await.unwrap();
     bmc.set_power(PowerAction::On).await.unwrap();

@@ -70,6 +70,10 @@ impl RealHands {
         let bmc = self.drivers.open(&node.driver, &node.driver_info, &node.uuid.to_string())?;
         match deed {
             Deed::VerifyBmc => bmc.verify().await?,
+            Deed::ReadState => {
+                let (state, health) = bmc.state().await?;
+                return Ok(Outcome::State(power(state), health));
+            }
             Deed::ReadBootDevice => return Ok(Outcome::BootDevice(persistent(bmc.boot_device().await?))),
             Deed::SetBootDevice => {
                 bmc.set_boot_device(BootDevice::Pxe, false, None).await?;
@@ -203,6 +207,7 @@ impl Hands for RealHands {
         match deed {
             Deed::VerifyBmc
             | Deed::ReadPower
+            | Deed::ReadState
             | Deed::SetPower(_)
             | Deed::ReadBootDevice
             | Deed::SetBootDevice

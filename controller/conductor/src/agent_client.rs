@@ -11,6 +11,7 @@ use agent_protocol::lookup::add_erase_settings;
 use agent_protocol::step::AdvertisedSteps;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use model::raid;
 use model::request::RESCUE_HASH;
 use model::{Contact, Node, PlannedStep, Run, RunKind, StepKind, StepResult};
 use reqwest::{Method, StatusCode, Url};
@@ -299,9 +300,13 @@ fn command(node: &Node, run: RunKind, step: &PlannedStep) -> AgentCommand {
         }
     };
     let versions = node.run.as_ref().map(|run| &run.hardware_manager_version);
-    let params = json!({
-        "step": step.wire(), "node": node_for_agent(node), "ports": [], version: versions,
+    let mut params = json!({
+        "step": raid::wire(step), "node": node_for_agent(node), "ports": [], version: versions,
     });
+    if raid::makes_target(&step.step) {
+        // What of it this step makes was written down when the step began.
+        params["node"][raid::TARGET] = current(node.driver_internal_info.get(raid::TARGET));
+    }
     AgentCommand { extension, short, params }
 }
 
@@ -365,6 +370,6 @@ fn node_for_agent(node: &Node) -> Value {
         "clean_step": current(node.clean_step.as_ref()),
         "deploy_step": current(node.deploy_step.as_ref()),
         "service_step": current(node.service_step.as_ref()),
-        "target_raid_config": current(node.other.get("target_raid_config")),
+        "target_raid_config": current(node.other.get(raid::TARGET)),
     })
 }

@@ -5,8 +5,8 @@ use agent_protocol::command::CommandStatus;
 use agent_protocol::step::AdvertisedSteps;
 use model::run::PersistentBoot;
 use model::{
-    Abilities, Catalogue, Contact, Event, Inventory, Node, PlannedStep, Port, PowerState, PowerTarget,
-    Resource, RunKind, StepKind, Timestamp, Wait,
+    Abilities, Catalogue, Contact, Event, Health, Inventory, Node, PlannedStep, Port, PowerState,
+    PowerTarget, Resource, RunKind, StepKind, Timestamp, Wait,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -115,6 +115,8 @@ pub enum Deed {
     VerifyBmc,
     /// Read the power state.
     ReadPower,
+    /// Read the power state, and the health of the hardware where the BMC tells it.
+    ReadState,
     /// If the node is not in the state that the target leads to (or the target is a reboot), ask for it;
     /// then read the power state.
     SetPower(PowerTarget),
@@ -167,6 +169,8 @@ pub enum Deed {
 pub enum Outcome {
     /// Power state as read after the deed.
     Power(PowerState),
+    /// Power state and health as read.
+    State(PowerState, Option<Health>),
     /// Done, nothing to tell.
     Done,
     /// What the node boots from every time, if the BMC has been told any such thing.

@@ -3,7 +3,7 @@
 use conductor::Settings;
 use conductor::decision::{Decision, Deed, Outcome, Rules, Snapshot, Trouble};
 use conductor::states::{absorb, decide};
-use model::{Contact, Node, PowerState, PowerTarget, ProvisionState, Timestamp};
+use model::{Contact, EventKind, Health, Node, PowerState, PowerTarget, ProvisionState, Timestamp};
 use uuid::Uuid;
 
 const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
@@ -73,26 +73,51 @@ fn retired_nodes_and_those_that_are_only_enrolled_are_left_out_of_periodic_tasks
     };
     let left_alone = Decision::Sleep { wait: None, wake_at: None };
     for state in [ProvisionState::Manageable, ProvisionState::Active, ProvisionState::CleanFail] {
-        assert_eq!(next(state, false), Decision::Act(Deed::ReadPower), "{state:?}");
+        assert_eq!(next(state, false), Decision::Act(Deed::ReadState), "{state:?}");
         assert_eq!(next(state, true), left_alone, "{state:?}");
     }
     assert_eq!(next(ProvisionState::Enroll, false), left_alone);
 }
 
-/// In a stable state the conductor at most reads the power state.
+/// In a stable state the conductor at most reads the state of power and health.
 #[test]
 fn a_stable_state_is_not_left_without_a_request() {
     let settings = Settings::default();
     for state in ProvisionState::ALL.into_iter().filter(|state| state.is_stable()) {
         let seen = snapshot(due(state));
         match decide(&seen, &settings) {
-            Decision::Act(Deed::ReadPower) => {
+            Decision::Act(Deed::ReadState) => {
                 for power in [PowerState::On, PowerState::Off] {
-                    let change = absorb(&seen, &Deed::ReadPower, Outcome::Power(power), &settings);
+                    let change = absorb(&seen, &Deed::ReadState, Outcome::State(power, None), &settings);
                     assert_eq!(change.node.provision_state, state);
                 }
             }
             other => assert_eq!(other, Decision::Sleep { wait: None, wake_at: None }, "{state:?}"),
         }
+    }
+}
+
+/// As Ironic records it: only what has changed, in its words; a BMC that cannot be asked tells nothing new.
+#[test]
+fn the_health_that_a_bmc_tells_is_the_nodes_and_each_change_is_in_its_history() {
+    let settings = Settings::default();
+    let mut node = due(ProvisionState::Active);
+    node.power_state = Some(PowerState::On);
+    let silent = Trouble { text: "no answer".into(), retryable: true, unreachable: true };
+    let told = |health| Outcome::State(PowerState::On, health);
+    for (outcome, health, says) in [
+        (told(Some(Health::Ok)), Some(Health::Ok), Some("health='OK' (previously 'None')")),
+        (told(Some(Health::Ok)), Some(Health::Ok), None),
+        (told(Some(Health::Critical)), Some(Health::Critical), Some("health='Critical' (previously 'OK')")),
+        (Outcome::Failed(silent), Some(Health::Critical), None),
+        (told(None), None, Some("health='None' (previously 'Critical')")),
+    ] {
+        let change = absorb(&snapshot(node.clone()), &Deed::ReadState, outcome, &settings);
+        let said: Vec<_> = change.events.iter().map(|event| (event.kind, event.text.clone())).collect();
+        let expected =
+            says.map(|says| (EventKind::Monitoring, format!("Node health status changed: {says}")));
+        assert_eq!(said, expected.into_iter().collect::<Vec<_>>());
+        assert_eq!((change.node.health, change.node.power_state), (health, Some(PowerState::On)));
+        node = Node { next_wake_at: Some(NOW), ..change.node };
     }
 }

@@ -92,6 +92,8 @@ pub enum EventKind {
     Agent,
     /// A user set or unset maintenance, retirement or protection.
     Flag,
+    /// The BMC told something else than before of the hardware.
+    Monitoring,
 }
 
 /// Severity.

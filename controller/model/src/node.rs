@@ -1,5 +1,6 @@
 //! A node: what the controller keeps of one server.
 
+use crate::health::Health;
 use crate::power::{PowerState, PowerTarget};
 use crate::provision::ProvisionState;
 use crate::run::Run;
@@ -59,6 +60,9 @@ pub struct Node {
     /// Power as last read.
     #[serde(default)]
     pub power_state: Option<PowerState>,
+    /// Health of the hardware as last told by the BMC; `None` where it tells none.
+    #[serde(default)]
+    pub health: Option<Health>,
     /// Power as asked for by a user, until reached.
     #[serde(default)]
     pub target_power_state: Option<PowerTarget>,
@@ -160,6 +164,7 @@ impl Node {
             target_provision_state: None,
             provision_updated_at: None,
             power_state: None,
+            health: None,
             target_power_state: None,
             last_error: None,
             maintenance: false,

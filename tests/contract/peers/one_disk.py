@@ -87,6 +87,14 @@ class OneDisk(hardware.GenericHardwareManager):
         ran('erase_devices')
         return super().erase_devices(node, ports)
 
+    def _do_create_configuration(self, node, ports, raid_config):
+        """No array is made of one disk; what is to be made, and what is told of it, is the stock agent's own."""
+        ran('create_configuration')
+        return raid_config
+
+    def delete_configuration(self, node, ports):
+        ran('delete_configuration')
+
     def list_block_devices(self, include_partitions=False, all_serial_and_wwn=False):
         with open(f'/sys/class/block/{os.path.basename(DISK)}/size') as sectors:
             size = int(sectors.read()) * 512

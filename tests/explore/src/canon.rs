@@ -124,6 +124,7 @@ impl Canon<'_> {
             target_provision_state,
             provision_updated_at: _,
             power_state: _,
+            health: _,
             target_power_state,
             last_error,
             maintenance,
@@ -325,7 +326,7 @@ impl Canon<'_> {
         self.deed(deed);
         self.put(std::mem::discriminant(outcome));
         match outcome {
-            Outcome::Power(state) => self.put(state.as_str()),
+            Outcome::Power(state) | Outcome::State(state, _) => self.put(state.as_str()),
             Outcome::Command(status) => {
                 self.command_id(&status.id);
                 self.put(std::mem::discriminant(&status.command_status));

@@ -52,6 +52,7 @@ pub fn effects(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> V
         },
         Deed::VerifyBmc
         | Deed::ReadPower
+        | Deed::ReadState
         | Deed::SetPower(_)
         | Deed::ReadBootDevice
         | Deed::SetBootDevice
@@ -78,6 +79,7 @@ fn to_bmc(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<Ef
     let told = match deed {
         Deed::SetBootDevice | Deed::RestoreBootDevice(_) => Outcome::Done,
         Deed::ReadBootDevice => Outcome::BootDevice(world.boot_device()),
+        Deed::ReadState => Outcome::State(done.power(), None),
         _ => Outcome::Power(done.power()),
     };
     let with = |answer: Answer, world: World, outcome: Option<Outcome>, began: bool| Effect {
@@ -93,7 +95,7 @@ fn to_bmc(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<Ef
     let silent = || Some(trouble(BMC_SILENT, true));
     effects.push(with(Answer::RequestLost, world.clone(), silent(), false));
     // A BMC that refuses to tell its boot device is one that has none to tell.
-    if !matches!(deed, Deed::ReadPower | Deed::ReadBootDevice) {
+    if !matches!(deed, Deed::ReadPower | Deed::ReadState | Deed::ReadBootDevice) {
         effects.push(with(Answer::AnswerLost, ended(&done, &reserved), silent(), true));
         let mut refused = world.clone();
         refused.story.harmed = true;

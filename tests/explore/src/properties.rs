@@ -235,8 +235,8 @@ fn a_node_that_left_its_run_is_left_alone(now: &Move) -> Result<(), String> {
         let wanted = logs == Some(&Logs::Wanted);
         return if wanted { Ok(()) } else { Err(format!("logs are asked for that are {logs:?}")) };
     }
-    let changes =
-        !matches!(deed, Deed::ReadPower | Deed::ReadBootDevice | Deed::VerifyBmc | Deed::AskCommand { .. });
+    let reads = matches!(deed, Deed::ReadPower | Deed::ReadState | Deed::ReadBootDevice | Deed::VerifyBmc);
+    let changes = !(reads || matches!(deed, Deed::AskCommand { .. }));
     let Some(run) = now.before.run() else {
         let state = now.before.node().provision_state.as_str();
         return if changes { Err(format!("{deed:?} is done to a node that is {state}")) } else { Ok(()) };

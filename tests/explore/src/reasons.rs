@@ -190,9 +190,12 @@ impl Cause<'_> {
     fn was_told(&self, text: &str) -> bool {
         match (self.outcome, &self.now.before.conductor) {
             (Some(Outcome::Failed(trouble)), _) => trouble.text == text,
-            (_, Stand::Idle) => {
-                self.now.next.deed.as_ref().is_some_and(|deed| matches!(deed, Deed::ReadPower))
-            }
+            (_, Stand::Idle) => self
+                .now
+                .next
+                .deed
+                .as_ref()
+                .is_some_and(|deed| matches!(deed, Deed::ReadPower | Deed::ReadState)),
             _ => false,
         }
     }

@@ -145,7 +145,7 @@ fn own_to_a_run(text: &str) -> Option<(&'static str, usize)> {
         // Ids of commands go on: step, plans, interruptions.
         return Some(("<uuid>", more(length, |c| c == '-' || c.is_ascii_digit())));
     }
-    if let Some(length) = shaped("9999-99-99T99:99:99") {
+    if let Some(length) = shaped("9999-99-99T99:99:99").or_else(|| shaped("9999-99-99 99:99:99")) {
         return Some(("<time>", more(length, |c| matches!(c, '.' | '+' | ':' | 'Z') || c.is_ascii_digit())));
     }
     if text.starts_with("127.0.0.1:") {
@@ -190,9 +190,11 @@ mod tests {
         let text = format!("{ID}-2-0-1 at 2026-11-21T04:17:22.5+00:00 on https://127.0.0.1:4711/v1");
         assert_eq!(scrub(&text), "<uuid> at <time> on https://<address>/v1");
         let mut one = told(&[&format!("step a.b begins ({ID}-0-0-0)")]);
-        one.node = json!({ "uuid": ID, "power_state": "power off", "list": [1, 2] });
+        one.node = json!({ "uuid": ID, "power_state": "power off", "list": [1, 2],
+            "raid_config": { "last_updated": "2026-11-22 05:10:57.123456" } });
         let mut other = told(&["step a.b begins (1b56a5a4-6d2a-4a3f-a6c5-55c1b4a3d1f5-0-0-1)"]);
-        other.node = json!({ "uuid": &ID.replace('0', "1"), "power_state": "power off", "list": [1, 2] });
+        other.node = json!({ "uuid": &ID.replace('0', "1"), "power_state": "power off", "list": [1, 2],
+            "raid_config": { "last_updated": "2026-11-22 05:11:02" } });
         assert_eq!(differences(&one, &other), [""; 0]);
         other.node["power_state"] = "power on".into();
         other.node["list"] = json!([1, 3]);

@@ -5,6 +5,7 @@ use crate::held;
 use crate::machine::{Flavour, Machine};
 use crate::offers::{Offer, Offers};
 use crate::truth::{By, End};
+use crate::user::wanted_raid;
 use crate::world::World;
 use agent_protocol::inventory::Inventory;
 use agent_protocol::progress::{DiskProgress, Phase, Progress};
@@ -197,6 +198,7 @@ fn effect(machine: &Machine, offer: &Offer) -> Value {
             machine.state().deploy();
             Value::Null
         }
+        "create_configuration" => wanted_raid(),
         name => json!(format!("{name} done")),
     }
 }

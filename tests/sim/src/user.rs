@@ -22,6 +22,11 @@ pub struct User {
     machine: Arc<Machine>,
 }
 
+/// What every node's RAID is to be.
+pub fn wanted_raid() -> Value {
+    json!({"logical_disks": [{"raid_level": "1", "size_gb": 100, "is_root_volume": true}]})
+}
+
 impl User {
     /// A user of the node that a machine is.
     pub fn of(world: &Arc<World>, machine: &Arc<Machine>) -> Self {
@@ -52,7 +57,7 @@ impl User {
         self.ask("PUT", "/states/provision", body).await
     }
 
-    /// Enrol the node with its port and traits, until it is there.
+    /// Enrol the node with its port, RAID and traits, until it is there.
     pub async fn enrol(&self) {
         let machine = &self.machine;
         let node = json!({
@@ -60,11 +65,16 @@ impl User {
             "resource_class": "baremetal",
         });
         let port = json!({"node_uuid": machine.uuid, "address": machine.mac});
-        for (path, body) in [("/v1/nodes", node), ("/v1/ports", port)] {
+        let raid_path = format!("/v1/nodes/{}/states/raid", machine.uuid);
+        for (method, path, body) in [
+            ("POST", "/v1/nodes", node),
+            ("POST", "/v1/ports", port),
+            ("PUT", raid_path.as_str(), wanted_raid()),
+        ] {
             let done = |answer: Result<Answer, String>| {
                 answer.is_ok_and(|answer| answer.is_good() || answer.status == 409)
             };
-            while !done(self.world.send(machine, Request::new("POST", path).with(body.clone())).await) {
+            while !done(self.world.send(machine, Request::new(method, path).with(body.clone())).await) {
                 sleep(Duration::from_secs(5)).await;
             }
         }

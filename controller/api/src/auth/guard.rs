@@ -10,8 +10,10 @@ use super::policy::{lesser, may, might};
 use super::seen;
 use crate::App;
 use crate::args::Args;
+use crate::call::Naming;
 use crate::endpoint::{Endpoint, OPEN};
 use crate::error::{ApiError, Shaped};
+use crate::nodes::validate;
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
@@ -148,6 +150,7 @@ impl Guard {
         let (mut parts, body) = std::mem::take(request).into_parts();
         let params = RawPathParams::from_request_parts(&mut parts, &()).await;
         let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+        let naming = Naming::of(&parts.extensions);
         *request = Request::from_parts(parts, body);
         let ident = || {
             let params = params.as_ref().ok()?;
@@ -156,17 +159,17 @@ impl Guard {
         let node = match self.path {
             "/v1/nodes/validate" => {
                 let args = Args::new(query.map(|query| query.0).unwrap_or_default());
-                match args.text("node").or(args.text("node_uuid")) {
-                    Some(ident) => store.node_by_ident(ident).await,
+                match validate::asked(&args) {
+                    Some(ident) => naming.node(&*store, ident).await,
                     None => return Ok(Target::Absent),
                 }
             }
             path if is_below(path, &["/v1/nodes/{", "/v1/anneal/nodes/{"]) => match ident() {
-                Some(ident) => store.node_by_ident(&ident).await,
+                Some(ident) => naming.node(&*store, &ident).await,
                 None => return Ok(Target::Absent),
             },
             path if is_below(path, &["/v1/ports/{"]) => match ident() {
-                Some(ident) => port_node(&*store, &ident).await,
+                Some(ident) => port_node(&*store, &ident).await.map_err(ApiError::from),
                 None => return Ok(Target::Absent),
             },
             path if self.method == Method::POST && IN_BODY.contains(&path) => return Ok(Target::InBody),
@@ -183,8 +186,9 @@ impl Guard {
         };
         match node {
             Ok(node) => Ok(Target::Owned(Owners::of(&node))),
-            Err(StoreError::NotFound { .. }) => Ok(Target::Absent),
-            Err(error) => Err(error.into()),
+            // The handler says why.
+            Err(error) if matches!(error.status, 400 | 404) => Ok(Target::Absent),
+            Err(error) => Err(error),
         }
     }
 }

@@ -7,9 +7,8 @@ use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
 use crate::write;
 use axum::extract::Path;
-use serde_json::{Map, Value};
-
-const LEVELS: [&str; 9] = ["JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0"];
+use model::raid::{TARGET, check};
+use serde_json::Value;
 
 /// Properties of a logical disk with what they mean, in Ironic's names.
 pub const DISK: [(&str, &str); 10] = [
@@ -50,71 +49,14 @@ pub async fn set(Path(ident): Path<String>, call: Call) -> Reply {
     write::change_unlocked(&call, &ident, |node| {
         let mut node = node.clone();
         if target.is_empty() {
-            node.other.remove("target_raid_config");
+            node.other.remove(TARGET);
         } else {
-            node.other.insert("target_raid_config".into(), target.clone().into());
+            node.other.insert(TARGET.into(), target.clone().into());
         }
         Ok((node, Vec::new()))
     })
     .await?;
     Ok(empty(204, None))
-}
-
-/// Whether a configuration is one; `Err` says why not.
-fn check(config: &Map<String, Value>) -> Result<(), String> {
-    let Some(disks) = config.get("logical_disks") else {
-        return Err("'logical_disks' is a required property".into());
-    };
-    if let Some(stranger) = config.keys().find(|name| *name != "logical_disks") {
-        return Err(format!("Additional properties are not allowed ('{stranger}' was unexpected)"));
-    }
-    let disks = disks.as_array().ok_or_else(|| format!("{} is not of type 'array'", python(disks)))?;
-    if disks.is_empty() {
-        return Err("[] should be non-empty".into());
-    }
-    for disk in disks {
-        let fields = disk.as_object().ok_or_else(|| format!("{} is not of type 'object'", python(disk)))?;
-        check_disk(fields)?;
-    }
-    let roots = disks.iter().filter(|disk| disk.get("is_root_volume") == Some(&Value::Bool(true))).count();
-    if roots > 1 {
-        return Err(format!(
-            "Raid config cannot have more than one root volume. {roots} root volumes were specified"
-        ));
-    }
-    Ok(())
-}
-
-fn check_disk(disk: &Map<String, Value>) -> Result<(), String> {
-    for name in ["raid_level", "size_gb"] {
-        if !disk.contains_key(name) {
-            return Err(format!("'{name}' is a required property"));
-        }
-    }
-    for (name, value) in disk {
-        let word = |words: &[&str]| value.as_str().is_some_and(|text| words.contains(&text));
-        let all = |is: fn(&Value) -> bool, least: usize| {
-            value.as_array().is_some_and(|items| items.len() >= least && items.iter().all(is))
-        };
-        let sound = match name.as_str() {
-            "raid_level" => word(&LEVELS),
-            "size_gb" => value.as_u64().is_some() || word(&["MAX"]),
-            "volume_name" | "controller" => value.is_string(),
-            "is_root_volume" | "share_physical_disks" => value.is_boolean(),
-            "disk_type" => word(&["hdd", "ssd"]),
-            "interface_type" => word(&["sata", "scsi", "sas"]),
-            "number_of_physical_disks" => value.as_u64().is_some_and(|number| number > 0),
-            "physical_disks" => all(Value::is_string, 0) || all(Value::is_object, 2),
-            _ => return Err(format!("Additional properties are not allowed ('{name}' was unexpected)")),
-        };
-        if !sound {
-            return Err(format!("{} is not a valid {name}", python(value)));
-        }
-    }
-    if disk.contains_key("physical_disks") && !disk.contains_key("controller") {
-        return Err("'controller' is a dependency of 'physical_disks'".into());
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -123,49 +65,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn configurations() {
-        let check = |config: Value| check(config.as_object().expect("an object"));
-        let disk = |more: Value| {
-            let mut disk = json!({"raid_level": "1", "size_gb": 100});
-            disk.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-            json!({"logical_disks": [disk]})
-        };
-        for sound in [
-            disk(json!({})),
-            disk(
-                json!({"size_gb": "MAX", "is_root_volume": true, "disk_type": "ssd", "interface_type": "sas"}),
-            ),
-            disk(json!({"controller": "c", "physical_disks": ["a"], "number_of_physical_disks": 2})),
-            disk(json!({"controller": "software", "physical_disks": [{"size": "> 100"}, {"size": "> 100"}]})),
-        ] {
-            assert_eq!(check(sound.clone()), Ok(()), "{sound}");
-        }
-        let root = json!({"raid_level": "1", "size_gb": 1, "is_root_volume": true});
-        for (bad, says) in [
-            (json!({"disks": []}), "'logical_disks' is a required property"),
-            (json!({"logical_disks": [], "x": 1}), "'x' was unexpected"),
-            (json!({"logical_disks": []}), "should be non-empty"),
-            (json!({"logical_disks": [3]}), "not of type 'object'"),
-            (json!({"logical_disks": [{"raid_level": "1"}]}), "'size_gb' is a required"),
-            (json!({"logical_disks": [root, root]}), "2 root volumes"),
-            (disk(json!({"raid_level": "7"})), "'7' is not a valid raid_level"),
-            (disk(json!({"size_gb": -1})), "size_gb"),
-            (disk(json!({"number_of_physical_disks": 0})), "number_of"),
-            (disk(json!({"physical_disks": ["a"]})), "'controller' is a dependency"),
-            (disk(json!({"physical_disks": [{}], "controller": "c"})), "physical_disks"),
-            (disk(json!({"colour": "red"})), "'colour' was unexpected"),
-        ] {
-            let why = check(bad.clone()).unwrap_err();
-            assert!(why.contains(says), "{bad}: {why}");
-        }
-    }
-
-    #[test]
     fn every_property_that_is_described_is_known() {
         for (name, _) in DISK {
-            let mut disk = Map::from_iter([("raid_level".into(), "1".into()), ("size_gb".into(), 1.into())]);
-            disk.insert(name.into(), json!({"odd": 1}));
-            assert!(!check_disk(&disk).unwrap_err().contains("unexpected"), "{name}");
+            let mut disk = json!({"raid_level": "1", "size_gb": 1});
+            disk[name] = json!({"odd": 1});
+            let config = json!({"logical_disks": [disk]});
+            let why = check(config.as_object().expect("an object")).unwrap_err();
+            assert!(!why.contains("unexpected"), "{name}: {why}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `GET /v1/nodes/{ident}/validate`.
 
 use super::rules;
+use crate::args::Args;
 use crate::call::{Call, json};
 use crate::driver_port::INTERFACES;
 use crate::error::{ApiError, Reply};
@@ -17,12 +18,13 @@ pub async fn validate(Path(ident): Path<String>, call: Call) -> Reply {
 /// `GET /v1/nodes/validate?node=<ident>`, or, deprecated, `?node_uuid=`.
 pub async fn by_query(call: Call) -> Reply {
     call.args.only(&["node", "node_uuid"])?;
-    let ident = call
-        .args
-        .text("node_uuid")
-        .or(call.args.text("node"))
-        .ok_or_else(|| ApiError::invalid("Missing mandatory parameter: node"))?;
+    let ident = asked(&call.args).ok_or_else(|| ApiError::invalid("Missing mandatory parameter: node"))?;
     answer(&call, call.node(ident).await?).await
+}
+
+/// The node that a query names.
+pub fn asked(args: &Args) -> Option<&str> {
+    args.text("node_uuid").or(args.text("node"))
 }
 
 async fn answer(call: &Call, node: Node) -> Reply {

@@ -3,6 +3,8 @@
 use crate::callers::User;
 use crate::world::{ABSENT, CERTIFICATE, RESOURCE, World};
 use api::auth::Role;
+use axum::body::Body;
+use axum::http::Request;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
 use store::Store;
@@ -66,6 +68,84 @@ async fn lists_hold_what_is_the_callers() {
     let marker =
         world.ask("GET", &format!("/v1/nodes?marker={}", world.node.uuid), Some(&header), None).await;
     assert!(marker.is(404).fault().contains("could not be found"));
+}
+
+/// Until 1.91 the suffix `.json` of a path may be the end of a name: whoever is asked for finds the same node by it as the
+/// handler, and the rights are those by its UUID.
+#[tokio::test]
+async fn the_rights_of_a_name_that_ends_in_json_are_those_of_its_node() {
+    let world = World::guarded().await;
+    let of = |owner: &'static str, lessee: &'static str| {
+        move |node: &mut Node| {
+            node.other.insert("owner".into(), owner.into());
+            node.other.insert("lessee".into(), lessee.into());
+        }
+    };
+    let blade =
+        world.api.node_with("blade.json", ProvisionState::Enroll, of("p-owner", "p-lessee")).await.uuid;
+    // What is found first is the name without it, by whom it is seen.
+    let plain = world.api.node_with("twin", ProvisionState::Enroll, of("p-stranger", "")).await.uuid;
+    let suffixed = world.api.node_with("twin.json", ProvisionState::Enroll, of("p-owner", "")).await.uuid;
+    let ask = |method: &'static str, path: String, user: User, body: Option<Value>| {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("X-OpenStack-Ironic-API-Version", "1.90")
+            .header("Authorization", user.header());
+        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+        world.api.raw(request.body(body).unwrap())
+    };
+    let change = json!([{"op": "replace", "path": "/description", "value": "changed"}]);
+    let mut seen = std::collections::BTreeSet::new();
+    for user in User::all() {
+        for (method, body) in [("GET", None), ("PATCH", Some(change.clone()))] {
+            let by_uuid = ask(method, format!("/v1/nodes/{blade}"), user, body.clone()).await;
+            let by_name = ask(method, "/v1/nodes/blade.json".into(), user, body).await;
+            assert_eq!(by_name.status, by_uuid.status, "{method} by {}: {}", user.name(), by_name.text);
+            if by_name.status == 200 {
+                assert_eq!(by_name.body["uuid"], json!(blade));
+            }
+            seen.insert((method, user.relation, by_name.status));
+        }
+        let found = ask("GET", "/v1/nodes/twin.json".into(), user, None).await;
+        let expected = match user.relation {
+            "owner" => json!(suffixed),
+            "lessee" => Value::Null,
+            _ => json!(plain),
+        };
+        if found.status == 200 || user.relation == "lessee" {
+            assert_eq!(found.body["uuid"], expected, "{}", user.name());
+        }
+    }
+    for right in [
+        ("GET", "owner", 200),
+        ("GET", "lessee", 200),
+        ("GET", "stranger", 404),
+        ("PATCH", "owner", 200),
+        ("PATCH", "owner", 403),
+        ("PATCH", "stranger", 404),
+    ] {
+        assert!(seen.contains(&right), "{right:?} is not in {seen:?}");
+    }
+}
+
+/// Two ways to name a node in one query: the one that is asked for is the one that is answered for.
+#[tokio::test]
+async fn a_query_with_two_names_has_the_rights_of_the_node_that_is_validated() {
+    let world = World::guarded().await;
+    let shape = |node: &mut Node| drop(node.other.insert("owner".into(), "p-lessee".into()));
+    world.api.node_with("own", ProvisionState::Enroll, shape).await;
+    let mut refused = 0;
+    for user in User::all().filter(|user| user.relation == "lessee") {
+        let ask = async |query: &str| {
+            let path = format!("/v1/nodes/validate?{query}");
+            world.ask("GET", &path, Some(&user.header()), None).await.status
+        };
+        let alone = ask("node_uuid=n").await;
+        assert_eq!(ask("node=own&node_uuid=n").await, alone, "{}", user.name());
+        refused += usize::from(alone == 403 && ask("node=own").await == 200);
+    }
+    assert!(refused > 0, "nobody tells the two nodes apart");
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use model::Health;
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
@@ -195,6 +196,12 @@ impl Bmc for Redfish {
         let action = "read the power state";
         let system = self.system(action).await?;
         self.power_of(action, &system.body)
+    }
+
+    async fn state(&self) -> Result<(PowerState, Option<Health>), BmcError> {
+        let action = "read the power state";
+        let system = self.system(action).await?;
+        Ok((self.power_of(action, &system.body)?, system::health(&system.body)))
     }
 
     async fn set_power(&self, power: PowerAction) -> Result<(), BmcError> {

@@ -3,6 +3,7 @@
 //! Names are those of the Redfish schema ComputerSystem (DSP0268). Vendors leave out what they like, so
 //! everything is optional until it is needed.
 
+use model::Health;
 use serde_json::{Map, Value, json};
 
 use super::config::is_path;
@@ -32,6 +33,13 @@ pub(super) fn power_state(system: &Value) -> Result<PowerState, String> {
         None | Some(Value::Null) => Err("the BMC does not know the PowerState now".to_owned()),
         Some(other) => Err(format!("PowerState is not a string but {other}")),
     }
+}
+
+/// Health of the system itself, or where the BMC leaves that out, of all that it is made of.
+pub(super) fn health(system: &Value) -> Option<Health> {
+    let status = system.get("Status")?;
+    let word = |key: &str| status.get(key).and_then(Value::as_str);
+    word("Health").or_else(|| word("HealthRollup")).and_then(Health::parse)
 }
 
 /// Whether the system rests in `state`, rather than being on its way there.

@@ -145,7 +145,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn no_answer_of_a_bmc_makes_us_panic_or_leave_it(json in any_json()) {
-        let _ = (power_state(&json), boot_setting(&json), task_progress(&json), error_text(&json));
+        let _ = (power_state(&json), health(&json), boot_setting(&json), task_progress(&json), error_text(&json));
         let _ = (allowed_by_info(&json), boot_patch(&json, BootDevice::Pxe, true, Some(BootMode::Uefi)));
         if let Some(action) = reset_action(&json) {
             prop_assert!(is_path(&action.target));

@@ -6,6 +6,7 @@ use crate::decision::{Change, Decision, Deed, Outcome, Trouble};
 use agent_protocol::step::{AdvertisedSteps, Step};
 use model::history::{EventKind, Severity};
 use model::plan::{BadSteps, automated_plan, deploy_plan, requested_plan, ties};
+use model::raid;
 use model::request::event;
 use model::run::Cursor;
 use model::step::Argument;
@@ -176,33 +177,37 @@ fn versions(steps: &AdvertisedSteps) -> Map<String, Value> {
 
 /// The agent's steps as the catalogue keeps them, each with who advertised it.
 fn catalogue_steps(steps: &AdvertisedSteps) -> Vec<CatalogueStep> {
-    let of = |provider: &str, step: &Step| CatalogueStep {
-        interface: step.interface.clone(),
-        step: step.step.clone(),
-        priority: step.priority.clone(),
-        abortable: step.abortable,
-        reboot_requested: step.reboot_requested,
-        idempotent: step.other.get("idempotent").and_then(Value::as_bool).unwrap_or(false),
-        args: step
-            .argsinfo
-            .iter()
-            .flatten()
-            .map(|(name, arg)| {
-                let arg = Argument {
-                    description: arg.description.clone(),
-                    required: arg.required,
-                    schema: arg.schema.clone(),
-                };
-                (name.clone(), arg)
-            })
-            .collect(),
-        requires_ramdisk: true,
-        in_band: true,
-        provider: provider.to_owned(),
-        raw: match serde_json::to_value(step) {
-            Ok(Value::Object(raw)) => raw,
-            _ => Map::new(),
-        },
+    let of = |provider: &str, step: &Step| {
+        let mut known = CatalogueStep {
+            interface: step.interface.clone(),
+            step: step.step.clone(),
+            priority: step.priority.clone(),
+            abortable: step.abortable,
+            reboot_requested: step.reboot_requested,
+            idempotent: step.other.get("idempotent").and_then(Value::as_bool).unwrap_or(false),
+            args: step
+                .argsinfo
+                .iter()
+                .flatten()
+                .map(|(name, arg)| {
+                    let arg = Argument {
+                        description: arg.description.clone(),
+                        required: arg.required,
+                        schema: arg.schema.clone(),
+                    };
+                    (name.clone(), arg)
+                })
+                .collect(),
+            requires_ramdisk: true,
+            in_band: true,
+            provider: provider.to_owned(),
+            raw: match serde_json::to_value(step) {
+                Ok(Value::Object(raw)) => raw,
+                _ => Map::new(),
+            },
+        };
+        raid::offer_flags(&mut known);
+        known
     };
     steps
         .clean_steps

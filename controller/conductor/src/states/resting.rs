@@ -1,11 +1,12 @@
-//! States in which nothing happens without a request: power asked for by users, and keeping the power state fresh.
+//! States in which nothing happens without a request: power asked for by users, and keeping fresh what
+//! the BMC tells of power and health.
 
 use super::{is_due, logs, overdue, sleep_on, waiting};
 use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::history::{EventKind, Severity};
 use model::request::event;
-use model::{Node, ProvisionState};
+use model::{Health, Node, ProvisionState};
 use std::time::Duration;
 
 pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
@@ -21,7 +22,7 @@ pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
         return Decision::Sleep { wait: None, wake_at: None };
     }
     match node.next_wake_at {
-        Some(at) if at <= snapshot.now => Decision::Act(Deed::ReadPower),
+        Some(at) if at <= snapshot.now => Decision::Act(Deed::ReadState),
         Some(at) => Decision::Sleep { wait: None, wake_at: Some(at) },
         None => Decision::Sleep { wait: None, wake_at: Some(snapshot.now.after(sync_pause(settings))) },
     }
@@ -95,7 +96,14 @@ pub(super) fn absorb(snapshot: &Snapshot, deed: &Deed, outcome: Outcome, setting
                 node.next_wake_at = pause;
             }
         }
-        (None, Outcome::Power(state)) => {
+        (None, Outcome::State(state, health)) => {
+            if node.health != health {
+                let word = |health: Option<Health>| health.map_or("None", Health::as_str);
+                let (now_is, was) = (word(health), word(node.health));
+                let text = format!("Node health status changed: health='{now_is}' (previously '{was}')");
+                events.push(event(EventKind::Monitoring, Severity::Info, text, now));
+            }
+            node.health = health;
             if node.power_state != Some(state) {
                 let text = format!("power state found to be {}", state.as_str());
                 events.push(event(EventKind::Power, Severity::Info, text, now));

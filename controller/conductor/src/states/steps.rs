@@ -4,15 +4,17 @@ use super::run::View;
 use super::{
     at_work, fail, in_wait, is_due, listening, out_of_band, overdue, pass, sleep_in, sleep_on, waiting,
 };
-use crate::decision::{Change, Decision};
+use crate::decision::{Change, Decision, Snapshot};
 use model::history::{EventKind, Severity};
 use model::plan::Reserved;
 use model::provision::Verb;
+use model::raid;
 use model::request::event;
 use model::run::Cursor;
 use model::{PlannedStep, StepResult, Timestamp};
 use serde_json::Value;
 use std::time::Duration;
+use time::OffsetDateTime;
 
 pub(super) fn decide(view: &View) -> Decision {
     match &view.run.cursor {
@@ -56,6 +58,13 @@ fn next_step(view: &View) -> Decision {
             accepted: false,
         };
         let mut change = begun(view, index, &planned, cursor, &command_id);
+        match raid::wanted(&view.snapshot.node, &planned) {
+            Err(why) => return Decision::Record(Box::new(not_begun(view, change, &why))),
+            Ok(None) => {}
+            Ok(Some(target)) => {
+                change.node.driver_internal_info.insert(raid::TARGET.into(), Value::Object(target));
+            }
+        }
         in_wait(&mut change, "the agent runs the step", now);
         return Decision::Record(Box::new(change));
     }
@@ -100,7 +109,18 @@ fn begun(view: &View, index: usize, planned: &PlannedStep, cursor: Cursor, comma
     change
 }
 
-/// The current step has ended well: its result is stored, and what it asked for comes next.
+/// The step is current, and cannot be run as it was asked for.
+fn not_begun(view: &View, begun: Change, why: &str) -> Change {
+    let snapshot = Snapshot { node: begun.node, ..view.snapshot.clone() };
+    let Some(run) = &snapshot.node.run else { return fail::without_run(&snapshot) };
+    let view = View { snapshot: &snapshot, settings: view.settings, run };
+    let mut change = fail::step_failed(&view, why, Value::Null);
+    change.events.splice(0..0, begun.events);
+    change
+}
+
+/// The current step has ended well: its result is stored with what it says of the node, and what it asked for comes
+/// next. A result that does not say what it must fails the step.
 pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Change {
     let now = view.snapshot.now;
     let (Some(index), Some(step)) = (view.run.index, view.run.current().cloned()) else {
@@ -112,17 +132,19 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
         (true, true) => Cursor::PowerOff,
         (true, false) => Cursor::Reboot,
     };
-    let mut change = view.with_run(|run| {
+    let mut change = view.advance(next);
+    if let Err(why) = raid::settle(&mut change.node, &step, told(view, &step, &result), &in_python(now)) {
+        return fail::step_failed(view, &why, result);
+    }
+    if let Some(run) = &mut change.node.run {
         run.results.retain(|old| old.index != index);
         run.results.push(StepResult { index, command_id, at: now, result, error: None, certificate: None });
-        run.attempts = 0;
         run.interruptions = 0;
         run.fruitless = 0;
         run.reached = 0;
         run.checkpoint = None;
         run.hung = None;
-        run.cursor = next;
-    });
+    }
     change.node.last_error = None;
     let text = format!("step {} succeeded", step.label());
     change.events.push(event(EventKind::Step, Severity::Info, text, now));
@@ -130,6 +152,24 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
         at_work(&mut change, "the step asked for a reboot", now);
     }
     change
+}
+
+/// What the step itself told: agents put it into a document of theirs.
+fn told<'a>(view: &View, step: &PlannedStep, result: &'a Value) -> &'a Value {
+    match view.run.kind.steps() {
+        Some(kind) if step.step.in_band => &result[kind.result_field()],
+        _ => result,
+    }
+}
+
+/// `2026-11-22 05:10:57.123456`: an instant as Python's `str` has it, in which Ironic dates a RAID configuration.
+fn in_python(at: Timestamp) -> String {
+    let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.0) * 1000);
+    let at = at.unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let (date, (hour, minute, second, micros)) = (at.date(), at.to_hms_micro());
+    let day = format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day());
+    let fraction = if micros == 0 { String::new() } else { format!(".{micros:06}") };
+    format!("{day} {hour:02}:{minute:02}:{second:02}{fraction}")
 }
 
 fn pause(view: &View, since: Timestamp, until: Option<Timestamp>) -> Decision {

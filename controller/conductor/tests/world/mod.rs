@@ -507,6 +507,7 @@ impl Hands for Fingers {
         let power = || if world.is_on() { PowerState::On } else { PowerState::Off };
         match deed {
             Deed::VerifyBmc | Deed::ReadPower => Outcome::Power(power()),
+            Deed::ReadState => Outcome::State(power(), None),
             Deed::SetPower(_) if *world.bmc_stuck.lock().unwrap() => Outcome::Failed(Trouble {
                 text: "the BMC is stuck".into(),
                 retryable: true,

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Everything is done by the agent.
-const INTERFACES: &[&str] = &["deploy=direct", "inspect=agent", "rescue=agent"];
+const INTERFACES: &[&str] = &["deploy=direct", "inspect=agent", "raid=agent", "rescue=agent"];
 const PASSWORD: &str = "let-me-in-4711";
 
 pub fn run(world: &World) -> Result<()> {
@@ -105,9 +105,23 @@ fn not_deployed(node: &Enrolled) -> Result<()> {
 fn cleaned_by_hand(controller: &Controller, node: &Enrolled) -> Result<()> {
     node.verb("manage", &[])?;
     let metadata = json!({"interface": "deploy", "step": "erase_devices_metadata"});
-    node.verb("clean", &["--clean-steps", &json!([metadata, look(&node.machine.disk)]).to_string()])?;
+    let root = json!({"raid_level": "1", "size_gb": 64, "is_root_volume": true});
+    let target = json!({"logical_disks": [root, {"raid_level": "0", "size_gb": "MAX"}]});
+    raid_is_wanted(controller, node, &target)?;
+    let create = json!({"interface": "raid", "step": "create_configuration",
+        "args": {"create_nonroot_volumes": false}});
+    node.verb("clean", &["--clean-steps", &json!([metadata, look(&node.machine.disk), create]).to_string()])?;
     let seen = node.ensure_rests_in("manageable")?;
     ensure!(result(&seen, 1)["clean_result"] == json!({"seen": node.machine.disk}), "the result: {seen}");
+    // What the agent was given to make is what it tells to have made.
+    let made = &seen["raid_config"];
+    ensure!(
+        made["logical_disks"] == json!([root]) && made["last_updated"].is_string(),
+        "raid_config: {made}"
+    );
+    let properties = &seen["properties"];
+    ensure!(properties["local_gb"] == 64 && properties["capabilities"] == "raid_level:1", "{properties}");
+    ensure!(seen["target_raid_config"] == target, "the target: {}", seen["target_raid_config"]);
     let wrong = json!([look("/dev/nosuch"), metadata]).to_string();
     let failed = node.fails("clean", &["--clean-steps", &wrong], "clean failed")?;
     let error = failed["last_error"].as_str().unwrap_or_default();
@@ -118,6 +132,20 @@ fn cleaned_by_hand(controller: &Controller, node: &Enrolled) -> Result<()> {
     logs_are_kept(controller, node).context("logs of the ramdisk")?;
     node.verb("manage", &[])?;
     node.tool.run(&["node", "maintenance", "unset", &node.uuid])
+}
+
+/// What `openstack baremetal node set --target-raid-config` does.
+fn raid_is_wanted(controller: &Controller, node: &Enrolled, target: &Value) -> Result<()> {
+    let url = format!("{}/v1/nodes/{}/states/raid", controller.endpoint, node.uuid);
+    let mut put = Command::new("curl");
+    put.args(["--silent", "--show-error", "--fail", "--request", "PUT"]);
+    put.args([
+        "--header",
+        "X-OpenStack-Ironic-API-Version: 1.12",
+        "--header",
+        "Content-Type: application/json",
+    ]);
+    check(put.args(["--data", &target.to_string(), &url])).map(drop)
 }
 
 /// One archive of each run that failed, named in its story, with the agent's own words; readable by nobody else.
@@ -144,8 +172,10 @@ fn logs_are_kept(controller: &Controller, node: &Enrolled) -> Result<()> {
 
 fn serviced(node: &Enrolled) -> Result<()> {
     node.verb("adopt", &[])?;
-    node.verb("service", &["--service-steps", &json!([look(&node.machine.disk)]).to_string()])?;
+    let delete = json!({"interface": "raid", "step": "delete_configuration"});
+    node.verb("service", &["--service-steps", &json!([look(&node.machine.disk), delete]).to_string()])?;
     let seen = node.show()?;
+    ensure!(seen["raid_config"] == json!({}), "raid_config: {}", seen["raid_config"]);
     ensure!(seen["power_state"] == "power on", "a node in service is {}", seen["power_state"]);
     ensure!(result(&seen, 0)["service_result"] == json!({"seen": node.machine.disk}), "the result: {seen}");
     let wrong = json!([look("/dev/nosuch")]).to_string();

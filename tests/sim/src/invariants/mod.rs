@@ -70,6 +70,7 @@ const RULES: &[Rule] = &[
     ("no_success_is_invented", truth::no_success_is_invented),
     ("no_step_is_left_out_of_the_plan", truth::no_step_is_left_out_of_the_plan),
     ("no_step_is_skipped", truth::no_step_is_skipped),
+    ("what_a_step_made_is_written_with_it", truth::what_a_step_made_is_written_with_it),
     ("nothing_is_available_unclean", truth::nothing_is_available_unclean),
     ("nothing_is_active_undeployed", truth::nothing_is_active_undeployed),
     ("a_failure_tells_the_true_reason", reasons::a_failure_tells_the_true_reason),

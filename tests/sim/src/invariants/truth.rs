@@ -126,6 +126,26 @@ pub fn no_step_is_skipped(write: &Write) -> Broken {
     Ok(())
 }
 
+/// ARCHITECTURE.md, "A deed's intent is stored before the deed": nobody comes back for what was not stored with a step's
+/// success, so the RAID that it made is in the same write.
+pub fn what_a_step_made_is_written_with_it(write: &Write) -> Broken {
+    let made = |run: &model::Run, index: usize| {
+        let step = run.plan.as_ref().and_then(|plan| plan.get(index));
+        run.succeeded(index) && step.is_some_and(|step| step.label() == "raid.create_configuration")
+    };
+    let Some(run) = &write.new.run else { return Ok(()) };
+    let before = write.old.run.as_ref().filter(|old| old.id == run.id);
+    let news = |result: &&model::StepResult| {
+        made(run, result.index) && !before.is_some_and(|old| made(old, result.index))
+    };
+    match run.results.iter().find(news) {
+        Some(_) if !write.new.other.contains_key("raid_config") => {
+            Err("a RAID was made and the node does not say so".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// "no node becomes AVAILABLE by cleaning whose steps have not each a stored success", by what is on its disks.
 pub fn nothing_is_available_unclean(write: &Write) -> Broken {
     if write.new.provision_state != ProvisionState::Available

@@ -25,11 +25,11 @@ fn from_file(node: &Node<'_>) -> Result<()> {
         "args": {"raid_config": {"logical_disks": disks}}});
     let bios = json!({"interface": "bios", "step": "apply_configuration",
         "args": {"settings": [{"name": "ProcTurboMode", "value": "Disabled"}]}});
-    let file = node.file("clean.json", &json!([raid, slow(1.5), bios]))?;
+    let file = node.file("clean.json", &json!([raid, slow(4.5), bios]))?;
     node.ask(&["clean"], &["--clean-steps", &file])?;
     let during = node.runs("clean", "fake_slow", &["cleaning", "clean wait"])?;
     ensure!(during["target_provision_state"] == "manageable", "target: {during}");
-    ensure!(during["clean_step"]["args"] == json!({"seconds": 1.5}), "args: {}", during["clean_step"]);
+    ensure!(during["clean_step"]["args"] == json!({"seconds": 4.5}), "args: {}", during["clean_step"]);
     let internal = &during["driver_internal_info"];
     let names: Vec<_> =
         internal["clean_steps"].as_array().into_iter().flatten().map(|step| &step["step"]).collect();
@@ -38,6 +38,8 @@ fn from_file(node: &Node<'_>) -> Result<()> {
     let ended = node.rests_in("manageable")?;
     let results = &ended["driver_internal_info"]["anneal"]["run"]["results"];
     ensure!(results[0]["result"]["logical_disks"] == disks, "the fake's RAID: {results}");
+    let made = &ended["raid_config"];
+    ensure!(made["logical_disks"] == disks && made["last_updated"].is_string(), "raid_config: {made}");
     ensure!(results[2]["result"]["in_force"] == json!(["ProcTurboMode"]), "the fake's BIOS: {results}");
     Ok(())
 }
@@ -55,6 +57,7 @@ fn from_stdin(node: &Node<'_>, anneal: &Tool) -> Result<()> {
     node.stock.piped(&["node", "clean", &node.uuid, "--clean-steps", "-"], &steps.to_string())?;
     let ended = node.rests_in("manageable")?;
     ensure!(ran(&ended) == wanted, "ran {:?}", ran(&ended));
+    ensure!(ended["raid_config"] == json!({}), "raid_config: {}", ended["raid_config"]);
     let id = ended["driver_internal_info"]["anneal"]["run"]["id"].clone();
     anneal.piped(&["node", "clean", &node.uuid, "--clean-steps", "-", "--wait", "60"], &steps.to_string())?;
     let ended = node.rests_in("manageable")?;
