@@ -57,7 +57,7 @@ pub fn run(memory: &Path, disk: &Path, image: Option<&Path>, shape: Shape) -> Re
     }
     if let Some(image) = image {
         // The processors of a node are emulated where there is no KVM: less is measured.
-        let shape = Shape { size: shape.size / 4, rounds: shape.rounds.div_ceil(3), ..shape };
+        let shape = Shape { size: shape.size / 16, rounds: shape.rounds.div_ceil(5), ..shape };
         report.contests.extend(node::measure(image, memory, shape)?);
     }
     let sparse = Disks::sparse(memory, 2 * MANY, LARGE)?;
