@@ -56,63 +56,13 @@ pub fn uuid(name: &str, value: &Value) -> Result<Option<Uuid>, ApiError> {
 /// given.
 pub fn python(value: &Value) -> String {
     const LONGEST: usize = 200;
-    let mut out = String::new();
-    write_python(&masked_value(value), &mut out);
+    let mut out = inspection_rules::repr(&masked_value(value), false);
     if out.len() > LONGEST {
         let end = out.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST).last().unwrap_or(0);
         out.truncate(end);
         out.push('…');
     }
     out
-}
-
-fn write_python(value: &Value, out: &mut String) {
-    match value {
-        Value::Null => out.push_str("None"),
-        Value::Bool(true) => out.push_str("True"),
-        Value::Bool(false) => out.push_str("False"),
-        Value::Number(number) => out.push_str(&number.to_string()),
-        Value::String(text) => {
-            let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-            out.push(quote);
-            for character in text.chars() {
-                match character {
-                    '\\' => out.push_str("\\\\"),
-                    '\n' => out.push_str("\\n"),
-                    '\r' => out.push_str("\\r"),
-                    '\t' => out.push_str("\\t"),
-                    character if character == quote => {
-                        out.push('\\');
-                        out.push(character);
-                    }
-                    character => out.push(character),
-                }
-            }
-            out.push(quote);
-        }
-        Value::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push_str(", ");
-                }
-                write_python(item, out);
-            }
-            out.push(']');
-        }
-        Value::Object(fields) => {
-            out.push('{');
-            for (index, (key, item)) in fields.iter().enumerate() {
-                if index > 0 {
-                    out.push_str(", ");
-                }
-                write_python(&Value::String(key.clone()), out);
-                out.push_str(": ");
-                write_python(item, out);
-            }
-            out.push('}');
-        }
-    }
 }
 
 #[cfg(test)]

@@ -19,3 +19,4 @@ mod scope;
 mod template;
 
 pub use engine::{Applied, Failure, Findings, Level, Note, apply};
+pub use python::repr;

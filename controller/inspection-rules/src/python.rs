@@ -22,7 +22,7 @@ pub fn text(value: &Value, mask: bool) -> String {
     }
 }
 
-/// `repr(value)`.
+/// Python's `repr(value)`, as Ironic's messages quote what they were given. With `mask`, values of hidden keys are not in it.
 pub fn repr(value: &Value, mask: bool) -> String {
     let mut out = String::new();
     write(value, mask, &mut out);
