@@ -34,6 +34,20 @@ pub struct Snapshot {
     pub now: Timestamp,
 }
 
+impl Snapshot {
+    /// Without what is only looked up in some states.
+    pub fn of(
+        node: Node,
+        contact: Contact,
+        abilities: Result<Arc<Abilities>, String>,
+        listening_since: Timestamp,
+        now: Timestamp,
+    ) -> Self {
+        let rules = Rules::default();
+        Self { node, contact, abilities, catalogue: None, inventory: None, rules, listening_since, now }
+    }
+}
+
 /// The inspection rules, and what they work on beside the node and its inventory.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {

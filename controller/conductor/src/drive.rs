@@ -305,17 +305,10 @@ impl Conductor {
             if !stands || change.forget_agent || wants(&change.node) != (None, false) {
                 break;
             }
-            let next = Snapshot {
-                node: change.node.clone(),
-                // The agent may have been heard while the deed went on.
-                contact: self.store.contact(change.node.uuid).await?,
-                abilities: snapshot.abilities.clone(),
-                catalogue: None,
-                inventory: None,
-                rules: Rules::default(),
-                listening_since: snapshot.listening_since,
-                now: self.clock.now(),
-            };
+            // The agent may have been heard while the deed went on.
+            let contact = self.store.contact(change.node.uuid).await?;
+            let (node, abilities, now) = (change.node.clone(), snapshot.abilities.clone(), self.clock.now());
+            let next = Snapshot::of(node, contact, abilities, snapshot.listening_since, now);
             match decide(&next, &self.settings) {
                 Decision::Record(more) if more.is_of_the_node_alone() => {
                     change.node = more.node;

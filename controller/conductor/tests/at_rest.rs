@@ -1,7 +1,7 @@
 //! Verifying, and nodes that nobody asks anything of.
 
 use conductor::Settings;
-use conductor::decision::{Decision, Deed, Outcome, Rules, Snapshot, Trouble};
+use conductor::decision::{Decision, Deed, Outcome, Snapshot, Trouble};
 use conductor::states::{absorb, decide};
 use model::{Contact, EventKind, Health, Node, PowerState, PowerTarget, ProvisionState, Timestamp};
 use uuid::Uuid;
@@ -18,16 +18,7 @@ fn due(state: ProvisionState) -> Node {
 fn snapshot(node: Node) -> Snapshot {
     let abilities = Err("nobody asks at rest".into());
     let contact = Contact::default();
-    Snapshot {
-        node,
-        contact,
-        abilities,
-        catalogue: None,
-        inventory: None,
-        rules: Rules::default(),
-        listening_since: NOW,
-        now: NOW,
-    }
+    Snapshot::of(node, contact, abilities, NOW, NOW)
 }
 
 #[test]

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use conductor::Settings;
 use conductor::agent_client::AgentClient;
 use conductor::agent_transport::{AgentCall, AgentTransport};
-use conductor::decision::{Decision, Outcome, Rules, Snapshot};
+use conductor::decision::{Decision, Outcome, Snapshot};
 use conductor::states::decide;
 use model::agent::Rival;
 use model::run::{Cursor, Run};
@@ -107,16 +107,7 @@ fn a_step_that_was_written_down_for_another_agent_is_not_sent_to_this_one() {
         };
         let (abilities, now) = (Err("nobody asks".into()), Timestamp(200));
         let listening_since = Timestamp(0);
-        let snapshot = Snapshot {
-            node,
-            contact,
-            abilities,
-            catalogue: None,
-            inventory: None,
-            rules: Rules::default(),
-            listening_since,
-            now,
-        };
+        let snapshot = Snapshot::of(node, contact, abilities, listening_since, now);
         decide(&snapshot, &Settings::default())
     };
     for accepted in [false, true] {
@@ -154,16 +145,7 @@ fn a_step_whose_agent_was_started_anew_fails_unless_it_may_be_repeated() {
         };
         let (listening_since, now) = (Timestamp(0), Timestamp(120 * second));
         let abilities = Err("nobody asks".into());
-        let snapshot = Snapshot {
-            node,
-            contact,
-            abilities,
-            catalogue: None,
-            inventory: None,
-            rules: Rules::default(),
-            listening_since,
-            now,
-        };
+        let snapshot = Snapshot::of(node, contact, abilities, listening_since, now);
         decide(&snapshot, &Settings::default())
     };
     let Decision::Record(change) = decided(false, 80) else { panic!("it waits") };

@@ -1,7 +1,7 @@
 //! One node in one situation, for decisions that are looked at one by one.
 #![allow(dead_code)]
 
-use conductor::decision::{Decision, Rules, Snapshot};
+use conductor::decision::{Decision, Snapshot};
 use model::abilities::{Abilities, Inspect, Rescue};
 use model::agent::AgentState;
 use model::plan::automated_plan;
@@ -64,16 +64,7 @@ pub fn snapshot(node: Node, contact: Contact, now: Timestamp) -> Snapshot {
         steps: std::collections::BTreeMap::new(),
     };
     let (abilities, listening_since) = (Ok(abilities.into()), NOW);
-    Snapshot {
-        node,
-        contact,
-        abilities,
-        catalogue: None,
-        inventory: None,
-        rules: Rules::default(),
-        listening_since,
-        now,
-    }
+    Snapshot::of(node, contact, abilities, listening_since, now)
 }
 
 pub fn recorded(decision: Decision) -> Node {
