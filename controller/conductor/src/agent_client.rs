@@ -85,7 +85,7 @@ impl AgentClient {
         kind: StepKind,
     ) -> Result<AdvertisedSteps, Box<Outcome>> {
         let kind = kind.as_str();
-        let params = json!({ "node": node_for_agent(node), "ports": [] });
+        let params = json!({ "node": node_for_agent(node, contact), "ports": [] });
         let request = request(&format!("{kind}.get_{kind}_steps"), params, None);
         let status: CommandStatus = match self.call(contact, Method::POST, "?wait=true", Some(&request)).await
         {
@@ -122,7 +122,7 @@ impl AgentClient {
         run: RunKind,
         step: &PlannedStep,
     ) -> Outcome {
-        let mut command = command(node, run, step);
+        let mut command = command(node, contact, run, step);
         let ours = contact.state.is_some();
         add_psids(&mut command.params, node, contact, &step.step.step);
         let checkpoint = node.run.as_ref().and_then(Run::resumes_from).filter(|_| ours);
@@ -200,7 +200,7 @@ impl AgentClient {
     /// # Errors
     /// The agent is busy with a step, refuses the step or its arguments, or cannot be reached.
     pub async fn plan_erase(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, Unplanned> {
-        let mut params = json!({ "step": step, "node": node_for_agent(node) });
+        let mut params = json!({ "step": step, "node": node_for_agent(node, contact) });
         add_psids(&mut params, node, contact, step["step"].as_str().unwrap_or_default());
         let request = request("anneal.plan_erase", params, None);
         let status: CommandStatus = match self.call(contact, Method::POST, "?wait=true", Some(&request)).await
@@ -287,7 +287,7 @@ struct AgentCommand {
     params: Value,
 }
 
-fn command(node: &Node, run: RunKind, step: &PlannedStep) -> AgentCommand {
+fn command(node: &Node, contact: &Contact, run: RunKind, step: &PlannedStep) -> AgentCommand {
     let (extension, short, version) = match run.steps() {
         Some(StepKind::Clean) => ("clean", "execute_clean_step", "clean_version"),
         Some(StepKind::Deploy) => ("deploy", "execute_deploy_step", "deploy_version"),
@@ -301,7 +301,7 @@ fn command(node: &Node, run: RunKind, step: &PlannedStep) -> AgentCommand {
     };
     let versions = node.run.as_ref().map(|run| &run.hardware_manager_version);
     let mut params = json!({
-        "step": raid::wire(step), "node": node_for_agent(node), "ports": [], version: versions,
+        "step": raid::wire(step), "node": node_for_agent(node, contact), "ports": [], version: versions,
     });
     if raid::makes_target(&step.step) {
         // What of it this step makes was written down when the step began.
@@ -341,9 +341,11 @@ fn current(value: Option<&Value>) -> Value {
 }
 
 /// The node as agents are shown it with a command: Ironic's field names, no secret.
-fn node_for_agent(node: &Node) -> Value {
+fn node_for_agent(node: &Node, contact: &Contact) -> Value {
     let mut internal = node.driver_internal_info.clone();
-    add_erase_settings(&mut internal);
+    if contact.state.is_none() {
+        add_erase_settings(&mut internal);
+    }
     // Which steps there are and which is the current one, where Ironic has them: what a step leaves behind may depend on
     // what comes after it.
     if let Some(run) = &node.run

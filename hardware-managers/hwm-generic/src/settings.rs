@@ -107,6 +107,9 @@ impl Settings {
         if !flag("agent_enable_ata_secure_erase", true)? {
             wish.policy.never.extend([Method::AtaErase, Method::AtaEnhancedErase]);
         }
+        // Which Ironic called by another name once.
+        let goes_on = flag("agent_continue_if_ata_erase_failed", true)?;
+        wish.policy.insist = !flag("agent_continue_if_secure_erase_failed", goes_on)?;
         wish.overwrite = passes(info)?;
         wish.policy.skip = skip_list(&node["properties"]["skip_block_devices"])?;
         let name = "agent_erase_stall_s";
@@ -319,6 +322,24 @@ mod tests {
         assert_eq!(Settings::from_node(&node).unwrap().wish.policy.skip.len(), 2);
         let node = json!({"properties": {"skip_block_devices": [{"colour": "red"}]}});
         assert!(Settings::from_node(&node).unwrap_err().to_string().contains("colour"));
+    }
+
+    #[test]
+    fn ironic_says_whether_a_failed_secure_erase_ends_it() {
+        let insist = |info: Value| parse(info).unwrap().wish.policy.insist;
+        let (new, old) = ("agent_continue_if_secure_erase_failed", "agent_continue_if_ata_erase_failed");
+        for (info, expected) in [
+            (json!({}), false),
+            (json!({new: true}), false),
+            (json!({new: false}), true),
+            (json!({old: false}), true),
+            (json!({old: false, new: true}), false),
+            (json!({old: true, new: false}), true),
+        ] {
+            assert_eq!(insist(info.clone()), expected, "{info}");
+        }
+        let error = parse(json!({new: "no"})).unwrap_err().to_string();
+        assert!(error.contains(new) && error.contains("true or false"), "{error}");
     }
 
     #[test]

@@ -217,6 +217,20 @@ impl Method {
         }
     }
 
+    /// Whether it is the drive's own erase, by a command of its kind of drive: what Ironic calls a secure erase.
+    pub fn is_secure_erase(self) -> bool {
+        matches!(
+            self,
+            Method::Sanitize(..)
+                | Method::OpalRevert
+                | Method::NvmeFormatCrypto
+                | Method::NvmeFormat
+                | Method::AtaEnhancedErase
+                | Method::AtaErase
+                | Method::EmmcSanitize
+        )
+    }
+
     /// Place in the order of preference, smaller first. What the drive overwrites by itself takes as long as
     /// overwriting from outside, which can be stopped, shows its progress and names the bad sector: so it comes
     /// after it. A PSID was given to be used: what it does comes first.

@@ -156,6 +156,13 @@ fn ways(probe: &Probe, wish: &Wish) -> Fate {
     if !ways.is_empty() {
         // What reaches the level comes before what was only allowed; the order is otherwise kept.
         ways.sort_by_key(|way| way.level < wish.level);
+        if wish.policy.insist {
+            let mut failed = false;
+            ways.retain(|way| {
+                failed |= way.method.is_secure_erase();
+                !failed || way.method.is_secure_erase()
+            });
+        }
         return Fate::Erase(ways);
     }
     let level = wish.level.as_str();
@@ -204,17 +211,28 @@ mod tests {
             reasons(),
             reasons(),
             budget,
-            any::<[bool; 2]>(),
+            any::<[bool; 3]>(),
         )
-            .prop_map(|(level, (weaker, never), leave, despite, budget, [take_down, reveal])| {
-                let despite = despite.into_iter().filter(|reason| reason.may_be_overridden()).collect();
-                Wish {
-                    level,
-                    budget,
-                    overwrite: None,
-                    policy: Policy { weaker, never, leave, despite, take_down, reveal, ..Policy::default() },
-                }
-            })
+            .prop_map(
+                |(level, (weaker, never), leave, despite, budget, [take_down, reveal, insist])| {
+                    let despite = despite.into_iter().filter(|reason| reason.may_be_overridden()).collect();
+                    Wish {
+                        level,
+                        budget,
+                        overwrite: None,
+                        policy: Policy {
+                            weaker,
+                            never,
+                            leave,
+                            despite,
+                            take_down,
+                            reveal,
+                            insist,
+                            skip: Vec::new(),
+                        },
+                    }
+                },
+            )
     }
 
     proptest! {
@@ -249,6 +267,8 @@ mod tests {
                         }
                         let enough: Vec<bool> = ways.iter().map(|way| way.level >= wish.level).collect();
                         prop_assert!(enough.is_sorted_by(|a, b| a >= b), "what reaches the level comes first");
+                        let own: Vec<bool> = ways.iter().map(|way| way.method.is_secure_erase()).collect();
+                        prop_assert!(!wish.policy.insist || own.is_sorted(), "nothing in the place of a secure erase");
                     }
                     Fate::Leave(_) => {
                         let open: Vec<_> = open.collect();
@@ -332,6 +352,33 @@ mod tests {
         assert_eq!(ways(&wish), [Method::AtaErase, Method::OverwriteWith(passes)]);
         wish.policy.never = BTreeSet::from([Method::of("overwrite-random").unwrap()]);
         assert_eq!(ways(&wish), [Method::AtaErase], "a name is a name, whatever the passes");
+    }
+
+    #[test]
+    fn who_insists_on_a_drives_own_erase_has_nothing_written_in_its_place() {
+        let mut probe = Probe { ata: Some(crate::ata::Capabilities::default()), ..Probe::default() };
+        if let Some(ata) = &mut probe.ata {
+            (ata.security.supported, ata.security.enhanced) = (true, true);
+        }
+        let ways = |probe: &Probe, insist| {
+            let policy = Policy { insist, ..Policy::default() };
+            match plan(std::slice::from_ref(probe), &Wish { policy, ..Wish::default() }).fates.remove(0) {
+                Fate::Erase(ways) => ways.into_iter().map(|way| way.method).collect::<Vec<_>>(),
+                other => panic!("{other:?}"),
+            }
+        };
+        let own = [Method::AtaEnhancedErase, Method::AtaErase];
+        assert_eq!(ways(&probe, false), [own[0], own[1], Method::Overwrite]);
+        assert_eq!(ways(&probe, true), own);
+        probe.disk.rotational = true;
+        let all = [Method::Overwrite, own[0], own[1]];
+        assert_eq!(
+            (ways(&probe, false), ways(&probe, true)),
+            (all.to_vec(), all.to_vec()),
+            "it comes first here"
+        );
+        probe.ata = None;
+        assert_eq!(ways(&probe, true), [Method::Overwrite], "a drive that has none is written over");
     }
 
     #[test]

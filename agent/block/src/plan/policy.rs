@@ -27,6 +27,8 @@ pub struct Policy {
     pub weaker: BTreeSet<Method>,
     /// Methods that are not used, whatever they reach.
     pub never: BTreeSet<Method>,
+    /// Where a drive's own erase fails, only other such methods are tried: nothing is written over it in their place.
+    pub insist: bool,
     /// Reasons for which a disk may be left alone without refusing the run.
     pub leave: BTreeSet<Reason>,
     /// Reasons that keep nobody from erasing; only those of [`Reason::may_be_overridden`].
