@@ -8,15 +8,19 @@ use anyhow::{Context, Result};
 
 use crate::sh;
 
-/// What cargo is to build, before [`keep`].
-pub const BUILD: [&str; 5] = ["build", "-p", "controllerd", "--features", "fault-points"];
+/// What cargo is to build, before [`keep`]. Of the workspace, as everywhere, lest its dependencies are built twice.
+pub const BUILD: [&str; 6] =
+    ["build", "--workspace", "--bin", "anneal-controller", "--features", "controllerd/fault-points"];
+
+/// What kills it.
+pub const BUILD_KILL: [&str; 4] = ["build", "--workspace", "--bin", "kill"];
 
 /// Builds it, then the program that kills it; where both are. The real one is built again by whoever needs it.
 pub fn build() -> Result<(PathBuf, PathBuf)> {
     let debug = sh::target_dir().join("debug");
     sh::run(sh::cargo().args(BUILD))?;
     let program = keep(&debug)?;
-    sh::run(sh::cargo().args(["build", "-p", "kill"]))?;
+    sh::run(sh::cargo().args(BUILD_KILL))?;
     Ok((program, debug.join("kill")))
 }
 

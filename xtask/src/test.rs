@@ -3,6 +3,7 @@
 
 mod proof;
 mod ran;
+mod room;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,10 +15,15 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::args::Args;
 use crate::{deps, fault_points, image, sh, specs};
 use proof::{Extent, Proof};
-use ran::Ran;
+use ran::{Listed, Ran};
 
-/// Crates whose tests boot nodes and need the image.
+/// Crates that the fast tier does without: with nodes, the image and other people's programs.
 const HEAVY: [&str; 3] = ["machines", "contract", "lab"];
+
+/// Where the tests are that boot nodes: they are marked as ignored, so that a plain `cargo test` is quick. All of the
+/// workspace is selected wherever cargo is called: with the features of a part, what is built already would be built
+/// again.
+const NODES: [&str; 6] = ["--workspace", "--lib", "--test", "power", "--test", "network_boot"];
 
 /// Seeds of the simulation in the fast tier: a thousand take minutes.
 const FAST_SEEDS: &str = "50";
@@ -52,9 +58,12 @@ pub fn run(words: Vec<String>) -> Result<()> {
     let mut tally = Tally::default();
     let begun = Instant::now();
 
+    room::ensure()?;
     deps::ensure(&[deps::BUILD, deps::UNIT])?;
     let mut selection = vec!["--workspace"];
-    selection.extend(HEAVY.iter().flat_map(|heavy| ["--exclude", heavy]));
+    if fast {
+        selection.extend(HEAVY.iter().flat_map(|heavy| ["--exclude", heavy]));
+    }
     let bin_dir = sh::target_dir().join("debug");
     if !fast && (wanted("machines") || wanted("contract")) {
         deps::ensure(&[deps::IMAGE, deps::LAB, deps::JUDGES])?;
@@ -82,7 +91,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
             command.env("SIM_SEEDS", FAST_SEEDS);
         }
         if tally.take("cargo test", &mut command)? {
-            tally.ran.add_cargo(&selection, false)?;
+            tally.ran.add_cargo(&selection, Listed::All)?;
         }
     }
     if let Some(contract) = contract {
@@ -106,13 +115,11 @@ pub fn run(words: Vec<String>) -> Result<()> {
     };
     if !fast && wanted("machines") {
         image::run(vec!["--rig".to_owned()])?;
-        // Their tests that boot nodes are marked as ignored, so that a plain `cargo test` is quick.
-        let selection = ["-p", "lab", "-p", "machines"];
         let mut command = sh::cargo();
-        command.args(["test", "--no-fail-fast"]).args(selection);
-        command.args(["--", "--include-ignored", "--test-threads", "2"]);
-        if tally.take("cargo test lab", &mut command)? {
-            tally.ran.add_cargo(&selection, true)?;
+        command.args(["test", "--no-fail-fast"]).args(NODES);
+        command.args(["--", "--ignored", "--test-threads", "2"]);
+        if tally.take("cargo test nodes", &mut command)? {
+            tally.ran.add_cargo(&NODES, Listed::Ignored)?;
         }
         let mut command = Command::new(bin_dir.join("machines"));
         command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);

@@ -9,12 +9,12 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Builds the controller, beside this test: cargo builds no program of another package for a test, and one that
-/// lay there might be an old one.
+/// lay there might be an old one. Of the workspace, as `cargo xtask test` has built it.
 fn controller() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let target = this.ancestors().nth(3).context("tests run from target/debug/deps")?;
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--quiet", "--package", "controllerd", "--bin", "anneal-controller"])
+        .args(["build", "--quiet", "--workspace", "--bin", "anneal-controller"])
         .arg("--target-dir")
         .arg(target)
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))

@@ -81,7 +81,7 @@ impl Runner {
                 run
             }
             TestCommand::Kill { filter } => {
-                for words in [&fault_points::BUILD[..], &["build", "-p", "kill"]] {
+                for words in [&fault_points::BUILD[..], &fault_points::BUILD_KILL[..]] {
                     if let Some(broken) = self.build(self.cargo().args(words), &log)? {
                         return Ok(broken);
                     }

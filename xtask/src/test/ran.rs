@@ -17,6 +17,15 @@ use crate::sh;
 #[derive(Debug, Default)]
 pub struct Ran(BTreeSet<String>);
 
+/// Which tests of a binary were to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    /// All that are not ignored.
+    All,
+    /// Those that are ignored, alone.
+    Ignored,
+}
+
 /// A binary with tests.
 #[derive(Debug, PartialEq)]
 struct Binary {
@@ -32,24 +41,26 @@ impl Ran {
         self.0.contains(name)
     }
 
-    /// All tests of what `cargo test` of this selection builds, for after it has succeeded.
-    pub fn add_cargo(&mut self, selection: &[&str], ignored_too: bool) -> Result<()> {
+    /// Tests of what `cargo test` of this selection builds, for after it has succeeded.
+    pub fn add_cargo(&mut self, selection: &[&str], listed: Listed) -> Result<()> {
         let mut build = sh::cargo();
         build
             .args(["test", "--no-run", "--quiet", "--message-format=json-render-diagnostics"])
             .args(selection);
         for binary in binaries(&sh::output(&mut build)?)? {
-            self.add_binary(&binary, ignored_too)?;
+            self.add_binary(&binary, listed)?;
         }
         Ok(())
     }
 
-    fn add_binary(&mut self, binary: &Binary, ignored_too: bool) -> Result<()> {
+    fn add_binary(&mut self, binary: &Binary, listed: Listed) -> Result<()> {
         let list = |words: &[&str]| {
             sh::output(Command::new(&binary.executable).args(["--list", "--format=terse"]).args(words))
         };
-        let ignored = if ignored_too { String::new() } else { list(&["--ignored"])? };
-        self.add_listed(&binary.prefix, &list(&[])?, &ignored);
+        match listed {
+            Listed::All => self.add_listed(&binary.prefix, &list(&[])?, &list(&["--ignored"])?),
+            Listed::Ignored => self.add_listed(&binary.prefix, &list(&["--ignored"])?, ""),
+        }
         Ok(())
     }
 
@@ -166,7 +177,7 @@ mod tests {
     fn a_binary_lists_its_tests() {
         let executable = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
         let mut ran = Ran::default();
-        ran.add_binary(&Binary { prefix: "xtask::".into(), executable }, false).unwrap();
+        ran.add_binary(&Binary { prefix: "xtask::".into(), executable }, Listed::All).unwrap();
         assert!(ran.has("xtask::test::ran::tests::a_binary_lists_its_tests"), "{ran:?}");
     }
 }
