@@ -166,6 +166,7 @@ pub fn abilities(driver: &str, names: &BTreeMap<String, String>) -> Result<Abili
         inspect: match name_of("inspect") {
             Some("agent") => Inspect::Agent,
             Some("no-inspect") | None => Inspect::None,
+            Some("fake") => Inspect::Fake,
             Some(_) => Inspect::Bmc,
         },
         rescue: match name_of("rescue") {

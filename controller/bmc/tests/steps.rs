@@ -33,7 +33,7 @@ fn find<'a>(abilities: &'a Abilities, kind: StepKind, label: &str) -> &'a Catalo
 #[test]
 fn abilities_follow_the_interfaces_of_the_node() {
     let fake = abilities("fake-hardware", &[]);
-    assert_eq!((fake.agent, fake.inspect, fake.rescue), (false, Inspect::Bmc, Rescue::Fake));
+    assert_eq!((fake.agent, fake.inspect, fake.rescue), (false, Inspect::Fake, Rescue::Fake));
     let agent = abilities(
         "fake-hardware",
         &[("deploy_interface", "direct"), ("inspect_interface", "agent"), ("rescue_interface", "agent")],

@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub catalogue: Option<Catalogue>,
     /// The inventory that was told last; only looked up while one is awaited.
     pub inventory: Option<Inventory>,
-    /// What inspection rules need; only looked up when an inventory is there or asked for.
+    /// What inspection rules and ports need; only looked up when an inventory is there or asked for.
     pub rules: Rules,
     /// Since when agents can be heard: this controller's start. Who was silent while nobody listened is not lost.
     pub listening_since: Timestamp,
@@ -53,7 +53,7 @@ impl Snapshot {
 pub struct Rules {
     /// All of them, oldest first.
     pub rules: Vec<Resource>,
-    /// Ports of the node; empty where there are no rules.
+    /// Ports of the node.
     pub ports: Vec<Port>,
 }
 

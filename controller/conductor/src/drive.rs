@@ -400,11 +400,10 @@ impl Conductor {
         Ok(Snapshot { node, contact, abilities, catalogue, inventory, rules, listening_since, now })
     }
 
-    /// The inspection rules, and the ports of a node that they are for.
+    /// The inspection rules, and the ports of a node that is inspected.
     async fn rules(&self, node: Uuid) -> Result<Rules, StoreError> {
         let rules = self.store.resources(ResourceKind::InspectionRule, None).await?;
-        let ports = if rules.is_empty() { Vec::new() } else { self.store.ports(Some(node)).await? };
-        Ok(Rules { rules, ports })
+        Ok(Rules { rules, ports: self.store.ports(Some(node)).await? })
     }
 }
 

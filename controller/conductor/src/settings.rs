@@ -1,5 +1,6 @@
 //! What an operator can set of the conductor's behaviour.
 
+use model::interface::AddPorts;
 use model::provision::Budget;
 use model::{CatalogueStep, ProvisionState, StepKind};
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub struct Settings {
     pub clean_step_priority_override: BTreeMap<String, f64>,
     /// The same of deploy steps; non-negative integers.
     pub deploy_step_priority_override: BTreeMap<String, u64>,
+    /// Which interfaces of an inventory become ports of the node. What `fake-hardware` makes up never does.
+    pub inspection_add_ports: AddPorts,
     /// Power a node off once it has become MANAGEABLE (specs/state-machine.txt: "and (optionally) powered off").
     pub power_off_after_verifying: bool,
     /// Leave the ramdisk running after cleaning instead of powering the node off.
@@ -97,6 +100,7 @@ impl Default for Settings {
             state_timeout_s: BTreeMap::new(),
             clean_step_priority_override: BTreeMap::new(),
             deploy_step_priority_override: BTreeMap::new(),
+            inspection_add_ports: AddPorts::Pxe,
             power_off_after_verifying: false,
             stay_on_after_cleaning: false,
             logs_collect: CollectLogs::OnFailure,

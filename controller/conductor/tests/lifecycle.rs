@@ -3,12 +3,13 @@
 mod world;
 
 use conductor::Settings;
+use model::abilities::Inspect;
 use model::request::{RESCUE_HASH, VerbRequest};
 use model::run::Cursor;
 use model::{Node, ProvisionState, RequestedStep, StepKind, Verb};
 use serde_json::{Value, json};
 use store::Store;
-use world::{Fault, World, step};
+use world::{Fault, NIC, World, step};
 
 fn asked(step: &str) -> RequestedStep {
     serde_json::from_value(json!({"interface": "deploy", "step": step})).unwrap()
@@ -132,11 +133,24 @@ async fn the_agent_sends_the_inventory_and_properties_follow_it() {
     assert!(!world.is_on());
     assert_eq!(world.store.inventory(world.node).await.unwrap().unwrap().source, "agent");
 
-    world.abilities.lock().unwrap().inspect = model::abilities::Inspect::Bmc;
-    world.ask(VerbRequest::of(Verb::Inspect)).await;
-    world.until("asked the BMC", |node| node.provision_state == ProvisionState::Manageable).await;
-    assert_eq!(world.store.inventory(world.node).await.unwrap().unwrap().source, "redfish");
-    assert!(!world.is_on(), "the BMC needs no boot");
+    let ports = world.store.ports(Some(world.node)).await.unwrap();
+    let [port] = ports.as_slice() else { panic!("{ports:?}") };
+    assert_eq!((port.address.as_str(), port.pxe_enabled), (NIC, true));
+
+    for how in [Inspect::Bmc, Inspect::Fake] {
+        world.abilities.lock().unwrap().inspect = how;
+        world.ask(VerbRequest::of(Verb::Inspect)).await;
+        world.until("asked the BMC", |node| node.provision_state == ProvisionState::Manageable).await;
+        assert_eq!(world.store.inventory(world.node).await.unwrap().unwrap().source, "redfish");
+        assert!(!world.is_on(), "the BMC needs no boot");
+        let now = world.store.ports(Some(world.node)).await.unwrap();
+        if how == Inspect::Bmc {
+            assert_eq!(now, ports, "the port is there already");
+            world.store.delete_port(port.uuid).await.unwrap();
+        } else {
+            assert_eq!(now, [], "what is made up becomes no port");
+        }
+    }
 }
 
 /// An inventory of an earlier inspection is not taken for this one's, and silence ends in INSPECTFAIL.

@@ -7,6 +7,7 @@ use conductor::Settings;
 use conductor::decision::{Decision, Deed, Outcome, Rules};
 use conductor::states::{absorb, decide};
 use model::abilities::Inspect;
+use model::interface::AddPorts;
 use model::request::VerbRequest;
 use model::run::Cursor;
 use model::{Contact, Inventory, Port, ProvisionState, Resource, ResourceKind, Run, RunKind, Verb};
@@ -103,6 +104,40 @@ fn what_rules_change_is_one_change() {
     assert_eq!(changed.read, second);
     assert_eq!((&changed.new.extra["x"], changed.new.updated_at), (&json!(1), Some(NOW)));
     assert!(!change.is_of_the_node_alone());
+
+    // Ports that the inspection finds are there for rules as the others are, and stored with the rest.
+    let mut with_nic = snapshot.clone();
+    let nics = json!([
+        {"name": "eno1", "mac_address": "52:54:00:00:00:01"},
+        {"name": "eno2", "mac_address": "52:54:00:00:00:03"},
+    ]);
+    with_nic.inventory = Some(Inventory {
+        inventory: json!({"interfaces": nics, "boot": {"pxe_interface": "52:54:00:00:00:03"}}),
+        ..inventory.clone()
+    });
+    let new = Uuid::new_v5(&with_nic.node.run.as_ref().unwrap().id, b"52:54:00:00:00:03");
+    let first =
+        json!([{"op": "set-port-attribute", "args": {"port_id": new, "path": "extra/x", "value": 1}}]);
+    with_nic.rules.rules = vec![rule(json!({"actions": first}))];
+    for (add, made) in [(AddPorts::Pxe, 1), (AddPorts::Disabled, 0)] {
+        if made == 0 {
+            with_nic.rules.rules.clear();
+        }
+        let settings = Settings { inspection_add_ports: add, ..Settings::default() };
+        let Decision::Record(change) = decide(&with_nic, &settings) else { panic!("nothing is recorded") };
+        let inspected = change.inspected.as_ref().expect("ports");
+        assert!(inspected.ports.iter().all(|port| port.read.pxe_enabled && !port.new.pxe_enabled));
+        assert_eq!(
+            (inspected.ports.len(), inspected.new_ports.len(), inspected.inventory.ruled),
+            (2, made, false)
+        );
+        for port in &inspected.new_ports {
+            assert_eq!((port.address.as_str(), port.pxe_enabled), ("52:54:00:00:00:03", true));
+            assert_eq!((port.uuid, port.node_uuid, &port.extra["x"]), (new, change.node.uuid, &json!(1)));
+        }
+        let told = "interfaces become ports, unless a port has their address: 52:54:00:00:00:03";
+        assert_eq!(change.events.iter().filter(|event| event.text == told).count(), made);
+    }
 
     // Plugin data may not grow beyond what is kept: nothing is stored of it, and the inspection does not try for ever.
     let grow = json!({"op": "set-plugin-data", "args": {"path": "x{item}", "value": "{inventory}"}, "loop": [1, 2, 3]});

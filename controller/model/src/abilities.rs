@@ -26,6 +26,8 @@ pub enum Inspect {
     Agent,
     /// The BMC is asked.
     Bmc,
+    /// The inventory is made up: fake-hardware.
+    Fake,
     /// It cannot be.
     None,
 }

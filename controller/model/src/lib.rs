@@ -9,6 +9,7 @@ pub mod bundle;
 pub mod certificate;
 pub mod health;
 pub mod history;
+pub mod interface;
 pub mod inventory;
 pub mod kind;
 pub mod mask;

@@ -154,6 +154,11 @@ impl Store for SqliteStore {
                 }
                 port::update(change, new)?;
             }
+            for port in &inspected.new_ports {
+                if port::by_address(change, &port.address)?.is_none() {
+                    port::insert(change, port)?;
+                }
+            }
             change.ring(node.uuid);
             Ok(node)
         });

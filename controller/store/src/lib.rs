@@ -128,6 +128,8 @@ pub struct Inspected {
     pub inventory: Inventory,
     /// Ports of the node that change.
     pub ports: Vec<PortChange>,
+    /// Ports that are made, but for those whose address has one.
+    pub new_ports: Vec<Port>,
 }
 
 /// A port that changes.

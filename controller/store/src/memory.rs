@@ -278,6 +278,11 @@ impl Store for MemoryStore {
         state.update(&mut node, events, lease)?;
         state.row(node.uuid)?.inventory = Some(inspected.inventory);
         state.ports.extend(inspected.ports.into_iter().map(|port| (port.new.uuid, port.new)));
+        for port in inspected.new_ports {
+            if state.ports.values().all(|other| other.address != port.address) {
+                state.ports.insert(port.uuid, port);
+            }
+        }
         drop(state);
         self.bell.ring(node.uuid);
         Ok(node)

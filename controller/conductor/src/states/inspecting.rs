@@ -5,7 +5,9 @@ use super::run::View;
 use super::{at_work, boot, fail, is_due, listening, overdue, sleep_in, sleep_on, unexpected};
 use crate::decision::{Change, Decision, Deed, Outcome, Rules};
 use inspection_rules::{Applied, Findings, Level, Note, apply};
+use model::abilities::Inspect;
 use model::history::{EventKind, Severity};
+use model::interface::{self, AddPorts};
 use model::inventory::properties;
 use model::request::event;
 use model::run::Cursor;
@@ -39,7 +41,7 @@ pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
         Outcome::Inventory(inventory) => {
             let mut change = told(view, &inventory);
             let fits = store::inventory::check(view.snapshot.node.uuid, &inventory).is_ok();
-            let as_told = || Box::new(Inspected { inventory, ports: Vec::new() });
+            let as_told = || Box::new(Inspected { inventory, ports: Vec::new(), new_ports: Vec::new() });
             // Also of an inspection that failed, so that it can be seen why.
             change.inspected = change.inspected.or_else(|| fits.then(as_told));
             change
@@ -49,8 +51,8 @@ pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
     }
 }
 
-/// Update the hardware-derived properties (specs/state-machine.txt, INSPECTING), and whatever inspection rules say;
-/// what neither tells stays as it is.
+/// Update the hardware-derived properties (specs/state-machine.txt, INSPECTING) and the ports, and whatever inspection
+/// rules say; what neither tells stays as it is.
 fn told(view: &View, inventory: &Inventory) -> Change {
     let now: Timestamp = view.snapshot.now;
     // What a ramdisk says when its collectors failed (ironic-python-agent: `error`).
@@ -64,22 +66,41 @@ fn told(view: &View, inventory: &Inventory) -> Change {
     let mut change = boot::booted(view);
     change.node.properties.extend(properties(&inventory.inventory));
     change.node.inspection_finished_at = Some(now);
-    if let Err(why) = apply_rules(view, inventory, &mut change) {
+    let ports = interface::found(
+        &inventory.inventory,
+        &view.snapshot.rules.ports,
+        add_ports(view),
+        (change.node.uuid, view.run.id),
+        now,
+    );
+    if let Err(why) = apply_rules(view, inventory, ports, &mut change) {
         return fail::failed(view, &format!("Failed to finish inspection: {why}"));
     }
     at_work(&mut change, &format!("the inventory came from {}", inventory.source), now);
     change
 }
 
-/// Apply the inspection rules to a change, or say why that is not possible: the change is of no use then.
-fn apply_rules(view: &View, inventory: &Inventory, change: &mut Change) -> Result<(), String> {
-    let (Rules { rules, ports }, now) = (&view.snapshot.rules, view.snapshot.now);
-    if rules.is_empty() {
-        return Ok(());
+/// Which interfaces become ports; none of those that are made up.
+fn add_ports(view: &View) -> AddPorts {
+    match &view.snapshot.abilities {
+        Ok(able) if able.inspect == Inspect::Fake => AddPorts::Disabled,
+        _ => view.settings.inspection_add_ports,
     }
+}
+
+/// Put the ports into a change, with whatever the inspection rules make of all that was found; or say why that is not
+/// possible: the change is of no use then.
+fn apply_rules(
+    view: &View,
+    inventory: &Inventory,
+    ports: interface::Found,
+    change: &mut Change,
+) -> Result<(), String> {
+    let (Rules { rules, ports: read }, now) = (&view.snapshot.rules, view.snapshot.now);
+    let interface::Found { known, new } = ports;
     let found = Findings {
         node: change.node.clone(),
-        ports: ports.clone(),
+        ports: known.into_iter().chain(new).collect(),
         inventory: inventory.inventory.clone(),
         plugin_data: inventory.plugin_data.clone(),
     };
@@ -89,19 +110,27 @@ fn apply_rules(view: &View, inventory: &Inventory, change: &mut Change) -> Resul
         let severity = if level >= Level::Error { Severity::Error } else { Severity::Info };
         change.events.push(event(EventKind::Agent, severity, format!("inspection rule: {text}"), now));
     }
-    let changed = ports.iter().zip(findings.ports).filter(|(read, new)| *read != new);
+    let mut ports = findings.ports;
+    let new_ports = ports.split_off(read.len());
+    if !new_ports.is_empty() {
+        let addresses: Vec<&str> = new_ports.iter().map(|port| port.address.as_str()).collect();
+        let text =
+            format!("interfaces become ports, unless a port has their address: {}", addresses.join(", "));
+        change.events.push(event(EventKind::Agent, Severity::Info, text, now));
+    }
+    let changed = read.iter().zip(ports).filter(|(read, new)| *read != new);
     let ports: Vec<_> = changed
         .map(|(read, new)| PortChange { read: read.clone(), new: Port { updated_at: Some(now), ..new } })
         .collect();
     let ruled = findings.plugin_data != inventory.plugin_data;
-    if ruled || !ports.is_empty() {
+    if ruled || !ports.is_empty() || !new_ports.is_empty() {
         let inventory = Inventory {
             plugin_data: findings.plugin_data,
             ruled: ruled || inventory.ruled,
             ..inventory.clone()
         };
         store::inventory::check(change.node.uuid, &inventory).map_err(|error| error.to_string())?;
-        change.inspected = Some(Box::new(Inspected { inventory, ports }));
+        change.inspected = Some(Box::new(Inspected { inventory, ports, new_ports }));
     }
     Ok(())
 }

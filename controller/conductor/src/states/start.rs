@@ -30,7 +30,7 @@ pub(super) fn begin(view: &View) -> Change {
         RunKind::Service => asked_for(view, able, StepKind::Service),
         RunKind::Inspect => match able.inspect {
             Inspect::Agent => view.advance(Cursor::PowerOff),
-            Inspect::Bmc => view.advance(Cursor::AskInventory),
+            Inspect::Bmc | Inspect::Fake => view.advance(Cursor::AskInventory),
             Inspect::None => {
                 fail::refused(view, "Failed to inspect the node: its inspect interface is no-inspect")
             }

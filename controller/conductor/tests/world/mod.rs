@@ -25,6 +25,9 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+/// The one NIC of the node.
+pub const NIC: &str = "52:54:00:00:00:01";
+
 pub struct SimClock(Instant);
 
 impl Clock for SimClock {
@@ -335,7 +338,11 @@ impl World {
 
     pub fn inventory(&self, source: &str) -> Inventory {
         Inventory {
-            inventory: json!({"cpu": {"count": 4, "architecture": "x86_64"}, "memory": {"physical_mb": 512}}),
+            inventory: json!({
+                "cpu": {"count": 4, "architecture": "x86_64"},
+                "memory": {"physical_mb": 512},
+                "interfaces": [{"name": "eno1", "mac_address": NIC}],
+            }),
             plugin_data: self.plugin_data.lock().unwrap().clone(),
             at: self.clock.now(),
             source: source.into(),

@@ -63,7 +63,11 @@ pub async fn an_inspection_is_written_whole<S: Store>(store: Arc<S>) {
     changed.resource_class = Some("big".to_owned());
     let inventory = Inventory { ruled: true, ..found(1, json!({"by": "rule"})) };
     let ports = vec![PortChange { read, new: new.clone() }];
-    let inspected = Inspected { inventory: inventory.clone(), ports };
+    let (made, elsewhere) = (new_port(node.uuid, "52:54:00:00:00:03"), enrolled(&*store, "two").await.uuid);
+    let theirs = store.create_port(new_port(elsewhere, "52:54:00:00:00:04")).await.unwrap();
+    let new_ports =
+        vec![made.clone(), new_port(node.uuid, &other.address), new_port(node.uuid, &theirs.address)];
+    let inspected = Inspected { inventory: inventory.clone(), ports, new_ports };
     let mut ears = store.bell().listen();
     let written = store.update_inspected(changed.clone(), vec![event(1)], None, inspected).await.unwrap();
     assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]));
@@ -72,7 +76,10 @@ pub async fn an_inspection_is_written_whole<S: Store>(store: Arc<S>) {
     assert_eq!(store.history(node.uuid).await.unwrap().len(), 1);
     assert_eq!(store.inventory(node.uuid).await.unwrap(), Some(inventory));
     assert_eq!(store.port(new.uuid).await.unwrap(), new);
-    assert_eq!(store.port(other.uuid).await.unwrap(), other);
+    let mut ports = store.ports(None).await.unwrap();
+    ports.retain(|port| ![&new, &other, &made, &theirs].contains(&port));
+    assert_eq!(ports, [], "who has an address keeps it");
+    assert_eq!(store.port_by_address(&made.address).await.unwrap(), made);
 }
 
 pub async fn half_an_inspection_is_never_written<S: Store>(store: Arc<S>) {
@@ -94,12 +101,16 @@ pub async fn half_an_inspection_is_never_written<S: Store>(store: Arc<S>) {
         (&node, None, &before),
     ] {
         let ports = vec![change(&first), change(port)];
-        let inspected = Inspected { inventory: found(1, json!({})), ports };
+        let new_ports = vec![new_port(node.uuid, "52:54:00:00:00:09")];
+        let inspected = Inspected { inventory: found(1, json!({})), ports, new_ports };
         let changed = Node { last_error: Some("changed".to_owned()), ..node.clone() };
         assert_stale(store.update_inspected(changed, vec![event(1)], lease, inspected).await, node.uuid);
     }
-    let large =
-        Inspected { inventory: found(1, json!("x".repeat(inventory::MAX))), ports: vec![change(&first)] };
+    let large = Inspected {
+        inventory: found(1, json!("x".repeat(inventory::MAX))),
+        ports: vec![change(&first)],
+        new_ports: vec![new_port(node.uuid, "52:54:00:00:00:09")],
+    };
     let refused = store.update_inspected(node.clone(), vec![event(1)], None, large).await;
     assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
     assert_eq!(store.node(node.uuid).await.unwrap(), node);
@@ -107,4 +118,5 @@ pub async fn half_an_inspection_is_never_written<S: Store>(store: Arc<S>) {
     assert_eq!(store.inventory(node.uuid).await.unwrap(), None);
     assert_eq!(store.port(first.uuid).await.unwrap(), first);
     assert_eq!(store.port(second.uuid).await.unwrap(), second);
+    assert_eq!(store.ports(None).await.unwrap().len(), 2);
 }

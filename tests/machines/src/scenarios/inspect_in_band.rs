@@ -55,6 +55,11 @@ pub async fn story(stage: Stage) -> Result<()> {
     for (name, value) in wanted {
         ensure!(seen.0["properties"][name] == value, "{name} of {}, not {value}", seen.0["properties"]);
     }
+    // The controller knew the node by a port before: another one would be a port twice.
+    let ports = site.controller.get("/v1/ports/detail").await?;
+    let ports = ports["ports"].as_array().context("no ports")?;
+    ensure!(ports.len() == 1 && ports[0]["address"] == spec.mac.as_str(), "ports: {ports:?}");
+    ensure!(ports[0]["pxe_enabled"] == true, "ports: {ports:?}");
     let finished: &Value = &seen.0["inspection_finished_at"];
     ensure!(finished.is_string(), "inspection_finished_at is {finished}");
     let events = history(&site.controller, NODE).await?;

@@ -1,0 +1,195 @@
+//! The network interfaces of an inventory, and what they mean for the ports of the node.
+
+use crate::port::canonical_mac;
+use crate::{Port, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::net::IpAddr;
+use uuid::Uuid;
+
+/// Most interfaces of one inventory that become ports.
+const MAX: usize = 256;
+
+/// Which interfaces become ports: Ironic's `[inspector]add_ports`, with its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AddPorts {
+    /// The one that the node booted from; all where the inventory does not tell which that is.
+    Pxe,
+    /// Those with an IP address.
+    Active,
+    /// All with a MAC address.
+    All,
+    /// None.
+    Disabled,
+}
+
+/// What the interfaces of an inventory make of the ports of a node.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Found {
+    /// The ports that were there, in their order; `pxe_enabled` as the inventory tells, where it does.
+    pub known: Vec<Port>,
+    /// Ports to be made. Another node may have one of these addresses.
+    pub new: Vec<Port>,
+}
+
+/// One interface.
+struct Interface {
+    /// MAC address, canonical.
+    address: String,
+    /// It had an IP address.
+    active: bool,
+}
+
+/// What an `inventory`, found by the run with this id, makes of the `known` ports of a node, as Ironic's hooks
+/// `validate-interfaces` and `ports` have it, but for what they do without knowing the interface that was booted from:
+/// they disable PXE on every port then; here a port is left as it is.
+pub fn found(
+    inventory: &Value,
+    known: &[Port],
+    add: AddPorts,
+    (node, run): (Uuid, Uuid),
+    now: Timestamp,
+) -> Found {
+    let pxe = pxe_address(inventory);
+    let mut result = Found { known: known.to_vec(), new: Vec::new() };
+    if let Some(pxe) = &pxe {
+        result.known.iter_mut().for_each(|port| port.pxe_enabled = port.address == *pxe);
+    }
+    for Interface { address, active } in interfaces(inventory) {
+        let boots = pxe.as_ref().is_none_or(|pxe| *pxe == address);
+        let wanted = match add {
+            AddPorts::Pxe => boots,
+            AddPorts::Active => active,
+            AddPorts::All => true,
+            AddPorts::Disabled => false,
+        };
+        let there = known.iter().chain(&result.new).any(|port| port.address == address);
+        if wanted && !there {
+            result.new.push(Port {
+                // The same interface in the same inspection is the same port, however often it is decided about.
+                uuid: Uuid::new_v5(&run, address.as_bytes()),
+                node_uuid: node,
+                address,
+                name: None,
+                pxe_enabled: boots,
+                extra: Map::new(),
+                local_link_connection: Map::new(),
+                other: Map::new(),
+                created_at: now,
+                updated_at: None,
+            });
+        }
+    }
+    result
+}
+
+/// The interfaces with a name and a MAC address that are not local.
+fn interfaces(inventory: &Value) -> impl Iterator<Item = Interface> {
+    let listed = inventory.get("interfaces").and_then(Value::as_array).into_iter().flatten().take(MAX);
+    listed.filter_map(|interface| {
+        let text = |key: &str| interface.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let name = text("name")?;
+        let address = canonical_mac(text("mac_address")?).filter(|address| is_of_one(address))?;
+        // An IPv6 address may come with its zone.
+        let ip = text("ipv4_address").or_else(|| text("ipv6_address")?.split('%').next());
+        let local = ip.and_then(|ip| ip.parse::<IpAddr>().ok()).is_some_and(|ip| ip.is_loopback());
+        (name != "lo" && !local).then_some(Interface { address, active: ip.is_some() })
+    })
+}
+
+/// Whether a canonical MAC address is that of one interface: not that of a group or of all, and not nothing.
+fn is_of_one(address: &str) -> bool {
+    let first = u8::from_str_radix(&address[..2], 16);
+    address != "00:00:00:00:00:00" && first.is_ok_and(|octet| octet & 1 == 0)
+}
+
+/// The MAC address of the interface that the node booted from; PXELINUX puts the hardware type before it.
+fn pxe_address(inventory: &Value) -> Option<String> {
+    let told = inventory.pointer("/boot/pxe_interface")?.as_str()?;
+    canonical_mac(told).or_else(|| canonical_mac(told.split_once('-')?.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const NOW: Timestamp = Timestamp(7);
+    const NODE: Uuid = Uuid::from_u128(1);
+    const RUN: Uuid = Uuid::from_u128(2);
+    const FIRST: &str = "52:54:00:00:00:01";
+    const SECOND: &str = "52:54:00:00:00:02";
+    const THIRD: &str = "52:54:00:00:00:03";
+
+    fn inventory(pxe: Option<&str>) -> Value {
+        json!({
+            "interfaces": [
+                {"name": "lo", "mac_address": "52:54:00:00:00:0a", "ipv4_address": "127.0.0.1"},
+                {"name": "dummy0", "mac_address": "52:54:00:00:00:0b", "ipv6_address": "::1"},
+                {"name": "eno1", "mac_address": "52-54-00-00-00-01", "ipv4_address": "192.0.2.1"},
+                {"name": "eno2", "mac_address": SECOND, "ipv4_address": null, "ipv6_address": "fe80::1%eno2"},
+                {"name": "eno3", "mac_address": THIRD},
+                {"name": "again", "mac_address": THIRD.to_uppercase()},
+                {"name": "ib0", "mac_address": "a0:00:02:20:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:00:00:01"},
+                {"name": "none", "mac_address": null},
+                {"name": "zero", "mac_address": "00:00:00:00:00:00"},
+                {"name": "all", "mac_address": "ff:ff:ff:ff:ff:ff"},
+                {"name": "group", "mac_address": "33:33:00:00:00:01"},
+                {"mac_address": "52:54:00:00:00:0c"},
+                "eno4",
+            ],
+            "boot": {"current_boot_mode": "uefi", "pxe_interface": pxe},
+        })
+    }
+
+    fn new(inventory: &Value, add: AddPorts) -> Vec<(String, bool)> {
+        let found = found(inventory, &[], add, (NODE, RUN), NOW);
+        found.new.into_iter().map(|port| (port.address, port.pxe_enabled)).collect()
+    }
+
+    fn port(address: &str, pxe_enabled: bool) -> Port {
+        let told = json!({"interfaces": [{"name": "x", "mac_address": address}]});
+        let mut made = found(&told, &[], AddPorts::All, (NODE, NODE), NOW).new;
+        Port { pxe_enabled, ..made.remove(0) }
+    }
+
+    #[test]
+    fn the_setting_says_which_interfaces_become_ports() {
+        let (all, first) = ([FIRST, SECOND, THIRD], |address: &str| (address.to_owned(), address == FIRST));
+        let told = inventory(Some(FIRST));
+        assert_eq!(new(&told, AddPorts::Pxe), [first(FIRST)]);
+        assert_eq!(new(&told, AddPorts::Active), [FIRST, SECOND].map(first));
+        assert_eq!(new(&told, AddPorts::All), all.map(first));
+        assert_eq!(new(&told, AddPorts::Disabled), []);
+        assert_eq!(new(&inventory(Some("01-52-54-00-00-00-01")), AddPorts::Pxe), [first(FIRST)]);
+    }
+
+    #[test]
+    fn without_the_interface_that_was_booted_from_any_may_be_it() {
+        for pxe in [None, Some(""), Some("eno1")] {
+            let told = inventory(pxe);
+            assert_eq!(new(&told, AddPorts::Pxe), [FIRST, SECOND, THIRD].map(|mac| (mac.to_owned(), true)));
+            let known = [port(FIRST, true), port(SECOND, false)];
+            assert_eq!(found(&told, &known, AddPorts::Pxe, (NODE, RUN), NOW).known, known);
+        }
+        for nothing in
+            [json!({}), json!({"interfaces": {}}), json!([]), json!({"interfaces": [[]], "boot": 1})]
+        {
+            assert_eq!(found(&nothing, &[], AddPorts::All, (NODE, RUN), NOW), Found::default(), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn ports_that_are_there_stay_and_only_say_whether_the_node_boots_by_them() {
+        let known = [port(SECOND, true), port(FIRST, false)];
+        let told = found(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, RUN), NOW);
+        assert_eq!(told.known, [port(SECOND, false), port(FIRST, true)]);
+        let [third] = told.new.as_slice() else { panic!("{:?}", told.new) };
+        assert_eq!((third.address.as_str(), third.node_uuid, third.created_at), (THIRD, NODE, NOW));
+        let again = found(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, RUN), Timestamp(8));
+        assert_eq!(again.new[0].uuid, third.uuid, "decided about twice");
+        let later = found(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, NODE), NOW);
+        assert_ne!(later.new[0].uuid, third.uuid, "another inspection, after it was deleted");
+    }
+}
