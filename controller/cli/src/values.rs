@@ -86,8 +86,8 @@ fn without_newline(text: &str) -> &str {
     text.strip_suffix('\r').unwrap_or(text)
 }
 
-/// Steps from a JSON literal, a file, or standard input (`-`): a list of objects with `interface` and `step`.
-pub fn steps(option: &str, source: &str) -> Result<Value, Failure> {
+/// JSON as it stands there, from a file, or from standard input (`-`).
+fn json(option: &str, source: &str) -> Result<Value, Failure> {
     let usage = |reason: String| Failure::Usage(format!("{option}: {reason}"));
     let trimmed = source.trim_start();
     let text = if trimmed.starts_with(['[', '{']) {
@@ -99,7 +99,22 @@ pub fn steps(option: &str, source: &str) -> Result<Value, Failure> {
     } else {
         std::fs::read_to_string(source).map_err(|error| usage(format!("{source}: {error}")))?
     };
-    let steps: Value = serde_json::from_str(&text).map_err(|error| usage(format!("not JSON: {error}")))?;
+    serde_json::from_str(&text).map_err(|error| usage(format!("not JSON: {error}")))
+}
+
+/// A RAID configuration, from where [`json`] reads: `{"logical_disks": […]}`.
+pub fn raid(option: &str, source: &str) -> Result<Value, Failure> {
+    let raid = json(option, source)?;
+    if raid.get("logical_disks").is_some_and(Value::is_array) {
+        return Ok(raid);
+    }
+    Err(Failure::Usage(format!("{option}: a JSON object with a list \"logical_disks\" is wanted")))
+}
+
+/// Steps, from where [`json`] reads: a list of objects with `interface` and `step`.
+pub fn steps(option: &str, source: &str) -> Result<Value, Failure> {
+    let usage = |reason: String| Failure::Usage(format!("{option}: {reason}"));
+    let steps = json(option, source)?;
     let list = steps.as_array().ok_or_else(|| usage("a JSON list of steps is wanted".to_owned()))?;
     if list.is_empty() {
         return Err(usage("the list of steps is empty".to_owned()));

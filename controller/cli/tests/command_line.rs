@@ -215,6 +215,30 @@ fn steps_come_from_a_file_or_from_standard_input() {
 }
 
 #[test]
+fn the_wanted_raid_is_set_and_taken_away_by_its_own_request() {
+    let server = serve(|_, seen| match seen.line.starts_with("PUT") {
+        true => (204, Value::Null),
+        false => (200, node("manageable", None)),
+    });
+    let wanted = json!({"logical_disks": [{"size_gb": "MAX", "raid_level": "1"}]});
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), wanted.to_string()).unwrap();
+    let path = file.path().to_str().unwrap();
+    let line = ["node", "set", "n1", "--target-raid-config", path, "--description", "x"];
+    assert_eq!(server.run(&line).0, 0);
+    assert_eq!(server.run(&["node", "unset", "n1", "--target-raid-config"]).0, 0);
+    let put = "PUT /v1/nodes/n1/states/raid";
+    assert_eq!(server.lines(), [put, "PATCH /v1/nodes/n1", put, "GET /v1/nodes/n1"]);
+    assert_eq!((server.body(0), server.body(2)), (wanted, json!({})));
+
+    for bad in ["[]", "{}", r#"{"logical_disks": {}}"#, "/nonexistent"] {
+        let (code, _, err) = server.run(&["node", "set", "n1", "--name", "x", "--target-raid-config", bad]);
+        assert!(code == 2 && err.contains("--target-raid-config"), "{bad}: {err}");
+    }
+    assert_eq!(server.lines().len(), 4, "nothing is sent of what is wrong");
+}
+
+#[test]
 fn a_locked_node_is_tried_again() {
     let server = serve(|index, _| match index {
         0 => (

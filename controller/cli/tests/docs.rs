@@ -43,6 +43,9 @@ fn documented_commands_are_understood() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), steps).unwrap();
     let path = file.path().to_str().unwrap();
+    let raid = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(raid.path(), r#"{"logical_disks": []}"#).unwrap();
+    let raid = raid.path().to_str().unwrap();
     // Whatever is asked for is there, and rests.
     let server = serve(|_, seen| {
         let mut body = node("available", None);
@@ -53,6 +56,7 @@ fn documented_commands_are_understood() {
     });
     let mut understood = 0;
     for line in TEXTS.into_iter().flat_map(commands).filter(|line| !line.contains("VERB")) {
+        let path = if line.contains("--target-raid-config") { raid } else { path };
         let given: Vec<String> =
             words(&line).into_iter().skip(1).map(|word| word.replace("FILE", path)).collect();
         let mut arguments: Vec<&str> = given.iter().map(String::as_str).collect();

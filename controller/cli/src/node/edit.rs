@@ -1,10 +1,11 @@
-//! `anneal node set` and `anneal node unset`: a JSON patch (RFC 6902) of the node.
+//! `anneal node set` and `anneal node unset`: a JSON patch (RFC 6902) of the node, and the RAID configuration that is
+//! wanted, which has a request of its own.
 
 use super::list::detail;
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, show};
-use crate::values::{Pair, driver_info, object, pair};
+use crate::values::{Pair, driver_info, object, pair, raid};
 use clap::{ArgAction, Args};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -35,6 +36,9 @@ pub struct Set {
     /// Which implementation of an interface the node uses, for example deploy=direct.
     #[arg(long, value_name = "INTERFACE=NAME", value_parser = pair)]
     interface: Vec<Pair>,
+    /// RAID volumes to make, as JSON or a file with it; `-` reads standard input. `raid.create_configuration` makes them.
+    #[arg(long, value_name = "FILE")]
+    target_raid_config: Option<String>,
     /// Scheduling class.
     #[arg(long)]
     resource_class: Option<String>,
@@ -87,6 +91,9 @@ pub struct Unset {
     /// The implementation of an interface: the driver's default holds again; may be repeated.
     #[arg(long, value_name = "INTERFACE")]
     interface: Vec<String>,
+    /// The RAID volumes to make.
+    #[arg(long)]
+    target_raid_config: bool,
     /// The scheduling class.
     #[arg(long)]
     resource_class: bool,
@@ -120,6 +127,11 @@ fn add(path: String, value: Value) -> Value {
 }
 
 impl Set {
+    /// What is wanted of the node's RAID.
+    pub fn raid(&self) -> Result<Option<Value>, Failure> {
+        self.target_raid_config.as_ref().map(|source| raid("--target-raid-config", source)).transpose()
+    }
+
     /// The patch.
     pub fn patch(&self) -> Result<Vec<Value>, Failure> {
         let mut patch = Vec::new();
@@ -165,6 +177,11 @@ impl Set {
 }
 
 impl Unset {
+    /// An empty configuration takes an earlier one away.
+    pub fn raid(&self) -> Option<Value> {
+        self.target_raid_config.then(|| json!({}))
+    }
+
     /// The patch.
     pub fn patch(&self) -> Vec<Value> {
         let mut patch = Vec::new();
@@ -197,12 +214,24 @@ impl Unset {
     }
 }
 
-/// Sends the patch.
-pub async fn run(client: &Client, format: Format, node: &str, patch: Vec<Value>) -> Result<(), Failure> {
-    if patch.is_empty() {
+/// Sends the RAID configuration and the patch, whichever is there.
+pub async fn run(
+    client: &Client,
+    format: Format,
+    node: &str,
+    patch: Vec<Value>,
+    raid: Option<Value>,
+) -> Result<(), Failure> {
+    if patch.is_empty() && raid.is_none() {
         return Err(Failure::Usage("nothing to change: name at least one field (see --help)".to_owned()));
     }
-    let node = client.send(Method::PATCH, &["nodes", node], &[], Some(patch.into())).await?.body;
+    if raid.is_some() {
+        client.send(Method::PUT, &["nodes", node, "states", "raid"], &[], raid).await?;
+    }
+    let node = match patch.is_empty() {
+        true => client.get(&["nodes", node], &[]).await?,
+        false => client.send(Method::PATCH, &["nodes", node], &[], Some(patch.into())).await?.body,
+    };
     show(format, &node, detail)
 }
 
@@ -213,7 +242,7 @@ mod tests {
 
     #[derive(Parser)]
     enum Edit {
-        Set(Set),
+        Set(Box<Set>),
         Unset(Unset),
     }
 

@@ -91,8 +91,8 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
         Command::Create(options) => create::run(client, format, &options).await,
         Command::List(filters) => list::run(client, format, &filters).await,
         Command::Show { node, fields } => list::run_show(client, format, &node, &fields).await,
-        Command::Set(set) => edit::run(client, format, &set.node, set.patch()?).await,
-        Command::Unset(unset) => edit::run(client, format, &unset.node, unset.patch()).await,
+        Command::Set(set) => edit::run(client, format, &set.node, set.patch()?, set.raid()?).await,
+        Command::Unset(unset) => edit::run(client, format, &unset.node, unset.patch(), unset.raid()).await,
         Command::Delete { node } => {
             client.send(Method::DELETE, &["nodes", &node], &[], None).await?;
             match format {
