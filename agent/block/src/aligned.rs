@@ -1,5 +1,6 @@
 //! Buffers for direct I/O.
 
+use memmap2::MmapMut;
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
 
@@ -9,18 +10,23 @@ const ALIGNMENT: usize = 64 * 1024;
 /// Bytes in one write of zeroes: few enough to stay in the cache of a processor and to be soon done on a slow disk.
 pub const ZEROES_LENGTH: usize = 1 << 20;
 
-/// A zeroed buffer that begins on a 64 KiB boundary, as O_DIRECT wants it.
+/// A zeroed buffer that begins on a 64 KiB boundary, as O_DIRECT wants it. Its pages are its own and go back to the
+/// system with it: malloc would keep those of many disks for later.
 #[derive(Debug)]
 pub struct Aligned {
-    store: Vec<u8>,
+    store: MmapMut,
     start: usize,
     length: usize,
 }
 
 impl Aligned {
     /// `length` bytes of zero.
+    ///
+    /// # Panics
+    /// When there is no memory for them.
     pub fn new(length: usize) -> Self {
-        let store = vec![0; length + ALIGNMENT];
+        let store = MmapMut::map_anon(length + ALIGNMENT);
+        let store = store.unwrap_or_else(|error| panic!("no memory for a buffer of {length} bytes: {error}"));
         // `align_offset` may decline in theory; the beginning is then as good as any and the kernel says EINVAL.
         let start = Some(store.as_ptr().align_offset(ALIGNMENT)).filter(|&at| at <= ALIGNMENT).unwrap_or(0);
         Aligned { store, start, length }
