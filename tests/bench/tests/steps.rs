@@ -13,7 +13,15 @@ use std::time::Duration;
 fn controller() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let target = this.ancestors().nth(3).context("tests run from target/debug/deps")?;
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // Build scripts look at them, and would run again for the package of this test.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            build.env_remove(name);
+        }
+    }
+    let status = build
         .args(["build", "--quiet", "--workspace", "--bin", "anneal-controller"])
         .arg("--target-dir")
         .arg(target)
