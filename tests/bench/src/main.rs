@@ -126,7 +126,7 @@ fn main() -> ExitCode {
         What::Steps(options) => steps(&options),
         What::Erase(options) => erase(&options),
         What::Node { mib, rounds, no_peers } => {
-            erase::node::init(erase::Shape { size: mib << 20, rounds, peers: !no_peers })
+            erase::node::init(erase::Shape { size: mib << 20, rounds, tries: 1, peers: !no_peers })
                 .map(|never| match never {})
         }
         What::Overwrite { disks, stop_after } => ours::child(&disks, stop_after).map(|()| true),
@@ -176,6 +176,7 @@ fn erase(options: &Erase) -> Result<bool> {
     let shape = erase::Shape {
         size: options.mib.unwrap_or(mib) << 20,
         rounds: options.rounds.unwrap_or(rounds),
+        tries: 2,
         peers: !options.no_peers,
     };
     let report = erase::run(&options.memory, &options.disk, options.node_image.as_deref(), shape)?;

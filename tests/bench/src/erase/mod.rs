@@ -35,6 +35,8 @@ pub struct Shape {
     pub size: u64,
     /// Rounds.
     pub rounds: usize,
+    /// How often each of fio's settings is tried before the best is chosen.
+    pub tries: usize,
     /// Also run other people's tools, in every third round.
     pub peers: bool,
 }
@@ -56,8 +58,8 @@ pub fn run(memory: &Path, disk: &Path, image: Option<&Path>, shape: Shape) -> Re
         report.contests.push(contest(&program, backing, &disks, shape)?);
     }
     if let Some(image) = image {
-        // The processors of a node are emulated where there is no KVM: less is measured.
-        let shape = Shape { size: shape.size / 16, rounds: shape.rounds.div_ceil(5), ..shape };
+        // The processors of a node are emulated: less is measured.
+        let shape = Shape { size: shape.size / 4, rounds: shape.rounds.div_ceil(5), ..shape };
         report.contests.extend(node::measure(image, memory, shape)?);
     }
     let sparse = Disks::sparse(memory, 2 * MANY, LARGE)?;
@@ -76,7 +78,8 @@ pub fn run(memory: &Path, disk: &Path, image: Option<&Path>, shape: Shape) -> Re
 fn contest(program: &Path, backing: &str, disks: &Disks, shape: Shape) -> Result<Contest> {
     let count = disks.nodes.len();
     println!("{count} × {} MiB in {backing}: fio's best setting", disks.size >> 20);
-    let (best_write, best_read) = (best(disks, Way::Write)?, best(disks, Way::Read)?);
+    let (best_write, best_read) =
+        (best(disks, Way::Write, shape.tries)?, best(disks, Way::Read, shape.tries)?);
     println!("  write {}; read {}", best_write.describe(), best_read.describe());
     let total = disks.size * count as u64;
     let mut rows: Vec<Row> = Vec::new();
@@ -112,10 +115,10 @@ fn contest(program: &Path, backing: &str, disks: &Disks, shape: Shape) -> Result
     Ok(Contest { backing, disks: count, size: disks.size, write_setting, read_setting, peak_kib, rows })
 }
 
-/// The setting with which fio took the least time, of two runs each.
-fn best(disks: &Disks, way: Way) -> Result<Setting> {
+/// The setting with which fio took the least time, of so many runs each.
+fn best(disks: &Disks, way: Way, tries: usize) -> Result<Setting> {
     let mut best = (f64::INFINITY, SETTINGS[0]);
-    for _ in 0..2 {
+    for _ in 0..tries.max(1) {
         for setting in SETTINGS {
             let took = setting.run(way, &disks.nodes, disks.size)?;
             if took.seconds < best.0 {

@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn each_goal_that_is_missed_is_named_and_no_other() {
-        let shape = Shape { size: 1 << 30, rounds: 1, peers: false };
+        let shape = Shape { size: 1 << 30, rounds: 1, tries: 1, peers: false };
         let mut report = Report::begin(shape).unwrap();
         let rows = vec![row(OVERWRITE, 0.95, 0.10), row(READ_BACK, 0.90, 0.50), row("dd", 0.1, 3.0)];
         let settings = (String::new(), String::new());
