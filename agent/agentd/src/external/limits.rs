@@ -3,10 +3,11 @@
 use hwm_sdk::protocol::{AskErase, Detect, GRACE, Hello, Init, InventoryCall, Method, Steps};
 use std::time::Duration;
 
-/// How often the protocol's short deadlines a slow machine gets, which the manager's author did not measure.
+/// How many times the protocol's deadline a start may take: of all managers at once, on a machine that boots, and that the
+/// manager's author did not measure. Not what is asked later: a controller waits for the answer of all.
 const PATIENCE: u32 = 3;
 
-/// Bounds of one manager. The default is PROTOCOL.md's, with patience; tests have less time.
+/// Bounds of one manager. The default is PROTOCOL.md's, with patience at the start; tests have less time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// `hello`, from the start of the process.
@@ -37,8 +38,8 @@ impl Default for Limits {
             detect: of(Detect::DEADLINE) * PATIENCE,
             init: of(Init::DEADLINE),
             inventory: of(InventoryCall::DEADLINE),
-            steps: of(Steps::DEADLINE) * PATIENCE,
-            erase_capabilities: of(AskErase::DEADLINE) * PATIENCE,
+            steps: of(Steps::DEADLINE),
+            erase_capabilities: of(AskErase::DEADLINE),
             grace: GRACE,
             restarts: 3,
             backoff: Duration::from_secs(1),
