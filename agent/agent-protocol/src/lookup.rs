@@ -32,7 +32,8 @@ pub struct LookupNode {
 }
 
 /// Adds to a node's `driver_internal_info` how ironic-python-agent is to erase, at the defaults of Ironic, which stores them
-/// there when cleaning begins. What is set already stays. Nothing for our agent, whose defaults are others.
+/// there when cleaning begins. What is set already stays. Our agent gets them with a lookup, where
+/// nobody knows yet who asks, and not with a command: its defaults are others.
 pub fn add_erase_settings(internal: &mut Map<String, Value>) {
     for (key, value) in [
         ("agent_erase_devices_iterations", json!(1)),

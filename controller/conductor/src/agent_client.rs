@@ -375,3 +375,21 @@ fn node_for_agent(node: &Node, contact: &Contact) -> Value {
         "target_raid_config": current(node.other.get(raid::TARGET)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ironics_defaults_are_sent_with_commands_to_ironic_python_agent_alone() {
+        let mut node = Node::enrolled(uuid::Uuid::nil(), "redfish", model::Timestamp(0));
+        node.driver_internal_info.insert("disk_erasure_concurrency".into(), json!(2));
+        let ours = json!({"boot_id": "b", "process_id": "p"});
+        let ours = Contact { state: Some(serde_json::from_value(ours).unwrap()), ..Contact::default() };
+        let sent = |contact: &Contact| node_for_agent(&node, contact)["driver_internal_info"].clone();
+        assert_eq!(sent(&ours), json!({"disk_erasure_concurrency": 2}), "what an operator set, and no more");
+        let theirs = sent(&Contact::default());
+        assert_eq!(theirs["disk_erasure_concurrency"], 2);
+        assert_eq!(theirs["agent_continue_if_secure_erase_failed"], false);
+    }
+}
