@@ -157,10 +157,10 @@ fn ways(probe: &Probe, wish: &Wish) -> Fate {
         // What reaches the level comes before what was only allowed; the order is otherwise kept.
         ways.sort_by_key(|way| way.level < wish.level);
         if wish.policy.insist {
-            let mut failed = false;
+            let mut tried = false;
             ways.retain(|way| {
-                failed |= way.method.is_secure_erase();
-                !failed || way.method.is_secure_erase()
+                tried |= way.method.is_secure_erase();
+                !tried || way.method.is_secure_erase()
             });
         }
         return Fate::Erase(ways);
