@@ -17,14 +17,14 @@ use store::{
 };
 use uuid::Uuid;
 
-/// `store` as `project` sees it.
-pub fn by(store: &Arc<dyn Store>, project: &str) -> Arc<dyn Store> {
-    Arc::new(Seen { store: store.clone(), project: Some(project.to_owned()) })
+/// `store` as `project` may see it.
+pub fn of_project(store: &Arc<dyn Store>, project: &str) -> Arc<dyn Store> {
+    Arc::new(ProjectScopedStore { store: store.clone(), project: Some(project.to_owned()) })
 }
 
-/// `store` as somebody sees it who sees no node.
-pub fn nothing(store: &Arc<dyn Store>) -> Arc<dyn Store> {
-    Arc::new(Seen { store: store.clone(), project: None })
+/// `store` without any node, for a request whose target the guard did not find.
+pub fn without_nodes(store: &Arc<dyn Store>) -> Arc<dyn Store> {
+    Arc::new(ProjectScopedStore { store: store.clone(), project: None })
 }
 
 /// The projects of a resource: its own, or those of its node.
@@ -38,12 +38,12 @@ pub async fn owners(store: &dyn Store, resource: &Resource) -> Result<Owners> {
     }
 }
 
-struct Seen {
+struct ProjectScopedStore {
     store: Arc<dyn Store>,
     project: Option<String>,
 }
 
-impl Seen {
+impl ProjectScopedStore {
     fn shows(&self, node: &Node) -> bool {
         self.project.as_ref().is_some_and(|project| Owners::of(node).include(project))
     }
@@ -83,7 +83,7 @@ impl Seen {
 }
 
 #[async_trait]
-impl Store for Seen {
+impl Store for ProjectScopedStore {
     async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node> {
         self.store.create_node(node, events).await
     }

@@ -1,7 +1,7 @@
 //! What a change of a node's fields must hold to: names, drivers, interfaces, and what may change when.
 //! Pure, but for the drivers that are known.
 
-use crate::App;
+use crate::app::App;
 use crate::args::{is_host_name, is_logical_name};
 use crate::call::Call;
 use crate::driver_queries::{DriverError, INTERFACES};
@@ -104,7 +104,7 @@ pub fn implemented(app: &App, node: &Node, name: &'static str) -> Result<(), Api
 /// The chassis that a client puts the node into must be there.
 pub async fn chassis(call: &Call, value: Option<&Value>) -> Result<(), ApiError> {
     match value {
-        Some(Value::String(uuid)) => crate::resources::chassis::exists(call, uuid).await,
+        Some(Value::String(uuid)) => call.check_chassis(uuid).await,
         _ => Ok(()),
     }
 }
@@ -150,7 +150,7 @@ pub fn may_be_patched(node: &Node, ident: &str, version: Version) -> Result<(), 
 }
 
 /// What follows from a change of fields, and whether it may be: `new` is `old` with the fields written.
-pub fn settle(old: &Node, new: &mut Node) -> Result<(), ApiError> {
+pub fn complete(old: &Node, new: &mut Node) -> Result<(), ApiError> {
     let state = old.provision_state;
     if old.maintenance && !new.maintenance {
         new.maintenance_reason = None;
