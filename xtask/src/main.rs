@@ -13,10 +13,12 @@ mod fuzz;
 mod graph;
 mod image;
 mod mutants;
+mod rust;
 mod sh;
 mod soak;
 mod specs;
 mod test;
+mod tracked;
 
 use std::process::ExitCode;
 
