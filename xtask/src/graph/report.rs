@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::circles::{self, Circle};
 use super::modules::Tree;
-use super::uses::{self, Uses};
+use super::uses::{self, Place, Uses};
 use crate::tracked::{self, Texts};
 
 /// The circles of each product crate.
@@ -77,27 +77,35 @@ pub fn all(crates: &Crates, cuts: bool) -> String {
     }
     let sizes: Vec<_> = crates
         .iter()
-        .flat_map(|(name, circles)| circles.iter().map(move |circle| format!("{name} {}", circle.uses.len())))
+        .flat_map(|(name, circles)| circles.iter().map(move |circle| format!("{name} {}", circle.files.len())))
         .collect();
     let _ = writeln!(text, "{} circles: {}", sizes.len(), sizes.join(", "));
     text
 }
 
 fn one(name: &str, circle: &Circle, cuts: bool) -> String {
-    let mut text = format!("{name}: a circle of {} files\n", circle.uses.len());
-    for (from, others) in &circle.uses {
-        for (to, names) in others {
-            let names: Vec<_> = names.iter().map(String::as_str).collect();
-            let _ = writeln!(text, "  {from} → {to}: {}", names.join(", "));
-        }
+    let mut text = format!("{name}: a circle of {} files\n", circle.files.len());
+    for ((from, to), names) in &circle.names {
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let _ = writeln!(text, "  {from} → {to}: {}", names.join(", "));
     }
     if cuts {
-        let cuts = circles::cuts(circle);
-        let _ = writeln!(text, "  without these {} uses there is no circle:", cuts.len());
-        for (edge, names) in cuts {
-            let names: Vec<_> = names.iter().map(String::as_str).collect();
-            let _ = writeln!(text, "    {edge}: {}", names.join(", "));
-        }
+        text += &proposal(circle);
+    }
+    text
+}
+
+/// Where a circle can be cut.
+fn proposal(circle: &Circle) -> String {
+    let show = |(file, item): &Place| format!("{file} {item}");
+    let mut text = String::new();
+    for knot in circle.knots() {
+        let items: Vec<_> = knot.iter().map(show).collect();
+        let _ = writeln!(text, "  ! use each other, so moving does not help: {}", items.join(", "));
+    }
+    let moves: Vec<_> = circle.moves().iter().map(show).collect();
+    if !moves.is_empty() {
+        let _ = writeln!(text, "  > move out of its file: {}", moves.join(", "));
     }
     text
 }

@@ -10,36 +10,59 @@ use super::modules::{Segments, Tree, leaves};
 use super::resolve::Target;
 use crate::rust;
 
-/// Names that one file uses of another: file → file → names.
-pub type Uses = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+/// An item of a crate: its file, and its name there. All of a file's `use` together are called `use`.
+pub type Place = (String, String);
 
-/// What the files of a crate use of each other.
+/// What each item uses of the items of other files; what it uses of its own file as well.
+pub type Uses = BTreeMap<Place, BTreeSet<Place>>;
+
+/// What the items of a crate use.
 ///
 /// A name that is only passed on (`pub use`) is not used by the file that passes it on.
 pub fn of(tree: &Tree) -> Uses {
     let mut uses = Uses::new();
+    let mut imports = Uses::new();
     for (id, module) in tree.modules.iter().enumerate() {
-        let mut paths = Paths::default();
         for item in &module.items {
+            let mut paths = Paths::default();
             paths.visit_item(item);
-        }
-        let mut add = |file: String, name: String| {
-            if file != module.file {
-                uses.entry(module.file.clone()).or_default().entry(file).or_default().insert(name);
-            }
-        };
-        for path in &paths.found {
-            if let Some(Target::Item { file, name }) = tree.resolve(id, path) {
-                add(file, name);
-            }
-        }
-        for name in &paths.macros {
-            if let Some(file) = tree.macros.get(name) {
-                add(file.clone(), format!("{name}!"));
-            }
+            let from = (module.file.clone(), name_of(item));
+            let known = paths.found.iter().filter_map(|path| match tree.resolve(id, path)? {
+                Target::Item { file, name } => Some((file, name)),
+                Target::Module(_) => None,
+            });
+            let macros = paths.macros.iter().filter_map(|name| Some((tree.macros.get(name)?.clone(), name.clone())));
+            let all: BTreeSet<Place> = known.chain(macros).filter(|place| *place != from).collect();
+            let kind = if matches!(item, Item::Use(_)) { &mut imports } else { &mut uses };
+            kind.entry(from).or_default().extend(all);
         }
     }
+    add_silent(&mut uses, imports);
     uses
+}
+
+/// Adds what is imported and never named: traits, for their methods.
+fn add_silent(uses: &mut Uses, imports: Uses) {
+    let named: BTreeSet<(String, Place)> =
+        uses.iter().flat_map(|((file, _), all)| all.iter().map(|place| (file.clone(), place.clone()))).collect();
+    for (from, all) in imports {
+        let silent: BTreeSet<Place> =
+            all.into_iter().filter(|place| !named.contains(&(from.0.clone(), place.clone()))).collect();
+        if !silent.is_empty() {
+            uses.entry(from).or_default().extend(silent);
+        }
+    }
+}
+
+/// The name of an item; an `impl` has that of its type.
+fn name_of(item: &Item) -> String {
+    if let Item::Impl(implementation) = item
+        && let syn::Type::Path(path) = &*implementation.self_ty
+        && let Some(last) = path.path.segments.last()
+    {
+        return last.ident.to_string();
+    }
+    rust::name(item).unwrap_or_else(|| "use".into())
 }
 
 /// The paths in the items of one module.
@@ -175,9 +198,9 @@ mod tests {
     fn uses(files: &[(&str, &str)]) -> Vec<String> {
         let texts: Texts = files.iter().map(|(path, text)| ((*path).into(), (*text).into())).collect();
         let mut lines = Vec::new();
-        for (from, others) in of(&Tree::read("lib.rs", &texts).unwrap()) {
-            for (to, names) in others {
-                lines.push(format!("{from} → {to}: {}", names.into_iter().collect::<Vec<_>>().join(", ")));
+        for ((file, item), all) in of(&Tree::read("lib.rs", &texts).unwrap()) {
+            for (other, name) in all.into_iter().filter(|(other, _)| *other != file) {
+                lines.push(format!("{file} {item} → {other} {name}"));
             }
         }
         lines
@@ -189,12 +212,21 @@ mod tests {
             ("lib.rs", "mod a; mod b; fn f(x: a::A) { b::g(); }"),
             (
                 "a.rs",
-                "use crate::b::{self, T}; pub struct A(#[serde(with = \"crate::b::text\")] u8);
+                "use crate::b::{self, T}; pub struct A(#[serde(with = \"crate::b::serialize\")] u8);
                  impl T for A { fn x(&self) { let v = vec![b::MADE, self.b.n]; } }",
             ),
-            ("b.rs", "pub trait T {} pub const MADE: u8 = 1; pub fn g() {} pub mod text { pub fn serialize() {} }"),
+            ("b.rs", "pub trait T {} pub const MADE: u8 = 1; pub fn g() {} pub fn serialize() {}"),
         ]);
-        assert_eq!(found, ["a.rs → b.rs: MADE, T", "lib.rs → a.rs: A", "lib.rs → b.rs: g"]);
+        assert_eq!(
+            found,
+            [
+                "a.rs A → b.rs MADE",
+                "a.rs A → b.rs T",
+                "a.rs A → b.rs serialize",
+                "lib.rs f → a.rs A",
+                "lib.rs f → b.rs g",
+            ]
+        );
     }
 
     #[test]
@@ -213,6 +245,6 @@ mod tests {
             ("lib.rs", "macro_rules! say { () => {} } mod a; pub struct Root;"),
             ("a.rs", "use super::Root; fn f() { say!(); }"),
         ]);
-        assert_eq!(found, ["a.rs → lib.rs: Root, say!"]);
+        assert_eq!(found, ["a.rs f → lib.rs say", "a.rs use → lib.rs Root"]);
     }
 }
