@@ -4,7 +4,7 @@
 //!   list ──▶ Disk ──▶ probe ──▶ Probe ──▶ guard::judge ──▶ may it be written?   (nothing written so far)
 //!  (sysfs)           (libblkid,           method::methods ──▶ what the drive supports, best first
 //!                     ask: the drive)           │
-//!                          all probes ──▶ plan::plan ──▶ ways for each disk, or a refusal of the whole run
+//!                          all probes ──▶ plan::plan ──▶ methods for each disk, or a refusal of the whole run
 //!                          holders::take_down ──▶ what uses the disks is stopped, topmost first
 //!                          reveal ──▶ hidden sectors are given back, and all disks judged again
 //!                          Device::open (O_EXCL) ──▶ erase::erase ──▶ Record
@@ -70,11 +70,11 @@ pub use disk::{Disk, Holder, HolderKind, Partition};
 pub use erase::{Checkpoint, Ending, Record, erase, resume};
 pub use guard::{Reason, Refusal, judge};
 pub use hint::Hint;
-pub use holders::{Deed, Map, TakeDownError, take_down};
+pub use holders::{Map, TakeDownError, TeardownStep, take_down};
 pub use list::{Filter, ListError, Roots, list};
 pub use metadata::{MetadataRecord, erase_metadata};
 pub use method::{Fill, Level, Method, Passes, Promise, methods};
-pub use plan::{Fate, Plan, Policy, Way, Wish, plan, plan_metadata};
+pub use plan::{DiskDecision, EraseRequest, Plan, PlannedMethod, Policy, plan, plan_metadata};
 pub use probe::{PartitionType, Probe, ProbeError, Signature, SignatureKind, probe, rescue};
 pub use progress::{Phase, Progress, Watch};
 pub use target::Target;

@@ -1,7 +1,7 @@
 //! `/v1/drivers`.
 
 use crate::call::{Call, json};
-use crate::driver_port::{DriverDescription, INTERFACES};
+use crate::driver_queries::{DriverDescription, INTERFACES};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
 use crate::nodes::raid;

@@ -4,7 +4,7 @@
 //! `faultcode, faultstring, debuginfo`; what its framework raises (no such path, wrong method, version)
 //! holds `code, title, description`. Clients read both.
 
-use crate::driver_port::DriverError;
+use crate::driver_queries::DriverError;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;

@@ -7,7 +7,7 @@
 //!
 //! A handler reads, lets the model decide, and writes at the version it read; when somebody else wrote
 //! meanwhile it does so again ([`write::change`]). It never talks to a node: the conductor does, woken by
-//! the store's bell. The one exception is [`DriverPort`], for questions that only a driver, or the agent of the node,
+//! the store's bell. The one exception is [`DriverQueries`], for questions that only a driver, or the agent of the node,
 //! can answer.
 //!
 //! Invariants:
@@ -24,7 +24,7 @@ mod body;
 mod bundles;
 mod call;
 mod certificates;
-pub mod driver_port;
+pub mod driver_queries;
 mod drivers;
 pub mod endpoint;
 mod error;
@@ -50,9 +50,9 @@ mod view;
 mod write;
 
 pub use auth::Auth;
-pub use bundles::Depot;
-pub use driver_port::{
-    BootDevice, DriverDescription, DriverError, DriverPort, Indicator, InterfaceChoice, LampId, Validity,
+pub use bundles::BundleStore;
+pub use driver_queries::{
+    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, InterfaceChoice, LampId, Validity,
 };
 
 use std::sync::Arc;
@@ -66,9 +66,9 @@ pub struct App {
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Answers questions to drivers.
-    pub drivers: Arc<dyn DriverPort>,
+    pub drivers: Arc<dyn DriverQueries>,
     /// Keeps the bundles of hardware managers; none: there are none.
-    pub bundles: Option<Arc<Depot>>,
+    pub bundles: Option<Arc<BundleStore>>,
     /// The public key of the certificates that the conductor makes; none: it makes none.
     pub certificate_key: Option<String>,
     /// Settings.

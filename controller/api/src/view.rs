@@ -6,7 +6,7 @@ use crate::fields;
 use crate::links::Links;
 use crate::microversion::Version;
 use crate::resources::allocations;
-use crate::{App, driver_port};
+use crate::{App, driver_queries};
 use agent_protocol::lookup::MASKED;
 use model::mask::{masked, masked_instance_info, masked_value};
 use model::{Contact, Health, Node, PlannedStep, ProvisionState, Run, Timestamp};
@@ -263,7 +263,7 @@ pub fn provision_state(state: ProvisionState, version: Version) -> Value {
 fn default_interface(app: &App, driver: &str, field: &str) -> Value {
     let interface = field
         .strip_suffix("_interface")
-        .and_then(|interface| driver_port::INTERFACES.into_iter().find(|known| *known == interface));
+        .and_then(|interface| driver_queries::INTERFACES.into_iter().find(|known| *known == interface));
     let choice = interface.and_then(|interface| {
         app.drivers.drivers().iter().find(|known| known.name == driver)?.interfaces.get(interface)
     });

@@ -207,9 +207,9 @@ async fn parts_of_an_earlier_process_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().join("a/b");
     let trust = Trust::Digest;
-    api::Depot::open(place.clone(), trust.clone(), 1).unwrap();
+    api::BundleStore::open(place.clone(), trust.clone(), 1).unwrap();
     assert_eq!(fs::metadata(&place).unwrap().permissions().mode() & 0o777, 0o700);
     fs::write(place.join("x.part"), "half").unwrap();
-    api::Depot::open(place.clone(), trust, 1).unwrap();
+    api::BundleStore::open(place.clone(), trust, 1).unwrap();
     assert_eq!(fs::read_dir(place).unwrap().count(), 0);
 }

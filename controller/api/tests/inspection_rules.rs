@@ -5,8 +5,8 @@ mod common;
 
 use async_trait::async_trait;
 use common::Api;
-use conductor::decision::{Deed, Outcome, Trouble};
-use conductor::{Conductor, Hands, Notary, Settings, SigningKey};
+use conductor::decision::{Action, ActionError, Outcome};
+use conductor::{Conductor, Executor, Notary, Settings, SigningKey};
 use model::abilities::{Abilities, Inspect, Rescue};
 use model::{Contact, Node, PowerState, ProvisionState};
 use serde_json::{Value, json};
@@ -23,27 +23,27 @@ const MAC: &str = "52:54:00:12:34:56";
 struct Switch(AtomicBool);
 
 #[async_trait]
-impl Hands for Switch {
+impl Executor for Switch {
     fn abilities(&self, _: &Node) -> Result<Arc<Abilities>, String> {
         let (inspect, rescue) = (Inspect::Agent, Rescue::None);
         Ok(Arc::new(Abilities { agent: true, inspect, rescue, steps: BTreeMap::new() }))
     }
 
-    async fn act(&self, _: &Node, _: &Contact, deed: &Deed) -> Outcome {
-        match deed {
-            Deed::SetPower(target) => {
+    async fn act(&self, _: &Node, _: &Contact, action: &Action) -> Outcome {
+        match action {
+            Action::SetPower(target) => {
                 let state = target.resulting_state();
                 self.0.store(state == PowerState::On, Ordering::SeqCst);
                 Outcome::Power(state)
             }
-            Deed::ReadPower => {
+            Action::ReadPower => {
                 Outcome::Power(if self.0.load(Ordering::SeqCst) { PowerState::On } else { PowerState::Off })
             }
-            Deed::ReadBootDevice => Outcome::BootDevice(None),
-            Deed::SetBootDevice => Outcome::Done,
+            Action::ReadBootDevice => Outcome::BootDevice(None),
+            Action::SetBootDevice => Outcome::Done,
             other => {
                 let text = format!("{other:?} is not of this test");
-                Outcome::Failed(Trouble { text, retryable: false, unreachable: false })
+                Outcome::Failed(ActionError { text, retryable: false, unreachable: false })
             }
         }
     }
@@ -72,9 +72,9 @@ impl House {
         let node = node.await;
         let port = api.port(&node, MAC).await.uuid.to_string();
         let notary = Notary::new(SigningKey::generate().unwrap().0, "test");
-        let hands = Arc::new(Switch(AtomicBool::new(false)));
+        let executor = Arc::new(Switch(AtomicBool::new(false)));
         let (store, clock) = (api.store.clone(), Arc::new(SystemClock));
-        let conductor = Conductor::new(store, hands, clock, Settings::default(), "test".into(), notary);
+        let conductor = Conductor::new(store, executor, clock, Settings::default(), "test".into(), notary);
         let stop = CancellationToken::new();
         tokio::spawn(conductor.run(stop.clone()));
         Self { api, node, port, stop }

@@ -105,7 +105,7 @@ async fn defect_8_a_rebuild_is_taken_or_refused_and_never_500() {
 }
 
 /// Experiment 13: in `cleaning` an abort and a patch are 409, which clients take for "ask again": the state lasts
-/// for one deed of the conductor. The abort that is asked for again in `clean wait` is taken.
+/// for one action of the conductor. The abort that is asked for again in `clean wait` is taken.
 #[tokio::test]
 async fn defect_13_an_abort_and_a_patch_in_cleaning_are_409_until_it_waits() {
     let api = Api::new();

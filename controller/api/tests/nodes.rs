@@ -6,7 +6,7 @@ use common::{Api, fixture, keys};
 use model::agent::AgentState;
 use model::{Catalogue, CatalogueStep, ProvisionState, Timestamp, Wait};
 use serde_json::{Value, json};
-use store::{Beat, StepKind, Store};
+use store::{HeartbeatRecord, StepKind, Store};
 
 #[tokio::test]
 async fn a_created_node_looks_as_ironics() {
@@ -187,14 +187,14 @@ async fn the_run_the_wait_and_the_progress_are_shown() {
         ended: vec![],
         progress: Some(json!({"disks": []})),
     };
-    let beat = Beat {
+    let beat = HeartbeatRecord {
         callback_url: "https://192.0.2.1:9999".into(),
         verify_ca: None,
         agent_version: Some("1".into()),
         at: Timestamp(0),
         state: Some(state),
     };
-    api.store.record_beat(node.uuid, "t", beat).await.unwrap();
+    api.store.record_heartbeat(node.uuid, "t", beat).await.unwrap();
     let shown = api.get("/v1/nodes/n").await.is(200).body;
     let info = &shown["driver_internal_info"];
     assert_eq!(info["agent_url"], "https://192.0.2.1:9999");

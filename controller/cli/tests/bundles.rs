@@ -4,7 +4,7 @@
 #[allow(dead_code, missing_docs)]
 mod drivers;
 
-use api::{App, Depot, Settings};
+use api::{App, BundleStore, Settings};
 use bundle::Trust;
 use serde_json::{Value, json};
 use std::fs;
@@ -25,12 +25,13 @@ fn controller(shelf: &Path, keys: Vec<bundle::PublicKey>) -> (tokio::runtime::Ru
         let mut node = model::Node::enrolled(uuid(), "redfish", model::Timestamp(0));
         node.name = Some("n".to_owned());
         store.create_node(node, Vec::new()).await.unwrap();
-        let depot = Depot::open(shelf.into(), Trust::Keys { keys, unsigned: true }, 1 << 20).unwrap();
+        let bundle_store =
+            BundleStore::open(shelf.into(), Trust::Keys { keys, unsigned: true }, 1 << 20).unwrap();
         let app = App {
             store,
             clock: Arc::new(SystemClock),
             drivers: Arc::new(drivers::KeptDrivers::new()),
-            bundles: Some(Arc::new(depot)),
+            bundles: Some(Arc::new(bundle_store)),
             certificate_key: None,
             settings: Settings::default(),
         };

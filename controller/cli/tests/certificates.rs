@@ -1,7 +1,7 @@
 //! Certificates from the command line: what an auditor is told of a file, and what is refused.
 
 mod common;
-#[path = "../../../agent/certificate/tests/common/mod.rs"]
+#[path = "../../../shared/certificate/tests/common/mod.rs"]
 mod example;
 
 use certificate::Signed;

@@ -1,7 +1,7 @@
-//! The only effects on the world: BMCs and agents. One deed in, one outcome out, nothing decided.
+//! The only effects on the world: BMCs and agents. One action in, one outcome out, nothing decided.
 
 use crate::agent_client::AgentClient;
-use crate::decision::{Deed, Outcome, Trouble};
+use crate::decision::{Action, ActionError, Outcome};
 use crate::log_archive::LogArchive;
 use crate::settings::Settings;
 use async_trait::async_trait;
@@ -15,19 +15,19 @@ use store::Clock;
 /// Most combinations of interfaces whose abilities are kept; more than a machine room has.
 const COMBINATIONS: usize = 256;
 
-/// Does deeds. A simulation has its own.
+/// Performs actions. The simulation has its own implementation.
 #[async_trait]
-pub trait Hands: Send + Sync {
+pub trait Executor: Send + Sync {
     /// What the interfaces of the node's driver can do, with the out-of-band steps at their configured
     /// priorities; else why they cannot be used. Goes nowhere.
     fn abilities(&self, node: &Node) -> Result<Arc<Abilities>, String>;
 
-    /// Do one deed for a node.
-    async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome;
+    /// Perform one action for a node.
+    async fn act(&self, node: &Node, contact: &Contact, action: &Action) -> Outcome;
 }
 
-/// Hands that reach real BMCs and real agents.
-pub struct RealHands {
+/// Reaches real BMCs and real agents.
+pub struct LiveExecutor {
     drivers: Arc<dyn Drivers>,
     agents: AgentClient,
     clock: Arc<dyn Clock>,
@@ -40,8 +40,8 @@ pub struct RealHands {
 /// A driver, and the interfaces chosen instead of its defaults.
 type Chosen = (String, BTreeMap<String, String>);
 
-impl RealHands {
-    /// Hands that open BMCs with `drivers`, and keep logs of ramdisks as the settings say.
+impl LiveExecutor {
+    /// Opens BMCs with `drivers`, and keeps logs of ramdisks as the settings say.
     pub fn new(
         drivers: Arc<dyn Drivers>,
         agents: AgentClient,
@@ -53,41 +53,41 @@ impl RealHands {
     }
 
     /// The logs of the node's ramdisk, in the file of this name.
-    async fn collect_logs(&self, contact: &Contact, name: &str) -> Result<Outcome, Trouble> {
+    async fn collect_logs(&self, contact: &Contact, name: &str) -> Result<Outcome, ActionError> {
         let archive = self.agents.collect_logs(contact, self.logs.max_bytes()).await?;
         let (logs, file) = (self.logs.clone(), name.to_owned());
         let kept = tokio::task::spawn_blocking(move || logs.keep(&file, &archive)).await;
         let kept = kept.map_err(|error| error.to_string()).and_then(|kept| kept.map_err(|e| e.to_string()));
         let place = self.logs.directory().display();
-        kept.map(|()| Outcome::Done).map_err(|error| Trouble {
+        kept.map(|()| Outcome::Done).map_err(|error| ActionError {
             text: format!("{name} could not be kept in {place}: {error}"),
             retryable: false,
             unreachable: false,
         })
     }
 
-    async fn bmc(&self, node: &Node, deed: &Deed) -> Result<Outcome, BmcError> {
+    async fn bmc(&self, node: &Node, action: &Action) -> Result<Outcome, BmcError> {
         let bmc = self.drivers.open(&node.driver, &node.driver_info, &node.uuid.to_string())?;
-        match deed {
-            Deed::VerifyBmc => bmc.verify().await?,
-            Deed::ReadState => {
+        match action {
+            Action::VerifyBmc => bmc.verify().await?,
+            Action::ReadState => {
                 let (state, health) = bmc.state().await?;
                 return Ok(Outcome::State(power(state), health));
             }
-            Deed::ReadBootDevice => return Ok(Outcome::BootDevice(persistent(bmc.boot_device().await?))),
-            Deed::SetBootDevice => {
+            Action::ReadBootDevice => return Ok(Outcome::BootDevice(persistent(bmc.boot_device().await?))),
+            Action::SetBootDevice => {
                 bmc.set_boot_device(BootDevice::Pxe, false, None).await?;
                 return Ok(Outcome::Done);
             }
-            Deed::RestoreBootDevice(before) => {
+            Action::RestoreBootDevice(before) => {
                 let mode = before.mode.as_deref().map(str::parse).transpose().map_err(unknown)?;
                 bmc.set_boot_device(before.device.parse().map_err(unknown)?, true, mode).await?;
                 return Ok(Outcome::Done);
             }
-            Deed::SetPower(target) => {
+            Action::SetPower(target) => {
                 let reboots = matches!(target, PowerTarget::Reboot | PowerTarget::SoftReboot);
                 if reboots || power(bmc.power_state().await?) != target.resulting_state() {
-                    bmc.set_power(action(*target)).await?;
+                    bmc.set_power(power_action(*target)).await?;
                 }
             }
             _ => {}
@@ -124,7 +124,7 @@ impl RealHands {
                 let text = error.to_string();
                 let prefix = format!("{} step {} failed: ", kind.as_str(), step.label());
                 let text = text.strip_prefix(&prefix).unwrap_or(&text).to_owned();
-                Ok(Outcome::Failed(Trouble { text, retryable: error.is_retryable(), unreachable: false }))
+                Ok(Outcome::Failed(ActionError { text, retryable: error.is_retryable(), unreachable: false }))
             }
             Err(error) => Err(error),
         }
@@ -163,8 +163,8 @@ fn unknown(word: impl std::fmt::Display) -> BmcError {
     BmcError::new(ErrorKind::Unsupported, "", "set the boot device back", word.to_string())
 }
 
-fn trouble(error: BmcError) -> Outcome {
-    Outcome::Failed(Trouble {
+fn failed(error: BmcError) -> Outcome {
+    Outcome::Failed(ActionError {
         retryable: error.is_retryable(),
         unreachable: matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Timeout),
         text: error.to_string(),
@@ -178,7 +178,7 @@ fn power(state: bmc::PowerState) -> PowerState {
     }
 }
 
-fn action(target: PowerTarget) -> PowerAction {
+fn power_action(target: PowerTarget) -> PowerAction {
     match target {
         PowerTarget::On => PowerAction::On,
         PowerTarget::Off => PowerAction::Off,
@@ -189,7 +189,7 @@ fn action(target: PowerTarget) -> PowerAction {
 }
 
 #[async_trait]
-impl Hands for RealHands {
+impl Executor for LiveExecutor {
     fn abilities(&self, node: &Node) -> Result<Arc<Abilities>, String> {
         let chosen = (node.driver.clone(), node.interfaces.clone());
         let mut known = self.abilities.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,26 +203,28 @@ impl Hands for RealHands {
         Ok(known.entry(chosen).or_insert(Arc::new(able)).clone())
     }
 
-    async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome {
-        match deed {
-            Deed::VerifyBmc
-            | Deed::ReadPower
-            | Deed::ReadState
-            | Deed::SetPower(_)
-            | Deed::ReadBootDevice
-            | Deed::SetBootDevice
-            | Deed::RestoreBootDevice(_) => self.bmc(node, deed).await.unwrap_or_else(trouble),
-            Deed::RunStep { command_id, kind, step, polling } => {
-                self.run_step(node, command_id, *kind, step, *polling).await.unwrap_or_else(trouble)
+    async fn act(&self, node: &Node, contact: &Contact, action: &Action) -> Outcome {
+        match action {
+            Action::VerifyBmc
+            | Action::ReadPower
+            | Action::ReadState
+            | Action::SetPower(_)
+            | Action::ReadBootDevice
+            | Action::SetBootDevice
+            | Action::RestoreBootDevice(_) => self.bmc(node, action).await.unwrap_or_else(failed),
+            Action::RunStep { command_id, kind, step, polling } => {
+                self.run_step(node, command_id, *kind, step, *polling).await.unwrap_or_else(failed)
             }
-            Deed::InspectBmc => self.inspect(node).await.unwrap_or_else(trouble),
-            Deed::AskSteps(kind) => self.agents.ask_steps(node, contact, *kind).await,
-            Deed::SendStep { command_id, run, step } => {
+            Action::InspectBmc => self.inspect(node).await.unwrap_or_else(failed),
+            Action::AskSteps(kind) => self.agents.ask_steps(node, contact, *kind).await,
+            Action::SendStep { command_id, run, step } => {
                 self.agents.send_step(node, contact, command_id, *run, step).await
             }
-            Deed::AskCommand { command_id } => self.agents.ask_command(contact, command_id).await,
-            Deed::CancelCommand { command_id } => self.agents.cancel(contact, command_id).await,
-            Deed::CollectLogs(name) => self.collect_logs(contact, name).await.unwrap_or_else(Outcome::Failed),
+            Action::AskCommand { command_id } => self.agents.ask_command(contact, command_id).await,
+            Action::CancelCommand { command_id } => self.agents.cancel(contact, command_id).await,
+            Action::CollectLogs(name) => {
+                self.collect_logs(contact, name).await.unwrap_or_else(Outcome::Failed)
+            }
         }
     }
 }

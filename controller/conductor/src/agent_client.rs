@@ -5,7 +5,7 @@
 //! command list, since every step command that is not of an earlier step of this run must be ours.
 
 use crate::agent_transport::{AgentCall, AgentTransport, Https};
-use crate::decision::{Outcome, Trouble};
+use crate::decision::{ActionError, Outcome};
 use agent_protocol::command::{ANNEAL, Addition, CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::lookup::add_erase_settings;
 use agent_protocol::step::AdvertisedSteps;
@@ -29,7 +29,7 @@ pub struct AgentClient {
 
 /// Why there is no plan of an erase.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unplanned {
+pub enum PlanError {
     /// The agent runs a command, and takes one at a time.
     #[error("{0}")]
     Busy(String),
@@ -92,11 +92,11 @@ impl AgentClient {
             Ok(status) => status,
             Err(Fault::Status(StatusCode::CONFLICT, text)) => return Err(Box::new(Outcome::Busy(text))),
             Err(fault) => {
-                return Err(Box::new(Outcome::Failed(fault.trouble(&format!("ask for {kind} steps")))));
+                return Err(Box::new(Outcome::Failed(fault.into_error(&format!("ask for {kind} steps")))));
             }
         };
         let wrong = |text: String| {
-            Box::new(Outcome::Failed(Trouble {
+            Box::new(Outcome::Failed(ActionError {
                 text: format!("the agent's {kind} steps cannot be used: {text}"),
                 retryable: false,
                 unreachable: false,
@@ -134,7 +134,7 @@ impl AgentClient {
             match self.adopt(contact, command.short, known).await {
                 Ok(Some(status)) => return Outcome::Command(status),
                 Ok(None) => {}
-                Err(fault) => return Outcome::Failed(fault.trouble("list commands")),
+                Err(fault) => return Outcome::Failed(fault.into_error("list commands")),
             }
         }
         let name = format!("{}.{}", command.extension, command.short);
@@ -142,7 +142,7 @@ impl AgentClient {
         match self.call(contact, Method::POST, "?wait=false", Some(&request)).await {
             Ok(status) => Outcome::Command(status),
             Err(Fault::Status(StatusCode::CONFLICT, text)) => Outcome::Busy(text),
-            Err(fault) => Outcome::Failed(fault.trouble(&format!("run step {}", step.label()))),
+            Err(fault) => Outcome::Failed(fault.into_error(&format!("run step {}", step.label()))),
         }
     }
 
@@ -170,7 +170,7 @@ impl AgentClient {
         match self.call(contact, Method::GET, command_id, None).await {
             Ok(status) => Outcome::Command(status),
             Err(Fault::Status(StatusCode::NOT_FOUND, _)) => Outcome::NoSuchCommand,
-            Err(fault) => Outcome::Failed(fault.trouble("ask for the running command")),
+            Err(fault) => Outcome::Failed(fault.into_error("ask for the running command")),
         }
     }
 
@@ -180,7 +180,7 @@ impl AgentClient {
         let told: Result<Value, Fault> = self.call(contact, Method::POST, "?wait=true", Some(&request)).await;
         match told {
             Ok(_) => self.ask_command(contact, command_id).await,
-            Err(fault) => Outcome::Failed(fault.trouble("cancel the running step")),
+            Err(fault) => Outcome::Failed(fault.into_error("cancel the running step")),
         }
     }
 
@@ -188,32 +188,32 @@ impl AgentClient {
     ///
     /// # Errors
     /// The agent runs a command, cannot be reached, or sends something else.
-    pub async fn collect_logs(&self, contact: &Contact, limit: usize) -> Result<Vec<u8>, Trouble> {
+    pub async fn collect_logs(&self, contact: &Contact, limit: usize) -> Result<Vec<u8>, ActionError> {
         let request = request("log.collect_system_logs", json!({}), None);
         let answer = self.call(contact, Method::POST, "?wait=true", Some(&request)).await;
-        let status: CommandStatus = answer.map_err(|fault| fault.trouble("tell its logs"))?;
-        unpacked(status, limit).map_err(|text| Trouble { text, retryable: false, unreachable: false })
+        let status: CommandStatus = answer.map_err(|fault| fault.into_error("tell its logs"))?;
+        unpacked(status, limit).map_err(|text| ActionError { text, retryable: false, unreachable: false })
     }
 
     /// `anneal.plan_erase`: what an erase step would do to each disk, as the agent tells it. Nothing is changed.
     ///
     /// # Errors
     /// The agent is busy with a step, refuses the step or its arguments, or cannot be reached.
-    pub async fn plan_erase(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, Unplanned> {
+    pub async fn plan_erase(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, PlanError> {
         let mut params = json!({ "step": step, "node": node_for_agent(node, contact) });
         add_psids(&mut params, node, contact, step["step"].as_str().unwrap_or_default());
         let request = request("anneal.plan_erase", params, None);
         let status: CommandStatus = match self.call(contact, Method::POST, "?wait=true", Some(&request)).await
         {
             Ok(status) => status,
-            Err(Fault::Status(StatusCode::CONFLICT, text)) => return Err(Unplanned::Busy(text)),
-            Err(fault) => return Err(Unplanned::Unreachable(fault.trouble("plan the erase").text)),
+            Err(Fault::Status(StatusCode::CONFLICT, text)) => return Err(PlanError::Busy(text)),
+            Err(fault) => return Err(PlanError::Unreachable(fault.into_error("plan the erase").text)),
         };
         match (status.command_status, status.command_result) {
             (Status::Succeeded, Some(plan)) => Ok(plan),
             (state, _) => {
                 let told = status.command_error.map(|error| error.details);
-                Err(Unplanned::Refused(told.unwrap_or_else(|| format!("plan_erase ended {state:?}"))))
+                Err(PlanError::Refused(told.unwrap_or_else(|| format!("plan_erase ended {state:?}"))))
             }
         }
     }
@@ -250,15 +250,15 @@ impl AgentClient {
 }
 
 impl Fault {
-    fn trouble(self, deed: &str) -> Trouble {
+    fn into_error(self, action: &str) -> ActionError {
         match self {
-            Self::Status(status, text) => Trouble {
-                text: format!("the agent refused to {deed}: {} {text}", status.as_u16()),
+            Self::Status(status, text) => ActionError {
+                text: format!("the agent refused to {action}: {} {text}", status.as_u16()),
                 retryable: status.is_server_error(),
                 unreachable: false,
             },
-            Self::Transport(text) => Trouble {
-                text: format!("the agent could not be reached to {deed}: {text}"),
+            Self::Transport(text) => ActionError {
+                text: format!("the agent could not be reached to {action}: {text}"),
                 retryable: true,
                 unreachable: true,
             },

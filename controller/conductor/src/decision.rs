@@ -69,11 +69,11 @@ pub enum Decision {
     },
     /// Store a change; no effect outside is needed.
     Record(Box<Change>),
-    /// Do one deed; [`crate::states::absorb`] turns its outcome into a change.
-    Act(Deed),
-    /// Store a change that says that the deed begins, then do it: for deeds that must not be done twice.
-    /// Whoever finds the change stored without an outcome knows that the deed was interrupted.
-    Begin(Box<Change>, Deed),
+    /// Do one action; [`crate::states::apply_outcome`] turns its outcome into a change.
+    Act(Action),
+    /// Store a change that says that the action begins, then do it: for actions that must not be done twice.
+    /// Whoever finds the change stored without an outcome knows that the action was interrupted.
+    Begin(Box<Change>, Action),
 }
 
 /// A change to be stored.
@@ -122,9 +122,9 @@ impl Change {
     }
 }
 
-/// One effect on the world. Each may be repeated without harm, except [`Deed::RunStep`].
+/// One effect on the world. Each may be repeated without harm, except [`Action::RunStep`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Deed {
+pub enum Action {
     /// Check that the BMC can be used, and read the power state.
     VerifyBmc,
     /// Read the power state.
@@ -178,10 +178,10 @@ pub enum Deed {
     CollectLogs(String),
 }
 
-/// What came of a deed.
+/// What came of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// Power state as read after the deed.
+    /// Power state as read after the action.
     Power(PowerState),
     /// Power state and health as read.
     State(PowerState, Option<Health>),
@@ -204,13 +204,13 @@ pub enum Outcome {
     /// The agent is busy with something else.
     Busy(String),
     /// It did not work.
-    Failed(Trouble),
+    Failed(ActionError),
 }
 
-/// Why a deed did not work.
+/// Why an action did not work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    /// One sentence that names the peer and the deed.
+pub struct ActionError {
+    /// One sentence that names the peer and the action.
     pub text: String,
     /// Whether trying again can help.
     pub retryable: bool,

@@ -1,11 +1,11 @@
 //! The only loop: wake, take the lease, load, decide, act, record, again.
 
-use crate::act::Hands;
-use crate::decision::{Change, Decision, Deed, Outcome, Rules, Snapshot};
+use crate::act::Executor;
+use crate::decision::{Action, Change, Decision, Outcome, Rules, Snapshot};
 use crate::notary::{Notary, Proof};
 use crate::settings::Settings;
-use crate::states::{absorb, decide};
-use model::history::{EventKind, Severity, Stood};
+use crate::states::{apply_outcome, decide};
+use model::history::{EventKind, Severity, StateAtEvent};
 use model::request::event;
 use model::{Certificate, Cursor, Inventory, Node, ResourceKind, StepKind, StepResult, Timestamp};
 use std::collections::HashSet;
@@ -20,9 +20,9 @@ use uuid::Uuid;
 
 /// How long a lease is taken for.
 const LEASE: Duration = Duration::from_secs(300);
-/// As much of it is left when a deed begins, or it is renewed first: longer than any deed takes (asking an agent
+/// As much of it is left when an action begins, or it is renewed first: longer than any action takes (asking an agent
 /// for its steps makes three calls of a minute). Not renewed each time, because that is a write, and a step is
-/// two deeds.
+/// two actions.
 const ENOUGH: Duration = Duration::from_secs(240);
 /// Nodes driven at once.
 const WORKERS: usize = 128;
@@ -38,7 +38,7 @@ const IN_ONE_WRITE: usize = 4;
 /// Drives all nodes of a store.
 pub struct Conductor {
     store: Arc<dyn Store>,
-    hands: Arc<dyn Hands>,
+    executor: Arc<dyn Executor>,
     clock: Arc<dyn Clock>,
     settings: Settings,
     name: String,
@@ -65,14 +65,14 @@ impl Conductor {
     /// as `notary`.
     pub fn new(
         store: Arc<dyn Store>,
-        hands: Arc<dyn Hands>,
+        executor: Arc<dyn Executor>,
         clock: Arc<dyn Clock>,
         settings: Settings,
         name: String,
         notary: Notary,
     ) -> Arc<Self> {
         let started_at = clock.now();
-        Arc::new(Self { store, hands, clock, settings, name, notary, started_at, busy: Mutex::default() })
+        Arc::new(Self { store, executor, clock, settings, name, notary, started_at, busy: Mutex::default() })
     }
 
     /// Drive until `stop`; passes under way are finished first.
@@ -215,7 +215,7 @@ impl Conductor {
             match self.turn(uuid, known, &mut held).await {
                 Ok(true) => {}
                 Ok(false) => break,
-                // The API wrote meanwhile: look again, every deed may be repeated.
+                // The API wrote meanwhile: look again, every action may be repeated.
                 Err(StoreError::Stale(_)) => match self.renew(&mut held).await {
                     Ok(()) => {}
                     Err(_) => break,
@@ -250,38 +250,38 @@ impl Conductor {
                 let change = self.followed(&snapshot, *change).await?;
                 self.record(snapshot.node, change, held.lease).await?
             }
-            Decision::Act(deed) => self.do_deed(snapshot, &deed, held).await?,
-            Decision::Begin(change, deed) => {
+            Decision::Act(action) => self.perform(snapshot, &action, held).await?,
+            Decision::Begin(change, action) => {
                 let begun = self.record(snapshot.node, *change, held.lease).await?;
                 let snapshot = self.load(uuid, Some(begun)).await?;
-                self.do_deed(snapshot, &deed, held).await?
+                self.perform(snapshot, &action, held).await?
             }
         };
         *known = Some(stored);
         Ok(true)
     }
 
-    /// Do a deed and store what came of it.
-    async fn do_deed(
+    /// Do an action and store what came of it.
+    async fn perform(
         &self,
         mut snapshot: Snapshot,
-        deed: &Deed,
+        action: &Action,
         held: &mut Held,
     ) -> Result<Node, StoreError> {
         let uuid = snapshot.node.uuid;
         if held.until.since(self.clock.now()) < ENOUGH {
             self.renew(held).await?;
         }
-        let outcome = self.hands.act(&snapshot.node, &snapshot.contact, deed).await;
-        if let Outcome::Failed(trouble) = &outcome {
-            tracing::warn!(node_uuid = %uuid, error = %trouble.text, "a deed did not work");
+        let outcome = self.executor.act(&snapshot.node, &snapshot.contact, action).await;
+        if let Outcome::Failed(error) = &outcome {
+            tracing::warn!(node_uuid = %uuid, error = %error.text, "an action did not work");
         }
         loop {
             snapshot.now = self.clock.now();
-            let change = absorb(&snapshot, deed, outcome.clone(), &self.settings);
+            let change = apply_outcome(&snapshot, action, outcome.clone(), &self.settings);
             let change = self.followed(&snapshot, change).await?;
             match self.record(snapshot.node.clone(), change, held.lease).await {
-                // The API wrote meanwhile. What was done stays done: its outcome is absorbed into what is
+                // The API wrote meanwhile. What was done stays done: its outcome is applied into what is
                 // stored now, unless that no longer waits for it.
                 Err(StoreError::Stale(_)) => {
                     self.renew(held).await?;
@@ -301,11 +301,11 @@ impl Conductor {
     /// with the state that the node was in before its write.
     async fn followed(&self, snapshot: &Snapshot, mut change: Change) -> Result<Change, StoreError> {
         for _ in 1..IN_ONE_WRITE {
-            let stands = Stood::of(&change.node) == Stood::of(&snapshot.node);
+            let stands = StateAtEvent::of(&change.node) == StateAtEvent::of(&snapshot.node);
             if !stands || change.forget_agent || wants(&change.node) != (None, false) {
                 break;
             }
-            // The agent may have been heard while the deed went on.
+            // The agent may have been heard while the action went on.
             let contact = self.store.contact(change.node.uuid).await?;
             let (node, abilities, now) = (change.node.clone(), snapshot.abilities.clone(), self.clock.now());
             let next = Snapshot::of(node, contact, abilities, snapshot.listening_since, now);
@@ -395,7 +395,7 @@ impl Conductor {
             None => None,
         };
         let rules = if ruled(&node, inventory.as_ref()) { self.rules(uuid).await? } else { Rules::default() };
-        let abilities = self.hands.abilities(&node);
+        let abilities = self.executor.abilities(&node);
         let (listening_since, now) = (self.started_at, self.clock.now());
         Ok(Snapshot { node, contact, abilities, catalogue, inventory, rules, listening_since, now })
     }
@@ -414,13 +414,13 @@ fn wants(node: &Node) -> (Option<StepKind>, bool) {
     (starts, run.cursor == Cursor::AwaitInventory)
 }
 
-/// Whether a decision about this node, or what comes of its deed, applies inspection rules.
+/// Whether a decision about this node, or what comes of its action, applies inspection rules.
 fn ruled(node: &Node, inventory: Option<&Inventory>) -> bool {
     let cursor = node.run.as_ref().map(|run| &run.cursor);
     inventory.is_some() || cursor == Some(&Cursor::AskInventory)
 }
 
-/// Whether a node still waits for the outcome of a deed.
+/// Whether a node still waits for the outcome of an action.
 fn same_place(a: &Node, b: &Node) -> bool {
     let place = |node: &Node| {
         let run = node.run.as_ref().map(|run| (run.id, run.cursor.clone()));

@@ -3,11 +3,11 @@
 //! ```text
 //!   bell, clock ─▶ drive: take lease ─▶ load Snapshot ─▶ decide (pure) ─┬▶ Sleep: store the wait, release
 //!                             ▲                                         ├▶ Record: store, again
-//!                             └──── store ◀─ absorb (pure) ◀─ act ◀─────┘▶ Act: one deed
+//!                             └──── store ◀─ apply_outcome (pure) ◀─ act ◀─────┘▶ Act: one action
 //! ```
 //!
 //! A pass takes no input: it reads what is stored and does what is missing. A controller that starts after
-//! a crash, one that tries again and one that never stopped run the same code. Every deed may be done
+//! a crash, one that tries again and one that never stopped run the same code. Every action may be done
 //! twice: power and boot device because they name a state, commands because they carry an id.
 
 pub mod act;
@@ -21,7 +21,7 @@ pub mod notary;
 pub mod settings;
 pub mod states;
 
-pub use act::{Hands, RealHands};
+pub use act::{Executor, LiveExecutor};
 pub use drive::Conductor;
 pub use notary::{Notary, SigningKey};
 pub use settings::Settings;

@@ -25,9 +25,9 @@ pub struct Settings {
     pub agent_silence_s: u64,
     /// How often a running command is asked for when no heartbeat brings news.
     pub agent_poll_s: u64,
-    /// Pause before a failed deed is tried again.
+    /// Pause before a failed action is tried again.
     pub retry_pause_s: u64,
-    /// Consecutive failures of one deed before the run fails.
+    /// Consecutive failures of one action before the run fails.
     pub max_attempts: u32,
     /// How often in a row a step is started again after the node was interrupted in it, when it has got no further in
     /// between.

@@ -2,7 +2,7 @@
 
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use async_trait::async_trait;
-use conductor::agent_client::{AgentClient, Unplanned};
+use conductor::agent_client::{AgentClient, PlanError};
 use conductor::agent_transport::{AgentCall, AgentTransport};
 use model::agent::AgentState;
 use model::{Contact, Node, Timestamp};
@@ -25,7 +25,7 @@ impl AgentTransport for Agent {
     }
 }
 
-async fn ask(answer: Result<(StatusCode, Value), String>) -> (Result<Value, Unplanned>, Value) {
+async fn ask(answer: Result<(StatusCode, Value), String>) -> (Result<Value, PlanError>, Value) {
     let agent = Arc::new(Agent { answer, asked: Mutex::default() });
     let contact = Contact {
         token: Some("secret-token".into()),
@@ -72,14 +72,14 @@ async fn each_answer_of_the_agent_is_told_apart() {
     let refused = status(Status::Failed, None, Some("argument \"level\": no"));
     assert_eq!(
         ask(Ok((StatusCode::OK, refused))).await.0,
-        Err(Unplanned::Refused("argument \"level\": no".into()))
+        Err(PlanError::Refused("argument \"level\": no".into()))
     );
     let busy = json!({"faultstring": "Agent is busy: executing command execute_clean_step"});
     assert!(
-        matches!(ask(Ok((StatusCode::CONFLICT, busy))).await.0, Err(Unplanned::Busy(text)) if text.contains("busy"))
+        matches!(ask(Ok((StatusCode::CONFLICT, busy))).await.0, Err(PlanError::Busy(text)) if text.contains("busy"))
     );
     let (gone, _) = ask(Err("connection refused".into())).await;
-    let Err(Unplanned::Unreachable(text)) = gone else { panic!("{gone:?}") };
+    let Err(PlanError::Unreachable(text)) = gone else { panic!("{gone:?}") };
     assert!(text.contains("connection refused") && !text.contains("secret-token"), "{text}");
 }
 

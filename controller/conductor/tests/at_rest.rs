@@ -1,8 +1,8 @@
 //! Verifying, and nodes that nobody asks anything of.
 
 use conductor::Settings;
-use conductor::decision::{Decision, Deed, Outcome, Snapshot, Trouble};
-use conductor::states::{absorb, decide};
+use conductor::decision::{Action, ActionError, Decision, Outcome, Snapshot};
+use conductor::states::{apply_outcome, decide};
 use model::{Contact, EventKind, Health, Node, PowerState, PowerTarget, ProvisionState, Timestamp};
 use uuid::Uuid;
 
@@ -25,16 +25,17 @@ fn snapshot(node: Node) -> Snapshot {
 fn verifying_asks_the_bmc_and_a_refusal_leads_back_to_enroll() {
     let settings = Settings::default();
     let seen = snapshot(due(ProvisionState::Verifying));
-    assert_eq!(decide(&seen, &settings), Decision::Act(Deed::VerifyBmc));
+    assert_eq!(decide(&seen, &settings), Decision::Act(Action::VerifyBmc));
 
-    let change = absorb(&seen, &Deed::VerifyBmc, Outcome::Power(PowerState::Off), &settings);
+    let change = apply_outcome(&seen, &Action::VerifyBmc, Outcome::Power(PowerState::Off), &settings);
     assert_eq!(change.node.provision_state, ProvisionState::Manageable);
     assert_eq!((change.node.target_provision_state, change.node.last_error), (None, None));
     let told: Vec<_> = change.events.iter().map(|event| event.text.split(':').next().unwrap()).collect();
     assert_eq!(told, ["VERIFIED", "verifying -> manageable"]);
 
-    let wrong = Trouble { text: "the BMC refused the password".into(), retryable: false, unreachable: false };
-    let change = absorb(&seen, &Deed::VerifyBmc, Outcome::Failed(wrong), &settings);
+    let wrong =
+        ActionError { text: "the BMC refused the password".into(), retryable: false, unreachable: false };
+    let change = apply_outcome(&seen, &Action::VerifyBmc, Outcome::Failed(wrong), &settings);
     assert_eq!(change.node.provision_state, ProvisionState::Enroll);
     assert!(change.node.last_error.unwrap().contains("the BMC refused the password"));
 }
@@ -45,10 +46,10 @@ fn a_verified_node_is_powered_off_only_where_that_is_set() {
     let seen = snapshot(due(ProvisionState::Verifying));
     for (wanted, power) in [(false, PowerState::On), (true, PowerState::On), (true, PowerState::Off)] {
         let settings = Settings { power_off_after_verifying: wanted, ..Settings::default() };
-        let change = absorb(&seen, &Deed::VerifyBmc, Outcome::Power(power), &settings);
+        let change = apply_outcome(&seen, &Action::VerifyBmc, Outcome::Power(power), &settings);
         assert_eq!(change.node.provision_state, ProvisionState::Manageable);
         let next = decide(&snapshot(change.node), &settings);
-        let off = Decision::Act(Deed::SetPower(PowerTarget::Off));
+        let off = Decision::Act(Action::SetPower(PowerTarget::Off));
         assert_eq!(next == off, wanted && power == PowerState::On, "{wanted} {power:?}: {next:?}");
     }
 }
@@ -64,7 +65,7 @@ fn retired_nodes_and_those_that_are_only_enrolled_are_left_out_of_periodic_tasks
     };
     let left_alone = Decision::Sleep { wait: None, wake_at: None };
     for state in [ProvisionState::Manageable, ProvisionState::Active, ProvisionState::CleanFail] {
-        assert_eq!(next(state, false), Decision::Act(Deed::ReadState), "{state:?}");
+        assert_eq!(next(state, false), Decision::Act(Action::ReadState), "{state:?}");
         assert_eq!(next(state, true), left_alone, "{state:?}");
     }
     assert_eq!(next(ProvisionState::Enroll, false), left_alone);
@@ -77,9 +78,10 @@ fn a_stable_state_is_not_left_without_a_request() {
     for state in ProvisionState::ALL.into_iter().filter(|state| state.is_stable()) {
         let seen = snapshot(due(state));
         match decide(&seen, &settings) {
-            Decision::Act(Deed::ReadState) => {
+            Decision::Act(Action::ReadState) => {
                 for power in [PowerState::On, PowerState::Off] {
-                    let change = absorb(&seen, &Deed::ReadState, Outcome::State(power, None), &settings);
+                    let change =
+                        apply_outcome(&seen, &Action::ReadState, Outcome::State(power, None), &settings);
                     assert_eq!(change.node.provision_state, state);
                 }
             }
@@ -94,7 +96,7 @@ fn the_health_that_a_bmc_tells_is_the_nodes_and_each_change_is_in_its_history() 
     let settings = Settings::default();
     let mut node = due(ProvisionState::Active);
     node.power_state = Some(PowerState::On);
-    let silent = Trouble { text: "no answer".into(), retryable: true, unreachable: true };
+    let silent = ActionError { text: "no answer".into(), retryable: true, unreachable: true };
     let told = |health| Outcome::State(PowerState::On, health);
     for (outcome, health, says) in [
         (told(Some(Health::Ok)), Some(Health::Ok), Some("health='OK' (previously 'None')")),
@@ -103,7 +105,7 @@ fn the_health_that_a_bmc_tells_is_the_nodes_and_each_change_is_in_its_history() 
         (Outcome::Failed(silent), Some(Health::Critical), None),
         (told(None), None, Some("health='None' (previously 'Critical')")),
     ] {
-        let change = absorb(&snapshot(node.clone()), &Deed::ReadState, outcome, &settings);
+        let change = apply_outcome(&snapshot(node.clone()), &Action::ReadState, outcome, &settings);
         let said: Vec<_> = change.events.iter().map(|event| (event.kind, event.text.clone())).collect();
         let expected =
             says.map(|says| (EventKind::Monitoring, format!("Node health status changed: {says}")));

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use conductor::Settings;
 use conductor::agent_client::AgentClient;
 use conductor::agent_transport::{AgentCall, AgentTransport};
-use conductor::decision::{Decision, Deed, Outcome, Snapshot};
-use conductor::states::{absorb, decide};
+use conductor::decision::{Action, Decision, Outcome, Snapshot};
+use conductor::states::{apply_outcome, decide};
 use model::run::{Cursor, Run};
 use model::{Contact, Node, ProvisionState, RunKind};
 use reqwest::StatusCode;
@@ -30,9 +30,9 @@ fn status(command_status: Status, checkpoint: Option<Value>) -> CommandStatus {
 
 /// The node after its agent, asked for the command, answered this.
 fn told(node: Node, status: CommandStatus) -> Node {
-    let deed = Deed::AskCommand { command_id: "c0".into() };
+    let action = Action::AskCommand { command_id: "c0".into() };
     let seen = snapshot(node, heard("boot-1"), NOW);
-    absorb(&seen, &deed, Outcome::Command(status), &Settings::default()).node
+    apply_outcome(&seen, &action, Outcome::Command(status), &Settings::default()).node
 }
 
 /// A node whose second step saved something.

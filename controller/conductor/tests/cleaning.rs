@@ -200,7 +200,7 @@ async fn abort_stops_the_running_step_and_leaves_the_node_on() {
     let node = world.until_state(ProvisionState::CleanFail).await;
     assert!(node.last_error.unwrap().starts_with("By request, the clean operation was aborted"));
     assert!(!node.maintenance && world.is_on());
-    assert!(world.deeds.lock().unwrap().contains(&"CancelCommand".to_owned()));
+    assert!(world.actions.lock().unwrap().contains(&"CancelCommand".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -299,7 +299,7 @@ async fn arguments_of_a_step_that_was_learnt_are_checked_before_the_node_is_boot
     let _conductor = world.conductor(Settings::default());
     world.verb(Verb::Clean, Some(vec![asked("erase_devices", json!({}))])).await;
     world.until("learnt", |node| node.provision_state.is_stable()).await;
-    world.deeds.lock().unwrap().clear();
+    world.actions.lock().unwrap().clear();
     for steps in [
         vec![asked("erase_devices", json!({})), asked("erase_devices", json!({"passes": 3}))],
         vec![asked("erase_devices", json!({"passes": 3}))],
@@ -308,7 +308,7 @@ async fn arguments_of_a_step_that_was_learnt_are_checked_before_the_node_is_boot
         let node = world.until_state(ProvisionState::CleanFail).await;
         assert!(node.last_error.unwrap().ends_with("unexpected arguments: passes"));
         assert!(!node.maintenance);
-        assert_eq!(*world.deeds.lock().unwrap(), Vec::<String>::new(), "nobody touched the node");
+        assert_eq!(*world.actions.lock().unwrap(), Vec::<String>::new(), "nobody touched the node");
     }
     // A step that was not there last time may be in a newer ramdisk.
     world.steps.lock().unwrap().push(step("new", 0, true));
@@ -347,7 +347,7 @@ async fn abort_waits_for_the_end_of_a_step_that_cannot_be_stopped() {
     let node = world.until_state(ProvisionState::CleanFail).await;
     assert!(node.last_error.unwrap().starts_with("By request, the clean operation was aborted"));
     assert!(node.run.unwrap().succeeded(0), "the step ended first");
-    assert!(world.is_on() && !world.deeds.lock().unwrap().contains(&"CancelCommand".to_owned()));
+    assert!(world.is_on() && !world.actions.lock().unwrap().contains(&"CancelCommand".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -375,8 +375,8 @@ async fn what_the_node_boots_from_every_time_is_the_same_after_the_ramdisk_has_b
             (node.run.unwrap().boot_before, world.boots_from.lock().unwrap().as_deref()),
             (None, before)
         );
-        let deeds = world.deeds.lock().unwrap().clone();
-        let count = |name: &str| deeds.iter().filter(|deed| *deed == name).count();
+        let actions = world.actions.lock().unwrap().clone();
+        let count = |name: &str| actions.iter().filter(|action| *action == name).count();
         assert_eq!(count("SetBootDevice"), sets, "{before:?}");
         assert_eq!(count("RestoreBootDevice"), usize::from(before == Some("disk")), "{before:?}");
     }

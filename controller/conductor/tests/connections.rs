@@ -102,7 +102,7 @@ fn client() -> AgentClient {
 async fn ask(client: &AgentClient, contact: &Contact) -> Result<(), String> {
     match client.ask_command(contact, "one").await {
         Outcome::Command(_) => Ok(()),
-        Outcome::Failed(trouble) => Err(trouble.text),
+        Outcome::Failed(error) => Err(error.text),
         other => Err(format!("{other:?}")),
     }
 }

@@ -5,8 +5,8 @@ mod situation;
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use certificate::{EVIDENCE, Evidence, SigningKey};
 use conductor::Settings;
-use conductor::decision::{Change, Deed, Outcome};
-use conductor::states::absorb;
+use conductor::decision::{Action, Change, Outcome};
+use conductor::states::apply_outcome;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
 use situation::{NOW, heard, issued, node, snapshot};
@@ -70,8 +70,8 @@ impl Scene {
         let mut contact = heard("boot-1");
         contact.state.as_mut().unwrap().evidence_key = self.told.clone();
         let snapshot = snapshot(self.node.clone(), contact, NOW);
-        let deed = Deed::AskCommand { command_id: "c0".into() };
-        absorb(&snapshot, &deed, Outcome::Command(status), &Settings::default())
+        let action = Action::AskCommand { command_id: "c0".into() };
+        apply_outcome(&snapshot, &action, Outcome::Command(status), &Settings::default())
     }
 
     fn sign(&self, evidence: &Evidence) -> Option<Value> {

@@ -4,8 +4,8 @@
 mod situation;
 
 use conductor::Settings;
-use conductor::decision::{Decision, Deed, Outcome};
-use conductor::states::{absorb, decide};
+use conductor::decision::{Action, Decision, Outcome};
+use conductor::states::{apply_outcome, decide};
 use model::run::Cursor;
 use model::{Contact, PowerState, PowerTarget, ProvisionState, StepResult};
 use serde_json::json;
@@ -26,8 +26,8 @@ fn cleaning_does_not_end_well_without_a_stored_success_of_every_step() {
         };
         node.run.as_mut().unwrap().results = results.iter().map(success).collect();
         let snapshot = snapshot(node, Contact::default(), NOW);
-        let deed = Deed::SetPower(PowerTarget::Off);
-        absorb(&snapshot, &deed, Outcome::Power(PowerState::Off), &Settings::default()).node
+        let action = Action::SetPower(PowerTarget::Off);
+        apply_outcome(&snapshot, &action, Outcome::Power(PowerState::Off), &Settings::default()).node
     };
     for results in [&[][..], &[0], &[1], &[1, 1]] {
         let node = off(results);
@@ -62,8 +62,8 @@ fn an_agent_that_falls_silent_fails_the_step() {
     };
     assert!(!matches!(after(settings.agent_silence_s - 1, 2), Decision::Record(_)));
     // Heartbeats may be lost where answers are not: it is asked first, and whether the node has power.
-    assert!(matches!(after(settings.agent_silence_s, 0), Decision::Act(Deed::AskCommand { .. })));
-    assert_eq!(after(settings.agent_silence_s, 1), Decision::Act(Deed::ReadPower));
+    assert!(matches!(after(settings.agent_silence_s, 0), Decision::Act(Action::AskCommand { .. })));
+    assert_eq!(after(settings.agent_silence_s, 1), Decision::Act(Action::ReadPower));
     let node = recorded(after(settings.agent_silence_s, 2));
     assert_eq!((node.provision_state, node.maintenance), (ProvisionState::CleanFail, true));
     let error = node.last_error.unwrap();

@@ -8,11 +8,11 @@ use async_trait::async_trait;
 use bmc::Builtin;
 use conductor::agent_client::AgentClient;
 use conductor::agent_transport::{AgentCall, AgentTransport};
-use conductor::decision::{Decision, Deed, Outcome};
+use conductor::decision::{Action, Decision, Outcome};
 use conductor::log_archive::LogArchive;
 use conductor::settings::CollectLogs;
-use conductor::states::{absorb, decide};
-use conductor::{Hands, RealHands, Settings};
+use conductor::states::{apply_outcome, decide};
+use conductor::{Executor, LiveExecutor, Settings};
 use model::run::{Cursor, Logs};
 use model::{Contact, Node, ProvisionState, Timestamp, Verb};
 use reqwest::StatusCode;
@@ -48,8 +48,8 @@ fn failed(seconds: u64, logs_collect: CollectLogs, abort: bool) -> Node {
         progress: None,
         checkpoint: None,
     };
-    let ask = Deed::AskCommand { command_id: "c0".into() };
-    let change = absorb(&snapshot, &ask, Outcome::Command(told), &settings(logs_collect));
+    let ask = Action::AskCommand { command_id: "c0".into() };
+    let change = apply_outcome(&snapshot, &ask, Outcome::Command(told), &settings(logs_collect));
     assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
     change.node
 }
@@ -80,14 +80,16 @@ fn they_change_nothing_but_what_is_told_of_them() {
     let now = NOW.after(Duration::from_secs(11));
     let seen = snapshot(node.clone(), heard("boot-1"), now);
     let settings = settings(CollectLogs::OnFailure);
-    let Decision::Act(deed @ Deed::CollectLogs(_)) = decide(&seen, &settings) else { panic!("not asked") };
-    let Deed::CollectLogs(name) = &deed else { unreachable!() };
+    let Decision::Act(action @ Action::CollectLogs(_)) = decide(&seen, &settings) else {
+        panic!("not asked")
+    };
+    let Action::CollectLogs(name) = &action else { unreachable!() };
     assert!(name.starts_with(&node.uuid.to_string()) && name.ends_with("_clean.tar.gz"), "{name}");
-    let trouble = conductor::decision::Trouble { text: "busy".into(), retryable: true, unreachable: false };
+    let error = conductor::decision::ActionError { text: "busy".into(), retryable: true, unreachable: false };
     for (outcome, becomes) in
-        [(Outcome::Done, Logs::Kept(name.clone())), (Outcome::Failed(trouble), Logs::Missing("busy".into()))]
+        [(Outcome::Done, Logs::Kept(name.clone())), (Outcome::Failed(error), Logs::Missing("busy".into()))]
     {
-        let change = absorb(&seen, &deed, outcome, &settings);
+        let change = apply_outcome(&seen, &action, outcome, &settings);
         assert_eq!(logs(&change.node), Some(&becomes));
         let mut before = node.clone();
         before.run = change.node.run.clone();
@@ -159,10 +161,10 @@ async fn collected(directory: &Path, result: Value) -> Outcome {
         ..Settings::default()
     };
     let agents = AgentClient::over(Arc::new(Answers(answer)));
-    let hands = RealHands::new(Arc::new(Builtin), agents, Arc::new(Still), settings);
+    let executor = LiveExecutor::new(Arc::new(Builtin), agents, Arc::new(Still), settings);
     let contact: Contact = heard("boot-1");
     let node = node(ProvisionState::CleanFail, Cursor::Done, 1);
-    hands.act(&node, &contact, &Deed::CollectLogs(format!("{}_now_clean.tar.gz", node.uuid))).await
+    executor.act(&node, &contact, &Action::CollectLogs(format!("{}_now_clean.tar.gz", node.uuid))).await
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -189,7 +191,7 @@ async fn what_is_no_archive_or_too_large_is_not_kept() {
         (json!({"system_logs": "A".repeat(2 << 20)}), "more than 1 MiB"),
     ] {
         match collected(&directory, result).await {
-            Outcome::Failed(trouble) => assert!(trouble.text.contains(part), "{}", trouble.text),
+            Outcome::Failed(error) => assert!(error.text.contains(part), "{}", error.text),
             other => panic!("{part}: {other:?}"),
         }
         assert!(!directory.exists());

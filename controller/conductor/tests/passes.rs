@@ -9,15 +9,15 @@ use std::time::Duration;
 use store::{Clock, Store};
 use world::{World, step};
 
-/// Three deeds of a hundred seconds are longer than the lease that was taken before the first.
+/// Three actions of a hundred seconds are longer than the lease that was taken before the first.
 #[tokio::test(start_paused = true)]
-async fn the_lease_outlasts_every_deed() {
+async fn the_lease_outlasts_every_action() {
     let world = World::new().await;
-    *world.deed_time.lock().unwrap() = Duration::from_secs(100);
+    *world.action_time.lock().unwrap() = Duration::from_secs(100);
     let _conductor = world.conductor(Settings::default());
     world.verb(Verb::Provide, None).await;
     world.until_state(ProvisionState::Available).await;
-    assert!(world.deeds.lock().unwrap().len() > 6);
+    assert!(world.actions.lock().unwrap().len() > 6);
     assert_eq!(*world.unleased.lock().unwrap(), [] as [&str; 0]);
 }
 

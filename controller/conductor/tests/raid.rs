@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use conductor::Settings;
 use conductor::agent_client::AgentClient;
 use conductor::agent_transport::{AgentCall, AgentTransport};
-use conductor::decision::{Change, Decision, Deed, Outcome};
-use conductor::states::{absorb, decide};
+use conductor::decision::{Action, Change, Decision, Outcome};
+use conductor::states::{apply_outcome, decide};
 use model::run::{Cursor, Run};
 use model::{Contact, Node, ProvisionState, RequestedStep, RunKind, StepKind};
 use reqwest::StatusCode;
@@ -115,7 +115,7 @@ fn planned(node: Node, kind: StepKind) -> Node {
     .unwrap();
     let seen = snapshot(node, heard(), NOW);
     let told = Outcome::Steps(BTreeMap::from([(kind, advertised)]));
-    let change = absorb(&seen, &Deed::AskSteps(kind), told, &Settings::default());
+    let change = apply_outcome(&seen, &Action::AskSteps(kind), told, &Settings::default());
     assert_eq!(change.node.last_error, None);
     change.node
 }
@@ -127,7 +127,7 @@ fn begun(node: Node) -> Node {
 
 /// What the agent is sent.
 async fn sent(node: &Node) -> Value {
-    let Decision::Act(Deed::SendStep { command_id, run, step }) =
+    let Decision::Act(Action::SendStep { command_id, run, step }) =
         decide(&snapshot(node.clone(), heard(), NOW), &Settings::default())
     else {
         panic!("the step is not sent: {:?}", node.last_error);
@@ -142,9 +142,9 @@ async fn sent(node: &Node) -> Value {
 fn ended(node: Node, kind: StepKind, told: Value) -> Change {
     let step = node.run.as_ref().unwrap().current().unwrap().step.step.clone();
     let result = json!({kind.result_field(): told, kind.step_field(): {"interface": "raid", "step": step}});
-    let deed = Deed::AskCommand { command_id: "its-own".into() };
+    let action = Action::AskCommand { command_id: "its-own".into() };
     let outcome = Outcome::Command(status(Status::Succeeded, result));
-    absorb(&snapshot(node, heard(), NOW), &deed, outcome, &Settings::default())
+    apply_outcome(&snapshot(node, heard(), NOW), &action, outcome, &Settings::default())
 }
 
 /// `create_configuration`: ironic-python-agent makes what the node's target says and tells that; which flags Ironic has
@@ -256,9 +256,9 @@ fn a_step_of_the_raid_interface_is_settled_likewise() {
     run.index = Some(0);
     run.cursor = Cursor::OutOfBand { command_id: "c".into(), at: NOW, polling: false };
     let seen = snapshot(node, Contact::default(), NOW);
-    let deed = Deed::ReadPower;
-    let change = absorb(&seen, &deed, Outcome::StepDone(target()), &Settings::default());
+    let action = Action::ReadPower;
+    let change = apply_outcome(&seen, &action, Outcome::StepDone(target()), &Settings::default());
     assert_eq!(change.node.other["raid_config"]["logical_disks"], target()["logical_disks"]);
-    let change = absorb(&seen, &deed, Outcome::StepDone(json!("done")), &Settings::default());
+    let change = apply_outcome(&seen, &action, Outcome::StepDone(json!("done")), &Settings::default());
     assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
 }

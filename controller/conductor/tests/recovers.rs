@@ -5,8 +5,8 @@ mod situation;
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use agent_protocol::step::AdvertisedSteps;
 use conductor::Settings;
-use conductor::decision::{Decision, Deed, Outcome, Snapshot, Trouble};
-use conductor::states::{absorb, decide};
+use conductor::decision::{Action, ActionError, Decision, Outcome, Snapshot};
+use conductor::states::{apply_outcome, decide};
 use model::run::Cursor;
 use model::{Contact, Node, ProvisionState, RunKind, StepKind, Timestamp, Wait};
 use serde_json::json;
@@ -50,18 +50,18 @@ fn status(command_status: Status, error: Option<(&str, &str)>) -> Outcome {
     })
 }
 
-fn ask() -> Deed {
-    Deed::AskCommand { command_id: "c0".into() }
+fn ask() -> Action {
+    Action::AskCommand { command_id: "c0".into() }
 }
 
 fn unreachable_peer() -> Outcome {
     let text = "no answer".into();
-    Outcome::Failed(Trouble { text, retryable: true, unreachable: true })
+    Outcome::Failed(ActionError { text, retryable: true, unreachable: true })
 }
 
 /// What an answer of the agent makes of the node.
 fn told(snapshot: &Snapshot, outcome: Outcome) -> Node {
-    absorb(snapshot, &ask(), outcome, &Settings::default()).node
+    apply_outcome(snapshot, &ask(), outcome, &Settings::default()).node
 }
 
 fn error(node: &Node) -> &str {
@@ -238,8 +238,8 @@ fn a_question_without_an_answer_does_not_fail_a_step_that_goes_on_outside() {
         let planned = &mut node.run.as_mut().unwrap().plan.as_mut().unwrap()[1];
         (planned.step.in_band, planned.step.idempotent) = (false, false);
         let (command_id, step) = ("c0".into(), Box::new(planned.clone()));
-        let deed = Deed::RunStep { command_id, kind: StepKind::Clean, step, polling };
-        absorb(&snapshot(node, Contact::default(), NOW), &deed, unreachable_peer(), &settings).node
+        let action = Action::RunStep { command_id, kind: StepKind::Clean, step, polling };
+        apply_outcome(&snapshot(node, Contact::default(), NOW), &action, unreachable_peer(), &settings).node
     };
     let run = after(true).run.unwrap();
     assert!(matches!(run.cursor, Cursor::OutOfBand { polling: true, .. }) && run.attempts == 1);
@@ -260,8 +260,8 @@ fn a_change_of_hardware_managers_is_counted_once() {
         hardware_manager_version: BTreeMap::from([("generic".to_owned(), "2".to_owned())]),
     };
     let outcome = Outcome::Steps(BTreeMap::from([(StepKind::Clean, steps)]));
-    let deed = Deed::AskSteps(StepKind::Clean);
-    let change = absorb(&snapshot(node, heard("boot-1"), NOW), &deed, outcome, &Settings::default());
+    let action = Action::AskSteps(StepKind::Clean);
+    let change = apply_outcome(&snapshot(node, heard("boot-1"), NOW), &action, outcome, &Settings::default());
     let run = change.node.run.unwrap();
     assert_eq!((&run.cursor, run.replans), (&Cursor::NextStep, 1));
     assert_eq!(run.hardware_manager_version["generic"], "2");
@@ -278,7 +278,12 @@ fn a_disk_that_stands_still_is_a_warning_until_it_moves() {
         contact
     };
     let look = |node: Node, contact: Contact| {
-        absorb(&snapshot(node, contact, at(10)), &ask(), status(Status::Running, None), &Settings::default())
+        apply_outcome(
+            &snapshot(node, contact, at(10)),
+            &ask(),
+            status(Status::Running, None),
+            &Settings::default(),
+        )
     };
     let warned = look(in_step(|_| {}), at_disk(json!(1.5)));
     assert_eq!(error(&warned.node), "disk /dev/sda (serial S1) stands still at 5 of 9 bytes");

@@ -4,8 +4,8 @@ mod situation;
 mod world;
 
 use conductor::Settings;
-use conductor::decision::{Decision, Deed, Outcome, Rules};
-use conductor::states::{absorb, decide};
+use conductor::decision::{Action, Decision, Outcome, Rules};
+use conductor::states::{apply_outcome, decide};
 use model::abilities::Inspect;
 use model::interface::AddPorts;
 use model::request::VerbRequest;
@@ -155,7 +155,7 @@ fn what_rules_change_is_one_change() {
     snapshot.node.enter(ProvisionState::Inspecting, None, NOW);
     snapshot.node.run.as_mut().unwrap().cursor = Cursor::AskInventory;
     let told = Inventory { inventory: json!("y".repeat(store::inventory::MAX)), ..inventory };
-    let change = absorb(&snapshot, &Deed::InspectBmc, Outcome::Inventory(told), &settings);
+    let change = apply_outcome(&snapshot, &Action::InspectBmc, Outcome::Inventory(told), &settings);
     assert_eq!(change.node.provision_state, ProvisionState::InspectFail);
     assert_eq!(change.inspected, None);
 }

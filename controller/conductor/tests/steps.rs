@@ -64,8 +64,8 @@ async fn a_run_that_needs_no_ramdisk_does_not_boot_one() {
     let node = ended(&world).await;
     assert_eq!(node.provision_state, ProvisionState::Manageable);
     assert_eq!(*world.ran.lock().unwrap(), ["factory_reset"]);
-    let deeds = world.deeds.lock().unwrap().clone();
-    assert!(!deeds.iter().any(|deed| deed.starts_with("SetPower")), "{deeds:?}");
+    let actions = world.actions.lock().unwrap().clone();
+    assert!(!actions.iter().any(|action| action.starts_with("SetPower")), "{actions:?}");
 
     // Asked for without a ramdisk, a step of the agent is refused before anything runs.
     let request = VerbRequest {
@@ -319,7 +319,7 @@ async fn a_hanging_step_is_noticed_while_the_agent_is_heard() {
         assert_eq!((node.provision_state, node.maintenance), (ProvisionState::CleanFail, true));
         let error = node.last_error.unwrap();
         assert!(error.contains(wanted), "{error}");
-        assert!(world.deeds.lock().unwrap().contains(&"CancelCommand".to_owned()), "it was told to stop");
+        assert!(world.actions.lock().unwrap().contains(&"CancelCommand".to_owned()), "it was told to stop");
         assert!(world.is_on());
     }
 }

@@ -1,12 +1,12 @@
 //! The drivers of the `bmc` crate, as the API and the conductor want them.
 
 use api::{
-    BootDevice, DriverDescription, DriverError, DriverPort, Indicator, InterfaceChoice, LampId, Validity,
+    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, InterfaceChoice, LampId, Validity,
 };
 use async_trait::async_trait;
 use bmc::{Bmc, BmcError, ErrorKind};
 use conductor::Settings;
-use conductor::agent_client::{AgentClient, Unplanned};
+use conductor::agent_client::{AgentClient, PlanError};
 use model::{Abilities, Contact, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 /// Answers the API's questions.
-pub struct Port {
+pub struct BmcDrivers {
     drivers: Vec<DriverDescription>,
     settings: Settings,
     agents: AgentClient,
 }
 
-impl Port {
+impl BmcDrivers {
     /// With every driver there is; steps have the priorities of `settings`, and `agents` are asked for plans.
     pub fn new(settings: Settings, agents: AgentClient) -> Self {
         Self { drivers: bmc::DRIVERS.iter().map(|name| described(name)).collect(), settings, agents }
@@ -63,7 +63,7 @@ fn parsed<T: FromStr<Err = bmc::ParseError>>(text: &str) -> Result<T, DriverErro
 }
 
 #[async_trait]
-impl DriverPort for Port {
+impl DriverQueries for BmcDrivers {
     fn drivers(&self) -> &[DriverDescription] {
         &self.drivers
     }
@@ -169,9 +169,9 @@ impl DriverPort for Port {
     async fn erase_plan(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {
         let planned = self.agents.plan_erase(node, contact, step).await;
         planned.map_err(|error| match error {
-            Unplanned::Busy(text) => DriverError::Busy(text),
-            Unplanned::Refused(text) => DriverError::Invalid(text),
-            Unplanned::Unreachable(text) => DriverError::Agent(text),
+            PlanError::Busy(text) => DriverError::Busy(text),
+            PlanError::Refused(text) => DriverError::Invalid(text),
+            PlanError::Unreachable(text) => DriverError::Agent(text),
         })
     }
 }
@@ -183,8 +183,8 @@ mod tests {
     use std::time::Duration;
     use uuid::Uuid;
 
-    fn port() -> Port {
-        Port::new(Settings::default(), AgentClient::new(Duration::from_secs(1)))
+    fn port() -> BmcDrivers {
+        BmcDrivers::new(Settings::default(), AgentClient::new(Duration::from_secs(1)))
     }
 
     fn node(driver: &str, driver_info: &[(&str, &str)]) -> Node {

@@ -12,7 +12,7 @@ mod listener;
 use anyhow::{Context, Result};
 use clap::Parser;
 use conductor::agent_client::AgentClient;
-use conductor::{Conductor, Notary, RealHands};
+use conductor::{Conductor, LiveExecutor, Notary};
 use config::Config;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ async fn run(config: Config) -> Result<()> {
     let stop = CancellationToken::new();
     let mut tasks: JoinSet<Result<()>> = JoinSet::new();
 
-    let depot = api::Depot::open(
+    let bundle_store = api::BundleStore::open(
         config.bundle_directory(),
         config.bundles.trust().context("configuration")?,
         config.bundles.max_mib << 20,
@@ -97,8 +97,8 @@ async fn run(config: Config) -> Result<()> {
     let app = api::App {
         store: store.clone(),
         clock: Arc::new(SystemClock),
-        drivers: Arc::new(drivers::Port::new(config.conductor.clone(), agents.clone())),
-        bundles: Some(Arc::new(depot)),
+        drivers: Arc::new(drivers::BmcDrivers::new(config.conductor.clone(), agents.clone())),
+        bundles: Some(Arc::new(bundle_store)),
         certificate_key: Some(certificate_key.public().to_string()),
         settings: api::Settings {
             public_endpoint: config.api.public_endpoint.clone(),
@@ -112,10 +112,11 @@ async fn run(config: Config) -> Result<()> {
     front::serve_all(&config, &identity, app, &stop, &mut tasks).await?;
     boot_services::start(&config, &identity, store.clone(), &stop, &mut tasks).await?;
 
-    let hands = RealHands::new(Arc::new(bmc::Builtin), agents, Arc::new(SystemClock), config.conductor());
+    let executor =
+        LiveExecutor::new(Arc::new(bmc::Builtin), agents, Arc::new(SystemClock), config.conductor());
     let conductor = Conductor::new(
         store,
-        Arc::new(hands),
+        Arc::new(executor),
         Arc::new(SystemClock),
         config.conductor.clone(),
         config.name(),

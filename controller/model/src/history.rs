@@ -47,7 +47,7 @@ impl Event {
     }
 
     /// Note how the node stood when it happened.
-    pub fn note(&mut self, stood: &Stood) {
+    pub fn note(&mut self, stood: &StateAtEvent) {
         self.state = Some(stood.provision_state);
         self.target_provision_state = stood.target_provision_state;
         self.duration_s = stood.provision_updated_at.map(|since| self.at.since(since).as_secs());
@@ -56,7 +56,7 @@ impl Event {
 
 /// How a node stood: the part of it that its events note. Can be read from its document alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct Stood {
+pub struct StateAtEvent {
     /// [`Node::provision_state`].
     pub provision_state: ProvisionState,
     /// [`Node::target_provision_state`].
@@ -65,7 +65,7 @@ pub struct Stood {
     pub provision_updated_at: Option<Timestamp>,
 }
 
-impl Stood {
+impl StateAtEvent {
     /// How `node` stands.
     pub fn of(node: &Node) -> Self {
         Self {

@@ -5,7 +5,7 @@ use model::{Node, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::{Beat, Store};
+use store::{HeartbeatRecord, Store};
 use store_sqlite::SqliteStore;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             let begun = Instant::now();
             let (mut beats, mut slowest) = (0_u32, Duration::ZERO);
             while begun.elapsed() < SPAN {
-                let beat = Beat {
+                let beat = HeartbeatRecord {
                     callback_url: "https://192.0.2.1:9999".to_owned(),
                     verify_ca: Some("x".repeat(1500)),
                     agent_version: Some("0.1.0".to_owned()),
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     state: None,
                 };
                 let asked = Instant::now();
-                store.record_beat(node.uuid, "token", beat).await?;
+                store.record_heartbeat(node.uuid, "token", beat).await?;
                 slowest = slowest.max(asked.elapsed());
                 beats += 1;
             }

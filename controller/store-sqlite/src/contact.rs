@@ -5,7 +5,7 @@ use crate::node;
 use model::agent::Contact;
 use model::{Catalogue, Timestamp};
 use rusqlite::{Connection, params};
-use store::{Beat, Result, StepKind, StoreError, TokenGrant};
+use store::{HeartbeatRecord, Result, StepKind, StoreError, TokenGrant};
 use uuid::Uuid;
 
 pub fn of_node(connection: &Connection, node: Uuid) -> Result<Contact> {
@@ -27,7 +27,12 @@ pub fn grant_token(
     Ok(grant)
 }
 
-pub fn record_beat(connection: &Connection, node: Uuid, token: &str, beat: Beat) -> Result<()> {
+pub fn record_heartbeat(
+    connection: &Connection,
+    node: Uuid,
+    token: &str,
+    beat: HeartbeatRecord,
+) -> Result<()> {
     node::check_exists(connection, node)?;
     let mut contact = of_node(connection, node)?;
     if !store::contact::beat(&mut contact, token, beat) {

@@ -40,7 +40,8 @@ use readers::Readers;
 use rusqlite::Connection;
 use std::path::Path;
 use store::{
-    Beat, Bell, Inspected, Lease, PortChange, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant,
+    Bell, HeartbeatRecord, Inspected, Lease, PortChange, ResourceWrite, Result, StepKind, Store, StoreError,
+    TokenGrant,
 };
 use uuid::Uuid;
 pub use writer::WRITER;
@@ -260,10 +261,10 @@ impl Store for SqliteStore {
         write.await
     }
 
-    async fn record_beat(&self, node: Uuid, token: &str, beat: Beat) -> Result<()> {
+    async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         let token = token.to_owned();
         let write = self.writer.write(move |change| {
-            contact::record_beat(change, node, &token, beat)?;
+            contact::record_heartbeat(change, node, &token, beat)?;
             change.ring(node);
             Ok(())
         });

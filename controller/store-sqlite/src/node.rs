@@ -2,7 +2,7 @@
 
 use crate::document::{encode, failed, select};
 use crate::{lease, resource};
-use model::history::Stood;
+use model::history::StateAtEvent;
 use model::{Event, Node, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 use store::{Lease, Result, StoreError};
@@ -18,7 +18,7 @@ pub fn insert(connection: &Connection, node: &Node, events: &[Event]) -> Result<
         .prepare_cached("INSERT INTO node (uuid, doc) VALUES (?1, ?2)")
         .and_then(|mut statement| statement.execute(params![uuid, doc]))
         .map_err(failed(format_args!("inserting node {uuid}")))?;
-    append_history(connection, node.uuid, &Stood::of(node), events)
+    append_history(connection, node.uuid, &StateAtEvent::of(node), events)
 }
 
 /// The document of a node.
@@ -151,14 +151,14 @@ fn check_unique(connection: &Connection, node: &Node) -> Result<()> {
 
 /// How a stored node stands, without reading the rest of its document: that is long, and the writer's time is
 /// everybody's.
-fn stood(connection: &Connection, uuid: Uuid) -> Result<Stood> {
+fn stood(connection: &Connection, uuid: Uuid) -> Result<StateAtEvent> {
     let sql = "SELECT uuid, doc FROM node WHERE uuid = ?1";
     let found = select(connection, "node", sql, [uuid.to_string()])?.pop();
     found.ok_or_else(|| StoreError::not_found("Node", uuid))
 }
 
 /// Add events to a node's history, with how it `stood`.
-fn append_history(connection: &Connection, node: Uuid, stood: &Stood, events: &[Event]) -> Result<()> {
+fn append_history(connection: &Connection, node: Uuid, stood: &StateAtEvent, events: &[Event]) -> Result<()> {
     for event in events {
         let mut event = event.clone();
         event.note(stood);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Beat, Store};
+use store::{HeartbeatRecord, Store};
 use store_sqlite::SqliteStore;
 use uuid::Uuid;
 
@@ -59,14 +59,14 @@ async fn write_node(store: Arc<SqliteStore>, index: u128) {
 async fn write_beats(store: Arc<SqliteStore>, index: u128) {
     let last = store.contact(uuid(index)).await.unwrap().last_heartbeat_at;
     for count in last.map_or(0, |last| last.0) + 1.. {
-        let beat = Beat {
+        let beat = HeartbeatRecord {
             callback_url: format!("https://192.0.2.1:{count}"),
             verify_ca: None,
             agent_version: None,
             at: Timestamp(count),
             state: None,
         };
-        store.record_beat(uuid(index), TOKEN, beat).await.unwrap();
+        store.record_heartbeat(uuid(index), TOKEN, beat).await.unwrap();
         say(&format!("beat {index} {count}\n"));
     }
 }

@@ -1,6 +1,6 @@
 //! What a lookup and a heartbeat do to [`Contact`]: pure, so that every store does the same.
 
-use crate::{Beat, TokenGrant};
+use crate::{HeartbeatRecord, TokenGrant};
 use model::Timestamp;
 use model::agent::{AgentState, Contact, Rival};
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub fn grant(contact: &mut Contact, token: &str, boot_id: Option<&str>, at: Time
 /// Take a beat in. False, and nothing changed, when `token` is not the one that is out (compared in constant
 /// time). A beat without certificate or version keeps what an earlier one told; one that tells of the running
 /// command just what the last told leaves the time of progress where it was.
-pub fn beat(contact: &mut Contact, token: &str, beat: Beat) -> bool {
+pub fn beat(contact: &mut Contact, token: &str, beat: HeartbeatRecord) -> bool {
     let is_out = contact.token.as_ref().is_some_and(|out| out.as_bytes().ct_eq(token.as_bytes()).into());
     if is_out {
         if told(contact.state.as_ref()) != told(beat.state.as_ref()) {

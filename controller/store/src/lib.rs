@@ -108,7 +108,7 @@ pub enum TokenGrant {
 
 /// One accepted heartbeat.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Beat {
+pub struct HeartbeatRecord {
     /// URL of the agent's API.
     pub callback_url: String,
     /// PEM of its certificate.
@@ -215,7 +215,7 @@ pub trait Store: Send + Sync {
     ) -> Result<TokenGrant>;
     /// Store an accepted heartbeat, if `token` is still the one that is out (else `Stale`). Rings the bell.
     /// May be committed together with other beats, but is committed when this returns.
-    async fn record_beat(&self, node: Uuid, token: &str, beat: Beat) -> Result<()>;
+    async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()>;
     /// Forget the agent of a node (token, URL, certificate), because its boot is over.
     async fn forget_agent(&self, node: Uuid) -> Result<()>;
 

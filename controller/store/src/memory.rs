@@ -5,11 +5,12 @@
 
 use crate::Inspected;
 use crate::{
-    Beat, Bell, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant, contact, inventory,
+    Bell, HeartbeatRecord, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant, contact,
+    inventory,
 };
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::history::Stood;
+use model::history::StateAtEvent;
 use model::{
     Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
     Scope, Timestamp,
@@ -184,7 +185,7 @@ impl MemoryStore {
 
 /// The events, with how `node` stood.
 fn noted(mut events: Vec<Event>, node: &Node) -> Vec<Event> {
-    let stood = Stood::of(node);
+    let stood = StateAtEvent::of(node);
     events.iter_mut().for_each(|event| event.note(&stood));
     events
 }
@@ -389,7 +390,7 @@ impl Store for MemoryStore {
         Ok(grant)
     }
 
-    async fn record_beat(&self, node: Uuid, token: &str, beat: Beat) -> Result<()> {
+    async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         if !contact::beat(&mut self.state().row(node)?.contact, token, beat) {
             return Err(StoreError::Stale(node));
         }

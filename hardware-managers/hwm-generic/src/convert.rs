@@ -5,7 +5,7 @@ use crate::pace;
 use crate::settings::Settings;
 use agent_protocol::progress::{DiskProgress, Phase};
 use agent_protocol::record::{DiskRecord, EraseReport, Fallback, Outcome, Verification};
-use block::{Disk, Ending, Fate, Level, MetadataRecord, Method, Plan, Probe, Record, Way};
+use block::{Disk, DiskDecision, Ending, Level, MetadataRecord, Method, Plan, PlannedMethod, Probe, Record};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -100,11 +100,11 @@ fn verification(seen: &block::Verification) -> Verification {
 
 /// A plan in words.
 pub(crate) fn plan(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings) -> Value {
-    let disk = |(probe, fate): (&Probe, &Fate)| {
-        let (what, methods, reason) = match fate {
-            Fate::Erase(ways) => ("erase", methods(job, probe, ways, settings), None),
-            Fate::Leave(reason) => ("leave", Vec::new(), Some(reason)),
-            Fate::Refuse(reason) => ("refuse", Vec::new(), Some(reason)),
+    let disk = |(probe, decision): (&Probe, &DiskDecision)| {
+        let (what, methods, reason) = match decision {
+            DiskDecision::Erase(planned) => ("erase", methods(job, probe, planned, settings), None),
+            DiskDecision::Leave(reason) => ("leave", Vec::new(), Some(reason)),
+            DiskDecision::Refuse(reason) => ("refuse", Vec::new(), Some(reason)),
         };
         let disk = &probe.disk;
         let mut entry = json!({"device": disk.path, "serial": disk.serial, "wwn": disk.wwn, "model": disk.model,
@@ -115,7 +115,7 @@ pub(crate) fn plan(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings)
         }
         entry
     };
-    let disks: Vec<Value> = probes.iter().zip(&plan.fates).map(disk).collect();
+    let disks: Vec<Value> = probes.iter().zip(&plan.decisions).map(disk).collect();
     let take_down: Vec<String> = plan.take_down.iter().map(|deed| format!("take down: {deed}")).collect();
     json!({"refuses": plan.refuses(), "estimate_s": plan.estimate().as_secs(),
            "deadline_s": deadline(job, probes, plan, settings).as_secs(), "take_down": take_down, "disks": disks})
@@ -123,21 +123,23 @@ pub(crate) fn plan(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings)
 
 /// When the step would be ended.
 fn deadline(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings) -> Duration {
-    let disk = |(probe, fate): (&Probe, &Fate)| match (fate, job) {
-        (Fate::Erase(ways), Job::Erase) => {
-            Some(pace::longest(probe, &ways.iter().map(|way| way.method).collect::<Vec<_>>()))
+    let disk = |(probe, decision): (&Probe, &DiskDecision)| match (decision, job) {
+        (DiskDecision::Erase(methods), Job::Erase) => {
+            Some(pace::longest(probe, &methods.iter().map(|planned| planned.method).collect::<Vec<_>>()))
         }
-        (Fate::Erase(_), Job::Express) => Some(pace::longest(probe, &crate::work::express(probe, settings))),
-        (Fate::Erase(_), Job::Metadata) => Some(Duration::ZERO),
-        (Fate::Leave(_) | Fate::Refuse(_), _) => None,
+        (DiskDecision::Erase(_), Job::Express) => {
+            Some(pace::longest(probe, &crate::work::express(probe, settings)))
+        }
+        (DiskDecision::Erase(_), Job::Metadata) => Some(Duration::ZERO),
+        (DiskDecision::Leave(_) | DiskDecision::Refuse(_), _) => None,
     };
-    let disks: Vec<Duration> = probes.iter().zip(&plan.fates).filter_map(disk).collect();
+    let disks: Vec<Duration> = probes.iter().zip(&plan.decisions).filter_map(disk).collect();
     settings.deadline.unwrap_or_else(|| pace::allowed(&disks, settings.concurrency))
 }
 
 /// What is tried on a disk, in order.
-fn methods(job: Job, probe: &Probe, ways: &[Way], settings: &Settings) -> Vec<Value> {
-    let way = |method: Method, level: Level, estimate: Duration, reason: &str| {
+fn methods(job: Job, probe: &Probe, methods: &[PlannedMethod], settings: &Settings) -> Vec<Value> {
+    let described = |method: Method, level: Level, estimate: Duration, reason: &str| {
         json!({"method": method.as_str(), "level": level.as_str(), "estimate_s": estimate.as_secs(),
                "abortable": method.abortable(), "reason": reason})
     };
@@ -146,12 +148,15 @@ fn methods(job: Job, probe: &Probe, ways: &[Way], settings: &Settings) -> Vec<Va
                "reason": "partition tables and signatures only"})
     };
     match job {
-        Job::Erase => ways.iter().map(|w| way(w.method, w.level, w.estimate, &w.reason)).collect(),
+        Job::Erase => methods
+            .iter()
+            .map(|planned| described(planned.method, planned.level, planned.estimate, &planned.reason))
+            .collect(),
         Job::Metadata => vec![metadata()],
         Job::Express => {
             let express = crate::work::express(probe, settings).into_iter().map(|method| {
                 let level = method.level(probe.disk.rotational);
-                way(method, level, block::plan::estimate(probe, method), "one command of the drive")
+                described(method, level, block::plan::estimate(probe, method), "one command of the drive")
             });
             express.chain([metadata()]).collect()
         }

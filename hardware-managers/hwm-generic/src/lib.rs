@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   run(erase_devices) ─▶ survey: list and probe every disk           nothing is written
-//!                         block::plan: ways for each, leave, or refuse all    (pure)
+//!                         block::plan: methods for each, leave, or refuse all    (pure)
 //!                         block::reveal: hidden sectors given back, then survey and plan again
 //!                         block::take_down: what uses the disks, in the ramdisk only
 //!                         open every disk exclusively
@@ -143,7 +143,7 @@ impl GenericHardwareManager {
         let (mut probes, mut plan, mut settings) = self.prepare(job, call, true)?;
         if !plan.refuses() && work::reveal(&self.roots, &probes, &plan)? {
             // They are other disks now, and nothing more may be hidden.
-            settings.wish.policy.reveal = false;
+            settings.request.policy.reveal = false;
             (probes, plan) = self.judged(job, &settings, true)?;
         }
         let (duty, first) = Duty::of(call);
@@ -167,7 +167,7 @@ impl GenericHardwareManager {
             declared.into_iter().flat_map(|step| step.arguments).map(|known| known.name).collect();
         let mut settings =
             Settings::from_node(&call.node)?.with_arguments(&call.step.step, &known, &call.args)?;
-        settings.wish.policy.take_down = self.takes_down;
+        settings.request.policy.take_down = self.takes_down;
         let (probes, plan) = self.judged(job, &settings, rescue)?;
         Ok((probes, plan, settings))
     }
@@ -191,8 +191,8 @@ impl GenericHardwareManager {
                 report: convert::report(&EraseReport::default()),
             })?;
         let plan = match job {
-            Job::Erase => block::plan(&probes, &settings.wish),
-            Job::Express | Job::Metadata => block::plan_metadata(&probes, &settings.wish.policy),
+            Job::Erase => block::plan(&probes, &settings.request),
+            Job::Express | Job::Metadata => block::plan_metadata(&probes, &settings.request.policy),
         };
         Ok((probes, plan))
     }

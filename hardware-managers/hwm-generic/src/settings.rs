@@ -3,7 +3,7 @@
 
 use crate::pace::STALL;
 use block::opal::Psid;
-use block::{Fill, Hint, Level, Method, Passes, Reason, Wish};
+use block::{EraseRequest, Fill, Hint, Level, Method, Passes, Reason};
 use hwm_sdk::StepError;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,7 @@ pub struct Settings {
     /// PSIDs of TCG Opal drives by serial number (`driver_info.agent_opal_psids`).
     pub psids: BTreeMap<String, Psid>,
     /// What is wanted of each disk.
-    pub wish: Wish,
+    pub request: EraseRequest,
     /// How long a disk may stand still before that is told (`agent_erase_stall_s`).
     pub stall: Duration,
     /// How long the step may take; `None`: by the plan's estimate.
@@ -55,7 +55,7 @@ impl Default for Settings {
         Settings {
             concurrency: MOST,
             psids: BTreeMap::new(),
-            wish: Wish::default(),
+            request: EraseRequest::default(),
             stall: STALL,
             deadline: None,
         }
@@ -86,32 +86,32 @@ impl Settings {
                 .map(|count| usize::try_from(count).unwrap_or(MOST).min(MOST))
                 .ok_or_else(|| wrong(name, "a whole number of at least 1", value))?,
         };
-        let mut wish = Wish::default();
+        let mut request = EraseRequest::default();
         let name = "agent_erase_level";
-        wish.level = match &info[name] {
-            Value::Null => wish.level,
+        request.level = match &info[name] {
+            Value::Null => request.level,
             value => {
                 value.as_str().and_then(Level::of).ok_or_else(|| wrong(name, "clear or purge", value))?
             }
         };
         if flag("agent_erase_skip_read_only", false)? {
-            wish.policy.leave.insert(Reason::ReadOnly);
+            request.policy.leave.insert(Reason::ReadOnly);
         }
         if flag("wipe_special_filesystems", false)? {
-            wish.policy.despite.insert(Reason::Shared);
+            request.policy.despite.insert(Reason::Shared);
         }
-        wish.policy.reveal = flag("agent_remove_hidden_areas", false)?;
+        request.policy.reveal = flag("agent_remove_hidden_areas", false)?;
         if !flag("agent_enable_nvme_secure_erase", true)? {
-            wish.policy.never.extend([Method::NvmeFormat, Method::NvmeFormatCrypto]);
+            request.policy.never.extend([Method::NvmeFormat, Method::NvmeFormatCrypto]);
         }
         if !flag("agent_enable_ata_secure_erase", true)? {
-            wish.policy.never.extend([Method::AtaErase, Method::AtaEnhancedErase]);
+            request.policy.never.extend([Method::AtaErase, Method::AtaEnhancedErase]);
         }
         // Which Ironic called by another name once.
         let goes_on = flag("agent_continue_if_ata_erase_failed", true)?;
-        wish.policy.insist = !flag("agent_continue_if_secure_erase_failed", goes_on)?;
-        wish.overwrite = passes(info)?;
-        wish.policy.skip = skip_list(&node["properties"]["skip_block_devices"])?;
+        request.policy.insist = !flag("agent_continue_if_secure_erase_failed", goes_on)?;
+        request.overwrite = passes(info)?;
+        request.policy.skip = skip_list(&node["properties"]["skip_block_devices"])?;
         let name = "agent_erase_stall_s";
         let stall = match &info[name] {
             Value::Null => STALL,
@@ -120,7 +120,7 @@ impl Settings {
         Ok(Settings {
             concurrency,
             psids: psids(&node["driver_info"]["agent_opal_psids"])?,
-            wish,
+            request,
             stall,
             deadline: None,
         })
@@ -136,7 +136,7 @@ impl Settings {
         known: &[&str],
         args: &Map<String, Value>,
     ) -> Result<Self, StepError> {
-        let wish = &mut self.wish;
+        let request = &mut self.request;
         for (name, value) in args {
             let wrong = |problem: String| StepError::Argument { name: name.clone(), problem };
             if !known.contains(&name.as_str()) {
@@ -155,40 +155,41 @@ impl Settings {
             match name.as_str() {
                 LEVEL => {
                     let word = value.as_str().unwrap_or_default();
-                    wish.level = Level::of(word).ok_or_else(|| unknown(word))?;
+                    request.level = Level::of(word).ok_or_else(|| unknown(word))?;
                 }
                 ALLOW => {
                     let methods =
                         words()?.into_iter().map(|word| Method::of(word).ok_or_else(|| unknown(word)));
-                    wish.policy.weaker.extend(methods.collect::<Result<Vec<_>, _>>()?);
+                    request.policy.weaker.extend(methods.collect::<Result<Vec<_>, _>>()?);
                 }
-                LEAVE => wish.policy.leave.extend(reasons()?),
+                LEAVE => request.policy.leave.extend(reasons()?),
                 DESPITE => match reasons()?.into_iter().find(|reason| !reason.may_be_overridden()) {
                     Some(reason) => {
                         return Err(wrong(format!("{} keeps from erasing always", reason.as_str())));
                     }
-                    None => wish.policy.despite.extend(reasons()?),
+                    None => request.policy.despite.extend(reasons()?),
                 },
                 REVEAL => {
                     let flag = value.as_bool();
-                    wish.policy.reveal = flag.ok_or_else(|| wrong("it is not true or false".to_owned()))?;
+                    request.policy.reveal =
+                        flag.ok_or_else(|| wrong("it is not true or false".to_owned()))?;
                 }
                 PASSES => {
                     let count = value
                         .as_u64()
                         .and_then(count)
                         .ok_or_else(|| wrong(format!("it is not a whole number from 1 to {MOST_PASSES}")))?;
-                    wish.overwrite = Some(Passes { count, ..wish.overwrite.unwrap_or(ZEROES_ONCE) });
+                    request.overwrite = Some(Passes { count, ..request.overwrite.unwrap_or(ZEROES_ONCE) });
                 }
                 PATTERN => {
                     let word = value.as_str().unwrap_or_default();
                     let last = fill(word).ok_or_else(|| unknown(word))?;
-                    wish.overwrite = Some(Passes { last, ..wish.overwrite.unwrap_or(ZEROES_ONCE) });
+                    request.overwrite = Some(Passes { last, ..request.overwrite.unwrap_or(ZEROES_ONCE) });
                 }
                 _ => {
                     let time =
                         seconds(value).ok_or_else(|| wrong("it is not a number of seconds".to_owned()))?;
-                    *(if name == DEADLINE { &mut self.deadline } else { &mut wish.budget }) = Some(time);
+                    *(if name == DEADLINE { &mut self.deadline } else { &mut request.budget }) = Some(time);
                 }
             }
         }
@@ -221,7 +222,7 @@ fn fill(word: &str) -> Option<Fill> {
 }
 
 /// Ironic's `agent_erase_devices_iterations` (random passes, 1 by default) and `agent_erase_devices_zeroize` (one of
-/// zeroes after them, on by default). Every Ironic sends the two: its defaults are nobody's wish, and one pass of zeroes
+/// zeroes after them, on by default). Every Ironic sends the two: its defaults are nobody's request, and one pass of zeroes
 /// does what they are for.
 fn passes(info: &Value) -> Result<Option<Passes>, StepError> {
     let name = "agent_erase_devices_iterations";
@@ -304,7 +305,7 @@ mod tests {
         let settings =
             parse(json!({"disk_erasure_concurrency": 900, "agent_erase_skip_read_only": true})).unwrap();
         assert_eq!(settings.concurrency, 16);
-        assert_eq!(settings.wish.policy.leave, BTreeSet::from([Reason::ReadOnly]));
+        assert_eq!(settings.request.policy.leave, BTreeSet::from([Reason::ReadOnly]));
         assert_eq!(parse(json!({"disk_erasure_concurrency": 4})).unwrap().concurrency, 4);
     }
 
@@ -313,20 +314,21 @@ mod tests {
         let settings =
             parse(json!({"agent_enable_nvme_secure_erase": false, "agent_enable_ata_secure_erase": false,
                                     "wipe_special_filesystems": true, "agent_erase_level": "purge"}));
-        let wish = settings.unwrap().wish;
+        let request = settings.unwrap().request;
         assert!(
-            wish.policy.never.contains(&Method::NvmeFormat) && wish.policy.never.contains(&Method::AtaErase)
+            request.policy.never.contains(&Method::NvmeFormat)
+                && request.policy.never.contains(&Method::AtaErase)
         );
-        assert_eq!((wish.level, wish.policy.despite), (Level::Purge, BTreeSet::from([Reason::Shared])));
+        assert_eq!((request.level, request.policy.despite), (Level::Purge, BTreeSet::from([Reason::Shared])));
         let node = json!({"properties": {"skip_block_devices": [{"size": 7, "rotational": true}, {"volume_name": "x"}]}});
-        assert_eq!(Settings::from_node(&node).unwrap().wish.policy.skip.len(), 2);
+        assert_eq!(Settings::from_node(&node).unwrap().request.policy.skip.len(), 2);
         let node = json!({"properties": {"skip_block_devices": [{"colour": "red"}]}});
         assert!(Settings::from_node(&node).unwrap_err().to_string().contains("colour"));
     }
 
     #[test]
     fn ironic_says_whether_a_failed_secure_erase_ends_it() {
-        let insist = |info: Value| parse(info).unwrap().wish.policy.insist;
+        let insist = |info: Value| parse(info).unwrap().request.policy.insist;
         let (new, old) = ("agent_continue_if_secure_erase_failed", "agent_continue_if_ata_erase_failed");
         for (info, expected) in [
             (json!({}), false),
@@ -347,11 +349,11 @@ mod tests {
         let settings = with(json!({"level": "purge", "allow": ["overwrite-zeroes"], "leave": ["read-only"],
                                    "despite": ["hidden"], "time_budget_s": 60, "deadline_s": 90,
                                    "remove_hidden": true}));
-        let Settings { wish, deadline, .. } = settings.unwrap();
+        let Settings { request, deadline, .. } = settings.unwrap();
         assert_eq!(deadline, Some(Duration::from_secs(90)));
-        assert!(wish.policy.reveal && !Settings::default().wish.policy.reveal);
-        assert_eq!((wish.level, wish.budget), (Level::Purge, Some(Duration::from_secs(60))));
-        assert_eq!(wish.policy.weaker, BTreeSet::from([Method::Overwrite]));
+        assert!(request.policy.reveal && !Settings::default().request.policy.reveal);
+        assert_eq!((request.level, request.budget), (Level::Purge, Some(Duration::from_secs(60))));
+        assert_eq!(request.policy.weaker, BTreeSet::from([Method::Overwrite]));
         for (args, word) in [
             (json!({"level": "destroy"}), "destroy"),
             (json!({"allow": ["shred"]}), "shred"),
@@ -398,7 +400,7 @@ mod tests {
         let of = |iterations: Value, zeroize: Value| {
             let info =
                 json!({"agent_erase_devices_iterations": iterations, "agent_erase_devices_zeroize": zeroize});
-            parse(info).map(|settings| settings.wish.overwrite)
+            parse(info).map(|settings| settings.request.overwrite)
         };
         assert_eq!(of(json!(1), json!(true)).unwrap(), None, "what every Ironic sends");
         assert_eq!(of(Value::Null, Value::Null).unwrap(), None);
@@ -412,7 +414,7 @@ mod tests {
             let error = of(iterations, zeroize).unwrap_err().to_string();
             assert!(error.contains("agent_erase_devices_iterations"), "{error}");
         }
-        let wanted = |args: Value| with(args).unwrap().wish.overwrite;
+        let wanted = |args: Value| with(args).unwrap().request.overwrite;
         assert_eq!(wanted(json!({"passes": 3})), passes(3, Fill::Byte(0)));
         assert_eq!(wanted(json!({"pattern": "random"})), passes(1, Fill::Random));
         assert_eq!(wanted(json!({"pattern": "0xA5", "passes": 2})), passes(2, Fill::Byte(0xa5)));

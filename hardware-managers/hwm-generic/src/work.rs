@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use agent_protocol::progress::{Phase, Progress};
 use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
 use block::fault::chain;
-use block::{Checkpoint, Device, Disk, Ending, Fate, Method, Plan, Probe, Roots, Watch};
+use block::{Checkpoint, Device, Disk, DiskDecision, Ending, Method, Plan, Probe, Roots, Watch};
 use hwm_sdk::{StepContext, StepError, StepOutcome};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -30,11 +30,11 @@ enum Place {
 /// Have the drives that hide sectors give them back, once nothing uses the disks. Whether there were any: then everything
 /// that is known of the disks is out of date.
 pub(crate) fn reveal(roots: &Roots, probes: &[Probe], plan: &Plan) -> Result<bool, StepError> {
-    let hiding = |(probe, fate): &(&Probe, &Fate)| {
-        plan.reveals && matches!(fate, Fate::Erase(_)) && block::reveal::hidden_sectors(probe) > 0
+    let hiding = |(probe, decision): &(&Probe, &DiskDecision)| {
+        plan.reveals && matches!(decision, DiskDecision::Erase(_)) && block::reveal::hidden_sectors(probe) > 0
     };
     let hiding: Vec<&Disk> =
-        probes.iter().zip(&plan.fates).filter(hiding).map(|(probe, _)| &probe.disk).collect();
+        probes.iter().zip(&plan.decisions).filter(hiding).map(|(probe, _)| &probe.disk).collect();
     if hiding.is_empty() {
         return Ok(false);
     }
@@ -94,8 +94,11 @@ pub(crate) fn work(
     if !refuses {
         take_down(roots, &plan, &disks)?;
     }
-    let mut places: Vec<Place> =
-        surveyed.into_iter().zip(plan.fates).map(|(probe, fate)| place(job, probe, fate, settings)).collect();
+    let mut places: Vec<Place> = surveyed
+        .into_iter()
+        .zip(plan.decisions)
+        .map(|(probe, decision)| place(job, probe, decision, settings))
+        .collect();
     let takes: Vec<Duration> = places.iter().filter_map(Place::longest).collect();
     let limits = Limits {
         deadline: Deadline::new(begun, settings.deadline, &takes, settings.concurrency),
@@ -119,26 +122,26 @@ pub(crate) fn work(
     conclude(&places, &disks, &limits.deadline, context)
 }
 
-fn place(job: Job, probe: Probe, fate: Fate, settings: &Settings) -> Place {
+fn place(job: Job, probe: Probe, decision: DiskDecision, settings: &Settings) -> Place {
     let skipped = |reason: String| Box::new(untouched(&probe.disk, Outcome::Skipped, reason));
-    match fate {
-        Fate::Erase(ways) => {
+    match decision {
+        DiskDecision::Erase(methods) => {
             let methods = match job {
-                Job::Erase => ways.iter().map(|way| way.method).collect(),
+                Job::Erase => methods.iter().map(|planned| planned.method).collect(),
                 Job::Express => express(&probe, settings),
                 Job::Metadata => Vec::new(),
             };
             Place::Chosen(Box::new(probe), methods)
         }
-        Fate::Leave(reason) => Place::Told(skipped(reason)),
-        Fate::Refuse(reason) => Place::Stopped(skipped(reason)),
+        DiskDecision::Leave(reason) => Place::Told(skipped(reason)),
+        DiskDecision::Refuse(reason) => Place::Stopped(skipped(reason)),
     }
 }
 
 /// What erases the disk by one command.
 pub(crate) fn express(probe: &Probe, settings: &Settings) -> Vec<Method> {
     let allowed = |method: &Method| {
-        method.is_express(probe.disk.rotational) && !settings.wish.policy.never.contains(method)
+        method.is_express(probe.disk.rotational) && !settings.request.policy.never.contains(method)
     };
     block::methods(probe).into_iter().filter(allowed).collect()
 }

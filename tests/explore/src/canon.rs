@@ -6,9 +6,9 @@
 
 use crate::scenario::{SILENCE, TICK};
 use crate::world::{
-    Absorbing, Agent, Command, Held, Machine, Runs, Stand, State, Storing, Story, Task, World,
+    Agent, Applying, Command, Held, Machine, Runs, Stand, State, Storing, Story, Task, World,
 };
-use conductor::decision::{Change, Deed, Outcome, Snapshot};
+use conductor::decision::{Action, Change, Outcome, Snapshot};
 use model::agent::{AgentState, Rival};
 use model::{Contact, Cursor, Node, Run, StepResult, Timestamp, Wait};
 use std::collections::hash_map::DefaultHasher;
@@ -291,22 +291,22 @@ impl Canon<'_> {
         self.put(std::mem::discriminant(stand));
         match stand {
             Stand::Idle => {}
-            Stand::Begun(deed) => self.deed(deed),
-            Stand::Done(absorbing) => self.absorbing(absorbing),
+            Stand::Begun(action) => self.action(action),
+            Stand::Done(applying) => self.applying(applying),
             Stand::Storing(storing) => {
-                let Storing { change, seen, absorbing, then } = &**storing;
+                let Storing { change, seen, applying, then } = &**storing;
                 let Change { node, events: _, forget_agent, catalogues, inspected: _, evidence: _ } = change;
                 self.node(node);
                 self.put((forget_agent, catalogues.len()));
                 self.seen(seen);
-                self.put((absorbing.is_some(), then.is_some()));
-                absorbing.iter().for_each(|absorbing| self.absorbing(absorbing));
-                then.iter().for_each(|deed| self.deed(deed));
+                self.put((applying.is_some(), then.is_some()));
+                applying.iter().for_each(|applying| self.applying(applying));
+                then.iter().for_each(|action| self.action(action));
             }
         }
     }
 
-    /// What a deed was decided on, where it is no longer what is stored.
+    /// What an action was decided on, where it is no longer what is stored.
     fn seen(&mut self, seen: &Snapshot) {
         let is_stale = seen.node.version != self.world.node().version;
         self.put(is_stale);
@@ -320,10 +320,10 @@ impl Canon<'_> {
         }
     }
 
-    fn absorbing(&mut self, absorbing: &Absorbing) {
-        let Absorbing { seen, deed, outcome } = absorbing;
+    fn applying(&mut self, applying: &Applying) {
+        let Applying { seen, action, outcome } = applying;
         self.seen(seen);
-        self.deed(deed);
+        self.action(action);
         self.put(std::mem::discriminant(outcome));
         match outcome {
             Outcome::Power(state) | Outcome::State(state, _) => self.put(state.as_str()),
@@ -333,7 +333,7 @@ impl Canon<'_> {
                 self.put(status.command_error.as_ref().map(|error| &error.kind));
                 self.put(status.command_result.as_ref().is_some_and(|result| !result.is_null()));
             }
-            Outcome::Failed(trouble) => self.put((&trouble.text, trouble.retryable)),
+            Outcome::Failed(error) => self.put((&error.text, error.retryable)),
             Outcome::Steps(steps) => {
                 let told =
                     steps.values().next().and_then(|steps| steps.hardware_manager_version.get("generic"));
@@ -343,17 +343,17 @@ impl Canon<'_> {
         }
     }
 
-    fn deed(&mut self, deed: &Deed) {
-        self.put(std::mem::discriminant(deed));
-        match deed {
-            Deed::SetPower(target) => self.put(target.as_str()),
-            Deed::RunStep { command_id, polling, .. } => {
+    fn action(&mut self, action: &Action) {
+        self.put(std::mem::discriminant(action));
+        match action {
+            Action::SetPower(target) => self.put(target.as_str()),
+            Action::RunStep { command_id, polling, .. } => {
                 self.command_id(command_id);
                 self.put(polling);
             }
-            Deed::SendStep { command_id, .. }
-            | Deed::AskCommand { command_id }
-            | Deed::CancelCommand { command_id } => self.command_id(command_id),
+            Action::SendStep { command_id, .. }
+            | Action::AskCommand { command_id }
+            | Action::CancelCommand { command_id } => self.command_id(command_id),
             _ => {}
         }
     }

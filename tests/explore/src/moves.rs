@@ -1,21 +1,21 @@
 //! From a world to all the worlds that may follow.
 
-use crate::action::Action;
 use crate::scenario::Scenario;
+use crate::transition::Transition;
 use crate::world::World;
 use crate::{nature, turn};
-use conductor::decision::Deed;
+use conductor::decision::Action;
 use model::Event;
 
 /// One thing that happened, and the world after it.
 #[derive(Debug, Clone)]
 pub struct Next {
     /// What happened.
-    pub action: Action,
+    pub transition: Transition,
     /// The world after it.
     pub world: World,
-    /// The deed that the conductor did in it.
-    pub deed: Option<Deed>,
+    /// The action that the conductor did in it.
+    pub action: Option<Action>,
     /// The step that began in the world.
     pub began: Option<Began>,
     /// Events that were stored.
@@ -34,9 +34,9 @@ pub struct Began {
 }
 
 impl Next {
-    /// `action`, and the world after it.
-    pub fn new(action: Action, world: World) -> Self {
-        Self { action, world, deed: None, began: None, events: Vec::new() }
+    /// `transition`, and the world after it.
+    pub fn new(transition: Transition, world: World) -> Self {
+        Self { transition, world, action: None, began: None, events: Vec::new() }
     }
 }
 
@@ -48,21 +48,21 @@ pub struct Moves {
 
 impl Moves {
     /// Whether this may happen: disturbances only as long as there may be more of them.
-    pub fn may(&self, action: Action) -> bool {
-        !self.calm || !action.is_disturbance()
+    pub fn may(&self, transition: Transition) -> bool {
+        !self.calm || !transition.is_disturbance()
     }
 
     /// It may happen.
     pub fn push(&mut self, next: Next) {
-        if self.may(next.action) {
+        if self.may(next.transition) {
             self.list.push(next);
         }
     }
 
     /// It may happen, and changes the world like this.
-    pub fn change(&mut self, action: Action, world: &World, change: impl FnOnce(&mut World)) {
-        if self.may(action) {
-            let mut next = Next::new(action, world.clone());
+    pub fn change(&mut self, transition: Transition, world: &World, change: impl FnOnce(&mut World)) {
+        if self.may(transition) {
+            let mut next = Next::new(transition, world.clone());
             change(&mut next.world);
             self.list.push(next);
         }
@@ -75,7 +75,7 @@ pub fn all(scenario: &Scenario, world: &World) -> Vec<Next> {
     let asleep = turn::moves(scenario, world, &mut moves);
     nature::moves(scenario, world, asleep, &mut moves);
     for next in &mut moves.list {
-        next.world.story.faults += u8::from(next.action.is_disturbance());
+        next.world.story.faults += u8::from(next.transition.is_disturbance());
     }
     moves.list
 }

@@ -1,9 +1,9 @@
 //! What happens outside the conductor: the machine and its agent, the network, time, the user.
 
-use crate::action::Action;
-use crate::hands;
+use crate::effects;
 use crate::moves::{Moves, Next};
 use crate::scenario::{BOOT_LIMIT, By, SILENCE, STEP_LIMIT, Scenario, TICK};
+use crate::transition::Transition;
 use crate::turn;
 use crate::world::{Agent, Held, Link, Runs, Stand, State, Task, World};
 use model::request::VerbRequest;
@@ -23,27 +23,27 @@ pub fn moves(scenario: &Scenario, world: &World, asleep: bool, moves: &mut Moves
     bmc(world, moves);
     if world.run().is_some() {
         if asleep && world.node().next_wake_at.is_some() {
-            moves.push(Next::new(Action::Tick, ticked(scenario, world)));
+            moves.push(Next::new(Transition::Tick, ticked(scenario, world)));
         }
-        if moves.may(Action::Away) {
+        if moves.may(Transition::Away) {
             let mut away = world.clone();
             away.conductor = Stand::Idle;
             turn::note_death(scenario, &mut away);
-            moves.push(Next::new(Action::Away, passed(scenario, away, BOOT_LIMIT, false)));
+            moves.push(Next::new(Transition::Away, passed(scenario, away, BOOT_LIMIT, false)));
         }
     }
     user(scenario, world, moves);
 }
 
 fn network(scenario: &Scenario, world: &World, moves: &mut Moves) {
-    let mut link = |action, link| moves.change(action, world, |next| next.link = link);
+    let mut link = |transition, link| moves.change(transition, world, |next| next.link = link);
     match world.link {
         Link::Up if scenario.agent && world.run().is_some() => {
-            link(Action::Mute, Link::Mute);
-            link(Action::Cut, Link::Down);
+            link(Transition::Mute, Link::Mute);
+            link(Transition::Cut, Link::Down);
         }
         Link::Up => {}
-        Link::Mute | Link::Down => link(Action::Heal, Link::Up),
+        Link::Mute | Link::Down => link(Transition::Heal, Link::Up),
     }
     if world.held.is_some() {
         moves.push(arrive(scenario, world));
@@ -67,7 +67,7 @@ fn arrive(scenario: &Scenario, world: &World) -> Next {
         Some(Held::Command(late)) => {
             let (id, step, token) = *late;
             if next.agent().is_some_and(|agent| agent.token == token) {
-                began = hands::submit(scenario, &mut next, &id, step).1;
+                began = effects::submit(scenario, &mut next, &id, step).1;
             }
         }
         None => {}
@@ -75,12 +75,12 @@ fn arrive(scenario: &Scenario, world: &World) -> Next {
     if let Some(began) = &mut began {
         began.late = true;
     }
-    Next { began, ..Next::new(Action::Arrive, next) }
+    Next { began, ..Next::new(Transition::Arrive, next) }
 }
 
 fn machine(world: &World, moves: &mut Moves) {
     if world.machine.outage && !world.machine.on {
-        moves.change(Action::PowerBack, world, |next| {
+        moves.change(Transition::PowerBack, world, |next| {
             next.switch_on();
             next.machine.network_boot = true;
         });
@@ -89,7 +89,7 @@ fn machine(world: &World, moves: &mut Moves) {
         return;
     }
     if let Runs::Firmware = world.machine.runs {
-        moves.change(Action::Boot, world, |next| {
+        moves.change(Transition::Boot, world, |next| {
             // The boot service asks at this moment whether the node is to have the ramdisk.
             let offered = next.machine.network_boot && next.node().boots_ramdisk();
             next.machine.network_boot = false;
@@ -103,22 +103,22 @@ fn machine(world: &World, moves: &mut Moves) {
     if run.cursor == Cursor::Start {
         return;
     }
-    let mut harm = |action: Action, change: fn(&mut World)| {
-        moves.change(action, world, |next| {
+    let mut harm = |transition: Transition, change: fn(&mut World)| {
+        moves.change(transition, world, |next| {
             change(next);
             next.story.harmed = true;
         });
     };
-    harm(Action::PowerLost, |next| {
+    harm(Transition::PowerLost, |next| {
         next.switch_off();
         next.machine.outage = true;
     });
-    harm(Action::Reset, |next| {
+    harm(Transition::Reset, |next| {
         next.switch_off();
         next.switch_on();
         next.machine.network_boot = true;
     });
-    harm(Action::ResetToDisk, |next| {
+    harm(Transition::ResetToDisk, |next| {
         next.switch_off();
         next.switch_on();
         next.machine.network_boot = false;
@@ -136,12 +136,12 @@ fn agent(scenario: &Scenario, world: &World, moves: &mut Moves) {
     if world.link == Link::Up {
         if agent.token.is_none() {
             if let Some(next) = looked_up(world, true) {
-                moves.push(Next::new(Action::Lookup, next));
+                moves.push(Next::new(Transition::Lookup, next));
             }
             if let Some(next) =
                 looked_up(world, false).filter(|next| next.stored.contact.token != world.stored.contact.token)
             {
-                moves.push(Next::new(Action::LookupLost, next));
+                moves.push(Next::new(Transition::LookupLost, next));
             }
         }
         if let Some(next) = beaten(scenario, world) {
@@ -149,19 +149,19 @@ fn agent(scenario: &Scenario, world: &World, moves: &mut Moves) {
                 let held = Some(Held::Beat(Box::new((token.clone(), world.beat(scenario, agent)))));
                 let late = World { held: held.clone(), ..world.clone() };
                 let twice = World { held, ..next.clone() };
-                moves.push(Next::new(Action::BeatLate, late));
-                moves.push(Next::new(Action::BeatTwice, twice));
+                moves.push(Next::new(Transition::BeatLate, late));
+                moves.push(Next::new(Transition::BeatTwice, twice));
             }
-            moves.push(Next::new(Action::Beat, next));
+            moves.push(Next::new(Transition::Beat, next));
         }
     }
     steps(scenario, world, agent, moves);
     if world.run().is_some() {
-        moves.change(Action::AgentRestarts, world, |next| {
+        moves.change(Transition::AgentRestarts, world, |next| {
             start_agent(next);
             next.story.harmed = true;
         });
-        moves.change(Action::ManagersChange, world, |next| {
+        moves.change(Transition::ManagersChange, world, |next| {
             next.machine.managers += 1;
             next.story.flips += 1;
             next.story.harmed |= next.story.flips > scenario.settings.max_replans;
@@ -178,8 +178,8 @@ fn steps(scenario: &Scenario, world: &World, agent: &Agent, moves: &mut Moves) {
     };
     let command = &agent.commands[place];
     let State::Running { hung, cancelled } = command.state else { return };
-    let mut to = |action: Action, state: State, harms: bool| {
-        moves.change(action, world, |next| {
+    let mut to = |transition: Transition, state: State, harms: bool| {
+        moves.change(transition, world, |next| {
             if let Some(command) = next.agent_mut().and_then(|agent| agent.commands.get_mut(place)) {
                 command.state = state;
             }
@@ -187,7 +187,7 @@ fn steps(scenario: &Scenario, world: &World, agent: &Agent, moves: &mut Moves) {
                 next.note_end(command.step, command.of);
             }
             next.story.harmed |= harms;
-            next.story.hung |= action == Action::StepHangs;
+            next.story.hung |= transition == Transition::StepHangs;
         });
     };
     if hung.is_some() {
@@ -195,20 +195,20 @@ fn steps(scenario: &Scenario, world: &World, agent: &Agent, moves: &mut Moves) {
     }
     let abortable = scenario.steps.get(command.step).is_some_and(|step| step.abortable);
     if cancelled && abortable {
-        to(Action::StepStops, State::Stopped, false);
+        to(Transition::StepStops, State::Stopped, false);
     }
-    to(Action::StepEnds, State::Succeeded, false);
-    to(Action::StepFails, State::Failed, true);
-    to(Action::StepLies, State::Contradicted, true);
+    to(Transition::StepEnds, State::Succeeded, false);
+    to(Transition::StepFails, State::Failed, true);
+    to(Transition::StepLies, State::Contradicted, true);
     if !cancelled {
-        to(Action::StepHangs, State::Running { hung: Some(world.now()), cancelled }, true);
+        to(Transition::StepHangs, State::Running { hung: Some(world.now()), cancelled }, true);
     }
 }
 
 fn bmc(world: &World, moves: &mut Moves) {
     let Some(task) = world.machine.task.filter(|task| task.ended_well.is_none()) else { return };
-    for (action, well) in [(Action::TaskEnds, true), (Action::TaskFails, false)] {
-        moves.change(action, world, |next| {
+    for (transition, well) in [(Transition::TaskEnds, true), (Transition::TaskFails, false)] {
+        moves.change(transition, world, |next| {
             next.machine.task = Some(Task { ended_well: Some(well), ..task });
             if well {
                 next.note_end(task.step, task.of);
@@ -322,14 +322,14 @@ fn note_time(scenario: &Scenario, world: &mut World, served: bool) {
 fn user(scenario: &Scenario, world: &World, moves: &mut Moves) {
     let mut ask = |request: VerbRequest| {
         let verb = request.verb;
-        if moves.may(Action::User(verb))
+        if moves.may(Transition::User(verb))
             && let Ok((mut next, events)) = world.ask(scenario, request)
         {
             if verb == Verb::Abort {
                 next.story.abort = true;
                 next.story.harmed = true;
             }
-            moves.push(Next { events, ..Next::new(Action::User(verb), next) });
+            moves.push(Next { events, ..Next::new(Transition::User(verb), next) });
         }
     };
     if world.run().is_some_and(|run| run.cursor == Cursor::Hold) {

@@ -5,7 +5,7 @@ use crate::moves::Next;
 use crate::reasons;
 use crate::scenario::{By, Scenario};
 use crate::world::{Link, World, boot_of};
-use conductor::decision::Deed;
+use conductor::decision::Action;
 use model::provision::{Verb, transition};
 use model::{Cursor, EventKind, Logs, PowerState, PowerTarget, ProvisionState, Run};
 
@@ -90,7 +90,7 @@ pub const PROPERTIES: &[Property] = &[
     },
     Property {
         name: "intents_are_stored_before_effects",
-        sentence: "A deed's intent is stored before the deed; the controller picks each command's id",
+        sentence: "An action's intent is stored before the action; the controller picks each command's id",
         check: intents_are_stored_before_effects,
     },
     Property {
@@ -134,9 +134,9 @@ impl Move<'_> {
         self.ended_run().is_some() && is_failure(self.next.world.node().provision_state)
     }
 
-    /// The deed of this move.
-    fn deed(&self) -> Option<&Deed> {
-        self.next.deed.as_ref()
+    /// The action of this move.
+    fn action(&self) -> Option<&Action> {
+        self.next.action.as_ref()
     }
 
     /// The step ran to its end in the world. The reserved steps name a state of power or time, whoever brings it about.
@@ -229,28 +229,29 @@ fn nothing_runs_twice_that_may_not(now: &Move) -> Result<(), String> {
 }
 
 fn a_node_that_left_its_run_is_left_alone(now: &Move) -> Result<(), String> {
-    let Some(deed) = now.deed() else { return Ok(()) };
-    if matches!(deed, Deed::CollectLogs(_)) {
+    let Some(action) = now.action() else { return Ok(()) };
+    if matches!(action, Action::CollectLogs(_)) {
         let logs = now.before.node().run.as_ref().and_then(|run| run.logs.as_ref());
         let wanted = logs == Some(&Logs::Wanted);
         return if wanted { Ok(()) } else { Err(format!("logs are asked for that are {logs:?}")) };
     }
-    let reads = matches!(deed, Deed::ReadPower | Deed::ReadState | Deed::ReadBootDevice | Deed::VerifyBmc);
-    let changes = !(reads || matches!(deed, Deed::AskCommand { .. }));
+    let reads =
+        matches!(action, Action::ReadPower | Action::ReadState | Action::ReadBootDevice | Action::VerifyBmc);
+    let changes = !(reads || matches!(action, Action::AskCommand { .. }));
     let Some(run) = now.before.run() else {
         let state = now.before.node().provision_state.as_str();
-        return if changes { Err(format!("{deed:?} is done to a node that is {state}")) } else { Ok(()) };
+        return if changes { Err(format!("{action:?} is done to a node that is {state}")) } else { Ok(()) };
     };
     // A command that is written down is sent, abort or not: only what the agent knows can be told to stop, and a copy
     // that the network holds back is then known, too.
     let ends = run.abort || run.hung.is_some() || run.results.iter().any(|result| result.error.is_some());
-    let forward = match deed {
-        Deed::RunStep { polling, .. } => !polling,
-        Deed::SetPower(_) | Deed::SetBootDevice | Deed::AskSteps(_) => true,
+    let forward = match action {
+        Action::RunStep { polling, .. } => !polling,
+        Action::SetPower(_) | Action::SetBootDevice | Action::AskSteps(_) => true,
         _ => false,
     };
     if ends && forward {
-        return Err(format!("{deed:?} is done for a run that is being aborted or fails"));
+        return Err(format!("{action:?} is done for a run that is being aborted or fails"));
     }
     Ok(())
 }
@@ -291,7 +292,7 @@ fn a_node_at_rest_has_no_run(now: &Move) -> Result<(), String> {
 }
 
 fn no_step_is_cut_off(now: &Move) -> Result<(), String> {
-    let Some(Deed::SetPower(target)) = now.deed() else { return Ok(()) };
+    let Some(Action::SetPower(target)) = now.action() else { return Ok(()) };
     let cuts = target.resulting_state() == PowerState::Off || *target == PowerTarget::Reboot;
     let of = (now.before.story.run, now.before.story.round);
     let running = now.before.agent().and_then(|agent| agent.running());
@@ -350,19 +351,19 @@ fn intents_are_stored_before_effects(now: &Move) -> Result<(), String> {
             return Err(format!("{} begins, and what is stored is {stored:?}", now.label(began.step)));
         }
     }
-    let intended = match now.deed() {
-        Some(Deed::SetPower(target)) => match stored {
+    let intended = match now.action() {
+        Some(Action::SetPower(target)) => match stored {
             Some(Cursor::PowerOff | Cursor::TearDown) => *target == PowerTarget::Off,
             Some(Cursor::PowerOn | Cursor::Restart) => *target == PowerTarget::On,
             Some(Cursor::Reboot) => *target == PowerTarget::Reboot,
             Some(Cursor::OutOfBand { polling, .. }) => !polling,
             _ => false,
         },
-        Some(Deed::SetBootDevice) => stored == Some(&Cursor::SetBootDevice),
-        Some(Deed::RestoreBootDevice(_)) => stored == Some(&Cursor::RestoreBootDevice),
+        Some(Action::SetBootDevice) => stored == Some(&Cursor::SetBootDevice),
+        Some(Action::RestoreBootDevice(_)) => stored == Some(&Cursor::RestoreBootDevice),
         _ => true,
     };
-    if intended { Ok(()) } else { Err(format!("{:?}, and what is stored is {stored:?}", now.deed())) }
+    if intended { Ok(()) } else { Err(format!("{:?}, and what is stored is {stored:?}", now.action())) }
 }
 
 fn what_does_no_harm_fails_no_run(now: &Move) -> Result<(), String> {

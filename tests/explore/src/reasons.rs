@@ -1,17 +1,17 @@
 //! Whether `last_error` tells why a run failed, by what really happened.
 
-use crate::hands::{BMC_REFUSES, BMC_SILENT, STEP_FAILED, TASK_FAILED, UNREACHABLE};
+use crate::effects::{BMC_REFUSES, BMC_SILENT, STEP_FAILED, TASK_FAILED, UNREACHABLE};
 use crate::properties::Move;
 use crate::scenario::{SILENCE, STEP_LIMIT, TICK};
-use crate::world::{Absorbing, Stand, World};
+use crate::world::{Applying, Stand, World};
 use agent_protocol::command::Status;
-use conductor::decision::{Deed, Outcome};
+use conductor::decision::{Action, Outcome};
 use model::{Cursor, PowerState, Timestamp};
 
 /// What is known of the cause when a run fails.
 struct Cause<'a> {
     now: &'a Move<'a>,
-    /// The outcome that was absorbed, if it was one.
+    /// The outcome that was applied, if it was one.
     outcome: Option<&'a Outcome>,
 }
 
@@ -69,8 +69,8 @@ pub fn a_failure_tells_its_true_reason(now: &Move) -> Result<(), String> {
 
 fn judge(now: &Move, text: &str) -> Result<(), String> {
     let outcome = match &now.before.conductor {
-        Stand::Done(absorbing) => Some(&absorbing.outcome),
-        Stand::Storing(storing) => storing.absorbing.as_ref().map(|Absorbing { outcome, .. }| outcome),
+        Stand::Done(applying) => Some(&applying.outcome),
+        Stand::Storing(storing) => storing.applying.as_ref().map(|Applying { outcome, .. }| outcome),
         _ => None,
     };
     let cause = Cause { now, outcome };
@@ -189,13 +189,13 @@ impl Cause<'_> {
 
     fn was_told(&self, text: &str) -> bool {
         match (self.outcome, &self.now.before.conductor) {
-            (Some(Outcome::Failed(trouble)), _) => trouble.text == text,
+            (Some(Outcome::Failed(error)), _) => error.text == text,
             (_, Stand::Idle) => self
                 .now
                 .next
-                .deed
+                .action
                 .as_ref()
-                .is_some_and(|deed| matches!(deed, Deed::ReadPower | Deed::ReadState)),
+                .is_some_and(|action| matches!(action, Action::ReadPower | Action::ReadState)),
             _ => false,
         }
     }

@@ -236,7 +236,7 @@ fn settings() -> Settings {
         retry_pause_s: ticks(1),
         step_timeout_s: ticks(STEP_LIMIT),
         step_stall_s: ticks(2),
-        // More than there are disturbances on a path: a deed may fail as often as they can make it.
+        // More than there are disturbances on a path: an action may fail as often as they can make it.
         max_attempts: 4,
         max_interruptions: 1,
         max_replans: 1,

@@ -3,12 +3,12 @@
 //! First all worlds without a disturbance, then all with one, and so on. Those of the largest number are by far the
 //! most: each is followed to its end as soon as it is found, so that few have to be kept at a time.
 
-use crate::action::Action;
 use crate::canon::fingerprint;
 use crate::moves::{self, Next};
 use crate::properties::{Move, PROPERTIES, is_failure};
 use crate::scenario::Scenario;
 use crate::trace::line;
+use crate::transition::Transition;
 use crate::world::World;
 use model::ProvisionState;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -34,7 +34,7 @@ pub struct Explored {
 /// One world that was found: how it was reached, and where it goes when nothing more goes wrong.
 struct Found {
     from: u32,
-    action: Action,
+    transition: Transition,
     /// Disturbances on the way, as few as can be.
     faults: u8,
     /// The round in which it was looked at last.
@@ -59,7 +59,7 @@ pub fn explore(scenario: &Scenario) -> Result<Explored, String> {
         moves: 0,
         ends: BTreeMap::new(),
     };
-    search.meet(&World::first(scenario), NONE, Action::Tick);
+    search.meet(&World::first(scenario), NONE, Transition::Tick);
     for round in 0..=scenario.budget {
         search.scenario.budget = round;
         search.walk(round)?;
@@ -80,7 +80,7 @@ struct Search {
 
 impl Search {
     /// A world was reached; its number.
-    fn meet(&mut self, world: &World, from: u32, action: Action) -> u32 {
+    fn meet(&mut self, world: &World, from: u32, transition: Transition) -> u32 {
         let fresh = u32::try_from(self.found.len()).unwrap_or(NONE);
         let index = *self.known.entry(fingerprint(world)).or_insert(fresh);
         if index == fresh {
@@ -89,7 +89,7 @@ impl Search {
                 *self.ends.entry(world.node().provision_state.as_str()).or_default() += 1;
             }
             let faults = world.story.faults;
-            self.found.push(Found { from, action, faults, round: NEVER, calm: NONE, at_rest });
+            self.found.push(Found { from, transition, faults, round: NEVER, calm: NONE, at_rest });
         }
         index
     }
@@ -122,14 +122,14 @@ impl Search {
                         property.sentence,
                         &why,
                         index,
-                        Some(next.action),
+                        Some(next.transition),
                     ));
                 }
             }
-            let Next { action, world: mut after, .. } = next;
-            let reached = self.meet(&after, index, action);
+            let Next { transition, world: mut after, .. } = next;
+            let reached = self.meet(&after, index, transition);
             let found = &mut self.found[index as usize];
-            if found.calm == NONE && !action.is_disturbance() && reached != index {
+            if found.calm == NONE && !transition.is_disturbance() && reached != index {
                 found.calm = reached;
             }
             let found = &mut self.found[reached as usize];
@@ -213,43 +213,44 @@ impl Search {
         let mut text = self.report("every_run_ends", sentence, why, start, None);
         text.push_str("  and from there, undisturbed:\n");
         for at in way.iter().skip(1).take(60) {
-            if let Some((action, world)) = self.replay(*at).pop() {
-                let _ = writeln!(text, "       {}", line(action, &world));
+            if let Some((transition, world)) = self.replay(*at).pop() {
+                let _ = writeln!(text, "       {}", line(transition, &world));
             }
         }
         text
     }
 
     /// The way to a world, move by move.
-    fn replay(&self, index: u32) -> Vec<(Action, World)> {
-        let mut actions = Vec::new();
+    fn replay(&self, index: u32) -> Vec<(Transition, World)> {
+        let mut transitions = Vec::new();
         let mut at = index;
         while at != NONE && self.found[at as usize].from != NONE {
-            actions.push((self.found[at as usize].action, at));
+            transitions.push((self.found[at as usize].transition, at));
             at = self.found[at as usize].from;
         }
         let mut world = World::first(&self.scenario);
-        let mut way = vec![(Action::User(self.scenario.request().verb), world.clone())];
-        for (action, reached) in actions.into_iter().rev() {
+        let mut way = vec![(Transition::User(self.scenario.request().verb), world.clone())];
+        for (transition, reached) in transitions.into_iter().rev() {
             let next = moves::all(&self.scenario, &world).into_iter().find(|next| {
-                next.action == action && self.known.get(&fingerprint(&next.world)) == Some(&reached)
+                next.transition == transition && self.known.get(&fingerprint(&next.world)) == Some(&reached)
             });
             let Some(next) = next else { break };
             world = next.world;
-            way.push((action, world.clone()));
+            way.push((transition, world.clone()));
         }
         way
     }
 
-    fn report(&self, name: &str, sentence: &str, why: &str, index: u32, last: Option<Action>) -> String {
+    fn report(&self, name: &str, sentence: &str, why: &str, index: u32, last: Option<Transition>) -> String {
         let mut text = format!("{}: {name} is broken\n  {sentence}\n  {why}\n  trace:\n", self.scenario.name);
         let mut way = self.replay(index);
-        if let (Some(action), Some((_, world))) = (last, way.last()) {
-            let next = moves::all(&self.scenario, world).into_iter().find(|next| next.action == action);
-            way.extend(next.map(|next| (action, next.world)));
+        if let (Some(transition), Some((_, world))) = (last, way.last()) {
+            let next =
+                moves::all(&self.scenario, world).into_iter().find(|next| next.transition == transition);
+            way.extend(next.map(|next| (transition, next.world)));
         }
-        for (number, (action, world)) in way.iter().enumerate() {
-            let _ = writeln!(text, "  {number:3}. {}", line(*action, world));
+        for (number, (transition, world)) in way.iter().enumerate() {
+            let _ = writeln!(text, "  {number:3}. {}", line(*transition, world));
         }
         text
     }

@@ -1,11 +1,11 @@
 //! A trace in words.
 
-use crate::action::Action;
 use crate::scenario::TICK;
+use crate::transition::Transition;
 use crate::world::{Runs, Stand, World};
 
 /// One line of a trace: what happened, and how it stands then.
-pub fn line(action: Action, world: &World) -> String {
+pub fn line(transition: Transition, world: &World) -> String {
     let node = world.node();
     let cursor = node.run.as_ref().map(|run| format!("{:?}", run.cursor)).unwrap_or_default();
     let cursor = cursor.split([' ', '{']).next().unwrap_or_default().to_owned();
@@ -14,8 +14,8 @@ pub fn line(action: Action, world: &World) -> String {
         Stand::Idle => String::new(),
         Stand::Storing(_) => " · half stored".to_owned(),
         Stand::Begun(_) => " · begun".to_owned(),
-        Stand::Done(absorbing) => {
-            format!(" · did {}, to store {}", word(&absorbing.deed), word(&absorbing.outcome))
+        Stand::Done(applying) => {
+            format!(" · did {}, to store {}", word(&applying.action), word(&applying.outcome))
         }
     };
     let machine = match &world.machine.runs {
@@ -35,11 +35,11 @@ pub fn line(action: Action, world: &World) -> String {
     let why = node.last_error.as_ref().map(|error| format!(" · last_error: {error}")).unwrap_or_default();
     let tick = i64::try_from(TICK.as_micros()).unwrap_or(1);
     format!(
-        "{action:55}  t{:<3} {} {cursor} {step} · boot {} {machine}{stand}{why}",
+        "{transition:55}  t{:<3} {} {cursor} {step} · boot {} {machine}{stand}{why}",
         world.now().0 / tick - 1_000,
         node.provision_state.as_str(),
         world.machine.boot,
-        action = action.to_string(),
+        transition = transition.to_string(),
     )
 }
 

@@ -1,13 +1,13 @@
 //! The conductor's turns, cut where it may die: after each effect and each write. What it does between is the real
-//! `decide` and `absorb`; the order of loads, effects and writes is that of `conductor/src/drive.rs`.
+//! `decide` and `apply_outcome`; the order of loads, effects and writes is that of `conductor/src/drive.rs`.
 
-use crate::action::{Action, Answer};
-use crate::hands::{self, Effect};
+use crate::effects::{self, Effect};
 use crate::moves::{Moves, Next};
 use crate::scenario::Scenario;
-use crate::world::{Absorbing, Held, Stand, Storing, World};
-use conductor::decision::{Change, Decision, Deed, Snapshot};
-use conductor::states::{absorb, decide};
+use crate::transition::{Answer, Transition};
+use crate::world::{Applying, Held, Stand, Storing, World};
+use conductor::decision::{Action, Change, Decision, Snapshot};
+use conductor::states::{apply_outcome, decide};
 use model::{Cursor, Node};
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ pub fn moves(scenario: &Scenario, world: &World, moves: &mut Moves) -> bool {
     match &world.conductor {
         Stand::Idle => return idle(scenario, world, moves),
         Stand::Storing(storing) => {
-            moves.push(store(scenario, world, Action::GoOn(Answer::Well), (**storing).clone()))
+            moves.push(store(scenario, world, Transition::GoOn(Answer::Well), (**storing).clone()))
         }
-        Stand::Begun(deed) => act(scenario, world, deed, Action::GoOn, moves),
-        Stand::Done(absorbing) => {
-            let outcome = absorbing.outcome.clone();
-            let change = absorb(&absorbing.seen, &absorbing.deed, outcome, &scenario.settings);
+        Stand::Begun(action) => act(scenario, world, action, Transition::GoOn, moves),
+        Stand::Done(applying) => {
+            let outcome = applying.outcome.clone();
+            let change = apply_outcome(&applying.seen, &applying.action, outcome, &scenario.settings);
             let storing = Storing {
                 change,
-                seen: absorbing.seen.clone(),
-                absorbing: Some((**absorbing).clone()),
+                seen: applying.seen.clone(),
+                applying: Some((**applying).clone()),
                 then: None,
             };
-            moves.push(store(scenario, world, Action::GoOn(Answer::Well), storing));
+            moves.push(store(scenario, world, Transition::GoOn(Answer::Well), storing));
         }
     }
-    moves.change(Action::Die, world, |dead| {
+    moves.change(Transition::Die, world, |dead| {
         dead.conductor = Stand::Idle;
         note_death(scenario, dead);
     });
@@ -54,7 +54,7 @@ pub fn note_death(scenario: &Scenario, world: &mut World) {
 }
 
 fn idle(scenario: &Scenario, world: &World, moves: &mut Moves) -> bool {
-    let well = Action::Turn(Answer::Well);
+    let well = Transition::Turn(Answer::Well);
     match decide(&world.stored, &scenario.settings) {
         Decision::Sleep { wait, wake_at } => {
             let node = world.node();
@@ -66,42 +66,49 @@ fn idle(scenario: &Scenario, world: &World, moves: &mut Moves) -> bool {
             moves.push(Next::new(well, next));
         }
         Decision::Record(change) => {
-            let storing =
-                Storing { change: *change, seen: world.stored.clone(), absorbing: None, then: None };
+            let storing = Storing { change: *change, seen: world.stored.clone(), applying: None, then: None };
             moves.push(store(scenario, world, well, storing));
         }
-        Decision::Begin(change, deed) => {
+        Decision::Begin(change, action) => {
             let storing =
-                Storing { change: *change, seen: world.stored.clone(), absorbing: None, then: Some(deed) };
+                Storing { change: *change, seen: world.stored.clone(), applying: None, then: Some(action) };
             moves.push(store(scenario, world, well, storing));
         }
-        Decision::Act(deed) => act(scenario, world, &deed, Action::Turn, moves),
+        Decision::Act(action) => act(scenario, world, &action, Transition::Turn, moves),
     }
     false
 }
 
-/// Do a deed, with every answer that the world may give.
-fn act(scenario: &Scenario, world: &World, deed: &Deed, action: fn(Answer) -> Action, moves: &mut Moves) {
-    let calm = !moves.may(action(Answer::RequestLost));
-    for Effect { answer, mut world, outcome, began } in hands::effects(scenario, world, deed, calm) {
+/// Do an action, with every answer that the world may give.
+fn act(
+    scenario: &Scenario,
+    world: &World,
+    action: &Action,
+    transition: fn(Answer) -> Transition,
+    moves: &mut Moves,
+) {
+    let calm = !moves.may(transition(Answer::RequestLost));
+    for Effect { answer, mut world, outcome, began } in effects::effects(scenario, world, action, calm) {
         world.conductor = match outcome {
-            Some(outcome) => {
-                Stand::Done(Box::new(Absorbing { seen: world.stored.clone(), deed: deed.clone(), outcome }))
-            }
+            Some(outcome) => Stand::Done(Box::new(Applying {
+                seen: world.stored.clone(),
+                action: action.clone(),
+                outcome,
+            })),
             None => {
                 note_death(scenario, &mut world);
                 Stand::Idle
             }
         };
-        let mut next = Next::new(action(answer), world);
-        next.deed = Some(deed.clone());
+        let mut next = Next::new(transition(answer), world);
+        next.action = Some(action.clone());
         next.began = began;
         moves.push(next);
     }
 }
 
 /// The next write of a change: what the row will rely on first, the row last.
-fn store(scenario: &Scenario, world: &World, action: Action, mut storing: Storing) -> Next {
+fn store(scenario: &Scenario, world: &World, transition: Transition, mut storing: Storing) -> Next {
     let mut next = world.clone();
     next.conductor = Stand::Idle;
     let change = &mut storing.change;
@@ -116,21 +123,21 @@ fn store(scenario: &Scenario, world: &World, action: Action, mut storing: Storin
         if !is_stored(&storing.change, &storing.seen) {
             next.conductor = Stand::Storing(Box::new(storing));
         }
-        return Next::new(action, next);
+        return Next::new(transition, next);
     }
     let mut events = Vec::new();
     if !is_stored(&storing.change, &storing.seen) {
         if world.node().version != storing.seen.node.version {
             next.conductor = stale(world, storing);
-            return Next::new(action, next);
+            return Next::new(transition, next);
         }
         next.store_node(scenario, storing.change.node);
         events = storing.change.events;
     }
-    if let Some(deed) = storing.then {
-        next.conductor = Stand::Begun(Box::new(deed));
+    if let Some(action) = storing.then {
+        next.conductor = Stand::Begun(Box::new(action));
     }
-    Next { events, ..Next::new(action, next) }
+    Next { events, ..Next::new(transition, next) }
 }
 
 /// Whether the row needs no write.
@@ -141,16 +148,16 @@ fn is_stored(change: &Change, seen: &Arc<Snapshot>) -> bool {
         && change.events.is_empty()
 }
 
-/// A user wrote meanwhile: an outcome is absorbed into what is stored now, unless that no longer waits for it; a
+/// A user wrote meanwhile: an outcome is applied into what is stored now, unless that no longer waits for it; a
 /// decision is taken again.
 fn stale(world: &World, storing: Storing) -> Stand {
     let place = |node: &Node| {
         let run = node.run.as_ref().map(|run| (run.id, run.cursor.clone()));
         (node.provision_state, node.target_power_state, run)
     };
-    match storing.absorbing {
-        Some(absorbing) if place(world.node()) == place(&storing.seen.node) => {
-            Stand::Done(Box::new(Absorbing { seen: world.stored.clone(), ..absorbing }))
+    match storing.applying {
+        Some(applying) if place(world.node()) == place(&storing.seen.node) => {
+            Stand::Done(Box::new(Applying { seen: world.stored.clone(), ..applying }))
         }
         _ => Stand::Idle,
     }

@@ -2,14 +2,14 @@
 //! between them, and what a witness remembers of the run.
 
 use crate::scenario::{Scenario, TICK};
-use conductor::decision::{Change, Deed, Outcome, Rules, Snapshot};
+use conductor::decision::{Action, Change, Outcome, Rules, Snapshot};
 use model::agent::AgentState;
 use model::request::{Policy, VerbRequest, apply_verb};
 use model::run::PersistentBoot;
 use model::{Contact, Event, Node, PowerState, ProvisionState, Run, Timestamp};
 use serde_json::Value;
 use std::sync::Arc;
-use store::Beat;
+use store::HeartbeatRecord;
 use uuid::Uuid;
 
 /// All of it.
@@ -36,10 +36,10 @@ pub enum Stand {
     Idle,
     /// In the middle of storing a change.
     Storing(Box<Storing>),
-    /// The beginning of this deed is stored; it is to be done.
-    Begun(Box<Deed>),
-    /// A deed was done, its outcome is to be stored.
-    Done(Box<Absorbing>),
+    /// The beginning of this action is stored; it is to be done.
+    Begun(Box<Action>),
+    /// An action was done, its outcome is to be stored.
+    Done(Box<Applying>),
 }
 
 /// A change of which a part is stored.
@@ -50,18 +50,18 @@ pub struct Storing {
     /// What it was decided on.
     pub seen: Arc<Snapshot>,
     /// The outcome it comes from.
-    pub absorbing: Option<Absorbing>,
-    /// The deed that follows it.
-    pub then: Option<Deed>,
+    pub applying: Option<Applying>,
+    /// The action that follows it.
+    pub then: Option<Action>,
 }
 
-/// A deed with its outcome.
+/// An action with its outcome.
 #[derive(Debug, Clone)]
-pub struct Absorbing {
+pub struct Applying {
     /// What it was decided on.
     pub seen: Arc<Snapshot>,
-    /// The deed.
-    pub deed: Deed,
+    /// The action.
+    pub action: Action,
     /// What came of it.
     pub outcome: Outcome,
 }
@@ -81,7 +81,7 @@ pub enum Link {
 #[derive(Debug, Clone)]
 pub enum Held {
     /// A heartbeat (the time in it is when it was sent).
-    Beat(Box<(String, Beat)>),
+    Beat(Box<(String, HeartbeatRecord)>),
     /// A step command: its id, its place in the plan, and the token it carries.
     Command(Box<(String, usize, Option<String>)>),
 }
@@ -413,8 +413,8 @@ impl World {
     }
 
     /// What a heartbeat sent now says.
-    pub fn beat(&self, scenario: &Scenario, agent: &Agent) -> Beat {
-        Beat {
+    pub fn beat(&self, scenario: &Scenario, agent: &Agent) -> HeartbeatRecord {
+        HeartbeatRecord {
             callback_url: "https://192.0.2.1:9999".to_owned(),
             verify_ca: None,
             agent_version: Some("0".to_owned()),

@@ -8,7 +8,7 @@ use crate::store::WatchedStore;
 use crate::wire::Wire;
 use crate::world::World;
 use conductor::agent_client::AgentClient;
-use conductor::{Conductor, Notary, RealHands, SigningKey};
+use conductor::{Conductor, LiveExecutor, Notary, SigningKey};
 use std::sync::Arc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -68,7 +68,7 @@ impl World {
                 ..api::Settings::default()
             },
         };
-        let hands = RealHands::new(
+        let executor = LiveExecutor::new(
             Arc::new(SimDrivers::new(self.clone(), life.clone())),
             AgentClient::over(Arc::new(Wire::new(self.clone(), life.clone()))),
             self.clock.clone(),
@@ -78,7 +78,7 @@ impl World {
         let notary = Notary::new(SigningKey::generate().expect("random numbers").0, "sim");
         let conductor = Conductor::new(
             store,
-            Arc::new(hands),
+            Arc::new(executor),
             self.clock.clone(),
             self.settings.clone(),
             "sim".to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::bmc::abilities;
 use crate::world::World;
-use api::{BootDevice, DriverDescription, DriverError, DriverPort, InterfaceChoice, Validity};
+use api::{BootDevice, DriverDescription, DriverError, DriverQueries, InterfaceChoice, Validity};
 use async_trait::async_trait;
 use model::{Abilities, Contact, Node};
 use serde_json::{Map, Value};
@@ -26,14 +26,14 @@ impl SimPort {
             let default = names.first().cloned().unwrap_or_default();
             (name, InterfaceChoice { default, enabled: names.clone() })
         };
-        let interfaces = api::driver_port::INTERFACES.map(choice).into();
+        let interfaces = api::driver_queries::INTERFACES.map(choice).into();
         let drivers = [DriverDescription { name: DRIVER.to_owned(), interfaces }];
         Self { world, drivers }
     }
 }
 
 #[async_trait]
-impl DriverPort for SimPort {
+impl DriverQueries for SimPort {
     fn drivers(&self) -> &[DriverDescription] {
         &self.drivers
     }

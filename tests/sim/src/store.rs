@@ -17,7 +17,7 @@ use serde_json::json;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use store::{Beat, Bell, Inspected, Lease, ResourceWrite, Result, Store, TokenGrant};
+use store::{Bell, HeartbeatRecord, Inspected, Lease, ResourceWrite, Result, Store, TokenGrant};
 use tokio::task::yield_now;
 use uuid::Uuid;
 
@@ -240,10 +240,10 @@ impl Store for WatchedStore {
         grant
     }
 
-    async fn record_beat(&self, node: Uuid, token: &str, beat: Beat) -> Result<()> {
+    async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         self.enter().await;
         let told = ("beat", node, beat.state.clone(), beat.callback_url.clone());
-        let result = self.world.disk.record_beat(node, token, beat).await;
+        let result = self.world.disk.record_heartbeat(node, token, beat).await;
         if result.is_ok() {
             self.world.trace.write(&told);
             invariants::heard(&self.world, node, token);

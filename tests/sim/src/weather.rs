@@ -81,7 +81,7 @@ impl Weather {
         *self == Self { impatience: self.impatience, ..Self::calm(self.lasts) }
     }
 
-    /// The weather of a seed: calm, one sort of trouble and much of it, a little of everything, or all at once.
+    /// The weather of a seed: calm, one kind of fault, frequently, a little of everything, or all at once.
     pub fn drawn(dice: &Dice) -> Self {
         let calm = Self { impatience: 0.3 * dice.unit(), ..Self::calm(dice.seconds(2400..7200)) };
         match dice.number(0..10) {

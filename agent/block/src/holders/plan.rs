@@ -1,6 +1,6 @@
 //! In which order, and whether at all. Pure.
 
-use super::Deed;
+use super::TeardownStep;
 use crate::disk::{Disk, Holder, HolderKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) fn plan(
     disks: &[&Disk],
     wanted: &[bool],
     stay: &BTreeSet<&str>,
-) -> (Vec<Deed>, Vec<Option<String>>) {
+) -> (Vec<TeardownStep>, Vec<Option<String>>) {
     let volumes = volumes(disks);
     let mut index: BTreeMap<&str, usize> = BTreeMap::new();
     for (at, disk) in disks.iter().enumerate() {
@@ -71,10 +71,10 @@ pub(crate) fn plan(
         .collect();
     let disks: Vec<&Disk> =
         disks.iter().enumerate().filter(|(at, _)| goes(*at)).map(|(_, disk)| *disk).collect();
-    let deeds = uses(&disks).into_iter().chain(going.into_iter().filter_map(stop)).collect();
+    let steps = uses(&disks).into_iter().chain(going.into_iter().filter_map(stop)).collect();
     // A disk that is not wanted has its own reasons.
     let own = |(obstacle, wanted): (Option<String>, &bool)| obstacle.filter(|_| *wanted);
-    (deeds, obstacles.into_iter().zip(wanted).map(own).collect())
+    (steps, obstacles.into_iter().zip(wanted).map(own).collect())
 }
 
 /// Every volume above the disks, once.
@@ -143,7 +143,7 @@ fn root(mounts: &[(String, PathBuf)]) -> Option<String> {
 }
 
 /// Swap and mounts, on the disks and on all that is built on them: swap first, deep mounts before those they are in.
-fn uses(disks: &[&Disk]) -> Vec<Deed> {
+fn uses(disks: &[&Disk]) -> Vec<TeardownStep> {
     let swaps: BTreeSet<String> = disks.iter().flat_map(|disk| disk.all_swap()).collect();
     let mut mounts = Vec::new();
     for mount in disks.iter().flat_map(|disk| disk.all_mounts()) {
@@ -152,19 +152,19 @@ fn uses(disks: &[&Disk]) -> Vec<Deed> {
         }
     }
     mounts.sort_by_key(|(_, at)| std::cmp::Reverse(at.components().count()));
-    let swaps = swaps.into_iter().map(|what| Deed::SwapOff { what });
-    swaps.chain(mounts.into_iter().map(|(what, at)| Deed::Unmount { what, at })).collect()
+    let swaps = swaps.into_iter().map(|what| TeardownStep::SwapOff { what });
+    swaps.chain(mounts.into_iter().map(|(what, at)| TeardownStep::Unmount { what, at })).collect()
 }
 
 /// How a volume is stopped. A partition goes with its volume.
-fn stop(holder: &Holder) -> Option<Deed> {
+fn stop(holder: &Holder) -> Option<TeardownStep> {
     let what = holder.name.clone();
     match &holder.kind {
-        HolderKind::Md(level) => Some(Deed::StopArray { what, level: level.clone() }),
+        HolderKind::Md(level) => Some(TeardownStep::StopArray { what, level: level.clone() }),
         HolderKind::Lvm(name) | HolderKind::Multipath(name) | HolderKind::DeviceMapper(name) => {
-            Some(Deed::Remove { what, name: name.clone(), dev: holder.dev })
+            Some(TeardownStep::Remove { what, name: name.clone(), dev: holder.dev })
         }
-        HolderKind::Bcache => Some(Deed::StopBcache { what }),
+        HolderKind::Bcache => Some(TeardownStep::StopBcache { what }),
         HolderKind::Partition | HolderKind::Other => None,
     }
 }
@@ -219,9 +219,9 @@ mod tests {
                 ..Disk::default()
             }).collect();
             let list: Vec<&Disk> = disks.iter().collect();
-            let (deeds, obstacles) = plan(&list, &wanted, &BTreeSet::new());
-            let place = |name: &str| deeds.iter().position(|deed| match deed {
-                Deed::StopArray { what, .. } | Deed::Remove { what, .. } => what == name,
+            let (steps, obstacles) = plan(&list, &wanted, &BTreeSet::new());
+            let place = |name: &str| steps.iter().position(|step| match step {
+                TeardownStep::StopArray { what, .. } | TeardownStep::Remove { what, .. } => what == name,
                 _ => false,
             });
             for (at, disk) in disks.iter().enumerate() {
@@ -237,19 +237,19 @@ mod tests {
                         prop_assert!(place(&upper.name) <= place(&volume.name));
                         prop_assert!(!free || place(&upper.name) != place(&volume.name));
                     }
-                    let used = |deed: &Deed| match deed {
-                        Deed::SwapOff { what } => volume.swap && *what == volume.name,
-                        Deed::Unmount { what, .. } => *what == volume.name,
+                    let used = |step: &TeardownStep| match step {
+                        TeardownStep::SwapOff { what } => volume.swap && *what == volume.name,
+                        TeardownStep::Unmount { what, .. } => *what == volume.name,
                         _ => false,
                     };
-                    let uses = deeds.iter().filter(|deed| used(deed)).count();
+                    let uses = steps.iter().filter(|step| used(step)).count();
                     prop_assert_eq!(uses, usize::from(free) * (usize::from(volume.swap) + volume.mounts.len()));
-                    prop_assert!(deeds.iter().position(used) < place(&volume.name).or(Some(usize::MAX)));
+                    prop_assert!(steps.iter().position(used) < place(&volume.name).or(Some(usize::MAX)));
                 }
             }
-            let stops = deeds.iter().filter(|deed| matches!(deed, Deed::StopArray { .. } | Deed::Remove { .. }));
-            let names: BTreeSet<String> = deeds.iter().map(ToString::to_string).collect();
-            prop_assert_eq!(names.len(), deeds.len(), "each once");
+            let stops = steps.iter().filter(|step| matches!(step, TeardownStep::StopArray { .. } | TeardownStep::Remove { .. }));
+            let names: BTreeSet<String> = steps.iter().map(ToString::to_string).collect();
+            prop_assert_eq!(names.len(), steps.len(), "each once");
             prop_assert!(stops.count() <= below.len());
         }
     }
@@ -270,8 +270,8 @@ mod tests {
             ..Disk::default()
         };
         let planned = |stay: &[&str]| {
-            let (deeds, obstacles) = plan(&[&disk], &[true], &stay.iter().copied().collect());
-            (deeds.iter().map(ToString::to_string).collect::<Vec<String>>(), obstacles)
+            let (steps, obstacles) = plan(&[&disk], &[true], &stay.iter().copied().collect());
+            (steps.iter().map(ToString::to_string).collect::<Vec<String>>(), obstacles)
         };
         let (words, obstacles) = planned(&[]);
         let expected = ["mount of dm-0 at /a/b", "mount of dm-0 at /a", "device-mapper device mpatha (dm-0)"];

@@ -261,7 +261,7 @@ impl Promise {
 /// The methods that a disk truly supports, best first. Overwriting is always among them: every disk can be written,
 /// unless the drive has a failed sanitize to make good. Of a locked TCG Opal drive nothing can be read back that was
 /// erased otherwise, so that its PSID is all there is. With other
-/// content than zeroes only on demand: see [`crate::Wish`].
+/// content than zeroes only on demand: see [`crate::EraseRequest`].
 ///
 /// Discard is taken only where the device itself says that discarded sectors read as zeroes, and even then a
 /// device may ignore parts of a discard: reading back decides.

@@ -4,11 +4,11 @@ mod estimate;
 mod policy;
 
 pub use estimate::estimate;
-pub use policy::{Policy, Wish};
+pub use policy::{EraseRequest, Policy};
 
 use crate::disk::Disk;
 use crate::guard::{Reason, Refusal, judge};
-use crate::holders::{self, Deed};
+use crate::holders::{self, TeardownStep};
 use crate::method::{Level, Method, methods};
 use crate::probe::Probe;
 use std::collections::BTreeSet;
@@ -18,18 +18,18 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// One for each disk.
-    pub fates: Vec<Fate>,
+    pub decisions: Vec<DiskDecision>,
     /// What is taken down before the first byte of any disk is written, in this order.
-    pub take_down: Vec<Deed>,
+    pub take_down: Vec<TeardownStep>,
     /// Whether the disks to be erased first give back the sectors that they hide.
     pub reveals: bool,
 }
 
 /// What is to happen to a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum DiskDecision {
     /// It is erased, by the first of these that works. Never empty.
-    Erase(Vec<Way>),
+    Erase(Vec<PlannedMethod>),
     /// It is left alone: it holds no data of the node, or the policy allows the reason.
     Leave(String),
     /// It must not or cannot be erased as wanted: nothing is written to any disk.
@@ -38,7 +38,7 @@ pub enum Fate {
 
 /// One way to erase one disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct PlannedMethod {
     /// How.
     pub method: Method,
     /// What that reaches.
@@ -52,31 +52,31 @@ pub struct Way {
 impl Plan {
     /// Whether any disk refuses the whole run.
     pub fn refuses(&self) -> bool {
-        self.fates.iter().any(|fate| matches!(fate, Fate::Refuse(_)))
+        self.decisions.iter().any(|decision| matches!(decision, DiskDecision::Refuse(_)))
     }
 
     /// How long the longest disk takes when its first way works.
     pub fn estimate(&self) -> Duration {
-        let first = |fate: &Fate| match fate {
-            Fate::Erase(ways) => ways.first().map(|way| way.estimate),
-            Fate::Leave(_) | Fate::Refuse(_) => None,
+        let first = |decision: &DiskDecision| match decision {
+            DiskDecision::Erase(methods) => methods.first().map(|planned| planned.estimate),
+            DiskDecision::Leave(_) | DiskDecision::Refuse(_) => None,
         };
-        self.fates.iter().filter_map(first).max().unwrap_or_default()
+        self.decisions.iter().filter_map(first).max().unwrap_or_default()
     }
 }
 
 /// Plan the erase of all disks of a node.
-pub fn plan(probes: &[Probe], wish: &Wish) -> Plan {
-    judged(probes, &wish.policy, |probe| ways(probe, wish))
+pub fn plan(probes: &[Probe], request: &EraseRequest) -> Plan {
+    judged(probes, &request.policy, |probe| decide(probe, request))
 }
 
 /// Plan the removal of metadata alone: the same guards, and no way is needed.
 pub fn plan_metadata(probes: &[Probe], policy: &Policy) -> Plan {
-    judged(probes, policy, |_| Fate::Erase(Vec::new()))
+    judged(probes, policy, |_| DiskDecision::Erase(Vec::new()))
 }
 
 /// What the guards say of each disk, and `erase` of those that may be written once nothing uses them.
-fn judged(probes: &[Probe], policy: &Policy, erase: impl Fn(&Probe) -> Fate) -> Plan {
+fn judged(probes: &[Probe], policy: &Policy, erase: impl Fn(&Probe) -> DiskDecision) -> Plan {
     let may = policy.take_down && !policy.leave.contains(&Reason::InUse);
     let idle = |refusal: &Refusal| !(may && refusal.reason() == Reason::InUse);
     let wanted: Vec<bool> =
@@ -86,12 +86,12 @@ fn judged(probes: &[Probe], policy: &Policy, erase: impl Fn(&Probe) -> Fate) -> 
     let maps = probes.iter().filter_map(|probe| Some(probe.map.as_ref()?.name.as_str())).collect();
     let (take_down, obstacles) =
         if may { holders::plan(&disks, &wanted, &maps) } else { (Vec::new(), vec![None; disks.len()]) };
-    let fate = |((probe, wanted), obstacle): ((&Probe, bool), Option<String>)| match obstacle {
+    let decision = |((probe, wanted), obstacle): ((&Probe, bool), Option<String>)| match obstacle {
         None if wanted => erase(probe),
         obstacle => keep_off(probe, policy, |_| true, obstacle).unwrap_or_else(|| erase(probe)),
     };
-    let fates = probes.iter().zip(wanted).zip(obstacles).map(fate).collect();
-    Plan { fates, take_down, reveals: policy.reveal }
+    let decisions = probes.iter().zip(wanted).zip(obstacles).map(decision).collect();
+    Plan { decisions, take_down, reveals: policy.reveal }
 }
 
 /// Whether, and why, a disk is not written at all, for reasons that `counts` and for what keeps its users from being
@@ -104,9 +104,9 @@ fn keep_off(
     policy: &Policy,
     counts: impl Fn(&Refusal) -> bool,
     obstacle: Option<String>,
-) -> Option<Fate> {
+) -> Option<DiskDecision> {
     if let Some(hint) = policy.skip.iter().find(|hint| hint.matches(probe)) {
-        return Some(Fate::Leave(format!("the operator keeps it: it matches {hint}")));
+        return Some(DiskDecision::Leave(format!("the operator keeps it: it matches {hint}")));
     }
     let refusals: Vec<Refusal> = judge(probe)
         .into_iter()
@@ -114,35 +114,35 @@ fn keep_off(
         .filter(|refusal| !(policy.reveal && matches!(refusal, Refusal::HiddenArea { .. })))
         .collect();
     if let Some(medium) = refusals.iter().find(|refusal| refusal.is_boot_medium()) {
-        return Some(Fate::Leave(medium.to_string()));
+        return Some(DiskDecision::Leave(medium.to_string()));
     }
     let words = refusals.iter().map(Refusal::to_string).chain(obstacle).collect::<Vec<_>>().join("; ");
     if refusals.is_empty() {
-        return (!words.is_empty()).then_some(Fate::Refuse(words));
+        return (!words.is_empty()).then_some(DiskDecision::Refuse(words));
     }
     if refusals.iter().all(|refusal| policy.leave.contains(&refusal.reason())) {
         let names: Vec<&str> = policy.leave.iter().map(|reason| reason.as_str()).collect();
-        return Some(Fate::Leave(format!(
+        return Some(DiskDecision::Leave(format!(
             "{words}, and the policy leaves such disks alone ({})",
             names.join(", ")
         )));
     }
-    Some(Fate::Refuse(words))
+    Some(DiskDecision::Refuse(words))
 }
 
-/// The ways that reach the level, or that are allowed by name, and keep within the time.
-fn ways(probe: &Probe, wish: &Wish) -> Fate {
+/// The methods that reach the level, or that are allowed by name, and keep within the time.
+fn decide(probe: &Probe, request: &EraseRequest) -> DiskDecision {
     let rotational = probe.disk.rotational;
-    let (mut ways, mut left_out) = (Vec::new(), Vec::new());
-    for method in wanted(probe, wish) {
+    let (mut methods, mut left_out) = (Vec::new(), Vec::new());
+    for method in wanted(probe, request) {
         let (level, estimate) = (method.level(rotational), estimate(probe, method));
-        let enough = level >= wish.level;
+        let enough = level >= request.level;
         let named = |set: &BTreeSet<Method>| set.iter().any(|other| other.as_str() == method.as_str());
-        if named(&wish.policy.never) {
+        if named(&request.policy.never) {
             left_out.push(format!("{} is switched off", method.as_str()));
-        } else if !enough && !named(&wish.policy.weaker) {
+        } else if !enough && !named(&request.policy.weaker) {
             left_out.push(format!("{} only reaches {}", method.as_str(), level.as_str()));
-        } else if wish.budget.is_some_and(|budget| estimate > budget) {
+        } else if request.budget.is_some_and(|budget| estimate > budget) {
             left_out.push(format!("{} takes about {} s", method.as_str(), estimate.as_secs()));
         } else {
             let reason = match method {
@@ -150,33 +150,33 @@ fn ways(probe: &Probe, wish: &Wish) -> Fate {
                 _ if enough => "the drive supports it".to_owned(),
                 _ => "allowed by name, below the level".to_owned(),
             };
-            ways.push(Way { method, level, estimate, reason });
+            methods.push(PlannedMethod { method, level, estimate, reason });
         }
     }
-    if !ways.is_empty() {
+    if !methods.is_empty() {
         // What reaches the level comes before what was only allowed; the order is otherwise kept.
-        ways.sort_by_key(|way| way.level < wish.level);
-        if wish.policy.insist {
+        methods.sort_by_key(|planned| planned.level < request.level);
+        if request.policy.insist {
             let mut tried = false;
-            ways.retain(|way| {
-                tried |= way.method.is_secure_erase();
-                !tried || way.method.is_secure_erase()
+            methods.retain(|planned| {
+                tried |= planned.method.is_secure_erase();
+                !tried || planned.method.is_secure_erase()
             });
         }
-        return Fate::Erase(ways);
+        return DiskDecision::Erase(methods);
     }
-    let level = wish.level.as_str();
-    let budget = wish.budget.map_or_else(String::new, |budget| format!(" within {} s", budget.as_secs()));
+    let level = request.level.as_str();
+    let budget = request.budget.map_or_else(String::new, |budget| format!(" within {} s", budget.as_secs()));
     let left_out =
         if left_out.is_empty() { "it has no method at all".to_owned() } else { left_out.join(", ") };
     let state = hindrance(probe).map_or_else(String::new, |why| format!("; {why}"));
-    Fate::Refuse(format!("no method of it reaches {level}{budget}: {left_out}{state}"))
+    DiskDecision::Refuse(format!("no method of it reaches {level}{budget}: {left_out}{state}"))
 }
 
 /// What the disk supports, with the wanted content in place of zeroes.
-fn wanted(probe: &Probe, wish: &Wish) -> Vec<Method> {
+fn wanted(probe: &Probe, request: &EraseRequest) -> Vec<Method> {
     let found = methods(probe).into_iter();
-    let Some(passes) = wish.overwrite else { return found.collect() };
+    let Some(passes) = request.overwrite else { return found.collect() };
     let other = |method| match method {
         Method::ZeroOut | Method::Discard => None,
         Method::Overwrite => Some(Method::OverwriteWith(passes)),
@@ -201,7 +201,7 @@ mod tests {
     use crate::probe::Layer;
     use proptest::prelude::*;
 
-    fn wish() -> impl Strategy<Value = Wish> {
+    fn request() -> impl Strategy<Value = EraseRequest> {
         let methods = || prop::collection::btree_set(prop::sample::select(Method::ALL.to_vec()), 0..3);
         let reasons = || prop::collection::btree_set(prop::sample::select(Reason::ALL.to_vec()), 0..3);
         let budget = prop::option::of((0u64..1_000_000).prop_map(Duration::from_secs));
@@ -216,7 +216,7 @@ mod tests {
             .prop_map(
                 |(level, (weaker, never), leave, despite, budget, [take_down, reveal, insist])| {
                     let despite = despite.into_iter().filter(|reason| reason.may_be_overridden()).collect();
-                    Wish {
+                    EraseRequest {
                         level,
                         budget,
                         overwrite: None,
@@ -239,51 +239,51 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn nothing_unsupported_nothing_weaker_nothing_refused(
-            probes in prop::collection::vec(any_probe(), 0..5), wish in wish(),
+            probes in prop::collection::vec(any_probe(), 0..5), request in request(),
         ) {
             // Their one array each, by the name that it has over every disk, is then on all of them.
             let named = |(at, mut probe): (usize, Probe)| { probe.disk.name = format!("sd{at}"); probe };
             let probes: Vec<Probe> = probes.into_iter().enumerate().map(named).collect();
-            let reveal = |r: &Refusal| wish.policy.reveal && matches!(r, Refusal::HiddenArea { .. });
-            let may = wish.policy.take_down && !wish.policy.leave.contains(&Reason::InUse);
-            let plan = plan(&probes, &wish);
-            prop_assert_eq!(plan.fates.len(), probes.len());
-            for (probe, fate) in probes.iter().zip(&plan.fates) {
+            let reveal = |r: &Refusal| request.policy.reveal && matches!(r, Refusal::HiddenArea { .. });
+            let may = request.policy.take_down && !request.policy.leave.contains(&Reason::InUse);
+            let plan = plan(&probes, &request);
+            prop_assert_eq!(plan.decisions.len(), probes.len());
+            for (probe, decision) in probes.iter().zip(&plan.decisions) {
                 let refusals: Vec<Refusal> = judge(probe);
-                let open = refusals.iter().filter(|r| !wish.policy.despite.contains(&r.reason()) && !reveal(r));
-                match fate {
-                    Fate::Erase(ways) => {
+                let open = refusals.iter().filter(|r| !request.policy.despite.contains(&r.reason()) && !reveal(r));
+                match decision {
+                    DiskDecision::Erase(planned_methods) => {
                         let open: Vec<_> = open.collect();
                         let down = may && open.iter().all(|r| r.reason() == Reason::InUse);
-                        prop_assert!(!ways.is_empty() && (open.is_empty() || down));
+                        prop_assert!(!planned_methods.is_empty() && (open.is_empty() || down));
                         prop_assert!(open.is_empty() || !plan.take_down.is_empty());
-                        for way in ways {
-                            prop_assert!(methods(probe).contains(&way.method));
-                            prop_assert_eq!(way.level, way.method.level(probe.disk.rotational));
-                            prop_assert!(way.level >= wish.level || wish.policy.weaker.contains(&way.method));
-                            prop_assert!(!wish.policy.never.contains(&way.method));
-                            prop_assert!(wish.budget.is_none_or(|budget| way.estimate <= budget));
-                            prop_assert!(way.method != Method::Discard || way.level == Level::Clear);
+                        for planned in planned_methods {
+                            prop_assert!(methods(probe).contains(&planned.method));
+                            prop_assert_eq!(planned.level, planned.method.level(probe.disk.rotational));
+                            prop_assert!(planned.level >= request.level || request.policy.weaker.contains(&planned.method));
+                            prop_assert!(!request.policy.never.contains(&planned.method));
+                            prop_assert!(request.budget.is_none_or(|budget| planned.estimate <= budget));
+                            prop_assert!(planned.method != Method::Discard || planned.level == Level::Clear);
                         }
-                        let enough: Vec<bool> = ways.iter().map(|way| way.level >= wish.level).collect();
+                        let enough: Vec<bool> = planned_methods.iter().map(|planned| planned.level >= request.level).collect();
                         prop_assert!(enough.is_sorted_by(|a, b| a >= b), "what reaches the level comes first");
-                        let own: Vec<bool> = ways.iter().map(|way| way.method.is_secure_erase()).collect();
-                        prop_assert!(!wish.policy.insist || own.is_sorted(), "nothing in the place of a secure erase");
+                        let own: Vec<bool> = planned_methods.iter().map(|planned| planned.method.is_secure_erase()).collect();
+                        prop_assert!(!request.policy.insist || own.is_sorted(), "nothing in the place of a secure erase");
                     }
-                    Fate::Leave(_) => {
+                    DiskDecision::Leave(_) => {
                         let open: Vec<_> = open.collect();
                         prop_assert!(open.iter().any(|r| r.is_boot_medium())
-                            || open.iter().all(|r| wish.policy.leave.contains(&r.reason())));
+                            || open.iter().all(|r| request.policy.leave.contains(&r.reason())));
                         prop_assert!(!open.is_empty());
                     }
-                    Fate::Refuse(_) => prop_assert!(plan.refuses()),
+                    DiskDecision::Refuse(_) => prop_assert!(plan.refuses()),
                 }
             }
             // Nothing that is on a disk which stays is taken down.
-            let held = |(probe, fate): (&Probe, &Fate)| {
-                !probe.disk.holders.is_empty() && matches!(fate, Fate::Leave(_))
+            let held = |(probe, decision): (&Probe, &DiskDecision)| {
+                !probe.disk.holders.is_empty() && matches!(decision, DiskDecision::Leave(_))
             };
-            prop_assert!(plan.take_down.is_empty() || !probes.iter().zip(&plan.fates).any(held));
+            prop_assert!(plan.take_down.is_empty() || !probes.iter().zip(&plan.decisions).any(held));
             prop_assert!(may || plan.take_down.is_empty());
         }
     }
@@ -296,11 +296,11 @@ mod tests {
             let kind = kind.to_owned();
             let partition_types = vec![crate::probe::PartitionType { start: 1 << 20, kind }];
             let shared = Probe { partition_types, ..Probe::default() };
-            let wish = Wish::default();
-            let made = plan(&[Probe::default(), shared.clone()], &wish);
-            assert!(made.refuses() && matches!(made.fates[0], Fate::Erase(_)), "{made:?}");
+            let request = EraseRequest::default();
+            let made = plan(&[Probe::default(), shared.clone()], &request);
+            assert!(made.refuses() && matches!(made.decisions[0], DiskDecision::Erase(_)), "{made:?}");
             let despite = BTreeSet::from([Reason::Shared]);
-            let allowed = Wish { policy: Policy { despite, ..Policy::default() }, ..wish };
+            let allowed = EraseRequest { policy: Policy { despite, ..Policy::default() }, ..request };
             assert!(!plan(&[shared], &allowed).refuses());
         }
     }
@@ -324,13 +324,13 @@ mod tests {
         let shared = Layer { what: "md array md127".into(), partition_types: vec![vmfs], ..Layer::default() };
         let refused = plan(held(shared), &policy);
         assert!(refused.refuses() && refused.take_down.is_empty(), "{refused:?}");
-        let Fate::Refuse(reason) = &refused.fates[0] else { panic!("{refused:?}") };
+        let DiskDecision::Refuse(reason) = &refused.decisions[0] else { panic!("{refused:?}") };
         assert!(reason.contains("a VMFS partition on md array md127"), "{reason}");
         let left = plan(
             held(Layer::default()),
             &Policy { leave: BTreeSet::from([Reason::InUse]), ..policy.clone() },
         );
-        assert!(matches!(left.fates[0], Fate::Leave(_)) && left.take_down.is_empty(), "{left:?}");
+        assert!(matches!(left.decisions[0], DiskDecision::Leave(_)) && left.take_down.is_empty(), "{left:?}");
         assert!(plan(held(Layer::default()), &Policy::default()).refuses(), "outside the ramdisk");
     }
 
@@ -344,14 +344,16 @@ mod tests {
         }
         let count = std::num::NonZeroU8::new(3).unwrap();
         let passes = Passes { count, last: Fill::Random };
-        let mut wish = Wish { overwrite: Some(passes), ..Wish::default() };
-        let ways = |wish: &Wish| match plan(&[probe.clone()], wish).fates.remove(0) {
-            Fate::Erase(ways) => ways.into_iter().map(|way| way.method).collect::<Vec<_>>(),
+        let mut request = EraseRequest { overwrite: Some(passes), ..EraseRequest::default() };
+        let methods = |request: &EraseRequest| match plan(&[probe.clone()], request).decisions.remove(0) {
+            DiskDecision::Erase(methods) => {
+                methods.into_iter().map(|planned| planned.method).collect::<Vec<_>>()
+            }
             other => panic!("{other:?}"),
         };
-        assert_eq!(ways(&wish), [Method::AtaErase, Method::OverwriteWith(passes)]);
-        wish.policy.never = BTreeSet::from([Method::of("overwrite-random").unwrap()]);
-        assert_eq!(ways(&wish), [Method::AtaErase], "a name is a name, whatever the passes");
+        assert_eq!(methods(&request), [Method::AtaErase, Method::OverwriteWith(passes)]);
+        request.policy.never = BTreeSet::from([Method::of("overwrite-random").unwrap()]);
+        assert_eq!(methods(&request), [Method::AtaErase], "a name is a name, whatever the passes");
     }
 
     #[test]
@@ -360,35 +362,42 @@ mod tests {
         if let Some(ata) = &mut probe.ata {
             (ata.security.supported, ata.security.enhanced) = (true, true);
         }
-        let ways = |probe: &Probe, insist| {
+        let methods = |probe: &Probe, insist| {
             let policy = Policy { insist, ..Policy::default() };
-            match plan(std::slice::from_ref(probe), &Wish { policy, ..Wish::default() }).fates.remove(0) {
-                Fate::Erase(ways) => ways.into_iter().map(|way| way.method).collect::<Vec<_>>(),
+            match plan(std::slice::from_ref(probe), &EraseRequest { policy, ..EraseRequest::default() })
+                .decisions
+                .remove(0)
+            {
+                DiskDecision::Erase(methods) => {
+                    methods.into_iter().map(|planned| planned.method).collect::<Vec<_>>()
+                }
                 other => panic!("{other:?}"),
             }
         };
         let own = [Method::AtaEnhancedErase, Method::AtaErase];
-        assert_eq!(ways(&probe, false), [own[0], own[1], Method::Overwrite]);
-        assert_eq!(ways(&probe, true), own);
+        assert_eq!(methods(&probe, false), [own[0], own[1], Method::Overwrite]);
+        assert_eq!(methods(&probe, true), own);
         probe.disk.rotational = true;
         let all = [Method::Overwrite, own[0], own[1]];
         assert_eq!(
-            (ways(&probe, false), ways(&probe, true)),
+            (methods(&probe, false), methods(&probe, true)),
             (all.to_vec(), all.to_vec()),
             "it comes first here"
         );
         probe.ata = None;
-        assert_eq!(ways(&probe, true), [Method::Overwrite], "a drive that has none is written over");
+        assert_eq!(methods(&probe, true), [Method::Overwrite], "a drive that has none is written over");
     }
 
     #[test]
     fn what_cannot_reach_the_level_says_what_it_has() {
-        let wish = Wish { level: Level::Purge, ..Wish::default() };
+        let request = EraseRequest { level: Level::Purge, ..EraseRequest::default() };
         let mut probe = Probe { ata: Some(crate::ata::Capabilities::default()), ..Probe::default() };
         if let Some(ata) = &mut probe.ata {
             ata.security.frozen = true;
         }
-        let Fate::Refuse(reason) = plan(&[probe], &wish).fates.remove(0) else { panic!("not refused") };
+        let DiskDecision::Refuse(reason) = plan(&[probe], &request).decisions.remove(0) else {
+            panic!("not refused")
+        };
         assert!(
             reason.contains("overwrite-zeroes only reaches clear") && reason.contains("power the node off")
         );

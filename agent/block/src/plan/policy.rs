@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// What is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct EraseRequest {
     /// The level that every disk must reach.
     pub level: Level,
     /// How long one method may take on one disk.
@@ -42,8 +42,8 @@ pub struct Policy {
     pub take_down: bool,
 }
 
-impl Default for Wish {
+impl Default for EraseRequest {
     fn default() -> Self {
-        Wish { level: Level::Clear, budget: None, overwrite: None, policy: Policy::default() }
+        EraseRequest { level: Level::Clear, budget: None, overwrite: None, policy: Policy::default() }
     }
 }

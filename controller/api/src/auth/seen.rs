@@ -12,7 +12,9 @@ use model::{
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use store::{Beat, Bell, Inspected, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant};
+use store::{
+    Bell, HeartbeatRecord, Inspected, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant,
+};
 use uuid::Uuid;
 
 /// `store` as `project` sees it.
@@ -228,9 +230,9 @@ impl Store for Seen {
         self.needs(node).await?;
         self.store.grant_token(node, token, boot_id, at).await
     }
-    async fn record_beat(&self, node: Uuid, token: &str, beat: Beat) -> Result<()> {
+    async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         self.needs(node).await?;
-        self.store.record_beat(node, token, beat).await
+        self.store.record_heartbeat(node, token, beat).await
     }
     async fn forget_agent(&self, node: Uuid) -> Result<()> {
         self.needs(node).await?;

@@ -4,7 +4,7 @@
 //! gets what its node is meant to have and nothing else. Who says neither is an operator: the guard of the row has seen
 //! that he may.
 
-use super::depot::Depot;
+use super::bundle_store::BundleStore;
 use super::read::missing;
 use crate::App;
 use crate::error::{ApiError, Reply};
@@ -23,7 +23,7 @@ const CHUNK: usize = 256 << 10;
 
 /// `GET /v1/anneal/bundles/{digest}/file`.
 pub async fn file(State(app): State<Arc<App>>, Path(digest): Path<String>, headers: HeaderMap) -> Reply {
-    let depot: &Depot = app.bundles.as_deref().ok_or_else(|| missing(&digest))?;
+    let bundle_store: &BundleStore = app.bundles.as_deref().ok_or_else(|| missing(&digest))?;
     let bundles = app.store.bundles().await?;
     let known = match agent(&app, &headers).await? {
         Some(node) => {
@@ -35,7 +35,7 @@ pub async fn file(State(app): State<Arc<App>>, Path(digest): Path<String>, heade
     if !known {
         return Err(missing(&digest));
     }
-    let (file, size) = depot.open_file(&digest).await?;
+    let (file, size) = bundle_store.open_file(&digest).await?;
     let mut response = Response::new(Body::from_stream(ReaderStream::with_capacity(file, CHUNK)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));

@@ -2,17 +2,17 @@
 //! for. Anneal's own; Ironic has nothing like it, so no microversion guards it.
 //!
 //! ```text
-//!   admin ── POST … (the file) ──▶ Depot: a part on the disk ─▶ bundle::verify ─▶ named by its digest ─▶ store
+//!   admin ── POST … (the file) ──▶ BundleStore: a part on the disk ─▶ bundle::verify ─▶ named by its digest ─▶ store
 //!   agent ── lookup ─────────────▶ offers ── GET …/{digest}/file (node and token in headers) ──▶ the file
 //! ```
 
-mod depot;
+mod bundle_store;
 mod file;
 mod read;
 mod scope;
 mod write;
 
-pub use depot::Depot;
+pub use bundle_store::BundleStore;
 
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
@@ -37,7 +37,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
 }
 
 /// Where bundles are kept, if this controller keeps any.
-fn depot(call: &Call) -> Result<Arc<Depot>, ApiError> {
+fn bundle_store(call: &Call) -> Result<Arc<BundleStore>, ApiError> {
     call.app.bundles.clone().ok_or_else(|| ApiError::client(404, "This controller keeps no bundles."))
 }
 

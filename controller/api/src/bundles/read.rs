@@ -1,6 +1,6 @@
 //! Lists of bundles, and one bundle.
 
-use super::depot;
+use super::bundle_store;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::view::{iso, text};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// `GET /v1/anneal/bundles[?node=IDENT]`: all, or those that a node will have at its next boot.
 pub async fn list(call: Call) -> Reply {
-    depot(&call)?;
+    bundle_store(&call)?;
     call.args.only(&["node"])?;
     let bundles = call.app.store.bundles().await?;
     let shown: Vec<Value> = match call.args.text("node") {
@@ -25,7 +25,7 @@ pub async fn list(call: Call) -> Reply {
 
 /// `GET /v1/anneal/bundles/{digest}`, with its manifest and every scope it has.
 pub async fn show(Path(digest): Path<String>, call: Call) -> Reply {
-    depot(&call)?;
+    bundle_store(&call)?;
     call.args.only(&[])?;
     let mut bundles = call.app.store.bundles().await?;
     bundles.retain(|bundle| bundle.digest == digest);

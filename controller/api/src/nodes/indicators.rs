@@ -2,7 +2,7 @@
 
 use crate::body;
 use crate::call::{Call, empty, json};
-use crate::driver_port::{Indicator, LAMP_STATES, LampId};
+use crate::driver_queries::{Indicator, LAMP_STATES, LampId};
 use crate::error::{ApiError, Reply};
 use crate::write;
 use axum::extract::Path;

@@ -4,7 +4,7 @@
 use crate::App;
 use crate::args::{is_host_name, is_logical_name};
 use crate::call::Call;
-use crate::driver_port::{DriverError, INTERFACES};
+use crate::driver_queries::{DriverError, INTERFACES};
 use crate::error::ApiError;
 use crate::fields;
 use crate::microversion::Version;

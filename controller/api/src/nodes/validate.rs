@@ -3,7 +3,7 @@
 use super::rules;
 use crate::args::Args;
 use crate::call::{Call, json};
-use crate::driver_port::INTERFACES;
+use crate::driver_queries::INTERFACES;
 use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use model::Node;

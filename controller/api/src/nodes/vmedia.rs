@@ -3,7 +3,7 @@
 
 use crate::body::{self, python};
 use crate::call::{Call, empty, json};
-use crate::driver_port::MEDIA;
+use crate::driver_queries::MEDIA;
 use crate::error::{ApiError, Reply};
 use crate::{schema, write};
 use axum::extract::Path;

@@ -1,7 +1,7 @@
 //! The tables of fields as JSON Schema (draft 2020-12, the one of OpenAPI 3.1).
 
 use crate::args::BOOLEANS;
-use crate::driver_port::INTERFACES;
+use crate::driver_queries::INTERFACES;
 use crate::fields::{self, Kind, Write};
 use crate::microversion::{MIN, Version};
 use crate::ports;

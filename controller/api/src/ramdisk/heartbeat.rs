@@ -11,7 +11,7 @@ use axum::extract::Path;
 use axum::http::Uri;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
-use store::{Beat, StoreError};
+use store::{HeartbeatRecord, StoreError};
 
 /// What a heartbeat may hold.
 pub const ARGUMENTS: [&str; 7] = [
@@ -104,14 +104,14 @@ pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
         return Err(ApiError::invalid("Detected change in ramdisk provided \"anneal.evidence_key\""));
     }
 
-    let beat = Beat {
+    let beat = HeartbeatRecord {
         callback_url: callback_url.to_owned(),
         verify_ca: verify_ca.map(str::to_owned).or(contact.verify_ca),
         agent_version: agent_version.map(str::to_owned),
         at: call.now(),
         state,
     };
-    match call.app.store.record_beat(node.uuid, agent_token, beat).await {
+    match call.app.store.record_heartbeat(node.uuid, agent_token, beat).await {
         Ok(()) => Ok(empty(202, None)),
         // The token was taken back since it was read: the boot it belongs to is over.
         Err(StoreError::Stale(_)) => Err(wrong_token()),

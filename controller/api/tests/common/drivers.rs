@@ -1,7 +1,7 @@
 //! Drivers without a BMC: they keep what they are told.
 
 use api::{
-    BootDevice, DriverDescription, DriverError, DriverPort, Indicator, InterfaceChoice, LampId, Validity,
+    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, InterfaceChoice, LampId, Validity,
 };
 use async_trait::async_trait;
 use model::abilities::{Inspect, Rescue};
@@ -48,7 +48,7 @@ fn described(name: &str) -> DriverDescription {
         "fake-hardware" => "fake",
         other => other,
     };
-    let interfaces = api::driver_port::INTERFACES
+    let interfaces = api::driver_queries::INTERFACES
         .into_iter()
         .map(|interface| {
             let default = match (interface, name) {
@@ -67,7 +67,7 @@ fn described(name: &str) -> DriverDescription {
 }
 
 #[async_trait]
-impl DriverPort for KeptDrivers {
+impl DriverQueries for KeptDrivers {
     fn drivers(&self) -> &[DriverDescription] {
         &self.drivers
     }

@@ -3,7 +3,7 @@
 
 pub mod drivers;
 
-use api::{App, Auth, Depot, Settings};
+use api::{App, Auth, BundleStore, Settings};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
@@ -104,7 +104,9 @@ impl<S: Store + ?Sized> Api<S> {
             store: same,
             clock: Arc::new(Ticking(AtomicI64::new(1_795_229_965_688_786))),
             drivers: drivers.clone(),
-            bundles: Some(Arc::new(Depot::open(bundles.path().into(), trust, 2 << 20).expect("a depot"))),
+            bundles: Some(Arc::new(
+                BundleStore::open(bundles.path().into(), trust, 2 << 20).expect("a bundle store"),
+            )),
             certificate_key: None,
             settings: Settings {
                 public_endpoint: "http://127.0.0.1:6385".into(),

@@ -5,14 +5,14 @@
 
 use super::run::View;
 use super::{at_work, fail, in_wait, is_due, listening, overdue, sleep_in, sleep_on, unexpected, waiting};
-use crate::decision::{Change, Decision, Deed, Outcome};
+use crate::decision::{Action, Change, Decision, Outcome};
 use model::history::{EventKind, Severity};
 use model::request::event;
 use model::run::{Cursor, PersistentBoot};
 use model::{PowerState, PowerTarget, RunKind};
 use std::time::Duration;
 
-/// The boot device of [`Deed::SetBootDevice`].
+/// The boot device of [`Action::SetBootDevice`].
 const NETWORK: &str = "pxe";
 
 pub(super) fn decide(view: &View) -> Decision {
@@ -20,15 +20,15 @@ pub(super) fn decide(view: &View) -> Decision {
     match view.run.cursor {
         Cursor::AwaitAgent => await_agent(view),
         _ if !is_due(snapshot) => sleep_on(&snapshot.node),
-        Cursor::PowerOff => Decision::Act(Deed::SetPower(PowerTarget::Off)),
-        Cursor::ReadBootDevice => Decision::Act(Deed::ReadBootDevice),
-        Cursor::SetBootDevice => Decision::Act(Deed::SetBootDevice),
+        Cursor::PowerOff => Decision::Act(Action::SetPower(PowerTarget::Off)),
+        Cursor::ReadBootDevice => Decision::Act(Action::ReadBootDevice),
+        Cursor::SetBootDevice => Decision::Act(Action::SetBootDevice),
         Cursor::RestoreBootDevice => match view.run.boot_before.clone() {
-            Some(before) => Decision::Act(Deed::RestoreBootDevice(before)),
+            Some(before) => Decision::Act(Action::RestoreBootDevice(before)),
             None => Decision::Record(Box::new(view.advance(after_boot(view.run.kind)))),
         },
-        Cursor::Reboot => Decision::Act(Deed::SetPower(PowerTarget::Reboot)),
-        _ => Decision::Act(Deed::SetPower(PowerTarget::On)),
+        Cursor::Reboot => Decision::Act(Action::SetPower(PowerTarget::Reboot)),
+        _ => Decision::Act(Action::SetPower(PowerTarget::On)),
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) fn give_token_again(view: &View) -> Option<Change> {
     Some(change)
 }
 
-pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
+pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
     let now = view.snapshot.now;
     match (&view.run.cursor, outcome) {
         (Cursor::PowerOff, Outcome::Power(PowerState::Off)) => {
@@ -99,9 +99,7 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
         (Cursor::PowerOff, Outcome::Power(state)) => power_pending(view, state, PowerState::Off),
         (Cursor::ReadBootDevice, Outcome::BootDevice(before)) => boot_device_read(view, before),
         // Not every BMC tells. Then there is nothing to be set again.
-        (Cursor::ReadBootDevice, Outcome::Failed(trouble)) if !trouble.retryable => {
-            boot_device_read(view, None)
-        }
+        (Cursor::ReadBootDevice, Outcome::Failed(error)) if !error.retryable => boot_device_read(view, None),
         (Cursor::RestoreBootDevice, Outcome::Done) => {
             let mut change = view.advance(after_boot(view.run.kind));
             if let Some(run) = &mut change.node.run {
@@ -128,20 +126,22 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
             change
         }
         (Cursor::PowerOn, Outcome::Power(state)) => power_pending(view, state, PowerState::On),
-        (_, Outcome::Failed(trouble)) => {
-            let what = match deed {
-                Deed::ReadBootDevice => "Failed to read what the node boots from",
-                Deed::RestoreBootDevice(_) => "Failed to let the node boot from what it did before",
-                Deed::SetBootDevice => "Failed to set the node to boot from the network",
-                Deed::SetPower(PowerTarget::Reboot) => "Failed to reboot the node after a step",
-                Deed::SetPower(PowerTarget::Off) => "Failed to power off the node before booting the ramdisk",
+        (_, Outcome::Failed(error)) => {
+            let what = match action {
+                Action::ReadBootDevice => "Failed to read what the node boots from",
+                Action::RestoreBootDevice(_) => "Failed to let the node boot from what it did before",
+                Action::SetBootDevice => "Failed to set the node to boot from the network",
+                Action::SetPower(PowerTarget::Reboot) => "Failed to reboot the node after a step",
+                Action::SetPower(PowerTarget::Off) => {
+                    "Failed to power off the node before booting the ramdisk"
+                }
                 _ => "Failed to power on the node to boot the ramdisk",
             };
-            view.retry_or_fail(trouble, what)
+            view.retry_or_fail(error, what)
         }
         (_, other) => {
-            let trouble = unexpected(&format!("{deed:?}"), &other);
-            view.retry_or_fail(trouble, "Failed to boot the ramdisk")
+            let error = unexpected(&format!("{action:?}"), &other);
+            view.retry_or_fail(error, "Failed to boot the ramdisk")
         }
     }
 }

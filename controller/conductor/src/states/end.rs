@@ -2,7 +2,7 @@
 
 use super::run::View;
 use super::{boot, fail, is_due, logs, pass, sleep_on, unexpected};
-use crate::decision::{Change, Decision, Deed, Outcome};
+use crate::decision::{Action, Change, Decision, Outcome};
 use model::history::{EventKind, Severity};
 use model::kind::After;
 use model::provision::Verb;
@@ -19,9 +19,9 @@ pub(super) fn decide(view: &View) -> Decision {
     }
     let restarts = view.run.cursor == Cursor::Restart;
     if !restarts && logs::before_the_end(view) {
-        return Decision::Act(logs::deed(&view.snapshot.node));
+        return Decision::Act(logs::action(&view.snapshot.node));
     }
-    Decision::Act(Deed::SetPower(if restarts { PowerTarget::On } else { PowerTarget::Off }))
+    Decision::Act(Action::SetPower(if restarts { PowerTarget::On } else { PowerTarget::Off }))
 }
 
 /// The node may stay as it is.
@@ -38,9 +38,9 @@ fn stays_on(view: &View) -> bool {
     view.settings.stay_on_after_cleaning
 }
 
-pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
-    if let Deed::CollectLogs(name) = deed {
-        return logs::absorb(view.with_run(|_| {}), name, outcome, view.snapshot.now);
+pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
+    if let Action::CollectLogs(name) = action {
+        return logs::apply_outcome(view.with_run(|_| {}), name, outcome, view.snapshot.now);
     }
     let restarts = view.run.cursor == Cursor::Restart;
     match outcome {
@@ -59,10 +59,10 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
         Outcome::Power(state) => {
             boot::power_pending(view, state, if restarts { PowerState::On } else { PowerState::Off })
         }
-        Outcome::Failed(trouble) => {
+        Outcome::Failed(error) => {
             let doing = view.run.kind.doing();
             let what = if restarts { "on" } else { "off" };
-            view.retry_or_fail(trouble, &format!("Failed to power {what} the node after {doing}"))
+            view.retry_or_fail(error, &format!("Failed to power {what} the node after {doing}"))
         }
         other => fail::failed(view, &unexpected("power", &other).text),
     }

@@ -3,7 +3,7 @@
 
 use super::run::View;
 use super::{at_work, boot, fail, is_due, listening, overdue, sleep_in, sleep_on, unexpected};
-use crate::decision::{Change, Decision, Deed, Outcome, Rules};
+use crate::decision::{Action, Change, Decision, Outcome, Rules};
 use inspection_rules::{Applied, Findings, Level, Note, apply};
 use model::abilities::Inspect;
 use model::history::{EventKind, Severity};
@@ -18,7 +18,7 @@ use store::{Inspected, PortChange};
 pub(super) fn decide(view: &View) -> Decision {
     let snapshot = view.snapshot;
     if view.run.cursor == Cursor::AskInventory {
-        return if is_due(snapshot) { Decision::Act(Deed::InspectBmc) } else { sleep_on(&snapshot.node) };
+        return if is_due(snapshot) { Decision::Act(Action::InspectBmc) } else { sleep_on(&snapshot.node) };
     }
     if let Some(inventory) = snapshot.inventory.as_ref().filter(|told| told.at >= view.run.started_at) {
         return Decision::Record(Box::new(told(view, inventory)));
@@ -36,7 +36,7 @@ pub(super) fn decide(view: &View) -> Decision {
     sleep_in(wait)
 }
 
-pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
+pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
     match outcome {
         Outcome::Inventory(inventory) => {
             let mut change = told(view, &inventory);
@@ -46,7 +46,7 @@ pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
             change.inspected = change.inspected.or_else(|| fits.then(as_told));
             change
         }
-        Outcome::Failed(trouble) => view.retry_or_fail(trouble, "Failed to inspect the node"),
+        Outcome::Failed(error) => view.retry_or_fail(error, "Failed to inspect the node"),
         other => fail::failed(view, &unexpected("inspecting the BMC", &other).text),
     }
 }

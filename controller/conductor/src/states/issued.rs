@@ -8,7 +8,7 @@ use super::run::View;
 use super::{
     at_work, evidence, fail, is_due, listening, overdue, sleep_in, sleep_on, steps, unexpected, waiting,
 };
-use crate::decision::{Change, Decision, Deed, Outcome};
+use crate::decision::{Action, Change, Decision, Outcome};
 use agent_protocol::command::{CHECKPOINT_MAX, CommandError, CommandStatus, Status};
 use agent_protocol::progress::{DiskProgress, Progress};
 use agent_protocol::record::{EraseReport, Outcome as DiskOutcome};
@@ -95,20 +95,24 @@ pub(super) fn decide(view: &View) -> Decision {
         change.forget_agent = true;
         return Decision::Record(Box::new(change));
     }
-    // News is acted on at once, but after a failed deed only as the pause allows.
+    // News is acted on at once, but after a failed action only as the pause allows.
     let eager = view.run.attempts == 0;
     let id = command_id.clone();
     if !accepted {
         return if !eager && !is_due(snapshot) {
             sleep_on(&snapshot.node)
         } else if !eager && view.run.attempts.is_multiple_of(2) {
-            Decision::Act(Deed::ReadPower)
+            Decision::Act(Action::ReadPower)
         } else {
-            Decision::Act(Deed::SendStep { command_id: id, run: view.run.kind, step: Box::new(step.clone()) })
+            Decision::Act(Action::SendStep {
+                command_id: id,
+                run: view.run.kind,
+                step: Box::new(step.clone()),
+            })
         };
     }
     if ended && eager {
-        return Decision::Act(Deed::AskCommand { command_id: id });
+        return Decision::Act(Action::AskCommand { command_id: id });
     }
     // A time later than the next poll is the deadline of a wait for an agent that is back by now.
     let back = snapshot.node.next_wake_at.is_some_and(|at| at > now.after(view.settings.agent_poll()));
@@ -116,11 +120,11 @@ pub(super) fn decide(view: &View) -> Decision {
         return sleep_on(&snapshot.node);
     }
     Decision::Act(match view.run.attempts % 2 {
-        1 => Deed::ReadPower,
+        1 => Action::ReadPower,
         _ if (view.run.abort || view.run.hung.is_some()) && step.step.abortable => {
-            Deed::CancelCommand { command_id: id }
+            Action::CancelCommand { command_id: id }
         }
-        _ => Deed::AskCommand { command_id: id },
+        _ => Action::AskCommand { command_id: id },
     })
 }
 
@@ -183,7 +187,7 @@ fn hung(view: &View, step: &PlannedStep, text: String) -> Change {
     change
 }
 
-pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
+pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
     // An end that the agent tells is the truth, however late it comes.
     let has_ended = matches!(&outcome, Outcome::Command(status) if status.command_status != Status::Running);
     let last_look = !has_ended && view.run.attempts + 1 >= view.settings.max_attempts;
@@ -191,11 +195,13 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
         let text = format!("{text}; it could not be told to stop");
         return fail::step_failed(view, &text, Value::Null);
     }
-    match (deed, outcome) {
+    match (action, outcome) {
         (_, Outcome::Command(status)) => command(view, status),
-        (Deed::ReadPower, Outcome::Power(PowerState::Off)) => interrupted(view, "the node lost power", true),
-        (Deed::ReadPower, Outcome::Power(_)) => again(view, None),
-        (Deed::SendStep { .. }, Outcome::Busy(text)) if view.run.attempts < view.settings.max_attempts => {
+        (Action::ReadPower, Outcome::Power(PowerState::Off)) => {
+            interrupted(view, "the node lost power", true)
+        }
+        (Action::ReadPower, Outcome::Power(_)) => again(view, None),
+        (Action::SendStep { .. }, Outcome::Busy(text)) if view.run.attempts < view.settings.max_attempts => {
             again(view, Some(text))
         }
         (_, Outcome::NoSuchCommand) => interrupted(
@@ -203,19 +209,21 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
             "the agent was restarted: it no longer knows the command it had accepted",
             false,
         ),
-        (_, Outcome::Failed(trouble)) if trouble.retryable => again(view, Some(trouble.text)),
-        (_, Outcome::Failed(trouble)) => fail::step_failed(view, &trouble.text, Value::Null),
+        (_, Outcome::Failed(error)) if error.retryable => again(view, Some(error.text)),
+        (_, Outcome::Failed(error)) => fail::step_failed(view, &error.text, Value::Null),
         (_, Outcome::Busy(text)) => fail::step_failed(view, &text, Value::Null),
-        (deed, other) => fail::step_failed(view, &unexpected(&format!("{deed:?}"), &other).text, Value::Null),
+        (action, other) => {
+            fail::step_failed(view, &unexpected(&format!("{action:?}"), &other).text, Value::Null)
+        }
     }
 }
 
 /// Nothing learnt: once more after the pause, with what is waited for kept.
-fn again(view: &View, trouble: Option<String>) -> Change {
+fn again(view: &View, error: Option<String>) -> Change {
     let mut change = view.with_run(|run| run.attempts += 1);
     change.node.wait = view.snapshot.node.wait.clone();
     change.node.next_wake_at = Some(view.snapshot.now.after(view.settings.agent_poll()));
-    if let Some(text) = trouble {
+    if let Some(text) = error {
         change.node.wait = Some(waiting(
             &view.snapshot.node,
             &format!("the agent to answer ({text})"),
@@ -279,7 +287,7 @@ fn running(view: &View, id: String, saved: Option<Value>) -> Change {
     {
         return hung(view, step, text);
     }
-    // A hung step that was told to stop is given as many looks as any failing deed.
+    // A hung step that was told to stop is given as many looks as any failing action.
     let stopping = view.run.hung.is_some();
     let mut change = view.with_run(|run| {
         run.attempts = if stopping { run.attempts + 2 } else { 0 };

@@ -2,7 +2,7 @@
 
 use super::run::View;
 use super::{fail, is_due, sleep_on};
-use crate::decision::{Change, Decision, Deed, Outcome, Trouble};
+use crate::decision::{Action, ActionError, Change, Decision, Outcome};
 use agent_protocol::step::{AdvertisedSteps, Step};
 use model::history::{EventKind, Severity};
 use model::plan::{BadSteps, automated_plan, deploy_plan, requested_plan, ties};
@@ -16,20 +16,20 @@ use std::collections::BTreeMap;
 
 pub(super) fn decide(view: &View) -> Decision {
     match view.run.kind.steps() {
-        Some(kind) if is_due(view.snapshot) => Decision::Act(Deed::AskSteps(kind)),
+        Some(kind) if is_due(view.snapshot) => Decision::Act(Action::AskSteps(kind)),
         Some(_) => sleep_on(&view.snapshot.node),
         None => Decision::Record(Box::new(view.advance(Cursor::NextStep))),
     }
 }
 
-pub(super) fn absorb(view: &View, outcome: Outcome) -> Change {
+pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
     const WHAT: &str = "The agent could not be asked for its steps";
     match outcome {
         Outcome::Steps(steps) => learnt(view, &steps),
         Outcome::Busy(text) => {
-            view.retry_or_fail(Trouble { text, retryable: true, unreachable: false }, WHAT)
+            view.retry_or_fail(ActionError { text, retryable: true, unreachable: false }, WHAT)
         }
-        Outcome::Failed(trouble) => view.retry_or_fail(trouble, WHAT),
+        Outcome::Failed(error) => view.retry_or_fail(error, WHAT),
         other => fail::failed(view, &super::unexpected("asking for steps", &other).text),
     }
 }

@@ -3,7 +3,7 @@
 //! They help to understand and decide nothing: whatever becomes of them, the node is as it was.
 
 use super::run::View;
-use crate::decision::{Change, Deed, Outcome};
+use crate::decision::{Action, Change, Outcome};
 use crate::log_archive::SUFFIX;
 use crate::settings::CollectLogs;
 use model::history::{EventKind, Severity};
@@ -35,8 +35,8 @@ pub(super) fn are_wanted(node: &Node) -> bool {
 }
 
 /// Asks for them. The name is the same when a controller that died has to ask again.
-pub(super) fn deed(node: &Node) -> Deed {
-    Deed::CollectLogs(file_name(node))
+pub(super) fn action(node: &Node) -> Action {
+    Action::CollectLogs(file_name(node))
 }
 
 /// `NODE_TIME_OPERATION.tar.gz`: nothing in it comes from the node.
@@ -51,14 +51,14 @@ fn file_name(node: &Node) -> String {
 }
 
 /// What became of them.
-pub(super) fn absorb(mut change: Change, name: &str, outcome: Outcome, now: Timestamp) -> Change {
+pub(super) fn apply_outcome(mut change: Change, name: &str, outcome: Outcome, now: Timestamp) -> Change {
     let logs = match outcome {
         Outcome::Done => {
             let text = format!("the logs of the ramdisk are kept in {name}");
             change.events.push(event(EventKind::Agent, Severity::Info, text, now));
             Logs::Kept(name.to_owned())
         }
-        Outcome::Failed(trouble) => Logs::Missing(trouble.text),
+        Outcome::Failed(error) => Logs::Missing(error.text),
         other => Logs::Missing(super::unexpected("asking for logs", &other).text),
     };
     if let Some(run) = &mut change.node.run {

@@ -1,4 +1,4 @@
-//! One file a stage. `decide` says what comes next, `absorb` what an outcome means; both are pure.
+//! One file a stage. `decide` says what comes next, `apply_outcome` what an outcome means; both are pure.
 //!
 //! ```text
 //! verifying.rs   VERIFYING, ADOPTING          run.rs          every state with a run: dispatch on its cursor
@@ -28,7 +28,7 @@ mod start;
 mod steps;
 mod verifying;
 
-use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
+use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::provision::{Verb, transition};
 use model::request::transition_event;
@@ -45,13 +45,13 @@ pub fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
 }
 
 /// What an outcome changes. The node in the snapshot is the one that `decide` saw.
-pub fn absorb(snapshot: &Snapshot, deed: &Deed, outcome: Outcome, settings: &Settings) -> Change {
+pub fn apply_outcome(snapshot: &Snapshot, action: &Action, outcome: Outcome, settings: &Settings) -> Change {
     match snapshot.node.provision_state {
         ProvisionState::Verifying | ProvisionState::Adopting => {
-            verifying::absorb(snapshot, outcome, settings)
+            verifying::apply_outcome(snapshot, outcome, settings)
         }
-        state if has_run(state) => run::absorb(snapshot, deed, outcome, settings),
-        _ => resting::absorb(snapshot, deed, outcome, settings),
+        state if has_run(state) => run::apply_outcome(snapshot, action, outcome, settings),
+        _ => resting::apply_outcome(snapshot, action, outcome, settings),
     }
 }
 
@@ -116,10 +116,10 @@ fn overdue(wait: &Wait, now: Timestamp) -> bool {
     wait.deadline.is_some_and(|deadline| deadline <= now)
 }
 
-/// An outcome that does not belong to its deed: a defect, reported and never guessed at.
-fn unexpected(deed: &str, outcome: &Outcome) -> crate::decision::Trouble {
-    crate::decision::Trouble {
-        text: format!("internal: {deed} ended with {outcome:?}"),
+/// An outcome that does not belong to its action: a defect, reported and never guessed at.
+fn unexpected(action: &str, outcome: &Outcome) -> crate::decision::ActionError {
+    crate::decision::ActionError {
+        text: format!("internal: {action} ended with {outcome:?}"),
         retryable: false,
         unreachable: false,
     }

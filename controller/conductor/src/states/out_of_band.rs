@@ -5,20 +5,20 @@
 
 use super::run::View;
 use super::{boot, fail, in_wait, is_due, sleep_on, steps, unexpected, waiting};
-use crate::decision::{Change, Decision, Deed, Outcome};
+use crate::decision::{Action, Change, Decision, Outcome};
 use model::plan::Reserved;
 use model::run::Cursor;
 use model::{PlannedStep, PowerTarget, RunKind, StepKind};
 use serde_json::Value;
 
-/// The deed that starts a step, or asks for one that goes on outside.
-pub(super) fn deed(kind: RunKind, step: &PlannedStep, command_id: String, polling: bool) -> Deed {
+/// The action that starts a step, or asks for one that goes on outside.
+pub(super) fn action(kind: RunKind, step: &PlannedStep, command_id: String, polling: bool) -> Action {
     match Reserved::of(&step.step) {
-        Some(_) if polling => Deed::ReadPower,
-        Some(Reserved::PowerOn) => Deed::SetPower(PowerTarget::On),
-        Some(Reserved::PowerOff) => Deed::SetPower(PowerTarget::Off),
-        Some(Reserved::Reboot) => Deed::SetPower(PowerTarget::Reboot),
-        _ => Deed::RunStep {
+        Some(_) if polling => Action::ReadPower,
+        Some(Reserved::PowerOn) => Action::SetPower(PowerTarget::On),
+        Some(Reserved::PowerOff) => Action::SetPower(PowerTarget::Off),
+        Some(Reserved::Reboot) => Action::SetPower(PowerTarget::Reboot),
+        _ => Action::RunStep {
             command_id,
             kind: kind.steps().unwrap_or(StepKind::Clean),
             step: Box::new(step.clone()),
@@ -42,7 +42,7 @@ pub(super) fn decide(view: &View) -> Decision {
     if !is_due(view.snapshot) {
         return sleep_on(&view.snapshot.node);
     }
-    Decision::Act(deed(view.run.kind, step, command_id.clone(), true))
+    Decision::Act(action(view.run.kind, step, command_id.clone(), true))
 }
 
 fn interrupted(view: &View, step: &PlannedStep) -> Change {
@@ -64,7 +64,7 @@ fn interrupted(view: &View, step: &PlannedStep) -> Change {
     change
 }
 
-pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
+pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
     let (Cursor::OutOfBand { command_id, at, .. }, Some(step)) = (&view.run.cursor, view.run.current())
     else {
         return fail::failed(view, "internal: an out-of-band step ended that is not in the plan");
@@ -113,10 +113,10 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
             change.forget_agent = Reserved::of(&step.step) != Some(Reserved::PowerOn);
             change
         }
-        Outcome::Failed(trouble) => {
+        Outcome::Failed(error) => {
             // To ask once more how it goes is not to do it once more.
             let polls = matches!(&view.run.cursor, Cursor::OutOfBand { polling: true, .. });
-            let again = trouble.retryable && (step.step.idempotent || polls);
+            let again = error.retryable && (step.step.idempotent || polls);
             if again && view.run.attempts + 1 < view.settings.max_attempts {
                 let mut change = view.with_run(|run| {
                     run.attempts += 1;
@@ -124,13 +124,13 @@ pub(super) fn absorb(view: &View, deed: &Deed, outcome: Outcome) -> Change {
                         run.cursor = Cursor::NextStep;
                     }
                 });
-                change.node.last_error = Some(trouble.text);
+                change.node.last_error = Some(error.text);
                 change.node.next_wake_at = Some(now.after(view.settings.retry_pause()));
                 return change;
             }
-            fail::step_failed(view, &trouble.text, Value::Null)
+            fail::step_failed(view, &error.text, Value::Null)
         }
-        other => fail::step_failed(view, &unexpected(&format!("{deed:?}"), &other).text, Value::Null),
+        other => fail::step_failed(view, &unexpected(&format!("{action:?}"), &other).text, Value::Null),
     }
 }
 

@@ -2,7 +2,7 @@
 //! the BMC tells of power and health.
 
 use super::{is_due, logs, overdue, sleep_on, waiting};
-use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
+use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::history::{EventKind, Severity};
 use model::request::event;
@@ -12,25 +12,29 @@ use std::time::Duration;
 pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
     let node = &snapshot.node;
     if logs::are_wanted(node) {
-        return Decision::Act(logs::deed(node));
+        return Decision::Act(logs::action(node));
     }
     if let Some(target) = node.target_power_state {
-        return if is_due(snapshot) { Decision::Act(next_power_deed(node, target)) } else { sleep_on(node) };
+        return if is_due(snapshot) {
+            Decision::Act(next_power_action(node, target))
+        } else {
+            sleep_on(node)
+        };
     }
     if !is_synced(node, settings) {
         // A user's verb may have left a wake-up behind that has nothing to do.
         return Decision::Sleep { wait: None, wake_at: None };
     }
     match node.next_wake_at {
-        Some(at) if at <= snapshot.now => Decision::Act(Deed::ReadState),
+        Some(at) if at <= snapshot.now => Decision::Act(Action::ReadState),
         Some(at) => Decision::Sleep { wait: None, wake_at: Some(at) },
         None => Decision::Sleep { wait: None, wake_at: Some(snapshot.now.after(sync_pause(settings))) },
     }
 }
 
 /// The request goes out once; then only the state is read, so that a reboot is one reboot.
-fn next_power_deed(node: &Node, target: model::PowerTarget) -> Deed {
-    if node.wait.is_some() { Deed::ReadPower } else { Deed::SetPower(target) }
+fn next_power_action(node: &Node, target: model::PowerTarget) -> Action {
+    if node.wait.is_some() { Action::ReadPower } else { Action::SetPower(target) }
 }
 
 /// Retired nodes are left out of periodic tasks (specs/node-retirement.txt); nodes in ENROLL are not ours yet.
@@ -42,15 +46,20 @@ fn sync_pause(settings: &Settings) -> Duration {
     Duration::from_secs(settings.power_sync_s.max(1))
 }
 
-pub(super) fn absorb(snapshot: &Snapshot, deed: &Deed, outcome: Outcome, settings: &Settings) -> Change {
+pub(super) fn apply_outcome(
+    snapshot: &Snapshot,
+    action: &Action,
+    outcome: Outcome,
+    settings: &Settings,
+) -> Change {
     let now = snapshot.now;
     let mut node = snapshot.node.clone();
     let mut events = Vec::new();
     let pause = is_synced(&node, settings).then(|| now.after(sync_pause(settings)));
-    if let Deed::CollectLogs(name) = deed {
+    if let Action::CollectLogs(name) = action {
         // A power change that a user asked for meanwhile is due at once.
         node.next_wake_at = if node.target_power_state.is_some() { Some(now) } else { pause };
-        return logs::absorb(Change::of(node), name, outcome, now);
+        return logs::apply_outcome(Change::of(node), name, outcome, now);
     }
     match (node.target_power_state, outcome) {
         (Some(target), Outcome::Power(state)) => {
@@ -81,14 +90,14 @@ pub(super) fn absorb(snapshot: &Snapshot, deed: &Deed, outcome: Outcome, setting
                 node.next_wake_at = Some(now.after(Duration::from_secs(1)));
             }
         }
-        (Some(target), Outcome::Failed(trouble)) => {
+        (Some(target), Outcome::Failed(error)) => {
             // Reading may fail while the request already went out: keep reading until the deadline.
-            let reading = *deed == Deed::ReadPower;
+            let reading = *action == Action::ReadPower;
             let within = node.wait.as_ref().is_some_and(|wait| !overdue(wait, now));
-            if reading && within && trouble.retryable {
+            if reading && within && error.retryable {
                 node.next_wake_at = Some(now.after(settings.retry_pause()));
             } else {
-                let text = format!("Failed to change power state to '{}': {}", target.as_str(), trouble.text);
+                let text = format!("Failed to change power state to '{}': {}", target.as_str(), error.text);
                 events.push(event(EventKind::Power, Severity::Error, text.clone(), now));
                 node.last_error = Some(text);
                 node.target_power_state = None;

@@ -2,7 +2,7 @@
 //! inspection, rescue and tear-down; what differs is in [`model::kind`].
 
 use super::{boot, end, fail, inspecting, issued, learn, out_of_band, start, steps};
-use crate::decision::{Change, Decision, Deed, Outcome, Snapshot, Trouble};
+use crate::decision::{Action, ActionError, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::run::{Cursor, Run};
 use std::time::Duration;
@@ -43,7 +43,12 @@ pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
     }
 }
 
-pub(super) fn absorb(snapshot: &Snapshot, deed: &Deed, outcome: Outcome, settings: &Settings) -> Change {
+pub(super) fn apply_outcome(
+    snapshot: &Snapshot,
+    action: &Action,
+    outcome: Outcome,
+    settings: &Settings,
+) -> Change {
     let Some(run) = snapshot.node.run.as_ref().filter(|run| run.is_active()) else {
         return fail::without_run(snapshot);
     };
@@ -55,18 +60,18 @@ pub(super) fn absorb(snapshot: &Snapshot, deed: &Deed, outcome: Outcome, setting
         | Cursor::PowerOn
         | Cursor::AwaitAgent
         | Cursor::RestoreBootDevice
-        | Cursor::Reboot => boot::absorb(&view, deed, outcome),
-        Cursor::LearnSteps => learn::absorb(&view, outcome),
-        Cursor::Issued { .. } => issued::absorb(&view, deed, outcome),
-        Cursor::OutOfBand { .. } => out_of_band::absorb(&view, deed, outcome),
-        Cursor::AskInventory => inspecting::absorb(&view, outcome),
-        Cursor::TearDown | Cursor::Restart => end::absorb(&view, deed, outcome),
+        | Cursor::Reboot => boot::apply_outcome(&view, action, outcome),
+        Cursor::LearnSteps => learn::apply_outcome(&view, outcome),
+        Cursor::Issued { .. } => issued::apply_outcome(&view, action, outcome),
+        Cursor::OutOfBand { .. } => out_of_band::apply_outcome(&view, action, outcome),
+        Cursor::AskInventory => inspecting::apply_outcome(&view, outcome),
+        Cursor::TearDown | Cursor::Restart => end::apply_outcome(&view, action, outcome),
         Cursor::Start
         | Cursor::NextStep
         | Cursor::Hold
         | Cursor::Pause { .. }
         | Cursor::AwaitInventory
-        | Cursor::Done => fail::failed(&view, &super::unexpected(&format!("{deed:?}"), &outcome).text),
+        | Cursor::Done => fail::failed(&view, &super::unexpected(&format!("{action:?}"), &outcome).text),
     }
 }
 
@@ -90,15 +95,15 @@ impl View<'_> {
         })
     }
 
-    /// A deed failed: try again after a pause, or give the run up.
-    pub fn retry_or_fail(&self, trouble: Trouble, what: &str) -> Change {
+    /// An action failed: try again after a pause, or give the run up.
+    pub fn retry_or_fail(&self, error: ActionError, what: &str) -> Change {
         let attempts = self.run.attempts + 1;
-        if !trouble.retryable || attempts >= self.settings.max_attempts {
-            return fail::failed(self, &format!("{what}: {}", trouble.text));
+        if !error.retryable || attempts >= self.settings.max_attempts {
+            return fail::failed(self, &format!("{what}: {}", error.text));
         }
         let mut change = self.with_run(|run| run.attempts = attempts);
         change.node.wait = self.snapshot.node.wait.clone();
-        change.node.last_error = Some(trouble.text);
+        change.node.last_error = Some(error.text);
         change.node.next_wake_at = Some(self.snapshot.now.after(self.settings.retry_pause()));
         change
     }

@@ -1,4 +1,4 @@
-//! What a run needs before its first deed: a ramdisk, or none. What can be seen to be impossible fails here,
+//! What a run needs before its first action: a ramdisk, or none. What can be seen to be impossible fails here,
 //! before anything is touched.
 
 use super::run::View;

@@ -87,7 +87,7 @@ fn next_step(view: &View) -> Decision {
             let cursor = Cursor::OutOfBand { command_id: command_id.clone(), at: now, polling: false };
             let mut change = begun(view, index, &planned, cursor, &command_id);
             at_work(&mut change, "the controller runs the step", now);
-            Decision::Begin(Box::new(change), out_of_band::deed(view.run.kind, &planned, command_id, false))
+            Decision::Begin(Box::new(change), out_of_band::action(view.run.kind, &planned, command_id, false))
         }
     }
 }

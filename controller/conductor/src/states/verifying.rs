@@ -2,7 +2,7 @@
 //! going out and confirming that the credentials work").
 
 use super::{is_due, overdue, pass, sleep_on, waiting};
-use crate::decision::{Change, Decision, Deed, Outcome, Snapshot};
+use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::history::{EventKind, Severity};
 use model::provision::Verb;
@@ -13,14 +13,14 @@ use std::time::Duration;
 const REASON: &str = "the BMC to answer";
 
 pub(super) fn decide(snapshot: &Snapshot) -> Decision {
-    if is_due(snapshot) { Decision::Act(Deed::VerifyBmc) } else { sleep_on(&snapshot.node) }
+    if is_due(snapshot) { Decision::Act(Action::VerifyBmc) } else { sleep_on(&snapshot.node) }
 }
 
-pub(super) fn absorb(snapshot: &Snapshot, outcome: Outcome, settings: &Settings) -> Change {
+pub(super) fn apply_outcome(snapshot: &Snapshot, outcome: Outcome, settings: &Settings) -> Change {
     let now = snapshot.now;
     let mut node = snapshot.node.clone();
     let adopts = node.provision_state == ProvisionState::Adopting;
-    let trouble = match outcome {
+    let error = match outcome {
         Outcome::Power(state) => {
             node.power_state = Some(state);
             node.last_error = None;
@@ -36,17 +36,17 @@ pub(super) fn absorb(snapshot: &Snapshot, outcome: Outcome, settings: &Settings)
             pass(&mut change, Verb::Done, "the BMC answered and accepted the credentials", now);
             return change;
         }
-        Outcome::Failed(trouble) => trouble,
+        Outcome::Failed(error) => error,
         other => super::unexpected("verify the BMC", &other),
     };
     let wait = waiting(&node, REASON, settings.budget(node.provision_state), now);
-    if trouble.retryable && !overdue(&wait, now) {
-        node.last_error = Some(trouble.text);
+    if error.retryable && !overdue(&wait, now) {
+        node.last_error = Some(error.text);
         node.wait = Some(wait);
         node.next_wake_at = Some(now.after(settings.retry_pause()));
         return Change::of(node);
     }
-    let text = format!("Failed to {} the node: {}", if adopts { "adopt" } else { "verify" }, trouble.text);
+    let text = format!("Failed to {} the node: {}", if adopts { "adopt" } else { "verify" }, error.text);
     node.last_error = Some(text.clone());
     node.wait = None;
     node.next_wake_at = None;

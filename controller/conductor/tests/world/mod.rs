@@ -5,8 +5,8 @@
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use agent_protocol::step::{AdvertisedSteps, Step};
 use async_trait::async_trait;
-use conductor::decision::{Deed, Outcome, Trouble};
-use conductor::{Conductor, Hands, Notary, Settings, SigningKey};
+use conductor::decision::{Action, ActionError, Outcome};
+use conductor::{Conductor, Executor, Notary, Settings, SigningKey};
 use model::abilities::{Inspect, Rescue};
 use model::agent::AgentState;
 use model::request::{Policy, RESCUE_HASH, VerbRequest, apply_verb};
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::memory::MemoryStore;
-use store::{Beat, Clock, Store, StoreError, TokenGrant};
+use store::{Clock, HeartbeatRecord, Store, StoreError, TokenGrant};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -77,11 +77,11 @@ pub struct World {
     machine: Mutex<Machine>,
     /// Steps that were really started, in order.
     pub ran: Mutex<Vec<String>>,
-    /// Deeds in order, for tests that look at what was (not) done.
-    pub deeds: Mutex<Vec<String>>,
-    /// How long a deed takes, at least.
-    pub deed_time: Mutex<Duration>,
-    /// Deeds that were still being done when nobody held the lease of the node any more.
+    /// Actions in order, for tests that look at what was (not) done.
+    pub actions: Mutex<Vec<String>>,
+    /// How long an action takes, at least.
+    pub action_time: Mutex<Duration>,
+    /// Actions that were still being done when nobody held the lease of the node any more.
     pub unleased: Mutex<Vec<String>>,
     /// What the BMC was told to boot from every time.
     pub boots_from: Mutex<Option<String>>,
@@ -124,8 +124,8 @@ impl World {
             clock,
             machine: Mutex::default(),
             ran: Mutex::default(),
-            deeds: Mutex::default(),
-            deed_time: Mutex::new(Duration::from_millis(30)),
+            actions: Mutex::default(),
+            action_time: Mutex::new(Duration::from_millis(30)),
             unleased: Mutex::default(),
             boots_from: Mutex::default(),
             faults: Mutex::default(),
@@ -202,10 +202,10 @@ impl World {
         self: &Arc<Self>,
         settings: Settings,
     ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
-        let hands: Arc<dyn Hands> = Arc::new(Fingers(self.clone()));
+        let executor: Arc<dyn Executor> = Arc::new(Fingers(self.clone()));
         let notary = Notary::new(SigningKey::generate().unwrap().0, "sim");
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        let conductor = Conductor::new(store, hands, clock, settings, "sim".into(), notary);
+        let conductor = Conductor::new(store, executor, clock, settings, "sim".into(), notary);
         let stop = CancellationToken::new();
         let task = tokio::spawn(conductor.run(stop.clone()));
         *self.running.lock().unwrap() = Some(task.abort_handle());
@@ -325,7 +325,7 @@ impl World {
             ended,
             progress: None,
         };
-        let beat = Beat {
+        let beat = HeartbeatRecord {
             callback_url: "https://192.0.2.1:9999".into(),
             verify_ca: None,
             agent_version: Some("sim".into()),
@@ -333,7 +333,7 @@ impl World {
             state: Some(state),
         };
         // A token that is no longer out is refused; the agent then stays silent.
-        let _ = self.store.record_beat(self.node, token, beat).await;
+        let _ = self.store.record_heartbeat(self.node, token, beat).await;
     }
 
     pub fn inventory(&self, source: &str) -> Inventory {
@@ -455,7 +455,7 @@ impl World {
 }
 
 fn unreachable_agent() -> Outcome {
-    Outcome::Failed(Trouble {
+    Outcome::Failed(ActionError {
         text: "the agent could not be reached".into(),
         retryable: true,
         unreachable: true,
@@ -478,7 +478,7 @@ impl World {
         sleep(self.step_time).await;
         match fault {
             Fault::StepFails(text) => {
-                Outcome::Failed(Trouble { text: text.into(), retryable: false, unreachable: false })
+                Outcome::Failed(ActionError { text: text.into(), retryable: false, unreachable: false })
             }
             Fault::Kill => {
                 if let Some(conductor) = self.running.lock().unwrap().take() {
@@ -495,51 +495,51 @@ impl World {
 struct Fingers(Arc<World>);
 
 #[async_trait]
-impl Hands for Fingers {
+impl Executor for Fingers {
     fn abilities(&self, _node: &Node) -> Result<Arc<Abilities>, String> {
         Ok(Arc::new(self.0.abilities.lock().unwrap().clone()))
     }
 
-    async fn act(&self, node: &Node, contact: &Contact, deed: &Deed) -> Outcome {
+    async fn act(&self, node: &Node, contact: &Contact, action: &Action) -> Outcome {
         let world = &self.0;
-        let name = format!("{deed:?}");
+        let name = format!("{action:?}");
         let name = name.split([' ', '{', '(']).next().unwrap_or_default().to_owned();
-        world.deeds.lock().unwrap().push(name.clone());
-        // Every deed takes time, so that it can be interrupted.
-        let time = *world.deed_time.lock().unwrap();
+        world.actions.lock().unwrap().push(name.clone());
+        // Every action takes time, so that it can be interrupted.
+        let time = *world.action_time.lock().unwrap();
         sleep(time).await;
         if world.store.lease_holder(node.uuid, world.clock.now()).await.unwrap().is_none() {
             world.unleased.lock().unwrap().push(name);
         }
         let power = || if world.is_on() { PowerState::On } else { PowerState::Off };
-        match deed {
-            Deed::VerifyBmc | Deed::ReadPower => Outcome::Power(power()),
-            Deed::ReadState => Outcome::State(power(), None),
-            Deed::SetPower(_) if *world.bmc_stuck.lock().unwrap() => Outcome::Failed(Trouble {
+        match action {
+            Action::VerifyBmc | Action::ReadPower => Outcome::Power(power()),
+            Action::ReadState => Outcome::State(power(), None),
+            Action::SetPower(_) if *world.bmc_stuck.lock().unwrap() => Outcome::Failed(ActionError {
                 text: "the BMC is stuck".into(),
                 retryable: true,
                 unreachable: false,
             }),
-            Deed::SetPower(target) => {
+            Action::SetPower(target) => {
                 world.switch(target.resulting_state() == PowerState::On);
                 Outcome::Power(power())
             }
-            Deed::ReadBootDevice => {
+            Action::ReadBootDevice => {
                 let persistent = |device: &String| PersistentBoot { device: device.clone(), mode: None };
                 Outcome::BootDevice(world.boots_from.lock().unwrap().as_ref().map(persistent))
             }
             // As BMCs do: one setting for once and for ever.
-            Deed::SetBootDevice => {
+            Action::SetBootDevice => {
                 *world.boots_from.lock().unwrap() = None;
                 Outcome::Done
             }
-            Deed::RestoreBootDevice(before) => {
+            Action::RestoreBootDevice(before) => {
                 *world.boots_from.lock().unwrap() = Some(before.device.clone());
                 Outcome::Done
             }
-            Deed::InspectBmc => Outcome::Inventory(world.inventory("redfish")),
-            Deed::RunStep { step, polling, .. } => world.run_step(step, *polling).await,
-            Deed::AskSteps(kind) => {
+            Action::InspectBmc => Outcome::Inventory(world.inventory("redfish")),
+            Action::RunStep { step, polling, .. } => world.run_step(step, *polling).await,
+            Action::AskSteps(kind) => {
                 let reachable = {
                     let machine = world.machine.lock().unwrap();
                     machine.on && machine.token.is_some() && machine.token == contact.token
@@ -557,13 +557,13 @@ impl Hands for Fingers {
                 };
                 Outcome::Steps(BTreeMap::from([(*kind, advertised(steps))]))
             }
-            Deed::SendStep { command_id, run, step } => {
+            Action::SendStep { command_id, run, step } => {
                 if *run == RunKind::Rescue {
                     *world.rescued_with.lock().unwrap() = node.instance_info.get(RESCUE_HASH).cloned();
                 }
                 world.send(command_id, *run, step, contact)
             }
-            Deed::AskCommand { command_id } => {
+            Action::AskCommand { command_id } => {
                 let machine = world.machine.lock().unwrap();
                 if !machine.on || machine.token.is_none() || machine.token != contact.token {
                     return unreachable_agent();
@@ -573,13 +573,13 @@ impl Hands for Fingers {
                     None => Outcome::NoSuchCommand,
                 }
             }
-            Deed::CollectLogs(_) if world.machine.lock().unwrap().on => Outcome::Done,
-            Deed::CollectLogs(_) => Outcome::Failed(Trouble {
+            Action::CollectLogs(_) if world.machine.lock().unwrap().on => Outcome::Done,
+            Action::CollectLogs(_) => Outcome::Failed(ActionError {
                 text: "the agent could not be reached to tell its logs".into(),
                 retryable: true,
                 unreachable: true,
             }),
-            Deed::CancelCommand { command_id } => {
+            Action::CancelCommand { command_id } => {
                 let mut machine = world.machine.lock().unwrap();
                 match machine.commands.iter_mut().find(|(id, _)| id == command_id) {
                     Some((id, status)) => {

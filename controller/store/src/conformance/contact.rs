@@ -62,7 +62,7 @@ pub async fn a_beat_is_kept<S: Store>(store: Arc<S>) {
     };
     let mut first = beat(3);
     first.state = Some(state.clone());
-    store.record_beat(node, "token", first.clone()).await.unwrap();
+    store.record_heartbeat(node, "token", first.clone()).await.unwrap();
     let mut expected = Contact {
         callback_url: Some(first.callback_url),
         verify_ca: first.verify_ca,
@@ -77,7 +77,7 @@ pub async fn a_beat_is_kept<S: Store>(store: Arc<S>) {
     let mut second = beat(4);
     (second.verify_ca, second.agent_version, second.state) = (None, None, None);
     second.callback_url = "https://192.0.2.10:9999".to_owned();
-    store.record_beat(node, "token", second.clone()).await.unwrap();
+    store.record_heartbeat(node, "token", second.clone()).await.unwrap();
     expected.callback_url = Some(second.callback_url);
     expected.last_heartbeat_at = Some(at(4));
     expected.progress_at = Some(at(4));
@@ -112,28 +112,28 @@ pub async fn progress_has_a_time_of_its_own<S: Store>(store: Arc<S>) {
             ended: vec![format!("c{now}")],
             progress,
         });
-        store.record_beat(node, "token", beat).await.unwrap();
+        store.record_heartbeat(node, "token", beat).await.unwrap();
         assert_eq!(store.contact(node).await.unwrap().progress_at, Some(at(since)), "beat {now}");
     }
     store.forget_agent(node).await.unwrap();
     store.grant_token(node, "token", None, at(11)).await.unwrap();
-    store.record_beat(node, "token", beat(12)).await.unwrap();
+    store.record_heartbeat(node, "token", beat(12)).await.unwrap();
     let contact = store.contact(node).await.unwrap();
     assert_eq!(contact.progress_at, None, "an agent that tells of no progress cannot be seen to stall");
 }
 
 pub async fn a_beat_with_another_token_changes_nothing<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
-    assert_stale(store.record_beat(node, "", beat(1)).await, node);
+    assert_stale(store.record_heartbeat(node, "", beat(1)).await, node);
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
 
     store.grant_token(node, "old", None, at(1)).await.unwrap();
     store.forget_agent(node).await.unwrap();
     store.grant_token(node, "new", None, at(2)).await.unwrap();
-    store.record_beat(node, "new", beat(3)).await.unwrap();
+    store.record_heartbeat(node, "new", beat(3)).await.unwrap();
     let before = store.contact(node).await.unwrap();
     for token in ["old", "", "ne", "new ", "NEW"] {
-        assert_stale(store.record_beat(node, token, beat(4)).await, node);
+        assert_stale(store.record_heartbeat(node, token, beat(4)).await, node);
     }
     assert_eq!(store.contact(node).await.unwrap(), before);
 }
@@ -142,11 +142,11 @@ pub async fn forgetting_lets_the_next_agent_in<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
     store.forget_agent(node).await.expect("there is none, which is what was asked");
     store.grant_token(node, "old", Some("boot-1"), at(1)).await.unwrap();
-    store.record_beat(node, "old", beat(2)).await.unwrap();
+    store.record_heartbeat(node, "old", beat(2)).await.unwrap();
     store.grant_token(node, "rival", None, at(3)).await.unwrap();
     store.forget_agent(node).await.unwrap();
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
-    assert_stale(store.record_beat(node, "old", beat(4)).await, node);
+    assert_stale(store.record_heartbeat(node, "old", beat(4)).await, node);
 
     assert_eq!(store.grant_token(node, "new", None, at(5)).await.unwrap(), TokenGrant::Given);
     let contact = store.contact(node).await.unwrap();
@@ -157,7 +157,7 @@ pub async fn forgetting_lets_the_next_agent_in<S: Store>(store: Arc<S>) {
 pub async fn a_beat_never_makes_a_node_write_stale<S: Store>(store: Arc<S>) {
     let read = enrolled(&*store, "one").await;
     store.grant_token(read.uuid, "token", None, at(1)).await.unwrap();
-    store.record_beat(read.uuid, "token", beat(2)).await.unwrap();
+    store.record_heartbeat(read.uuid, "token", beat(2)).await.unwrap();
     store.forget_agent(read.uuid).await.unwrap();
     assert_eq!(store.node(read.uuid).await.unwrap(), read);
     store.update_node(read, vec![], None).await.expect("contact is not the node's row");
@@ -176,7 +176,7 @@ pub async fn beats_of_many_nodes_at_once<S: Store + 'static>(store: Arc<S>) {
     let beats = (0..).zip(&nodes).map(|(index, uuid)| {
         let (store, uuid) = (store.clone(), *uuid);
         let token = if index % 3 == 0 { "wrong".to_owned() } else { uuid.to_string() };
-        tokio::spawn(async move { store.record_beat(uuid, &token, beat(index)).await })
+        tokio::spawn(async move { store.record_heartbeat(uuid, &token, beat(index)).await })
     });
     let beats: Vec<_> = beats.collect();
     for ((index, uuid), beat) in (0..).zip(&nodes).zip(beats) {
@@ -237,9 +237,9 @@ pub async fn the_bell_rings_for_contact<S: Store>(store: Arc<S>) {
     assert_eq!(rung(&mut ears), once, "token given");
     store.grant_token(node, "rival", None, at(2)).await.unwrap();
     assert_eq!(rung(&mut ears), once, "a rival is news");
-    store.record_beat(node, "token", beat(3)).await.unwrap();
+    store.record_heartbeat(node, "token", beat(3)).await.unwrap();
     assert_eq!(rung(&mut ears), once, "beat");
-    assert_stale(store.record_beat(node, "rival", beat(4)).await, node);
+    assert_stale(store.record_heartbeat(node, "rival", beat(4)).await, node);
     assert_eq!(rung(&mut ears), BTreeSet::new(), "what was refused changed nothing");
     store.forget_agent(node).await.unwrap();
     assert_eq!(rung(&mut ears), once, "forgotten");

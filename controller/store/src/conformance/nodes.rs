@@ -3,7 +3,7 @@
 use super::{
     assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, new_node, new_port, object, rung,
 };
-use crate::{Beat, StepKind, Store, StoreError};
+use crate::{HeartbeatRecord, StepKind, Store, StoreError};
 use model::agent::Contact;
 use model::{Catalogue, Event, Inventory, Node, ProvisionState};
 use serde_json::{Map, json};
@@ -40,7 +40,7 @@ pub async fn a_look_tells_what_is_news<S: Store>(store: Arc<S>) {
     assert_eq!(look(Some(0)).await.0, Some(first.clone()));
 
     store.grant_token(first.uuid, "token", None, at(0)).await.unwrap();
-    store.record_beat(first.uuid, "token", beat(1)).await.unwrap();
+    store.record_heartbeat(first.uuid, "token", beat(1)).await.unwrap();
     let contact = store.contact(first.uuid).await.unwrap();
     assert_eq!(look(Some(1)).await, (None, contact.clone()), "a beat is no news of the node");
 
@@ -150,7 +150,7 @@ pub async fn unknown_nodes<S: Store>(store: Arc<S>) {
     assert_not_found(store.update_node(ghost, vec![event(1)], None).await, "Node", uuid);
     assert_not_found(store.delete_node(uuid, 0).await, "Node", uuid);
     assert_not_found(store.grant_token(uuid, "t", None, at(0)).await, "Node", uuid);
-    assert_not_found(store.record_beat(uuid, "t", beat(0)).await, "Node", uuid);
+    assert_not_found(store.record_heartbeat(uuid, "t", beat(0)).await, "Node", uuid);
     assert_not_found(store.forget_agent(uuid).await, "Node", uuid);
     assert_not_found(store.put_catalogue(uuid, StepKind::Clean, catalogue).await, "Node", uuid);
     assert_not_found(store.take_lease(uuid, "c", at(0), at(9)).await, "Node", uuid);
@@ -250,7 +250,7 @@ pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
     for (index, node) in [&doomed, &kept].into_iter().enumerate() {
         store.create_port(new_port(node.uuid, &format!("52:54:00:00:00:0{index}"))).await.unwrap();
         store.grant_token(node.uuid, "token", None, at(0)).await.unwrap();
-        store.record_beat(node.uuid, "token", beat(1)).await.unwrap();
+        store.record_heartbeat(node.uuid, "token", beat(1)).await.unwrap();
         store.put_catalogue(node.uuid, StepKind::Clean, catalogue.clone()).await.unwrap();
         store.put_inventory(node.uuid, inventory.clone()).await.unwrap();
         store.take_lease(node.uuid, "holder", at(0), at(90)).await.unwrap().unwrap();
@@ -324,8 +324,8 @@ pub async fn the_bell_rings_for_nodes<S: Store>(store: Arc<S>) {
     assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]), "delete");
 }
 
-pub(super) fn beat(n: i64) -> Beat {
-    Beat {
+pub(super) fn beat(n: i64) -> HeartbeatRecord {
+    HeartbeatRecord {
         callback_url: "https://192.0.2.9:9999".to_owned(),
         verify_ca: Some("PEM".to_owned()),
         agent_version: Some("0.1.0".to_owned()),

@@ -28,7 +28,7 @@ pub struct Exchange {
 
 /// What an operator did whose requests were not recorded.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Deed {
+pub struct Action {
     /// Before this line; one after the last: at the end.
     pub before: usize,
     /// The request; none: only wait.
@@ -54,7 +54,7 @@ pub struct Deed {
 pub struct Conversation {
     pub name: String,
     pub lines: Vec<Exchange>,
-    pub deeds: Vec<Deed>,
+    pub actions: Vec<Action>,
 }
 
 impl Conversation {
@@ -97,14 +97,14 @@ pub fn left_out() -> Result<Vec<Left>> {
 /// # Errors
 /// When a file of them is not what it should be.
 pub fn all() -> Result<Vec<Conversation>> {
-    let operator: BTreeMap<String, Vec<Deed>> =
+    let operator: BTreeMap<String, Vec<Action>> =
         serde_json::from_str(&file("operator.json")?).context("operator.json")?;
-    let read = |(name, deeds): (String, Vec<Deed>)| {
+    let read = |(name, actions): (String, Vec<Action>)| {
         let text = file(&format!("{name}.jsonl"))?;
         let line =
             |(index, line)| serde_json::from_str(line).with_context(|| format!("{name} line {}", index + 1));
         let lines = text.lines().enumerate().map(line).collect::<Result<_>>()?;
-        Ok(Conversation { name, lines, deeds })
+        Ok(Conversation { name, lines, actions })
     };
     operator.into_iter().map(read).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::agent::{Agent, Command};
 use super::compare::{Difference, compare};
-use super::conversation::{Conversation, Deed, Exchange};
+use super::conversation::{Action, Conversation, Exchange};
 use super::exchange::{differences, in_common, unasked};
 use super::http::{self, Request};
 use super::listed::{List, writing};
@@ -144,9 +144,9 @@ impl<'a> Walk<'a> {
 
     /// What the operator did before this line.
     fn operate(&mut self, line: usize) -> Result<()> {
-        for deed in self.conversation.deeds.iter().filter(|deed| deed.before == line) {
-            self.deed(deed)
-                .with_context(|| format!("{} before line {line}: {deed:?}", self.conversation.name))?;
+        for action in self.conversation.actions.iter().filter(|action| action.before == line) {
+            self.action(action)
+                .with_context(|| format!("{} before line {line}: {action:?}", self.conversation.name))?;
         }
         Ok(())
     }
@@ -159,40 +159,40 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// What our API tells of the node that the first deed made.
+    /// What our API tells of the node that the first action made.
     fn look(&self, tail: &str) -> Result<Value> {
-        let made = &self.conversation.deeds[0].body["name"];
-        let path = format!("/v1/nodes/{}{tail}", made.as_str().context("the first deed makes the node")?);
+        let made = &self.conversation.actions[0].body["name"];
+        let path = format!("/v1/nodes/{}{tail}", made.as_str().context("the first action makes the node")?);
         let request = Request { method: "GET".into(), path, body: Value::Null };
         Ok(http::ask(&self.address, Some("1.115"), &request)?.body)
     }
 
-    fn deed(&mut self, deed: &Deed) -> Result<()> {
+    fn action(&mut self, action: &Action) -> Result<()> {
         if self.logs > 0 {
             self.keep_logs()?;
         }
-        if !deed.once.is_empty() {
-            self.wait(&format!("the history tells {:?}", deed.once), |walk| {
-                Ok(tells(&walk.look("/history")?, &deed.once)? > 0)
+        if !action.once.is_empty() {
+            self.wait(&format!("the history tells {:?}", action.once), |walk| {
+                Ok(tells(&walk.look("/history")?, &action.once)? > 0)
             })?;
         }
-        if deed.restarts {
+        if action.restarts {
             self.controller.kill();
             self.controller.start_again()?;
         }
-        if !deed.method.is_empty() {
-            let body = self.names.in_value(&deed.body);
-            let request = Request { method: deed.method.clone(), path: deed.path.clone(), body };
+        if !action.method.is_empty() {
+            let body = self.names.in_value(&action.body);
+            let request = Request { method: action.method.clone(), path: action.path.clone(), body };
             let answer = http::ask(&self.address, Some("1.115"), &request)?;
             ensure!(answer.status < 300, "{}: {}", answer.status, answer.body);
         }
-        if deed.until.is_empty() {
+        if action.until.is_empty() {
             return Ok(());
         }
         let mut seen = Value::Null;
-        self.wait(&format!("the node becomes {}", deed.until), |walk| {
+        self.wait(&format!("the node becomes {}", action.until), |walk| {
             seen = walk.look("")?;
-            Ok(seen["provision_state"] == deed.until.as_str())
+            Ok(seen["provision_state"] == action.until.as_str())
         })
         .with_context(|| format!("it is {}: {}", seen["provision_state"], seen["last_error"]))
     }

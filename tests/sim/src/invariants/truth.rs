@@ -126,7 +126,7 @@ pub fn no_step_is_skipped(write: &Write) -> Broken {
     Ok(())
 }
 
-/// ARCHITECTURE.md, "A deed's intent is stored before the deed": nobody comes back for what was not stored with a step's
+/// ARCHITECTURE.md, "An action's intent is stored before the action": nobody comes back for what was not stored with a step's
 /// success, so the RAID that it made is in the same write.
 pub fn what_a_step_made_is_written_with_it(write: &Write) -> Broken {
     let made = |run: &model::Run, index: usize| {

@@ -1,7 +1,7 @@
 //! Endpoints of nodes.
 
 use super::{Shape, object, text, text_or_null, texts, types};
-use crate::driver_port::INTERFACES;
+use crate::driver_queries::INTERFACES;
 use crate::microversion::target_since;
 use crate::nodes::{list, states};
 use crate::page;

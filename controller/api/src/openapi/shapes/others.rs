@@ -1,7 +1,7 @@
 //! Endpoints of drivers, deploy templates, bundles, certificates, and the documents at the root.
 
 use super::{Shape, object, text, text_or_null, types};
-use crate::driver_port::INTERFACES;
+use crate::driver_queries::INTERFACES;
 use crate::page;
 use serde_json::{Map, Value, json};
 use types::{closed, reference};

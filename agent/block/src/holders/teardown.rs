@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// One thing to take down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
+pub enum TeardownStep {
     /// Stop using a device as swap.
     SwapOff {
         /// Kernel name.
@@ -53,24 +53,24 @@ pub enum Deed {
     },
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for TeardownStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Deed::SwapOff { what } => write!(f, "swap {what}"),
-            Deed::Unmount { what, at } => write!(f, "mount of {what} at {}", at.display()),
-            Deed::StopArray { what, level } => write!(f, "md array {what} ({level})"),
-            Deed::Remove { what, name, .. } => write!(f, "device-mapper device {name} ({what})"),
-            Deed::StopBcache { what } => write!(f, "bcache device {what}"),
+            TeardownStep::SwapOff { what } => write!(f, "swap {what}"),
+            TeardownStep::Unmount { what, at } => write!(f, "mount of {what} at {}", at.display()),
+            TeardownStep::StopArray { what, level } => write!(f, "md array {what} ({level})"),
+            TeardownStep::Remove { what, name, .. } => write!(f, "device-mapper device {name} ({what})"),
+            TeardownStep::StopBcache { what } => write!(f, "bcache device {what}"),
         }
     }
 }
 
 /// What could not be taken down. What came before it in the plan is down; no disk has been written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot take down the {deed}")]
+#[error("cannot take down the {step}")]
 pub struct TakeDownError {
     /// What.
-    pub deed: Deed,
+    pub step: TeardownStep,
     /// Why.
     pub source: io::Error,
 }
@@ -79,36 +79,36 @@ pub struct TakeDownError {
 ///
 /// # Errors
 /// [`TakeDownError`] for the first that cannot be; those after it are not tried.
-pub fn take_down(roots: &Roots, deeds: &[Deed]) -> Result<(), TakeDownError> {
-    for deed in deeds {
+pub fn take_down(roots: &Roots, steps: &[TeardownStep]) -> Result<(), TakeDownError> {
+    for step in steps {
         let deadline = Instant::now() + BUSY;
         let result = loop {
-            match once(roots, deed) {
+            match once(roots, step) {
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
                     std::thread::sleep(POLL);
                 }
                 result => break result,
             }
         };
-        result.map_err(|source| TakeDownError { deed: deed.clone(), source })?;
-        tracing::info!(%deed, "taken down");
+        result.map_err(|source| TakeDownError { step: step.clone(), source })?;
+        tracing::info!(%step, "taken down");
     }
     Ok(())
 }
 
-fn once(roots: &Roots, deed: &Deed) -> io::Result<()> {
-    match deed {
-        Deed::SwapOff { what } => sys::hold::swap_off(&roots.dev.join(what)),
-        Deed::Unmount { what, at } => unmount(roots, what, at),
-        Deed::StopArray { what, .. } => sys::hold::stop_array(&File::open(roots.dev.join(what))?),
-        Deed::Remove { what, name, dev } => {
+fn once(roots: &Roots, step: &TeardownStep) -> io::Result<()> {
+    match step {
+        TeardownStep::SwapOff { what } => sys::hold::swap_off(&roots.dev.join(what)),
+        TeardownStep::Unmount { what, at } => unmount(roots, what, at),
+        TeardownStep::StopArray { what, .. } => sys::hold::stop_array(&File::open(roots.dev.join(what))?),
+        TeardownStep::Remove { what, name, dev } => {
             let now = fs::read_to_string(roots.sys.join("block").join(what).join("dm/name"))?;
             if now.trim_end() != name {
                 return Err(io::Error::other(format!("it is {:?} by now", now.trim_end())));
             }
             sys::hold::remove(&File::open(roots.dev.join("mapper/control"))?, *dev)
         }
-        Deed::StopBcache { what } => stop_bcache(roots, what),
+        TeardownStep::StopBcache { what } => stop_bcache(roots, what),
     }
 }
 

@@ -18,7 +18,7 @@ use uuid::Uuid;
 const PART: &str = ".part";
 
 /// Keeps the files of bundles.
-pub struct Depot {
+pub struct BundleStore {
     directory: PathBuf,
     trust: Trust,
     max_bytes: u64,
@@ -36,7 +36,7 @@ impl Drop for Part {
     }
 }
 
-impl Depot {
+impl BundleStore {
     /// In `directory`, which is made (mode 0700) where there is none; parts of an earlier process are removed. Files
     /// above `max_bytes` and those that `trust` does not accept are refused. Blocks; meant for start-up.
     pub fn open(directory: PathBuf, trust: Trust, max_bytes: u64) -> io::Result<Self> {

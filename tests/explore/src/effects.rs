@@ -1,11 +1,11 @@
-//! What a deed does to the world, and every answer that may come of it.
+//! What an action does to the world, and every answer that may come of it.
 
-use crate::action::Answer;
 use crate::moves::Began;
 use crate::scenario::{By, Scenario};
+use crate::transition::Answer;
 use crate::world::{Command, Held, Link, Runs, State, Task, World};
 use agent_protocol::command::{CommandError, CommandStatus, Status};
-use conductor::decision::{Deed, Outcome, Trouble};
+use conductor::decision::{Action, ActionError, Outcome};
 use model::{Cursor, PowerState, PowerTarget};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub const STEP_FAILED: &str = "the disk cannot be written";
 /// A step of the BMC fails.
 pub const TASK_FAILED: &str = "the BMC could not apply the setting";
 
-/// One way in which a deed may go.
+/// One way in which an action may go.
 pub struct Effect {
     /// How it was answered.
     pub answer: Answer,
@@ -39,47 +39,48 @@ impl Effect {
     }
 }
 
-/// Every way in which a deed may go. The first is the undisturbed one, and the only one in a calm world.
-pub fn effects(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<Effect> {
-    match deed {
-        Deed::AskSteps(_) | Deed::SendStep { .. } | Deed::AskCommand { .. } | Deed::CancelCommand { .. } => {
-            to_agent(scenario, world, deed, calm)
-        }
-        Deed::RunStep { command_id, step, polling, .. } => match scenario.index(&step.label()) {
+/// Every way in which an action may go. The first is the undisturbed one, and the only one in a calm world.
+pub fn effects(scenario: &Scenario, world: &World, action: &Action, calm: bool) -> Vec<Effect> {
+    match action {
+        Action::AskSteps(_)
+        | Action::SendStep { .. }
+        | Action::AskCommand { .. }
+        | Action::CancelCommand { .. } => to_agent(scenario, world, action, calm),
+        Action::RunStep { command_id, step, polling, .. } => match scenario.index(&step.label()) {
             Some(index) if *polling => poll(world, index, calm),
             Some(index) => run_step(scenario, world, command_id, index, calm),
-            None => vec![Effect::of(Answer::Well, world.clone(), trouble("there is no such step", false))],
+            None => vec![Effect::of(Answer::Well, world.clone(), failed("there is no such step", false))],
         },
-        Deed::VerifyBmc
-        | Deed::ReadPower
-        | Deed::ReadState
-        | Deed::SetPower(_)
-        | Deed::ReadBootDevice
-        | Deed::SetBootDevice
-        | Deed::RestoreBootDevice(_)
-        | Deed::InspectBmc => to_bmc(scenario, world, deed, calm),
-        Deed::CollectLogs(_) => collect_logs(world, calm),
+        Action::VerifyBmc
+        | Action::ReadPower
+        | Action::ReadState
+        | Action::SetPower(_)
+        | Action::ReadBootDevice
+        | Action::SetBootDevice
+        | Action::RestoreBootDevice(_)
+        | Action::InspectBmc => to_bmc(scenario, world, action, calm),
+        Action::CollectLogs(_) => collect_logs(world, calm),
     }
 }
 
 /// They change nothing, whatever comes of them.
 fn collect_logs(world: &World, calm: bool) -> Vec<Effect> {
     let kept = Effect::of(Answer::Well, world.clone(), Outcome::Done);
-    let lost = Effect::of(Answer::RequestLost, world.clone(), trouble(UNREACHABLE, true));
+    let lost = Effect::of(Answer::RequestLost, world.clone(), failed(UNREACHABLE, true));
     if calm { vec![kept] } else { vec![kept, lost] }
 }
 
-fn trouble(text: &str, retryable: bool) -> Outcome {
-    Outcome::Failed(Trouble { text: text.to_owned(), retryable, unreachable: retryable })
+fn failed(text: &str, retryable: bool) -> Outcome {
+    Outcome::Failed(ActionError { text: text.to_owned(), retryable, unreachable: retryable })
 }
 
-fn to_bmc(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<Effect> {
-    let done = bmc_does(world, deed);
-    let reserved = began_reserved(scenario, world, deed);
-    let told = match deed {
-        Deed::SetBootDevice | Deed::RestoreBootDevice(_) => Outcome::Done,
-        Deed::ReadBootDevice => Outcome::BootDevice(world.boot_device()),
-        Deed::ReadState => Outcome::State(done.power(), None),
+fn to_bmc(scenario: &Scenario, world: &World, action: &Action, calm: bool) -> Vec<Effect> {
+    let done = bmc_does(world, action);
+    let reserved = began_reserved(scenario, world, action);
+    let told = match action {
+        Action::SetBootDevice | Action::RestoreBootDevice(_) => Outcome::Done,
+        Action::ReadBootDevice => Outcome::BootDevice(world.boot_device()),
+        Action::ReadState => Outcome::State(done.power(), None),
         _ => Outcome::Power(done.power()),
     };
     let with = |answer: Answer, world: World, outcome: Option<Outcome>, began: bool| Effect {
@@ -92,16 +93,16 @@ fn to_bmc(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<Ef
     if calm {
         return effects;
     }
-    let silent = || Some(trouble(BMC_SILENT, true));
+    let silent = || Some(failed(BMC_SILENT, true));
     effects.push(with(Answer::RequestLost, world.clone(), silent(), false));
     // A BMC that refuses to tell its boot device is one that has none to tell.
-    if !matches!(deed, Deed::ReadPower | Deed::ReadState | Deed::ReadBootDevice) {
+    if !matches!(action, Action::ReadPower | Action::ReadState | Action::ReadBootDevice) {
         effects.push(with(Answer::AnswerLost, ended(&done, &reserved), silent(), true));
         let mut refused = world.clone();
         refused.story.harmed = true;
-        effects.push(with(Answer::Refused, refused, Some(trouble(BMC_REFUSES, false)), false));
+        effects.push(with(Answer::Refused, refused, Some(failed(BMC_REFUSES, false)), false));
     }
-    if matches!(deed, Deed::SetPower(_)) && done.power() != world.power() {
+    if matches!(action, Action::SetPower(_)) && done.power() != world.power() {
         let mut ignored = world.clone();
         // A power step is asked for once, then only looked at.
         ignored.story.harmed |= reserved.is_some();
@@ -114,15 +115,15 @@ fn to_bmc(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<Ef
     effects
 }
 
-fn bmc_does(world: &World, deed: &Deed) -> World {
+fn bmc_does(world: &World, action: &Action) -> World {
     let mut done = world.clone();
-    match deed {
-        Deed::SetBootDevice => {
+    match action {
+        Action::SetBootDevice => {
             done.machine.network_boot = true;
             done.machine.boot_forgotten = true;
         }
-        Deed::RestoreBootDevice(_) => done.machine.boot_forgotten = false,
-        Deed::SetPower(target) => {
+        Action::RestoreBootDevice(_) => done.machine.boot_forgotten = false,
+        Action::SetPower(target) => {
             if target.resulting_state() == PowerState::Off {
                 done.switch_off();
                 done.story.off_boot = done.machine.boot;
@@ -136,13 +137,13 @@ fn bmc_does(world: &World, deed: &Deed) -> World {
     done
 }
 
-/// The reserved power step that this deed is.
-fn began_reserved(scenario: &Scenario, world: &World, deed: &Deed) -> Option<Began> {
+/// The reserved power step that this action is.
+fn began_reserved(scenario: &Scenario, world: &World, action: &Action) -> Option<Began> {
     let run = world.run()?;
     let Cursor::OutOfBand { command_id, .. } = &run.cursor else { return None };
     let step =
         run.index.filter(|index| scenario.steps.get(*index).is_some_and(|step| step.by == By::Engine))?;
-    let Deed::SetPower(_) = deed else { return None };
+    let Action::SetPower(_) = action else { return None };
     Some(Began { step, command_id: command_id.clone(), late: false })
 }
 
@@ -170,7 +171,7 @@ fn run_step(scenario: &Scenario, world: &World, command_id: &str, step: usize, c
         let began = began.clone().filter(|_| answer != Answer::RequestLost);
         Effect { answer, world, outcome, began }
     };
-    let lost = || Some(trouble(BMC_SILENT, true));
+    let lost = || Some(failed(BMC_SILENT, true));
     let once = !spec.idempotent;
     let mut effects = Vec::new();
     if spec.by == By::Bmc {
@@ -188,7 +189,7 @@ fn run_step(scenario: &Scenario, world: &World, command_id: &str, step: usize, c
     effects.push(with(Answer::AnswerLost, done, lost(), once));
     effects.push(with(Answer::RequestLost, world.clone(), lost(), once));
     effects.push(with(Answer::BreaksOff, begun.clone(), lost(), once));
-    effects.push(with(Answer::Refused, begun.clone(), Some(trouble(TASK_FAILED, false)), true));
+    effects.push(with(Answer::Refused, begun.clone(), Some(failed(TASK_FAILED, false)), true));
     effects.push(with(Answer::Dies, begun, None, false));
     effects
 }
@@ -197,16 +198,16 @@ fn poll(world: &World, step: usize, calm: bool) -> Vec<Effect> {
     let told = match world.machine.task.filter(|task| task.step == step).map(|task| task.ended_well) {
         Some(Some(true)) => Outcome::StepDone(Value::Null),
         Some(None) => Outcome::StepRunning("half".to_owned()),
-        _ => trouble(TASK_FAILED, false),
+        _ => failed(TASK_FAILED, false),
     };
     let mut effects = vec![Effect::of(Answer::Well, world.clone(), told)];
     if !calm {
-        effects.push(Effect::of(Answer::RequestLost, world.clone(), trouble(BMC_SILENT, true)));
+        effects.push(Effect::of(Answer::RequestLost, world.clone(), failed(BMC_SILENT, true)));
     }
     effects
 }
 
-fn to_agent(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<Effect> {
+fn to_agent(scenario: &Scenario, world: &World, action: &Action, calm: bool) -> Vec<Effect> {
     let contact = &world.stored.contact;
     let heard = contact.callback_url.is_some() && contact.token.is_some();
     // Another process has another certificate: it cannot be talked to either.
@@ -215,7 +216,7 @@ fn to_agent(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<
         return vec![unanswered(Answer::Well, world.clone())];
     }
     let mut done = world.clone();
-    let (outcome, began) = answered(scenario, &mut done, deed);
+    let (outcome, began) = answered(scenario, &mut done, action);
     done.story.answers = true;
     let mut effects =
         vec![Effect { began: began.clone(), ..Effect::of(Answer::Well, done.clone(), outcome) }];
@@ -223,10 +224,10 @@ fn to_agent(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<
         return effects;
     }
     effects.push(unanswered(Answer::RequestLost, world.clone()));
-    if matches!(deed, Deed::SendStep { .. } | Deed::CancelCommand { .. }) {
+    if matches!(action, Action::SendStep { .. } | Action::CancelCommand { .. }) {
         effects.push(Effect { began, ..unanswered(Answer::AnswerLost, done) });
     }
-    if let (Deed::SendStep { command_id, step, .. }, None) = (deed, &world.held)
+    if let (Action::SendStep { command_id, step, .. }, None) = (action, &world.held)
         && let Some(index) = scenario.index(&step.label())
         // An ironic-python-agent runs a request that comes late as one more: what is weaker with it.
         && !scenario.ipa
@@ -240,12 +241,12 @@ fn to_agent(scenario: &Scenario, world: &World, deed: &Deed, calm: bool) -> Vec<
 
 fn unanswered(answer: Answer, mut world: World) -> Effect {
     world.story.answers = false;
-    Effect::of(answer, world, trouble(UNREACHABLE, true))
+    Effect::of(answer, world, failed(UNREACHABLE, true))
 }
 
-fn answered(scenario: &Scenario, world: &mut World, deed: &Deed) -> (Outcome, Option<Began>) {
-    match deed {
-        Deed::AskSteps(kind) => {
+fn answered(scenario: &Scenario, world: &mut World, action: &Action) -> (Outcome, Option<Began>) {
+    match action {
+        Action::AskSteps(kind) => {
             let busy = world.agent().is_some_and(|agent| agent.running().is_some());
             let outcome = if busy {
                 Outcome::Busy("Agent is busy: executing a step".to_owned())
@@ -254,11 +255,11 @@ fn answered(scenario: &Scenario, world: &mut World, deed: &Deed) -> (Outcome, Op
             };
             (outcome, None)
         }
-        Deed::SendStep { command_id, step, .. } => match scenario.index(&step.label()) {
+        Action::SendStep { command_id, step, .. } => match scenario.index(&step.label()) {
             Some(index) => submit(scenario, world, command_id, index),
-            None => (trouble("there is no such step", false), None),
+            None => (failed("there is no such step", false), None),
         },
-        Deed::CancelCommand { command_id } => {
+        Action::CancelCommand { command_id } => {
             for command in world.agent_mut().into_iter().flat_map(|agent| &mut agent.commands) {
                 if let State::Running { cancelled, .. } = &mut command.state
                     && command.id == *command_id
@@ -268,8 +269,8 @@ fn answered(scenario: &Scenario, world: &mut World, deed: &Deed) -> (Outcome, Op
             }
             (known(scenario, world, command_id), None)
         }
-        Deed::AskCommand { command_id } => (known(scenario, world, command_id), None),
-        _ => (trouble("not a deed for an agent", false), None),
+        Action::AskCommand { command_id } => (known(scenario, world, command_id), None),
+        _ => (failed("not an action for an agent", false), None),
     }
 }
 
@@ -282,7 +283,7 @@ pub fn submit(scenario: &Scenario, world: &mut World, id: &str, step: usize) -> 
     // its own.
     let known_results: Vec<String> = world.run().map(results).unwrap_or_default();
     let Runs::Agent(agent) = &mut world.machine.runs else {
-        return (trouble(UNREACHABLE, true), None);
+        return (failed(UNREACHABLE, true), None);
     };
     let ours = |command: &&Command| match scenario.ipa {
         true => !known_results.contains(&command.id),

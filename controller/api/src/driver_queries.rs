@@ -24,7 +24,7 @@ pub const INTERFACES: [&str; 13] = [
 
 /// Answers questions to drivers.
 #[async_trait]
-pub trait DriverPort: Send + Sync {
+pub trait DriverQueries: Send + Sync {
     /// The enabled drivers.
     fn drivers(&self) -> &[DriverDescription];
 
@@ -44,7 +44,7 @@ pub trait DriverPort: Send + Sync {
     /// Boot the node from `device`: once, or always when `persistent`.
     async fn set_boot_device(&self, node: &Node, device: &str, persistent: bool) -> Result<(), DriverError>;
 
-    /// Devices that [`DriverPort::set_boot_device`] takes for this node.
+    /// Devices that [`DriverQueries::set_boot_device`] takes for this node.
     async fn supported_boot_devices(&self, node: &Node) -> Result<Vec<String>, DriverError>;
 
     /// Boot the node in this mode, `bios` or `uefi`, from its next start on.

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum Transition {
     /// The conductor looks at the node, decides, and stores or does what it decided.
     Turn(Answer),
     /// The conductor goes on with what it has begun.
@@ -66,10 +66,10 @@ pub enum Action {
     User(Verb),
 }
 
-/// How the world answers a deed.
+/// How the world answers an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// As it should; also where there is no deed.
+    /// As it should; also where there is no action.
     Well,
     /// It goes on with it.
     GoesOn,
@@ -89,7 +89,7 @@ pub enum Answer {
     Refused,
 }
 
-impl Action {
+impl Transition {
     /// Whether it is one of the disturbances that are counted.
     pub fn is_disturbance(self) -> bool {
         match self {
@@ -126,7 +126,7 @@ impl Action {
     }
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for Transition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Turn(answer) => write!(f, "the conductor's turn{answer}"),
@@ -167,12 +167,12 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Well => "",
-            Self::GoesOn => ", the deed goes on outside",
+            Self::GoesOn => ", the action goes on outside",
             Self::RequestLost => ", THE REQUEST IS LOST",
             Self::AnswerLost => ", THE ANSWER IS LOST",
             Self::RequestLate => ", THE REQUEST IS HELD BACK by the network",
             Self::BreaksOff => ", THE DEED BREAKS OFF in the middle",
-            Self::Dies => ", THE CONTROLLER DIES in the middle of the deed",
+            Self::Dies => ", THE CONTROLLER DIES in the middle of the action",
             Self::Ignored => ", THE BMC SAYS YES AND DOES NOTHING",
             Self::Refused => ", THE DEED IS REFUSED for good",
         })
