@@ -9,6 +9,7 @@ mod ci;
 mod demo;
 mod deps;
 mod fault_points;
+mod functions;
 mod fuzz;
 mod graph;
 mod image;
@@ -74,6 +75,7 @@ fn run(task: &str, rest: Vec<String>) -> Result<()> {
         "fuzz" => fuzz::run(rest),
         "mutants" => mutants::run(rest),
         "ci" => ci::run(rest),
+        "functions" => functions::run(rest),
         "graph" => graph::run(rest),
         "specs" => specs::run(rest),
         "deps" => deps::run(rest),
