@@ -79,7 +79,22 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Product crates whose modules still have circles. One that has none any more must be taken out.
-const STILL_CIRCULAR: &[&str] = &[];
+const STILL_CIRCULAR: &[&str] = &[
+    "agentd",
+    "api",
+    "block",
+    "bmc",
+    "cli",
+    "conductor",
+    "hwm-conformance",
+    "hwm-generic",
+    "hwm-sdk",
+    "inspection-rules",
+    "pinned-tls",
+    "sandbox",
+    "store",
+    "store-sqlite",
+];
 
 /// `cargo xtask graph [--circles [--cuts]] [--root DIR]`
 pub fn run(words: Vec<String>) -> Result<()> {

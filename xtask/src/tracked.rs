@@ -30,7 +30,8 @@ pub fn paths(root: &Path) -> Result<Vec<String>> {
 pub fn texts(root: &Path, chosen: impl Fn(&str) -> bool) -> Result<Texts> {
     let mut texts = Texts::new();
     for path in paths(root)?.into_iter().filter(|path| chosen(path)) {
-        let text = std::fs::read_to_string(root.join(&path)).with_context(|| format!("cannot read {path}"))?;
+        let text =
+            std::fs::read_to_string(root.join(&path)).with_context(|| format!("cannot read {path}"))?;
         texts.insert(path, text);
     }
     Ok(texts)

@@ -18,7 +18,8 @@ pub struct Circle {
 /// The circles among the files of a crate, the largest first.
 pub fn find(uses: &Uses) -> Vec<Circle> {
     let edges = edges(uses, |(file, _)| file.clone());
-    let mut circles: Vec<Circle> = components(&edges).into_iter().map(|files| Circle::new(files, uses)).collect();
+    let mut circles: Vec<Circle> =
+        components(&edges).into_iter().map(|files| Circle::new(files, uses)).collect();
     circles.sort_by_key(|circle| std::cmp::Reverse(circle.files.len()));
     circles
 }
@@ -147,7 +148,8 @@ mod tests {
     /// Uses such as `a.x b.y`: item `x` of file `a` uses item `y` of file `b`.
     fn uses(edges: &[&str]) -> Uses {
         let mut uses = Uses::new();
-        let place = |text: &str| text.split_once('.').map(|(file, item)| (file.to_owned(), item.to_owned())).unwrap();
+        let place =
+            |text: &str| text.split_once('.').map(|(file, item)| (file.to_owned(), item.to_owned())).unwrap();
         for edge in edges {
             let (from, to) = edge.split_once(' ').unwrap();
             uses.entry(place(from)).or_default().insert(place(to));
@@ -161,13 +163,16 @@ mod tests {
 
     #[test]
     fn a_line_and_a_diamond_are_no_circles() {
-        assert!(files(&["a.x b.x", "b.x c.x", "a.x c.y", "d.x c.x", "a.x d.x", "a.x a.y", "a.y a.x"]).is_empty());
+        assert!(
+            files(&["a.x b.x", "b.x c.x", "a.x c.y", "d.x c.x", "a.x d.x", "a.x a.y", "a.y a.x"]).is_empty()
+        );
     }
 
     #[test]
     fn files_that_reach_each_other_are_circles() {
-        let found =
-            files(&["a.x b.x", "b.y a.y", "c.x d.x", "d.x e.x", "e.x c.x", "a.x c.x", "e.x f.x", "d.x f.x", "f.x g.x"]);
+        let found = files(&[
+            "a.x b.x", "b.y a.y", "c.x d.x", "d.x e.x", "e.x c.x", "a.x c.x", "e.x f.x", "d.x f.x", "f.x g.x",
+        ]);
         assert_eq!(found, ["cde", "ab"]);
     }
 

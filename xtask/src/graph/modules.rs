@@ -179,7 +179,8 @@ mod tests {
 
     #[test]
     fn tests_are_no_part_of_the_tree() {
-        let texts = texts(&[("lib.rs", "#[cfg(test)] mod tests; #[cfg(all(test, unix))] mod more { struct A; }")]);
+        let texts =
+            texts(&[("lib.rs", "#[cfg(test)] mod tests; #[cfg(all(test, unix))] mod more { struct A; }")]);
         assert_eq!(Tree::read("lib.rs", &texts).unwrap().modules.len(), 1);
     }
 

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use super::circles::{self, Circle};
 use super::modules::Tree;
 use super::uses::{self, Place, Uses};
+use crate::ratchet::{self, Finding};
 use crate::tracked::{self, Texts};
 
 /// The circles of each product crate.
@@ -36,7 +37,8 @@ pub fn read(root: &Path) -> Result<Crates> {
 fn of_crate(texts: &Texts) -> Result<Vec<Circle>> {
     let mut all = Uses::new();
     let roots = texts.keys().filter(|path| {
-        matches!(path.as_str(), "lib.rs" | "main.rs") || (path.starts_with("bin/") && path.matches('/').count() == 1)
+        matches!(path.as_str(), "lib.rs" | "main.rs")
+            || (path.starts_with("bin/") && path.matches('/').count() == 1)
     });
     for root in roots {
         for (from, others) in uses::of(&Tree::read(root, texts)?) {
@@ -51,20 +53,16 @@ fn of_crate(texts: &Texts) -> Result<Vec<Circle>> {
 /// # Errors
 /// When another crate has a circle, or one of these has none.
 pub fn judge(crates: &Crates, allowed: &[&str]) -> Result<String> {
-    let mut wrong = Vec::new();
-    for (name, circles) in crates.iter().filter(|(name, _)| !allowed.contains(&name.as_str())) {
-        wrong.extend(circles.iter().map(|circle| one(name, circle, true)));
-    }
-    for name in allowed {
-        if crates.get(*name).is_none_or(Vec::is_empty) {
-            wrong.push(format!("{name} has no circle any more: take it out of STILL_CIRCULAR\n"));
-        }
-    }
+    let findings: Vec<Finding> = crates
+        .iter()
+        .flat_map(|(name, circles)| circles.iter().map(move |circle| (name, circle)))
+        .map(|(name, circle)| Finding { place: name.clone(), text: one(name, circle, true) })
+        .collect();
+    let wrong = ratchet::judge(&findings, allowed, "STILL_CIRCULAR (xtask/src/graph.rs)");
     if !wrong.is_empty() {
-        bail!("modules use each other in circles:\n{}", wrong.concat());
+        bail!("modules use each other in circles:\n{}", wrong.join("\n"));
     }
-    let left = crates.values().flatten().count();
-    Ok(format!("modules: {} product crates, {left} circles", crates.len()))
+    Ok(format!("modules: {} product crates, {} circles", crates.len(), findings.len()))
 }
 
 /// All circles, with or without a proposal where to cut them.
@@ -77,7 +75,9 @@ pub fn all(crates: &Crates, cuts: bool) -> String {
     }
     let sizes: Vec<_> = crates
         .iter()
-        .flat_map(|(name, circles)| circles.iter().map(move |circle| format!("{name} {}", circle.files.len())))
+        .flat_map(|(name, circles)| {
+            circles.iter().map(move |circle| format!("{name} {}", circle.files.len()))
+        })
         .collect();
     let _ = writeln!(text, "{} circles: {}", sizes.len(), sizes.join(", "));
     text
@@ -123,7 +123,10 @@ mod tests {
     #[test]
     fn a_circle_is_reported_with_its_edges() {
         let error = judge(&crates("mod a; pub struct Root(a::A);"), &[]).unwrap_err().to_string();
-        assert!(error.contains("block: a circle of 2 files\n  a.rs → lib.rs: Root\n  lib.rs → a.rs: A\n"), "{error}");
+        assert!(
+            error.contains("block: a circle of 2 files\n  a.rs → lib.rs: Root\n  lib.rs → a.rs: A\n"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -31,7 +31,8 @@ pub fn of(tree: &Tree) -> Uses {
                 Target::Item { file, name } => Some((file, name)),
                 Target::Module(_) => None,
             });
-            let macros = paths.macros.iter().filter_map(|name| Some((tree.macros.get(name)?.clone(), name.clone())));
+            let macros =
+                paths.macros.iter().filter_map(|name| Some((tree.macros.get(name)?.clone(), name.clone())));
             let all: BTreeSet<Place> = known.chain(macros).filter(|place| *place != from).collect();
             let kind = if matches!(item, Item::Use(_)) { &mut imports } else { &mut uses };
             kind.entry(from).or_default().extend(all);
@@ -43,8 +44,10 @@ pub fn of(tree: &Tree) -> Uses {
 
 /// Adds what is imported and never named: traits, for their methods.
 fn add_silent(uses: &mut Uses, imports: Uses) {
-    let named: BTreeSet<(String, Place)> =
-        uses.iter().flat_map(|((file, _), all)| all.iter().map(|place| (file.clone(), place.clone()))).collect();
+    let named: BTreeSet<(String, Place)> = uses
+        .iter()
+        .flat_map(|((file, _), all)| all.iter().map(|place| (file.clone(), place.clone())))
+        .collect();
     for (from, all) in imports {
         let silent: BTreeSet<Place> =
             all.into_iter().filter(|place| !named.contains(&(from.0.clone(), place.clone()))).collect();
@@ -133,7 +136,9 @@ impl<'ast> Visit<'ast> for Paths {
     fn visit_item_use(&mut self, used: &'ast syn::ItemUse) {
         // What is passed on is used where it is used; what is imported for its methods stands only here.
         if matches!(used.vis, Visibility::Inherited) && used.leading_colon.is_none() {
-            self.found.extend(leaves(&used.tree).into_iter().filter(|(_, name)| name.is_some()).map(|(path, _)| path));
+            self.found.extend(
+                leaves(&used.tree).into_iter().filter(|(_, name)| name.is_some()).map(|(path, _)| path),
+            );
         }
     }
 
