@@ -5,6 +5,7 @@
 
 mod args;
 mod bench;
+mod book;
 mod ci;
 mod demo;
 mod deps;
@@ -49,6 +50,8 @@ tasks:
            bundles say, ten minutes each [--seconds N] [NAME ...]
   mutants  takes each protection out and shows that a test turns red
            [NAME ...] [--list] [--fast]
+  book     the documentation as a book, into target/book; --check: are its
+           generated pages current; --record: run the quick start again
   ci       formatting, lints, licences, and all of the checks below
   graph    arrows between the crates, circles between the modules of one
            [--circles [--cuts]] [--root DIR]
@@ -83,6 +86,7 @@ fn run(task: &str, rest: Vec<String>) -> Result<()> {
         "soak" => soak::run(rest),
         "image" => image::run(rest),
         "bench" => bench::run(rest),
+        "book" => book::run(rest),
         "fuzz" => fuzz::run(rest),
         "mutants" => mutants::run(rest),
         "ci" => ci::run(rest),
