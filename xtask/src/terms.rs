@@ -28,46 +28,9 @@ const MOST: usize = 15;
 /// Words that are neither accepted nor in the glossary yet: rename, or list. Also the glossary, while it has no such
 /// section. What passes must be taken out.
 const STILL_OWN: &[&str] = &[
-    "docs/glossary.md",
-    "bell",
-    "contact",
-    "cursor",
-    "catalogue",
-    "notary",
-    "rest",
-    "sort",
-    "letter",
-    "duty",
-    "keeper",
-    "likeness",
-    "lamp",
-    "lamps",
-    "seen",
-    "heat",
-    "hold",
-    "desk",
-    "shelf",
-    "naming",
-    "unfound",
-    "what",
-    "why",
-    "nothing",
-    "promise",
-    "life",
-    "lent",
-    "kept",
-    "heard",
-    "attend",
-    "learn",
-    "front",
-    "rival",
-    "played",
-    "reveal",
-    "resting",
-    "terms",
-    "goal",
-    "flaw",
-    "robust",
+    "notary", "duty", "keeper", "lamps", "seen", "heat", "hold", "desk", "shelf", "what", "why", "nothing",
+    "promise", "life", "lent", "kept", "heard", "attend", "learn", "front", "rival", "played", "reveal",
+    "resting", "terms", "goal", "flaw", "robust",
 ];
 
 /// `cargo xtask terms [--list] [--root DIR]`
@@ -202,7 +165,7 @@ mod tests {
     #[test]
     fn a_new_coinage_is_found_and_a_known_word_is_not() {
         assert_eq!(judged(&["NodeErase", "DiskEntries", "disks"], Some(&[])), Vec::<String>::new());
-        assert_eq!(judged(&["NodeDeed", "Nodeling"], Some(&[])), ["deed", "nodeling"]);
+        assert_eq!(judged(&["NodeGlorp", "Nodeling"], Some(&[])), ["glorp", "nodeling"]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl<'ast> Visit<'ast> for Found<'_> {
             return;
         }
         let shown = match item {
-            // The file of a module has its name, whoever sees it.
+            // The file of a module has its name in any case.
             Item::Mod(_) => true,
             Item::Enum(item) => is_shown(&item.vis),
             Item::Struct(item) => is_shown(&item.vis),
