@@ -15,7 +15,7 @@ use axum::response::IntoResponse;
 use model::{Node, Timestamp};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use store::Store;
+use store::ApiStore;
 use uuid::Uuid;
 
 /// A request, read whole.
@@ -121,7 +121,7 @@ impl Naming {
     ///
     /// # Errors
     /// 404: there is none. 400: this can be no name.
-    pub async fn node(&self, store: &dyn Store, ident: &str) -> Result<Node, ApiError> {
+    pub async fn node(&self, store: &dyn ApiStore, ident: &str) -> Result<Node, ApiError> {
         match self.named(store, ident).await {
             Err(error) if error.status == 404 && self.suffixed.as_deref() == Some(ident) => {
                 self.named(store, &format!("{ident}.json")).await
@@ -130,7 +130,7 @@ impl Naming {
         }
     }
 
-    async fn named(&self, store: &dyn Store, ident: &str) -> Result<Node, ApiError> {
+    async fn named(&self, store: &dyn ApiStore, ident: &str) -> Result<Node, ApiError> {
         if let Ok(uuid) = Uuid::parse_str(ident) {
             return store.node(uuid).await.map_err(|error| match error {
                 store::StoreError::NotFound { .. } => ApiError::no_node(ident),

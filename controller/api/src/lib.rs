@@ -56,13 +56,13 @@ pub use driver_queries::{
 };
 
 use std::sync::Arc;
-use store::{Clock, Store};
+use store::{ApiStore, Clock};
 
 /// What the API is made of.
 #[derive(Clone)]
 pub struct App {
     /// Where everything is kept.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<dyn ApiStore>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Answers questions to drivers.

@@ -6,7 +6,7 @@ use common::Api;
 use model::{Cursor, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use store::Store;
+use store::prelude::*;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 

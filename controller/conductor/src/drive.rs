@@ -11,7 +11,7 @@ use model::{Certificate, Cursor, Inventory, Node, ResourceKind, StepKind, StepRe
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use store::{Clock, Lease, Store, StoreError};
+use store::{Clock, Lease, Noun, Store, StoreError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -387,7 +387,7 @@ impl Conductor {
     /// What is known of a node, `known` being how it was last seen.
     async fn load(&self, uuid: Uuid, known: Option<Node>) -> Result<Snapshot, StoreError> {
         let (newer, contact) = self.store.look(uuid, known.as_ref().map(|node| node.version)).await?;
-        let node = newer.or(known).ok_or_else(|| StoreError::not_found("Node", uuid))?;
+        let node = newer.or(known).ok_or_else(|| StoreError::not_found(Noun::Node, uuid))?;
         let (kind, inventory) = wants(&node);
         let inventory = if inventory { self.store.inventory(uuid).await? } else { None };
         let catalogue = match kind {

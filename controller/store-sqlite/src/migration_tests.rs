@@ -4,7 +4,8 @@ use crate::SqliteStore;
 use crate::migrate::{self, MIGRATIONS};
 use model::{Cursor, PowerTarget, ProvisionState, ResourceKind, Timestamp};
 use rusqlite::Connection;
-use store::{StepKind, Store};
+use store::StepKind;
+use store::prelude::*;
 use uuid::{Uuid, uuid};
 
 /// Rows of each schema, by version. A new migration comes with a new line here.

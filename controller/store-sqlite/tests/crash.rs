@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{HeartbeatRecord, Store};
+use store::HeartbeatRecord;
+use store::prelude::*;
 use store_sqlite::SqliteStore;
 use uuid::Uuid;
 

@@ -5,7 +5,8 @@ use rusqlite::Connection;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use store::{StepKind, Store, StoreError};
+use store::prelude::*;
+use store::{StepKind, StoreError};
 use store_sqlite::{OpenError, SqliteStore};
 use uuid::Uuid;
 

@@ -19,7 +19,7 @@ mod ports;
 mod resources;
 mod templates;
 
-use crate::{Store, StoreError};
+use crate::{Noun, Store, StoreError, Unique};
 use model::history::Severity;
 use model::{Event, EventKind, Node, Port, Timestamp};
 use serde_json::{Map, json};
@@ -151,29 +151,31 @@ fn rung(ears: &mut UnboundedReceiver<Uuid>) -> BTreeSet<Uuid> {
 }
 
 #[track_caller]
-fn assert_not_found<T: std::fmt::Debug>(outcome: crate::Result<T>, what: &str, ident: impl ToString) {
+fn assert_not_found<T: std::fmt::Debug>(
+    outcome: crate::Result<T>,
+    expected: impl Into<Noun>,
+    ident: impl ToString,
+) {
+    let expected = (expected.into(), ident.to_string());
     match outcome {
-        Err(StoreError::NotFound { what: told, ident: by }) => {
-            assert_eq!((told, by), (what, ident.to_string()));
-        }
-        other => panic!("expected {what} {} not to be found, got {other:?}", ident.to_string()),
+        Err(StoreError::NotFound { what, ident }) => assert_eq!((what, ident), expected),
+        other => panic!("expected not found: {expected:?}, got {other:?}"),
     }
 }
 
 #[track_caller]
-fn assert_duplicate<T: std::fmt::Debug>(outcome: crate::Result<T>, what: &str, value: impl ToString) {
+fn assert_duplicate<T: std::fmt::Debug>(outcome: crate::Result<T>, expected: Unique, value: impl ToString) {
+    let expected = (expected, value.to_string());
     match outcome {
-        Err(StoreError::Duplicate { what: told, value: taken }) => {
-            assert_eq!((told, taken), (what, value.to_string()));
-        }
-        other => panic!("expected {what} {} to be taken, got {other:?}", value.to_string()),
+        Err(StoreError::Duplicate { what, value }) => assert_eq!((what, value), expected),
+        other => panic!("expected a duplicate: {expected:?}, got {other:?}"),
     }
 }
 
 #[track_caller]
 fn assert_stale<T: std::fmt::Debug>(outcome: crate::Result<T>, node: Uuid) {
     match outcome {
-        Err(StoreError::Stale(told)) => assert_eq!(told, node),
+        Err(StoreError::Stale(stale)) => assert_eq!(stale, node),
         other => panic!("expected the write of node {node} to be stale, got {other:?}"),
     }
 }

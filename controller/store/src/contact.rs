@@ -1,6 +1,6 @@
 //! What a lookup and a heartbeat do to [`Contact`]: pure, so that every store does the same.
 
-use crate::{HeartbeatRecord, TokenGrant};
+use crate::agents::{HeartbeatRecord, TokenGrant};
 use model::Timestamp;
 use model::agent::{AgentState, Contact, Rival};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! How large an inventory may be: pure, so that every store refuses the same.
 
-use crate::{Result, StoreError};
+use crate::error::{Result, StoreError};
 use model::Inventory;
 use std::io::Write;
 use uuid::Uuid;

@@ -17,7 +17,8 @@ use serde_json::json;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use store::{Bell, HeartbeatRecord, Inspected, Lease, ResourceWrite, Result, Store, TokenGrant};
+use store::prelude::*;
+use store::{Bell, HeartbeatRecord, Inspected, Lease, ResourceWrite, Result, TokenGrant};
 use tokio::task::yield_now;
 use uuid::Uuid;
 
@@ -97,7 +98,7 @@ impl WatchedStore {
 }
 
 #[async_trait]
-impl Store for WatchedStore {
+impl NodeStore for WatchedStore {
     async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node> {
         self.enter().await;
         let result = self.world.disk.create_node(node, events.clone()).await;
@@ -111,10 +112,6 @@ impl Store for WatchedStore {
 
     async fn node(&self, uuid: Uuid) -> Result<Node> {
         self.read(self.world.disk.node(uuid)).await
-    }
-
-    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
-        self.read(self.world.disk.look(uuid, known)).await
     }
 
     async fn node_by_ident(&self, ident: &str) -> Result<Node> {
@@ -137,54 +134,6 @@ impl Store for WatchedStore {
         result
     }
 
-    async fn certify(
-        &self,
-        node: Node,
-        events: Vec<Event>,
-        lease: Option<Lease>,
-        certificate: Certificate,
-    ) -> Result<Node> {
-        self.enter().await;
-        let read_at = node.version;
-        let result = self.world.disk.certify(node, events.clone(), lease, certificate).await;
-        if let Ok(new) = &result {
-            self.trace_node(new, &events, lease);
-            invariants::written(&self.world, read_at, new, &events, By { lease });
-        }
-        self.leave().await;
-        result
-    }
-
-    async fn update_inspected(
-        &self,
-        node: Node,
-        events: Vec<Event>,
-        lease: Option<Lease>,
-        inspected: Inspected,
-    ) -> Result<Node> {
-        self.enter().await;
-        let read_at = node.version;
-        let result = self.world.disk.update_inspected(node, events.clone(), lease, inspected).await;
-        if let Ok(new) = &result {
-            self.trace_node(new, &events, lease);
-            invariants::written(&self.world, read_at, new, &events, By { lease });
-        }
-        self.leave().await;
-        result
-    }
-
-    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
-        self.read(self.world.disk.certificates(node)).await
-    }
-
-    async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
-        self.read(self.world.disk.newest_certificate(node)).await
-    }
-
-    async fn certificate(&self, id: &str) -> Result<Certificate> {
-        self.read(self.world.disk.certificate(id)).await
-    }
-
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
         self.write(json!({"delete": uuid}), self.world.disk.delete_node(uuid, version)).await
     }
@@ -193,32 +142,34 @@ impl Store for WatchedStore {
         self.read(self.world.disk.history(node)).await
     }
 
-    async fn create_port(&self, port: Port) -> Result<Port> {
-        let told = json!({"port": port});
-        self.write(told, self.world.disk.create_port(port)).await
+    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
+        self.read(self.world.disk.certificates(node)).await
     }
 
-    async fn port(&self, uuid: Uuid) -> Result<Port> {
-        self.read(self.world.disk.port(uuid)).await
+    async fn certificate(&self, id: &str) -> Result<Certificate> {
+        self.read(self.world.disk.certificate(id)).await
     }
 
-    async fn port_by_address(&self, address: &str) -> Result<Port> {
-        self.read(self.world.disk.port_by_address(address)).await
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
+        self.read(self.world.disk.catalogue(node, kind)).await
     }
 
-    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>> {
-        self.read(self.world.disk.ports(node)).await
+    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>> {
+        self.read(self.world.disk.inventory(node)).await
     }
 
-    async fn update_port(&self, port: Port) -> Result<Port> {
-        let told = json!({"port": port});
-        self.write(told, self.world.disk.update_port(port)).await
+    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
+        let told = json!({"inventory": inventory, "of": node});
+        self.write(told, self.world.disk.put_inventory(node, inventory)).await
     }
 
-    async fn delete_port(&self, uuid: Uuid) -> Result<()> {
-        self.write(json!({"delete": uuid}), self.world.disk.delete_port(uuid)).await
+    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
+        self.read(self.world.disk.lease_holder(node, now)).await
     }
+}
 
+#[async_trait]
+impl AgentStore for WatchedStore {
     async fn contact(&self, node: Uuid) -> Result<Contact> {
         self.read(self.world.disk.contact(node)).await
     }
@@ -251,34 +202,34 @@ impl Store for WatchedStore {
         self.leave().await;
         result
     }
+}
 
-    async fn forget_agent(&self, node: Uuid) -> Result<()> {
-        self.enter().await;
-        let result = self.world.disk.forget_agent(node).await;
-        if result.is_ok() {
-            self.world.trace.write(&json!({"forget": node}));
-            invariants::forgotten(&self.world, node);
-        }
-        self.leave().await;
-        result
+#[async_trait]
+impl ResourceStore for WatchedStore {
+    async fn create_port(&self, port: Port) -> Result<Port> {
+        let told = json!({"port": port});
+        self.write(told, self.world.disk.create_port(port)).await
     }
 
-    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
-        self.read(self.world.disk.catalogue(node, kind)).await
+    async fn port(&self, uuid: Uuid) -> Result<Port> {
+        self.read(self.world.disk.port(uuid)).await
     }
 
-    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
-        let told = json!({"catalogue": catalogue, "of": node, "kind": kind});
-        self.write(told, self.world.disk.put_catalogue(node, kind, catalogue)).await
+    async fn port_by_address(&self, address: &str) -> Result<Port> {
+        self.read(self.world.disk.port_by_address(address)).await
     }
 
-    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>> {
-        self.read(self.world.disk.inventory(node)).await
+    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>> {
+        self.read(self.world.disk.ports(node)).await
     }
 
-    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
-        let told = json!({"inventory": inventory, "of": node});
-        self.write(told, self.world.disk.put_inventory(node, inventory)).await
+    async fn update_port(&self, port: Port) -> Result<Port> {
+        let told = json!({"port": port});
+        self.write(told, self.world.disk.update_port(port)).await
+    }
+
+    async fn delete_port(&self, uuid: Uuid) -> Result<()> {
+        self.write(json!({"delete": uuid}), self.world.disk.delete_port(uuid)).await
     }
 
     async fn create_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
@@ -347,7 +298,10 @@ impl Store for WatchedStore {
     async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
         self.write(json!({"delete": digest}), self.world.disk.delete_bundle(digest, scope)).await
     }
+}
 
+#[async_trait]
+impl ConductorStore for WatchedStore {
     async fn take_lease(
         &self,
         node: Uuid,
@@ -373,10 +327,6 @@ impl Store for WatchedStore {
         self.write(("release", lease.epoch), self.world.disk.release_lease(lease)).await
     }
 
-    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
-        self.read(self.world.disk.lease_holder(node, now)).await
-    }
-
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
         held(&self.world.truth).looks += 1;
         self.read(self.world.disk.due(now, limit)).await
@@ -384,6 +334,66 @@ impl Store for WatchedStore {
 
     async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
         self.read(self.world.disk.next_due(now)).await
+    }
+
+    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
+        self.read(self.world.disk.look(uuid, known)).await
+    }
+
+    async fn certify(
+        &self,
+        node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        certificate: Certificate,
+    ) -> Result<Node> {
+        self.enter().await;
+        let read_at = node.version;
+        let result = self.world.disk.certify(node, events.clone(), lease, certificate).await;
+        if let Ok(new) = &result {
+            self.trace_node(new, &events, lease);
+            invariants::written(&self.world, read_at, new, &events, By { lease });
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn update_inspected(
+        &self,
+        node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        inspected: Inspected,
+    ) -> Result<Node> {
+        self.enter().await;
+        let read_at = node.version;
+        let result = self.world.disk.update_inspected(node, events.clone(), lease, inspected).await;
+        if let Ok(new) = &result {
+            self.trace_node(new, &events, lease);
+            invariants::written(&self.world, read_at, new, &events, By { lease });
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
+        self.read(self.world.disk.newest_certificate(node)).await
+    }
+
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
+        let told = json!({"catalogue": catalogue, "of": node, "kind": kind});
+        self.write(told, self.world.disk.put_catalogue(node, kind, catalogue)).await
+    }
+
+    async fn forget_agent(&self, node: Uuid) -> Result<()> {
+        self.enter().await;
+        let result = self.world.disk.forget_agent(node).await;
+        if result.is_ok() {
+            self.world.trace.write(&json!({"forget": node}));
+            invariants::forgotten(&self.world, node);
+        }
+        self.leave().await;
+        result
     }
 
     fn bell(&self) -> &Bell {

@@ -21,7 +21,7 @@ use crate::error::ApiError;
 use field::Field;
 use model::{Node, Resource, ResourceKind};
 use serde_json::{Map, Value};
-use store::StoreError;
+use store::{Noun, StoreError, Unique};
 use uuid::Uuid;
 
 /// What is served of resources.
@@ -169,18 +169,18 @@ fn refused<R: Rest>(error: StoreError, resource: &Resource) -> ApiError {
     let mut article = one.chars();
     let capital: String = article.next().into_iter().flat_map(char::to_uppercase).chain(article).collect();
     match error {
-        StoreError::Duplicate { what: "resource uuid", value } => {
+        StoreError::Duplicate { what: Unique::ResourceUuid, value } => {
             ApiError::conflict(format!("{capital} with UUID {value} already exists."))
         }
-        StoreError::Duplicate { what: "resource name", value } => {
+        StoreError::Duplicate { what: Unique::ResourceName, value } => {
             ApiError::conflict(format!("{capital} with name {value} already exists."))
         }
-        StoreError::Duplicate { what: "resource key", .. } => ApiError::conflict(R::taken(resource)),
+        StoreError::Duplicate { what: Unique::ResourceKey, .. } => ApiError::conflict(R::taken(resource)),
         StoreError::Stale(uuid) => ApiError::conflict(format!(
             "{} {uuid} was changed by somebody else meanwhile, please retry.",
             resource.kind.noun()
         )),
-        StoreError::NotFound { what: "Node", ident } => no_owner(&ident),
+        StoreError::NotFound { what: Noun::Node, ident } => no_owner(&ident),
         other => other.into(),
     }
 }

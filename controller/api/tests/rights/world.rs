@@ -9,7 +9,8 @@ use axum::http::Request;
 use model::history::{EventKind, Severity};
 use model::{Certificate, Event, Inventory, Node, Port, ProvisionState, Resource, ResourceKind, Timestamp};
 use serde_json::{Value, json};
-use store::{ResourceWrite, Store};
+use store::ResourceWrite;
+use store::prelude::*;
 use uuid::Uuid;
 
 pub struct World {

@@ -1,7 +1,7 @@
 //! Inventories: kept, bounded, heard.
 
 use super::{assert_not_found, assert_stale, at, enrolled, event, new_port, rung};
-use crate::{Inspected, Lease, PortChange, Store, StoreError, inventory};
+use crate::{Inspected, Lease, Noun, PortChange, Store, StoreError, inventory};
 use model::{Inventory, Node, Port};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub async fn the_last_inventory_is_kept<S: Store>(store: Arc<S>) {
     assert_eq!(store.inventory(other.uuid).await.unwrap(), None);
     assert_eq!(store.node(node.uuid).await.unwrap(), node, "an inventory is not the node's row");
     let nobody = Uuid::new_v4();
-    assert_not_found(store.put_inventory(nobody, found(3, json!({}))).await, "Node", nobody);
+    assert_not_found(store.put_inventory(nobody, found(3, json!({}))).await, Noun::Node, nobody);
     assert_eq!(store.inventory(nobody).await.unwrap(), None);
 }
 
@@ -50,7 +50,7 @@ pub async fn the_bell_rings_for_inventories<S: Store>(store: Arc<S>) {
     store.put_inventory(node, found(1, json!({}))).await.unwrap();
     assert_eq!(rung(&mut ears), BTreeSet::from([node]));
     let nobody = Uuid::new_v4();
-    assert_not_found(store.put_inventory(nobody, found(1, json!({}))).await, "Node", nobody);
+    assert_not_found(store.put_inventory(nobody, found(1, json!({}))).await, Noun::Node, nobody);
     assert_eq!(rung(&mut ears), BTreeSet::new(), "what was refused changed nothing");
 }
 

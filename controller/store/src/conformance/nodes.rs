@@ -3,7 +3,7 @@
 use super::{
     assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, new_node, new_port, object, rung,
 };
-use crate::{HeartbeatRecord, StepKind, Store, StoreError};
+use crate::{HeartbeatRecord, Noun, StepKind, Store, StoreError, Unique};
 use model::agent::Contact;
 use model::{Catalogue, Event, Inventory, Node, ProvisionState};
 use serde_json::{Map, json};
@@ -50,8 +50,8 @@ pub async fn a_look_tells_what_is_news<S: Store>(store: Arc<S>) {
     assert_eq!(look(Some(1)).await, (Some(next.clone()), contact));
     assert_eq!(look(Some(2)).await.0, None);
     store.delete_node(next.uuid, 2).await.unwrap();
-    assert_not_found(store.look(next.uuid, Some(2)).await, "Node", next.uuid);
-    assert_not_found(store.look(next.uuid, None).await, "Node", next.uuid);
+    assert_not_found(store.look(next.uuid, Some(2)).await, Noun::Node, next.uuid);
+    assert_not_found(store.look(next.uuid, None).await, Noun::Node, next.uuid);
 }
 
 pub async fn lookup_by_ident<S: Store>(store: Arc<S>) {
@@ -61,12 +61,12 @@ pub async fn lookup_by_ident<S: Store>(store: Arc<S>) {
         assert_eq!(store.node_by_ident(&ident).await.unwrap(), node, "{ident}");
     }
     for ident in ["rack1-u2", "Rack1", "", "%", "Rack1-u2 "] {
-        assert_not_found(store.node_by_ident(ident).await, "Node", ident);
+        assert_not_found(store.node_by_ident(ident).await, Noun::Node, ident);
     }
     let mut renamed = node;
     renamed.name = Some("new".to_owned());
     let renamed = store.update_node(renamed, vec![], None).await.unwrap();
-    assert_not_found(store.node_by_ident("Rack1-u2").await, "Node", "Rack1-u2");
+    assert_not_found(store.node_by_ident("Rack1-u2").await, Noun::Node, "Rack1-u2");
     assert_eq!(store.node_by_ident("new").await.unwrap(), renamed);
     assert_eq!(store.node_by_ident("other").await.unwrap(), other);
 }
@@ -98,18 +98,18 @@ pub async fn unique_values<S: Store>(store: Arc<S>) {
     let instance = first.instance_uuid.unwrap();
     let second = enrolled(&*store, "second").await;
 
-    assert_duplicate(store.create_node(first.clone(), vec![]).await, "node uuid", first.uuid);
+    assert_duplicate(store.create_node(first.clone(), vec![]).await, Unique::NodeUuid, first.uuid);
     let mut same_instance = new_node("third");
     same_instance.instance_uuid = Some(instance);
-    assert_duplicate(store.create_node(same_instance, vec![]).await, "instance uuid", instance);
-    assert_duplicate(store.create_node(new_node("first"), vec![event(1)]).await, "node name", "first");
+    assert_duplicate(store.create_node(same_instance, vec![]).await, Unique::InstanceUuid, instance);
+    assert_duplicate(store.create_node(new_node("first"), vec![event(1)]).await, Unique::NodeName, "first");
 
     let mut renamed = second.clone();
     renamed.name = Some("first".to_owned());
-    assert_duplicate(store.update_node(renamed, vec![event(2)], None).await, "node name", "first");
+    assert_duplicate(store.update_node(renamed, vec![event(2)], None).await, Unique::NodeName, "first");
     let mut moved = second.clone();
     moved.instance_uuid = Some(instance);
-    assert_duplicate(store.update_node(moved, vec![event(3)], None).await, "instance uuid", instance);
+    assert_duplicate(store.update_node(moved, vec![event(3)], None).await, Unique::InstanceUuid, instance);
 
     assert_eq!(store.nodes().await.unwrap().len(), 2, "what was refused was not stored");
     assert_eq!(store.node(second.uuid).await.unwrap(), second);
@@ -146,15 +146,15 @@ pub async fn unknown_nodes<S: Store>(store: Arc<S>) {
     let ghost = new_node("ghost");
     let uuid = ghost.uuid;
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(0) };
-    assert_not_found(store.node(uuid).await, "Node", uuid);
-    assert_not_found(store.update_node(ghost, vec![event(1)], None).await, "Node", uuid);
-    assert_not_found(store.delete_node(uuid, 0).await, "Node", uuid);
-    assert_not_found(store.grant_token(uuid, "t", None, at(0)).await, "Node", uuid);
-    assert_not_found(store.record_heartbeat(uuid, "t", beat(0)).await, "Node", uuid);
-    assert_not_found(store.forget_agent(uuid).await, "Node", uuid);
-    assert_not_found(store.put_catalogue(uuid, StepKind::Clean, catalogue).await, "Node", uuid);
-    assert_not_found(store.take_lease(uuid, "c", at(0), at(9)).await, "Node", uuid);
-    assert_not_found(store.create_port(new_port(uuid, "52:54:00:00:00:01")).await, "Node", uuid);
+    assert_not_found(store.node(uuid).await, Noun::Node, uuid);
+    assert_not_found(store.update_node(ghost, vec![event(1)], None).await, Noun::Node, uuid);
+    assert_not_found(store.delete_node(uuid, 0).await, Noun::Node, uuid);
+    assert_not_found(store.grant_token(uuid, "t", None, at(0)).await, Noun::Node, uuid);
+    assert_not_found(store.record_heartbeat(uuid, "t", beat(0)).await, Noun::Node, uuid);
+    assert_not_found(store.forget_agent(uuid).await, Noun::Node, uuid);
+    assert_not_found(store.put_catalogue(uuid, StepKind::Clean, catalogue).await, Noun::Node, uuid);
+    assert_not_found(store.take_lease(uuid, "c", at(0), at(9)).await, Noun::Node, uuid);
+    assert_not_found(store.create_port(new_port(uuid, "52:54:00:00:00:01")).await, Noun::Node, uuid);
     nothing_hangs_on(&*store, uuid).await;
     assert_eq!(store.ports(None).await.unwrap(), []);
 }
@@ -256,7 +256,7 @@ pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
         store.take_lease(node.uuid, "holder", at(0), at(90)).await.unwrap().unwrap();
     }
     store.delete_node(doomed.uuid, doomed.version).await.unwrap();
-    assert_not_found(store.node(doomed.uuid).await, "Node", doomed.uuid);
+    assert_not_found(store.node(doomed.uuid).await, Noun::Node, doomed.uuid);
     nothing_hangs_on(&*store, doomed.uuid).await;
 
     // Nothing comes back with a node of the same UUID, and its values are free again.
@@ -317,7 +317,7 @@ pub async fn the_bell_rings_for_nodes<S: Store>(store: Arc<S>) {
     assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]), "update");
 
     assert_stale(store.update_node(node.clone(), vec![], None).await, node.uuid);
-    assert_duplicate(store.create_node(newer.clone(), vec![]).await, "node uuid", node.uuid);
+    assert_duplicate(store.create_node(newer.clone(), vec![]).await, Unique::NodeUuid, node.uuid);
     assert_eq!(rung(&mut ears), BTreeSet::new(), "what was refused changed nothing");
 
     store.delete_node(newer.uuid, newer.version).await.unwrap();

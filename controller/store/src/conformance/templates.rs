@@ -1,7 +1,7 @@
 //! Deploy templates: names, versions, order.
 
 use super::{assert_duplicate, assert_not_found, assert_stale, at, object, rung};
-use crate::{Store, StoreError};
+use crate::{Noun, Store, StoreError, Unique};
 use model::DeployTemplate;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -54,22 +54,22 @@ pub async fn templates_come_and_go<S: Store>(store: Arc<S>) {
     assert_eq!(stored, changed);
     assert_eq!(store.template("CUSTOM_NEW").await.unwrap(), changed);
     let old = made[0].name.clone();
-    assert_not_found(store.template(&old).await, "Deploy template", old);
+    assert_not_found(store.template(&old).await, Noun::DeployTemplate, old);
 
     store.delete_template(changed.uuid).await.unwrap();
-    assert_not_found(store.delete_template(changed.uuid).await, "Deploy template", changed.uuid);
-    assert_not_found(store.update_template(changed.clone()).await, "Deploy template", changed.uuid);
+    assert_not_found(store.delete_template(changed.uuid).await, Noun::DeployTemplate, changed.uuid);
+    assert_not_found(store.update_template(changed.clone()).await, Noun::DeployTemplate, changed.uuid);
     assert_eq!(store.templates().await.unwrap(), made[1..]);
 }
 
 pub async fn unique_names<S: Store>(store: Arc<S>) {
     let first = store.create_template(template("CUSTOM_A", 1)).await.unwrap();
     let second = store.create_template(template("CUSTOM_B", 2)).await.unwrap();
-    assert_duplicate(store.create_template(first.clone()).await, "deploy template uuid", first.uuid);
+    assert_duplicate(store.create_template(first.clone()).await, Unique::DeployTemplateUuid, first.uuid);
     let taken = template("CUSTOM_A", 3);
-    assert_duplicate(store.create_template(taken).await, "deploy template name", "CUSTOM_A");
+    assert_duplicate(store.create_template(taken).await, Unique::DeployTemplateName, "CUSTOM_A");
     let renamed = DeployTemplate { name: "CUSTOM_A".to_owned(), ..second.clone() };
-    assert_duplicate(store.update_template(renamed).await, "deploy template name", "CUSTOM_A");
+    assert_duplicate(store.update_template(renamed).await, Unique::DeployTemplateName, "CUSTOM_A");
     assert_eq!(store.templates().await.unwrap(), [first.clone(), second], "what was refused was not stored");
     store.update_template(first.clone()).await.expect("it may keep its own name");
     store.delete_template(first.uuid).await.unwrap();

@@ -3,14 +3,14 @@
 use crate::document::{encode, failed, select};
 use model::DeployTemplate;
 use rusqlite::{Connection, OptionalExtension, params};
-use store::{Result, StoreError};
+use store::{Noun, Result, StoreError, Unique};
 use uuid::Uuid;
 
 const TABLE: &str = "deploy_template";
 
 pub fn insert(connection: &Connection, template: &DeployTemplate) -> Result<()> {
     if version(connection, template.uuid)?.is_some() {
-        return Err(StoreError::duplicate("deploy template uuid", template.uuid));
+        return Err(StoreError::duplicate(Unique::DeployTemplateUuid, template.uuid));
     }
     check_unique(connection, template)?;
     write(connection, "INSERT INTO deploy_template (uuid, doc) VALUES (?1, ?2)", template)
@@ -56,7 +56,7 @@ pub fn named(connection: &Connection, names: &[String]) -> Result<Vec<DeployTemp
 }
 
 pub fn missing(ident: impl ToString) -> StoreError {
-    StoreError::not_found("Deploy template", ident)
+    StoreError::not_found(Noun::DeployTemplate, ident)
 }
 
 fn version(connection: &Connection, uuid: Uuid) -> Result<Option<u64>> {
@@ -73,7 +73,7 @@ fn check_unique(connection: &Connection, template: &DeployTemplate) -> Result<()
         .prepare_cached("SELECT 1 FROM deploy_template WHERE name = ?1 AND uuid <> ?2")
         .and_then(|mut statement| statement.exists([&template.name, &template.uuid.to_string()]))
         .map_err(failed("looking for another deploy template of this name"))?;
-    if taken { Err(StoreError::duplicate("deploy template name", &template.name)) } else { Ok(()) }
+    if taken { Err(StoreError::duplicate(Unique::DeployTemplateName, &template.name)) } else { Ok(()) }
 }
 
 fn write(connection: &Connection, sql: &str, template: &DeployTemplate) -> Result<()> {

@@ -1,0 +1,137 @@
+//! Why the store refuses or fails.
+
+use model::ResourceKind;
+use std::fmt;
+use uuid::Uuid;
+
+/// Why the store refused or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No such thing.
+    #[error("{what} {ident} could not be found.")]
+    NotFound {
+        /// What was looked for.
+        what: Noun,
+        /// The identifier it was looked for by.
+        ident: String,
+    },
+    /// A unique value is taken.
+    #[error("{what} {value:?} already exists")]
+    Duplicate {
+        /// Which value must be unique.
+        what: Unique,
+        /// The value.
+        value: String,
+    },
+    /// Another write changed this node or resource since it was read, or the lease was lost.
+    #[error("{0} was changed meanwhile")]
+    Stale(Uuid),
+    /// Larger than the store accepts.
+    #[error("{what} of node {node} has {bytes} bytes, more than {most}")]
+    TooLarge {
+        /// `The inventory`.
+        what: &'static str,
+        /// The node.
+        node: Uuid,
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// The database failed.
+    #[error("store: {0}")]
+    Failed(String),
+}
+
+/// What the store keeps. Its text is Ironic's word for it in messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noun {
+    /// A node.
+    Node,
+    /// A port.
+    Port,
+    /// A deploy template.
+    DeployTemplate,
+    /// A resource of a kind.
+    Resource(ResourceKind),
+    /// A bundle of a hardware manager.
+    Bundle,
+    /// An erasure certificate.
+    Certificate,
+}
+
+impl fmt::Display for Noun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Node => "Node",
+            Self::Port => "Port",
+            Self::DeployTemplate => "Deploy template",
+            Self::Resource(kind) => kind.noun(),
+            Self::Bundle => "Bundle",
+            Self::Certificate => "Certificate",
+        })
+    }
+}
+
+/// A value that no two of a kind may share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unique {
+    /// UUID of a node.
+    NodeUuid,
+    /// Name of a node.
+    NodeName,
+    /// `instance_uuid` of a node.
+    InstanceUuid,
+    /// UUID of a port.
+    PortUuid,
+    /// MAC address of a port.
+    PortAddress,
+    /// UUID of a deploy template.
+    DeployTemplateUuid,
+    /// Name of a deploy template.
+    DeployTemplateName,
+    /// UUID of a resource, within its kind.
+    ResourceUuid,
+    /// Name of a resource, within its kind.
+    ResourceName,
+    /// [`model::Resource::key`], within its kind.
+    ResourceKey,
+}
+
+impl fmt::Display for Unique {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NodeUuid => "node uuid",
+            Self::NodeName => "node name",
+            Self::InstanceUuid => "instance uuid",
+            Self::PortUuid => "port uuid",
+            Self::PortAddress => "port address",
+            Self::DeployTemplateUuid => "deploy template uuid",
+            Self::DeployTemplateName => "deploy template name",
+            Self::ResourceUuid => "resource uuid",
+            Self::ResourceName => "resource name",
+            Self::ResourceKey => "resource key",
+        })
+    }
+}
+
+impl From<ResourceKind> for Noun {
+    fn from(kind: ResourceKind) -> Self {
+        Self::Resource(kind)
+    }
+}
+
+impl StoreError {
+    /// `what` with the identifier `ident` does not exist.
+    pub fn not_found(what: impl Into<Noun>, ident: impl ToString) -> Self {
+        Self::NotFound { what: what.into(), ident: ident.to_string() }
+    }
+
+    /// `value` already belongs to another row.
+    pub fn duplicate(what: Unique, value: impl ToString) -> Self {
+        Self::Duplicate { what, value: value.to_string() }
+    }
+}
+
+/// Result of a store call.
+pub type Result<T> = std::result::Result<T, StoreError>;
