@@ -101,8 +101,6 @@ impl From<StoreError> for ApiError {
                 ),
                 Unique::PortAddress => format!("A port with MAC address {value} already exists."),
                 Unique::PortUuid => format!("A port with UUID {value} already exists."),
-                Unique::DeployTemplateName => format!("A deploy template with name {value} already exists."),
-                Unique::DeployTemplateUuid => format!("A deploy template with UUID {value} already exists."),
                 Unique::ResourceUuid | Unique::ResourceName | Unique::ResourceKey => error.to_string(),
             }),
             StoreError::Stale(node) => {

@@ -42,7 +42,6 @@ mod resources;
 mod root;
 mod schema;
 mod steps;
-mod templates;
 mod token;
 mod traits;
 mod vendor;

@@ -20,12 +20,14 @@ mod migrate;
 mod migration_tests;
 mod nodes;
 mod open;
+mod open_error;
 mod readers;
 mod resources;
 mod sql;
 mod writer;
 
-pub use open::OpenError;
+use migrate::{MIGRATIONS, Migration};
+pub use open_error::OpenError;
 use readers::Readers;
 use std::path::Path;
 use store::Bell;
@@ -43,7 +45,11 @@ impl SqliteStore {
     /// Open the database at `path`, or create it (mode 0600; the directory must exist), and migrate it to the
     /// newest schema. Blocks; meant for start-up.
     pub fn open(path: &Path) -> std::result::Result<Self, OpenError> {
-        let opened = open::open(path)?;
+        Self::open_with(path, MIGRATIONS)
+    }
+
+    fn open_with(path: &Path, migrations: &[Migration]) -> std::result::Result<Self, OpenError> {
+        let opened = open::open(path, migrations)?;
         let bell = Bell::new();
         let writer = Writer::spawn(opened.writer, bell.clone(), opened.lock)
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;

@@ -4,7 +4,7 @@
 //! SQLite holds on it (fcntl(2)). The kernel gives the lock back when the process dies, however it dies; the
 //! file stays.
 
-use crate::OpenError;
+use crate::open_error::OpenError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;

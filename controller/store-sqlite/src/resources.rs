@@ -1,9 +1,9 @@
 //! Ports, resources and bundles.
 
 use crate::SqliteStore;
-use crate::sql::{bundle, node, port, resource, template};
+use crate::sql::{bundle, node, port, resource};
 use async_trait::async_trait;
-use model::{Bundle, DeployTemplate, Event, Node, Port, Resource, ResourceKind, Scope};
+use model::{Bundle, Event, Node, Port, Resource, ResourceKind, Scope};
 use store::{Noun, ResourceStore, ResourceWrite, Result, StoreError};
 use uuid::Uuid;
 
@@ -56,43 +56,6 @@ impl ResourceStore for SqliteStore {
             Ok(())
         });
         write.await
-    }
-
-    async fn create_template(&self, mut template: DeployTemplate) -> Result<DeployTemplate> {
-        let write = self.writer.write(move |change| {
-            template.version = 1;
-            template::insert(change, &template)?;
-            Ok(template)
-        });
-        write.await
-    }
-
-    async fn template(&self, ident: &str) -> Result<DeployTemplate> {
-        let wanted = ident.to_owned();
-        let found = self.readers.read(move |connection| template::by_ident(connection, &wanted)).await?;
-        found.ok_or_else(|| template::missing(ident))
-    }
-
-    async fn templates(&self) -> Result<Vec<DeployTemplate>> {
-        self.readers.read(template::all).await
-    }
-
-    async fn templates_named(&self, names: &[String]) -> Result<Vec<DeployTemplate>> {
-        let names = names.to_vec();
-        self.readers.read(move |connection| template::named(connection, &names)).await
-    }
-
-    async fn update_template(&self, mut template: DeployTemplate) -> Result<DeployTemplate> {
-        let write = self.writer.write(move |change| {
-            template.version = template.version.checked_add(1).ok_or(StoreError::Stale(template.uuid))?;
-            template::update(change, &template)?;
-            Ok(template)
-        });
-        write.await
-    }
-
-    async fn delete_template(&self, uuid: Uuid) -> Result<()> {
-        self.writer.write(move |change| template::delete(change, uuid)).await
     }
 
     async fn write_resource(

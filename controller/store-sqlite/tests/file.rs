@@ -79,6 +79,28 @@ fn a_newer_schema_is_refused_by_name() {
     assert_eq!(version(Connection::open(&path).unwrap()), 99);
 }
 
+/// Schemas 1 to 5 were never released; the error says what to do with such a database.
+#[test]
+fn a_database_from_before_the_first_release_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("anneal.db");
+    for schema in 1..=5 {
+        let sql = format!(
+            "PRAGMA application_id = 0x416E6E6C; PRAGMA user_version = {schema};
+             CREATE TABLE IF NOT EXISTS node (uuid TEXT, doc TEXT);"
+        );
+        Connection::open(&path).unwrap().execute_batch(&sql).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let error = refused(&path);
+        assert!(matches!(error, OpenError::Older { found, .. } if found == schema), "{error}");
+        let message = error.to_string();
+        for part in [path.to_str().unwrap(), "start with a new state_dir", "enrol the nodes again"] {
+            assert!(message.contains(part), "{message} says {part:?}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+}
+
 #[test]
 fn what_is_not_ours_is_refused_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();

@@ -17,7 +17,6 @@ mod lease;
 mod nodes;
 mod ports;
 mod resources;
-mod templates;
 
 use crate::{Noun, Store, StoreError, Unique};
 use model::history::Severity;
@@ -70,11 +69,6 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         inventory::the_bell_rings_for_inventories,
         inventory::an_inspection_is_written_whole,
         inventory::half_an_inspection_is_never_written,
-        templates::templates_come_and_go,
-        templates::unique_names,
-        templates::a_stale_template_write_changes_nothing,
-        templates::of_two_templates_of_one_name_one_wins,
-        templates::templates_ring_nothing,
         resources::resources_come_and_go,
         resources::unique_values,
         resources::a_stale_resource_write_changes_nothing,

@@ -50,8 +50,6 @@ pub enum Noun {
     Node,
     /// A port.
     Port,
-    /// A deploy template.
-    DeployTemplate,
     /// A resource of a kind.
     Resource(ResourceKind),
     /// A bundle of a hardware manager.
@@ -65,7 +63,6 @@ impl fmt::Display for Noun {
         f.write_str(match self {
             Self::Node => "Node",
             Self::Port => "Port",
-            Self::DeployTemplate => "Deploy template",
             Self::Resource(kind) => kind.noun(),
             Self::Bundle => "Bundle",
             Self::Certificate => "Certificate",
@@ -86,10 +83,6 @@ pub enum Unique {
     PortUuid,
     /// MAC address of a port.
     PortAddress,
-    /// UUID of a deploy template.
-    DeployTemplateUuid,
-    /// Name of a deploy template.
-    DeployTemplateName,
     /// UUID of a resource, within its kind.
     ResourceUuid,
     /// Name of a resource, within its kind.
@@ -106,8 +99,6 @@ impl fmt::Display for Unique {
             Self::InstanceUuid => "instance uuid",
             Self::PortUuid => "port uuid",
             Self::PortAddress => "port address",
-            Self::DeployTemplateUuid => "deploy template uuid",
-            Self::DeployTemplateName => "deploy template name",
             Self::ResourceUuid => "resource uuid",
             Self::ResourceName => "resource name",
             Self::ResourceKey => "resource key",

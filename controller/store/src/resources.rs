@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use async_trait::async_trait;
-use model::{Bundle, DeployTemplate, Event, Node, Port, Resource, ResourceKind, Scope};
+use model::{Bundle, Event, Node, Port, Resource, ResourceKind, Scope};
 use uuid::Uuid;
 
 /// One write of a resource.
@@ -31,19 +31,6 @@ pub trait ResourceStore: Send + Sync {
     async fn update_port(&self, port: Port) -> Result<Port>;
     /// Delete a port.
     async fn delete_port(&self, uuid: Uuid) -> Result<()>;
-
-    /// Add a deploy template. Its version becomes 1. Templates belong to no node and ring no bell.
-    async fn create_template(&self, template: DeployTemplate) -> Result<DeployTemplate>;
-    /// The template with this UUID (any letter case) or name.
-    async fn template(&self, ident: &str) -> Result<DeployTemplate>;
-    /// All templates, ordered by creation then UUID.
-    async fn templates(&self) -> Result<Vec<DeployTemplate>>;
-    /// The templates with one of these names, ordered by name.
-    async fn templates_named(&self, names: &[String]) -> Result<Vec<DeployTemplate>>;
-    /// Write a template at the version it carries; it comes back one larger.
-    async fn update_template(&self, template: DeployTemplate) -> Result<DeployTemplate>;
-    /// Delete a template.
-    async fn delete_template(&self, uuid: Uuid) -> Result<()>;
 
     /// Write a resource and, in the same transaction and before it, a node at the version it carries (as
     /// [`NodeStore::update_node`](crate::NodeStore::update_node) does). Returns the resource as stored, or as it was

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use model::agent::Contact;
 use model::request::RESCUE_HASH;
 use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
-    Scope, StepKind, Timestamp,
+    Bundle, Catalogue, Certificate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope, StepKind,
+    Timestamp,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -230,32 +230,6 @@ impl ResourceStore for WatchedStore {
 
     async fn delete_port(&self, uuid: Uuid) -> Result<()> {
         self.write(json!({"delete": uuid}), self.world.disk.delete_port(uuid)).await
-    }
-
-    async fn create_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
-        let told = json!({"template": template});
-        self.write(told, self.world.disk.create_template(template)).await
-    }
-
-    async fn template(&self, ident: &str) -> Result<DeployTemplate> {
-        self.read(self.world.disk.template(ident)).await
-    }
-
-    async fn templates(&self) -> Result<Vec<DeployTemplate>> {
-        self.read(self.world.disk.templates()).await
-    }
-
-    async fn templates_named(&self, names: &[String]) -> Result<Vec<DeployTemplate>> {
-        self.read(self.world.disk.templates_named(names)).await
-    }
-
-    async fn update_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
-        let told = json!({"template": template});
-        self.write(told, self.world.disk.update_template(template)).await
-    }
-
-    async fn delete_template(&self, uuid: Uuid) -> Result<()> {
-        self.write(json!({"delete": uuid}), self.world.disk.delete_template(uuid)).await
     }
 
     async fn write_resource(

@@ -7,8 +7,7 @@ use super::identity::Owners;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
-    Scope, Timestamp,
+    Bundle, Catalogue, Certificate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope, Timestamp,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -66,9 +65,12 @@ impl Seen {
         if self.has(node).await? { Ok(()) } else { Err(StoreError::not_found(Noun::Node, node)) }
     }
 
-    /// Chassis and inspection rules belong to nobody: the policies of their rows say who may.
+    /// Chassis, deploy templates and inspection rules belong to no project: the policies of their endpoints guard them.
     async fn shows_resource(&self, resource: &Resource) -> Result<bool> {
-        if matches!(resource.kind, ResourceKind::Chassis | ResourceKind::InspectionRule) {
+        if matches!(
+            resource.kind,
+            ResourceKind::Chassis | ResourceKind::DeployTemplate | ResourceKind::InspectionRule
+        ) {
             return Ok(true);
         }
         match owners(&*self.store, resource).await {
@@ -216,26 +218,7 @@ impl ResourceStore for Seen {
         Ok(shown)
     }
 
-    // Templates and bundles belong to no node: the policies of their endpoints guard them. A deployment needs the
-    // former.
-    async fn create_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
-        self.store.create_template(template).await
-    }
-    async fn template(&self, ident: &str) -> Result<DeployTemplate> {
-        self.store.template(ident).await
-    }
-    async fn templates(&self) -> Result<Vec<DeployTemplate>> {
-        self.store.templates().await
-    }
-    async fn templates_named(&self, names: &[String]) -> Result<Vec<DeployTemplate>> {
-        self.store.templates_named(names).await
-    }
-    async fn update_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
-        self.store.update_template(template).await
-    }
-    async fn delete_template(&self, uuid: Uuid) -> Result<()> {
-        self.store.delete_template(uuid).await
-    }
+    // Bundles belong to no project: the policies of their endpoints guard them.
     async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
         self.store.put_bundle(bundle).await
     }

@@ -5,8 +5,8 @@ use crate::body::{self, python};
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
 use crate::microversion::{Version, target_since};
-use crate::resources::runbooks;
-use crate::{steps, templates, write};
+use crate::resources::{deploy_templates, runbooks};
+use crate::{steps, write};
 use axum::extract::Path;
 use model::mask::masked_value;
 use model::provision::{Budget, transition};
@@ -70,7 +70,7 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
     let request = VerbRequest {
         steps: asked,
         templates: match verb {
-            Verb::Deploy | Verb::Rebuild => templates::of_instance(&call, &seen).await?,
+            Verb::Deploy | Verb::Rebuild => deploy_templates::of_instance(&call, &seen).await?,
             _ => Vec::new(),
         },
         disable_ramdisk,

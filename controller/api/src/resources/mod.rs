@@ -1,9 +1,10 @@
-//! What clients keep here besides nodes, ports and deploy templates. [`Rest`] is what a resource tells of itself;
+//! What clients store besides nodes and ports. [`Rest`] is what a resource tells of itself;
 //! `list.rs` and `write.rs` serve whatever implements it, in the words of Ironic.
 
 pub mod allocations;
 pub mod chassis;
 mod conductors;
+pub mod deploy_templates;
 mod field;
 mod inspection_rules;
 mod list;
@@ -33,6 +34,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         allocations::endpoints(),
         conductors::endpoints(),
         runbooks::endpoints(),
+        deploy_templates::endpoints(),
         inspection_rules::endpoints(),
     ]
     .concat()
@@ -105,6 +107,17 @@ pub trait Rest: 'static {
 
     /// What its view has besides its fields, or must not show.
     fn dress(_call: &Call, _resource: &Resource, _view: &mut Map<String, Value>) {}
+
+    /// The first required field that `given` lacks.
+    fn missing(given: &Map<String, Value>) -> Option<&'static str> {
+        let mut required = Self::SORT.fields.iter().filter(|field| field.is_required());
+        required.find(|field| !given.contains_key(field.name)).map(|field| field.name)
+    }
+
+    /// 400 for a query that wants to see `unknown` fields.
+    fn unknown_fields(unknown: &[&str]) -> ApiError {
+        ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", ")))
+    }
 
     /// 409 for a key that another one has.
     fn taken(resource: &Resource) -> String {

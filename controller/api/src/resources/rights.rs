@@ -19,7 +19,9 @@ pub async fn settle(call: &Call, old: Option<&Resource>, mut new: Resource) -> R
             }
             return Ok(new);
         }
-        ResourceKind::Chassis | ResourceKind::InspectionRule => return Ok(new),
+        ResourceKind::Chassis | ResourceKind::DeployTemplate | ResourceKind::InspectionRule => {
+            return Ok(new);
+        }
     };
     if let Some(node) = new.node {
         call.permit(&format!("baremetal:{object}:{verb}"), &owner(call, node).await?)?;

@@ -12,7 +12,7 @@ pub fn check_wanted<R: Rest>(call: &Call, wanted: &[String]) -> Result<(), ApiEr
         |name: &str| R::SORT.field(name).is_some() || name == "links" || R::SORT.below.contains(&name);
     let unknown: Vec<_> = wanted.iter().map(String::as_str).filter(|name| !known(name)).collect();
     if !unknown.is_empty() {
-        return Err(ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", "))));
+        return Err(R::unknown_fields(&unknown));
     }
     wanted.iter().filter_map(|name| R::SORT.field(name)).try_for_each(|field| call.version.needs(field.since))
 }

@@ -112,12 +112,11 @@ pub fn read<R: Rest>(call: &Call, given: Map<String, Value>) -> Result<Resource,
 }
 
 fn required<R: Rest>(what: &str, given: &Map<String, Value>) -> Result<(), ApiError> {
-    match R::SORT.fields.iter().find(|field| field.is_required() && !given.contains_key(field.name)) {
+    match R::missing(given) {
         None => Ok(()),
-        Some(missing) => Err(ApiError::invalid(format!(
-            "Schema error for {what}: '{}' is a required property",
-            missing.name
-        ))),
+        Some(missing) => {
+            Err(ApiError::invalid(format!("Schema error for {what}: '{missing}' is a required property")))
+        }
     }
 }
 

@@ -8,4 +8,3 @@ pub mod lease;
 pub mod node;
 pub mod port;
 pub mod resource;
-pub mod template;

@@ -28,7 +28,7 @@ impl State {
     }
 
     /// Refuses a node whose name or instance UUID belongs to another one.
-    pub(super) fn unique_node(&self, node: &Node) -> Result<()> {
+    fn unique_node(&self, node: &Node) -> Result<()> {
         for other in self.nodes.values().map(|row| &row.node).filter(|other| other.uuid != node.uuid) {
             if let Some(name) = node.name.as_ref().filter(|_| other.name == node.name) {
                 return Err(StoreError::duplicate(Unique::NodeName, name));

@@ -5,12 +5,12 @@ use super::state::State;
 use crate::error::{Noun, Result, StoreError, Unique};
 use crate::resources::{ResourceStore, ResourceWrite};
 use async_trait::async_trait;
-use model::{Bundle, DeployTemplate, Event, Node, Port, Resource, ResourceKind, Scope};
+use model::{Bundle, Event, Node, Port, Resource, ResourceKind, Scope};
 use uuid::Uuid;
 
 impl State {
     /// Refuses a port of an unknown node, or with the address of another port.
-    pub(super) fn sound_port(&self, port: &Port) -> Result<()> {
+    fn sound_port(&self, port: &Port) -> Result<()> {
         if !self.nodes.contains_key(&port.node_uuid) {
             return Err(StoreError::not_found(Noun::Node, port.node_uuid));
         }
@@ -20,17 +20,8 @@ impl State {
         Ok(())
     }
 
-    /// Refuses a template whose name belongs to another one.
-    pub(super) fn unique_template(&self, template: &DeployTemplate) -> Result<()> {
-        let named = |other: &&DeployTemplate| other.uuid != template.uuid && other.name == template.name;
-        match self.templates.values().find(named) {
-            Some(_) => Err(StoreError::duplicate(Unique::DeployTemplateName, &template.name)),
-            None => Ok(()),
-        }
-    }
-
     /// Refuses a resource of an unknown node, or with a name or key of another one of its kind.
-    pub(super) fn sound_resource(&self, resource: &Resource) -> Result<()> {
+    fn sound_resource(&self, resource: &Resource) -> Result<()> {
         if let Some(node) = resource.node.filter(|node| !self.nodes.contains_key(node)) {
             return Err(StoreError::not_found(Noun::Node, node));
         }
@@ -52,13 +43,13 @@ impl State {
     }
 
     /// The resource, if it is still at this version.
-    pub(super) fn at_version(&self, kind: ResourceKind, uuid: Uuid, version: u64) -> Result<&Resource> {
+    fn at_version(&self, kind: ResourceKind, uuid: Uuid, version: u64) -> Result<&Resource> {
         let stored = self.resources.get(&(kind, uuid));
         let stored = stored.ok_or_else(|| StoreError::not_found(kind, uuid))?;
         if stored.version == version { Ok(stored) } else { Err(StoreError::Stale(uuid)) }
     }
 
-    pub(super) fn write_resource(&mut self, write: ResourceWrite) -> Result<Resource> {
+    fn write_resource(&mut self, write: ResourceWrite) -> Result<Resource> {
         match write {
             ResourceWrite::Create(mut resource) => {
                 let place = (resource.kind, resource.uuid);
@@ -139,57 +130,6 @@ impl ResourceStore for MemoryStore {
         let port = gone.ok_or_else(|| StoreError::not_found(Noun::Port, uuid))?;
         self.bell.ring(port.node_uuid);
         Ok(())
-    }
-
-    async fn create_template(&self, mut template: DeployTemplate) -> Result<DeployTemplate> {
-        let mut state = self.state();
-        if state.templates.contains_key(&template.uuid) {
-            return Err(StoreError::duplicate(Unique::DeployTemplateUuid, template.uuid));
-        }
-        state.unique_template(&template)?;
-        template.version = 1;
-        state.templates.insert(template.uuid, template.clone());
-        Ok(template)
-    }
-
-    async fn template(&self, ident: &str) -> Result<DeployTemplate> {
-        let state = self.state();
-        let by_uuid = Uuid::parse_str(ident).ok().and_then(|uuid| state.templates.get(&uuid));
-        by_uuid
-            .or_else(|| state.templates.values().find(|template| template.name == ident))
-            .cloned()
-            .ok_or_else(|| StoreError::not_found(Noun::DeployTemplate, ident))
-    }
-
-    async fn templates(&self) -> Result<Vec<DeployTemplate>> {
-        let mut templates: Vec<_> = self.state().templates.values().cloned().collect();
-        templates.sort_by_key(|template| (template.created_at, template.uuid));
-        Ok(templates)
-    }
-
-    async fn templates_named(&self, names: &[String]) -> Result<Vec<DeployTemplate>> {
-        let mut templates = self.templates().await?;
-        templates.retain(|template| names.contains(&template.name));
-        templates.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(templates)
-    }
-
-    async fn update_template(&self, mut template: DeployTemplate) -> Result<DeployTemplate> {
-        let mut state = self.state();
-        let stored = state.templates.get(&template.uuid);
-        let stored = stored.ok_or_else(|| StoreError::not_found(Noun::DeployTemplate, template.uuid))?;
-        if stored.version != template.version {
-            return Err(StoreError::Stale(template.uuid));
-        }
-        state.unique_template(&template)?;
-        template.version += 1;
-        state.templates.insert(template.uuid, template.clone());
-        Ok(template)
-    }
-
-    async fn delete_template(&self, uuid: Uuid) -> Result<()> {
-        let gone = self.state().templates.remove(&uuid);
-        gone.map(drop).ok_or_else(|| StoreError::not_found(Noun::DeployTemplate, uuid))
     }
 
     async fn write_resource(

@@ -5,8 +5,8 @@ use crate::lease::Lease;
 use model::agent::Contact;
 use model::history::StateAtEvent;
 use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
-    Scope, StepKind, Timestamp,
+    Bundle, Catalogue, Certificate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope, StepKind,
+    Timestamp,
 };
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -15,7 +15,6 @@ use uuid::Uuid;
 pub struct State {
     pub nodes: BTreeMap<Uuid, Row>,
     pub ports: BTreeMap<Uuid, Port>,
-    pub templates: BTreeMap<Uuid, DeployTemplate>,
     pub resources: BTreeMap<(ResourceKind, Uuid), Resource>,
     pub bundles: BTreeMap<(String, Scope), Bundle>,
     /// By node, each from number 1. They outlive it.
