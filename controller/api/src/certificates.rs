@@ -4,7 +4,7 @@
 use crate::call::{Call, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
-use crate::view::iso;
+use crate::format::iso;
 use axum::extract::Path;
 use model::Certificate;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub async fn show(Path(id): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let file = call.app.store.certificate(&id).await?.file;
     let file: Value = serde_json::from_str(&file)
-        .map_err(|error| StoreError::Failed(format!("certificate {id} cannot be read: {error}")))?;
+        .map_err(|error| StoreError::caused(format!("certificate {id} cannot be read"), error))?;
     Ok(json(200, &file))
 }
 

@@ -1,7 +1,7 @@
 //! One controller per file: an advisory lock on `<file>.lock`, which holds the pid of its owner.
 //!
-//! It lies beside the database because closing any descriptor of the database itself would drop the locks
-//! SQLite holds on it (fcntl(2)). The kernel gives the lock back when the process dies, however it dies; the
+//! It is a file of its own because closing any descriptor of the database itself would drop the locks
+//! SQLite holds on it (fcntl(2)). The kernel releases the lock when the process ends, however it ends; the
 //! file stays.
 
 use crate::open_error::OpenError;
@@ -10,7 +10,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The lock; given back when dropped.
+/// The lock; released when dropped.
 pub struct Lock {
     _file: File,
 }

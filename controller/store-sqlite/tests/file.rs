@@ -1,4 +1,4 @@
-//! The file: who may read it, who may open it, what is refused and left as it was.
+//! The file: its mode, its lock, and the files that are rejected and left as they were.
 
 use model::{Node, Timestamp};
 use rusqlite::Connection;
@@ -147,7 +147,7 @@ async fn everything_is_there_after_reopening() {
     assert!(next.epoch > lease.epoch, "epochs grow across restarts");
 }
 
-/// Rows that somebody damaged: the error names the row, tells no secret, and spreads to no other row.
+/// Damaged rows: the error names the row, contains no secret, and affects no other row.
 #[tokio::test]
 async fn a_damaged_document_is_named() {
     let dir = tempfile::tempdir().unwrap();
@@ -173,7 +173,8 @@ async fn a_damaged_document_is_named() {
     let store = SqliteStore::open(&path).unwrap();
     let uuid = bad.uuid;
     let check = |outcome: Option<StoreError>, row: String| match outcome {
-        Some(StoreError::Failed(message)) => {
+        Some(error @ StoreError::Failed { .. }) => {
+            let message = error.chain();
             assert!(message.contains(&row), "{message} names {row}");
             assert!(!message.contains(SECRET), "{message}");
         }

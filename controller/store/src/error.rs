@@ -1,7 +1,9 @@
 //! Why the store refuses or fails.
 
 use model::ResourceKind;
+use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// Why the store refused or failed.
@@ -38,10 +40,18 @@ pub enum StoreError {
         /// The limit.
         most: usize,
     },
-    /// The database failed.
-    #[error("store: {0}")]
-    Failed(String),
+    /// The database failed. Logs show [`StoreError::chain`].
+    #[error("store: {doing}")]
+    Failed {
+        /// What failed, or what the store was doing.
+        doing: String,
+        /// The cause.
+        source: Option<Cause>,
+    },
 }
+
+/// The cause of a failure; shared, because a failed commit fails every call in it.
+pub type Cause = Arc<dyn Error + Send + Sync>;
 
 /// What the store keeps. Its text is Ironic's word for it in messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +132,51 @@ impl StoreError {
     pub fn duplicate(what: Unique, value: impl ToString) -> Self {
         Self::Duplicate { what, value: value.to_string() }
     }
+
+    /// A failure without another error as its cause.
+    pub fn failed(doing: impl Into<String>) -> Self {
+        Self::Failed { doing: doing.into(), source: None }
+    }
+
+    /// `cause` made the store fail while `doing`.
+    pub fn caused(doing: impl Into<String>, cause: impl Error + Send + Sync + 'static) -> Self {
+        Self::Failed { doing: doing.into(), source: Some(Arc::new(cause)) }
+    }
+
+    /// The error and its causes in one line, for logs.
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        text
+    }
 }
 
 /// Result of a store call.
 pub type Result<T> = std::result::Result<T, StoreError>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_shows_its_causes_once() {
+        let error = StoreError::caused("reading node", std::io::Error::other("disk I/O error"));
+        assert_eq!(error.to_string(), "store: reading node");
+        assert_eq!(error.chain(), "store: reading node: disk I/O error");
+        assert_eq!(StoreError::failed("closed").chain(), "store: closed");
+    }
+
+    /// These texts are in answers of the API.
+    #[test]
+    fn texts() {
+        let missing = StoreError::not_found(ResourceKind::DeployTemplate, "x");
+        assert_eq!(missing.to_string(), "Deploy template x could not be found.");
+        assert_eq!(StoreError::not_found(Noun::Node, "x").to_string(), "Node x could not be found.");
+        let taken = StoreError::duplicate(Unique::PortAddress, "a");
+        assert_eq!(taken.to_string(), r#"port address "a" already exists"#);
+    }
+}

@@ -32,7 +32,7 @@ pub use agents::{AgentStore, HeartbeatRecord, TokenGrant};
 pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
 pub use conductor::{ConductorStore, Inspected, PortChange};
-pub use error::{Noun, Result, StoreError, Unique};
+pub use error::{Cause, Noun, Result, StoreError, Unique};
 pub use lease::Lease;
 pub use model::StepKind;
 pub use nodes::NodeStore;

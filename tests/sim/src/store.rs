@@ -55,7 +55,7 @@ impl WatchedStore {
         self.burn(false).await;
     }
 
-    /// After a call that wrote: it is stored, and nobody may ever learn of it.
+    /// After a call that wrote: it is stored, and its caller may never get the answer.
     async fn leave(&self) {
         self.burn(true).await;
         yield_now().await;
@@ -85,12 +85,12 @@ impl WatchedStore {
         call.await
     }
 
-    /// A write; `told` is what the trace keeps of it.
-    async fn write<T>(&self, told: impl Serialize, call: impl Future<Output = Result<T>>) -> Result<T> {
+    /// A write; the trace stores `record`.
+    async fn write<T>(&self, record: impl Serialize, call: impl Future<Output = Result<T>>) -> Result<T> {
         self.enter().await;
         let result = call.await;
         if result.is_ok() {
-            self.world.trace.write(&told);
+            self.world.trace.write(&record);
         }
         self.leave().await;
         result
@@ -159,8 +159,8 @@ impl NodeStore for WatchedStore {
     }
 
     async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
-        let told = json!({"inventory": inventory, "of": node});
-        self.write(told, self.world.disk.put_inventory(node, inventory)).await
+        let record = json!({"inventory": inventory, "of": node});
+        self.write(record, self.world.disk.put_inventory(node, inventory)).await
     }
 
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
@@ -193,10 +193,10 @@ impl AgentStore for WatchedStore {
 
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         self.enter().await;
-        let told = ("beat", node, beat.state.clone(), beat.callback_url.clone());
+        let record = ("beat", node, beat.state.clone(), beat.callback_url.clone());
         let result = self.world.disk.record_heartbeat(node, token, beat).await;
         if result.is_ok() {
-            self.world.trace.write(&told);
+            self.world.trace.write(&record);
             invariants::heard(&self.world, node, token);
         }
         self.leave().await;
@@ -207,8 +207,8 @@ impl AgentStore for WatchedStore {
 #[async_trait]
 impl ResourceStore for WatchedStore {
     async fn create_port(&self, port: Port) -> Result<Port> {
-        let told = json!({"port": port});
-        self.write(told, self.world.disk.create_port(port)).await
+        let record = json!({"port": port});
+        self.write(record, self.world.disk.create_port(port)).await
     }
 
     async fn port(&self, uuid: Uuid) -> Result<Port> {
@@ -224,8 +224,8 @@ impl ResourceStore for WatchedStore {
     }
 
     async fn update_port(&self, port: Port) -> Result<Port> {
-        let told = json!({"port": port});
-        self.write(told, self.world.disk.update_port(port)).await
+        let record = json!({"port": port});
+        self.write(record, self.world.disk.update_port(port)).await
     }
 
     async fn delete_port(&self, uuid: Uuid) -> Result<()> {
@@ -261,8 +261,8 @@ impl ResourceStore for WatchedStore {
     }
 
     async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
-        let told = json!({"bundle": bundle});
-        self.write(told, self.world.disk.put_bundle(bundle)).await
+        let record = json!({"bundle": bundle});
+        self.write(record, self.world.disk.put_bundle(bundle)).await
     }
 
     async fn bundles(&self) -> Result<Vec<Bundle>> {
@@ -355,8 +355,8 @@ impl ConductorStore for WatchedStore {
     }
 
     async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
-        let told = json!({"catalogue": catalogue, "of": node, "kind": kind});
-        self.write(told, self.world.disk.put_catalogue(node, kind, catalogue)).await
+        let record = json!({"catalogue": catalogue, "of": node, "kind": kind});
+        self.write(record, self.world.disk.put_catalogue(node, kind, catalogue)).await
     }
 
     async fn forget_agent(&self, node: Uuid) -> Result<()> {
@@ -378,16 +378,16 @@ impl ConductorStore for WatchedStore {
 impl WatchedStore {
     /// The row without the salted hash of a password, which no seed repeats.
     fn trace_node(&self, new: &Node, events: &[Event], lease: Option<Lease>) {
-        let told = |node: &Node| {
+        let record = |node: &Node| {
             let epoch = lease.map(|lease| lease.epoch);
             self.world.trace.write(&("update", node, events, epoch));
         };
         if new.instance_info.contains_key(RESCUE_HASH) {
             let mut plain = new.clone();
             plain.instance_info.insert(RESCUE_HASH.to_owned(), "hash".into());
-            told(&plain);
+            record(&plain);
         } else {
-            told(new);
+            record(new);
         }
     }
 }

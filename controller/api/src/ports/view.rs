@@ -3,9 +3,9 @@
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::fields::Kind;
+use crate::format::{at, iso, text};
 use crate::links::Links;
 use crate::microversion::Version;
-use crate::view::{at, iso, text};
 use model::Port;
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,7 @@ pub struct Field {
     pub name: &'static str,
     /// Minor version.
     pub since: u16,
-    /// Type; `None` for what the controller tells.
+    /// Type; `None` for a field that only the controller writes.
     pub kind: Option<Kind>,
 }
 

@@ -1,12 +1,13 @@
 //! `/v1/deploy_templates`: deploy steps under the name of a trait.
 
-use super::field::{Empty, Field, Reader, Type, Write, told, written};
-use super::{Rest, Sort, TooOld, list, write};
+use super::field::{Empty, Field, Reader, Type, Write, read_only, written};
+use super::resource::{ResourceHandler, ResourceSpec, TooOld};
+use super::{list, write};
 use crate::body::{self, python};
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
-use crate::{schema, steps, traits};
+use crate::{steps, traits};
 use model::mask::masked_value;
 use model::{Node, RequestedStep, Resource, ResourceKind, StepKind};
 use serde::Deserialize;
@@ -46,8 +47,8 @@ const fn required(name: &'static str, read: Reader) -> Field {
     written(name, SINCE, Write::Required(Type::Special(read)))
 }
 
-impl Rest for DeployTemplate {
-    const SORT: Sort = Sort {
+impl ResourceHandler for DeployTemplate {
+    const SPEC: ResourceSpec = ResourceSpec {
         kind: ResourceKind::DeployTemplate,
         one: "a deploy template",
         word: "template",
@@ -63,19 +64,19 @@ impl Rest for DeployTemplate {
             required("steps", read_steps).unsortable(),
             optional("description", read_description),
             written("uuid", SINCE, Write::Create(Type::Special(read_uuid))),
-            told("links", SINCE).unsortable(),
+            read_only("links", SINCE).unsortable(),
         ],
         short: &["uuid", "name"],
         filters: &[],
         below: &[],
     };
 
-    async fn settle(_: &Call, _: Option<&Resource>, new: Resource) -> Result<Resource, ApiError> {
+    async fn validate(_: &Call, _: Option<&Resource>, new: Resource) -> Result<Resource, ApiError> {
         Ok(new)
     }
 
     /// Ironic keeps no description: it is shown when there is one.
-    fn dress(_: &Call, template: &Resource, view: &mut Map<String, Value>) {
+    fn extend_view(_: &Call, template: &Resource, view: &mut Map<String, Value>) {
         if template.field("description").is_null() {
             view.remove("description");
         }
@@ -99,7 +100,7 @@ impl Rest for DeployTemplate {
 
 /// Names of all fields, in alphabetical order.
 pub fn field_names() -> BTreeSet<&'static str> {
-    DeployTemplate::SORT.fields.iter().chain(super::field::COMMON).map(|field| field.name).collect()
+    DeployTemplate::SPEC.fields.iter().chain(super::field::COMMON).map(|field| field.name).collect()
 }
 
 fn read_uuid(what: &str, name: &str, value: &Value) -> Result<Value, ApiError> {

@@ -1,4 +1,4 @@
-//! Contact with agents, and the steps they told of.
+//! Contact with agents, and the steps they offer.
 
 use super::node;
 use crate::document::{encode, failed, select};

@@ -62,16 +62,16 @@ pub async fn one_of_a_name_in_a_scope<S: Store>(store: Arc<S>) {
     let narrow = bundle("a", '1', Scope::Driver("all".to_owned()));
     assert_eq!(store.put_bundle(old.clone()).await.unwrap(), None);
     assert_eq!(store.put_bundle(narrow.clone()).await.unwrap(), None);
-    assert_eq!(store.put_bundle(new.clone()).await.unwrap(), Some(old), "what it took the place of");
+    assert_eq!(store.put_bundle(new.clone()).await.unwrap(), Some(old), "the replaced one");
     assert_eq!(store.bundles().await.unwrap(), [new.clone(), narrow]);
     assert_eq!(store.put_bundle(new.clone()).await.unwrap(), Some(new));
 }
 
-pub async fn a_node_takes_its_own_along<S: Store>(store: Arc<S>) {
+pub async fn a_node_is_deleted_with_its_bundles<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "n").await;
-    let nobody = Uuid::new_v4();
-    let lost = store.put_bundle(bundle("a", '1', Scope::Node(nobody))).await;
-    assert_not_found(lost, Noun::Node, nobody);
+    let missing = Uuid::new_v4();
+    let lost = store.put_bundle(bundle("a", '1', Scope::Node(missing))).await;
+    assert_not_found(lost, Noun::Node, missing);
     store.put_bundle(bundle("a", '1', Scope::Node(node.uuid))).await.unwrap();
     let wide = bundle("a", '1', Scope::All);
     store.put_bundle(wide.clone()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Resources: names, keys, versions, order, and what they have to do with nodes.
+//! Resources: names, keys, versions, order, and their relation to nodes.
 
 use super::{assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, object, rung};
 use crate::{Noun, ResourceWrite, Store, StoreError, Unique};
@@ -117,7 +117,7 @@ async fn of_node<S: Store>(store: &S, kind: ResourceKind, node: &Node, name: &st
     create(store, Resource { node: Some(node.uuid), ..resource(kind, name, 1) }).await.unwrap()
 }
 
-pub async fn a_node_takes_its_own_along<S: Store>(store: Arc<S>) {
+pub async fn a_node_is_deleted_with_its_resources<S: Store>(store: Arc<S>) {
     let (node, other) = (enrolled(&*store, "a").await, enrolled(&*store, "b").await);
     let kind = ResourceKind::VolumeTarget;
     let mine = of_node(&*store, kind, &node, "mine").await;

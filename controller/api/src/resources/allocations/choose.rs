@@ -1,9 +1,10 @@
 //! Which node an allocation is given.
 
-use super::{Allocation, refused};
+use super::allocation::Allocation;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::fields;
+use crate::resources::resource::refused;
 use model::history::{EventKind, Severity};
 use model::{Event, Node, ProvisionState, Resource, request};
 use serde_json::Value;
@@ -17,7 +18,7 @@ pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError>
         Ok(suitable) => suitable,
         Err(why) => return failed(call, wish, &why).await,
     };
-    // The one of the same name first: whoever names them alike expects it.
+    // The node of the same name first: a client that names both alike expects it.
     suitable.sort_by_key(|node| node.name.is_none() || node.name != wish.name);
     let count = suitable.len();
     for node in suitable {
@@ -29,7 +30,7 @@ pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError>
         let change = given_to(&wish, node, call);
         match call.app.store.write_resource(ResourceWrite::Create(given.clone()), Some(change)).await {
             Ok(made) => return Ok(made),
-            // Somebody else was faster, or it is gone: the next one.
+            // Another client was faster, or the node is gone: try the next one.
             Err(StoreError::Stale(_) | StoreError::NotFound { .. }) => {}
             Err(StoreError::Duplicate { what: Unique::InstanceUuid, value }) => {
                 return Err(StoreError::Duplicate { what: Unique::InstanceUuid, value }.into());
