@@ -29,13 +29,12 @@ pub fn wrap(app: Arc<App>, auth: Auth) -> Router {
 
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
-    use crate::{bundles, certificates, drivers, nodes, openapi, ports, ramdisk, resources, root, templates};
+    use crate::{bundles, certificates, drivers, nodes, openapi, ports, ramdisk, resources, root};
     [
         root::endpoints(),
         nodes::endpoints(),
         ports::endpoints(),
         drivers::endpoints(),
-        templates::endpoints(),
         resources::endpoints(),
         ramdisk::endpoints(),
         bundles::endpoints(),

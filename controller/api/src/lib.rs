@@ -46,7 +46,6 @@ mod retry;
 mod root;
 mod schema;
 mod steps;
-mod templates;
 mod token;
 mod traits;
 mod vendor;

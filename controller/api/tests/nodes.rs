@@ -6,7 +6,8 @@ use common::{Api, fixture, keys};
 use model::agent::AgentState;
 use model::{Catalogue, CatalogueStep, ProvisionState, Timestamp, Wait};
 use serde_json::{Value, json};
-use store::{HeartbeatRecord, StepKind, Store};
+use store::prelude::*;
+use store::{HeartbeatRecord, StepKind};
 
 #[tokio::test]
 async fn a_created_node_looks_as_ironics() {

@@ -6,7 +6,7 @@ use api::Settings;
 use common::{Api, fixture, keys};
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
-use store::Store;
+use store::prelude::*;
 
 const MAC: &str = "52:54:00:12:34:56";
 const NOT_FOUND: &str = "Resource could not be found.";

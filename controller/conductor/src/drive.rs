@@ -11,7 +11,7 @@ use model::{Certificate, Cursor, Inventory, Node, ResourceKind, StepKind, StepRe
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use store::{Clock, Lease, Store, StoreError};
+use store::{Clock, Lease, Noun, Store, StoreError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -115,11 +115,13 @@ impl Conductor {
     async fn give_back(&self) {
         let nodes = match self.store.nodes().await {
             Ok(nodes) => nodes,
-            Err(error) => return tracing::error!(%error, "cannot read which leases were left behind"),
+            Err(error) => {
+                return tracing::error!(error = %error.chain(), "cannot read which leases were left behind");
+            }
         };
         for Node { uuid, .. } in nodes {
             if let Err(error) = self.give_back_one(uuid).await {
-                tracing::warn!(node_uuid = %uuid, %error, "cannot give back a lease; it will expire");
+                tracing::warn!(node_uuid = %uuid, error = %error.chain(), "cannot give back a lease; it will expire");
             }
         }
     }
@@ -146,7 +148,7 @@ impl Conductor {
         let due = match self.store.due(now, 1000).await {
             Ok(due) => due,
             Err(error) => {
-                tracing::error!(%error, "cannot read which nodes are due");
+                tracing::error!(error = %error.chain(), "cannot read which nodes are due");
                 return true;
             }
         };
@@ -203,13 +205,17 @@ impl Conductor {
                 }
             }
             Err(StoreError::NotFound { .. }) => return,
-            Err(error) => return tracing::error!(node_uuid = %uuid, %error, "cannot load the node"),
+            Err(error) => {
+                return tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot load the node");
+            }
         }
         let until = now.after(LEASE);
         let mut held = match self.store.take_lease(uuid, &self.name, now, until).await {
             Ok(Some(lease)) => Held { lease, until },
             Ok(None) => return,
-            Err(error) => return tracing::error!(node_uuid = %uuid, %error, "cannot take the lease"),
+            Err(error) => {
+                return tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot take the lease");
+            }
         };
         loop {
             match self.turn(uuid, known, &mut held).await {
@@ -222,14 +228,14 @@ impl Conductor {
                 },
                 Err(StoreError::NotFound { .. }) => break,
                 Err(error) => {
-                    tracing::error!(node_uuid = %uuid, %error, "the store failed in the middle of a pass");
+                    tracing::error!(node_uuid = %uuid, error = %error.chain(), "the store failed in the middle of a pass");
                     tokio::time::sleep(self.settings.retry_pause()).await;
                     break;
                 }
             }
         }
         if let Err(error) = self.store.release_lease(held.lease).await {
-            tracing::warn!(node_uuid = %uuid, %error, "cannot release the lease; it will expire");
+            tracing::warn!(node_uuid = %uuid, error = %error.chain(), "cannot release the lease; it will expire");
         }
     }
 
@@ -356,7 +362,7 @@ impl Conductor {
     async fn certify(&self, change: &mut Change, proof: Proof) -> Result<Certificate, StoreError> {
         let (uuid, now) = (change.node.uuid, self.clock.now());
         let previous = self.store.newest_certificate(uuid).await?;
-        let without = || StoreError::Failed(format!("internal: evidence of node {uuid} belongs to no step"));
+        let without = || StoreError::failed(format!("internal: evidence of node {uuid} belongs to no step"));
         let is_of = |result: &StepResult| result.command_id == proof.evidence.command_id;
         let run = change.node.run.as_ref().ok_or_else(without)?;
         let place = run.results.iter().rposition(is_of).ok_or_else(without)?;
@@ -387,7 +393,7 @@ impl Conductor {
     /// What is known of a node, `known` being how it was last seen.
     async fn load(&self, uuid: Uuid, known: Option<Node>) -> Result<Snapshot, StoreError> {
         let (newer, contact) = self.store.look(uuid, known.as_ref().map(|node| node.version)).await?;
-        let node = newer.or(known).ok_or_else(|| StoreError::not_found("Node", uuid))?;
+        let node = newer.or(known).ok_or_else(|| StoreError::not_found(Noun::Node, uuid))?;
         let (kind, inventory) = wants(&node);
         let inventory = if inventory { self.store.inventory(uuid).await? } else { None };
         let catalogue = match kind {

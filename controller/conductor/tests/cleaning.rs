@@ -7,7 +7,7 @@ use model::request::{Policy, VerbRequest, apply_verb};
 use model::{ProvisionState, RequestedStep, Verb};
 use serde_json::json;
 use std::time::Duration;
-use store::Store;
+use store::prelude::*;
 use world::{Fault, World, step};
 
 const BOTH: [&str; 2] = ["erase_devices_metadata", "erase_devices"];

@@ -5,7 +5,8 @@ mod world;
 use conductor::Settings;
 use model::ProvisionState;
 use std::time::Duration;
-use store::{Clock, Store};
+use store::Clock;
+use store::prelude::*;
 use world::World;
 
 /// Found by killing the real controller after each of its writes (`tests/kill`): a node at rest that nothing wakes

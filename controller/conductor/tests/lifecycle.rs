@@ -8,7 +8,7 @@ use model::request::{RESCUE_HASH, VerbRequest};
 use model::run::Cursor;
 use model::{Node, ProvisionState, RequestedStep, StepKind, Verb};
 use serde_json::{Value, json};
-use store::Store;
+use store::prelude::*;
 use world::{Fault, NIC, World, step};
 
 fn asked(step: &str) -> RequestedStep {

@@ -22,7 +22,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, Store};
+use store::Clock;
+use store::prelude::*;
 use world::{Fault, World};
 
 fn settings(logs_collect: CollectLogs) -> Settings {

@@ -6,7 +6,8 @@ use conductor::Settings;
 use model::{EventKind, ProvisionState, RequestedStep, StepKind, Verb};
 use serde_json::json;
 use std::time::Duration;
-use store::{Clock, Store};
+use store::Clock;
+use store::prelude::*;
 use world::{World, step};
 
 /// Three actions of a hundred seconds are longer than the lease that was taken before the first.

@@ -13,7 +13,8 @@ use model::run::Cursor;
 use model::{Contact, Inventory, Port, ProvisionState, Resource, ResourceKind, Run, RunKind, Verb};
 use serde_json::{Map, Value, json};
 use situation::NOW;
-use store::{ResourceWrite, Store};
+use store::ResourceWrite;
+use store::prelude::*;
 use uuid::Uuid;
 use world::World;
 

@@ -7,7 +7,8 @@ use model::request::VerbRequest;
 use model::{Node, PlannedStep, ProvisionState, RequestedStep, StepKind, Verb};
 use serde_json::{Value, json};
 use std::time::Duration;
-use store::{Clock, Store};
+use store::Clock;
+use store::prelude::*;
 use world::{Fault, World, step};
 
 fn asked(interface: &str, step: &str, rest: Value) -> RequestedStep {

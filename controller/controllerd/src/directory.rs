@@ -26,7 +26,7 @@ impl BootDirectory for Directory {
             Ok(node) if node.boots_ramdisk() => BootAnswer::Ramdisk { kernel_args: self.kernel_args(&node) },
             Ok(_) => BootAnswer::LocalDisk,
             Err(error) => {
-                tracing::error!(%mac, %error, "cannot tell what the node boots; it gets its disk");
+                tracing::error!(%mac, error = %error.chain(), "cannot tell what the node boots; it gets its disk");
                 BootAnswer::LocalDisk
             }
         }

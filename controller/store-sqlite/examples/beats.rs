@@ -5,7 +5,8 @@ use model::{Node, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::{HeartbeatRecord, Store};
+use store::HeartbeatRecord;
+use store::prelude::*;
 use store_sqlite::SqliteStore;
 use uuid::Uuid;
 

@@ -57,7 +57,7 @@ pub async fn create(call: Call) -> Reply {
     let text = format!("enrolled with driver {}", node.driver);
     let event = request::event(EventKind::Transition, Severity::Info, text, call.now());
     let node = call.app.store.create_node(node, vec![event]).await.map_err(|error| match error {
-        store::StoreError::Duplicate { what: "instance uuid", value } => {
+        store::StoreError::Duplicate { what: store::Unique::InstanceUuid, value } => {
             associated(&value, given.get("uuid"))
         }
         other => other.into(),

@@ -3,7 +3,7 @@
 use crate::document::{encode, failed, select};
 use model::Certificate;
 use rusqlite::{Connection, params};
-use store::{Result, StoreError};
+use store::{Noun, Result, StoreError};
 use uuid::Uuid;
 
 const TABLE: &str = "certificate";
@@ -34,5 +34,5 @@ pub fn newest(connection: &Connection, node: Uuid) -> Result<Option<Certificate>
 
 pub fn by_id(connection: &Connection, id: &str) -> Result<Certificate> {
     let found = select(connection, TABLE, "SELECT id, doc FROM certificate WHERE id = ?1", [id])?.pop();
-    found.ok_or_else(|| StoreError::not_found("Certificate", id))
+    found.ok_or_else(|| StoreError::not_found(Noun::Certificate, id))
 }

@@ -1,10 +1,10 @@
 //! Bundles of external hardware managers.
 
+use super::node;
 use crate::document::{encode, failed, select};
-use crate::node;
 use model::{Bundle, Scope};
 use rusqlite::{Connection, params};
-use store::{Result, StoreError};
+use store::{Noun, Result, StoreError};
 
 const TABLE: &str = "bundle";
 
@@ -38,7 +38,7 @@ pub fn delete(connection: &Connection, digest: &str, scope: Option<&str>) -> Res
     let sql = "DELETE FROM bundle WHERE digest = ?1 AND (?2 IS NULL OR scope = ?2) RETURNING name, doc";
     let mut gone: Vec<Bundle> = select(connection, TABLE, sql, params![digest, scope])?;
     if gone.is_empty() {
-        return Err(StoreError::not_found("Bundle", digest));
+        return Err(StoreError::not_found(Noun::Bundle, digest));
     }
     gone.sort_by(|one, other| (&one.name, &one.scope).cmp(&(&other.name, &other.scope)));
     Ok(gone)

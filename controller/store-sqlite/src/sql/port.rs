@@ -1,15 +1,15 @@
 //! Ports.
 
+use super::node;
 use crate::document::{encode, failed, select};
-use crate::node;
 use model::Port;
 use rusqlite::{Connection, params};
-use store::{Result, StoreError};
+use store::{Noun, Result, StoreError, Unique};
 use uuid::Uuid;
 
 pub fn insert(connection: &Connection, port: &Port) -> Result<()> {
     if by_uuid(connection, port.uuid)?.is_some() {
-        return Err(StoreError::duplicate("port uuid", port.uuid));
+        return Err(StoreError::duplicate(Unique::PortUuid, port.uuid));
     }
     check_sound(connection, port)?;
     write(connection, "INSERT INTO port (uuid, doc) VALUES (?1, ?2)", port)
@@ -17,7 +17,7 @@ pub fn insert(connection: &Connection, port: &Port) -> Result<()> {
 
 /// The port that was replaced.
 pub fn update(connection: &Connection, port: &Port) -> Result<Port> {
-    let old = by_uuid(connection, port.uuid)?.ok_or_else(|| StoreError::not_found("Port", port.uuid))?;
+    let old = by_uuid(connection, port.uuid)?.ok_or_else(|| StoreError::not_found(Noun::Port, port.uuid))?;
     check_sound(connection, port)?;
     write(connection, "UPDATE port SET doc = ?2 WHERE uuid = ?1", port)?;
     Ok(old)
@@ -25,7 +25,7 @@ pub fn update(connection: &Connection, port: &Port) -> Result<Port> {
 
 /// The port that is gone.
 pub fn delete(connection: &Connection, uuid: Uuid) -> Result<Port> {
-    let old = by_uuid(connection, uuid)?.ok_or_else(|| StoreError::not_found("Port", uuid))?;
+    let old = by_uuid(connection, uuid)?.ok_or_else(|| StoreError::not_found(Noun::Port, uuid))?;
     connection
         .prepare_cached("DELETE FROM port WHERE uuid = ?1")
         .and_then(|mut statement| statement.execute([uuid.to_string()]))
@@ -58,7 +58,7 @@ fn check_sound(connection: &Connection, port: &Port) -> Result<()> {
         .prepare_cached("SELECT 1 FROM port WHERE address = ?1 AND uuid <> ?2")
         .and_then(|mut statement| statement.exists([&port.address, &port.uuid.to_string()]))
         .map_err(failed("looking for another port of this address"))?;
-    if taken { Err(StoreError::duplicate("port address", &port.address)) } else { Ok(()) }
+    if taken { Err(StoreError::duplicate(Unique::PortAddress, &port.address)) } else { Ok(()) }
 }
 
 fn write(connection: &Connection, sql: &str, port: &Port) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Inventories.
 
+use super::node;
 use crate::document::{encode, failed, select};
-use crate::node;
 use model::Inventory;
 use rusqlite::{Connection, params};
 use store::Result;

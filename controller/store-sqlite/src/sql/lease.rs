@@ -1,8 +1,8 @@
 //! Leases. The newest of a node is its only row; giving it back removes the row, and AUTOINCREMENT makes the
 //! next one newer than any before.
 
+use super::node;
 use crate::document::failed;
-use crate::node;
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 use store::{Lease, Result};

@@ -1,16 +1,16 @@
 //! Nodes and their history.
 
+use super::{lease, resource};
 use crate::document::{encode, failed, select};
-use crate::{lease, resource};
 use model::history::StateAtEvent;
 use model::{Event, Node, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
-use store::{Lease, Result, StoreError};
+use store::{Lease, Noun, Result, StoreError, Unique};
 use uuid::Uuid;
 
 pub fn insert(connection: &Connection, node: &Node, events: &[Event]) -> Result<()> {
     if version(connection, node.uuid)?.is_some() {
-        return Err(StoreError::duplicate("node uuid", node.uuid));
+        return Err(StoreError::duplicate(Unique::NodeUuid, node.uuid));
     }
     check_unique(connection, node)?;
     let (uuid, doc) = (node.uuid.to_string(), document(node)?);
@@ -35,7 +35,8 @@ pub fn update(
     events: &[Event],
     lease: Option<Lease>,
 ) -> Result<()> {
-    let stored = version(connection, node.uuid)?.ok_or_else(|| StoreError::not_found("Node", node.uuid))?;
+    let stored =
+        version(connection, node.uuid)?.ok_or_else(|| StoreError::not_found(Noun::Node, node.uuid))?;
     if stored.checked_add(1) != Some(node.version) {
         return Err(StoreError::Stale(node.uuid));
     }
@@ -60,7 +61,7 @@ pub fn update(
 /// ON DELETE CASCADE.
 pub fn delete(connection: &Connection, uuid: Uuid, expected: u64) -> Result<()> {
     match version(connection, uuid)? {
-        None => return Err(StoreError::not_found("Node", uuid)),
+        None => return Err(StoreError::not_found(Noun::Node, uuid)),
         Some(stored) if stored != expected => return Err(StoreError::Stale(uuid)),
         Some(_) => {}
     }
@@ -114,7 +115,7 @@ pub fn next_due(connection: &Connection, now: Timestamp) -> Result<Option<Timest
 
 /// Refuses, with the trait's error, to hang anything on a node that is not there.
 pub fn check_exists(connection: &Connection, uuid: Uuid) -> Result<()> {
-    version(connection, uuid)?.map(drop).ok_or_else(|| StoreError::not_found("Node", uuid))
+    version(connection, uuid)?.map(drop).ok_or_else(|| StoreError::not_found(Noun::Node, uuid))
 }
 
 /// Its version, without reading the document.
@@ -139,12 +140,12 @@ fn check_unique(connection: &Connection, node: &Node) -> Result<()> {
     if let Some(name) = &node.name
         && taken("name", name)?
     {
-        return Err(StoreError::duplicate("node name", name));
+        return Err(StoreError::duplicate(Unique::NodeName, name));
     }
     if let Some(instance) = node.instance_uuid
         && taken("instance_uuid", &instance.to_string())?
     {
-        return Err(StoreError::duplicate("instance uuid", instance));
+        return Err(StoreError::duplicate(Unique::InstanceUuid, instance));
     }
     Ok(())
 }
@@ -154,7 +155,7 @@ fn check_unique(connection: &Connection, node: &Node) -> Result<()> {
 fn stood(connection: &Connection, uuid: Uuid) -> Result<StateAtEvent> {
     let sql = "SELECT uuid, doc FROM node WHERE uuid = ?1";
     let found = select(connection, "node", sql, [uuid.to_string()])?.pop();
-    found.ok_or_else(|| StoreError::not_found("Node", uuid))
+    found.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))
 }
 
 /// Add events to a node's history, with how it `stood`.

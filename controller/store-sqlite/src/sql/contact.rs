@@ -1,7 +1,7 @@
-//! Contact with agents, and the steps they told of.
+//! Contact with agents, and the steps they offer.
 
+use super::node;
 use crate::document::{encode, failed, select};
-use crate::node;
 use model::agent::Contact;
 use model::{Catalogue, Timestamp};
 use rusqlite::{Connection, params};

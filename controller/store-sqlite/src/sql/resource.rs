@@ -1,10 +1,10 @@
 //! Resources: chassis, port groups, volumes, allocations, runbooks, inspection rules.
 
+use super::node;
 use crate::document::{encode, failed, select};
-use crate::node;
 use model::{Node, Resource, ResourceKind};
 use rusqlite::{Connection, OptionalExtension, params};
-use store::{ResourceWrite, Result, StoreError};
+use store::{ResourceWrite, Result, StoreError, Unique};
 use uuid::Uuid;
 
 const TABLE: &str = "resource";
@@ -15,7 +15,7 @@ pub fn write(connection: &Connection, write: ResourceWrite) -> Result<Resource> 
         ResourceWrite::Create(mut resource) => {
             resource.version = 1;
             if version(connection, resource.kind, resource.uuid)?.is_some() {
-                return Err(StoreError::duplicate("resource uuid", resource.uuid));
+                return Err(StoreError::duplicate(Unique::ResourceUuid, resource.uuid));
             }
             put(connection, "INSERT INTO resource (kind, uuid, doc) VALUES (?1, ?2, ?3)", &resource)?;
             Ok(resource)
@@ -33,7 +33,7 @@ pub fn write(connection: &Connection, write: ResourceWrite) -> Result<Resource> 
                 .prepare_cached("DELETE FROM resource WHERE kind = ?1 AND uuid = ?2")
                 .and_then(|mut statement| statement.execute([kind.as_str(), &uuid.to_string()]))
                 .map_err(failed(format_args!("deleting {} {uuid}", kind.as_str())))?;
-            gone.ok_or_else(|| StoreError::not_found(kind.noun(), uuid))
+            gone.ok_or_else(|| StoreError::not_found(kind, uuid))
         }
     }
 }
@@ -86,7 +86,7 @@ fn version(connection: &Connection, kind: ResourceKind, uuid: Uuid) -> Result<Op
 /// Refuses a resource that is gone, or was written since.
 fn at_version(connection: &Connection, kind: ResourceKind, uuid: Uuid, read: u64) -> Result<()> {
     match version(connection, kind, uuid)? {
-        None => Err(StoreError::not_found(kind.noun(), uuid)),
+        None => Err(StoreError::not_found(kind, uuid)),
         Some(stored) if stored == read => Ok(()),
         Some(_) => Err(StoreError::Stale(uuid)),
     }
@@ -99,7 +99,7 @@ fn put(connection: &Connection, sql: &str, resource: &Resource) -> Result<()> {
     }
     let (kind, uuid) = (resource.kind.as_str(), resource.uuid.to_string());
     for (column, what, value) in
-        [("name", "resource name", &resource.name), ("key", "resource key", &resource.key)]
+        [("name", Unique::ResourceName, &resource.name), ("key", Unique::ResourceKey, &resource.key)]
     {
         let Some(value) = value else { continue };
         let taken = connection
