@@ -4,7 +4,7 @@ use agent_protocol::command::{CommandError, CommandStatus, Status};
 use async_trait::async_trait;
 use conductor::agent_client::{AgentClient, PlanError};
 use conductor::agent_transport::{AgentCall, AgentTransport};
-use model::agent::AgentState;
+use model::agent::AgentKind;
 use model::{Contact, Node, Timestamp};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -101,9 +101,9 @@ async fn psids_go_to_our_agent_alone_encrypted_and_with_a_step_that_erases_by_th
     let url = |scheme: &str| Some(format!("{scheme}://192.0.2.1:9999"));
     let state = || {
         let json = json!({"boot_id": "b", "process_id": "p"});
-        Some(serde_json::from_value::<AgentState>(json).unwrap())
+        Some(AgentKind::Anneal(serde_json::from_value(json).unwrap()))
     };
-    let ours = || Contact { callback_url: url("https"), state: state(), ..Contact::default() };
+    let ours = || Contact { callback_url: url("https"), agent: state(), ..Contact::default() };
     let psids = json!({"agent_opal_psids": {"S1": "PSID"}});
     assert_eq!(driver_info(ours(), "erase_devices").await, psids);
     assert_eq!(driver_info(ours(), "erase_devices_express").await, psids);
@@ -111,6 +111,6 @@ async fn psids_go_to_our_agent_alone_encrypted_and_with_a_step_that_erases_by_th
     assert_eq!(driver_info(ours(), "verify_properties").await, json!({}));
     let plain = Contact { callback_url: url("http"), ..ours() };
     assert_eq!(driver_info(plain, "erase_devices").await, json!({}));
-    let foreign = Contact { state: None, ..ours() };
+    let foreign = Contact { agent: Some(AgentKind::Ipa), ..ours() };
     assert_eq!(driver_info(foreign, "erase_devices").await, json!({}));
 }

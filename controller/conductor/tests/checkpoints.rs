@@ -9,6 +9,7 @@ use conductor::agent_client::AgentClient;
 use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Action, Decision, Outcome, Snapshot};
 use conductor::stages::{apply_outcome, decide};
+use model::agent::AgentKind;
 use model::run::{Cursor, Run};
 use model::{Contact, Node, ProvisionState, RunKind};
 use reqwest::StatusCode;
@@ -96,7 +97,7 @@ async fn the_same_step_of_the_same_run_gets_it_back_after_a_reboot_from_our_agen
     let Cursor::Issued { command_id, .. } = &again.run.as_ref().unwrap().cursor else { panic!("not issued") };
     assert!(command_id.ends_with("-1-0-1"), "{command_id}: another command, that of the second try");
     assert_eq!(given(&again, &heard("boot-2")).await, json!({"checkpoint": {"at": 5}}));
-    let foreign = Contact { state: None, ..heard("boot-2") };
+    let foreign = Contact { agent: Some(AgentKind::Ipa), ..heard("boot-2") };
     assert_eq!(
         given(&again, &foreign).await,
         Value::Null,

@@ -9,7 +9,7 @@ use conductor::decision::{Action, Change, Outcome};
 use conductor::stages::apply_outcome;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
-use situation::{NOW, heard, issued, node, snapshot};
+use situation::{NOW, anneal, heard, issued, node, snapshot};
 
 struct Scene {
     node: Node,
@@ -68,7 +68,7 @@ impl Scene {
             progress: None,
         };
         let mut contact = heard("boot-1");
-        contact.state.as_mut().unwrap().evidence_key = self.told.clone();
+        anneal(&mut contact).evidence_key = self.told.clone();
         let snapshot = snapshot(self.node.clone(), contact, NOW);
         let action = Action::AskCommand { command_id: "c0".into() };
         apply_outcome(&snapshot, &action, Outcome::Command(status), &Settings::default())
@@ -129,7 +129,7 @@ fn what_is_signed_wrongly_or_not_at_all_fails_the_step() {
     );
     scene.told = None;
     let change = scene.ends(&good, scene.sign(&good));
-    assert!(error(&change).contains("has told no key"), "{}", error(&change));
+    assert!(error(&change).contains("has reported no key"), "{}", error(&change));
 }
 
 #[test]

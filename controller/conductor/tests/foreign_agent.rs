@@ -7,7 +7,7 @@ use conductor::agent_client::AgentClient;
 use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Decision, Outcome, Snapshot};
 use conductor::stages::decide;
-use model::agent::Rival;
+use model::agent::{AgentKind, Rival};
 use model::run::{Cursor, Run};
 use model::{Contact, Node, PlannedStep, ProvisionState, RunKind, Timestamp};
 use reqwest::StatusCode;
@@ -55,6 +55,7 @@ async fn sent(list: &[CommandStatus]) -> (String, bool) {
     let contact = Contact {
         token: Some("token".into()),
         callback_url: Some("https://192.0.2.1:9999".into()),
+        agent: Some(AgentKind::Ipa),
         ..Contact::default()
     };
     let node = Node::enrolled(Uuid::nil(), "redfish", Timestamp(0));
@@ -103,6 +104,7 @@ fn a_step_that_was_written_down_for_another_agent_is_not_sent_to_this_one() {
             token_at: Some(Timestamp(token_at)),
             callback_url: Some("https://192.0.2.1:9999".into()),
             last_heartbeat_at: Some(Timestamp(200)),
+            agent: Some(AgentKind::Ipa),
             ..Contact::default()
         };
         let (abilities, now) = (Err("nobody asks".into()), Timestamp(200));
@@ -141,6 +143,7 @@ fn a_step_whose_agent_was_started_anew_fails_unless_it_may_be_repeated() {
             callback_url: Some("https://192.0.2.1:9999".into()),
             last_heartbeat_at: Some(Timestamp(0)),
             rival: Some(Rival { at: Timestamp(asked_at * second), boot_id: None }),
+            agent: Some(AgentKind::Ipa),
             ..Contact::default()
         };
         let (listening_since, now) = (Timestamp(0), Timestamp(120 * second));

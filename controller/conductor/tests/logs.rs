@@ -185,7 +185,7 @@ fn scratch(name: &str) -> PathBuf {
 async fn what_is_no_archive_or_too_large_is_not_kept() {
     let directory = scratch("answers");
     for (result, part) in [
-        (json!(null), "could not tell its logs"),
+        (json!(null), "could not send its logs"),
         (json!({"system_logs": 7}), "something else"),
         (json!({"system_logs": "*"}), "not base64"),
         (json!({"system_logs": "A".repeat(2 << 20)}), "more than 1 MiB"),

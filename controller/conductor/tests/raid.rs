@@ -10,6 +10,7 @@ use conductor::agent_client::AgentClient;
 use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Action, Change, Decision, Outcome};
 use conductor::stages::{apply_outcome, decide};
+use model::agent::AgentKind;
 use model::run::{Cursor, Run};
 use model::{Contact, Node, ProvisionState, RequestedStep, RunKind, StepKind};
 use reqwest::StatusCode;
@@ -56,6 +57,7 @@ fn heard() -> Contact {
         token_at: Some(NOW),
         callback_url: Some("https://192.0.2.1:9999".into()),
         last_heartbeat_at: Some(NOW),
+        agent: Some(AgentKind::Ipa),
         ..Contact::default()
     }
 }

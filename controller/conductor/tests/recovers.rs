@@ -10,7 +10,7 @@ use conductor::stages::{apply_outcome, decide};
 use model::run::Cursor;
 use model::{Contact, Node, ProvisionState, RunKind, StepKind, Timestamp, Wait};
 use serde_json::json;
-use situation::{NOW, heard, issued, node, recorded, snapshot};
+use situation::{NOW, anneal, heard, issued, node, recorded, snapshot};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn in_step(change: impl FnOnce(&mut model::Run)) -> Node {
 fn runs(seconds: u64) -> Contact {
     let mut contact = heard("boot-1");
     contact.last_heartbeat_at = Some(at(seconds));
-    contact.state.as_mut().unwrap().running = Some("c0".into());
+    anneal(&mut contact).running = Some("c0".into());
     contact
 }
 
@@ -76,7 +76,7 @@ fn a_command_is_not_sent_to_another_process_of_the_same_boot() {
             let mut node = node(ProvisionState::CleanWait, issued("boot-1", accepted), 1);
             node.run.as_mut().unwrap().plan.as_mut().unwrap()[1].step.idempotent = idempotent;
             let mut contact = heard("boot-1");
-            contact.state.as_mut().unwrap().process_id = "q".into();
+            anneal(&mut contact).process_id = "q".into();
             let node = recorded(decide(&snapshot(node, contact, NOW), &Settings::default()));
             let run = node.run.as_ref().unwrap();
             if idempotent {
@@ -132,7 +132,7 @@ fn progress_is_missed_only_where_it_could_be_told() {
     };
     assert_eq!(hung(runs(0)), None, "no heartbeat came since");
     let mut before = runs(stall);
-    before.state.as_mut().unwrap().running = None;
+    anneal(&mut before).running = None;
     assert_eq!(hung(before), None, "no heartbeat has told of the step yet");
     let mut moved = runs(stall);
     moved.progress_at = Some(at(1));
@@ -160,7 +160,7 @@ fn a_step_past_its_limit_is_judged_by_the_agents_answer() {
     let node = recorded(decide(&past(in_vain), &settings));
     assert!(node.run.unwrap().hung.is_some());
     let mut ended = past(in_vain);
-    ended.contact.state.as_mut().unwrap().ended = vec!["c0".into()];
+    anneal(&mut ended.contact).ended = vec!["c0".into()];
     let node = recorded(decide(&ended, &settings));
     assert!(error(&node).contains("could not be asked how the step ended"), "{}", error(&node));
 }
@@ -199,7 +199,7 @@ fn the_end_of_a_hung_step_is_believed_at_the_last_look() {
     let failed = last(status(Status::Failed, Some(("CleaningError", "the disk is gone"))));
     assert!(error(&failed).contains("the disk is gone; before that, the step hangs"), "{}", error(&failed));
     let running = last(status(Status::Running, None));
-    assert!(error(&running).contains("the step hangs; it could not be told to stop"), "{}", error(&running));
+    assert!(error(&running).contains("the step hangs; it could not be stopped"), "{}", error(&running));
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_step_that_failed_by_itself_says_so_although_it_was_to_be_aborted() {
 fn a_hung_step_is_not_started_again_by_a_restart_of_its_agent() {
     let node = in_step(|run| run.hung = Some("the step hangs".into()));
     let mut contact = heard("boot-1");
-    contact.state.as_mut().unwrap().process_id = "q".into();
+    anneal(&mut contact).process_id = "q".into();
     let node = recorded(decide(&snapshot(node, contact, NOW), &Settings::default()));
     assert_eq!(node.provision_state, ProvisionState::CleanFail);
     assert!(error(&node).contains("the step hangs; then the agent was restarted"), "{}", error(&node));
@@ -272,8 +272,7 @@ fn a_change_of_hardware_managers_is_counted_once() {
 fn a_disk_that_stands_still_is_a_warning_until_it_moves() {
     let at_disk = |stalled: serde_json::Value| {
         let mut contact = runs(10);
-        contact.state.as_mut().unwrap().progress =
-            Some(json!({"disks": [{"device": "/dev/sda", "serial": "S1",
+        anneal(&mut contact).progress = Some(json!({"disks": [{"device": "/dev/sda", "serial": "S1",
             "phase": "erasing", "bytes_done": 5, "bytes_total": 9, "rate": 0, "stalled_since": stalled}]}));
         contact
     };

@@ -131,7 +131,7 @@ async fn tells_the_same(store: &SqliteStore) {
     assert_eq!(store.history(uuid).await.unwrap()[0].text, "enrolled");
     let contact = store.contact(uuid).await.unwrap();
     assert_eq!((contact.token.as_deref(), contact.last_heartbeat_at), (Some("t0ken"), Some(at(3))));
-    assert_eq!(contact.state.unwrap().progress.unwrap()["bytes"], 1);
+    assert_eq!(contact.anneal().unwrap().progress.as_ref().unwrap()["bytes"], 1);
     assert_eq!(contact.rival.unwrap().at, at(2));
     let catalogue = store.catalogue(uuid, StepKind::Clean).await.unwrap().unwrap();
     assert_eq!(catalogue.steps[0].step, "erase_devices");

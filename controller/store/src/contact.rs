@@ -2,7 +2,7 @@
 
 use crate::{HeartbeatRecord, TokenGrant};
 use model::Timestamp;
-use model::agent::{AgentState, Contact, Rival};
+use model::agent::{AgentKind, Contact, Rival};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 
@@ -27,19 +27,19 @@ pub fn grant(contact: &mut Contact, token: &str, boot_id: Option<&str>, at: Time
 pub fn beat(contact: &mut Contact, token: &str, beat: HeartbeatRecord) -> bool {
     let is_out = contact.token.as_ref().is_some_and(|out| out.as_bytes().ct_eq(token.as_bytes()).into());
     if is_out {
-        if told(contact.state.as_ref()) != told(beat.state.as_ref()) {
+        if progress(contact.agent.as_ref()) != progress(Some(&beat.agent)) {
             contact.progress_at = Some(beat.at);
         }
         contact.callback_url = Some(beat.callback_url);
         contact.verify_ca = beat.verify_ca.or(contact.verify_ca.take());
         contact.agent_version = beat.agent_version.or(contact.agent_version.take());
         contact.last_heartbeat_at = Some(beat.at);
-        contact.state = beat.state;
+        contact.agent = Some(beat.agent);
     }
     is_out
 }
 
-/// What an agent tells of its running command.
-fn told(state: Option<&AgentState>) -> Option<(Option<&String>, Option<&Value>)> {
-    state.map(|state| (state.running.as_ref(), state.progress.as_ref()))
+/// The running command and its progress, if the agent reports them.
+fn progress(agent: Option<&AgentKind>) -> Option<(Option<&String>, Option<&Value>)> {
+    agent?.anneal().map(|state| (state.running.as_ref(), state.progress.as_ref()))
 }

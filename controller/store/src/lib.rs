@@ -25,7 +25,7 @@ use async_trait::async_trait;
 pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
 pub use model::StepKind;
-use model::agent::{AgentState, Contact};
+use model::agent::{AgentKind, Contact};
 use model::{
     Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
     Scope, Timestamp,
@@ -117,8 +117,8 @@ pub struct HeartbeatRecord {
     pub agent_version: Option<String>,
     /// When it arrived.
     pub at: Timestamp,
-    /// Anneal's part.
-    pub state: Option<AgentState>,
+    /// The kind of agent, and what it reported of itself.
+    pub agent: AgentKind,
 }
 
 /// What an inspection changes beside the node.

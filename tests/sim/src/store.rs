@@ -242,7 +242,7 @@ impl Store for WatchedStore {
 
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         self.enter().await;
-        let told = ("beat", node, beat.state.clone(), beat.callback_url.clone());
+        let told = ("beat", node, beat.agent.anneal().cloned(), beat.callback_url.clone());
         let result = self.world.disk.record_heartbeat(node, token, beat).await;
         if result.is_ok() {
             self.world.trace.write(&told);

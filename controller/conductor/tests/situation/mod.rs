@@ -3,7 +3,7 @@
 
 use conductor::decision::{Decision, Snapshot};
 use model::abilities::{Abilities, Inspect, Rescue};
-use model::agent::AgentState;
+use model::agent::{AgentKind, AgentState};
 use model::plan::automated_plan;
 use model::run::{Cursor, Run};
 use model::{CatalogueStep, Contact, Node, ProvisionState, RunKind, Timestamp};
@@ -51,8 +51,16 @@ pub fn heard(boot_id: &str) -> Contact {
         token: Some("t".into()),
         callback_url: Some("https://192.0.2.1:9999".into()),
         last_heartbeat_at: Some(NOW),
-        state: Some(state),
+        agent: Some(AgentKind::Anneal(state)),
         ..Contact::default()
+    }
+}
+
+/// What the Anneal agent of this contact reports of itself.
+pub fn anneal(contact: &mut Contact) -> &mut AgentState {
+    match &mut contact.agent {
+        Some(AgentKind::Anneal(state)) => state,
+        other => panic!("{other:?} is not an Anneal agent"),
     }
 }
 

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use conductor::decision::{Action, ActionError, Outcome};
 use conductor::{Conductor, Executor, Notary, Settings, SigningKey};
 use model::abilities::{Inspect, Rescue};
-use model::agent::AgentState;
+use model::agent::{AgentKind, AgentState};
 use model::request::{Policy, RESCUE_HASH, VerbRequest, apply_verb};
 use model::run::PersistentBoot;
 use model::{
@@ -330,7 +330,7 @@ impl World {
             verify_ca: None,
             agent_version: Some("sim".into()),
             at: self.clock.now(),
-            state: Some(state),
+            agent: AgentKind::Anneal(state),
         };
         // A token that is no longer out is refused; the agent then stays silent.
         let _ = self.store.record_heartbeat(self.node, token, beat).await;

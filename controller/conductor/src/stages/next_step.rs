@@ -1,9 +1,12 @@
-//! The next step: written down, and handed to who runs it. The reserved steps are run here.
+//! The next step: stored, then passed to the agent or to an interface of the controller. The reserved steps `hold` and
+//! `wait` run here.
 
-use super::run::View;
-use super::{
-    at_work, fail, in_wait, is_due, listening, out_of_band, overdue, pass, sleep_in, sleep_on, waiting,
-};
+use super::success::succeeded;
+use super::transition::{at_work, in_wait, pass};
+use super::view::View;
+use super::wait::{is_due, is_overdue, sleep_in, sleep_on, waiting, waiting_for_agent};
+use super::{fail, out_of_band};
+use crate::agents;
 use crate::decision::{Change, Decision, Snapshot};
 use model::history::{EventKind, Severity};
 use model::plan::Reserved;
@@ -11,10 +14,9 @@ use model::provision::Verb;
 use model::raid;
 use model::request::event;
 use model::run::Cursor;
-use model::{PlannedStep, StepResult, Timestamp};
+use model::{PlannedStep, Timestamp};
 use serde_json::Value;
 use std::time::Duration;
-use time::OffsetDateTime;
 
 pub(super) fn decide(view: &View) -> Decision {
     match &view.run.cursor {
@@ -39,22 +41,22 @@ fn next_step(view: &View) -> Decision {
         let text = "internal: the next step is not in the plan";
         return Decision::Record(Box::new(fail::failed(view, text)));
     };
-    // An agent of an earlier boot must not be taken for one of this run.
+    // An agent counts only if this run booted it.
     let in_ramdisk = view.run.booted && view.snapshot.contact.callback_url.is_some();
     if planned.step.requires_ramdisk && !in_ramdisk {
         let mut change = view.advance(Cursor::PowerOff);
         at_work(&mut change, &format!("step {} needs the ramdisk", planned.label()), now);
         return Decision::Record(Box::new(change));
     }
-    // Deterministic: the same decision taken twice names the same command.
+    // Deterministic: taking the same decision twice gives the same id.
     let command_id = format!("{}-{index}-{}-{}", view.run.id, view.run.replans, view.run.interruptions);
     if planned.step.in_band {
-        let state = view.snapshot.contact.state.as_ref();
+        let agent = agents::of(&view.snapshot.contact);
         let cursor = Cursor::Issued {
             command_id: command_id.clone(),
             at: now,
-            boot_id: state.map(|state| state.boot_id.clone()),
-            process_id: state.map(|state| state.process_id.clone()),
+            boot_id: agent.boot_id().map(str::to_owned),
+            process_id: agent.process_id().map(str::to_owned),
             accepted: false,
         };
         let mut change = begun(view, index, &planned, cursor, &command_id);
@@ -92,7 +94,7 @@ fn next_step(view: &View) -> Decision {
     }
 }
 
-/// The step is current, and the node says so.
+/// The step is the current one, in the run and in the node's fields.
 fn begun(view: &View, index: usize, planned: &PlannedStep, cursor: Cursor, command_id: &str) -> Change {
     let mut change = view.with_run(|run| {
         run.index = Some(index);
@@ -109,7 +111,7 @@ fn begun(view: &View, index: usize, planned: &PlannedStep, cursor: Cursor, comma
     change
 }
 
-/// The step is current, and cannot be run as it was asked for.
+/// The step is the current one and fails, because it cannot be run as requested.
 fn not_begun(view: &View, begun: Change, why: &str) -> Change {
     let snapshot = Snapshot { node: begun.node, ..view.snapshot.clone() };
     let Some(run) = &snapshot.node.run else { return fail::without_run(&snapshot) };
@@ -117,59 +119,6 @@ fn not_begun(view: &View, begun: Change, why: &str) -> Change {
     let mut change = fail::step_failed(&view, why, Value::Null);
     change.events.splice(0..0, begun.events);
     change
-}
-
-/// The current step has ended well: its result is stored with what it says of the node, and what it asked for comes
-/// next. A result that does not say what it must fails the step.
-pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Change {
-    let now = view.snapshot.now;
-    let (Some(index), Some(step)) = (view.run.index, view.run.current().cloned()) else {
-        return fail::failed(view, "internal: a command ended without a step");
-    };
-    let agent = view.snapshot.abilities.as_ref().is_ok_and(|able| able.agent);
-    let next = match (step.step.reboot_requested, agent && !view.run.disable_ramdisk) {
-        (false, _) => Cursor::NextStep,
-        (true, true) => Cursor::PowerOff,
-        (true, false) => Cursor::Reboot,
-    };
-    let mut change = view.advance(next);
-    if let Err(why) = raid::settle(&mut change.node, &step, told(view, &step, &result), &in_python(now)) {
-        return fail::step_failed(view, &why, result);
-    }
-    if let Some(run) = &mut change.node.run {
-        run.results.retain(|old| old.index != index);
-        run.results.push(StepResult { index, command_id, at: now, result, error: None, certificate: None });
-        run.interruptions = 0;
-        run.fruitless = 0;
-        run.reached = 0;
-        run.checkpoint = None;
-        run.hung = None;
-    }
-    change.node.last_error = None;
-    let text = format!("step {} succeeded", step.label());
-    change.events.push(event(EventKind::Step, Severity::Info, text, now));
-    if step.step.reboot_requested {
-        at_work(&mut change, "the step asked for a reboot", now);
-    }
-    change
-}
-
-/// What the step itself told: agents put it into a document of theirs.
-fn told<'a>(view: &View, step: &PlannedStep, result: &'a Value) -> &'a Value {
-    match view.run.kind.steps() {
-        Some(kind) if step.step.in_band => &result[kind.result_field()],
-        _ => result,
-    }
-}
-
-/// `2026-11-22 05:10:57.123456`: an instant as Python's `str` has it, in which Ironic dates a RAID configuration.
-fn in_python(at: Timestamp) -> String {
-    let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.0) * 1000);
-    let at = at.unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    let (date, (hour, minute, second, micros)) = (at.date(), at.to_hms_micro());
-    let day = format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day());
-    let fraction = if micros == 0 { String::new() } else { format!(".{micros:06}") };
-    format!("{day} {hour:02}:{minute:02}:{second:02}{fraction}")
 }
 
 fn pause(view: &View, since: Timestamp, until: Option<Timestamp>) -> Decision {
@@ -184,11 +133,11 @@ fn pause(view: &View, since: Timestamp, until: Option<Timestamp>) -> Decision {
     }
     let reason =
         if until.is_some() { "the time of the step wait to pass" } else { "a heartbeat of the agent" };
-    let mut wait = listening(snapshot, view.settings, reason, view.budget());
+    let mut wait = waiting_for_agent(view, reason, view.budget());
     if until.is_some() {
         wait.deadline = until;
     }
-    if overdue(&wait, snapshot.now) {
+    if is_overdue(&wait, snapshot.now) {
         let text = "no heartbeat came during the step wait";
         return Decision::Record(Box::new(fail::step_failed(view, text, Value::Null)));
     }
