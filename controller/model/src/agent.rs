@@ -152,11 +152,9 @@ mod tests {
             serde_json::to_value(Contact { agent: agent.clone(), ..Contact::default() }).unwrap()
         };
         let anneal = AgentKind::Anneal(serde_json::from_value(state.clone()).unwrap());
-        for (agent, form) in [
-            (None, Value::Null),
-            (Some(AgentKind::Ipa), json!("ironic-python-agent")),
-            (Some(anneal), state),
-        ] {
+        for (agent, form) in
+            [(None, Value::Null), (Some(AgentKind::Ipa), json!("ironic-python-agent")), (Some(anneal), state)]
+        {
             let row = stored(&agent);
             assert_eq!(row["state"], form);
             assert_eq!(serde_json::from_value::<Contact>(row).unwrap().agent, agent);
