@@ -1,5 +1,4 @@
 //! One node in one situation, for decisions that are looked at one by one.
-#![allow(dead_code)]
 
 use conductor::decision::{Decision, Snapshot};
 use model::abilities::{Abilities, Inspect, Rescue};

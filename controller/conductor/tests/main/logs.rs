@@ -1,8 +1,7 @@
 //! The logs of the ramdisk: whom they are asked of and when, what is stored first, and how they are kept.
 
-mod situation;
-mod world;
-
+use crate::situation::{NOW, heard, issued, node, snapshot};
+use crate::world::{Fault, World};
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use async_trait::async_trait;
 use bmc::Builtin;
@@ -17,13 +16,11 @@ use model::run::{Cursor, Logs};
 use model::{Contact, Node, ProvisionState, Timestamp, Verb};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use situation::{NOW, heard, issued, node, snapshot};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Clock, Store};
-use world::{Fault, World};
 
 fn settings(logs_collect: CollectLogs) -> Settings {
     Settings { logs_collect, ..Settings::default() }

@@ -1,7 +1,6 @@
 //! What the exploration of `tests/explore` found: situations in which progress was lost, invented or told wrong.
 
-mod situation;
-
+use crate::situation::{NOW, anneal, heard, issued, node, recorded, snapshot};
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use agent_protocol::step::AdvertisedSteps;
 use conductor::Settings;
@@ -10,7 +9,6 @@ use conductor::stages::{apply_outcome, decide};
 use model::run::Cursor;
 use model::{Contact, Node, ProvisionState, RunKind, StepKind, Timestamp, Wait};
 use serde_json::json;
-use situation::{NOW, anneal, heard, issued, node, recorded, snapshot};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,15 +1,13 @@
 //! Decisions in situations that the simulated machine room does not reach by itself: states that only a defect
 //! or a damaged store could leave behind, and agents that say nothing.
 
-mod situation;
-
+use crate::situation::{NOW, heard, issued, node, recorded, snapshot};
 use conductor::Settings;
 use conductor::decision::{Action, Decision, Outcome};
 use conductor::stages::{apply_outcome, decide};
 use model::run::Cursor;
 use model::{Contact, PowerState, PowerTarget, ProvisionState, StepResult};
 use serde_json::json;
-use situation::{NOW, heard, issued, node, recorded, snapshot};
 use std::time::Duration;
 
 #[test]

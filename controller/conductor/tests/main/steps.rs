@@ -1,14 +1,12 @@
 //! Steps of interfaces, reserved steps, deploy steps, and steps that hang.
 
-mod world;
-
+use crate::world::{Fault, World, step};
 use conductor::Settings;
 use model::request::VerbRequest;
 use model::{Node, PlannedStep, ProvisionState, RequestedStep, StepKind, Verb};
 use serde_json::{Value, json};
 use std::time::Duration;
 use store::{Clock, Store};
-use world::{Fault, World, step};
 
 fn asked(interface: &str, step: &str, rest: Value) -> RequestedStep {
     let mut whole = json!({"interface": interface, "step": step});

@@ -1,7 +1,6 @@
 //! What an agent signs is what is certified; what it does not sign, or signs wrongly, fails the step.
 
-mod situation;
-
+use crate::situation::{NOW, anneal, heard, issued, node, snapshot};
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use certificate::{EVIDENCE, Evidence, SigningKey};
 use conductor::Settings;
@@ -9,7 +8,6 @@ use conductor::decision::{Action, Change, Outcome};
 use conductor::stages::apply_outcome;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
-use situation::{NOW, anneal, heard, issued, node, snapshot};
 
 struct Scene {
     node: Node,

@@ -1,13 +1,11 @@
 //! What holds a pass together: its lease, and how much it stores at once.
 
-mod world;
-
+use crate::world::{World, step};
 use conductor::Settings;
 use model::{EventKind, ProvisionState, RequestedStep, StepKind, Verb};
 use serde_json::json;
 use std::time::Duration;
 use store::{Clock, Store};
-use world::{World, step};
 
 /// Three actions of a hundred seconds are longer than the lease that was taken before the first.
 #[tokio::test(start_paused = true)]

@@ -1,8 +1,7 @@
 //! Inspection rules: what they see and when, and that all of an inspection is stored or none of it.
 
-mod situation;
-mod world;
-
+use crate::situation::NOW;
+use crate::world::World;
 use conductor::Settings;
 use conductor::decision::{Action, Decision, Outcome, Rules};
 use conductor::stages::{apply_outcome, decide};
@@ -12,10 +11,8 @@ use model::request::VerbRequest;
 use model::run::Cursor;
 use model::{Contact, Inventory, Port, ProvisionState, Resource, ResourceKind, Run, RunKind, Verb};
 use serde_json::{Map, Value, json};
-use situation::NOW;
 use store::{ResourceWrite, Store};
 use uuid::Uuid;
-use world::World;
 
 fn rule(fields: Value) -> Resource {
     let mut rule = Resource::new(ResourceKind::InspectionRule, Uuid::new_v4(), NOW);
@@ -58,7 +55,7 @@ async fn rules_apply_to_what_the_bmc_tells() {
 /// Whatever rules change is in the one change that also says that the inspection is over: there is no state between.
 #[test]
 fn what_rules_change_is_one_change() {
-    let mut node = situation::node(ProvisionState::InspectWait, Cursor::AwaitInventory, 0);
+    let mut node = crate::situation::node(ProvisionState::InspectWait, Cursor::AwaitInventory, 0);
     let mut run = Run::new(RunKind::Inspect, NOW);
     (run.cursor, run.booted) = (Cursor::AwaitInventory, true);
     node.run = Some(run);
@@ -82,7 +79,7 @@ fn what_rules_change_is_one_change() {
         {"op": "set-port-attribute", "args": {"port_id": second.uuid, "path": "extra/x", "value": 1}},
         {"op": "log", "args": {"msg": "seen", "level": "warning"}},
     ]);
-    let mut snapshot = situation::snapshot(node, Contact::default(), NOW);
+    let mut snapshot = crate::situation::snapshot(node, Contact::default(), NOW);
     let inventory = Inventory {
         inventory: json!({}),
         plugin_data: json!({}),

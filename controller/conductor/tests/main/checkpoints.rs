@@ -1,7 +1,6 @@
 //! What a step saved comes back to the same step of the same run after an interruption, and to nothing else.
 
-mod situation;
-
+use crate::situation::{NOW, heard, issued, node, recorded, snapshot};
 use agent_protocol::command::{CHECKPOINT_MAX, CommandStatus, Status};
 use async_trait::async_trait;
 use conductor::Settings;
@@ -14,7 +13,6 @@ use model::run::{Cursor, Run};
 use model::{Contact, Node, ProvisionState, RunKind};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use situation::{NOW, heard, issued, node, recorded, snapshot};
 use std::sync::{Arc, Mutex};
 
 fn status(command_status: Status, checkpoint: Option<Value>) -> CommandStatus {

@@ -1,7 +1,6 @@
 //! Every verb of the state machine, in the simulated machine room: with an agent, and without one.
 
-mod world;
-
+use crate::world::{Fault, NIC, World, step};
 use conductor::Settings;
 use model::abilities::Inspect;
 use model::request::{RESCUE_HASH, VerbRequest};
@@ -9,7 +8,6 @@ use model::run::Cursor;
 use model::{Node, ProvisionState, RequestedStep, StepKind, Verb};
 use serde_json::{Value, json};
 use store::Store;
-use world::{Fault, NIC, World, step};
 
 fn asked(step: &str) -> RequestedStep {
     serde_json::from_value(json!({"interface": "deploy", "step": step})).unwrap()

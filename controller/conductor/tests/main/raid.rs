@@ -1,7 +1,6 @@
 //! From a RAID configuration that is wanted, through an agent that knows nothing of Anneal, to what the node says of it.
 
-mod situation;
-
+use crate::situation::{NOW, recorded, snapshot};
 use agent_protocol::command::{CommandStatus, Status};
 use agent_protocol::step::AdvertisedSteps;
 use async_trait::async_trait;
@@ -15,7 +14,6 @@ use model::run::{Cursor, Run};
 use model::{Contact, Node, ProvisionState, RequestedStep, RunKind, StepKind};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use situation::{NOW, recorded, snapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use uuid::Uuid;

@@ -1,14 +1,12 @@
 //! Cleaning from end to end in the simulated machine room, undisturbed and disturbed.
 
-mod world;
-
+use crate::world::{Fault, World, step};
 use conductor::Settings;
 use model::request::{Policy, VerbRequest, apply_verb};
 use model::{ProvisionState, RequestedStep, Verb};
 use serde_json::json;
 use std::time::Duration;
 use store::Store;
-use world::{Fault, World, step};
 
 const BOTH: [&str; 2] = ["erase_devices_metadata", "erase_devices"];
 

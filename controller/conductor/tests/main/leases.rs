@@ -1,12 +1,10 @@
 //! Leases that a controller which was killed left behind.
 
-mod world;
-
+use crate::world::World;
 use conductor::Settings;
 use model::ProvisionState;
 use std::time::Duration;
 use store::{Clock, Store};
-use world::World;
 
 /// Found by killing the real controller after each of its writes (`tests/kill`): a node at rest that nothing wakes
 /// stayed locked for users for as long as a lease is taken for.
