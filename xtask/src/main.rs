@@ -9,14 +9,22 @@ mod ci;
 mod demo;
 mod deps;
 mod fault_points;
+mod functions;
 mod fuzz;
+mod generated;
 mod graph;
 mod image;
+mod links;
 mod mutants;
+mod ratchet;
+mod rust;
 mod sh;
 mod soak;
 mod specs;
+mod terms;
 mod test;
+mod tracked;
+mod words;
 
 use std::process::ExitCode;
 
@@ -41,10 +49,16 @@ tasks:
            bundles say, ten minutes each [--seconds N] [NAME ...]
   mutants  takes each protection out and shows that a test turns red
            [NAME ...] [--list] [--fast]
-  ci       formatting, lints, licences, arrows between the crates,
-           sentences of the specifications
-  graph    only the arrows between the crates
-  specs    only the sentences of the specifications and their tests
+  ci       formatting, lints, licences, and all of the checks below
+  graph    arrows between the crates, circles between the modules of one
+           [--circles [--cuts]] [--root DIR]
+  words    words and phrases that are out of prose and identifiers
+           [--all | --count] [--root DIR] [PATH ...]
+  functions  length of the product's functions [--list] [--root DIR]
+  links    links between the pages, and paths that ARCHITECTURE.md names
+           [--root DIR]
+  terms    terms of our own in names [--list] [--root DIR]
+  specs    the sentences of the specifications and their tests
            [--open [GROUP ...]]
   deps     installs the Debian packages that the tasks need
 ";
@@ -72,8 +86,12 @@ fn run(task: &str, rest: Vec<String>) -> Result<()> {
         "fuzz" => fuzz::run(rest),
         "mutants" => mutants::run(rest),
         "ci" => ci::run(rest),
+        "functions" => functions::run(rest),
         "graph" => graph::run(rest),
+        "terms" => terms::run(rest),
+        "links" => links::run(rest),
         "specs" => specs::run(rest),
+        "words" => words::run(rest),
         "deps" => deps::run(rest),
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");
