@@ -262,7 +262,8 @@ mod tests {
             file: "xtask.toml".into(),
         };
         let sources = Sources::of(&sh::root()).unwrap();
-        let checked = |row: &Mutant| check_row(&sh::root(), &sources, row).map_err(|error| format!("{error:#}"));
+        let checked =
+            |row: &Mutant| check_row(&sh::root(), &sources, row).map_err(|error| format!("{error:#}"));
         let test = "cargo test -p xtask a_row_that_does_not_fit_is_named_with_what_was_looked_for";
         assert_eq!(checked(&row("return Ok(())", "", test)), Ok(()));
         assert_eq!(
@@ -271,7 +272,11 @@ mod tests {
              for `no_such_token`: found 0 places, wanted 1"
         );
         assert!(checked(&row("return Ok(())", "fn fn", test)).unwrap_err().contains("is no Rust"));
-        assert!(checked(&row("return Ok(())", "", &format!("{test}_x"))).unwrap_err().contains("there is no `fn "));
+        assert!(
+            checked(&row("return Ok(())", "", &format!("{test}_x")))
+                .unwrap_err()
+                .contains("there is no `fn ")
+        );
     }
 
     #[test]

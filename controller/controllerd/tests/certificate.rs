@@ -1,7 +1,7 @@
 //! An erase from end to end: the real controller, a real agent, a loop device; and what an auditor makes of it.
 
-use agentd::executor::Executor;
 use agentd::config::{Config, Environment};
+use agentd::executor::Executor;
 use agentd::logging::LogRing;
 use agentd::login::NoLogin;
 use agentd::state::State;

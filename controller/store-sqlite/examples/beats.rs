@@ -1,6 +1,7 @@
 //! Measures acknowledged heartbeats a second: `cargo run --release -p store-sqlite --example beats -- FILE`.
 //! A hundred callers, each for its own node, for five seconds; FILE should lie on the disk in question.
 
+use model::agent::AgentKind;
 use model::{Node, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     verify_ca: Some("x".repeat(1500)),
                     agent_version: Some("0.1.0".to_owned()),
                     at: Timestamp(i64::from(beats)),
-                    state: None,
+                    agent: AgentKind::Ipa,
                 };
                 let asked = Instant::now();
                 store.record_heartbeat(node.uuid, "token", beat).await?;

@@ -141,9 +141,9 @@ async fn has_its_contact(store: &SqliteStore, heartbeat: Timestamp, rival: Times
     let contact = store.contact(NODE).await.unwrap();
     assert_eq!((contact.token.as_deref(), contact.last_heartbeat_at), (Some("t0ken"), Some(heartbeat)));
     assert_eq!(contact.progress_at, contact.last_heartbeat_at);
-    assert_eq!(contact.rival.unwrap().at, rival);
-    let state = contact.state.unwrap();
-    assert_eq!(state.progress.unwrap()["bytes"], 1);
+    assert_eq!(contact.rival.as_ref().unwrap().at, rival);
+    let state = contact.anneal().unwrap();
+    assert_eq!(state.progress.as_ref().unwrap()["bytes"], 1);
     assert_eq!(state.evidence_key.as_deref(), Some("ed25519:00"));
 }
 

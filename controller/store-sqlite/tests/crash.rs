@@ -3,6 +3,7 @@
 //! The test starts itself again as a child that writes and prints what was acknowledged, kills it at random
 //! moments, opens the file and compares.
 
+use model::agent::AgentKind;
 use model::history::Severity;
 use model::{Event, EventKind, Node, Timestamp};
 use std::collections::BTreeMap;
@@ -65,7 +66,7 @@ async fn write_beats(store: Arc<SqliteStore>, index: u128) {
             verify_ca: None,
             agent_version: None,
             at: Timestamp(count),
-            state: None,
+            agent: AgentKind::Ipa,
         };
         store.record_heartbeat(uuid(index), TOKEN, beat).await.unwrap();
         say(&format!("beat {index} {count}\n"));

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use async_trait::async_trait;
 use model::Timestamp;
-use model::agent::{AgentState, Contact};
+use model::agent::{AgentKind, Contact};
 use uuid::Uuid;
 
 /// Result of a request for a token.
@@ -26,8 +26,8 @@ pub struct HeartbeatRecord {
     pub agent_version: Option<String>,
     /// When it arrived.
     pub at: Timestamp,
-    /// Anneal's own part.
-    pub state: Option<AgentState>,
+    /// The kind of agent, and what it reported of itself.
+    pub agent: AgentKind,
 }
 
 /// Contact with the agents of nodes: tokens and heartbeats.

@@ -2,7 +2,7 @@
 
 use crate::agents::{HeartbeatRecord, TokenGrant};
 use model::Timestamp;
-use model::agent::{AgentState, Contact, Rival};
+use model::agent::{AgentKind, Contact, Rival};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 
@@ -27,19 +27,19 @@ pub fn grant(contact: &mut Contact, token: &str, boot_id: Option<&str>, at: Time
 pub fn beat(contact: &mut Contact, token: &str, heartbeat: HeartbeatRecord) -> bool {
     let is_current = contact.token.as_ref().is_some_and(|out| out.as_bytes().ct_eq(token.as_bytes()).into());
     if is_current {
-        if reported(contact.state.as_ref()) != reported(heartbeat.state.as_ref()) {
+        if progress(contact.agent.as_ref()) != progress(Some(&heartbeat.agent)) {
             contact.progress_at = Some(heartbeat.at);
         }
         contact.callback_url = Some(heartbeat.callback_url);
         contact.verify_ca = heartbeat.verify_ca.or(contact.verify_ca.take());
         contact.agent_version = heartbeat.agent_version.or(contact.agent_version.take());
         contact.last_heartbeat_at = Some(heartbeat.at);
-        contact.state = heartbeat.state;
+        contact.agent = Some(heartbeat.agent);
     }
     is_current
 }
 
-/// What an agent reports of its running command.
-fn reported(state: Option<&AgentState>) -> Option<(Option<&String>, Option<&Value>)> {
-    state.map(|state| (state.running.as_ref(), state.progress.as_ref()))
+/// The running command and its progress, if the agent reports them.
+fn progress(agent: Option<&AgentKind>) -> Option<(Option<&String>, Option<&Value>)> {
+    agent?.anneal().map(|state| (state.running.as_ref(), state.progress.as_ref()))
 }

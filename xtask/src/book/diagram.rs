@@ -181,7 +181,8 @@ fn arrow(layout: &Layout, from: &str, to: &str, label: &str, paired: bool) -> Re
             (points, at)
         }
         None => {
-            let (start, end) = if paired { (aside(start, start, end), aside(end, start, end)) } else { (start, end) };
+            let (start, end) =
+                if paired { (aside(start, start, end), aside(end, start, end)) } else { (start, end) };
             let points = vec![leave(start, end), leave(end, start)];
             let at = middle(points[0], points[1]);
             (points, at)

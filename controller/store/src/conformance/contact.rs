@@ -3,7 +3,7 @@
 use super::nodes::beat;
 use super::{assert_stale, at, enrolled, new_node, rung};
 use crate::{StepKind, Store, TokenGrant};
-use model::agent::{AgentState, Contact, Rival};
+use model::agent::{AgentKind, AgentState, Contact, Rival};
 use model::{Catalogue, CatalogueStep};
 use serde_json::{Map, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +61,7 @@ pub async fn a_heartbeat_is_stored<S: Store>(store: Arc<S>) {
         progress: Some(json!({"bytes": 17, "disks": [{"serial": "S1"}]})),
     };
     let mut first = beat(3);
-    first.state = Some(state.clone());
+    first.agent = AgentKind::Anneal(state.clone());
     store.record_heartbeat(node, "token", first.clone()).await.unwrap();
     let mut expected = Contact {
         callback_url: Some(first.callback_url),
@@ -69,19 +69,19 @@ pub async fn a_heartbeat_is_stored<S: Store>(store: Arc<S>) {
         agent_version: first.agent_version,
         last_heartbeat_at: Some(at(3)),
         progress_at: Some(at(3)),
-        state: Some(state),
+        agent: Some(AgentKind::Anneal(state)),
         ..before
     };
     assert_eq!(store.contact(node).await.unwrap(), expected);
 
     let mut second = beat(4);
-    (second.verify_ca, second.agent_version, second.state) = (None, None, None);
+    (second.verify_ca, second.agent_version, second.agent) = (None, None, AgentKind::Ipa);
     second.callback_url = "https://192.0.2.10:9999".to_owned();
     store.record_heartbeat(node, "token", second.clone()).await.unwrap();
     expected.callback_url = Some(second.callback_url);
     expected.last_heartbeat_at = Some(at(4));
     expected.progress_at = Some(at(4));
-    expected.state = None;
+    expected.agent = Some(AgentKind::Ipa);
     assert_eq!(store.contact(node).await.unwrap(), expected, "certificate and version are kept");
 }
 
@@ -103,7 +103,7 @@ pub async fn progress_has_a_time_of_its_own<S: Store>(store: Arc<S>) {
         (10, None, None, 9),
     ] {
         let mut beat = beat(now);
-        beat.state = Some(AgentState {
+        beat.agent = AgentKind::Anneal(AgentState {
             boot_id: "boot".to_owned(),
             process_id: "process".to_owned(),
             evidence_key: None,

@@ -4,7 +4,7 @@ use super::{
     assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, new_node, new_port, object, rung,
 };
 use crate::{HeartbeatRecord, Noun, StepKind, Store, StoreError, Unique};
-use model::agent::Contact;
+use model::agent::{AgentKind, Contact};
 use model::{Catalogue, Event, Inventory, Node, ProvisionState};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
@@ -330,6 +330,6 @@ pub(super) fn beat(n: i64) -> HeartbeatRecord {
         verify_ca: Some("PEM".to_owned()),
         agent_version: Some("0.1.0".to_owned()),
         at: at(n),
-        state: None,
+        agent: AgentKind::Ipa,
     }
 }
