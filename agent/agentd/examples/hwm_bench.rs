@@ -4,7 +4,7 @@
 //! fork and exec, in turn; the medians of both. Memory: what the host grows by, with managers that are ready.
 
 use agent_protocol::inventory::Inventory;
-use agentd::external::{Externals, Limits, read};
+use hwm_host::{Externals, Limits, read};
 use sandbox::{Grants, Program};
 use std::collections::BTreeSet;
 use std::fs;

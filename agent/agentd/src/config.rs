@@ -16,6 +16,7 @@ use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
 use error::bad;
+use mac::Mac;
 use sources::{Values, from_flags, from_kernel, kernel_parameters};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -51,14 +52,14 @@ pub struct Config {
     pub global_request_id: Option<String>,
     /// Serve TLS.
     pub tls: bool,
-    /// Look up with these MACs instead of the interfaces'. Lower case with colons.
-    pub macs: Vec<String>,
+    /// Look up with these MACs instead of the interfaces'.
+    pub macs: Vec<Mac>,
     /// Look up with this UUID too.
     pub node_uuid: Option<String>,
     /// The only disks to see; outside the ramdisk, none when empty.
     pub only_devices: Vec<PathBuf>,
     /// MAC of the NIC that PXE used.
-    pub boot_mac: Option<String>,
+    pub boot_mac: Option<Mac>,
     /// Token given beforehand (virtual media).
     pub agent_token: Option<Token>,
     /// Outside the ramdisk the agent gives up after this; in it, it never does.

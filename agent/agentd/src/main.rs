@@ -2,14 +2,15 @@
 
 use agentd::config::{Config, ConfigError, Environment, HELP};
 use agentd::executor::Executor;
-use agentd::external::{Externals, Limits};
 use agentd::logging::LogRing;
 use agentd::login::{LoginProgram, LoginService, NoLogin};
-use agentd::state::{Discover, Exit, State};
-use agentd::{config, external, inventory, ramdisk, run};
+use agentd::state::{Discover, State};
+use agentd::{config, inventory, ramdisk, run};
 use block::Filter;
 use hwm_generic::GenericHardwareManager;
+use hwm_host::{Externals, Limits};
 use hwm_sdk::HardwareManager;
+use ramdisk_init::Exit;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
         Ok(config) => {
             logs.install(config.debug);
             match live(&config, &logs) {
-                Ok(Some(exit)) if config.ramdisk => ramdisk::end(exit),
+                Ok(Some(exit)) if config.ramdisk => ramdisk_init::end(exit),
                 Ok(_) => ExitCode::SUCCESS,
                 Err(error) => {
                     tracing::error!(error, "giving up");
@@ -74,9 +75,9 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
 
 /// Those of vendors, where there are any. Nothing is started yet.
 fn externals(config: &Config, own: &[Arc<dyn HardwareManager>]) -> Externals {
-    let sources = config.external.as_deref().map(external::read).unwrap_or_default();
-    let place = if config.ramdisk { PathBuf::from(ramdisk::FETCHED) } else { std::env::temp_dir() };
-    Externals::new(sources, &external::step_names(own), &place, Limits::default())
+    let sources = config.external.as_deref().map(hwm_host::read).unwrap_or_default();
+    let place = if config.ramdisk { PathBuf::from(ramdisk_init::FETCHED) } else { std::env::temp_dir() };
+    Externals::new(sources, &hwm_host::step_names(own), &place, Limits::default())
 }
 
 /// The one place where hardware managers of the agent itself are listed.

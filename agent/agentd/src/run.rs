@@ -5,10 +5,12 @@ use crate::executor::Executor;
 use crate::heartbeat::{self, HeartbeatTemplate};
 use crate::http::Client;
 use crate::lookup::{self, Controller, LookupRequest};
-use crate::state::{Exit, State};
+use crate::state::State;
 use crate::tls::{self, TlsError};
 use crate::token::Token;
-use crate::{api, bundles, inspection, random, server};
+use crate::{api, bundles, inspection, server};
+use mac::Mac;
+use ramdisk_init::Exit;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -177,20 +179,14 @@ fn advertised_host(config: &Config, bound: SocketAddr, controller: &Controller) 
 
 /// `inspected` is the node's UUID as the inspection told it.
 fn lookup_request(config: &Config, state: &State, inspected: Option<String>) -> LookupRequest {
-    let mut macs = config.macs.clone();
+    let mut macs: Vec<String> = config.macs.iter().map(Mac::to_string).collect();
     if macs.is_empty() {
         macs = state.inventory().interfaces.iter().map(|interface| interface.mac_address.clone()).collect();
         // The NIC that booted first: a controller that looks at one address looks at this one.
-        if let Some(boot) = &config.boot_mac {
-            macs.retain(|mac| mac != boot);
-            macs.insert(0, boot.clone());
+        if let Some(boot) = config.boot_mac.map(|mac| mac.to_string()) {
+            macs.retain(|mac| *mac != boot);
+            macs.insert(0, boot);
         }
     }
     LookupRequest { macs, node_uuid: config.node_uuid.clone().or(inspected) }
-}
-
-/// A pause before the machine restarts after a fatal error, long enough to be read, different on
-/// each machine so that a rack does not restart at once.
-pub fn pause_before_restart() -> Duration {
-    random::seconds(60.0..90.0)
 }

@@ -103,7 +103,7 @@ async fn a_lockdown_halts_the_machine() {
     let uri = format!("/v1/commands/?agent_token={TOKEN}");
     let (_, told) = ask(&router, "POST", &uri, &json!({"name": "system.lockdown", "params": {}})).await;
     assert_eq!(told["command_status"], "SUCCEEDED", "{told}");
-    assert_eq!(agent.state().exited().await, agentd::state::Exit::Halt);
+    assert_eq!(agent.state().exited().await, ramdisk_init::Exit::Halt);
 }
 
 /// What a flow does, and what it refuses before anything has run.

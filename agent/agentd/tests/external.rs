@@ -8,11 +8,11 @@ mod vendor;
 
 use agent_protocol::command::Status;
 use agent_protocol::inventory::{Disk, Inventory, ManagerReport, SystemVendor};
-use agentd::external::{Externals, Limits, read, step_names};
 use agentd::registry::Ending;
 use agentd::steps::StepTable;
 use common::Probe;
 use hwm_generic::GenericHardwareManager;
+use hwm_host::{Externals, Limits, read, step_names};
 use hwm_sdk::protocol::{EraseParams, GRACE};
 use hwm_sdk::{HardwareManager, StepContext, StepKind};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use super::command::{Command, IpaCompatibility, Mode, command_panicked};
 use crate::registry::Ending;
-use crate::state::Exit;
+use ramdisk_init::Exit;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "system.lockdown",

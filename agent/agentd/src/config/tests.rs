@@ -1,7 +1,12 @@
 use super::*;
 use proptest::prelude::*;
+use std::net::IpAddr;
 
 const PIN: &str = "sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+fn mac(text: &str) -> Mac {
+    text.parse().expect("a MAC address")
+}
 
 fn ramdisk(line: &str) -> Result<Config, ConfigError> {
     parse(&Environment {
@@ -26,7 +31,7 @@ fn a_boot_script_line_is_understood() {
     assert!(config.ramdisk && config.init && config.tls);
     assert_eq!(config.api_urls[0].to_string(), "https://192.0.2.1:6385");
     assert!(config.trust == Some(Trust::Pin(PIN.parse().unwrap())));
-    assert_eq!(config.boot_mac.as_deref(), Some("52:54:00:aa:bb:cc"));
+    assert_eq!(config.boot_mac, Some(mac("52:54:00:aa:bb:cc")));
     assert_eq!(config.listen.to_string(), "0.0.0.0:9999");
     assert!(config.ignored.is_empty());
 }
@@ -179,7 +184,7 @@ fn flags_win_over_the_kernel_and_repeat_where_that_makes_sense() {
     })
     .expect("valid");
     assert_eq!(config.api_urls[0].to_string(), "http://127.0.0.1:1");
-    assert_eq!(config.macs, ["52:54:00:00:00:01", "52:54:00:00:00:02"]);
+    assert_eq!(config.macs, [mac("52:54:00:00:00:01"), mac("52:54:00:00:00:02")]);
 }
 
 #[test]

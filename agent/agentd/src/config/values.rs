@@ -6,6 +6,7 @@ use super::types::{Advertise, Inspection};
 use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
+use mac::{Mac, MacError};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -127,18 +128,12 @@ pub(super) fn advertise(text: &str) -> Result<Advertise, ConfigError> {
     }
 }
 
-/// `52-54-00-AA-BB-CC` or `52:54:00:aa:bb:cc` as the latter.
-pub(super) fn mac(setting: &'static str, text: &str) -> Result<String, ConfigError> {
-    let parts: Vec<&str> = text.split([':', '-']).collect();
-    let fits = |part: &&str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if parts.len() == 6 && parts.iter().all(fits) {
-        return Ok(parts.join(":").to_lowercase());
-    }
-    Err(bad(setting, format!("{text:?} is not a MAC address")))
+pub(super) fn mac(setting: &'static str, text: &str) -> Result<Mac, ConfigError> {
+    text.parse().map_err(|error: MacError| bad(setting, error.to_string()))
 }
 
 /// `01-52-54-00-aa-bb-cc`: hardware type, then the MAC (pxelinux's form); the type may be missing.
-pub(super) fn boot_mac(text: &str) -> Result<String, ConfigError> {
+pub(super) fn boot_mac(text: &str) -> Result<Mac, ConfigError> {
     match text.split_once(['-', ':']) {
         Some(("01", rest)) if rest.len() == 17 => mac("(BOOTIF)", rest),
         _ => mac("(BOOTIF)", text),

@@ -1,9 +1,9 @@
 //! Listening for neighbours.
 
 use super::frame::{Tlv, tlvs};
-use crate::ramdisk::netlink;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{LinkAddr, recvfrom};
+use ramdisk_init::netlink;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, eth, socket_with};
 use std::collections::BTreeMap;
 use std::fs;

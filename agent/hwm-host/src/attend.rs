@@ -1,7 +1,7 @@
 //! The thread of a manager's process: reads what it sends, and kills it at the end.
 
-use super::link::{Broken, Shared};
-use super::services::Services;
+use crate::services::Services;
+use crate::shared::{Broken, Shared};
 use hwm_sdk::protocol::{
     Checkpoint, CheckpointSaved, Code, Level, LineBuffer, Log, Logged, Message, Notification, ProgressReport,
     Progressed, RpcError, TooLong, decode,

@@ -1,7 +1,7 @@
 //! The client's states (RFC 2131 section 4.4), with time passed in.
 
 use super::message::{Answer, Kind, Query};
-use crate::ramdisk::netlink::Address;
+use crate::netlink::Address;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 
 use super::dhcp::{Lease, Machine, Output};
 use super::netlink::{self, Address};
-use crate::inventory::interfaces;
 use agent_protocol::inventory::Interface;
+use mac::Mac;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ const METRIC: u32 = 100;
 
 /// Return when an interface has an address; until then, never. Leases are renewed for ever by
 /// threads that go on after this has returned.
-pub fn bring_up(boot_mac: Option<&str>) {
+pub fn bring_up(boot_mac: Option<Mac>, interfaces: fn() -> Vec<Interface>) {
     if let Err(error) = netlink::link_up(LOOPBACK) {
         tracing::warn!(%error, "loopback stays down");
     }
@@ -53,14 +53,19 @@ pub fn bring_up(boot_mac: Option<&str>) {
         }
         if told.elapsed() >= TELL {
             told = Instant::now();
-            tracing::warn!(?started, ?boot_mac, "no address by DHCP yet");
+            tracing::warn!(
+                ?started,
+                boot_mac = boot_mac.map(tracing::field::display),
+                "no address by DHCP yet"
+            );
         }
     }
 }
 
 /// The interfaces to try. Pure.
-fn chosen(all: Vec<Interface>, only: Option<&str>) -> Vec<Interface> {
-    all.into_iter().filter(|interface| only.is_none_or(|mac| interface.mac_address == mac)).collect()
+fn chosen(all: Vec<Interface>, only: Option<Mac>) -> Vec<Interface> {
+    let is = |interface: &Interface, mac: Mac| interface.mac_address.parse() == Ok(mac);
+    all.into_iter().filter(|interface| only.is_none_or(|mac| is(interface, mac))).collect()
 }
 
 fn start(interface: Interface, ready: Sender<String>) {
@@ -79,12 +84,12 @@ fn client(interface: &Interface, ready: &Sender<String>) -> io::Result<()> {
         .trim()
         .parse()
         .map_err(|_| io::Error::other("ifindex is not a number"))?;
-    let mac = mac(&interface.mac_address).ok_or_else(|| io::Error::other("not an Ethernet address"))?;
+    let mac: Mac = interface.mac_address.parse().map_err(io::Error::other)?;
     netlink::link_up(index)?;
     tracing::info!(interface = name, mac = interface.mac_address, driver = ?interface.driver, "interface is up");
     let socket = socket(name)?;
     let began = Instant::now();
-    let mut machine = Machine::new(mac, random_xid(), began.elapsed());
+    let mut machine = Machine::new(mac.octets(), random_xid(), began.elapsed());
     let mut held: Option<Lease> = None;
     let mut wake = Duration::ZERO;
     let mut datagram = [0; 2048];
@@ -174,12 +179,6 @@ fn same(old: &Lease, new: &Lease) -> bool {
     (old.address, old.router, old.mtu) == (new.address, new.router, new.mtu)
 }
 
-fn mac(text: &str) -> Option<[u8; 6]> {
-    let bytes: Vec<u8> =
-        text.split(':').map(|part| u8::from_str_radix(part, 16)).collect::<Result<_, _>>().ok()?;
-    bytes.try_into().ok()
-}
-
 fn random_xid() -> u32 {
     let mut bytes = [0; 4];
     match getrandom::fill(&mut bytes) {
@@ -201,14 +200,11 @@ mod tests {
             ..Interface::default()
         };
         let all = || vec![nic("eth0", "52:54:00:00:00:01"), nic("eth1", "52:54:00:00:00:02")];
-        let names = |only| chosen(all(), only).into_iter().map(|nic| nic.name).collect::<Vec<_>>();
+        let names = |only: Option<&str>| {
+            let only = only.map(|mac| mac.parse().expect("a MAC"));
+            chosen(all(), only).into_iter().map(|nic| nic.name).collect::<Vec<_>>()
+        };
         assert_eq!(names(Some("52:54:00:00:00:02")), ["eth1"]);
         assert_eq!(names(None), ["eth0", "eth1"]);
-    }
-
-    #[test]
-    fn macs_are_six_bytes() {
-        assert_eq!(mac("52:54:00:aa:bb:cc"), Some([0x52, 0x54, 0, 0xaa, 0xbb, 0xcc]));
-        assert_eq!(mac("52:54:00"), None);
     }
 }
