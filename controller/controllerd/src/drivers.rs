@@ -1,7 +1,8 @@
 //! The drivers of the `bmc` crate, as the API and the conductor want them.
 
 use api::{
-    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, InterfaceChoice, LampId, Validity,
+    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
+    Validity,
 };
 use async_trait::async_trait;
 use bmc::{Bmc, BmcError, ErrorKind};
@@ -129,19 +130,19 @@ impl DriverQueries for BmcDrivers {
         let lamps = of(node)?.indicators().await;
         let lamps = lamps.map_err(|error| lacking(node, "get_supported_indicators", error))?;
         let shown = lamps.into_iter().map(|lamp| Indicator {
-            lamp: LampId { component: lamp.component.to_owned(), name: lamp.name },
+            lamp: IndicatorId { component: lamp.component.to_owned(), name: lamp.name },
             read_only: lamp.read_only,
             states: lamp.states.iter().map(ToString::to_string).collect(),
         });
         Ok(shown.collect())
     }
 
-    async fn indicator(&self, node: &Node, lamp: &LampId) -> Result<String, DriverError> {
+    async fn indicator(&self, node: &Node, lamp: &IndicatorId) -> Result<String, DriverError> {
         let state = of(node)?.indicator(&lamp.component, &lamp.name).await;
         Ok(state.map_err(|error| lacking(node, "get_indicator_state", error))?.to_string())
     }
 
-    async fn set_indicator(&self, node: &Node, lamp: &LampId, state: &str) -> Result<(), DriverError> {
+    async fn set_indicator(&self, node: &Node, lamp: &IndicatorId, state: &str) -> Result<(), DriverError> {
         let done = of(node)?.set_indicator(&lamp.component, &lamp.name, parsed(state)?).await;
         done.map_err(|error| lacking(node, "set_indicator_state", error))
     }
@@ -199,7 +200,7 @@ mod tests {
     async fn what_a_driver_does_not_have() {
         let port = port();
         let ipmi = node("ipmi", &[("ipmi_address", "192.0.2.1")]);
-        let lamp = LampId { component: "system".into(), name: "led".into() };
+        let lamp = IndicatorId { component: "system".into(), name: "led".into() };
         for (driver, extension, said) in [
             ("ipmi", "set_boot_mode", port.set_boot_mode(&ipmi, "uefi").await),
             ("ipmi", "set_secure_boot_state", port.set_secure_boot(&ipmi, true).await),

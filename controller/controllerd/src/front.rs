@@ -23,7 +23,7 @@ pub async fn serve_all(
     for address in &config.api.listen {
         let auth = let_in(users.as_ref(), address.ip());
         let who = match &auth {
-            Auth::Everybody => "for everybody who reaches it",
+            Auth::NoAuth => "for everybody who reaches it",
             Auth::Agents => "for agents alone",
             Auth::Basic(_) => "for agents, and users with a password",
         };
@@ -51,7 +51,7 @@ pub async fn serve_all(
 fn let_in(users: Option<&Arc<api::auth::Users>>, address: IpAddr) -> Auth {
     match users {
         Some(users) => Auth::Basic(users.clone()),
-        None if address.is_loopback() => Auth::Everybody,
+        None if address.is_loopback() => Auth::NoAuth,
         None => Auth::Agents,
     }
 }
@@ -74,7 +74,7 @@ mod tests {
             ("192.0.2.1", false),
         ] {
             let address = address.parse().unwrap();
-            assert_eq!(matches!(let_in(None, address), Auth::Everybody), everybody, "{address}");
+            assert_eq!(matches!(let_in(None, address), Auth::NoAuth), everybody, "{address}");
             assert_eq!(matches!(let_in(None, address), Auth::Agents), !everybody, "{address}");
             let file = tempfile::NamedTempFile::new().unwrap();
             let users = Arc::new(Users::open(file.path().to_owned(), None).unwrap());
