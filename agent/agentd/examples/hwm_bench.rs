@@ -124,8 +124,8 @@ fn memory(directory: &Path) {
         let externals = Externals::new(sources, &BTreeSet::new(), &std::env::temp_dir(), Limits::default());
         let mut inventory = Inventory::default();
         externals.complete(&mut inventory);
-        let told = inventory.anneal.expect("managers").hardware_managers;
-        assert!(told.iter().all(|manager| manager.state == "ready"), "{told:?}");
+        let reports = inventory.anneal.expect("managers").hardware_managers;
+        assert!(reports.iter().all(|manager| manager.state == "ready"), "{reports:?}");
         externals
     };
     let first = ready(1);

@@ -31,7 +31,7 @@ const RESCUE_PASSWORD_FILE: &str = "/etc/anneal/rescue-password";
 const BUNDLES: &str = "/run/anneal/managers";
 const TRUSTED_KEYS: &str = "/etc/anneal/trusted-keys";
 
-/// Everything the agent is told from outside.
+/// All settings of the agent.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The machine is the agent's: all disks are seen, power off and reboot are real.
@@ -66,7 +66,7 @@ pub struct Config {
     pub lookup_timeout: Duration,
     /// Where the inventory is posted before the lookup, when it is to be.
     pub inspection: Option<Inspection>,
-    /// Lets somebody log in to a rescued node.
+    /// Program that lets the owner of a rescued node log in.
     pub login_program: Option<PathBuf>,
     /// Where the hash of the rescue password is kept for it.
     pub rescue_password_file: PathBuf,
@@ -105,7 +105,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
     if ramdisk {
         from_kernel(&parameters, &mut values, &mut ignored);
     }
-    // The kernel hands init whatever words of its command line it does not know, such as the image name that
+    // The kernel passes init the words of its command line it does not know, such as the image name that
     // iPXE puts first under UEFI: those are no flags of ours.
     if !(environment.is_init && environment.root_is_initramfs) {
         from_flags(&environment.arguments, &mut values)?;

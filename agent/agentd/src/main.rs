@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The agent's life; the error is told as text since nothing can be done about it here.
+/// The agent's life; errors are text, since they can only be logged here.
 fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     if !config.ignored.is_empty() {
         tracing::warn!(parameters = ?config.ignored, "kernel parameters not obeyed");
@@ -91,7 +91,7 @@ fn generic(config: &Config) -> GenericHardwareManager {
     if config.ramdisk { generic.in_the_ramdisk() } else { generic }
 }
 
-/// How somebody logs in to a rescued node: by the program that was named, or not at all.
+/// The login service of a rescued node: the configured program, or none.
 fn login(config: &Config) -> Box<dyn LoginService> {
     match &config.login_program {
         Some(program) => Box::new(LoginProgram::new(program.clone(), config.rescue_password_file.clone())),

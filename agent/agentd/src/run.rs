@@ -1,4 +1,4 @@
-//! The agent's life: tell the inventory if asked to, find the controller, serve, look up, heartbeat, end when told.
+//! The agent's life: inspect if configured, find the controller, serve, look up, heartbeat, end on command.
 
 use crate::config::Config;
 use crate::executor::Executor;
@@ -24,7 +24,7 @@ const LOOKUP_INTERVAL: Duration = Duration::from_secs(60);
 /// Waits stay short at first, so that a controller that is just starting finds us soon.
 const GREET_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Why the agent ended without being told to.
+/// Why the agent ended without a command to end.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// TLS.
@@ -53,7 +53,7 @@ pub async fn run(
     stop: CancellationToken,
 ) -> Result<Option<Exit>, RunError> {
     let mut tasks = JoinSet::new();
-    // Not a child of `stop`: the server ends after, not beside, the rest.
+    // Not a child of `stop`: the server ends after the rest, not at the same time.
     let served = CancellationToken::new();
     let result = tokio::select! {
         () = stop.cancelled() => Ok(None),
@@ -177,7 +177,7 @@ fn advertised_host(config: &Config, bound: SocketAddr, controller: &Controller) 
     }
 }
 
-/// `inspected` is the node's UUID as the inspection told it.
+/// `inspected` is the node's UUID that the inspection returned.
 fn lookup_request(config: &Config, state: &State, inspected: Option<String>) -> LookupRequest {
     let mut macs: Vec<String> = config.macs.iter().map(Mac::to_string).collect();
     if macs.is_empty() {

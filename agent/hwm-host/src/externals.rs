@@ -3,7 +3,9 @@
 use crate::limits::Limits;
 use crate::manager::External;
 use crate::source::Source;
-use agent_protocol::inventory::{External as Told, Inventory, ManagerRecord, ManagerReport, Suppression};
+use agent_protocol::inventory::{
+    External as ExternalReport, Inventory, ManagerRecord, ManagerReport, Suppression,
+};
 use hwm_sdk::protocol::Suppressed;
 use hwm_sdk::{HardwareManager, StepKind};
 use std::collections::BTreeSet;
@@ -110,7 +112,8 @@ impl Externals {
             ..ManagerReport::default()
         });
         let reports = managers.iter().map(|manager| manager.report());
-        inventory.anneal = Some(Told { hardware_managers: reports.chain(unreadable).collect(), suppressed });
+        inventory.anneal =
+            Some(ExternalReport { hardware_managers: reports.chain(unreadable).collect(), suppressed });
     }
 
     /// Probes that a manager wants left out on this very machine.

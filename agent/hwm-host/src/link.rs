@@ -41,7 +41,7 @@ pub(super) struct Terms<'a> {
     pub(super) deadline: Duration,
     /// Progress goes there, and a cancel comes from there, if there is one.
     pub(super) context: Option<&'a StepContext>,
-    /// Whether it is told of a cancel, and killed when it does not stop within `grace`.
+    /// Whether a cancel is sent to it, and killed when it does not stop within `grace`.
     pub(super) abortable: bool,
     /// From a cancel to the answer.
     pub(super) grace: Duration,
@@ -62,22 +62,22 @@ impl Link {
         grants: Grants,
         services: Services,
     ) -> Result<(Self, Vec<String>), Broken> {
-        let (told, hear) = mpsc::channel();
+        let (started, hear) = mpsc::channel();
         let thread_name = name.to_owned();
         // The sandbox kills a program whose starting thread has ended, so this thread lives as long as it.
         let life = move || {
             let (confined, notes) = match sandbox::start(&program, &grants) {
-                Ok(started) => started,
-                Err(error) => return drop(told.send(Err(error.to_string()))),
+                Ok(running) => running,
+                Err(error) => return drop(started.send(Err(error.to_string()))),
             };
             match Shared::new(&thread_name, &confined.socket) {
                 Ok(shared) => {
                     let shared = Arc::new(shared);
-                    if told.send(Ok((shared.clone(), notes))).is_ok() {
+                    if started.send(Ok((shared.clone(), notes))).is_ok() {
                         attend(confined, &shared, &services);
                     }
                 }
-                Err(error) => drop(told.send(Err(format!("its socket: {error}")))),
+                Err(error) => drop(started.send(Err(format!("its socket: {error}")))),
             }
         };
         let thread = std::thread::Builder::new().name(name.chars().take(15).collect()).spawn(life);
@@ -100,7 +100,7 @@ impl Link {
         let line = Message::request::<M>(id, params).line();
         let line = line.map_err(|error| {
             self.shared.lock().calls.remove(&id);
-            let message = format!("what {} is to be told: {error}", M::NAME);
+            let message = format!("the parameters of {}: {error}", M::NAME);
             CallError::Rpc(RpcError::new(hwm_sdk::protocol::Code::Params, message))
         })?;
         self.shared.write(&line);

@@ -350,7 +350,7 @@ impl External {
             abortable: offer.abortable,
             grace: self.limits.grace,
         };
-        // What was said before belongs to nobody's step.
+        // Earlier output belongs to no step.
         self.log(&link.take_log(), "before its step");
         let answer = link.call::<Run>(&params, &terms);
         if answer.is_err()
@@ -479,7 +479,7 @@ impl HardwareManager for External {
         self.offers(kind, inventory).steps.into_iter().map(Step::from).collect()
     }
 
-    /// As told with the steps, which the agent asks for first.
+    /// As reported with the steps, which the agent asks for first.
     fn priorities(&self, kind: StepKind, _inventory: &Inventory) -> Vec<Priority> {
         self.all_offers().get(&kind).map(|offers| offers.priorities.clone()).unwrap_or_default()
     }

@@ -107,7 +107,7 @@ impl Shared {
         if let Err(error) = writer.write_all(line) {
             drop(writer);
             self.break_off(match error.kind() {
-                // It has closed its end: who reads there sees that as well, and tells how the program ended.
+                // It has closed its end: the reading thread sees that as well, and reports how the program ended.
                 ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return,
                 ErrorKind::WouldBlock => Broken {
                     reason: format!("it did not read its socket for {}", seconds(WRITING)),

@@ -19,7 +19,7 @@ const BOOT_NIC_TIME: Duration = Duration::from_secs(60);
 /// NICs that appear late are looked for this often.
 const LOOK: Duration = Duration::from_millis(250);
 /// How often a machine without an address says so.
-const TELL: Duration = Duration::from_secs(30);
+const REPORT: Duration = Duration::from_secs(30);
 const SERVER_PORT: u16 = 67;
 const CLIENT_PORT: u16 = 68;
 /// Index of `lo`: the first interface of a network namespace.
@@ -36,7 +36,7 @@ pub fn bring_up(boot_mac: Option<Mac>, interfaces: fn() -> Vec<Interface>) {
     let began = Instant::now();
     let (ready, leased) = mpsc::channel();
     let mut started = BTreeSet::new();
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     loop {
         let only = boot_mac.filter(|_| began.elapsed() < BOOT_NIC_TIME);
         for interface in chosen(interfaces(), only) {
@@ -51,8 +51,8 @@ pub fn bring_up(boot_mac: Option<Mac>, interfaces: fn() -> Vec<Interface>) {
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
-        if told.elapsed() >= TELL {
-            told = Instant::now();
+        if reported.elapsed() >= REPORT {
+            reported = Instant::now();
             tracing::warn!(
                 ?started,
                 boot_mac = boot_mac.map(tracing::field::display),
@@ -115,7 +115,7 @@ fn client(interface: &Interface, ready: &Sender<String>) -> io::Result<()> {
                 if let Some(lease) = lease {
                     apply(name, index, held, lease);
                     held = Some(lease);
-                    // Nobody listens after the first.
+                    // After the first lease no receiver is left.
                     let _ = ready.send(name.clone());
                 }
             }
@@ -133,7 +133,7 @@ fn client(interface: &Interface, ready: &Sender<String>) -> io::Result<()> {
     }
 }
 
-/// Bound to the interface, so that it works without an address and hears nobody else's answers.
+/// Bound to the interface, so that it works without an address and receives only its own answers.
 fn socket(name: &str) -> io::Result<UdpSocket> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, socket};
     use std::os::fd::AsRawFd;
@@ -149,7 +149,7 @@ fn socket(name: &str) -> io::Result<UdpSocket> {
 }
 
 fn apply(name: &str, index: u32, held: Option<Lease>, lease: Lease) {
-    let tell = |what: &str, result: nix::Result<()>| {
+    let log = |what: &str, result: nix::Result<()>| {
         if let Err(error) = result {
             tracing::error!(interface = name, %error, "{what}");
         }
@@ -164,14 +164,14 @@ fn apply(name: &str, index: u32, held: Option<Lease>, lease: Lease) {
         seconds = lease.seconds, "lease"
     );
     if let Some(old) = held.filter(|old| old.address != lease.address) {
-        tell("old address stays", netlink::remove_address(index, old.address));
+        log("old address stays", netlink::remove_address(index, old.address));
     }
     if let Some(mtu) = lease.mtu {
-        tell("MTU not set", netlink::set_mtu(index, mtu));
+        log("MTU not set", netlink::set_mtu(index, mtu));
     }
-    tell("address not set", netlink::add_address(index, lease.address));
+    log("address not set", netlink::add_address(index, lease.address));
     if let Some(router) = lease.router {
-        tell("route not set", netlink::add_default_route(index, router, METRIC + index));
+        log("route not set", netlink::add_default_route(index, router, METRIC + index));
     }
 }
 

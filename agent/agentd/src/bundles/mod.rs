@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A bundle that cannot be had or is wrong is a [`Record`] with its reason, and the agent goes on without it. Bytes are
-//! judged after nobody can write them any more, and those bytes are mounted.
+//! verified only after no process can write them any more, and those bytes are mounted.
 
 mod fetch;
 
@@ -77,7 +77,7 @@ pub async fn load(
     records
 }
 
-/// Start the managers that were mounted, and tell of those that were not in the agent's inventory. Blocks.
+/// Start the mounted managers, and list the others with their reasons in the agent's inventory. Blocks.
 pub fn start(state: &State, records: &[Record]) {
     let source = |record: &Record| {
         let BundleOffer { name, version, .. } = &record.offer;

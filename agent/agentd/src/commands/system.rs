@@ -1,4 +1,4 @@
-//! `system.lockdown`: nobody may talk to this machine any more, and it may not be powered off.
+//! `system.lockdown`: the machine stays on and accepts no connection any more.
 
 use super::command::{Command, IpaCompatibility, Mode, command_panicked};
 use crate::registry::Ending;

@@ -118,7 +118,7 @@ fn inspection_is_asked_for_as_of_ironic_python_agent() {
 }
 
 #[test]
-fn neighbours_are_listened_for_as_ironic_python_agent_is_told_to() {
+fn the_lldp_parameters_are_those_of_ironic_python_agent() {
     let of = |line: &str| {
         let line = format!("ipa-inspection-callback-url=http://192.0.2.1 {line}");
         let inspection = ramdisk(&line).expect("valid").inspection?;
@@ -138,7 +138,7 @@ fn neighbours_are_listened_for_as_ironic_python_agent_is_told_to() {
 }
 
 #[test]
-fn a_wrong_callback_url_stops_no_ramdisk_and_is_told() {
+fn a_wrong_callback_url_is_reported_and_the_ramdisk_starts() {
     for wrong in ["mdns", "http://[", "https://192.0.2.1"] {
         let line = format!("ipa-api-url=http://192.0.2.1 ipa-inspection-callback-url={wrong}");
         let config = ramdisk(&line).expect("valid");
@@ -147,7 +147,7 @@ fn a_wrong_callback_url_stops_no_ramdisk_and_is_told() {
         let error = flags(&format!("--api-url=http://127.0.0.1 --inspection-callback-url={wrong}"));
         assert!(error.map(|_| ()).expect_err(wrong).to_string().contains("--inspection-callback-url"));
     }
-    assert!(ramdisk("ipa-inspection-callback-url=mdns").is_err(), "nothing to post to, nobody to ask");
+    assert!(ramdisk("ipa-inspection-callback-url=mdns").is_err(), "no URL to post to, no controller to ask");
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) const REQUEST_ID: &str = "(ipa-global-request-id)";
 /// As ironic-python-agent.
 const INSPECTION_WAIT: Duration = Duration::from_secs(5);
 
-/// As ironic-python-agent; switches tell their neighbours every 30 s unless they are told otherwise.
+/// As ironic-python-agent; switches announce themselves every 30 s by default.
 const LLDP_TIME: Duration = Duration::from_secs(30);
 
 pub(super) fn last<'a>(values: &'a Values, flag: &str) -> Option<&'a str> {
@@ -67,7 +67,7 @@ fn words(text: Option<&str>) -> impl Iterator<Item = &str> {
 
 /// Whom to trust; `needed_by` names the setting with an https URL in it.
 pub(super) fn trust(values: &Values, needed_by: Option<&'static str>) -> Result<Option<Trust>, ConfigError> {
-    // The strictest that is given wins: an insecure switch beside a pin does not weaken the pin.
+    // The strictest that is given wins: an insecure switch next to a pin does not weaken the pin.
     if let Some(text) = last(values, "--pin") {
         let pin = text.parse().map_err(|problem: pinned_tls::BadPin| bad("--pin", problem.to_string()))?;
         return Ok(Some(Trust::Pin(pin)));
@@ -104,7 +104,7 @@ pub(super) fn listen(values: &Values, ramdisk: bool, tls: bool) -> Result<Socket
     Ok(listen)
 }
 
-/// A port that somebody else can be told.
+/// A port that can be advertised: not 0.
 pub(super) fn port(setting: &'static str, text: &str) -> Result<u16, ConfigError> {
     let port = text.parse().ok().filter(|port| *port > 0);
     port.ok_or_else(|| bad(setting, format!("{text:?} is not a port")))

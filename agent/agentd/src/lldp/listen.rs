@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// A link that was down has so long to come up; one that is still down then is not waited for.
 const LINK_TIME: Duration = Duration::from_secs(8);
-/// How often it is looked whether there is anybody left to wait for.
+/// Interval between checks whether every interface has heard its neighbour.
 const LOOK: Duration = Duration::from_millis(500);
 /// A frame of the largest ordinary Ethernet.
 const FRAME: usize = 9216;
@@ -34,7 +34,7 @@ struct Ear {
     heard: Option<Vec<Tlv>>,
 }
 
-/// What was heard on each of these interfaces; nothing on one that heard nobody.
+/// What was heard on each of these interfaces; an empty list for an interface without a neighbour.
 ///
 /// # Errors
 /// When there is no socket for it, which takes CAP_NET_RAW.

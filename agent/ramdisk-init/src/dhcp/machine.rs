@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(machine.receive(at(1), &proxy), (None, false));
         assert_eq!(machine.receive(at(1), &reply(OFFER, 8, MAC, YOURS, &options)), (None, false));
         assert_eq!(machine.receive(at(1), &reply(OFFER, 7, [0; 6], YOURS, &options)), (None, false));
-        // An acknowledgement that nobody asked for.
+        // An acknowledgement without a request.
         assert_eq!(machine.receive(at(1), &from_server(ACK, 60)), (None, false));
     }
 
