@@ -63,8 +63,8 @@ pub async fn load(
         let outcome = match &trust {
             Err(problem) => Err(problem.clone()),
             Ok(trust) => {
-                let place = Place { directory, trust, room };
-                let one = place.take(client, controller, found, offer, records.len());
+                let loader = BundleLoader { directory, trust, room };
+                let one = loader.load(client, controller, found, offer, records.len());
                 let late = format!("not within the {} s that all bundles have", TIME_LIMIT.as_secs());
                 tokio::time::timeout_at(deadline, one).await.unwrap_or(Err(late))
             }
@@ -98,15 +98,15 @@ fn record(offer: &BundleOffer, outcome: Result<PathBuf, String>) -> Record {
     Record { offer: offer.clone(), outcome }
 }
 
-struct Place<'a> {
+struct BundleLoader<'a> {
     directory: &'a Path,
     trust: &'a Trust,
     /// Memory for it, in bytes.
     room: u64,
 }
 
-impl Place<'_> {
-    async fn take(
+impl BundleLoader<'_> {
+    async fn load(
         &self,
         client: &Client,
         controller: &Controller,
