@@ -14,6 +14,7 @@ use crate::sh;
 
 /// Crate, and which of ours it may use (dev-dependencies are free).
 const ARROWS: &[(&str, &[&str])] = &[
+    ("mac", &[]),
     ("agent-protocol", &[]),
     ("pinned-tls", &[]),
     ("block", &[]),
@@ -26,16 +27,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hwm-example-external", &["hwm-sdk", "agent-protocol"]),
     ("hwm-generic", &["hwm-sdk", "block", "agent-protocol"]),
     ("hwm-raidtool", &["hwm-sdk", "agent-protocol"]),
+    ("ramdisk-init", &["agent-protocol", "mac"]),
+    ("hwm-host", &["hwm-sdk", "sandbox", "block", "bundle", "agent-protocol"]),
     (
         "agentd",
         &[
+            "ramdisk-init",
+            "hwm-host",
             "hwm-generic",
             "hwm-sdk",
-            "sandbox",
             "block",
             "bundle",
             "certificate",
             "agent-protocol",
+            "mac",
             "pinned-tls",
         ],
     ),

@@ -63,7 +63,7 @@ fn accept(pem: Option<&str>) -> Result<Accept, String> {
                 Pin::of_pem(pem).map_err(|error| format!("the certificate of the heartbeat: {error}"))?;
             Ok(Accept::Only(pin))
         }
-        None => Ok(Accept::Nobody),
+        None => Ok(Accept::None),
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
     fn only_the_certificate_of_the_heartbeat_is_the_agents() {
         let pem = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
         assert!(matches!(accept(Some(pem)), Ok(Accept::Only(pin)) if pin == Pin::of_der(b"abc")));
-        assert!(matches!(accept(None), Ok(Accept::Nobody)));
+        assert!(matches!(accept(None), Ok(Accept::None)));
         assert!(accept(Some("no PEM")).is_err());
     }
 }

@@ -51,7 +51,7 @@ pub fn link_up(index: u32) -> nix::Result<()> {
     ask(&Message::new(RTM_NEWLINK, REQUEST_ACK, &link_header(index, IFF_UP)))
 }
 
-/// Let an interface take frames to all multicast addresses, or only to those that somebody asked for.
+/// Let an interface take frames to all multicast addresses, or only to those that a program has joined.
 pub fn all_multicast(index: u32, on: bool) -> nix::Result<()> {
     let flags = if on { IFF_ALLMULTI } else { 0 };
     ask(&Message::new(RTM_NEWLINK, REQUEST_ACK, &link_change(index, flags, IFF_ALLMULTI)))

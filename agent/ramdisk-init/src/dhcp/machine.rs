@@ -1,7 +1,7 @@
 //! The client's states (RFC 2131 section 4.4), with time passed in.
 
 use super::message::{Answer, Kind, Query};
-use crate::ramdisk::netlink::Address;
+use crate::netlink::Address;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(machine.receive(at(1), &proxy), (None, false));
         assert_eq!(machine.receive(at(1), &reply(OFFER, 8, MAC, YOURS, &options)), (None, false));
         assert_eq!(machine.receive(at(1), &reply(OFFER, 7, [0; 6], YOURS, &options)), (None, false));
-        // An acknowledgement that nobody asked for.
+        // An acknowledgement without a request.
         assert_eq!(machine.receive(at(1), &from_server(ACK, 60)), (None, false));
     }
 

@@ -1,34 +1,11 @@
-//! Hardware managers that are programs of their own (hardware-managers/hwm-sdk/PROTOCOL.md): each in a sandbox, each
-//! behind the trait of those in the tree.
-//!
-//! ```text
-//!   source     where they are; manifest and digest
-//!   manager    External: the trait, its lives, its restarts, what is kept of it
-//!   accept     what of its answers is taken (pure)
-//!   link       one life of its process: calls and deadlines
-//!   attend     the thread that reads and kills it
-//!   services   what it may ask: read_device, fetch
-//!   grants     what its manifest grants, as devices of this machine
-//! ```
-//!
-//! Invariants: nothing a manager does ends or blocks the agent for longer than its deadlines; what it breaks is its
-//! own step; no reserved name, no step of the agent's own is its; two of one name: the second is refused.
+//! All vendors' hardware managers of one agent.
 
-mod accept;
-mod attend;
-mod grants;
-mod limits;
-mod link;
-mod manager;
-mod records;
-mod services;
-mod source;
-
-pub use limits::Limits;
-pub use manager::External;
-pub use source::{ARTIFACTS, Source, one, read};
-
-use agent_protocol::inventory::{External as Told, Inventory, ManagerRecord, ManagerReport, Suppression};
+use crate::limits::Limits;
+use crate::manager::External;
+use crate::source::Source;
+use agent_protocol::inventory::{
+    External as ExternalReport, Inventory, ManagerRecord, ManagerReport, Suppression,
+};
 use hwm_sdk::protocol::Suppressed;
 use hwm_sdk::{HardwareManager, StepKind};
 use std::collections::BTreeSet;
@@ -135,7 +112,8 @@ impl Externals {
             ..ManagerReport::default()
         });
         let reports = managers.iter().map(|manager| manager.report());
-        inventory.anneal = Some(Told { hardware_managers: reports.chain(unreadable).collect(), suppressed });
+        inventory.anneal =
+            Some(ExternalReport { hardware_managers: reports.chain(unreadable).collect(), suppressed });
     }
 
     /// Probes that a manager wants left out on this very machine.

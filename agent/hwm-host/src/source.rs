@@ -13,7 +13,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Directory of artifacts, beside the managers.
+/// Directory of artifacts, next to the managers.
 pub const ARTIFACTS: &str = ".artifacts";
 
 /// A manager that could be started.

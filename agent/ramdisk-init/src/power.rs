@@ -1,6 +1,5 @@
-//! How the machine ends, and who may end it: the agent, the power button, Ctrl-Alt-Del.
+//! Ends the machine, for the agent, the power button or Ctrl-Alt-Del.
 
-use crate::state::Exit;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::reboot::{RebootMode, reboot, set_cad_enabled};
 use nix::sys::signal::{SigSet, Signal};
@@ -20,7 +19,18 @@ const KEY_POWER: u16 = 116;
 /// New input devices are looked for this often, in milliseconds.
 const RESCAN_MS: u16 = 5000;
 
-/// End the machine. Does not come back.
+/// How the machine ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Power it off.
+    PowerOff,
+    /// Reboot it, into what was deployed.
+    Reboot,
+    /// Leave it on, with nothing that runs.
+    Halt,
+}
+
+/// End the machine. Does not return.
 pub fn end(exit: Exit) -> ExitCode {
     nix::unistd::sync();
     let mode = match exit {
@@ -65,7 +75,7 @@ pub fn watch_signals() -> Result<(), String> {
     Ok(())
 }
 
-/// Orphans, and the login program when it ends: [`crate::login`] needs no more than that it has.
+/// Reap orphans, and the login program of a rescued node when it ends: the agent needs no exit code of it.
 fn reap() {
     while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
         if status == WaitStatus::StillAlive {

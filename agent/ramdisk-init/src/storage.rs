@@ -5,7 +5,7 @@
 //! that was begun meanwhile has ended (`async_synchronize_full` in `do_init_module`), and that is how
 //! SCSI hosts are scanned, libata ports probed and disks attached. What is left to work queues is
 //! asked for here: NVMe controllers, USB disks, SCSI disks without their block device. Hosts are not
-//! told to scan again: for libata that is a reset of every port.
+//! made to scan again: for libata that is a reset of every port.
 
 use super::uevents;
 use std::fs;

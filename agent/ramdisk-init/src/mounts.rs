@@ -36,7 +36,7 @@ pub fn mount_efi_variables() {
     }
 }
 
-/// Mount them all; what is mounted already stays. Problems are told, not fatal: without `/dev`
+/// Mount them all; what is mounted already stays. Problems are returned, not fatal: without `/dev`
 /// there are no disks, and the log says why.
 pub fn mount_all() -> Vec<String> {
     let mut problems = Vec::new();

@@ -1,7 +1,7 @@
 //! Kernel modules by modalias, without udev, modprobe or usermode helpers.
 //!
-//! Every device in sysfs tells what it is in a `modalias`; `modules.alias` says which modules feel
-//! meant by it, `modules.dep` what those need. Loading a driver makes new devices appear (a SCSI
+//! Every device in sysfs describes itself in a `modalias`; `modules.alias` says which modules match
+//! it, `modules.dep` what those need. Loading a driver makes new devices appear (a SCSI
 //! host, its disks), so this is repeated until nothing new is seen, and again at every uevent.
 
 use nix::errno::Errno;

@@ -2,8 +2,8 @@
 
 use super::dhcp::{Lease, Machine, Output};
 use super::netlink::{self, Address};
-use crate::inventory::interfaces;
 use agent_protocol::inventory::Interface;
+use mac::Mac;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ const BOOT_NIC_TIME: Duration = Duration::from_secs(60);
 /// NICs that appear late are looked for this often.
 const LOOK: Duration = Duration::from_millis(250);
 /// How often a machine without an address says so.
-const TELL: Duration = Duration::from_secs(30);
+const REPORT: Duration = Duration::from_secs(30);
 const SERVER_PORT: u16 = 67;
 const CLIENT_PORT: u16 = 68;
 /// Index of `lo`: the first interface of a network namespace.
@@ -29,14 +29,14 @@ const METRIC: u32 = 100;
 
 /// Return when an interface has an address; until then, never. Leases are renewed for ever by
 /// threads that go on after this has returned.
-pub fn bring_up(boot_mac: Option<&str>) {
+pub fn bring_up(boot_mac: Option<Mac>, interfaces: fn() -> Vec<Interface>) {
     if let Err(error) = netlink::link_up(LOOPBACK) {
         tracing::warn!(%error, "loopback stays down");
     }
     let began = Instant::now();
     let (ready, leased) = mpsc::channel();
     let mut started = BTreeSet::new();
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     loop {
         let only = boot_mac.filter(|_| began.elapsed() < BOOT_NIC_TIME);
         for interface in chosen(interfaces(), only) {
@@ -51,16 +51,21 @@ pub fn bring_up(boot_mac: Option<&str>) {
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
-        if told.elapsed() >= TELL {
-            told = Instant::now();
-            tracing::warn!(?started, ?boot_mac, "no address by DHCP yet");
+        if reported.elapsed() >= REPORT {
+            reported = Instant::now();
+            tracing::warn!(
+                ?started,
+                boot_mac = boot_mac.map(tracing::field::display),
+                "no address by DHCP yet"
+            );
         }
     }
 }
 
 /// The interfaces to try. Pure.
-fn chosen(all: Vec<Interface>, only: Option<&str>) -> Vec<Interface> {
-    all.into_iter().filter(|interface| only.is_none_or(|mac| interface.mac_address == mac)).collect()
+fn chosen(all: Vec<Interface>, only: Option<Mac>) -> Vec<Interface> {
+    let is = |interface: &Interface, mac: Mac| interface.mac_address.parse() == Ok(mac);
+    all.into_iter().filter(|interface| only.is_none_or(|mac| is(interface, mac))).collect()
 }
 
 fn start(interface: Interface, ready: Sender<String>) {
@@ -79,12 +84,12 @@ fn client(interface: &Interface, ready: &Sender<String>) -> io::Result<()> {
         .trim()
         .parse()
         .map_err(|_| io::Error::other("ifindex is not a number"))?;
-    let mac = mac(&interface.mac_address).ok_or_else(|| io::Error::other("not an Ethernet address"))?;
+    let mac: Mac = interface.mac_address.parse().map_err(io::Error::other)?;
     netlink::link_up(index)?;
     tracing::info!(interface = name, mac = interface.mac_address, driver = ?interface.driver, "interface is up");
     let socket = socket(name)?;
     let began = Instant::now();
-    let mut machine = Machine::new(mac, random_xid(), began.elapsed());
+    let mut machine = Machine::new(mac.octets(), random_xid(), began.elapsed());
     let mut held: Option<Lease> = None;
     let mut wake = Duration::ZERO;
     let mut datagram = [0; 2048];
@@ -110,7 +115,7 @@ fn client(interface: &Interface, ready: &Sender<String>) -> io::Result<()> {
                 if let Some(lease) = lease {
                     apply(name, index, held, lease);
                     held = Some(lease);
-                    // Nobody listens after the first.
+                    // After the first lease no receiver is left.
                     let _ = ready.send(name.clone());
                 }
             }
@@ -128,7 +133,7 @@ fn client(interface: &Interface, ready: &Sender<String>) -> io::Result<()> {
     }
 }
 
-/// Bound to the interface, so that it works without an address and hears nobody else's answers.
+/// Bound to the interface, so that it works without an address and receives only its own answers.
 fn socket(name: &str) -> io::Result<UdpSocket> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, socket};
     use std::os::fd::AsRawFd;
@@ -144,7 +149,7 @@ fn socket(name: &str) -> io::Result<UdpSocket> {
 }
 
 fn apply(name: &str, index: u32, held: Option<Lease>, lease: Lease) {
-    let tell = |what: &str, result: nix::Result<()>| {
+    let log = |what: &str, result: nix::Result<()>| {
         if let Err(error) = result {
             tracing::error!(interface = name, %error, "{what}");
         }
@@ -159,25 +164,19 @@ fn apply(name: &str, index: u32, held: Option<Lease>, lease: Lease) {
         seconds = lease.seconds, "lease"
     );
     if let Some(old) = held.filter(|old| old.address != lease.address) {
-        tell("old address stays", netlink::remove_address(index, old.address));
+        log("old address stays", netlink::remove_address(index, old.address));
     }
     if let Some(mtu) = lease.mtu {
-        tell("MTU not set", netlink::set_mtu(index, mtu));
+        log("MTU not set", netlink::set_mtu(index, mtu));
     }
-    tell("address not set", netlink::add_address(index, lease.address));
+    log("address not set", netlink::add_address(index, lease.address));
     if let Some(router) = lease.router {
-        tell("route not set", netlink::add_default_route(index, router, METRIC + index));
+        log("route not set", netlink::add_default_route(index, router, METRIC + index));
     }
 }
 
 fn same(old: &Lease, new: &Lease) -> bool {
     (old.address, old.router, old.mtu) == (new.address, new.router, new.mtu)
-}
-
-fn mac(text: &str) -> Option<[u8; 6]> {
-    let bytes: Vec<u8> =
-        text.split(':').map(|part| u8::from_str_radix(part, 16)).collect::<Result<_, _>>().ok()?;
-    bytes.try_into().ok()
 }
 
 fn random_xid() -> u32 {
@@ -201,14 +200,11 @@ mod tests {
             ..Interface::default()
         };
         let all = || vec![nic("eth0", "52:54:00:00:00:01"), nic("eth1", "52:54:00:00:00:02")];
-        let names = |only| chosen(all(), only).into_iter().map(|nic| nic.name).collect::<Vec<_>>();
+        let names = |only: Option<&str>| {
+            let only = only.map(|mac| mac.parse().expect("a MAC"));
+            chosen(all(), only).into_iter().map(|nic| nic.name).collect::<Vec<_>>()
+        };
         assert_eq!(names(Some("52:54:00:00:00:02")), ["eth1"]);
         assert_eq!(names(None), ["eth0", "eth1"]);
-    }
-
-    #[test]
-    fn macs_are_six_bytes() {
-        assert_eq!(mac("52:54:00:aa:bb:cc"), Some([0x52, 0x54, 0, 0xaa, 0xbb, 0xcc]));
-        assert_eq!(mac("52:54:00"), None);
     }
 }

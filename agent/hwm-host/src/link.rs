@@ -11,42 +11,20 @@
 //! Whatever is against PROTOCOL.md breaks the link: the process is killed with all it started, and every call that
 //! waits ends with the reason. Nothing here trusts a length, a rate or an id of the manager's.
 
-use super::attend::attend;
-use super::services::Services;
+use crate::attend::attend;
+use crate::services::Services;
+use crate::shared::{Broken, Shared, seconds};
 use hwm_sdk::StepContext;
-use hwm_sdk::protocol::{Cancel, Cancelled, Message, Method, Notification, RpcError, decode};
-use sandbox::{Grants, Kept, Program};
+use hwm_sdk::protocol::{Cancel, Cancelled, Message, Method, RpcError, decode};
+use sandbox::{Grants, Program};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::collections::HashMap;
-use std::io::{ErrorKind, Write};
-use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Output and log lines kept between two [`Link::take_log`]s, in bytes.
-pub(super) const LOG_KEPT: usize = 256 << 10;
-/// A manager that does not read its socket for so long is broken.
-const WRITING: Duration = Duration::from_secs(5);
 /// How often a waiting caller looks whether it is cancelled.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// Why a link is no more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Broken {
-    /// For operators.
-    pub(super) reason: String,
-    /// It did not answer in time, and would not the next time.
-    pub(super) hung: bool,
-}
-
-impl Broken {
-    pub(super) fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), hung: false }
-    }
-}
 
 /// Why a call has no answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,36 +41,10 @@ pub(super) struct Terms<'a> {
     pub(super) deadline: Duration,
     /// Progress goes there, and a cancel comes from there, if there is one.
     pub(super) context: Option<&'a StepContext>,
-    /// Whether it is told of a cancel, and killed when it does not stop within `grace`.
+    /// Whether a cancel is sent to it, and killed when it does not stop within `grace`.
     pub(super) abortable: bool,
     /// From a cancel to the answer.
     pub(super) grace: Duration,
-}
-
-/// A call that waits.
-#[derive(Debug, Default)]
-pub(super) struct Pending {
-    pub(super) context: Option<StepContext>,
-    pub(super) answer: Option<Result<Box<RawValue>, RpcError>>,
-}
-
-/// What caller and thread share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) name: String,
-    pub(super) state: Mutex<State>,
-    changed: Condvar,
-    writer: Mutex<UnixStream>,
-}
-
-#[derive(Debug)]
-pub(super) struct State {
-    next: u64,
-    pub(super) calls: HashMap<u64, Pending>,
-    pub(super) log: Kept,
-    /// Call and what it saved last.
-    pub(super) checkpoint: Option<(u64, Value)>,
-    broken: Option<Broken>,
 }
 
 /// A running manager.
@@ -110,22 +62,22 @@ impl Link {
         grants: Grants,
         services: Services,
     ) -> Result<(Self, Vec<String>), Broken> {
-        let (told, hear) = mpsc::channel();
+        let (started, hear) = mpsc::channel();
         let thread_name = name.to_owned();
         // The sandbox kills a program whose starting thread has ended, so this thread lives as long as it.
         let life = move || {
             let (confined, notes) = match sandbox::start(&program, &grants) {
-                Ok(started) => started,
-                Err(error) => return drop(told.send(Err(error.to_string()))),
+                Ok(running) => running,
+                Err(error) => return drop(started.send(Err(error.to_string()))),
             };
             match Shared::new(&thread_name, &confined.socket) {
                 Ok(shared) => {
                     let shared = Arc::new(shared);
-                    if told.send(Ok((shared.clone(), notes))).is_ok() {
+                    if started.send(Ok((shared.clone(), notes))).is_ok() {
                         attend(confined, &shared, &services);
                     }
                 }
-                Err(error) => drop(told.send(Err(format!("its socket: {error}")))),
+                Err(error) => drop(started.send(Err(format!("its socket: {error}")))),
             }
         };
         let thread = std::thread::Builder::new().name(name.chars().take(15).collect()).spawn(life);
@@ -144,11 +96,11 @@ impl Link {
 
     /// Ask and wait. A manager that does not answer in time, or does not stop when it is cancelled, is killed.
     pub(super) fn call<M: Method>(&self, params: &M::Params, terms: &Terms) -> Result<M::Answer, CallError> {
-        let id = self.shared.register(terms.context)?;
+        let id = self.shared.register(terms.context).map_err(CallError::Broken)?;
         let line = Message::request::<M>(id, params).line();
         let line = line.map_err(|error| {
             self.shared.lock().calls.remove(&id);
-            let message = format!("what {} is to be told: {error}", M::NAME);
+            let message = format!("the parameters of {}: {error}", M::NAME);
             CallError::Rpc(RpcError::new(hwm_sdk::protocol::Code::Params, message))
         })?;
         self.shared.write(&line);
@@ -225,81 +177,5 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.end("the agent has ended it");
-    }
-}
-
-fn seconds(duration: Duration) -> String {
-    format!("{} s", duration.as_secs_f64())
-}
-
-impl Shared {
-    fn new(name: &str, socket: &UnixStream) -> std::io::Result<Self> {
-        let writer = socket.try_clone()?;
-        writer.set_write_timeout(Some(WRITING))?;
-        let state = State {
-            next: 1,
-            calls: HashMap::new(),
-            log: Kept::new(LOG_KEPT),
-            checkpoint: None,
-            broken: None,
-        };
-        Ok(Self {
-            name: name.to_owned(),
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-            writer: Mutex::new(writer),
-        })
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn register(&self, context: Option<&StepContext>) -> Result<u64, CallError> {
-        let mut state = self.lock();
-        if let Some(broken) = &state.broken {
-            return Err(CallError::Broken(broken.clone()));
-        }
-        let id = state.next;
-        state.next += 1;
-        state.calls.insert(id, Pending { context: context.cloned(), answer: None });
-        Ok(id)
-    }
-
-    /// An answer has come, or the link broke.
-    pub(super) fn ring(&self) {
-        self.changed.notify_all();
-    }
-
-    /// Send a line; a manager that does not take it is broken.
-    pub(super) fn write(&self, line: &[u8]) {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = writer.write_all(line) {
-            drop(writer);
-            self.break_off(match error.kind() {
-                // It has closed its end: who reads there sees that as well, and tells how the program ended.
-                ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return,
-                ErrorKind::WouldBlock => Broken {
-                    reason: format!("it did not read its socket for {}", seconds(WRITING)),
-                    hung: true,
-                },
-                _ => Broken::new(format!("its socket: {error}")),
-            });
-        }
-    }
-
-    fn notify<N: Notification>(&self, params: &N::Params) {
-        if let Ok(line) = Message::notification::<N>(params).line() {
-            self.write(&line);
-        }
-    }
-
-    /// The link is no more: the first reason counts. The thread sees the end of the socket and kills the process.
-    pub(super) fn break_off(&self, broken: Broken) {
-        self.lock().broken.get_or_insert(broken);
-        self.ring();
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        // It may be shut down already.
-        let _ = writer.shutdown(Shutdown::Both);
     }
 }

@@ -14,13 +14,14 @@
 //! - A manager that was ready and has failed keeps its name, version and steps: a step that silently disappears would
 //!   be cleaning that was silently left out. Running one says why it fails.
 
-use super::accept;
-use super::grants;
-use super::limits::Limits;
-use super::link::{Broken, CallError, Link, Terms};
-use super::records::Records;
-use super::services::Services;
-use super::source::Source;
+use crate::accept;
+use crate::grants;
+use crate::limits::Limits;
+use crate::link::{CallError, Link, Terms};
+use crate::records::Records;
+use crate::services::Services;
+use crate::shared::Broken;
+use crate::source::Source;
 use agent_protocol::inventory::{Disk, Inventory, ManagerReport};
 use agent_protocol::schema;
 use agent_protocol::step::Step;
@@ -254,8 +255,10 @@ impl External {
             CallError::Rpc(error) => Unready::Cannot(format!("{what}: {error}")),
             CallError::Broken(broken) => Unready::Broken(broken),
         };
-        let greeting =
-            HelloParams { protocol_versions: vec![VERSION], agent_version: crate::VERSION.to_owned() };
+        let greeting = HelloParams {
+            protocol_versions: vec![VERSION],
+            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
         let left = self.limits.hello.saturating_sub(begun.elapsed());
         let said =
             link.call::<Hello>(&greeting, &self.terms(left)).map_err(|error| cannot("hello", error))?;
@@ -347,7 +350,7 @@ impl External {
             abortable: offer.abortable,
             grace: self.limits.grace,
         };
-        // What was said before belongs to nobody's step.
+        // Earlier output belongs to no step.
         self.log(&link.take_log(), "before its step");
         let answer = link.call::<Run>(&params, &terms);
         if answer.is_err()
@@ -476,7 +479,7 @@ impl HardwareManager for External {
         self.offers(kind, inventory).steps.into_iter().map(Step::from).collect()
     }
 
-    /// As told with the steps, which the agent asks for first.
+    /// As reported with the steps, which the agent asks for first.
     fn priorities(&self, kind: StepKind, _inventory: &Inventory) -> Vec<Priority> {
         self.all_offers().get(&kind).map(|offers| offers.priorities.clone()).unwrap_or_default()
     }

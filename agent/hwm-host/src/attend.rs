@@ -1,7 +1,7 @@
 //! The thread of a manager's process: reads what it sends, and kills it at the end.
 
-use super::link::{Broken, Shared};
-use super::services::Services;
+use crate::services::Services;
+use crate::shared::{Broken, Shared};
 use hwm_sdk::protocol::{
     Checkpoint, CheckpointSaved, Code, Level, LineBuffer, Log, Logged, Message, Notification, ProgressReport,
     Progressed, RpcError, TooLong, decode,
@@ -101,7 +101,7 @@ impl Attendant<'_> {
                 output_open = self.read_output(confined);
             }
             if socket && let Err(broken) = self.read_socket(confined, &mut lines) {
-                // What it said last may tell why.
+                // Its last output may say why.
                 while output_open && self.read_output_now(confined) {}
                 return broken;
             }
@@ -160,7 +160,7 @@ impl Attendant<'_> {
                 "it could not read what it was sent: {}",
                 shorten(&error.message, 200)
             ))),
-            Message::Notification { method, params } => self.told(&method, &params),
+            Message::Notification { method, params } => self.notified(&method, &params),
             Message::Request { id, method, params } => {
                 let answer = self.services.answer(id, &method, &params);
                 let line = answer.line().or_else(|error| {
@@ -186,8 +186,8 @@ impl Attendant<'_> {
         }
     }
 
-    fn told(&mut self, method: &str, params: &RawValue) -> Result<(), Broken> {
-        let wrong = |error: RpcError| Broken::new(format!("what it tells is wrong: {}", error.message));
+    fn notified(&mut self, method: &str, params: &RawValue) -> Result<(), Broken> {
+        let wrong = |error: RpcError| Broken::new(format!("its notification is wrong: {}", error.message));
         match method {
             Progressed::NAME => self.progressed(decode(method, params).map_err(wrong)?),
             Log::NAME => {

@@ -11,7 +11,7 @@ const ROOT: &str = "root";
 const MANIFEST: &str = "manifest.json";
 const DIGEST: &str = "digest";
 
-/// Take away what an earlier process has left in `directory`, so that nobody takes it for what this boot is to have.
+/// Remove what an earlier process has left in `directory`, so that it is not mistaken for bundles of this boot.
 pub fn clear(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -41,9 +41,9 @@ pub fn mount(directory: &Path, file: &File, verified: &Verified) -> Result<PathB
     let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount_filesystem(Some(device.path()), &root, Some("squashfs"), flags, None::<&str>)
         .map_err(|error| format!("its root file system cannot be mounted: {error}"))?;
-    let told = fs::write(place.join(DIGEST), &verified.digest)
+    let recorded = fs::write(place.join(DIGEST), &verified.digest)
         .and_then(|()| fs::write(place.join("manifest.new"), &verified.manifest_bytes))
         .and_then(|()| fs::rename(place.join("manifest.new"), place.join(MANIFEST)));
-    told.map_err(|error| wrong(&place, error))?;
+    recorded.map_err(|error| wrong(&place, error))?;
     Ok(place)
 }
