@@ -1,14 +1,12 @@
 //! Bundles over the API: taken in, assigned, told to agents, and given to those that may have them.
 
-mod common;
-
+use crate::common::{Answer, Api};
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use api::Settings;
 use axum::body::{Body, Bytes};
 use axum::http::Request;
 use bundle::build::{SigningKey, build};
 use bundle::{Trust, Verified};
-use common::{Answer, Api};
 use http_body_util::BodyExt;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};

@@ -1,8 +1,6 @@
 //! `GET /v1/nodes/{ident}/history`: the whole story, in Ironic's form.
 
-mod common;
-
-use common::{Api, keys};
+use crate::common::{Api, keys};
 use model::history::Severity;
 use model::{Event, EventKind, Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};

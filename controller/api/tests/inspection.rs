@@ -1,10 +1,8 @@
 //! `POST /v1/continue_inspection`: who is listened to, and what is kept. Nobody is authenticated there.
 
-mod common;
-
+use crate::common::Api;
 use axum::body::Body;
 use axum::http::Request;
-use common::Api;
 use model::{Cursor, Inventory, Node, ProvisionState, Run, RunKind};
 use serde_json::{Value, json};
 use store::Store;

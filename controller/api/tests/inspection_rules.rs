@@ -1,10 +1,8 @@
 //! Inspection rules from the request that makes them to what an inspection leaves: the real API, the real conductor, a
 //! node without hardware.
 
-mod common;
-
+use crate::common::Api;
 use async_trait::async_trait;
-use common::Api;
 use conductor::decision::{Action, ActionError, Outcome};
 use conductor::{Conductor, Executor, Notary, Settings, SigningKey};
 use model::abilities::{Abilities, Inspect, Rescue};

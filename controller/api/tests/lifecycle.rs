@@ -1,8 +1,6 @@
 //! What came with deployment, service, rescue and the administrator's override.
 
-mod common;
-
-use common::Api;
+use crate::common::Api;
 use model::{ProvisionState, StepKind};
 use serde_json::{Value, json};
 use store::Store;

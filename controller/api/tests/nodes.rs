@@ -1,8 +1,6 @@
 //! Nodes: what a stock client sees, against recordings of the real Ironic.
 
-mod common;
-
-use common::{Api, fixture, keys};
+use crate::common::{Api, fixture, keys};
 use model::agent::AgentState;
 use model::{Catalogue, CatalogueStep, ProvisionState, Timestamp, Wait};
 use serde_json::{Value, json};

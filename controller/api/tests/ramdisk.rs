@@ -1,9 +1,7 @@
 //! Lookup and heartbeat, as agents of both kinds use them.
 
-mod common;
-
+use crate::common::{Api, fixture, keys};
 use api::Settings;
-use common::{Api, fixture, keys};
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
 use store::Store;

@@ -1,9 +1,7 @@
 //! What the real Ironic answered, exchange by exchange (fixtures/record.py): we answer the same, except where
 //! the recording says on purpose otherwise.
 
-mod common;
-
-use common::{Answer, Api, fixture, keys};
+use crate::common::{Answer, Api, fixture, keys};
 use model::{Cursor, ProvisionState};
 use serde_json::{Value, json};
 use store::Store;

@@ -1,8 +1,6 @@
 //! `specs/node-retirement.txt` at the API.
 
-mod common;
-
-use common::Api;
+use crate::common::Api;
 use model::{ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use store::Store;

@@ -1,9 +1,7 @@
 //! Sub-resources of nodes and drivers that reach for the hardware: what the drivers are told, what is kept and shown,
 //! and what nodes without such hardware are answered, in Ironic's words.
 
-mod common;
-
-use common::Api;
+use crate::common::Api;
 use model::inventory::Inventory;
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};

@@ -1,8 +1,6 @@
 //! Traits and deploy templates, beyond what tests/recorded.rs compares.
 
-mod common;
-
-use common::Api;
+use crate::common::Api;
 use model::{Cursor, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;

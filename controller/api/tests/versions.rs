@@ -1,10 +1,8 @@
 //! Microversions: what is negotiated, and what each gate lets pass.
 
-mod common;
-
+use crate::common::{Api, fixture};
 use axum::body::Body;
 use axum::http::Request;
-use common::{Api, fixture};
 use model::ProvisionState;
 use serde_json::{Value, json};
 

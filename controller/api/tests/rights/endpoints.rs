@@ -1,9 +1,9 @@
 //! Every row of the table × everybody: 401 for nobody, 403 or 404 for those who may not, and for those who may the
 //! answer that an administrator gets. What is refused has changed nothing.
 
-use crate::callers::{User, WITHOUT_ROLE, basic, nobody};
+use super::callers::{User, WITHOUT_ROLE, basic, nobody};
+use super::world::{ABSENT, CERTIFICATE, RESOURCE, RESOURCES, World, about_a_node};
 use crate::common::Answer;
-use crate::world::{ABSENT, CERTIFICATE, RESOURCE, RESOURCES, World, about_a_node};
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use api::Auth;
 use api::auth::policy::{lesser, names};

@@ -1,7 +1,7 @@
 //! The files of users: read anew when they change, and closed when they cannot be read.
 
-use crate::callers::{basic, hash};
-use crate::world::World;
+use super::callers::{basic, hash};
+use super::world::World;
 use api::Auth;
 use api::auth::Users;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The table of rights is Ironic's.
 
-use crate::callers::{IRONIC, User};
+use super::callers::{IRONIC, User};
 use api::auth::policy::{may, names};
 use api::auth::{Grant, Identity, Owners, Scope};
 use std::collections::BTreeSet;

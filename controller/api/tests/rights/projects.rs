@@ -1,7 +1,7 @@
 //! A project sees and makes what is its own.
 
-use crate::callers::User;
-use crate::world::{ABSENT, CERTIFICATE, RESOURCE, World};
+use super::callers::User;
+use super::world::{ABSENT, CERTIFICATE, RESOURCE, World};
 use api::auth::Role;
 use axum::body::Body;
 use axum::http::Request;

@@ -1,6 +1,6 @@
 //! A controller with one thing of every kind, all of them on a node that one project owns and another leases.
 
-use crate::callers::users;
+use super::callers::users;
 use crate::common::{Answer, Api};
 use api::Auth;
 use api::endpoint::Endpoint;

@@ -1,17 +1,15 @@
 //! Bad input: Ironic's status, a message that names the thing, and nothing changed. Texts are Ironic's where
 //! the recordings have them.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod nodes;
 mod patch;
 mod ports;
 mod recorded;
 mod states;
 
+use crate::common::Api;
 use axum::body::Body;
 use axum::http::Request;
-use common::Api;
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use store::Store;
