@@ -22,8 +22,8 @@ What each endpoint takes and answers: `docs/openapi.json` (OpenAPI 3.1), which a
 - **own**: Ironic has no such thing; no client of Ironic meets it.
 
 What a BMC is asked for is asked while the client waits: what it refuses is the answer (400; 503 when it does not answer),
-where Ironic answers 202 and tells it later in `last_error`. `boot_mode` and `secure_boot` are in force from the next start
-on; nothing is rebooted for them. `bios` shows what the BMC tells now, `firmware` what the last inspection found. The BMC
+where Ironic answers 202 and reports it later in `last_error`. `boot_mode` and `secure_boot` are in force from the next start
+on; nothing is rebooted for them. `bios` shows what the BMC reports now, `firmware` what the last inspection found. The BMC
 itself fetches the image of `vmedia`, from the URL that is given. A request that reaches for the hardware is refused (409)
 while a conductor works on the node.
 

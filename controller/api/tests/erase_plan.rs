@@ -1,4 +1,4 @@
-//! The plan of an erase is asked of a living agent of ours, and of nobody else.
+//! The plan of an erase comes only from a live anneal-agent.
 
 use crate::common::Api;
 use api::Settings;

@@ -94,7 +94,7 @@ impl House {
         panic!("never {what}: {:?}", self.api.store.node(self.node.uuid).await.unwrap());
     }
 
-    /// Inspect the node; its ramdisk tells this.
+    /// Inspect the node; its ramdisk reports this.
     async fn inspect(&self, report: Value) -> Node {
         self.api.put("/v1/nodes/n/states/provision", json!({"target": "inspect"})).await.is(202);
         self.until("waits", |node| {
@@ -152,8 +152,8 @@ async fn a_rule_that_was_made_is_applied_by_the_next_inspection() {
     let kept = house.api.get("/v1/nodes/n/inventory").await.is(200).body;
     assert_eq!(kept["inventory"], report()["inventory"]);
     assert_eq!(kept["plugin_data"], json!({"bay": "7", "error": null, "ruled": {"by": "me"}}));
-    let told = house.api.store.history(house.node.uuid).await.unwrap();
-    assert!(told.iter().any(|event| event.text.ends_with("a node of ACME: host-7")), "{told:?}");
+    let shown = house.api.store.history(house.node.uuid).await.unwrap();
+    assert!(shown.iter().any(|event| event.text.ends_with("a node of ACME: host-7")), "{shown:?}");
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn a_rule_that_fails_fails_the_inspection_and_changes_nothing_of_the_node(
     assert_eq!(node.inspection_finished_at, None);
     assert_eq!(house.api.store.ports(Some(house.node.uuid)).await.unwrap(), port);
     let kept = house.api.store.inventory(house.node.uuid).await.unwrap().unwrap();
-    assert_eq!(kept.plugin_data, json!({"bay": "7", "error": null}), "as it was told");
+    assert_eq!(kept.plugin_data, json!({"bay": "7", "error": null}), "as it was reported");
 
     // Without the rule the next one works.
     house.api.delete(&format!("/v1/inspection_rules/{failing}")).await.is(204);
@@ -191,7 +191,7 @@ async fn a_rule_that_fails_fails_the_inspection_and_changes_nothing_of_the_node(
 }
 
 #[tokio::test]
-async fn what_a_sensitive_rule_holds_is_told_to_nobody() {
+async fn a_sensitive_rule_is_never_shown() {
     let house = House::new().await;
     let secret = "s3cr3t-of-the-rule";
     let log = json!({"op": "log", "args": {"msg": secret}});
@@ -200,15 +200,15 @@ async fn what_a_sensitive_rule_holds_is_told_to_nobody() {
     let node = house.inspect(report()).await;
     let error = node.last_error.unwrap();
     assert!(error.contains(&rule) && error.contains("action 2 (fail)"), "{error}");
-    let told = format!("{error} {:?}", house.api.store.history(house.node.uuid).await.unwrap());
-    assert!(!told.contains(secret), "{told}");
+    let shown = format!("{error} {:?}", house.api.store.history(house.node.uuid).await.unwrap());
+    assert!(!shown.contains(secret), "{shown}");
 
     // One that works logs nothing either.
     house.api.delete(&format!("/v1/inspection_rules/{rule}")).await.is(204);
     house.rule(json!({"sensitive": true, "actions": [log]})).await;
     assert_eq!(house.inspect(report()).await.provision_state, ProvisionState::Manageable);
-    let told = format!("{:?}", house.api.store.history(house.node.uuid).await.unwrap());
-    assert!(!told.contains(secret), "{told}");
+    let shown = format!("{:?}", house.api.store.history(house.node.uuid).await.unwrap());
+    assert!(!shown.contains(secret), "{shown}");
 }
 
 /// What could only fail later, or must not be, is refused when the rule is made; nothing is kept.

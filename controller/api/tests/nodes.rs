@@ -303,7 +303,7 @@ async fn cleaning_steps_as_the_specification_says() {
     let soon = api.get("/v1/nodes/n/cleaning/steps").await.is(202);
     let seconds: u64 = soon.header("retry-request-after").unwrap().parse().unwrap();
     assert!((1700..=1800).contains(&seconds), "{seconds}");
-    // A node without an agent has nothing more to tell.
+    // A node without an agent has no more to show.
     api.node("oob", ProvisionState::Manageable).await;
     assert_eq!(api.get("/v1/nodes/oob/cleaning/steps").await.is(200).body, json!([reset]));
     assert_eq!(api.get("/v1/nodes/oob/deploy/steps").await.is(200).body, json!([]));

@@ -24,7 +24,7 @@ fn the_checked_in_document_is_the_one_that_is_made() {
 }
 
 #[tokio::test]
-async fn the_document_is_served_to_anybody_in_every_version() {
+async fn the_document_is_served_without_login_in_every_version() {
     let api = Api::new();
     for minor in [1, 115] {
         let answer = api.at(minor, "GET", "/v1/anneal/openapi", None).await.is(200);

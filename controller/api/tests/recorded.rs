@@ -71,7 +71,7 @@ fn compare(exchange: &Value, answer: &Answer) {
     }
 }
 
-/// The same words; ours may also tell the place, and the UUID where Ironic tells a number of its database.
+/// The same words; ours may also name the place, and the UUID where Ironic gives a number of its database.
 fn says_the_same(theirs: &str, ours: &str) -> bool {
     let ours = ours.split(" (field \"").next().unwrap_or_default();
     let (mut theirs, mut ours) = (theirs.split(' '), ours.split(' '));

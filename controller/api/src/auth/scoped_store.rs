@@ -1,7 +1,7 @@
 //! The store as the callers of one project see it: only nodes that the project owns or leases, and what hangs on them.
 //!
-//! Of what they do not see it says what it says of what is not there. It has every call of the store's trait, so that
-//! whoever adds one must say here what a project may see of it.
+//! It answers as if all other nodes did not exist. It has every call of the store's trait, so that
+//! a new call cannot be added without deciding here what a project sees of it.
 
 use super::identity::Owners;
 use async_trait::async_trait;
@@ -52,7 +52,7 @@ impl ProjectScopedStore {
         if self.shows(&node) { Ok(node) } else { Err(StoreError::not_found("Node", ident)) }
     }
 
-    /// Whether there is such a node to be seen.
+    /// Whether the project sees a node of this UUID.
     async fn has(&self, node: Uuid) -> Result<bool> {
         match self.store.node(node).await {
             Ok(node) => Ok(self.shows(&node)),
@@ -65,7 +65,7 @@ impl ProjectScopedStore {
         if self.has(node).await? { Ok(()) } else { Err(StoreError::not_found("Node", node)) }
     }
 
-    /// Chassis and inspection rules belong to nobody: the policies of their rows say who may.
+    /// Chassis and inspection rules have no owner: only the policies of their rows apply.
     async fn shows_resource(&self, resource: &Resource) -> Result<bool> {
         if matches!(resource.kind, ResourceKind::Chassis | ResourceKind::InspectionRule) {
             return Ok(true);
@@ -274,7 +274,7 @@ impl Store for ProjectScopedStore {
         self.store.bell()
     }
 
-    // Templates and bundles belong to no node: the policies of their rows say who may. A deployment needs the former.
+    // Templates and bundles belong to no node: only the policies of their rows apply. A deployment needs the templates.
     async fn create_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
         self.store.create_template(template).await
     }

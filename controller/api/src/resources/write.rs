@@ -156,7 +156,7 @@ fn patched<R: ResourceHandler>(old: &Resource, ops: &[Op]) -> Result<Resource, A
         let value = after.get(field.name).unwrap_or(&Value::Null);
         if before.get(field.name) != Some(value) {
             let value = match value {
-                // Taken away, or set to nothing: it is again what it is when nobody wrote it.
+                // Taken away, or set to nothing: it has its default again.
                 Value::Null if !after.contains_key(field.name) => Value::Null,
                 value => field::check("patch", field.name, kind, value)?,
             };

@@ -18,7 +18,7 @@ use uuid::Uuid;
 /// The minor version since which there are templates.
 const SINCE: u16 = 55;
 
-/// What is served of deploy templates.
+/// Endpoints of deploy templates.
 pub fn endpoints() -> Vec<Endpoint> {
     rows![
         GET "/v1/deploy_templates" 55 "baremetal:deploy_template:get", "deploy templates" => list::list;

@@ -222,7 +222,7 @@ async fn what_follows_from_a_patch() {
 }
 
 #[tokio::test]
-async fn a_verb_on_a_node_in_a_conductors_hands_is_409() {
+async fn a_verb_on_a_locked_node_is_409() {
     let api = Api::new();
     let node = api.node("n", ProvisionState::Cleaning).await;
     api.store.take_lease(node.uuid, "host", Timestamp(0), Timestamp(i64::MAX)).await.unwrap().unwrap();

@@ -21,7 +21,7 @@ pub const TOKEN: &str = "hush-7f3a-token";
 /// UUID of the chassis.
 const CHASSIS: &str = "00000000-0000-4000-9000-000000000001";
 
-/// Nodes beside those with a name of their own, each in another state.
+/// Nodes in addition to those with a name of their own, each in another state.
 const STATES: usize = 7;
 
 /// Which store keeps it.
@@ -129,9 +129,9 @@ impl House {
     pub async fn everything(&self) -> Everything {
         let store = &self.api.store;
         let nodes = store.nodes().await.expect("nodes");
-        let mut beside = Vec::with_capacity(nodes.len());
+        let mut apart = Vec::with_capacity(nodes.len());
         for uuid in nodes.iter().map(|node| node.uuid) {
-            beside.push((
+            apart.push((
                 store.contact(uuid).await.expect("contact"),
                 store.history(uuid).await.expect("history"),
                 store.inventory(uuid).await.expect("inventory"),
@@ -139,7 +139,7 @@ impl House {
         }
         Everything {
             nodes,
-            beside,
+            apart,
             ports: store.ports(None).await.expect("ports"),
             bundles: store.bundles().await.expect("bundles"),
             templates: store.templates().await.expect("templates"),
@@ -160,7 +160,7 @@ impl House {
 #[derive(Debug, PartialEq)]
 pub struct Everything {
     nodes: Vec<Node>,
-    beside: Vec<(Contact, Vec<Event>, Option<Inventory>)>,
+    apart: Vec<(Contact, Vec<Event>, Option<Inventory>)>,
     ports: Vec<Port>,
     bundles: Vec<Bundle>,
     templates: Vec<DeployTemplate>,

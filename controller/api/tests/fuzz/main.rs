@@ -152,9 +152,10 @@ fn judged(judge: &Judge<'_>, shot: &Shot, answer: &Answer, same: bool) -> Result
             return Err(format!("no {name} version"));
         }
     }
-    let told = answer.headers.values().any(|value| String::from_utf8_lossy(value.as_bytes()).contains(HUSH));
+    let in_headers =
+        answer.headers.values().any(|value| String::from_utf8_lossy(value.as_bytes()).contains(HUSH));
     // An address is repeated in links, and whatever the client wrote into it.
-    if (told || answer.text.contains(HUSH)) && !shot.uri.contains(HUSH) {
+    if (in_headers || answer.text.contains(HUSH)) && !shot.uri.contains(HUSH) {
         return Err("a secret".into());
     }
     if answer.status >= 400 {

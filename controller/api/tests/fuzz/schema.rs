@@ -315,13 +315,13 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// Fields that are shown to everybody as they were written, whatever is in them.
+/// Fields that are shown to all callers as they were written, whatever is in them.
 const OPEN_FIELDS: [&str; 4] = ["extra", "properties", "network_data", "local_link_connection"];
 
 /// Operations that show what they were given: an inventory, the arguments of a plan.
 const OPEN_OPERATIONS: [&str; 2] = ["post_v1_continue_inspection", "post_v1_anneal_nodes_ident_erase_plan"];
 
-/// No secrets in open fields: nobody promises that they stay there.
+/// No secrets in open fields: no document promises that they stay there.
 fn free(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(free),

@@ -30,7 +30,7 @@ async fn the_header_is_answered_as_ironic_does() {
             assert_eq!(answer.header("Content-Type"), row["content_type"].as_str());
         }
     }
-    // Without a file of roles everybody in the file is an administrator.
+    // Without a file of roles every user in the file is an administrator.
     let header = super::callers::basic("operator", "right");
     world.ask("DELETE", "/v1/nodes/n", Some(&header), None).await.is(204);
 }

@@ -36,10 +36,10 @@ fn patches() -> Vec<(&'static str, Value, &'static str)> {
 }
 
 #[tokio::test]
-async fn each_field_is_changed_by_whom_ironic_lets() {
+async fn each_field_is_changed_only_with_ironics_policy() {
     for (field, value, policy) in patches() {
         let ops = json!([{"op": "add", "path": format!("/{field}"), "value": value}]);
-        // In company of what everybody may who may anything.
+        // Next to a field that every caller with any right may change.
         let both = json!([{"op": "add", "path": "/extra/x", "value": 1}, ops[0]]);
         for user in User::all().filter(|user| user.relation != "stranger") {
             let world = World::guarded().await;
@@ -76,7 +76,7 @@ async fn the_owner_of_a_node_in_use_is_changed_by_an_administrator() {
 }
 
 #[tokio::test]
-async fn what_a_lessee_may_not_see_is_not_shown_to_him() {
+async fn fields_that_a_lessee_may_not_see_are_redacted() {
     let world = World::guarded().await;
     world
         .api

@@ -165,7 +165,7 @@ impl World {
         self.api.raw(request.body(body).unwrap()).await
     }
 
-    /// A row as it is, by somebody.
+    /// A request to a row, with these credentials.
     pub async fn call(&self, row: &Endpoint, header: Option<&str>) -> Answer {
         let path = self.path(row, false).await;
         self.ask(row.method.as_str(), &path, header, self.body(row)).await
