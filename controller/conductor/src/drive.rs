@@ -4,7 +4,7 @@ use crate::act::Executor;
 use crate::decision::{Action, Change, Decision, Outcome, Rules, Snapshot};
 use crate::notary::{Notary, Proof};
 use crate::settings::Settings;
-use crate::states::{apply_outcome, decide};
+use crate::stages::{apply_outcome, decide};
 use model::history::{EventKind, Severity, StateAtEvent};
 use model::request::event;
 use model::{Certificate, Cursor, Inventory, Node, ResourceKind, StepKind, StepResult, Timestamp};
