@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use store::Store;
 
 /// A node whose hardware can everything, and one whose cannot.
-async fn house() -> (Api, Node, Node) {
+async fn api_with_nodes() -> (Api, Node, Node) {
     let api = Api::new();
     let able = api
         .node_with("able", ProvisionState::Manageable, |node| {
@@ -30,7 +30,7 @@ fn unsupported(extension: &str) -> String {
 
 #[tokio::test]
 async fn boot_mode_and_secure_boot_are_set_and_shown() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     for (what, extension, good, shown, bad, says) in [
         (
             "boot_mode",
@@ -87,7 +87,7 @@ async fn boot_mode_and_secure_boot_are_set_and_shown() {
 /// Nothing goes out to the BMC of a node that a conductor works on.
 #[tokio::test]
 async fn a_locked_node_is_left_alone() {
-    let (api, able, _) = house().await;
+    let (api, able, _) = api_with_nodes().await;
     let until = Timestamp(2_000_000_000_000_000);
     api.store.take_lease(able.uuid, "other-conductor", Timestamp(0), until).await.unwrap();
     for (method, path, body) in [
@@ -109,7 +109,7 @@ async fn a_locked_node_is_left_alone() {
 
 #[tokio::test]
 async fn an_nmi_is_sent() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     assert_eq!(
         api.at(28, "PUT", "/v1/nodes/able/management/inject_nmi", None).await.is(404).fault(),
         "Resource could not be found."
@@ -122,7 +122,7 @@ async fn an_nmi_is_sent() {
 
 #[tokio::test]
 async fn indicators() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     let path = "/v1/nodes/able/management/indicators";
     let list = api.get(path).await.is(200).body;
     assert_eq!(
@@ -157,7 +157,7 @@ async fn indicators() {
 
 #[tokio::test]
 async fn the_raid_configuration_is_kept_for_the_step_that_makes_it() {
-    let (api, _, unable) = house().await;
+    let (api, _, unable) = api_with_nodes().await;
     let config = json!({"logical_disks": [{"raid_level": "1", "size_gb": "MAX", "is_root_volume": true}]});
     let path = "/v1/nodes/able/states/raid";
     api.at(11, "PUT", path, Some(config.clone())).await.is(406);
@@ -217,7 +217,7 @@ async fn the_raid_configuration_is_kept_for_the_step_that_makes_it() {
 
 #[tokio::test]
 async fn consoles() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     let off = json!({"console_enabled": false, "console_info": null});
     for node in ["able", "unable"] {
         assert_eq!(api.get(&format!("/v1/nodes/{node}/states/console")).await.is(200).body, off);
@@ -240,7 +240,7 @@ async fn consoles() {
 
 #[tokio::test]
 async fn bios_settings_are_the_bmcs() {
-    let (api, able, unable) = house().await;
+    let (api, able, unable) = api_with_nodes().await;
     let path = "/v1/nodes/unable/bios";
     api.at(39, "GET", path, None).await.is(404);
     let list = api.at(40, "GET", path, None).await.is(200).body;
@@ -285,7 +285,7 @@ async fn bios_settings_are_the_bmcs() {
 
 #[tokio::test]
 async fn firmware_is_what_the_inspection_found() {
-    let (api, able, _) = house().await;
+    let (api, able, _) = api_with_nodes().await;
     let path = "/v1/nodes/able/firmware";
     api.at(85, "GET", path, None).await.is(404);
     assert_eq!(api.get(path).await.is(200).body, json!({"firmware": []}));
@@ -318,7 +318,7 @@ async fn firmware_is_what_the_inspection_found() {
 
 #[tokio::test]
 async fn networks_are_noop() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     let before = api.everything().await;
     let path = "/v1/nodes/able/vifs";
     for (method, path, body) in [("GET", path, None), ("POST", path, Some(json!({"id": "v"})))] {
@@ -342,7 +342,7 @@ async fn networks_are_noop() {
 
 #[tokio::test]
 async fn virtual_media() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     let path = "/v1/nodes/able/vmedia";
     api.at(92, "GET", path, None).await.is(404);
     api.at(88, "POST", path, Some(json!({}))).await.is(404);
@@ -390,7 +390,7 @@ async fn virtual_media() {
 
 #[tokio::test]
 async fn children() {
-    let (api, able, _) = house().await;
+    let (api, able, _) = api_with_nodes().await;
     let child = api
         .node_with("child", ProvisionState::Enroll, |node| {
             node.other.insert("parent_node".into(), able.uuid.to_string().into());
@@ -407,7 +407,7 @@ async fn children() {
 
 #[tokio::test]
 async fn vendors_add_no_methods() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     let before = api.everything().await;
     for base in ["/v1/nodes/able/vendor_passthru", "/v1/drivers/redfish/vendor_passthru"] {
         assert_eq!(api.get(&format!("{base}/methods")).await.is(200).body, json!({}));
