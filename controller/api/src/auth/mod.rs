@@ -5,8 +5,9 @@
 //!  a row's policy name ─▶ policy (the table) ────────────────────▶ guard ──┴─▶ handler, with a ProjectScopedStore
 //! ```
 //!
-//! The [`guard`] stands before the handler of every row of the table of endpoints. A caller whose role is limited to a project gets a
-//! store with only the nodes that the project owns or leases ([`scoped_store`]), so no handler can reveal others.
+//! The [`guard`] is in front of the handler of every row of the table of endpoints. A caller whose role is limited to a
+//! project gets a store with only the nodes that the project owns or leases ([`scoped_store`]), so no handler can reveal
+//! others.
 
 pub(crate) mod basic;
 pub(crate) mod guard;
