@@ -6,18 +6,18 @@ use crate::error::ApiError;
 use std::sync::Arc;
 use store::{ApiStore, Clock};
 
-/// What the API is made of.
+/// The parts that handlers use.
 #[derive(Clone)]
 pub struct App {
-    /// Where everything is kept.
+    /// Nodes, ports and every other resource.
     pub store: Arc<dyn ApiStore>,
-    /// Tells the time.
+    /// The current time.
     pub clock: Arc<dyn Clock>,
-    /// Answers questions to drivers.
+    /// Questions that only a driver can answer.
     pub drivers: Arc<dyn DriverQueries>,
-    /// Keeps the bundles of hardware managers; none: there are none.
+    /// Files of hardware managers' bundles; `None`: this controller serves none.
     pub bundles: Option<Arc<BundleStore>>,
-    /// The public key of the certificates that the conductor makes; none: it makes none.
+    /// Public key of the certificates that the conductor issues; `None`: it issues none.
     pub certificate_key: Option<String>,
     /// Settings.
     pub settings: Settings,
@@ -45,14 +45,14 @@ impl App {
 /// Settings of the API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// `https://controller.example:6385`, the beginning of every link, without a slash at its end. Empty:
+    /// `https://controller.example:6385`, the start of every link, without a trailing slash. Empty:
     /// `http://` and the request's Host header, as Ironic does without `[api]public_endpoint`.
     pub public_endpoint: String,
     /// Name of this controller, shown as `conductor` and as host of the drivers.
     pub conductor_host: String,
-    /// Seconds within which an agent must be heard again; told to it in the lookup answer.
+    /// Seconds within which an agent must send its next heartbeat; part of the answer to its lookup.
     pub heartbeat_timeout_s: f64,
-    /// Whether `provide` cleans nodes that do not say so themselves.
+    /// Whether `provide` cleans nodes whose `automated_clean` is null.
     pub automated_clean: bool,
     /// Most items of one page; larger limits are lowered to it.
     pub max_limit: usize,

@@ -31,7 +31,7 @@ pub struct Call {
     pub version: Version,
     /// Query.
     pub args: Args,
-    /// Maker of links.
+    /// Builds links.
     pub links: Links,
     body: Bytes,
     resolver: NodeResolver,
@@ -72,7 +72,7 @@ impl Call {
         policy::may(policy, &self.identity, Some(&Owners::of(node)))
     }
 
-    /// 403 if he may not: for what the body asks for, which the guard of the row does not read.
+    /// 403 unless [`Call::may`]: for what the body asks for, which the guard does not read.
     pub fn permit(&self, policy: &str, node: &Node) -> Result<(), ApiError> {
         if self.may(policy, node) { Ok(()) } else { Err(ApiError::forbidden(policy)) }
     }
@@ -124,7 +124,7 @@ pub fn json(status: u16, value: &Value) -> Response<Body> {
     response
 }
 
-/// An answer without a body, with a `Location` when there is one to tell.
+/// An answer without a body, with a `Location` if there is one.
 pub fn empty(status: u16, location: Option<&str>) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::NO_CONTENT);

@@ -1,5 +1,5 @@
-//! `/v1/anneal/certificates`: what was erased, signed. Anneal's own; Ironic has nothing like it, so no microversion
-//! guards it. Certificates are made by the conductor, and never changed or taken away.
+//! `/v1/anneal/certificates`: signed certificates of erasure. An extension of Anneal's, so no microversion guards
+//! it. The conductor issues certificates; they are never changed or removed.
 
 use crate::call::{Call, json};
 use crate::endpoint::{Endpoint, rows};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use store::StoreError;
 use uuid::Uuid;
 
-/// What is served of certificates.
+/// Endpoints of certificates.
 pub fn endpoints() -> Vec<Endpoint> {
     let rows = rows![
         GET "/v1/anneal/certificates" 1 "anneal:certificate:get", "erasure certificates of a node" => list;

@@ -1,4 +1,4 @@
-//! The one port through which the API asks drivers: it is injected, so that this crate knows no BMC.
+//! Questions of the API to drivers. The implementation is injected, so that this crate does not depend on BMC code.
 
 use async_trait::async_trait;
 use model::{Abilities, Contact, Node};
@@ -22,7 +22,7 @@ pub const INTERFACES: [&str; 13] = [
     "vendor",
 ];
 
-/// Answers questions to drivers.
+/// Answers to questions that only a driver, or the node's agent, has.
 #[async_trait]
 pub trait DriverQueries: Send + Sync {
     /// The enabled drivers.
@@ -31,14 +31,14 @@ pub trait DriverQueries: Send + Sync {
     /// Keys of `driver_info` with what they mean; `None` for an unknown driver.
     fn properties(&self, driver: &str) -> Option<BTreeMap<String, String>>;
 
-    /// Whether `driver_info` suffices, without going out: one entry for each interface that has something to
-    /// say; the others count as valid.
+    /// Whether `driver_info` suffices, without contacting the BMC: one entry for each interface with a finding; the
+    /// others count as valid.
     async fn validate(&self, driver: &str, driver_info: &Map<String, Value>) -> BTreeMap<String, Validity>;
 
     /// What the interfaces of the node can do, with the out-of-band steps at their configured priorities.
     fn abilities(&self, node: &Node) -> Result<Abilities, DriverError>;
 
-    /// Where the node boots from, as its BMC tells.
+    /// The device the node boots from, as its BMC reports it.
     async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError>;
 
     /// Boot the node from `device`: once, or always when `persistent`.
@@ -52,7 +52,7 @@ pub trait DriverQueries: Send + Sync {
         Err(DriverError::unsupported(node, "set_boot_mode"))
     }
 
-    /// Let the firmware start only what is signed, or anything.
+    /// Switch UEFI secure boot on or off.
     async fn set_secure_boot(&self, node: &Node, _on: bool) -> Result<(), DriverError> {
         Err(DriverError::unsupported(node, "set_secure_boot_state"))
     }
@@ -62,27 +62,27 @@ pub trait DriverQueries: Send + Sync {
         Err(DriverError::unsupported(node, "inject_nmi"))
     }
 
-    /// The firmware's settings with their values, as its BMC tells them now; none: there is nobody to ask.
+    /// The firmware's settings with their values, as its BMC reports them now. Empty if the driver has no BIOS interface.
     async fn bios_settings(&self, _node: &Node) -> Result<Map<String, Value>, DriverError> {
         Ok(Map::new())
     }
 
-    /// The lamps of the node.
+    /// The indicators (LEDs) of the node.
     async fn indicators(&self, node: &Node) -> Result<Vec<Indicator>, DriverError> {
         Err(DriverError::unsupported(node, "get_supported_indicators"))
     }
 
-    /// What a lamp does: `on`, `off`, `blinking`, `unknown`.
+    /// State of an indicator: `on`, `off`, `blinking`, `unknown`.
     async fn indicator(&self, node: &Node, _lamp: &IndicatorId) -> Result<String, DriverError> {
         Err(DriverError::unsupported(node, "get_indicator_state"))
     }
 
-    /// Let a lamp do that.
+    /// Set the state of an indicator.
     async fn set_indicator(&self, node: &Node, _lamp: &IndicatorId, _state: &str) -> Result<(), DriverError> {
         Err(DriverError::unsupported(node, "set_indicator_state"))
     }
 
-    /// The virtual drives of the BMC with what lies in them.
+    /// The virtual drives of the BMC with the images inserted.
     async fn virtual_media(&self, node: &Node) -> Result<Value, DriverError> {
         Err(DriverError::unsupported(node, "get_virtual_media"))
     }
@@ -92,12 +92,12 @@ pub trait DriverQueries: Send + Sync {
         Err(DriverError::unsupported(node, "attach_virtual_media"))
     }
 
-    /// Empty the virtual drives of these kinds; `None`: all.
+    /// Eject the images from the virtual drives of these kinds; `None`: from all.
     async fn detach_media(&self, node: &Node, _devices: Option<&[String]>) -> Result<(), DriverError> {
         Err(DriverError::unsupported(node, "detach_virtual_media"))
     }
 
-    /// What an erase step (`interface`, `step`, `args`) would do to each disk, as the node's agent tells it.
+    /// What an erase step (`interface`, `step`, `args`) would do to each disk, as reported by the node's agent.
     async fn erase_plan(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError>;
 }
 
@@ -128,22 +128,22 @@ pub struct Validity {
     pub reason: Option<String>,
 }
 
-/// A boot device as the BMC tells it.
+/// A boot device as the BMC reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootDevice {
-    /// Ironic's name: `pxe`, `disk`, …; `None`: the BMC does not tell.
+    /// Ironic's name: `pxe`, `disk`, …; `None`: the BMC does not report it.
     pub device: Option<String>,
-    /// For every boot; `None`: the BMC does not tell.
+    /// For every boot; `None`: the BMC does not report it.
     pub persistent: Option<bool>,
 }
 
 /// Kinds of virtual drives, in Ironic's names.
 pub const MEDIA: [&str; 3] = ["disk", "cdrom", "floppy"];
 
-/// States of a lamp that can be asked for.
+/// States that an indicator can be set to.
 pub const INDICATOR_STATES: [&str; 3] = ["blinking", "off", "on"];
 
-/// Which lamp.
+/// Identifies an indicator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndicatorId {
     /// What it is on: `system`, `chassis`, `disk`.
@@ -152,24 +152,24 @@ pub struct IndicatorId {
     pub name: String,
 }
 
-/// A lamp.
+/// An indicator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Indicator {
-    /// Which.
+    /// Its identifier.
     pub lamp: IndicatorId,
-    /// Whether it can be looked at only.
+    /// Whether its state cannot be set.
     pub read_only: bool,
-    /// What it can do, of [`INDICATOR_STATES`].
+    /// States that it supports, of [`INDICATOR_STATES`].
     pub states: Vec<String>,
 }
 
-/// Why a driver could not answer. The texts go to the client: no secrets in them.
+/// Why a driver could not answer. Clients see the texts: they hold no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DriverError {
-    /// What was asked, or the node's `driver_info`, makes no sense to it (400).
+    /// The request or the node's `driver_info` is invalid for the driver (400).
     #[error("{0}")]
     Invalid(String),
-    /// The node's hardware, or the interface it is driven with, has no such thing (400).
+    /// The node's hardware, or the interface it is driven with, does not support it (400).
     #[error("Driver {driver} does not support {extension} (disabled or not implemented).")]
     Unsupported {
         /// The node's driver.
@@ -180,7 +180,7 @@ pub enum DriverError {
     /// The BMC did not answer, or not as it should (503).
     #[error("{0}")]
     Bmc(String),
-    /// The node's agent does something else now (409).
+    /// The node's agent is busy (409).
     #[error("{0}")]
     Busy(String),
     /// The node's agent did not answer, or not as it should (503).

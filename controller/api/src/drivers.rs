@@ -9,7 +9,7 @@ use crate::vendor;
 use axum::extract::Path;
 use serde_json::{Map, Value, json};
 
-/// What is served of drivers.
+/// Endpoints of drivers.
 pub fn endpoints() -> Vec<Endpoint> {
     let mut rows = rows![
         GET "/v1/drivers" 1 "baremetal:driver:get", "drivers" => list;
@@ -17,7 +17,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         GET "/v1/drivers/{name}/properties" 1 "baremetal:driver:get_properties", "what its driver_info may hold"
             => properties;
         GET "/v1/drivers/{name}/raid/logical_disk_properties" 12 "baremetal:driver:get_raid_logical_disk_properties",
-            "what may be said of a logical disk" => logical_disk_properties;
+            "properties of a logical disk" => logical_disk_properties;
     ];
     let vendors = rows![
         GET "/v1/drivers/{name}/vendor_passthru" 1 "baremetal:driver:vendor_passthru", "a vendor's method" => vendor::driver;
@@ -27,7 +27,7 @@ pub fn endpoints() -> Vec<Endpoint> {
             => vendor::driver;
         DELETE "/v1/drivers/{name}/vendor_passthru" 1 "baremetal:driver:vendor_passthru", "a vendor's method"
             => vendor::driver;
-        GET "/v1/drivers/{name}/vendor_passthru/methods" 1 "baremetal:driver:vendor_passthru", "which there are"
+        GET "/v1/drivers/{name}/vendor_passthru/methods" 1 "baremetal:driver:vendor_passthru", "list of its methods"
             => vendor::driver_methods;
     ];
     rows.extend(vendors.into_iter().map(|row| row.noop(vendor::NOOP)));

@@ -1,5 +1,5 @@
-//! What is served: one row for each method of each path. The router, the table of `docs/compatibility.md`, the
-//! OpenAPI document and the tests of who may do what are all made from these rows, so none of them can forget one.
+//! The endpoints: one row for each method of each path. The router, the table of `docs/compatibility.md`, the OpenAPI
+//! document and the tests of access rights are all made from these rows, so none of them can miss one.
 
 use crate::app::App;
 use axum::handler::Handler;
@@ -16,18 +16,18 @@ pub struct Endpoint {
     pub path: &'static str,
     /// The minor version since which Ironic has it.
     pub since: u16,
-    /// Name of Ironic's policy that says who may: `baremetal:node:get`; [`OPEN`]: anybody.
+    /// Name of Ironic's policy that guards it: `baremetal:node:get`; [`OPEN`]: every caller is allowed.
     pub policy: &'static str,
-    /// Whether agents may as well, that prove it to the handler with their token.
+    /// Whether agents are allowed, too; the handler checks their token.
     pub agents: bool,
-    /// How much of it there is.
+    /// How completely it is served.
     pub serves: Serves,
-    /// What it does, in a few words.
+    /// A short description.
     pub about: &'static str,
     handler: MethodRouter<Arc<App>>,
 }
 
-/// How much of an endpoint there is.
+/// How completely an endpoint is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Serves {
     /// It does what Ironic's does.
@@ -38,15 +38,14 @@ pub enum Serves {
     Own,
 }
 
-/// Policy of what must be answered before anybody can have proved who he is: version documents, and what agents
-/// prove with their token.
+/// Policy of endpoints without authentication: version documents, and those where agents send their token.
 pub const OPEN: &str = "open";
 
-/// What Ironic serves and this API does not: method, path, why.
+/// Endpoints of Ironic that this API does not serve: method, path, reason.
 pub const UNSERVED: &[(&str, &str, &str)] = &[];
 
 impl Endpoint {
-    /// The endpoint with what is behind it.
+    /// A row with its handler.
     pub fn new<H, T>(
         method: Method,
         path: &'static str,
@@ -64,12 +63,12 @@ impl Endpoint {
         Self { method, path, since, policy, agents: false, serves: Serves::Fully, about, handler }
     }
 
-    /// It answers like a `noop`, because.
+    /// It answers as a `noop` interface does, for this reason.
     pub fn noop(self, why: &'static str) -> Self {
         Self { serves: Serves::Noop(why), ..self }
     }
 
-    /// An agent may as well that names its node and its token in headers; the handler checks them.
+    /// Agents that send their node and token in headers are allowed, too; the handler checks them.
     pub fn or_agents(self) -> Self {
         Self { agents: true, ..self }
     }
@@ -79,7 +78,7 @@ impl Endpoint {
         Self { serves: Serves::Own, ..self }
     }
 
-    /// Let `change` wrap what is behind it.
+    /// Wrap the handler.
     pub fn map(self, change: impl FnOnce(MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>>) -> Self {
         Self { handler: change(self.handler), ..self }
     }

@@ -1,4 +1,4 @@
-//! Errors as Ironic tells them: the one file that maps what went wrong to statuses and bodies.
+//! Errors as Ironic reports them: the one file that maps errors to statuses and bodies.
 //!
 //! Ironic encodes twice: `{"error_message": "<a string that holds JSON>"}`. What its controllers raise holds
 //! `faultcode, faultstring, debuginfo`; what its framework raises (no such path, wrong method, version)
@@ -57,18 +57,18 @@ impl ApiError {
         Self::client(409, message)
     }
 
-    /// 406 without more words.
+    /// 406 without details.
     pub fn not_acceptable() -> Self {
         Self::client(406, "Request not acceptable.")
     }
 
-    /// 500: a defect of ours, named.
+    /// 500: an internal error, named.
     pub fn internal(what: &str) -> Self {
         tracing::error!("internal: {what}");
         Self::client(500, format!("internal: {what}"))
     }
 
-    /// 404 that does not tell what was not found.
+    /// 404 that does not name the missing object.
     pub fn not_found() -> Self {
         Self::client(404, "Resource could not be found.")
     }
@@ -119,7 +119,7 @@ impl From<StoreError> for ApiError {
                 Unique::ResourceUuid | Unique::ResourceName | Unique::ResourceKey => error.to_string(),
             }),
             StoreError::Stale(node) => {
-                Self::conflict(format!("Node {node} was changed by somebody else meanwhile, please retry."))
+                Self::conflict(format!("Node {node} was changed by another request, please retry."))
             }
             StoreError::TooLarge { .. } => Self::client(413, error.to_string()),
             StoreError::Failed { .. } => {

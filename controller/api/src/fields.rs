@@ -1,5 +1,5 @@
-//! Every field of a node: since when it exists, whether and with what type it can be written, and where the
-//! model keeps it. The one table behind create, patch, show, list and sort.
+//! Every field of a node: the version that introduced it, whether and with which type clients write it, and where the
+//! model stores it. The one table behind create, patch, show, list and sort.
 
 use crate::error::ApiError;
 use crate::microversion::Version;
@@ -27,7 +27,7 @@ pub enum Kind {
 /// When a field can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write {
-    /// Never: the controller tells it.
+    /// Never: only the controller does.
     Never,
     /// When the node is made.
     Create(Kind),

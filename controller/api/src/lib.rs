@@ -1,22 +1,21 @@
 //! Ironic's REST API, version 1, microversions 1.1 to 1.115, over the store.
 //!
 //! ```text
-//!  request ─▶ front ─▶ routes ─▶ one file a resource ─▶ model (pure: may it be?) ─▶ store (at a version)
+//!  request ─▶ front ─▶ routes ─▶ one file a resource ─▶ model (pure: is it allowed?) ─▶ store (at a version)
 //!             │ microversion, request id, trailing slash, every error in Ironic's body
 //! ```
 //!
-//! A handler reads, lets the model decide, and writes at the version it read; when somebody else wrote
-//! meanwhile it does so again ([`write::change`]). It never talks to a node: the conductor does, woken by
-//! the store's bell. The one exception is [`DriverQueries`], for questions that only a driver, or the agent of the node,
-//! can answer.
+//! A handler reads, lets the model decide, and writes at the version that it read; after a conflict with another writer
+//! it starts again ([`write::change`]). It never contacts a node: the conductor does, woken by the store's bell. The
+//! exception is [`DriverQueries`], for questions that only a driver, or the agent of the node, can answer.
 //!
 //! Invariants:
-//! - A refused request changed nothing.
-//! - No input leads to a 5xx answer; those are left for a store or a BMC that fails.
+//! - A rejected request changes nothing.
+//! - No input leads to a 5xx answer; only a failing store or BMC does.
 //! - Values of secret keys and the agent's token never leave in an answer, except the token once, in the
 //!   answer to the lookup (or to the inspection report) of the agent that it is made for.
 //! - Nothing newer than the microversion asked for is shown or accepted.
-//! - No handler is reached by somebody who may not call it, and none can tell a project of what is not its own ([`auth`]).
+//! - Handlers run only after authorization, and project users see only their own objects ([`auth`]).
 
 mod app;
 mod args;
@@ -64,12 +63,12 @@ use std::sync::Arc;
 
 pub use front::endpoints;
 
-/// The API as a service that takes everybody for an administrator: for loopback.
+/// The API as a service that treats every caller as an administrator: for loopback.
 pub fn router(app: App) -> axum::Router {
     guarded_router(app, Auth::NoAuth)
 }
 
-/// The API as a service for those whom `auth` lets in.
+/// The API as a service with this authentication.
 pub fn guarded_router(app: App, auth: Auth) -> axum::Router {
     front::wrap(Arc::new(app), auth)
 }

@@ -1,6 +1,4 @@
-//! Microversions: negotiation, and since when each verb and each filter exists.
-//!
-//! Which field exists since when stands with the field, in [`crate::fields`].
+//! Microversions: negotiation, and the version that introduced each verb. [`crate::fields`] has that of each field.
 
 use crate::error::ApiError;
 use axum::http::HeaderMap;
@@ -12,9 +10,9 @@ pub const MAX: u16 = 115;
 
 /// Ironic's own header.
 pub const HEADER: &str = "x-openstack-ironic-api-version";
-/// Header told in every answer.
+/// Header of every answer: the smallest version served.
 pub const MIN_HEADER: &str = "x-openstack-ironic-api-minimum-version";
-/// Header told in every answer.
+/// Header of every answer: the largest version served.
 pub const MAX_HEADER: &str = "x-openstack-ironic-api-maximum-version";
 /// The header of all OpenStack services: `OpenStack-API-Version: baremetal 1.90`.
 const COMMON_HEADER: &str = "openstack-api-version";
@@ -45,7 +43,7 @@ impl Version {
         if self.has(minor) { Ok(()) } else { Err(ApiError::plain(404, "")) }
     }
 
-    /// 406 that tells the version, unless [`Version::has`]: Ironic's answer to filters that are too new.
+    /// 406 that names the version, unless [`Version::has`]: Ironic's answer to filters that are too new.
     pub fn needs_for_filter(self, minor: u16) -> Result<(), ApiError> {
         if self.has(minor) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! `GET /` and `GET /v1/`: what is served here, and in which versions.
+//! `GET /` and `GET /v1/`: the resources and versions that are served.
 
 use crate::call::{Call, json};
 use crate::endpoint::{Endpoint, OPEN, rows};
@@ -16,7 +16,7 @@ fn version(call: &Call) -> Value {
     })
 }
 
-/// The documents that tell what is served.
+/// Endpoints of the version documents.
 pub fn endpoints() -> Vec<Endpoint> {
     rows![
         GET "/" 1 OPEN, "versions" => root;
@@ -24,7 +24,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// `GET /`. The key `anneal` tells an agent of ours that it may name its boot in the lookup.
+/// `GET /`. The key `anneal` says that an agent may send its boot id in the lookup.
 pub async fn root(call: Call) -> Reply {
     let version = version(&call);
     Ok(json(

@@ -12,7 +12,7 @@ pub fn fresh() -> Result<String, getrandom::Error> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Whether two tokens are the same, in a time that does not tell where they differ.
+/// Whether two tokens are the same, in constant time.
 pub fn same(a: &str, b: &str) -> bool {
     a.as_bytes().ct_eq(b.as_bytes()).into()
 }

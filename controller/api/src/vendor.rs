@@ -1,12 +1,12 @@
-//! `vendor_passthru` of nodes and drivers: methods that a vendor interface adds. Ours adds none, so every method is
-//! one that has no handler.
+//! `vendor_passthru` of nodes and drivers: methods that a vendor interface adds. No interface here adds any, so no
+//! method has a handler.
 
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use serde_json::json;
 
-/// Why these rows are as they are.
+/// Why these rows are no-ops.
 pub const NOOP: &str = "no vendor interface here has methods of its own";
 
 /// `GET /v1/nodes/{ident}/vendor_passthru/methods`.

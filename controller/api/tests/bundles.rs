@@ -1,14 +1,12 @@
-//! Bundles over the API: taken in, assigned, told to agents, and given to those that may have them.
+//! Bundles over the API: upload, scopes, offers to agents, and download by those that are allowed.
 
-mod common;
-
+use crate::common::{Answer, Api};
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use api::Settings;
 use axum::body::{Body, Bytes};
 use axum::http::Request;
 use bundle::build::{SigningKey, build};
 use bundle::{Trust, Verified};
-use common::{Answer, Api};
 use http_body_util::BodyExt;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
@@ -65,17 +63,17 @@ fn files(api: &Api) -> Vec<String> {
     names
 }
 
-async fn told(api: &Api) -> Value {
+async fn lookup_config(api: &Api) -> Value {
     api.at(62, "GET", &format!("/v1/lookup?addresses={MAC}"), None).await.is(200).body["config"].clone()
 }
 
 #[tokio::test]
-async fn a_bundle_is_told_to_the_agents_of_its_nodes_and_given_to_them() {
+async fn a_bundle_is_offered_and_served_to_the_agents_of_its_nodes() {
     let api = Api::new();
     let node = cleaning(&api).await;
-    let config = told(&api).await;
+    let config = lookup_config(&api).await;
     let token = config["agent_token"].as_str().unwrap().to_owned();
-    assert_eq!(config.get("anneal_bundles"), None, "no key where there is nothing to tell");
+    assert_eq!(config.get("anneal_bundles"), None, "no key without bundles");
 
     let (wide, wide_is) = made("acme", "1.0", None);
     let (narrow, narrow_is) = made("acme", "2.0", None);
@@ -86,7 +84,11 @@ async fn a_bundle_is_told_to_the_agents_of_its_nodes_and_given_to_them() {
     post(&api, "?scope=resource_class:gold", narrow.clone()).await.is(201);
     post(&api, "?scope=driver:redfish", other).await.is(201);
     let offer = |is: &Verified| json!({"name": is.manifest.name, "version": is.manifest.version, "digest": is.digest, "size": is.size});
-    assert_eq!(told(&api).await["anneal_bundles"], json!([offer(&narrow_is)]), "the narrowest of a name");
+    assert_eq!(
+        lookup_config(&api).await["anneal_bundles"],
+        json!([offer(&narrow_is)]),
+        "the narrowest of a name"
+    );
 
     let uuid = node.uuid.to_string();
     let agent = Some((uuid.as_str(), token.as_str()));
@@ -110,7 +112,7 @@ async fn a_bundle_is_told_to_the_agents_of_its_nodes_and_given_to_them() {
     api.raw(half.body(Body::empty()).unwrap()).await.is(403);
 
     api.delete(&format!("{PATH}/{}", narrow_is.digest)).await.is(204);
-    assert_eq!(told(&api).await["anneal_bundles"], json!([offer(&wide_is)]));
+    assert_eq!(lookup_config(&api).await["anneal_bundles"], json!([offer(&wide_is)]));
     assert_eq!(fetch(&api, &narrow_is.digest, agent).await.0, 404);
 }
 

@@ -1,5 +1,5 @@
 //! `docs/compatibility.md` is made here from the router's own rows and from the list of what Ironic serves.
-//! `ANNEAL_WRITE_DOCS=1 cargo test -p api --test compatibility` writes it anew.
+//! `ANNEAL_WRITE_DOCS=1 cargo test -p api --test main compatibility` writes it anew.
 
 use api::endpoint::{Endpoint, Serves, UNSERVED};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ const FILE: &str = "../../docs/compatibility.md";
 const HEAD: &str = "\
 # Every endpoint of Ironic, and what becomes of it here
 
-Made from the router by `ANNEAL_WRITE_DOCS=1 cargo test -p api --test compatibility`; a test fails while it is stale. The
+Made from the router by `ANNEAL_WRITE_DOCS=1 cargo test -p api --test main compatibility`; a test fails while it is stale. The
 list of Ironic's endpoints is that of its API reference (39.0.0). Commands of agents: `docs/compatibility-agent.md`.
 What each endpoint takes and answers: `docs/openapi.json` (OpenAPI 3.1), which a controller serves at `/v1/anneal/openapi`.
 
@@ -22,8 +22,8 @@ What each endpoint takes and answers: `docs/openapi.json` (OpenAPI 3.1), which a
 - **own**: Ironic has no such thing; no client of Ironic meets it.
 
 What a BMC is asked for is asked while the client waits: what it refuses is the answer (400; 503 when it does not answer),
-where Ironic answers 202 and tells it later in `last_error`. `boot_mode` and `secure_boot` are in force from the next start
-on; nothing is rebooted for them. `bios` shows what the BMC tells now, `firmware` what the last inspection found. The BMC
+where Ironic answers 202 and reports it later in `last_error`. `boot_mode` and `secure_boot` are in force from the next start
+on; nothing is rebooted for them. `bios` shows what the BMC reports now, `firmware` what the last inspection found. The BMC
 itself fetches the image of `vmedia`, from the URL that is given. A request that reaches for the hardware is refused (409)
 while a conductor works on the node.
 
@@ -98,7 +98,7 @@ fn the_table_of_endpoints_is_the_routers() {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == made,
-        "docs/compatibility.md is stale: ANNEAL_WRITE_DOCS=1 cargo test -p api --test compatibility"
+        "docs/compatibility.md is stale: ANNEAL_WRITE_DOCS=1 cargo test -p api --test main compatibility"
     );
 }
 

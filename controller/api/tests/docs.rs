@@ -1,8 +1,6 @@
 //! Every request in the texts for operators is one that the API answers.
 
-mod common;
-
-use common::Api;
+use crate::common::Api;
 use model::ProvisionState;
 
 const TEXTS: [&str; 4] = [

@@ -1,9 +1,7 @@
-//! The plan of an erase is asked of a living agent of ours, and of nobody else.
+//! The plan of an erase comes only from a live anneal-agent.
 
-mod common;
-
+use crate::common::Api;
 use api::Settings;
-use common::Api;
 use model::ProvisionState;
 use serde_json::json;
 

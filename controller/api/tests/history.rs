@@ -1,8 +1,6 @@
 //! `GET /v1/nodes/{ident}/history`: the whole story, in Ironic's form.
 
-mod common;
-
-use common::{Api, keys};
+use crate::common::{Api, keys};
 use model::history::Severity;
 use model::{Event, EventKind, Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
@@ -41,12 +39,12 @@ async fn storied(api: &Api) -> Node {
 }
 
 #[tokio::test]
-async fn each_event_tells_when_what_and_in_which_state() {
+async fn each_event_has_time_text_and_states() {
     let api = Api::new();
     let node = storied(&api).await;
     let list = api.get("/v1/nodes/n/history?detail=True").await.is(200).body;
     let events = list["history"].as_array().unwrap();
-    let told: Vec<_> = events
+    let shown: Vec<_> = events
         .iter()
         .map(|event| {
             let field = |name: &str| event[name].clone();
@@ -59,7 +57,7 @@ async fn each_event_tells_when_what_and_in_which_state() {
         })
         .collect();
     assert_eq!(
-        told,
+        shown,
         [
             json!(["transition", "enroll", null, 1]),
             json!(["momentary", "verifying", "manageable", 3]),
@@ -149,7 +147,7 @@ async fn it_is_sorted_and_comes_in_pages() {
 
 /// Ironic shows any node's event under any other node.
 #[tokio::test]
-async fn a_node_tells_its_own_story_only() {
+async fn a_node_shows_only_its_own_history() {
     let api = Api::new();
     storied(&api).await;
     api.node("other", ProvisionState::Enroll).await;
@@ -161,7 +159,7 @@ async fn a_node_tells_its_own_story_only() {
 }
 
 #[tokio::test]
-async fn what_users_set_is_told_with_its_reason() {
+async fn flags_set_by_users_are_recorded_with_their_reason() {
     let api = Api::new();
     api.node("n", ProvisionState::Active).await;
     let set = |field: &str, value: Value| json!({"op": "add", "path": format!("/{field}"), "value": value});
@@ -177,7 +175,7 @@ async fn what_users_set_is_told_with_its_reason() {
     // What is no such flag is no event.
     api.patch("/v1/nodes/n", json!([set("extra/a", json!(1))])).await.is(200);
     let list = api.get("/v1/nodes/n/history?detail=true").await.is(200).body;
-    let told: Vec<_> = list["history"]
+    let shown: Vec<_> = list["history"]
         .as_array()
         .unwrap()
         .iter()
@@ -187,7 +185,7 @@ async fn what_users_set_is_told_with_its_reason() {
         })
         .collect();
     assert_eq!(
-        told,
+        shown,
         [
             "maintenance set by a user: fan",
             "maintenance unset by a user",

@@ -1,10 +1,8 @@
 //! `POST /v1/continue_inspection`: who is listened to, and what is kept. Nobody is authenticated there.
 
-mod common;
-
+use crate::common::Api;
 use axum::body::Body;
 use axum::http::Request;
-use common::Api;
 use model::{Cursor, Inventory, Node, ProvisionState, Run, RunKind};
 use serde_json::{Value, json};
 use store::prelude::*;
@@ -17,7 +15,7 @@ fn report(mac: &str) -> Value {
     json!({"inventory": {"interfaces": [{"name": "eno1", "mac_address": mac}], "cpu": {"count": 2}}, "error": null})
 }
 
-/// A node that waits for what its ramdisk tells.
+/// A node that waits for the report of its ramdisk.
 async fn inspected(api: &Api, name: &str, shape: impl FnOnce(&mut Node)) -> Node {
     let node = api.node_with(name, ProvisionState::InspectWait, |node| {
         let mut run = Run::new(RunKind::Inspect, node.created_at);
@@ -29,12 +27,12 @@ async fn inspected(api: &Api, name: &str, shape: impl FnOnce(&mut Node)) -> Node
 }
 
 /// As ironic-python-agent asks: in no version.
-async fn tell(api: &Api, body: Value) -> common::Answer {
+async fn send_report(api: &Api, body: Value) -> crate::common::Answer {
     api.raw(Request::post(PATH).body(Body::from(body.to_string())).unwrap()).await
 }
 
 #[tokio::test]
-async fn what_the_agent_tells_is_kept_and_the_conductor_hears_of_it() {
+async fn a_report_is_stored_and_wakes_the_conductor() {
     let api = Api::new();
     let node = inspected(&api, "n", |_| {}).await;
     api.port(&node, MAC).await;
@@ -46,7 +44,7 @@ async fn what_the_agent_tells_is_kept_and_the_conductor_hears_of_it() {
     let interfaces = body["inventory"]["interfaces"].as_array_mut().unwrap();
     interfaces.push(json!({"mac_address": "52:54:00:99:99:99"}));
     interfaces.push(json!({"mac_address": "a0:00:02:20:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:c2:29:21"}));
-    let answer = tell(&api, body.clone()).await.is(202);
+    let answer = send_report(&api, body.clone()).await.is(202);
     assert_eq!(answer.body, json!({"uuid": node.uuid}));
     assert_eq!(bell.recv().await, Some(node.uuid));
     let kept = api.store.inventory(node.uuid).await.unwrap().unwrap();
@@ -68,26 +66,26 @@ async fn one_inventory_an_inspection() {
     let api = Api::new();
     let node = inspected(&api, "n", |_| {}).await;
     api.port(&node, MAC).await;
-    tell(&api, report(MAC)).await.is(202);
+    send_report(&api, report(MAC)).await.is(202);
     let kept = api.store.inventory(node.uuid).await.unwrap();
-    tell(&api, report(MAC)).await.is(202);
+    send_report(&api, report(MAC)).await.is(202);
     let mut other = report(MAC);
     other["inventory"]["cpu"]["count"] = json!(64);
-    assert_eq!(tell(&api, other.clone()).await.is(404).fault(), NOT_FOUND);
+    assert_eq!(send_report(&api, other.clone()).await.is(404).fault(), NOT_FOUND);
     assert_eq!(api.store.inventory(node.uuid).await.unwrap(), kept);
 
-    // What rules have made of it since is not what was told: who says the same again still hears the answer.
+    // What rules have made of it since cannot be compared: an agent that repeats its report still gets the answer.
     let ruled = Inventory { plugin_data: json!({"by": "rule"}), ruled: true, ..kept.clone().unwrap() };
     api.store.put_inventory(node.uuid, ruled.clone()).await.unwrap();
-    tell(&api, report(MAC)).await.is(202);
-    assert_eq!(tell(&api, other.clone()).await.is(404).fault(), NOT_FOUND);
+    send_report(&api, report(MAC)).await.is(202);
+    assert_eq!(send_report(&api, other.clone()).await.is(404).fault(), NOT_FOUND);
     assert_eq!(api.store.inventory(node.uuid).await.unwrap(), Some(ruled));
 
     // The next inspection takes a new one.
     let mut node = api.store.node(node.uuid).await.unwrap();
     node.run.as_mut().unwrap().started_at = kept.unwrap().at.after(std::time::Duration::from_micros(1));
     api.store.update_node(node.clone(), Vec::new(), None).await.unwrap();
-    tell(&api, other).await.is(202);
+    send_report(&api, other).await.is(202);
     assert_eq!(api.store.inventory(node.uuid).await.unwrap().unwrap().inventory["cpu"]["count"], 64);
 }
 
@@ -113,7 +111,7 @@ async fn only_an_inspection_that_waits_for_its_ramdisk_listens() {
             .await;
             api.port(&node, MAC).await;
             let context = format!("{state:?} {kind:?} {cursor:?} abort {abort}");
-            let answer = tell(&api, report(MAC)).await;
+            let answer = send_report(&api, report(MAC)).await;
             if expected {
                 assert_eq!(answer.status, 202, "{context}: {}", answer.text);
             } else {
@@ -125,10 +123,10 @@ async fn only_an_inspection_that_waits_for_its_ramdisk_listens() {
     let api = Api::new();
     let node = api.node("n", ProvisionState::InspectWait).await;
     api.port(&node, MAC).await;
-    tell(&api, report(MAC)).await.is(404);
+    send_report(&api, report(MAC)).await.is(404);
 }
 
-/// Everything that is told must point to one node; otherwise nothing is told about why.
+/// Everything in a report must identify one node; otherwise the answer gives no reason.
 #[tokio::test]
 async fn the_node_is_found_by_uuid_by_addresses_and_by_its_bmc() {
     let api = Api::new();
@@ -142,7 +140,7 @@ async fn the_node_is_found_by_uuid_by_addresses_and_by_its_bmc() {
     // Two servers in one chassis.
     inspected(&api, "c1", bmc("192.0.2.3")).await;
     inspected(&api, "c2", bmc("192.0.2.3")).await;
-    // Not inspected: its BMC is nobody's business.
+    // Not inspected: its BMC is not considered.
     api.node_with("idle", ProvisionState::Manageable, bmc("192.0.2.9")).await;
     api.port(&a, MAC).await;
     api.port(&b, "52:54:00:12:34:57").await;
@@ -181,8 +179,8 @@ async fn the_node_is_found_by_uuid_by_addresses_and_by_its_bmc() {
         body["inventory"]["bmc_address"] = json!("192.0.2.2");
         body
     };
-    assert_eq!(tell(&api, by_bmc).await.is(202).body["uuid"], json!(b.uuid));
-    // A BMC that tells another address of itself than the one it is reached by is no contradiction.
+    assert_eq!(send_report(&api, by_bmc).await.is(202).body["uuid"], json!(b.uuid));
+    // A BMC that reports another address of itself than the one it is reached by is no contradiction.
     let path = format!("{PATH}?node_uuid={}", a.uuid);
     api.at(84, "POST", &path, Some(with(MAC, "bmc_address", json!("198.51.100.7")))).await.is(202);
 }
@@ -206,13 +204,13 @@ async fn bad_reports_are_named_and_change_nothing() {
         (json!({"inventory": [{"interfaces": []}]}), "(field \"inventory\")"),
         (json!({"inventory": {"interfaces": "x"}}), "(field \"inventory.interfaces\")"),
     ] {
-        let fault = tell(&api, body).await.is(400).fault();
+        let fault = send_report(&api, body).await.is(400).fault();
         assert!(fault.contains(says), "{fault}");
     }
     // Larger than an inventory may be; larger than is read at all.
     let mut large = report(MAC);
     large["extra"] = "x".repeat(store::inventory::MAX).into();
-    let fault = tell(&api, large).await.is(413).fault();
+    let fault = send_report(&api, large).await.is(413).fault();
     assert!(fault.contains(&format!("node {} has", node.uuid)), "{fault}");
     let huge = Body::from(vec![b' '; 9 << 20]);
     api.raw(Request::post(PATH).body(huge).unwrap()).await.is(413).fault();
@@ -220,7 +218,7 @@ async fn bad_reports_are_named_and_change_nothing() {
     // The ramdisk's logs may be large, and are not kept.
     let mut logs = report(MAC);
     logs["logs"] = "x".repeat(store::inventory::MAX).into();
-    tell(&api, logs).await.is(202);
+    send_report(&api, logs).await.is(202);
     assert_eq!(api.store.inventory(node.uuid).await.unwrap().unwrap().plugin_data, json!({"error": null}));
 }
 
@@ -231,7 +229,7 @@ async fn secrets_in_an_inventory_are_masked() {
     api.port(&node, MAC).await;
     let mut body = report(MAC);
     body["extra"] = json!({"bmc": {"password": "hunter2"}});
-    tell(&api, body).await.is(202);
+    send_report(&api, body).await.is(202);
     let shown = api.get("/v1/nodes/n/inventory").await.is(200);
     assert_eq!(shown.body["plugin_data"]["extra"]["bmc"]["password"], "******");
     assert!(!shown.text.contains("hunter2"));

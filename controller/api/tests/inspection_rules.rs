@@ -1,10 +1,8 @@
 //! Inspection rules from the request that makes them to what an inspection leaves: the real API, the real conductor, a
 //! node without hardware.
 
-mod common;
-
+use crate::common::Api;
 use async_trait::async_trait;
-use common::Api;
 use conductor::decision::{Action, ActionError, Outcome};
 use conductor::{Conductor, Executor, Notary, Settings, SigningKey};
 use model::abilities::{Abilities, Inspect, Rescue};
@@ -50,20 +48,20 @@ impl Executor for Switch {
     }
 }
 
-struct House {
+struct World {
     api: Api,
     node: Node,
     port: String,
     stop: CancellationToken,
 }
 
-impl Drop for House {
+impl Drop for World {
     fn drop(&mut self) {
         self.stop.cancel();
     }
 }
 
-impl House {
+impl World {
     async fn new() -> Self {
         let api = Api::new();
         let node = api.node_with("n", ProvisionState::Manageable, |node| {
@@ -97,7 +95,7 @@ impl House {
         panic!("never {what}: {:?}", self.api.store.node(self.node.uuid).await.unwrap());
     }
 
-    /// Inspect the node; its ramdisk tells this.
+    /// Inspect the node; its ramdisk reports this.
     async fn inspect(&self, report: Value) -> Node {
         self.api.put("/v1/nodes/n/states/provision", json!({"target": "inspect"})).await.is(202);
         self.until("waits", |node| {
@@ -121,9 +119,9 @@ fn report() -> Value {
 
 #[tokio::test]
 async fn a_rule_that_was_made_is_applied_by_the_next_inspection() {
-    let house = House::new().await;
+    let world = World::new().await;
     let acme = json!([{"op": "matches", "args": {"value": "{inventory[system_vendor][manufacturer]}", "regex": "ACM."}}]);
-    house
+    world
         .rule(json!({"priority": 5, "conditions": acme, "actions": [
             {"op": "set-attribute", "args": {"path": "/extra/bay", "value": "{plugin_data[bay]} of {node.name}"}},
             {"op": "set-attribute", "args": {"path": "/properties/cpus", "value": 64}},
@@ -136,57 +134,57 @@ async fn a_rule_that_was_made_is_applied_by_the_next_inspection() {
         ]}))
         .await;
     let of_port =
-        json!({"port_id": house.port, "path": "physical_network", "value": "net-{plugin_data[ruled][by]}"});
-    house.rule(json!({"actions": [{"op": "set-port-attribute", "args": of_port}]})).await;
+        json!({"port_id": world.port, "path": "physical_network", "value": "net-{plugin_data[ruled][by]}"});
+    world.rule(json!({"actions": [{"op": "set-port-attribute", "args": of_port}]})).await;
     let other = json!([{"op": "eq", "args": {"values": ["{inventory[hostname]}", "other"]}}]);
-    house
+    world
         .rule(json!({"conditions": other, "actions": [{"op": "fail", "args": {"msg": "not this one"}}]}))
         .await;
 
-    let node = house.inspect(report()).await;
+    let node = world.inspect(report()).await;
     assert_eq!((node.provision_state, node.last_error), (ProvisionState::Manageable, None));
-    let shown = house.api.get("/v1/nodes/n").await.is(200).body;
+    let shown = world.api.get("/v1/nodes/n").await.is(200).body;
     assert_eq!(shown["extra"], json!({"bay": "7 of n", "copy": "******"}));
     let properties = json!({"cpus": 64, "vendor": "ACME", "capabilities": "boot_mode:uefi"});
     assert_eq!((&shown["properties"], &shown["resource_class"]), (&properties, &json!("R7")));
     assert_eq!(shown["traits"], json!(["CUSTOM_ACME", "CUSTOM_R7"]));
-    let port = house.api.get(&format!("/v1/ports/{}", house.port)).await.is(200).body;
+    let port = world.api.get(&format!("/v1/ports/{}", world.port)).await.is(200).body;
     assert_eq!(port["physical_network"], "net-me");
-    let kept = house.api.get("/v1/nodes/n/inventory").await.is(200).body;
+    let kept = world.api.get("/v1/nodes/n/inventory").await.is(200).body;
     assert_eq!(kept["inventory"], report()["inventory"]);
     assert_eq!(kept["plugin_data"], json!({"bay": "7", "error": null, "ruled": {"by": "me"}}));
-    let told = house.api.store.history(house.node.uuid).await.unwrap();
-    assert!(told.iter().any(|event| event.text.ends_with("a node of ACME: host-7")), "{told:?}");
+    let shown = world.api.store.history(world.node.uuid).await.unwrap();
+    assert!(shown.iter().any(|event| event.text.ends_with("a node of ACME: host-7")), "{shown:?}");
 }
 
 #[tokio::test]
 async fn a_rule_that_fails_fails_the_inspection_and_changes_nothing_of_the_node() {
-    let house = House::new().await;
+    let world = World::new().await;
     let set = |value: &str| json!({"op": "set-attribute", "args": {"path": "/extra/set", "value": value}});
     let first = json!({"priority": 9, "actions": [set("by the first"), {"op": "add-trait", "args": {"name": "CUSTOM_A"}},
-        {"op": "set-port-attribute", "args": {"port_id": house.port, "path": "/extra/x", "value": 1}},
+        {"op": "set-port-attribute", "args": {"port_id": world.port, "path": "/extra/x", "value": 1}},
         {"op": "set-plugin-data", "args": {"path": "x", "value": 1}}]});
-    house.rule(first).await;
+    world.rule(first).await;
     let second = json!({"actions": [set("by the second"), {"op": "fail", "args": {"msg": "unknown rack"}}]});
-    let failing = house.rule(second).await;
-    let port = house.api.store.ports(Some(house.node.uuid)).await.unwrap();
+    let failing = world.rule(second).await;
+    let port = world.api.store.ports(Some(world.node.uuid)).await.unwrap();
 
-    let node = house.inspect(report()).await;
+    let node = world.inspect(report()).await;
     assert_eq!(node.provision_state, ProvisionState::InspectFail);
     let error = format!(
         "Failed to finish inspection: inspection rule {failing} failed in action 2 (fail): unknown rack"
     );
     assert_eq!(node.last_error, Some(error));
     let rest = |node: &Node| (node.extra.clone(), node.traits.clone(), node.properties.clone());
-    assert_eq!(rest(&node), rest(&house.node));
+    assert_eq!(rest(&node), rest(&world.node));
     assert_eq!(node.inspection_finished_at, None);
-    assert_eq!(house.api.store.ports(Some(house.node.uuid)).await.unwrap(), port);
-    let kept = house.api.store.inventory(house.node.uuid).await.unwrap().unwrap();
-    assert_eq!(kept.plugin_data, json!({"bay": "7", "error": null}), "as it was told");
+    assert_eq!(world.api.store.ports(Some(world.node.uuid)).await.unwrap(), port);
+    let kept = world.api.store.inventory(world.node.uuid).await.unwrap().unwrap();
+    assert_eq!(kept.plugin_data, json!({"bay": "7", "error": null}), "as it was reported");
 
     // Without the rule the next one works.
-    house.api.delete(&format!("/v1/inspection_rules/{failing}")).await.is(204);
-    let node = house.inspect(report()).await;
+    world.api.delete(&format!("/v1/inspection_rules/{failing}")).await.is(204);
+    let node = world.inspect(report()).await;
     assert_eq!(
         (node.provision_state, &node.extra["set"]),
         (ProvisionState::Manageable, &json!("by the first"))
@@ -194,24 +192,24 @@ async fn a_rule_that_fails_fails_the_inspection_and_changes_nothing_of_the_node(
 }
 
 #[tokio::test]
-async fn what_a_sensitive_rule_holds_is_told_to_nobody() {
-    let house = House::new().await;
+async fn a_sensitive_rule_is_never_shown() {
+    let world = World::new().await;
     let secret = "s3cr3t-of-the-rule";
     let log = json!({"op": "log", "args": {"msg": secret}});
     let fail = json!({"op": "fail", "args": {"msg": secret}});
-    let rule = house.rule(json!({"sensitive": true, "actions": [log, fail]})).await;
-    let node = house.inspect(report()).await;
+    let rule = world.rule(json!({"sensitive": true, "actions": [log, fail]})).await;
+    let node = world.inspect(report()).await;
     let error = node.last_error.unwrap();
     assert!(error.contains(&rule) && error.contains("action 2 (fail)"), "{error}");
-    let told = format!("{error} {:?}", house.api.store.history(house.node.uuid).await.unwrap());
-    assert!(!told.contains(secret), "{told}");
+    let shown = format!("{error} {:?}", world.api.store.history(world.node.uuid).await.unwrap());
+    assert!(!shown.contains(secret), "{shown}");
 
     // One that works logs nothing either.
-    house.api.delete(&format!("/v1/inspection_rules/{rule}")).await.is(204);
-    house.rule(json!({"sensitive": true, "actions": [log]})).await;
-    assert_eq!(house.inspect(report()).await.provision_state, ProvisionState::Manageable);
-    let told = format!("{:?}", house.api.store.history(house.node.uuid).await.unwrap());
-    assert!(!told.contains(secret), "{told}");
+    world.api.delete(&format!("/v1/inspection_rules/{rule}")).await.is(204);
+    world.rule(json!({"sensitive": true, "actions": [log]})).await;
+    assert_eq!(world.inspect(report()).await.provision_state, ProvisionState::Manageable);
+    let shown = format!("{:?}", world.api.store.history(world.node.uuid).await.unwrap());
+    assert!(!shown.contains(secret), "{shown}");
 }
 
 /// What could only fail later, or must not be, is refused when the rule is made; nothing is kept.

@@ -1,8 +1,6 @@
 //! Defects of the real Ironic that live in its API (05-experiments): none of them is ours.
 
-mod common;
-
-use common::Api;
+use crate::common::Api;
 use model::{ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use store::prelude::*;

@@ -1,8 +1,6 @@
 //! What came with deployment, service, rescue and the administrator's override.
 
-mod common;
-
-use common::Api;
+use crate::common::Api;
 use model::{ProvisionState, StepKind};
 use serde_json::{Value, json};
 use store::prelude::*;
@@ -49,8 +47,8 @@ async fn an_override_is_taken_from_clean_failed_alone_and_recorded() {
     let node = api.get("/v1/nodes/failed").await.is(200).body;
     assert_eq!(node["provision_state"], "available");
     let history = api.get("/v1/nodes/failed/history").await.is(200).body["history"].clone();
-    let told = history[0]["event"].as_str().unwrap();
-    assert!(told.contains("override by an administrator (disk swapped by hand)"), "{told}");
+    let text = history[0]["event"].as_str().unwrap();
+    assert!(text.contains("override by an administrator (disk swapped by hand)"), "{text}");
     // The other way out: once more.
     api.node("again", ProvisionState::CleanFail).await;
     api.put("/v1/nodes/again/states/provision", json!({"target": "CLEANED"})).await.is(202);

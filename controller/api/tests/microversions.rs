@@ -3,11 +3,9 @@
 //!
 //! `fixtures/ironic_fields.json` is what the real Ironic says of its fields (`fixtures/fields.py` reads it out).
 
-mod common;
-
+use crate::common::{Api, fixture, keys};
 use axum::body::Body;
 use axum::http::Request;
-use common::{Api, fixture, keys};
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,8 +1,6 @@
 //! Nodes: what a stock client sees, against recordings of the real Ironic.
 
-mod common;
-
-use common::{Api, fixture, keys};
+use crate::common::{Api, fixture, keys};
 use model::agent::{AgentKind, AgentState};
 use model::{Catalogue, CatalogueStep, ProvisionState, Timestamp, Wait};
 use serde_json::{Value, json};
@@ -306,7 +304,7 @@ async fn cleaning_steps_as_the_specification_says() {
     let soon = api.get("/v1/nodes/n/cleaning/steps").await.is(202);
     let seconds: u64 = soon.header("retry-request-after").unwrap().parse().unwrap();
     assert!((1700..=1800).contains(&seconds), "{seconds}");
-    // A node without an agent has nothing more to tell.
+    // A node without an agent has no more to show.
     api.node("oob", ProvisionState::Manageable).await;
     assert_eq!(api.get("/v1/nodes/oob/cleaning/steps").await.is(200).body, json!([reset]));
     assert_eq!(api.get("/v1/nodes/oob/deploy/steps").await.is(200).body, json!([]));

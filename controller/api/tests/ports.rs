@@ -1,8 +1,6 @@
 //! Ports.
 
-mod common;
-
-use common::{Api, fixture, keys};
+use crate::common::{Api, fixture, keys};
 use model::ProvisionState;
 use serde_json::json;
 

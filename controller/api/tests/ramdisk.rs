@@ -1,9 +1,7 @@
 //! Lookup and heartbeat, as agents of both kinds use them.
 
-mod common;
-
+use crate::common::{Api, fixture, keys};
 use api::Settings;
-use common::{Api, fixture, keys};
 use model::agent::AgentKind;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
@@ -53,7 +51,7 @@ async fn a_lookup_answers_as_ironic_does() {
 }
 
 #[tokio::test]
-async fn a_lookup_tells_nothing_to_those_who_are_not_expected() {
+async fn a_lookup_of_an_unexpected_agent_reveals_nothing() {
     let api = Api::new();
     let node = cleaning(&api).await;
     let other = api.node("m", ProvisionState::CleanWait).await;
@@ -82,7 +80,7 @@ async fn a_lookup_tells_nothing_to_those_who_are_not_expected() {
         assert!(answer.fault().contains(says), "{path}: {}", answer.fault());
     }
     assert_eq!(api.everything().await, before);
-    // A junk address beside a good one is left out; several of one node are one node.
+    // An invalid address next to a valid one is left out; several of one node are one node.
     api.port(&node, "52:54:00:12:34:58").await;
     let path = format!("/v1/lookup?addresses=junk,{MAC},52:54:00:12:34:58,52:54:00:ee:ee:99");
     api.at(62, "GET", &path, None).await.is(200);
@@ -155,7 +153,7 @@ async fn a_heartbeat_is_recorded() {
     assert_eq!(contact.callback_url.as_deref(), Some("http://127.0.0.1:9999"));
     assert_eq!(contact.agent_version.as_deref(), Some("13.0.0"));
     assert!(contact.last_heartbeat_at.is_some() && contact.agent == Some(AgentKind::Ipa));
-    // The node itself was not written: heartbeats cost nobody a 409.
+    // The node itself was not written: heartbeats cause no 409.
     assert_eq!(api.store.node(node.uuid).await.unwrap().version, node.version);
 
     let anneal = json!({"extension": 1, "boot_id": "b", "process_id": "p", "ended": ["c0"]});

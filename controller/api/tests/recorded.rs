@@ -1,9 +1,7 @@
 //! What the real Ironic answered, exchange by exchange (fixtures/record.py): we answer the same, except where
 //! the recording says on purpose otherwise.
 
-mod common;
-
-use common::{Answer, Api, fixture, keys};
+use crate::common::{Answer, Api, fixture, keys};
 use model::{Cursor, ProvisionState};
 use serde_json::{Value, json};
 use store::prelude::*;
@@ -73,7 +71,7 @@ fn compare(exchange: &Value, answer: &Answer) {
     }
 }
 
-/// The same words; ours may also tell the place, and the UUID where Ironic tells a number of its database.
+/// The same words; ours may also name the place, and the UUID where Ironic gives a number of its database.
 fn says_the_same(theirs: &str, ours: &str) -> bool {
     let ours = ours.split(" (field \"").next().unwrap_or_default();
     let (mut theirs, mut ours) = (theirs.split(' '), ours.split(' '));

@@ -1,8 +1,6 @@
 //! `specs/node-retirement.txt` at the API.
 
-mod common;
-
-use common::Api;
+use crate::common::Api;
 use model::{ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use store::prelude::*;
@@ -61,7 +59,7 @@ async fn a_node_may_be_retired_in_every_state_but_available() {
 
 /// "The ‘retired’ field can also be set for nodes in transient states, as long as the node is not locked."
 #[tokio::test]
-async fn a_node_in_a_conductors_hands_is_not_retired() {
+async fn a_locked_node_is_not_retired() {
     let api = Api::new();
     for (index, state) in [ProvisionState::CleanWait, ProvisionState::Active].into_iter().enumerate() {
         let name = format!("n{index}");

@@ -1,16 +1,14 @@
-//! Sub-resources of nodes and drivers that reach for the hardware: what the drivers are told, what is kept and shown,
+//! Sub-resources of nodes and drivers that reach for the hardware: what the drivers are asked for, what is kept and shown,
 //! and what nodes without such hardware are answered, in Ironic's words.
 
-mod common;
-
-use common::Api;
+use crate::common::Api;
 use model::inventory::Inventory;
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use store::prelude::*;
 
 /// A node whose hardware can everything, and one whose cannot.
-async fn house() -> (Api, Node, Node) {
+async fn api_with_nodes() -> (Api, Node, Node) {
     let api = Api::new();
     let able = api
         .node_with("able", ProvisionState::Manageable, |node| {
@@ -22,8 +20,8 @@ async fn house() -> (Api, Node, Node) {
     (api, able, unable)
 }
 
-fn told(api: &Api) -> Vec<(&'static str, Value)> {
-    std::mem::take(&mut *api.drivers.told.lock().unwrap())
+fn requests(api: &Api) -> Vec<(&'static str, Value)> {
+    std::mem::take(&mut *api.drivers.requests.lock().unwrap())
 }
 
 fn unsupported(extension: &str) -> String {
@@ -32,7 +30,7 @@ fn unsupported(extension: &str) -> String {
 
 #[tokio::test]
 async fn boot_mode_and_secure_boot_are_set_and_shown() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     for (what, extension, good, shown, bad, says) in [
         (
             "boot_mode",
@@ -66,7 +64,7 @@ async fn boot_mode_and_secure_boot_are_set_and_shown() {
         );
         let answer = api.put(&path, json!({"target": good})).await.is(202);
         assert_eq!(answer.header("location"), Some("http://127.0.0.1:6385/v1/nodes/able/states"));
-        assert_eq!(told(&api), [(extension, shown.clone())]);
+        assert_eq!(requests(&api), [(extension, shown.clone())]);
         assert_eq!(api.get("/v1/nodes/able/states").await.body[what], shown);
         assert_eq!(api.get("/v1/nodes/able").await.body[what], shown);
         assert!(api.at(74, "GET", "/v1/nodes/able/states", None).await.body.get(what).is_none());
@@ -82,14 +80,14 @@ async fn boot_mode_and_secure_boot_are_set_and_shown() {
     let fault =
         api.put("/v1/nodes/cleaning/states/boot_mode", json!({"target": "uefi"})).await.is(409).fault();
     assert!(fault.starts_with("Node is in cleaning state."), "{fault}");
-    assert_eq!(told(&api), []);
+    assert_eq!(requests(&api), []);
     drop(cleaning);
 }
 
 /// Nothing goes out to the BMC of a node that a conductor works on.
 #[tokio::test]
 async fn a_locked_node_is_left_alone() {
-    let (api, able, _) = house().await;
+    let (api, able, _) = api_with_nodes().await;
     let until = Timestamp(2_000_000_000_000_000);
     api.store.take_lease(able.uuid, "other-conductor", Timestamp(0), until).await.unwrap();
     for (method, path, body) in [
@@ -106,25 +104,25 @@ async fn a_locked_node_is_left_alone() {
         let answer = api.at(115, method, &format!("/v1/nodes/able/{path}"), body).await.is(409);
         assert!(answer.fault().contains("is locked by host other-conductor"), "{path}");
     }
-    assert!(told(&api).iter().all(|(what, _)| what.starts_with("get_")));
+    assert!(requests(&api).iter().all(|(what, _)| what.starts_with("get_")));
 }
 
 #[tokio::test]
 async fn an_nmi_is_sent() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     assert_eq!(
         api.at(28, "PUT", "/v1/nodes/able/management/inject_nmi", None).await.is(404).fault(),
         "Resource could not be found."
     );
     api.at(29, "PUT", "/v1/nodes/able/management/inject_nmi", Some(json!({}))).await.is(204);
-    assert_eq!(told(&api), [("inject_nmi", Value::Null)]);
+    assert_eq!(requests(&api), [("inject_nmi", Value::Null)]);
     let fault = api.put("/v1/nodes/unable/management/inject_nmi", json!({})).await.is(400).fault();
     assert_eq!(fault, unsupported("inject_nmi"));
 }
 
 #[tokio::test]
 async fn indicators() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     let path = "/v1/nodes/able/management/indicators";
     let list = api.get(path).await.is(200).body;
     assert_eq!(
@@ -138,9 +136,9 @@ async fn indicators() {
         })
     );
     assert_eq!(api.get(&format!("{path}/led@system")).await.is(200).body, json!({"state": "on"}));
-    told(&api);
+    requests(&api);
     api.put(&format!("{path}/led@system"), json!({"state": "BLINKING"})).await.is(204);
-    assert_eq!(told(&api).last(), Some(&("set_indicator_state", json!(["system", "led", "blinking"]))));
+    assert_eq!(requests(&api).last(), Some(&("set_indicator_state", json!(["system", "led", "blinking"]))));
     for (name, body, says) in [
         ("led", json!({"state": "on"}), "Malformed indicator name \"led\""),
         ("led@moon", json!({"state": "on"}), "Invalid component moon specified."),
@@ -152,14 +150,14 @@ async fn indicators() {
         let fault = api.put(&format!("{path}/{name}"), body).await.is(400).fault();
         assert!(fault.contains(says), "{name}: {fault}");
     }
-    assert!(told(&api).iter().all(|(what, _)| *what != "set_indicator_state"));
+    assert!(requests(&api).iter().all(|(what, _)| *what != "set_indicator_state"));
     let fault = api.get("/v1/nodes/unable/management/indicators").await.is(400).fault();
     assert_eq!(fault, unsupported("get_supported_indicators"));
 }
 
 #[tokio::test]
 async fn the_raid_configuration_is_kept_for_the_step_that_makes_it() {
-    let (api, _, unable) = house().await;
+    let (api, _, unable) = api_with_nodes().await;
     let config = json!({"logical_disks": [{"raid_level": "1", "size_gb": "MAX", "is_root_volume": true}]});
     let path = "/v1/nodes/able/states/raid";
     api.at(11, "PUT", path, Some(config.clone())).await.is(406);
@@ -170,7 +168,7 @@ async fn the_raid_configuration_is_kept_for_the_step_that_makes_it() {
     assert_eq!(fault, "RAID config validation error: 'size_gb' is a required property");
     api.put(path, json!([])).await.is(400);
     assert_eq!(api.get("/v1/nodes/able").await.body["target_raid_config"], config);
-    // What a step has made, and what the BMC tells, is the node's beside it, and nobody else's to write.
+    // What a step has made, and what the BMC reports, is kept next to it, and clients cannot write it.
     let made =
         json!({"logical_disks": config["logical_disks"], "last_updated": "2026-11-22 05:10:57.123456"});
     let mut node = api.store.node_by_ident("able").await.unwrap();
@@ -200,7 +198,7 @@ async fn the_raid_configuration_is_kept_for_the_step_that_makes_it() {
     api.at(11, "GET", path, None).await.is(406);
     let properties = api.get(path).await.is(200).body;
     assert_eq!(
-        common::keys(&properties),
+        crate::common::keys(&properties),
         [
             "controller",
             "disk_type",
@@ -219,7 +217,7 @@ async fn the_raid_configuration_is_kept_for_the_step_that_makes_it() {
 
 #[tokio::test]
 async fn consoles() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     let off = json!({"console_enabled": false, "console_info": null});
     for node in ["able", "unable"] {
         assert_eq!(api.get(&format!("/v1/nodes/{node}/states/console")).await.is(200).body, off);
@@ -242,7 +240,7 @@ async fn consoles() {
 
 #[tokio::test]
 async fn bios_settings_are_the_bmcs() {
-    let (api, able, unable) = house().await;
+    let (api, able, unable) = api_with_nodes().await;
     let path = "/v1/nodes/unable/bios";
     api.at(39, "GET", path, None).await.is(404);
     let list = api.at(40, "GET", path, None).await.is(200).body;
@@ -262,13 +260,16 @@ async fn bios_settings_are_the_bmcs() {
             ("Quiet", &json!("True")),
         ]
     );
-    assert_eq!(common::keys(&list["bios"][0]), ["created_at", "links", "name", "updated_at", "value"]);
+    assert_eq!(crate::common::keys(&list["bios"][0]), ["created_at", "links", "name", "updated_at", "value"]);
     assert_eq!(list["bios"][2]["links"][0]["href"], "http://127.0.0.1:6385/v1/nodes/unable/bios/BootMode");
     api.at(73, "GET", &format!("{path}?detail=true"), None).await.is(400);
     let detail = api.get(&format!("{path}?detail=true")).await.is(200).body;
     assert_eq!(detail["bios"][0].as_object().unwrap().len(), 14);
     let named = api.get(&format!("{path}?fields=name,read_only")).await.is(200).body;
-    assert_eq!(common::keys(&named["bios"][0]), ["created_at", "links", "name", "read_only", "updated_at"]);
+    assert_eq!(
+        crate::common::keys(&named["bios"][0]),
+        ["created_at", "links", "name", "read_only", "updated_at"]
+    );
     api.get(&format!("{path}?fields=colour")).await.is(400);
     api.get(&format!("{path}?fields=name&detail=true")).await.is(400);
 
@@ -284,7 +285,7 @@ async fn bios_settings_are_the_bmcs() {
 
 #[tokio::test]
 async fn firmware_is_what_the_inspection_found() {
-    let (api, able, _) = house().await;
+    let (api, able, _) = api_with_nodes().await;
     let path = "/v1/nodes/able/firmware";
     api.at(85, "GET", path, None).await.is(404);
     assert_eq!(api.get(path).await.is(200).body, json!({"firmware": []}));
@@ -308,13 +309,16 @@ async fn firmware_is_what_the_inspection_found() {
     let fault = api.at(113, "GET", &format!("{path}?fields=vendor"), None).await.is(400).fault();
     assert!(fault.contains("require at least API version 1.114"), "{fault}");
     let some = api.get(&format!("{path}?fields=component,vendor")).await.is(200).body;
-    assert_eq!(common::keys(&some["firmware"][0]), ["component", "created_at", "updated_at", "vendor"]);
+    assert_eq!(
+        crate::common::keys(&some["firmware"][0]),
+        ["component", "created_at", "updated_at", "vendor"]
+    );
     api.get(&format!("{path}?fields=colour")).await.is(400);
 }
 
 #[tokio::test]
 async fn networks_are_noop() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     let before = api.everything().await;
     let path = "/v1/nodes/able/vifs";
     for (method, path, body) in [("GET", path, None), ("POST", path, Some(json!({"id": "v"})))] {
@@ -338,13 +342,13 @@ async fn networks_are_noop() {
 
 #[tokio::test]
 async fn virtual_media() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     let path = "/v1/nodes/able/vmedia";
     api.at(92, "GET", path, None).await.is(404);
     api.at(88, "POST", path, Some(json!({}))).await.is(404);
     api.at(88, "DELETE", path, None).await.is(404);
     assert_eq!(api.get(path).await.is(200).body[0]["media_types"], json!(["cdrom"]));
-    told(&api);
+    requests(&api);
     api.post(
         path,
         json!({"device_type": "cdrom", "image_url": "HTTPS://x/y.iso", "image_download_source": "http"}),
@@ -354,7 +358,7 @@ async fn virtual_media() {
     api.delete(&format!("{path}?device_types=cdrom,floppy")).await.is(204);
     api.delete(path).await.is(204);
     assert_eq!(
-        told(&api),
+        requests(&api),
         [
             ("attach_virtual_media", json!(["cdrom", "HTTPS://x/y.iso"])),
             ("detach_virtual_media", json!(["cdrom", "floppy"])),
@@ -379,14 +383,14 @@ async fn virtual_media() {
         assert!(fault.contains(says), "{fault}");
     }
     api.delete(&format!("{path}?device_types=tape")).await.is(400);
-    assert_eq!(told(&api), []);
+    assert_eq!(requests(&api), []);
     let fault = api.get("/v1/nodes/unable/vmedia").await.is(400).fault();
     assert_eq!(fault, unsupported("get_virtual_media"));
 }
 
 #[tokio::test]
 async fn children() {
-    let (api, able, _) = house().await;
+    let (api, able, _) = api_with_nodes().await;
     let child = api
         .node_with("child", ProvisionState::Enroll, |node| {
             node.other.insert("parent_node".into(), able.uuid.to_string().into());
@@ -403,7 +407,7 @@ async fn children() {
 
 #[tokio::test]
 async fn vendors_add_no_methods() {
-    let (api, _, _) = house().await;
+    let (api, _, _) = api_with_nodes().await;
     let before = api.everything().await;
     for base in ["/v1/nodes/able/vendor_passthru", "/v1/drivers/redfish/vendor_passthru"] {
         assert_eq!(api.get(&format!("{base}/methods")).await.is(200).body, json!({}));

@@ -1,8 +1,6 @@
 //! Traits and deploy templates, beyond what tests/recorded.rs compares.
 
-mod common;
-
-use common::Api;
+use crate::common::Api;
 use model::{Cursor, ProvisionState, ResourceKind, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -22,7 +20,7 @@ async fn template(api: &Api, name: &str, steps: Value) {
 
 /// Ironic changes traits under the node's lock.
 #[tokio::test]
-async fn a_node_in_a_conductors_hands_keeps_its_traits() {
+async fn a_locked_node_keeps_its_traits() {
     let api = Api::new();
     let node = api.node_with("n", ProvisionState::Cleaning, |node| {
         node.traits.insert("CUSTOM_A".into());
@@ -80,7 +78,7 @@ async fn templates_come_in_pages() {
         let page = api.get(&path).await.is(200).body;
         let items = page["deploy_templates"].as_array().unwrap();
         assert!(items.len() <= 2 && !items.is_empty());
-        assert_eq!(common::keys(&items[0]), ["links", "name"]);
+        assert_eq!(crate::common::keys(&items[0]), ["links", "name"]);
         seen.extend(items.iter().map(|item| item["name"].as_str().unwrap().to_owned()));
         match page["next"].as_str() {
             Some(next) => path = next.strip_prefix("http://127.0.0.1:6385").unwrap().to_owned(),

@@ -1,10 +1,8 @@
 //! Microversions: what is negotiated, and what each gate lets pass.
 
-mod common;
-
+use crate::common::{Api, fixture};
 use axum::body::Body;
 use axum::http::Request;
-use common::{Api, fixture};
 use model::ProvisionState;
 use serde_json::{Value, json};
 
@@ -20,7 +18,7 @@ async fn the_root_is_ironics_and_more() {
 }
 
 #[tokio::test]
-async fn every_answer_tells_versions_and_a_request_id() {
+async fn every_answer_has_versions_and_a_request_id() {
     let api = Api::new();
     for (minor, path, status) in
         [(62, "/v1/nodes", 200), (1, "/", 200), (30, "/v1/nosuch", 404), (9, "/v1/nodes/x", 404)]
@@ -121,5 +119,5 @@ async fn drivers() {
 }
 
 fn keys_of(value: &Value) -> Vec<String> {
-    common::keys(value)
+    crate::common::keys(value)
 }

@@ -1,4 +1,4 @@
-//! The header of HTTP basic authentication, and Ironic's answers to those that do not do.
+//! The header of HTTP basic authentication, and Ironic's answers when it is missing or wrong.
 
 use crate::error::{Shaped, python_json};
 use axum::body::Body;
@@ -8,21 +8,21 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-/// Why a caller is not let in. The words are Ironic's.
+/// Why a caller is rejected. The texts are Ironic's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BasicAuthError {
-    /// He did not say who he is.
+    /// There is no header.
     Missing,
-    /// User or password is wrong; which, nobody is told.
+    /// User or password is wrong; the answer does not say which.
     WrongCredentials,
     /// The header cannot be understood.
     Malformed(String),
 }
 
-/// A user's name, and his password.
+/// A user's name and password.
 pub type Credentials = (String, Vec<u8>);
 
-/// What the header says.
+/// The credentials in the header.
 pub fn credentials(headers: &HeaderMap) -> Result<Credentials, BasicAuthError> {
     let value = headers.get(header::AUTHORIZATION).ok_or(BasicAuthError::Missing)?;
     let unclear = |what: &str| BasicAuthError::Malformed(what.to_owned());

@@ -1,7 +1,8 @@
-//! What stands before the handler of every endpoint: who asks, and may he?
+//! The layer in front of every handler: it authenticates the caller and checks the policy of the row.
 //!
-//! A caller of a project is asked for the projects of what the path names. What he may not see is not answered here:
-//! the handler does that, with a store that has no such thing, so that the answer is the one for what is not there.
+//! For a caller of a project it looks up the projects of the object that the path names. An object that the caller may
+//! not see is not rejected here: the handler runs with a store without it, so that the answer is the one for a missing
+//! object.
 
 use super::Auth;
 use super::basic::{self, BasicAuthError};
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use store::{ApiStore, Noun, StoreError};
 use uuid::Uuid;
 
-/// Paths that name a resource that a project may own.
+/// Paths that name a resource which a project may own.
 const RESOURCES: [(&str, ResourceKind); 5] = [
     ("/v1/portgroups/{", ResourceKind::Portgroup),
     ("/v1/volume/connectors/{", ResourceKind::VolumeConnector),
@@ -32,10 +33,10 @@ const RESOURCES: [(&str, ResourceKind); 5] = [
     ("/v1/allocations/{", ResourceKind::Allocation),
     ("/v1/runbooks/{", ResourceKind::Runbook),
 ];
-/// Where what is made belongs to a node that the body names.
+/// Paths of POST where the body names the node that the new object belongs to.
 const IN_BODY: [&str; 4] = ["/v1/ports", "/v1/portgroups", "/v1/volume/connectors", "/v1/volume/targets"];
 
-/// What a row is guarded by.
+/// The check in front of one row.
 #[derive(Clone)]
 struct Guard {
     auth: Auth,
@@ -46,7 +47,7 @@ struct Guard {
     agents: bool,
 }
 
-/// Let nobody through to the handler of `endpoint` who may not.
+/// Put the check in front of the handler of `endpoint`.
 pub fn guarded(endpoint: Endpoint, auth: &Auth, app: &Arc<App>) -> Endpoint {
     let guard = Guard {
         auth: auth.clone(),
@@ -63,8 +64,8 @@ pub fn guarded(endpoint: Endpoint, auth: &Auth, app: &Arc<App>) -> Endpoint {
     endpoint.map(|handler| handler.route_layer(layer))
 }
 
-/// What is answered to somebody unknown in the place of `response`: Ironic asks who he is before it says that there
-/// is no such path or method.
+/// Returns 401 instead of 404 and 405 to unauthenticated callers: Ironic authenticates before it reports that a path or
+/// method does not exist.
 pub async fn unrouted(auth: &Auth, headers: &HeaderMap, response: Response<Body>) -> Response<Body> {
     let routed =
         !matches!(response.status().as_u16(), 404 | 405) || response.extensions().get::<Shaped>().is_some();
@@ -74,7 +75,7 @@ pub async fn unrouted(auth: &Auth, headers: &HeaderMap, response: Response<Body>
     identify(auth, headers).await.map_or_else(|refusal| refusal, |_| response)
 }
 
-/// Who asks, or what he is answered.
+/// The caller's identity, or the answer that rejects the caller.
 async fn identify(auth: &Auth, headers: &HeaderMap) -> Result<Identity, Response<Body>> {
     let users = match auth {
         Auth::NoAuth => return Ok(Identity::ADMINISTRATOR),
@@ -104,13 +105,13 @@ impl Guard {
                 Err(refused) => return refused,
             }
         };
-        // Nothing behind this may log it.
+        // So that nothing behind this can log it.
         request.headers_mut().remove(header::AUTHORIZATION);
         request.extensions_mut().insert(identity);
         next.run(request).await
     }
 
-    /// Whether the row is for everybody, or for agents and this is one, who proves it to the handler.
+    /// Whether the row is open, or open to agents and this is one; the handler checks the agent's token.
     fn is_open(&self, headers: &HeaderMap) -> bool {
         let is_agent = [NODE_HEADER, TOKEN_HEADER].iter().all(|name| headers.contains_key(*name));
         self.policy == OPEN || (self.agents && is_agent)
@@ -119,7 +120,7 @@ impl Guard {
     async fn allowed(&self, request: &mut Request) -> Result<Identity, Response<Body>> {
         let identity = identify(&self.auth, request.headers()).await?;
         let target = match identity.project() {
-            // For the system it does not matter whose something is.
+            // A role of the system does not depend on owners.
             None => Target::Unowned,
             Some(project) => self.target(project, request).await.map_err(ApiError::into_response)?,
         };
@@ -138,7 +139,7 @@ impl Guard {
         Err(ApiError::forbidden(self.policy).into_response())
     }
 
-    /// What the request is about, for a caller of `project`.
+    /// The object of a request by a caller of `project`.
     async fn target(&self, project: &str, request: &mut Request) -> Result<Target, ApiError> {
         let store = scoped_store::of_project(&self.app.store, project);
         let (mut parts, body) = std::mem::take(request).into_parts();
@@ -180,22 +181,22 @@ impl Guard {
         };
         match node {
             Ok(node) => Ok(Target::Owned(Owners::of(&node))),
-            // The handler says why.
+            // The handler reports why.
             Err(error) if matches!(error.status, 400 | 404) => Ok(Target::Absent),
             Err(error) => Err(error),
         }
     }
 }
 
-/// What a request is about.
+/// The object of a request.
 enum Target {
-    /// Nothing that belongs to a project, or everything.
+    /// Nothing that a project owns, or a whole collection.
     Unowned,
-    /// Something of these projects.
+    /// An object of these projects.
     Owned(Owners),
-    /// Something that the caller does not see, if it is there: the handler says so.
+    /// An object that does not exist or that the caller may not see: the handler answers 404.
     Absent,
-    /// What the body names: the handler asks ([`crate::call::Call::permit`]).
+    /// An object that the body names: the handler checks it ([`crate::call::Call::permit`]).
     InBody,
 }
 

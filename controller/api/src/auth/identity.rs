@@ -1,18 +1,18 @@
-//! A caller, and whose a node is.
+//! A caller's role and scope, and the projects of a node.
 
 use model::Node;
 use serde_json::Value;
 
-/// What a user may, as Keystone's default roles: each has the rights of those before it.
+/// Keystone's default roles: each has the rights of those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Looks.
+    /// May read.
     Reader,
-    /// Works with nodes.
+    /// May also use nodes.
     Member,
-    /// Also decides how they are set up.
+    /// May also configure them.
     Manager,
-    /// Everything.
+    /// May do everything.
     Admin,
 }
 
@@ -52,17 +52,17 @@ pub struct Grant {
 /// A caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// What he may; `None`: nothing but what is open to all.
+    /// The caller's rights; `None`: only what is open to all.
     pub grant: Option<Grant>,
 }
 
 impl Identity {
-    /// Who may everything.
+    /// A caller with full access.
     pub const ADMINISTRATOR: Self = Self { grant: Some(Grant { role: Role::Admin, scope: Scope::System }) };
-    /// Who has proved nothing.
+    /// An unauthenticated caller.
     pub const ANONYMOUS: Self = Self { grant: None };
 
-    /// The project that his role is for.
+    /// The project that the role is limited to.
     pub fn project(&self) -> Option<&str> {
         match &self.grant.as_ref()?.scope {
             Scope::Project(project) => Some(project),
@@ -79,9 +79,9 @@ pub struct TargetNotFound;
 /// The projects of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Owners {
-    /// Whose it is.
+    /// The owning project.
     pub owner: Option<String>,
-    /// Who has it for now.
+    /// The leasing project.
     pub lessee: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl Owners {
         Self { owner: text("owner"), lessee: text("lessee") }
     }
 
-    /// Whether it is one of them.
+    /// Whether `project` is one of them.
     pub fn include(&self, project: &str) -> bool {
         [&self.owner, &self.lessee].into_iter().any(|known| known.as_deref() == Some(project))
     }

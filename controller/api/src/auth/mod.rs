@@ -1,12 +1,13 @@
-//! Who asks, and whether he may.
+//! Authentication and authorization of callers.
 //!
 //! ```text
 //!  Authorization ─▶ basic (header) ─▶ users (htpasswd, roles) ─▶ Identity ─┐
 //!  a row's policy name ─▶ policy (the table) ────────────────────▶ guard ──┴─▶ handler, with a ProjectScopedStore
 //! ```
 //!
-//! The [`guard`] stands before the handler of every row of the table of endpoints. A caller of a project gets a store
-//! that has only the nodes his project owns or leases ([`scoped_store`]), so no handler can tell him of others.
+//! The [`guard`] is in front of the handler of every row of the table of endpoints. A caller whose role is limited to a
+//! project gets a store with only the nodes that the project owns or leases ([`scoped_store`]), so no handler can reveal
+//! others.
 
 pub(crate) mod basic;
 pub(crate) mod guard;

@@ -1,11 +1,11 @@
-//! Who may what: the one table, and how it is read. Pure.
+//! The table of policies, and its evaluation. Pure.
 //!
 //! The rows `baremetal:*` are Ironic's defaults; `tests/rights/policy.rs` holds them to what Ironic's own code answers
 //! (`tests/fixtures/ironic_policy.py`). The rows `anneal:*` are ours.
 
 use super::identity::{Identity, Owners, Role, Scope};
 
-/// The least role that may, or nobody.
+/// The least role that is allowed, or none.
 type Least = Option<Role>;
 
 const READER: Least = Some(Role::Reader);
@@ -14,7 +14,7 @@ const MANAGER: Least = Some(Role::Manager);
 const ADMIN: Least = Some(Role::Admin);
 const NO_ROLE: Least = None;
 
-/// A policy, and the least role that may: of the system, of the owner, of the lessee, of any project.
+/// A policy, and the least role that is allowed: of the system, of the owner, of the lessee, of any project.
 type Row = (&'static str, [Least; 4]);
 
 const TABLE: &[Row] = &[
@@ -147,8 +147,8 @@ const TABLE: &[Row] = &[
     ("baremetal:volume:view_target_properties", [READER, ADMIN, ADMIN, ADMIN]),
 ];
 
-/// Whether `identity` may do what `policy` guards, to something of `owners`; `None`: to nothing that is owned. What
-/// the table does not know is for administrators of the system.
+/// Whether `identity` may do what `policy` guards to an object of `owners`; `None`: to an object without owners. A policy
+/// that the table lacks is for administrators of the system.
 pub fn may(policy: &str, identity: &Identity, owners: Option<&Owners>) -> bool {
     let Some(grant) = &identity.grant else { return false };
     let [system, owner, lessee, any] = least(policy);
@@ -164,13 +164,13 @@ pub fn may(policy: &str, identity: &Identity, owners: Option<&Owners>) -> bool {
     }
 }
 
-/// Whether there is anything to which `identity` may do it.
+/// Whether `identity` could do it to some object.
 pub fn might(policy: &str, identity: &Identity) -> bool {
     let project = identity.project().map(str::to_owned);
     may(policy, identity, Some(&Owners { owner: project.clone(), lessee: project }))
 }
 
-/// What Ironic asks next when a policy refuses: for the caller's own nodes instead of for all.
+/// The policy that Ironic checks after this one was refused: for the caller's own nodes instead of for all.
 pub fn lesser(policy: &str) -> Option<String> {
     match policy {
         "baremetal:node:create" => Some("baremetal:node:create:self_owned_node".to_owned()),

@@ -52,7 +52,7 @@ impl ProjectScopedStore {
         if self.shows(&node) { Ok(node) } else { Err(StoreError::not_found(Noun::Node, ident)) }
     }
 
-    /// Whether there is such a node to be seen.
+    /// Whether the project sees a node of this UUID.
     async fn has(&self, node: Uuid) -> Result<bool> {
         match self.store.node(node).await {
             Ok(node) => Ok(self.shows(&node)),

@@ -10,20 +10,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::Semaphore;
 
-/// Forms of bcrypt that Ironic takes.
+/// bcrypt prefixes that Ironic accepts.
 const FORMS: [&str; 3] = ["$2y$", "$2a$", "$2b$"];
-/// Credentials that are remembered as good, so that not every request costs a bcrypt.
+/// Verified credentials that are remembered, so that not every request costs a bcrypt.
 const REMEMBERED: usize = 256;
-/// Passwords that are tried at the same time. One takes a CPU for a quarter of a second at cost 12.
+/// Passwords that are verified at the same time. One takes a CPU for a quarter of a second at cost 12.
 const AT_ONCE: usize = 2;
 
 /// Why a file of users cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{}: {why}", file.display(), line.map_or_else(String::new, |line| format!(", line {line}")))]
 pub struct UsersError {
-    /// Which.
+    /// The file.
     pub file: PathBuf,
-    /// Where in it, from 1.
+    /// The line, from 1.
     pub line: Option<usize>,
     /// What is wrong; no password or hash is in it.
     pub why: String,
@@ -38,7 +38,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// Those of an htpasswd file (bcrypt only), with the roles of another file. Without one everybody in the first is
+    /// Those of an htpasswd file (bcrypt only), with the roles of another file. Without that file every user is
     /// an administrator, as in Ironic.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Users {
         Ok(Self { passwords, roles, known: RwLock::new(Arc::new(known)), trying: Semaphore::new(AT_ONCE) })
     }
 
-    /// Who it is.
+    /// The identity that these credentials prove.
     pub(crate) async fn identify(&self, (user, password): Credentials) -> Result<Identity, BasicAuthError> {
         let known = self.current();
         let entry = known.users.get(&user);
@@ -70,18 +70,18 @@ impl Users {
                 Ok(Identity { grant: entry.grant.clone() })
             }
             Some(_) => {
-                tracing::warn!(%user, "somebody was refused: wrong password");
+                tracing::warn!(%user, "login rejected: wrong password");
                 Err(BasicAuthError::WrongCredentials)
             }
             None => {
-                // Not the name: people type passwords there.
-                tracing::warn!("somebody was refused: no such user");
+                // The name is not logged: users type passwords there.
+                tracing::warn!("login rejected: no such user");
                 Err(BasicAuthError::WrongCredentials)
             }
         }
     }
 
-    /// The users as the files are now. Files that have become unreadable let nobody in.
+    /// The users as the files are now. While they cannot be read, every login is rejected.
     fn current(&self) -> Arc<UserTable> {
         let stamp = FileStamp::of(&self.passwords, self.roles.as_deref());
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -90,7 +90,7 @@ impl Users {
         }
         let known =
             Arc::new(UserTable::read(&self.passwords, self.roles.as_deref()).unwrap_or_else(|error| {
-                tracing::error!("nobody is let in until this is mended: {error}");
+                tracing::error!(%error, "rejecting all logins: cannot read the user files");
                 UserTable::of(stamp, BTreeMap::new())
             }));
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known.clone();
@@ -98,7 +98,7 @@ impl Users {
     }
 }
 
-/// What tells one version of the files from another.
+/// Identifies a version of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FileStamp(Vec<Option<[i64; 6]>>);
 
@@ -119,13 +119,13 @@ struct Entry {
     grant: Option<Grant>,
 }
 
-/// One version of the files, and who has proved to be in it.
+/// One version of the files, with the credentials that were verified against it.
 struct UserTable {
     stamp: FileStamp,
     users: BTreeMap<String, Entry>,
-    /// What the password of somebody unknown is compared with, so that he waits as long as others.
+    /// Hash that the password of an unknown user is compared with, so that the answer takes as long as for a known one.
     decoy: String,
-    /// Makes the digests useless to whoever reads the memory later.
+    /// Makes the digests useless to a later reader of this process's memory.
     salt: [u8; 32],
     good: Mutex<BTreeSet<[u8; 32]>>,
 }
@@ -149,7 +149,7 @@ impl UserTable {
     fn of(stamp: FileStamp, users: BTreeMap<String, Entry>) -> Self {
         let cost =
             users.values().filter_map(|entry| entry.hash.parse().ok()).map(|hash: HashParts| hash.get_cost());
-        // Of a form that parses, and the hash of nothing anybody knows.
+        // A valid form, and the hash of no known password.
         let decoy = format!("$2b${:02}${}", cost.max().unwrap_or(10), ".".repeat(53));
         let mut salt = [0; 32];
         let good = Mutex::default();
@@ -188,7 +188,7 @@ fn read<T>(file: &Path, parse: impl Fn(&str) -> Parsed<T>) -> Result<BTreeMap<St
     parse(&text).map_err(|(line, why)| failed(Some(line), why))
 }
 
-/// Lines that say something, with their numbers.
+/// Lines other than comments and blank ones, with their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))

@@ -1,4 +1,4 @@
-//! The files: a directory in which each is named by its digest. What the store does not know of is removed.
+//! The files of bundles: a directory in which each is named by its digest. Files that the store does not list are removed.
 
 use crate::error::ApiError;
 use axum::body::{Body, HttpBody};
@@ -14,31 +14,31 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-/// End of the names of files that are still arriving.
+/// Suffix of files that are still arriving.
 const PART: &str = ".part";
 
-/// Keeps the files of bundles.
+/// Stores the files of bundles.
 pub struct BundleStore {
     directory: PathBuf,
     trust: Trust,
     max_bytes: u64,
-    /// Held while files and rows change together.
+    /// Locked while files and rows change together.
     changing: Mutex<()>,
 }
 
-/// A file that has arrived and is not yet kept; removed when nobody keeps it.
+/// A file that has arrived and is not stored yet; removed when dropped.
 pub struct Upload(PathBuf);
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        // It is not there any more when it was kept.
+        // It no longer exists if it was stored.
         let _ = fs::remove_file(&self.0);
     }
 }
 
 impl BundleStore {
-    /// In `directory`, which is made (mode 0700) where there is none; parts of an earlier process are removed. Files
-    /// above `max_bytes` and those that `trust` does not accept are refused. Blocks; meant for start-up.
+    /// Opens `directory`, creating it with mode 0700 if it is missing, and removes unfinished uploads of an earlier
+    /// process. Files above `max_bytes` and those that `trust` does not accept are rejected. Blocks; call it at start-up.
     pub fn open(directory: PathBuf, trust: Trust, max_bytes: u64) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         for entry in fs::read_dir(&directory)? {
@@ -50,7 +50,7 @@ impl BundleStore {
         Ok(Self { directory, trust, max_bytes, changing: Mutex::new(()) })
     }
 
-    /// Take a file in and judge it. `length` is what the client says of its size.
+    /// Receive a file and verify it. `length` is its size in bytes as the client declares it.
     pub async fn receive(&self, mut body: Body, length: Option<u64>) -> Result<(Upload, Verified), ApiError> {
         let known = length.or_else(|| body.size_hint().exact());
         if known.is_some_and(|length| length > self.max_bytes) {
@@ -80,7 +80,7 @@ impl BundleStore {
         }
     }
 
-    /// Keep what has arrived; what it took the place of.
+    /// Store an upload; returns the bundle that it replaces.
     pub async fn keep(
         &self,
         store: &dyn ApiStore,
@@ -88,7 +88,7 @@ impl BundleStore {
         bundle: Bundle,
     ) -> Result<Option<Bundle>, ApiError> {
         let _changing = self.changing.lock().await;
-        // The file first: a row never tells of one that is not there.
+        // The file first, so that no row names a missing file.
         let path = self.directory.join(&bundle.digest);
         let named = fs::rename(&upload.0, path).and_then(|()| sync(&self.directory));
         named.map_err(|error| failed("kept", &error))?;
@@ -97,7 +97,7 @@ impl BundleStore {
         Ok(stored?)
     }
 
-    /// Take a bundle away from a scope, or from all.
+    /// Remove a bundle from a scope, or from all.
     pub async fn remove(
         &self,
         store: &dyn ApiStore,
@@ -110,9 +110,9 @@ impl BundleStore {
         Ok(gone)
     }
 
-    /// A file to be read, and its size.
+    /// An open file and its size in bytes.
     pub async fn open_file(&self, digest: &str) -> Result<(tokio::fs::File, u64), ApiError> {
-        // What is no digest may be a path.
+        // Anything else could be a path.
         if !is_digest(digest) {
             return Err(ApiError::no_bundle(digest));
         }
@@ -124,7 +124,7 @@ impl BundleStore {
         open.await.map_err(|error: io::Error| failed("read", &error))
     }
 
-    /// Remove the files that no row tells of. Who is reading one goes on reading it.
+    /// Remove the files that no row names. Downloads that have begun go on.
     async fn sweep(&self, store: &dyn ApiStore) -> Result<(), ApiError> {
         let bundles = store.bundles().await?;
         let unknown = |path: &Path| {
@@ -154,6 +154,6 @@ fn sync(directory: &Path) -> io::Result<()> {
 
 /// 500: the controller's disk.
 fn failed(what: &str, error: &io::Error) -> ApiError {
-    tracing::error!(%error, "the directory of bundles");
+    tracing::error!(%error, "bundle directory I/O failed");
     ApiError::client(500, format!("The controller's directory of bundles cannot be {what}; see its log."))
 }

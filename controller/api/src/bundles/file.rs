@@ -1,8 +1,7 @@
 //! `GET /v1/anneal/bundles/{digest}/file`: the file itself.
 //!
-//! An agent says which node it runs on and proves it by its token, both in headers: what stands in a URL is logged. It
-//! gets what its node is meant to have and nothing else. Who says neither is an operator: the guard of the row has seen
-//! that he may.
+//! An agent sends its node and its token in headers, because URLs are logged. It receives the bundles of its node and no
+//! others. A caller that sends neither header is an operator, whom the guard has authorized.
 
 use crate::app::App;
 use crate::error::{ApiError, Reply};
@@ -41,8 +40,8 @@ pub async fn file(State(app): State<Arc<App>>, Path(digest): Path<String>, heade
     Ok(response)
 }
 
-/// The node of the agent that asks; none when it is no agent. 403, the same for every reason, for one that is not who
-/// it says.
+/// The node of the agent that asks; `None` if the caller is not an agent. 403, with the same text for every reason, if
+/// the token does not prove the node.
 async fn agent(app: &App, headers: &HeaderMap) -> Result<Option<Uuid>, ApiError> {
     if !headers.contains_key(NODE_HEADER) && !headers.contains_key(TOKEN_HEADER) {
         return Ok(None);
@@ -57,7 +56,7 @@ async fn agent(app: &App, headers: &HeaderMap) -> Result<Option<Uuid>, ApiError>
     match (contact.token, text(TOKEN_HEADER)) {
         (Some(known), Some(given)) if token::same(&known, given) => Ok(Some(node)),
         _ => {
-            tracing::warn!(node_uuid = %node, "a bundle is asked for with a wrong agent token");
+            tracing::warn!(node_uuid = %node, "rejected a bundle download: wrong agent token");
             Err(refused())
         }
     }

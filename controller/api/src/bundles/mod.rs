@@ -1,8 +1,8 @@
-//! `/v1/anneal/bundles`: hardware managers of vendors, kept here and told to the agents of the nodes they are meant
-//! for. Anneal's own; Ironic has nothing like it, so no microversion guards it.
+//! `/v1/anneal/bundles`: vendors' hardware managers, stored here and offered to the agents of the nodes that they are
+//! for. An extension of Anneal's, so no microversion guards it.
 //!
 //! ```text
-//!   admin ── POST … (the file) ──▶ BundleStore: a part on the disk ─▶ bundle::verify ─▶ named by its digest ─▶ store
+//!   admin ── POST … (the file) ──▶ BundleStore: an upload on the disk ─▶ bundle::verify ─▶ named by its digest ─▶ store
 //!   agent ── lookup ─────────────▶ offers ── GET …/{digest}/file (node and token in headers) ──▶ the file
 //! ```
 
@@ -20,7 +20,7 @@ use crate::error::ApiError;
 use agent_protocol::lookup::BundleOffer;
 use model::Node;
 
-/// What is served of bundles.
+/// Endpoints of bundles.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let rows = rows![
         GET "/v1/anneal/bundles" 1 "anneal:bundle:get", "bundles of hardware managers" => read::list;
@@ -35,7 +35,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     rows.into_iter().chain(file.into_iter().map(Endpoint::or_agents)).map(Endpoint::own).collect()
 }
 
-/// What the agent of a node is told to fetch.
+/// The bundles that the agent of a node is to fetch.
 pub(crate) async fn offers(call: &Call, node: &Node) -> Result<Vec<BundleOffer>, ApiError> {
     if call.app.bundles.is_none() {
         return Ok(Vec::new());

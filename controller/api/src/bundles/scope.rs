@@ -7,7 +7,7 @@ use model::Scope;
 /// Longest resource class, as everywhere.
 const CLASS_MAX: usize = 80;
 
-/// The argument `scope`, checked against what there is, so that a slip of the pen is not a scope of no node.
+/// The argument `scope`, checked against the drivers and nodes that exist, so that a typing error does not yield an empty scope.
 pub async fn read(call: &Call) -> Result<Option<Scope>, ApiError> {
     let Some(text) = call.args.text("scope") else { return Ok(None) };
     let bad = || {

@@ -1,4 +1,4 @@
-//! Bundles are added and taken away.
+//! Adding and removing bundles.
 
 use super::{read, scope};
 use crate::app::App;
@@ -12,27 +12,27 @@ use model::{Bundle, Scope};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// `POST /v1/anneal/bundles[?scope=all][&digest=SHA-256]`: the file is the body. 201, with what it took the place of
-/// as `replaced`.
+/// `POST /v1/anneal/bundles[?scope=all][&digest=SHA-256]`: the file is the body. 201, with the bundle that it
+/// replaces as `replaced`.
 pub async fn add(State(app): State<Arc<App>>, request: Request) -> Response<Body> {
-    // The body is not read into memory, as that of every other request is.
+    // Unlike the body of every other request, this one is not read into memory.
     let (parts, body) = request.into_parts();
     let headers = parts.headers.clone();
     match Call::from_request(Request::from_parts(parts, Body::empty()), &app).await {
-        Ok(call) => taken(call, &headers, body).await.into_response(),
+        Ok(call) => receive(call, &headers, body).await.into_response(),
         Err(refused) => refused,
     }
 }
 
-async fn taken(call: Call, headers: &HeaderMap, body: Body) -> Reply {
+async fn receive(call: Call, headers: &HeaderMap, body: Body) -> Reply {
     let bundle_store = call.app.bundle_store()?;
     call.args.only(&["scope", "digest"])?;
     let scope = scope::read(&call).await?.unwrap_or(Scope::All);
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let (upload, found) = bundle_store.receive(body, length).await?;
-    if let Some(told) = call.args.text("digest").filter(|told| *told != found.digest) {
+    if let Some(expected) = call.args.text("digest").filter(|expected| *expected != found.digest) {
         return Err(ApiError::invalid(format!(
-            "The file has arrived with digest {}, not {told}: it was changed on its way",
+            "The file has arrived with digest {}, not {expected}: it was changed on its way",
             found.digest
         )));
     }

@@ -1,5 +1,5 @@
-//! `/v1/nodes/{ident}/bios`: the firmware's settings, asked of the BMC at the moment (Ironic shows those it has
-//! stored after the last cleaning).
+//! `/v1/nodes/{ident}/bios`: the firmware's settings, read from the BMC now (Ironic shows those that it stored
+//! after the last cleaning).
 
 use super::validation;
 use crate::call::{Call, json};
@@ -11,8 +11,8 @@ use model::Node;
 use model::mask::is_secret;
 use serde_json::{Map, Value, json};
 
-/// Fields of a setting since 1.74. Those beside name and value come of the BIOS attribute registry, which is not
-/// read here: null.
+/// Fields of a setting since 1.74. All but name and value come from the BIOS attribute registry, which is not read
+/// here: null.
 const FIELDS: [&str; 11] = [
     "name",
     "value",

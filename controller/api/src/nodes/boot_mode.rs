@@ -1,7 +1,7 @@
 //! `PUT /v1/nodes/{ident}/states/boot_mode` and `…/secure_boot`: how the firmware starts, from the next start on.
 //!
-//! Ironic answers 202 and tells a refusal of the BMC in `last_error`; here the BMC has been asked before the answer
-//! is given, so that a refusal is the answer.
+//! Ironic answers 202 and stores a failure of the BMC in `last_error`; here the BMC is asked first, and a failure is the
+//! answer.
 
 use crate::body::{self, python};
 use crate::call::{Call, empty};
@@ -61,7 +61,7 @@ async fn ready(call: &Call, ident: &str) -> Result<Node, ApiError> {
     Err(ApiError::client(404, format!("This endpoint is supported starting with the API version 1.{SINCE}")))
 }
 
-/// 409 while somebody works on the node.
+/// 409 while the node is in transition or a conductor works on it.
 async fn check_idle(call: &Call, node: &Node, what: &str) -> Result<(), ApiError> {
     if node.provision_state.budget() != Budget::User {
         return Err(ApiError::conflict(format!(

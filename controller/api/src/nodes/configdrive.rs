@@ -1,4 +1,4 @@
-//! What may be given as the configuration drive of an instance: its parts as an object, a URL, or the image itself in
+//! Forms of the configuration drive of an instance: its parts as an object, a URL, or the image itself in
 //! base64.
 
 use crate::body::python;
@@ -6,7 +6,7 @@ use crate::error::ApiError;
 use crate::microversion::Version;
 use serde_json::Value;
 
-/// Whether it may come along with this target.
+/// Check the configuration drive that comes with a target.
 pub fn check(drive: &Value, target: &str, version: Version) -> Result<(), ApiError> {
     let allowed: &[&str] = if version.has(35) { &["active", "rebuild"] } else { &["active"] };
     if !allowed.contains(&target) {
@@ -47,7 +47,7 @@ fn check_text(text: &str) -> Result<(), ApiError> {
     Err(ApiError::invalid("Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string"))
 }
 
-/// The values are not repeated: user data hold passwords.
+/// Errors do not quote values: user data hold passwords.
 fn check_object(drive: &Value) -> Result<(), ApiError> {
     for (name, part) in drive.as_object().into_iter().flatten() {
         let sound = match name.as_str() {

@@ -1,4 +1,4 @@
-//! `/v1/nodes/{ident}/states/console`. No interface of ours has a console to show; the fake one can be switched.
+//! `/v1/nodes/{ident}/states/console`. No interface has a real console; the fake one can be switched on and off.
 
 use super::validation;
 use crate::body;

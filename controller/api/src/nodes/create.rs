@@ -11,7 +11,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 /// `POST /v1/nodes`. Every node begins in `enroll`, also below 1.11, where Ironic made it `available`: a
-/// node must not be given out before anybody has looked at it.
+/// node must not be allocated before an operator has verified it.
 pub async fn create(call: Call) -> Reply {
     call.args.only(&[])?;
     let given = schema::object("node", call.json()?)?;
@@ -76,7 +76,7 @@ fn associated(instance: &str, node: Option<&Value>) -> ApiError {
     ))
 }
 
-/// Values that mean "not given", and are let pass in versions that do not know the field.
+/// Values that mean "not given", accepted in versions without the field.
 fn is_empty(name: &str, value: &Value) -> bool {
     value.is_null() || (name == "conductor_group" && value == "")
 }

@@ -1,5 +1,5 @@
-//! `/v1/anneal/nodes/{ident}/erase_plan`: what an erase step would do to each disk of the node, told by its agent,
-//! which writes nothing for it. Anneal's own; Ironic has nothing like it, so no microversion guards it.
+//! `/v1/anneal/nodes/{ident}/erase_plan`: what an erase step would do to each disk of the node, as planned by its
+//! agent, which writes nothing. An extension of Anneal's, so no microversion guards it.
 
 use crate::body;
 use crate::call::{Call, json};
@@ -36,7 +36,7 @@ pub async fn with_arguments(Path(ident): Path<String>, call: Call) -> Reply {
 async fn answer(ident: &str, call: &Call, step: &str, args: Map<String, Value>) -> Reply {
     let node = call.node(ident).await?;
     let contact = call.app.store.contact(node.uuid).await?;
-    if let Some(why) = nobody_to_ask(&node, &contact, call.now(), call.app.settings.heartbeat_timeout_s) {
+    if let Some(why) = no_agent(&node, &contact, call.now(), call.app.settings.heartbeat_timeout_s) {
         return Err(ApiError::conflict(why));
     }
     let step = serde_json::json!({"interface": "deploy", "step": step, "args": args});
@@ -44,7 +44,7 @@ async fn answer(ident: &str, call: &Call, step: &str, args: Map<String, Value>) 
 }
 
 /// Why the node has no agent that could plan, and what to do to have one.
-fn nobody_to_ask(node: &Node, contact: &Contact, now: Timestamp, timeout_s: f64) -> Option<String> {
+fn no_agent(node: &Node, contact: &Contact, now: Timestamp, timeout_s: f64) -> Option<String> {
     let what = match (&contact.callback_url, contact.anneal(), contact.last_heartbeat_at) {
         (None, ..) | (.., None) => "no agent runs on it".to_owned(),
         (_, None, _) => "its agent is not Anneal's, and knows no plans".to_owned(),

@@ -64,7 +64,7 @@ pub async fn list(Path(ident): Path<String>, call: Call) -> Reply {
     Ok(json(200, &json!({ "firmware": components })))
 }
 
-/// What an inventory tells of firmware: that of the mainboard (`bios`).
+/// The firmware in an inventory: that of the mainboard (`bios`).
 fn components(found: &Inventory) -> Vec<Map<String, Value>> {
     let text = |path: &str| {
         let text = found.inventory.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty());

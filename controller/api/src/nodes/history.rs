@@ -1,4 +1,4 @@
-//! `GET /v1/nodes/{ident}/history`: the node's story, one event for each change with its cause.
+//! `GET /v1/nodes/{ident}/history`: one event for each change of the node, with its cause.
 
 use crate::args::is_logical_name;
 use crate::call::{Call, json};
@@ -11,7 +11,7 @@ use model::{Event, ProvisionState};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Fields of an event that lists can be sorted by, beside the time.
+/// Fields of an event that lists can be sorted by, in addition to the time.
 const SORTABLE: [&str; 10] = [
     "uuid",
     "severity",

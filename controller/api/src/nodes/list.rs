@@ -108,7 +108,7 @@ async fn collection(call: &Call, chassis: Option<Uuid>, path: &str, wanted: Opti
             Some(_) if name == "instance_name" && !call.version.has(since) => {
                 return Err(ApiError::client(406, "instance_name is not acceptable in this API version"));
             }
-            // Ironic tells the version for every filter but this one.
+            // Ironic names the required version for every filter but this one.
             Some(_) if name == "provision_state" => call.version.needs(since)?,
             Some(_) => call.version.needs_for_filter(since)?,
         }
@@ -132,7 +132,7 @@ async fn collection(call: &Call, chassis: Option<Uuid>, path: &str, wanted: Opti
 
     let mut items = Vec::new();
     let sort_key = [page.sort_key.clone()];
-    for node in call.app.store.nodes().await?.into_iter().filter(|node| filter.lets_pass(node)) {
+    for node in call.app.store.nodes().await?.into_iter().filter(|node| filter.matches(node)) {
         let key = if page.sort_key == "id" {
             Value::Null
         } else {
@@ -149,14 +149,14 @@ async fn collection(call: &Call, chassis: Option<Uuid>, path: &str, wanted: Opti
         nodes.push(Value::Object(shown.view(&call.app, &call.links, call.version, wanted.as_deref())));
     }
     let mut body = json!({"nodes": nodes});
-    // There is one node of an instance, and no page after it.
+    // At most one node has an instance UUID: there is no next page.
     if let Some(last) = last.filter(|_| more && call.args.text("instance_uuid").is_none()) {
         body["next"] = page.next(&call.links, path, &call.args, last).into();
     }
     Ok(json(200, &body))
 }
 
-/// What the client wants to see only.
+/// The nodes that the client asks for.
 struct Filter {
     associated: Option<bool>,
     maintenance: Option<bool>,
@@ -170,13 +170,13 @@ struct Filter {
     shards: Option<Vec<String>>,
     project: Option<String>,
     description_contains: Option<String>,
-    /// False when the client asks for what no node here can be.
+    /// False if no node can match.
     possible: bool,
 }
 
-/// Whose children.
+/// Which child nodes a list shows.
 enum Parent {
-    /// Nobody's: what a list shows by default.
+    /// No child nodes: the default.
     None,
     /// Those of the node with this UUID.
     This(String),
@@ -230,7 +230,7 @@ impl Filter {
         })
     }
 
-    fn lets_pass(&self, node: &Node) -> bool {
+    fn matches(&self, node: &Node) -> bool {
         let field = |name: &str| match name {
             "fault" => node.fault.clone(),
             name => fields::read(node, name).as_str().map(str::to_owned),

@@ -1,4 +1,4 @@
-//! `PUT` and `DELETE /v1/nodes/{ident}/maintenance`. Allowed in every state: an operator may always say so.
+//! `PUT` and `DELETE /v1/nodes/{ident}/maintenance`. Allowed in every state.
 
 use super::validation;
 use crate::body;

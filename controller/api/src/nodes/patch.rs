@@ -49,7 +49,7 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
         ));
     }
 
-    // Before anything is told of what the patch names.
+    // Before an answer could reveal anything about the objects that the patch names.
     rights::patch(&call, &seen, &ops)?;
     for op in ops.iter().filter(|op| op.field() == "chassis_uuid") {
         validation::chassis(&call, op.whole_value()).await?;
@@ -167,7 +167,7 @@ fn decide(
         }
     }
     if !changed.is_empty() {
-        // What the conductor was waiting for may be there now.
+        // The change may be the one that the conductor waits for.
         new.next_wake_at = Some(call.now());
     }
     Ok((new, events))

@@ -106,7 +106,7 @@ async fn request(
     })
 }
 
-/// Put the steps of a runbook into the place of those that were not asked for; tells whether the ramdisk is disabled.
+/// Use the steps of a runbook, if the body has none; returns whether the ramdisk is disabled.
 async fn with_runbook(
     call: &Call,
     node: &Node,
@@ -210,7 +210,7 @@ fn rescue_hash(given: &Map<String, Value>, verb: Verb) -> Result<Option<String>,
     }
 }
 
-/// Arguments that only some verbs take; tells whether the ramdisk is disabled.
+/// Check arguments that only some verbs take; returns whether the ramdisk is disabled.
 fn companions(given: &Map<String, Value>, target: &str, call: &Call) -> Result<bool, ApiError> {
     let only = |name: &str, verb: &str| {
         ApiError::invalid(format!("\"{name}\" is only valid when setting target provision state to {verb}"))
@@ -245,7 +245,7 @@ fn companions(given: &Map<String, Value>, target: &str, call: &Call) -> Result<b
     Ok(disabled)
 }
 
-/// What counts as not given where a configuration drive may be.
+/// Values that count as no configuration drive.
 fn is_nothing(drive: &Value) -> bool {
     match drive {
         Value::Null => true,

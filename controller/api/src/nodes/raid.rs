@@ -1,5 +1,5 @@
-//! `PUT /v1/nodes/{ident}/states/raid`: the RAID configuration that the next step of the RAID interface makes; and
-//! what may be said of a logical disk.
+//! `PUT /v1/nodes/{ident}/states/raid`: the RAID configuration that the next step of the RAID interface creates; and the
+//! properties of a logical disk.
 
 use super::validation;
 use crate::body::python;
@@ -30,7 +30,7 @@ pub const DISK: [(&str, &str); 10] = [
     ("physical_disks", "Physical disks to use, with their controller. Optional, by default some that fit."),
 ];
 
-/// `PUT …/states/raid`. An empty configuration takes an earlier one away.
+/// `PUT …/states/raid`. An empty configuration removes an earlier one.
 pub async fn set(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let Value::Object(target) = call.json()? else {

@@ -1,4 +1,4 @@
-//! What rights a change of a node needs beyond those of its row. Pure.
+//! Policies that a change of a node needs in addition to that of its row. Pure.
 
 use crate::auth::Owners;
 use crate::body;
@@ -57,7 +57,7 @@ pub fn patch(call: &Call, node: &Node, ops: &[Op]) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// A node that a project enrols is its own, and below none but its own.
+/// A node that a project enrols belongs to it, and so does its parent.
 pub async fn create(call: &Call, node: &mut Node) -> Result<(), ApiError> {
     let Some(project) = call.identity.project() else { return Ok(()) };
     if Owners::of(node).owner.is_some_and(|owner| owner != project) {

@@ -9,7 +9,7 @@ use model::plan::run_order;
 use model::{CatalogueStep, Cursor, Node, StepKind, Timestamp};
 use serde_json::{Value, json};
 
-/// Tells in how many seconds to ask again; -1: nobody knows.
+/// Seconds after which to ask again; -1: unknown.
 const RETRY_HEADER: &str = "retry-request-after";
 
 /// `GET …/cleaning/steps[?min_priority=N]`.
@@ -27,8 +27,8 @@ pub async fn service(path: Path<String>, call: Call) -> Reply {
     steps(path, call, StepKind::Service).await
 }
 
-/// The steps of the node's interfaces and those that its agent told last, also while the node is off; 202
-/// when there is an agent to tell some and it never did.
+/// The steps of the node's interfaces and those that its agent reported last, also while the node is off; 202 if its
+/// agent never reported any.
 async fn steps(Path(ident): Path<String>, call: Call, kind: StepKind) -> Reply {
     call.args.only(&["min_priority"])?;
     let least =
@@ -56,7 +56,7 @@ async fn steps(Path(ident): Path<String>, call: Call, kind: StepKind) -> Reply {
         None => ("-1".to_owned(), "Please retry once it has been booted into the ramdisk.".to_owned()),
     };
     let message = format!(
-        "The in-band {} steps of node {ident} are not known yet: its agent tells them when it boots the first \
+        "The in-band {} steps of node {ident} are not known yet: its agent reports them when it boots the first \
          time. {when}",
         kind.as_str()
     );
@@ -67,7 +67,7 @@ async fn steps(Path(ident): Path<String>, call: Call, kind: StepKind) -> Reply {
     Ok(response)
 }
 
-/// Seconds until the boot that is under way must have brought the agent, at least 1.
+/// Seconds until the deadline of the boot in progress, at least 1.
 fn boot_ends_in(node: &Node, now: Timestamp) -> Option<u64> {
     let run = node.run.as_ref().filter(|run| run.is_active())?;
     if !matches!(run.cursor, Cursor::AwaitAgent) {
@@ -86,12 +86,12 @@ fn view(known: &mut Vec<CatalogueStep>, least: Option<f64>) -> Value {
                 .args
                 .iter()
                 .map(|(name, arg)| {
-                    let mut told =
+                    let mut shown =
                         json!({"name": name, "description": arg.description, "required": arg.required});
-                    if let (Some(schema), Some(told)) = (&arg.schema, told.as_object_mut()) {
-                        told.insert("schema".into(), schema.clone());
+                    if let (Some(schema), Some(shown)) = (&arg.schema, shown.as_object_mut()) {
+                        shown.insert("schema".into(), schema.clone());
                     }
-                    told
+                    shown
                 })
                 .collect();
             json!({

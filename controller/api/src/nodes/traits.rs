@@ -1,4 +1,4 @@
-//! `/v1/nodes/{ident}/traits`: what a scheduler may ask of the node.
+//! `/v1/nodes/{ident}/traits`: names that schedulers match nodes by.
 
 use crate::body::python;
 use crate::call::{Call, empty, json};
@@ -21,7 +21,7 @@ pub async fn list(Path(ident): Path<String>, call: Call) -> Reply {
     Ok(json(200, &json!({"traits": node.traits})))
 }
 
-/// `PUT …/traits {"traits": [...]}`: all of them anew.
+/// `PUT …/traits {"traits": [...]}`: replace all.
 pub async fn replace(Path(ident): Path<String>, call: Call) -> Reply {
     call.version.has(37).then_some(()).ok_or_else(no_method)?;
     call.args.only(&[])?;

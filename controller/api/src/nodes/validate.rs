@@ -22,11 +22,11 @@ pub async fn by_query(call: Call) -> Reply {
 }
 
 async fn answer(call: &Call, node: Node) -> Reply {
-    let told = call.app.drivers.validate(&node.driver, &node.driver_info).await;
+    let reported = call.app.drivers.validate(&node.driver, &node.driver_info).await;
     let mut body = Map::new();
     for interface in INTERFACES {
         let used = validation::interface(&call.app, &node, interface);
-        let entry = match (told.get(interface), used) {
+        let entry = match (reported.get(interface), used) {
             (Some(validity), _) => {
                 let mut entry = json!({"result": validity.result});
                 if let Some(reason) = &validity.reason {

@@ -1,5 +1,5 @@
-//! What a change of a node's fields must hold to: names, drivers, interfaces, and what may change when.
-//! Pure, but for the drivers that are known.
+//! Checks of a node's fields: names, drivers, interfaces, and which fields may change in which state. Pure, apart from
+//! the list of enabled drivers.
 
 use crate::app::App;
 use crate::args::{is_host_name, is_logical_name};
@@ -13,7 +13,7 @@ use model::{Event, EventKind, Node, ProvisionState, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// Words that paths use in the place of a node.
+/// Words that paths use in place of a node.
 const RESERVED: [&str; 6] = ["maintenance", "management", "states", "vendor_passthru", "detail", "validate"];
 
 /// States with a target in which a node may be patched all the same (Ironic's UPDATE_ALLOWED_STATES).
@@ -115,8 +115,8 @@ pub fn network_data(node: &Node, refuse: &str) -> Result<(), ApiError> {
         .map_err(|why| ApiError::invalid(format!("{refuse}: {why}")))
 }
 
-/// UUID of the node that `node` is to be a part of, by UUID or name: one that exists and has the same owner. Which of
-/// the two does not hold is not told.
+/// UUID of the node that `node` is to be a part of, by UUID or name: one that exists and has the same owner. The error
+/// does not reveal which of the two does not hold.
 pub async fn parent(call: &Call, node: &Node, ident: &str) -> Result<String, ApiError> {
     let refused = || {
         ApiError::invalid(format!(
@@ -131,7 +131,7 @@ pub async fn parent(call: &Call, node: &Node, ident: &str) -> Result<String, Api
     Ok(parent.uuid.to_string())
 }
 
-/// Whether the node may be patched where it stands now; `ident` is what the client called it.
+/// Whether the node may be patched in its state; `ident` is the client's name for it.
 pub fn may_be_patched(node: &Node, ident: &str, version: Version) -> Result<(), ApiError> {
     let state = node.provision_state;
     if node.target_provision_state.is_some() && !UPDATE_ALLOWED.contains(&state) {
@@ -149,7 +149,7 @@ pub fn may_be_patched(node: &Node, ident: &str, version: Version) -> Result<(), 
     Ok(())
 }
 
-/// What follows from a change of fields, and whether it may be: `new` is `old` with the fields written.
+/// Check a change of fields and complete it with what follows from it; `new` is `old` with the fields written.
 pub fn complete(old: &Node, new: &mut Node) -> Result<(), ApiError> {
     let state = old.provision_state;
     if old.maintenance && !new.maintenance {
@@ -213,7 +213,7 @@ pub fn complete(old: &Node, new: &mut Node) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// A node with an allocation does not lose it while something runs on it.
+/// A node that is in use does not lose its allocation.
 pub fn keeps_its_allocation(old: &Node, new: &Node) -> Result<(), ApiError> {
     if new.instance_uuid.is_some() || old.maintenance || FREE.contains(&old.provision_state) {
         return Ok(());
@@ -237,7 +237,7 @@ pub fn flag_event(name: &str, set: bool, reason: Option<&str>, now: Timestamp) -
     Event::new(EventKind::Flag, Severity::Info, text, now)
 }
 
-/// A reason belongs to what it is the reason of.
+/// 400 for a reason without its flag.
 pub fn reason_needs(set: bool, reason: Option<&String>, what: &str) -> Result<(), ApiError> {
     if !set && reason.is_some_and(|reason| !reason.is_empty()) {
         return Err(ApiError::invalid(format!(

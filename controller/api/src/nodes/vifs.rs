@@ -1,5 +1,5 @@
-//! `/v1/nodes/{ident}/vifs`. The network interface of every node is `noop`: it takes what it is asked to attach and to
-//! detach, and has nothing attached.
+//! `/v1/nodes/{ident}/vifs`. The network interface of every node is `noop`: it accepts attach and detach
+//! requests without effect and lists nothing.
 
 use crate::args::is_logical_name;
 use crate::body::{self, python};
@@ -9,7 +9,7 @@ use axum::extract::Path;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Why these rows are as they are.
+/// Why these rows are no-ops.
 pub const NOOP: &str = "nodes are attached to no virtual network: the network interface is noop";
 
 /// `GET …/vifs`.

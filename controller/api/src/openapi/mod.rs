@@ -1,5 +1,5 @@
 //! The OpenAPI 3.1 document, made from the rows of the router ([`crate::endpoint`]) and the tables of fields and
-//! filters that the handlers themselves read. A row that nothing else is known of is described by what the row says.
+//! filters that the handlers themselves read. A row without an entry in the tables is described from the row itself.
 //!
 //! ```text
 //!   endpoints() ─┐
@@ -18,7 +18,7 @@ use crate::microversion::{HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// What is served of the document.
+/// Endpoint of the document.
 pub fn endpoints() -> Vec<Endpoint> {
     let rows = rows![
         GET "/v1/anneal/openapi" 1 OPEN, "this API as an OpenAPI 3.1 document" => show;
@@ -105,9 +105,9 @@ fn operation(endpoint: &Endpoint, shape: shape::Shape) -> Value {
     operation
 }
 
-/// An answer that is no error; with `None` it has no body.
+/// A successful answer; `None`: without a body.
 fn success(body: Option<(&'static str, Value)>) -> Value {
-    let mut response = json!({"description": "Done, or begun.", "headers": told()});
+    let mut response = json!({"description": "Done, or begun.", "headers": common_headers()});
     if let Some((media, schema)) = body {
         response["content"] = json!({media: {"schema": schema}});
     }
@@ -117,17 +117,17 @@ fn success(body: Option<(&'static str, Value)>) -> Value {
 fn error(why: &str) -> Value {
     json!({
         "description": why,
-        "headers": told(),
+        "headers": common_headers(),
         "content": {"application/json": {"schema": types::reference("Error")}},
     })
 }
 
 /// Headers of every answer.
-const TOLD: [&str; 3] = ["openstack-request-id", MIN_HEADER, MAX_HEADER];
+const COMMON_HEADERS: [&str; 3] = ["openstack-request-id", MIN_HEADER, MAX_HEADER];
 
-fn told() -> Value {
+fn common_headers() -> Value {
     let reference = |name: &str| (name.to_owned(), json!({"$ref": format!("#/components/headers/{name}")}));
-    Value::Object(TOLD.map(reference).into_iter().collect())
+    Value::Object(COMMON_HEADERS.map(reference).into_iter().collect())
 }
 
 fn headers() -> Value {

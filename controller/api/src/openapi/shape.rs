@@ -1,4 +1,4 @@
-//! What goes into an endpoint and what comes out.
+//! Request and answers of an endpoint.
 
 use super::types;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 /// JSON's media type.
 pub const JSON: &str = "application/json";
 
-/// What goes into an endpoint and what comes out.
+/// Request and answers of an endpoint.
 #[derive(Debug, Clone, Default)]
 pub struct Shape {
     /// Arguments of the query, with the minor version since which they exist.
@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Nothing in, nothing out.
+    /// Without arguments, body and answers.
     pub fn new() -> Self {
         Self::default()
     }

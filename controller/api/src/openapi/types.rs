@@ -142,7 +142,7 @@ fn written(kind: Kind) -> Value {
     }
 }
 
-/// What is read of a field that clients write.
+/// Schema of a field that clients write, as it is read.
 fn read(kind: Kind) -> Value {
     match kind {
         Kind::Text(_) | Kind::NonEmpty(_) => text_or_null(),
@@ -153,8 +153,8 @@ fn read(kind: Kind) -> Value {
     }
 }
 
-/// What is read of a field that the controller tells, by its name.
-fn told(name: &str) -> Value {
+/// Schema of a read-only field, by its name.
+fn read_only(name: &str) -> Value {
     match name {
         "uuid" => uuid(),
         "links" => reference("Links"),
@@ -185,10 +185,10 @@ fn since(mut schema: Value, since: u16) -> Value {
 
 /// One field of a node, as it is read.
 pub fn node_field(name: &str) -> Value {
-    let Some(field) = fields::find(name) else { return told(name) };
+    let Some(field) = fields::find(name) else { return read_only(name) };
     let schema = match field.write {
         Write::Create(Kind::Uuid) => uuid(),
-        Write::Never => told(name),
+        Write::Never => read_only(name),
         Write::Create(kind) | Write::Always(kind) | Write::Patch(kind) => read(kind),
     };
     since(schema, field.since)
@@ -217,7 +217,10 @@ fn port() -> Value {
     let properties: Map<_, _> = ports::FIELDS
         .iter()
         .map(|field| {
-            (field.name.to_owned(), since(field.kind.map_or_else(|| told(field.name), read), field.since))
+            (
+                field.name.to_owned(),
+                since(field.kind.map_or_else(|| read_only(field.name), read), field.since),
+            )
         })
         .collect();
     closed(Value::Object(properties), &["links"])
@@ -257,7 +260,7 @@ fn template() -> Value {
             let schema = match name {
                 "steps" => json!({"type": "array", "items": reference("Step")}),
                 "extra" => json!({"type": "object"}),
-                name => told(name),
+                name => read_only(name),
             };
             (name.to_owned(), schema)
         })

@@ -16,7 +16,7 @@ use serde_json::Value;
 use store::StoreError;
 use uuid::Uuid;
 
-/// What is served of ports.
+/// Endpoints of ports.
 pub fn endpoints() -> Vec<Endpoint> {
     rows![
         GET "/v1/ports" 1 "baremetal:port:list_all", "ports, a page of them" => list::list;

@@ -1,7 +1,6 @@
-//! Anneal's part of a heartbeat, read strictly: what is wrong is named by its path.
+//! Anneal's part of a heartbeat, parsed strictly: an error names the path of the faulty value.
 //!
-//! Keys that are not known are left alone, so that a newer agent that speaks the offered extension can say
-//! more.
+//! Unknown keys are ignored, so that a newer agent that speaks the offered extension can send more.
 
 use crate::body::python;
 use crate::error::ApiError;
@@ -82,11 +81,11 @@ fn id(path: &str, value: Option<&Value>) -> Result<String, ApiError> {
     text.map(str::to_owned).ok_or_else(|| bad(path, &format!("1 to {ID_MAX} printable characters"), value))
 }
 
-/// Progress, with every disk, the percentage and the text checked; what else there is is left out.
+/// Progress, with every disk, the percentage and the text checked; other members are left out.
 fn checked_progress(value: &Value) -> Result<Value, ApiError> {
     const PATH: &str = "anneal.running.progress";
-    let told = object(PATH, value)?;
-    let list = told.get("disks").unwrap_or(&Value::Null);
+    let report = object(PATH, value)?;
+    let list = report.get("disks").unwrap_or(&Value::Null);
     let items = list.as_array().filter(|items| items.len() <= DISKS_MAX).ok_or_else(|| {
         bad(&format!("{PATH}.disks"), &format!("a list of at most {DISKS_MAX} disks"), list)
     })?;
@@ -96,7 +95,7 @@ fn checked_progress(value: &Value) -> Result<Value, ApiError> {
         }
     }
     let mut progress = Map::from_iter([("disks".to_owned(), json!(items))]);
-    let given = |key: &str| told.get(key).filter(|value| !value.is_null());
+    let given = |key: &str| report.get(key).filter(|value| !value.is_null());
     if let Some(percent) = given("percent") {
         if percent.as_u64().is_none_or(|percent| percent > 100) {
             return Err(bad(&format!("{PATH}.percent"), "a whole number from 0 to 100", percent));

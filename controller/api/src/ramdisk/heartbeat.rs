@@ -1,4 +1,4 @@
-//! `POST /v1/heartbeat/{ident}`: the agent is alive, and this is how to reach it.
+//! `POST /v1/heartbeat/{ident}`: the agent is alive and reachable at this URL.
 //!
 //! Checks come in Ironic's order, so that a client sees the same error for the same fault.
 
@@ -6,6 +6,7 @@ use super::anneal;
 use crate::body;
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
+use crate::microversion::Version;
 use crate::token;
 use axum::extract::Path;
 use axum::http::Uri;
@@ -42,22 +43,13 @@ pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
     if !call.version.has(22) {
         return Err(ApiError::not_found());
     }
-    if agent_version.is_some() && !call.version.has(36) {
-        return Err(ApiError::invalid("Field \"agent_version\" not recognised"));
-    }
-    if (status.is_some() || status_message.is_some()) && !call.version.has(72) {
-        return Err(ApiError::invalid(
-            "Fields \"agent_status\" and \"agent_status_message\" not recognised.",
-        ));
-    }
-    if verify_ca.is_some() && !call.version.has(68) {
-        return Err(ApiError::invalid("Field \"agent_verify_ca\" not recognised in this version"));
-    }
+    let has_status = status.is_some() || status_message.is_some();
+    fields_exist(call.version, agent_version.is_some(), has_status, verify_ca.is_some())?;
     let node = call.node(&ident).await?;
     let contact = call.app.store.contact(node.uuid).await?;
     let secure = scheme(callback_url)? == "https";
     if contact.callback_url.as_deref().is_some_and(|known| known != callback_url) {
-        tracing::warn!(node_uuid = %node.uuid, callback_url, "heartbeat from another callback URL");
+        tracing::warn!(node_uuid = %node.uuid, callback_url, "rejected a heartbeat: another callback URL");
         return Err(ApiError::invalid("Detected change in ramdisk provided \"callback_url\""));
     }
     let Some(agent_token) = agent_token else {
@@ -72,7 +64,7 @@ pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
         ));
     }
     if !contact.token.as_deref().is_some_and(|known| token::same(known, agent_token)) {
-        tracing::warn!(node_uuid = %node.uuid, callback_url, "heartbeat with a wrong agent token");
+        tracing::warn!(node_uuid = %node.uuid, callback_url, "rejected a heartbeat: wrong agent token");
         return Err(wrong_token());
     }
     if call.app.settings.require_agent_tls && !secure {
@@ -90,17 +82,17 @@ pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
     if let (Some(known), Some(sent)) = (&contact.verify_ca, verify_ca)
         && known != sent
     {
-        tracing::warn!(node_uuid = %node.uuid, "heartbeat with another certificate");
+        tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: another certificate");
         return Err(ApiError::invalid("Detected change in ramdisk provided \"agent_verify_ca\""));
     }
     let state = given.get("anneal").filter(|value| !value.is_null()).map(anneal::parse).transpose()?;
-    // So is the key that one process signs with.
+    // The key that a process signs evidence with is pinned likewise.
     if let (Some(known), Some(sent)) = (contact.anneal(), &state)
         && known.process_id == sent.process_id
         && known.evidence_key.is_some()
         && known.evidence_key != sent.evidence_key
     {
-        tracing::warn!(node_uuid = %node.uuid, "heartbeat with another key for evidence");
+        tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: another evidence key");
         return Err(ApiError::invalid("Detected change in ramdisk provided \"anneal.evidence_key\""));
     }
 
@@ -113,10 +105,31 @@ pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
     };
     match call.app.store.record_heartbeat(node.uuid, agent_token, beat).await {
         Ok(()) => Ok(empty(202, None)),
-        // The token was taken back since it was read: the boot it belongs to is over.
+        // The token was revoked after it was read: its boot is over.
         Err(StoreError::Stale(_)) => Err(wrong_token()),
         Err(other) => Err(other.into()),
     }
+}
+
+/// 400 for fields that came with a later version.
+fn fields_exist(
+    version: Version,
+    has_agent_version: bool,
+    has_status: bool,
+    has_verify_ca: bool,
+) -> Result<(), ApiError> {
+    if has_agent_version && !version.has(36) {
+        return Err(ApiError::invalid("Field \"agent_version\" not recognised"));
+    }
+    if has_status && !version.has(72) {
+        return Err(ApiError::invalid(
+            "Fields \"agent_status\" and \"agent_status_message\" not recognised.",
+        ));
+    }
+    if has_verify_ca && !version.has(68) {
+        return Err(ApiError::invalid("Field \"agent_verify_ca\" not recognised in this version"));
+    }
+    Ok(())
 }
 
 fn wrong_token() -> ApiError {
@@ -124,7 +137,7 @@ fn wrong_token() -> ApiError {
 }
 
 /// The scheme of a URL that the controller can call: http or https, a host, no user, no query. Ironic also
-/// takes an empty one, from agents that only talk; nobody could be commanded there.
+/// takes an empty one, from agents that only send heartbeats; they could not be sent commands.
 fn scheme(url: &str) -> Result<&'static str, ApiError> {
     let bad = || ApiError::invalid("An issue with the supplied \"callback_url\" has been detected.");
     if url.len() > URL_MAX {

@@ -1,6 +1,6 @@
-//! `POST /v1/continue_inspection`: an agent tells what hardware it found, before its lookup.
+//! `POST /v1/continue_inspection`: an agent reports the hardware that it found, before its lookup.
 //!
-//! Nobody is authenticated here, as in Ironic. What narrows it: see docs/decisions/0007.
+//! The caller is not authenticated, as in Ironic. docs/decisions/0007 says what limits this.
 
 use super::lookup;
 use crate::body::python;
@@ -38,16 +38,17 @@ pub async fn continue_inspection(call: Call) -> Reply {
     let node = find(&call, uuid, &addresses, &bmc).await?;
     let Some(began) = expected_since(&node) else {
         let (node_uuid, state) = (node.uuid, node.provision_state.as_str());
-        tracing::warn!(%node_uuid, state, "an inventory that nobody waits for");
+        tracing::warn!(%node_uuid, state, "rejected an inventory: the node does not wait for one");
         return Err(ApiError::not_found());
     };
-    let told = Inventory { inventory, plugin_data, at: call.now(), source: "agent".to_owned(), ruled: false };
-    // The first of an inspection counts. Who did not hear the answer may say the same again.
+    let reported =
+        Inventory { inventory, plugin_data, at: call.now(), source: "agent".to_owned(), ruled: false };
+    // The first of an inspection counts. An agent that missed the answer may repeat it.
     match call.app.store.inventory(node.uuid).await?.filter(|known| known.at >= began) {
-        None => call.app.store.put_inventory(node.uuid, told).await?,
-        Some(known) if same(&known, &told) => {}
+        None => call.app.store.put_inventory(node.uuid, reported).await?,
+        Some(known) if same(&known, &reported) => {}
         Some(_) => {
-            tracing::warn!(node_uuid = %node.uuid, "a second inventory in one inspection, another than the first");
+            tracing::warn!(node_uuid = %node.uuid, "rejected a second, different inventory in one inspection");
             return Err(ApiError::not_found());
         }
     }
@@ -58,19 +59,19 @@ pub async fn continue_inspection(call: Call) -> Reply {
     Ok(json(202, &lookup::answer(&call, &node, Some(token)).await?))
 }
 
-/// Whether it says again what is known. What rules have made of the plugin data is not what was told.
-fn same(known: &Inventory, told: &Inventory) -> bool {
-    known.inventory == told.inventory && (known.ruled || known.plugin_data == told.plugin_data)
+/// Whether the report repeats the stored one. Plugin data that rules have changed cannot be compared.
+fn same(known: &Inventory, reported: &Inventory) -> bool {
+    known.inventory == reported.inventory && (known.ruled || known.plugin_data == reported.plugin_data)
 }
 
-/// Since when the node waits for an inventory from its ramdisk, if it does.
+/// Start of the inspection for which the node waits for an inventory, if it does.
 fn expected_since(node: &Node) -> Option<model::Timestamp> {
     let run = node.run.as_ref().filter(|run| run.kind == RunKind::Inspect && !run.abort)?;
     let inspecting = matches!(node.provision_state, ProvisionState::Inspecting | ProvisionState::InspectWait);
     (inspecting && run.is_active() && run.boots_ramdisk()).then_some(run.started_at)
 }
 
-/// What an agent tells: `inventory`, and all the rest, which Ironic calls plugin data.
+/// A report of an agent: `inventory`, and all the rest, which Ironic calls plugin data.
 struct Report {
     inventory: Value,
     plugin_data: Value,
@@ -92,7 +93,7 @@ impl Report {
         for key in ["bmc_address", "bmc_v6address"] {
             match fields.get(key) {
                 None | Some(Value::Null) => {}
-                // ironic-python-agent tells of no BMC by 0.0.0.0 and ::/0.
+                // ironic-python-agent reports 0.0.0.0 and ::/0 if there is no BMC.
                 Some(Value::String(text)) => {
                     bmc.extend(text.parse::<IpAddr>().ok().filter(|address| !address.is_unspecified()));
                 }
@@ -105,7 +106,7 @@ impl Report {
     }
 }
 
-/// The MAC addresses of an inventory; what is none is left out, as in Ironic.
+/// The MAC addresses of an inventory; invalid ones are left out, as in Ironic.
 fn addresses(inventory: &Map<String, Value>) -> Result<Vec<String>, ApiError> {
     let interfaces = inventory.get("interfaces").ok_or_else(|| missing("interfaces"))?;
     let Value::Array(items) = interfaces else {
@@ -144,7 +145,7 @@ fn wrong(place: &str, value: &Value, types: &str) -> ApiError {
     ApiError::invalid(format!("Schema error for data: {shown} is not of type {types} (field \"{place}\")"))
 }
 
-/// The one node that everything told points to; 404 without a reason otherwise.
+/// The one node that UUID, MAC addresses and BMC addresses all identify; 404 without a reason otherwise.
 async fn find(
     call: &Call,
     uuid: Option<Uuid>,
@@ -177,10 +178,10 @@ async fn find(
             _ => return Err(conflict("the BMC's address belongs to another node, or to several")),
         }
     }
-    found.ok_or_else(|| conflict("nothing that was told belongs to a node"))
+    found.ok_or_else(|| conflict("nothing in the report identifies a node"))
 }
 
-/// Addresses of the BMC in `driver_info`. Names are not resolved: who may answer for a name is not asked here.
+/// Addresses of the BMC in `driver_info`. Host names are not resolved: DNS is not trusted here.
 fn bmc_addresses(node: &Node) -> impl Iterator<Item = IpAddr> {
     node.driver_info.iter().filter(|(key, _)| key.ends_with("_address")).filter_map(|(_, value)| {
         let text = value.as_str()?;

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use store::{StoreError, TokenGrant};
 use uuid::Uuid;
 
-/// States in which an agent is expected (Ironic's LOOKUP_ALLOWED_STATES): anybody else who asks is not told
-/// that the node exists.
+/// States in which an agent is expected (Ironic's LOOKUP_ALLOWED_STATES). In any other the answer does not reveal that
+/// the node exists.
 const EXPECTED: [ProvisionState; 9] = [
     ProvisionState::CleanWait,
     ProvisionState::Cleaning,
@@ -48,14 +48,14 @@ pub async fn lookup(call: Call) -> Reply {
     let asked = call.args.list("addresses").unwrap_or_default();
     let addresses: Vec<_> = asked.iter().filter_map(|address| canonical_mac(address)).collect();
     if addresses.len() < asked.len() {
-        tracing::warn!(?asked, "lookup: addresses that are no MAC addresses were left out");
+        tracing::warn!(?asked, "lookup: ignored invalid MAC addresses");
     }
     if addresses.is_empty() && uuid.is_none() {
         return Err(ApiError::invalid("At least one of 'addresses' and 'node_uuid' parameters is required"));
     }
     let node = find(&call, uuid, &addresses).await?;
     if !EXPECTED.contains(&node.provision_state) {
-        tracing::warn!(node_uuid = %node.uuid, state = node.provision_state.as_str(), "lookup not allowed in this state");
+        tracing::warn!(node_uuid = %node.uuid, state = node.provision_state.as_str(), "rejected a lookup: no agent is expected in this state");
         return Err(ApiError::not_found());
     }
 
@@ -64,7 +64,7 @@ pub async fn lookup(call: Call) -> Reply {
     Ok(json(200, &answer(&call, &node, token).await?))
 }
 
-/// What an agent is told of its node and of us.
+/// The answer of a lookup: the node and the configuration of the agent.
 pub async fn answer(call: &Call, node: &Node, token: Option<String>) -> Result<Value, ApiError> {
     let contact = call.app.store.contact(node.uuid).await?;
     let links = match call.links.pair(&format!("nodes/{}", node.uuid)) {
@@ -136,7 +136,7 @@ pub async fn owner(call: &Call, addresses: &[String]) -> Result<Option<Uuid>, Ap
     Ok(found)
 }
 
-/// A new token for the first that asks; the others see that there is one.
+/// A new token for the first caller; later callers get a mask that says that one exists.
 pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<String, ApiError> {
     let token = token::fresh().map_err(|error| {
         tracing::error!(%error, "no randomness for an agent token");

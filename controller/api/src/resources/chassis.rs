@@ -13,7 +13,7 @@ use model::{Resource, ResourceKind};
 /// A chassis.
 pub struct Chassis;
 
-/// What is served of chassis.
+/// Endpoints of chassis.
 pub fn endpoints() -> Vec<Endpoint> {
     rows![
         GET "/v1/chassis" 1 "baremetal:chassis:get", "chassis" => list::list::<Chassis>;

@@ -1,4 +1,4 @@
-//! Conductors, shards and network events, as a single controller serves them.
+//! `/v1/conductors` (this controller is the only one), `/v1/shards` and `/v1/events`.
 
 use super::resource::{ResourceSpec, TooOld};
 use crate::body::{only, python};
@@ -19,18 +19,18 @@ const FIELDS: [&str; 7] =
 const SHORT: [&str; 3] = ["hostname", "conductor_group", "alive"];
 const UNSORTABLE: [&str; 3] = ["alive", "drivers", "links"];
 
-/// The events that Neutron sends.
+/// Events that Neutron sends to Ironic.
 const EVENTS: [&str; 3] = ["network.bind_port", "network.unbind_port", "network.delete_port"];
 const REQUIRED: [&str; 4] = ["event", "port_id", "mac_address", "status"];
 const OPTIONAL: [&str; 3] = ["device_id", "binding:host_id", "binding:vnic_type"];
 
-/// What is served of conductors, shards and events.
+/// Endpoints of conductors, shards and events.
 pub fn endpoints() -> Vec<Endpoint> {
     rows![
         GET "/v1/conductors" 49 "baremetal:conductor:get", "this controller" => list;
         GET "/v1/conductors/{hostname}" 49 "baremetal:conductor:get", "this controller" => show;
         GET "/v1/shards" 82 "baremetal:shards:get", "shards, with how many nodes" => shards;
-        POST "/v1/events" 54 "baremetal:events:post", "taken and, as in Ironic, only logged" => events;
+        POST "/v1/events" 54 "baremetal:events:post", "accepted and, as in Ironic, only logged" => events;
     ]
 }
 

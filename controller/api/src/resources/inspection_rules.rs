@@ -19,11 +19,11 @@ pub struct Rule;
 /// Largest priority of a rule of a user.
 const MOST: i64 = 9999;
 
-/// What is served of inspection rules.
+/// Endpoints of inspection rules.
 pub fn endpoints() -> Vec<Endpoint> {
     rows![
         GET "/v1/inspection_rules" 96 "baremetal:inspection_rule:list_all", "inspection rules" => list::list::<Rule>;
-        POST "/v1/inspection_rules" 96 "baremetal:inspection_rule:create", "keep one that every later inspection applies"
+        POST "/v1/inspection_rules" 96 "baremetal:inspection_rule:create", "add one that every later inspection applies"
             => write::create::<Rule>;
         DELETE "/v1/inspection_rules" 96 "baremetal:inspection_rule:delete", "remove all" => clear;
         GET "/v1/inspection_rules/{ident}" 96 "baremetal:inspection_rule:get", "an inspection rule"

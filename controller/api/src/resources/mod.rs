@@ -17,7 +17,7 @@ mod write;
 
 use crate::endpoint::Endpoint;
 
-/// What is served of resources.
+/// Endpoints of resources.
 pub fn endpoints() -> Vec<Endpoint> {
     [
         chassis::endpoints(),

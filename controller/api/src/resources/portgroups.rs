@@ -23,7 +23,7 @@ const MOVES_IN: [ProvisionState; 4] = [
     ProvisionState::Manageable,
 ];
 
-/// What is served of port groups.
+/// Endpoints of port groups.
 pub fn endpoints() -> Vec<Endpoint> {
     rows![
         GET "/v1/portgroups" 23 "baremetal:portgroup:list_all", "port groups" => list::list::<Portgroup>;

@@ -56,14 +56,14 @@ pub trait ResourceHandler: 'static {
     /// What is common to all of it.
     const SPEC: ResourceSpec;
 
-    /// What the schema does not say of a new one, or of one that was `old`: may it be so? It may complete it.
+    /// Check what the schema does not cover of a new resource, or of a changed one that was `old`, and complete it.
     fn validate(
         call: &Call,
         old: Option<&Resource>,
         new: Resource,
     ) -> impl Future<Output = Result<Resource, ApiError>> + Send;
 
-    /// Whether it may be removed.
+    /// Check that it can be removed.
     fn may_go(_call: &Call, _resource: &Resource) -> impl Future<Output = Result<(), ApiError>> + Send {
         std::future::ready(Ok(()))
     }
@@ -76,7 +76,7 @@ pub trait ResourceHandler: 'static {
         std::future::ready(equal(call, &Self::SPEC, found))
     }
 
-    /// What its view has besides its fields, or must not show.
+    /// Add to the view what is no field, or hide what must not be shown.
     fn extend_view(_call: &Call, _resource: &Resource, _view: &mut Map<String, Value>) {}
 
     /// The first required field that `given` lacks.
@@ -90,7 +90,7 @@ pub trait ResourceHandler: 'static {
         ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", ")))
     }
 
-    /// 409 for a key that another one has.
+    /// Text of the 409 for a key that another resource has.
     fn taken(resource: &Resource) -> String {
         format!("{} already exists.", resource.kind.noun())
     }
@@ -162,7 +162,7 @@ impl ResourceSpec {
     }
 }
 
-/// What the store refused, in words of the resource that was to be written.
+/// An error of the store, in the words of the resource that was to be written.
 pub fn refused<R: ResourceHandler>(error: StoreError, resource: &Resource) -> ApiError {
     let one = R::SPEC.one;
     let mut article = one.chars();
@@ -176,7 +176,7 @@ pub fn refused<R: ResourceHandler>(error: StoreError, resource: &Resource) -> Ap
         }
         StoreError::Duplicate { what: Unique::ResourceKey, .. } => ApiError::conflict(R::taken(resource)),
         StoreError::Stale(uuid) => ApiError::conflict(format!(
-            "{} {uuid} was changed by somebody else meanwhile, please retry.", // wording: wire text
+            "{} {uuid} was changed by another request, please retry.",
             resource.kind.noun()
         )),
         StoreError::NotFound { what: Noun::Node, ident } => no_owner(&ident),

@@ -26,7 +26,7 @@ const TRAITS: u16 = 112;
 
 const STEP_KEYS: [&str; 4] = ["args", "interface", "order", "step"];
 
-/// What is served of runbooks.
+/// Endpoints of runbooks.
 pub fn endpoints() -> Vec<Endpoint> {
     rows![
         GET "/v1/runbooks" 92 "baremetal:runbook:list", "runbooks" => list::list::<Runbook>;
@@ -121,7 +121,7 @@ fn read_steps(what: &str, _: &str, value: &Value) -> Result<Value, ApiError> {
     Ok(Value::Array(kept))
 }
 
-/// Ironic's policy of those who run one.
+/// Ironic's policy for the use of a runbook.
 const USE: &str = "baremetal:runbook:use";
 
 /// The steps that a runbook brings to a node, in their order, and whether they want no ramdisk: 400 when the node
@@ -134,7 +134,7 @@ pub async fn used_on(
 ) -> Result<(Vec<RequestedStep>, bool), ApiError> {
     call.version.needs(Runbook::SPEC.since)?;
     let runbook = Runbook::SPEC.find(call, ident).await?;
-    // A runbook's steps were chosen by its owner: its use needs a policy of its own.
+    // A runbook's steps were chosen by its owner, so its use needs a policy of its own.
     let owners = Owners { owner: runbook.text("owner").map(str::to_owned), lessee: None };
     if !policy::may(USE, &call.identity, Some(&owners)) {
         return Err(ApiError::forbidden(USE));
@@ -227,7 +227,7 @@ async fn clear_traits(Path(ident): Path<String>, call: Call) -> Reply {
     change(&call, &ident, |_| BTreeSet::new()).await
 }
 
-/// Taking away what is not there is no error, as in Ironic.
+/// Removing a missing trait is no error, as in Ironic.
 async fn remove_trait(Path((ident, name)): Path<(String, String)>, call: Call) -> Reply {
     has_traits(&call)?;
     change(&call, &ident, |mut traits| {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 /// What a node reaches volumes by.
 pub struct Connector;
 
-/// Ironic's policy of those who are shown the properties of a target, which may hold how to log in there.
+/// Ironic's policy for the properties of a target, which may hold credentials.
 const VIEW_PROPERTIES: &str = "baremetal:volume:view_target_properties";
 
 /// A volume.
@@ -34,7 +34,7 @@ const REMOVED_IN: [ProvisionState; 4] = [
     ProvisionState::Available,
 ];
 
-/// What is served of volumes.
+/// Endpoints of volumes.
 pub fn endpoints() -> Vec<Endpoint> {
     rows![
         GET "/v1/volume" 32 "baremetal:volume:get", "links to both kinds" => volume;
@@ -168,7 +168,7 @@ async fn asked(call: &Call, mut found: Vec<Resource>) -> Result<Vec<Resource>, A
     Ok(found)
 }
 
-/// What a node has is changed only while it is off.
+/// Volumes of a node change only while it is off.
 async fn changed(call: &Call, action: &str, old: Option<&Resource>, new: &Resource) -> Result<(), ApiError> {
     let Some(node) = new.node else { return Ok(()) };
     let new_owner = owner(call, node).await?;

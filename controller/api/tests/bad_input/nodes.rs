@@ -1,6 +1,6 @@
 //! Nodes: lists, single ones, creation.
 
-use crate::{Case, case};
+use super::{Case, case};
 use serde_json::json;
 
 /// Unknown nodes, fields and arguments.

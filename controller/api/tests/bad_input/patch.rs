@@ -1,6 +1,6 @@
 //! Patches of nodes.
 
-use crate::{Case, case};
+use super::{Case, case};
 use serde_json::{Value, json};
 
 /// Patches that are refused.

@@ -1,6 +1,6 @@
 //! Ports.
 
-use crate::{Case, case};
+use super::{Case, case};
 use serde_json::json;
 
 /// Ports that are not there or cannot be made.

@@ -1,6 +1,6 @@
 //! What is asked of a node: verbs, power, boot device, maintenance.
 
-use crate::{Case, case};
+use super::{Case, case};
 use serde_json::{Value, json};
 
 /// Verbs that are none, cannot be now, or come with wrong arguments.

@@ -1,4 +1,4 @@
-//! Drivers without a BMC: they keep what they are told.
+//! Drivers without a BMC: they record the requests.
 
 use api::{
     BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
@@ -18,7 +18,7 @@ pub struct KeptDrivers {
     drivers: Vec<DriverDescription>,
     boot: Mutex<BTreeMap<Uuid, BootDevice>>,
     /// What was asked of hardware, in order.
-    pub told: Mutex<Vec<(&'static str, Value)>>,
+    pub requests: Mutex<Vec<(&'static str, Value)>>,
 }
 
 impl KeptDrivers {
@@ -27,17 +27,17 @@ impl KeptDrivers {
         if let Some(inspect) = drivers[0].interfaces.get_mut("inspect") {
             inspect.enabled.push("agent".to_owned());
         }
-        Self { drivers, boot: Mutex::default(), told: Mutex::default() }
+        Self { drivers, boot: Mutex::default(), requests: Mutex::default() }
     }
 }
 
 impl KeptDrivers {
-    /// Keeps what nodes with the driver `redfish` are told; others have nobody who listens.
-    fn tell(&self, node: &Node, what: &'static str, argument: Value) -> Result<(), DriverError> {
+    /// Records the requests to nodes with the driver `redfish`; other drivers support none of them.
+    fn record(&self, node: &Node, what: &'static str, argument: Value) -> Result<(), DriverError> {
         if node.driver != "redfish" {
             return Err(DriverError::unsupported(node, what));
         }
-        self.told.lock().expect("not poisoned").push((what, argument));
+        self.requests.lock().expect("not poisoned").push((what, argument));
         Ok(())
     }
 }
@@ -124,15 +124,15 @@ impl DriverQueries for KeptDrivers {
     }
 
     async fn set_boot_mode(&self, node: &Node, mode: &str) -> Result<(), DriverError> {
-        self.tell(node, "set_boot_mode", json!(mode))
+        self.record(node, "set_boot_mode", json!(mode))
     }
 
     async fn set_secure_boot(&self, node: &Node, on: bool) -> Result<(), DriverError> {
-        self.tell(node, "set_secure_boot_state", json!(on))
+        self.record(node, "set_secure_boot_state", json!(on))
     }
 
     async fn inject_nmi(&self, node: &Node) -> Result<(), DriverError> {
-        self.tell(node, "inject_nmi", Value::Null)
+        self.record(node, "inject_nmi", Value::Null)
     }
 
     async fn bios_settings(&self, _: &Node) -> Result<Map<String, Value>, DriverError> {
@@ -142,7 +142,7 @@ impl DriverQueries for KeptDrivers {
     }
 
     async fn indicators(&self, node: &Node) -> Result<Vec<Indicator>, DriverError> {
-        self.tell(node, "get_supported_indicators", Value::Null)?;
+        self.record(node, "get_supported_indicators", Value::Null)?;
         let lamp = |component: &str, name: &str, read_only| Indicator {
             lamp: IndicatorId { component: component.into(), name: name.into() },
             read_only,
@@ -156,20 +156,20 @@ impl DriverQueries for KeptDrivers {
     }
 
     async fn set_indicator(&self, node: &Node, lamp: &IndicatorId, state: &str) -> Result<(), DriverError> {
-        self.tell(node, "set_indicator_state", json!([lamp.component, lamp.name, state]))
+        self.record(node, "set_indicator_state", json!([lamp.component, lamp.name, state]))
     }
 
     async fn virtual_media(&self, node: &Node) -> Result<Value, DriverError> {
-        self.tell(node, "get_virtual_media", Value::Null)?;
+        self.record(node, "get_virtual_media", Value::Null)?;
         Ok(json!([{"media_types": ["cdrom"], "inserted": false, "image": null}]))
     }
 
     async fn attach_media(&self, node: &Node, device: &str, url: &str) -> Result<(), DriverError> {
-        self.tell(node, "attach_virtual_media", json!([device, url]))
+        self.record(node, "attach_virtual_media", json!([device, url]))
     }
 
     async fn detach_media(&self, node: &Node, devices: Option<&[String]>) -> Result<(), DriverError> {
-        self.tell(node, "detach_virtual_media", json!(devices))
+        self.record(node, "detach_virtual_media", json!(devices))
     }
 
     /// Tells what it was asked for; a level that there is none of is refused, `busy` is.

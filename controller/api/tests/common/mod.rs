@@ -1,4 +1,4 @@
-//! The API in one process, over the store in memory, with drivers that keep what they are told.
+//! The API in one process, over the store in memory, with drivers that record their requests.
 #![allow(dead_code, missing_docs)]
 
 pub mod drivers;

@@ -1,8 +1,8 @@
 //! Requests put together by hand: nearly right ones, and wild ones.
 
-use crate::house::TOKEN;
-use crate::shot::Shot;
+use crate::test_request::TestRequest;
 use crate::words::{FIELDS, KEYS, NAMES, PATHS, QUERIES, TEXTS};
+use crate::world::TOKEN;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
@@ -30,7 +30,7 @@ pub fn json_value() -> impl Strategy<Value = Value> {
 }
 
 /// Requests that are nearly right, so that the later checks, and what lies behind them, are reached too.
-pub fn aimed() -> impl Strategy<Value = Shot> {
+pub fn aimed() -> impl Strategy<Value = TestRequest> {
     let node = || select(&["a", "b", "c"][..]);
     let field = || prop_oneof![select(KEYS), select(FIELDS), select(FIELDS)];
     let value = || {
@@ -61,7 +61,7 @@ pub fn aimed() -> impl Strategy<Value = Shot> {
     let powers = &["power on", "power off", "rebooting", "soft power off", "x"][..];
     let base = json!({"callback_url": "https://192.0.2.1:9", "agent_token": TOKEN, "agent_version": "1"});
     let anneal = json!({"extension": 1, "boot_id": "b", "process_id": "p"});
-    let hit = |method: &'static str, path: String, body: Value| Shot {
+    let hit = |method: &'static str, path: String, body: Value| TestRequest {
         method,
         uri: path,
         version: Some("1.115".into()),
@@ -148,7 +148,7 @@ pub fn aimed() -> impl Strategy<Value = Shot> {
 }
 
 /// Anything.
-pub fn wild() -> impl Strategy<Value = Shot> {
+pub fn wild() -> impl Strategy<Value = TestRequest> {
     let method = select(&["GET", "GET", "PUT", "PATCH", "POST", "DELETE", "HEAD", "OPTIONS"][..]);
     let uri = (select(PATHS), select(NAMES), prop::collection::vec(select(QUERIES), 0..3)).prop_map(
         |(path, name, query)| {
@@ -166,7 +166,7 @@ pub fn wild() -> impl Strategy<Value = Shot> {
         1 => prop::collection::vec(any::<u8>(), 0..40),
         1 => Just(Vec::new()),
     ];
-    (method, uri, version, body).prop_map(|(method, uri, version, body)| Shot {
+    (method, uri, version, body).prop_map(|(method, uri, version, body)| TestRequest {
         method,
         uri,
         version: Some(version),

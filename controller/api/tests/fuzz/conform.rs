@@ -38,7 +38,7 @@ impl Judge<'_> {
             return if body.is_empty() {
                 Ok(())
             } else {
-                Err("a body that the document does not tell of".into())
+                Err("a body that the document does not describe".into())
             };
         };
         match content.get("application/json") {

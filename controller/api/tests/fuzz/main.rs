@@ -2,40 +2,40 @@
 //! 5xx or a panic; every answer is what the document says; every refusal has Ironic's body and changed nothing; no
 //! secret is in any answer.
 //!
-//! `API_REQUESTS` (20,000) says how many, `API_SEED` (1) which. A failure names its house: `API_HOUSE` runs it alone.
+//! `API_REQUESTS` (20,000) says how many, `API_SEED` (1) which. A failure names its world: `API_WORLD` runs it alone.
 
 #[path = "../common/mod.rs"]
 mod common;
 
 mod aimed;
 mod conform;
-mod dice;
-mod house;
+mod rng;
 mod schema;
-mod shot;
 mod socket;
+mod test_request;
 mod words;
+mod world;
 
 use common::Answer;
 use conform::Judge;
-use dice::Dice;
 use futures_util::FutureExt;
-use house::{HUSH, House, Kept};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use rng::Rng;
 use schema::Maker;
 use serde_json::Value;
-use shot::Shot;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use test_request::TestRequest;
+use world::{Kept, SECRET, World};
 
-/// Requests that one house sees: enough that later ones meet what earlier ones made.
-const IN_A_HOUSE: u64 = 250;
+/// Requests that one world sees: enough that later ones meet what earlier ones made.
+const PER_WORLD: u64 = 250;
 
-/// One house of so many is kept in SQLite; the others in memory.
+/// One world of so many is kept in SQLite; the others in memory.
 const SQLITE: u64 = 16;
 
 fn number(name: &str, default: u64) -> u64 {
@@ -46,9 +46,9 @@ fn number(name: &str, default: u64) -> u64 {
 #[test]
 fn no_request_breaks_the_api() {
     let (requests, seed) = (number("API_REQUESTS", 20_000), number("API_SEED", 1));
-    let alone = std::env::var_os("API_HOUSE").map(|_| number("API_HOUSE", 0));
+    let alone = std::env::var_os("API_WORLD").map(|_| number("API_WORLD", 0));
     let document = api::openapi::document();
-    let houses = alone.map_or(requests.div_ceil(IN_A_HOUSE), |house| house + 1);
+    let worlds = alone.map_or(requests.div_ceil(PER_WORLD), |world| world + 1);
     let next = AtomicU64::new(alone.unwrap_or(0));
     let begun = Instant::now();
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -56,11 +56,11 @@ fn no_request_breaks_the_api() {
         let work = || {
             let mut seen = Seen::default();
             loop {
-                let house = next.fetch_add(1, Ordering::Relaxed);
-                if house >= houses || seen.faults.len() >= MOST_FAULTS {
+                let world = next.fetch_add(1, Ordering::Relaxed);
+                if world >= worlds || seen.faults.len() >= MOST_FAULTS {
                     return seen;
                 }
-                visit(&document, seed, house, &mut seen);
+                visit(&document, seed, world, &mut seen);
             }
         };
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
@@ -90,46 +90,46 @@ struct Seen {
     faults: Vec<String>,
 }
 
-/// Stops a worker; each house stops at its first.
+/// Stops a worker; each world stops at its first.
 const MOST_FAULTS: usize = 10;
 
-fn visit(document: &Value, seed: u64, house: u64, seen: &mut Seen) {
+fn visit(document: &Value, seed: u64, world: u64, seen: &mut Seen) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let mut dice = Dice::new(seed, house);
-    let bytes: Vec<u8> = (0..4).flat_map(|_| dice.roll().to_le_bytes()).collect();
+    let mut rng = Rng::new(seed, world);
+    let bytes: Vec<u8> = (0..4).flat_map(|_| rng.roll().to_le_bytes()).collect();
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(Config::default(), random);
     let by_hand = prop_oneof![2 => aimed::aimed(), 1 => aimed::wild()];
-    let kept = if house.is_multiple_of(SQLITE) { Kept::Sqlite } else { Kept::Memory };
+    let kept = if world.is_multiple_of(SQLITE) { Kept::Sqlite } else { Kept::Memory };
     let judge = Judge { document };
-    let mut maker = Maker::new(document, House::names());
+    let mut maker = Maker::new(document, World::names());
     runtime.block_on(async {
-        let there = House::new(kept, usize::try_from(house).expect("64 bits")).await;
+        let there = World::new(kept, usize::try_from(world).expect("64 bits")).await;
         let mut before = there.everything().await;
-        for _ in 0..IN_A_HOUSE {
-            let (shot, request) = loop {
-                let shot = if dice.percent(65) {
-                    maker.shot(&mut dice)
+        for _ in 0..PER_WORLD {
+            let (sent, request) = loop {
+                let sent = if rng.percent(65) {
+                    maker.sent(&mut rng)
                 } else {
                     by_hand.new_tree(&mut runner).expect("a request").current()
                 };
-                if let Some(request) = shot.request() {
-                    break (shot, request);
+                if let Some(request) = sent.request() {
+                    break (sent, request);
                 }
             };
             let answer = AssertUnwindSafe(there.api.raw(request)).catch_unwind().await;
             let Ok(answer) = answer else {
-                return seen.faults.push(format!("API_HOUSE={house} ({kept:?}): a panic: {shot:?}"));
+                return seen.faults.push(format!("API_WORLD={world} ({kept:?}): a panic: {sent:?}"));
             };
             *seen.statuses.entry(answer.status).or_default() += 1;
             let after = there.everything().await;
             let same = before == after;
-            if let Err(why) = judged(&judge, &shot, &answer, same) {
+            if let Err(why) = judged(&judge, &sent, &answer, same) {
                 let text: String = answer.text.chars().take(2000).collect();
                 let status = answer.status;
                 return seen
                     .faults
-                    .push(format!("API_HOUSE={house} ({kept:?}): {why}: {shot:?} -> {status} {text}"));
+                    .push(format!("API_WORLD={world} ({kept:?}): {why}: {sent:?} -> {status} {text}"));
             }
             learn(&mut maker.names, &answer);
             before = after;
@@ -138,7 +138,7 @@ fn visit(document: &Value, seed: u64, house: u64, seen: &mut Seen) {
 }
 
 /// Why an answer must not be.
-fn judged(judge: &Judge<'_>, shot: &Shot, answer: &Answer, same: bool) -> Result<(), String> {
+fn judged(judge: &Judge<'_>, sent: &TestRequest, answer: &Answer, same: bool) -> Result<(), String> {
     if answer.status >= 500 {
         return Err("a failure of the server".into());
     }
@@ -152,22 +152,23 @@ fn judged(judge: &Judge<'_>, shot: &Shot, answer: &Answer, same: bool) -> Result
             return Err(format!("no {name} version"));
         }
     }
-    let told = answer.headers.values().any(|value| String::from_utf8_lossy(value.as_bytes()).contains(HUSH));
+    let in_headers =
+        answer.headers.values().any(|value| String::from_utf8_lossy(value.as_bytes()).contains(SECRET));
     // An address is repeated in links, and whatever the client wrote into it.
-    if (told || answer.text.contains(HUSH)) && !shot.uri.contains(HUSH) {
+    if (in_headers || answer.text.contains(SECRET)) && !sent.uri.contains(SECRET) {
         return Err("a secret".into());
     }
     if answer.status >= 400 {
         if !same {
             return Err("refused, but changed something".into());
         }
-        return if shot.method == "HEAD" { Ok(()) } else { refusal(answer) };
+        return if sent.method == "HEAD" { Ok(()) } else { refusal(answer) };
     }
-    if shot.reads() && !same {
+    if sent.reads() && !same {
         return Err("a reading request wrote".into());
     }
-    match judge.path(&shot.uri) {
-        Some(path) if shot.method != "HEAD" => judge.success(shot.method, &path, answer.status, &answer.text),
+    match judge.path(&sent.uri) {
+        Some(path) if sent.method != "HEAD" => judge.success(sent.method, &path, answer.status, &answer.text),
         Some(_) => Ok(()),
         None => Err("answered a path that is not in the document".into()),
     }

@@ -1,8 +1,8 @@
 //! Bytes on a real socket: what is no HTTP, or hardly. The listener lives on, nothing is a 5xx, and what was refused
 //! changed nothing.
 
-use crate::dice::Dice;
-use crate::house::{House, Kept};
+use crate::rng::Rng;
+use crate::world::{Kept, World};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -70,31 +70,31 @@ const TALKS: usize = 600;
 
 #[tokio::test]
 async fn no_bytes_break_the_listener() {
-    let house = House::new(Kept::Memory, 0).await;
+    let world = World::new(Kept::Memory, 0).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    let server = tokio::spawn(axum::serve(listener, house.api.router.clone()).into_future());
-    let mut dice = Dice::new(1, 0);
-    let mut before = house.everything().await;
+    let server = tokio::spawn(axum::serve(listener, world.api.router.clone()).into_future());
+    let mut rng = Rng::new(1, 0);
+    let mut before = world.everything().await;
     for _ in 0..TALKS {
-        let mut text = dice.pick(&LINES).replace('@', dice.word(&TARGETS));
+        let mut text = rng.pick(&LINES).replace('@', rng.word(&TARGETS));
         text.push_str("\r\nHost: h\r\nConnection: close\r\n");
-        for _ in 0..dice.below(3) {
-            text.push_str(dice.word(&HEADERS));
+        for _ in 0..rng.below(3) {
+            text.push_str(rng.word(&HEADERS));
             text.push_str("\r\n");
         }
-        if dice.percent(3) {
+        if rng.percent(3) {
             text.push_str(&format!("X: {}\r\n", "x".repeat(600_000)));
         }
         text.push_str("\r\n");
-        text.push_str(dice.word(&BODIES));
-        if dice.percent(5) {
+        text.push_str(rng.word(&BODIES));
+        if rng.percent(5) {
             text.truncate((0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
         }
         let shown: String = text.chars().take(600).collect();
         let talk = tokio::time::timeout(LIMIT, say(address, text.as_bytes()));
         let answer = talk.await.unwrap_or_else(|_| panic!("no end: {shown:?}"));
-        let after = house.everything().await;
+        let after = world.everything().await;
         let statuses = statuses(&answer);
         assert!(statuses.iter().all(|status| *status < 500), "{statuses:?}: {shown:?}: {answer}");
         if !statuses.iter().any(|status| (200..300).contains(status)) {

@@ -12,10 +12,10 @@ async fn a_chassis_with_nodes_stays() {
     let inside = json!({"driver": "fake-hardware", "name": "inside", "chassis_uuid": uuid});
     assert_eq!(api.post("/v1/nodes", inside).await.is(201).body["chassis_uuid"], uuid);
     api.node("outside", ProvisionState::Enroll).await;
-    let nobody = json!("00000000-0000-4000-8000-000000000000");
-    let stray = json!({"driver": "fake-hardware", "chassis_uuid": nobody});
+    let unknown = json!("00000000-0000-4000-8000-000000000000");
+    let stray = json!({"driver": "fake-hardware", "chassis_uuid": unknown});
     assert!(api.post("/v1/nodes", stray).await.is(400).fault().starts_with("Chassis"));
-    let patch = json!([{"op": "add", "path": "/chassis_uuid", "value": nobody}]);
+    let patch = json!([{"op": "add", "path": "/chassis_uuid", "value": unknown}]);
     api.patch("/v1/nodes/outside", patch).await.is(400);
 
     for below in ["nodes", "nodes/detail", "nodes?detail=true", "nodes?fields=name"] {

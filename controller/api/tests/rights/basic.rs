@@ -1,8 +1,8 @@
 //! The header is read, and answered, as Ironic's middleware does (fixtures/ironic_basic.py).
 
-use crate::callers::hash;
+use super::callers::hash;
+use super::world::World;
 use crate::common;
-use crate::world::World;
 use api::Auth;
 use api::auth::Users;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ async fn the_header_is_answered_as_ironic_does() {
             assert_eq!(answer.header("Content-Type"), row["content_type"].as_str());
         }
     }
-    // Without a file of roles everybody in the file is an administrator.
-    let header = crate::callers::basic("operator", "right");
+    // Without a file of roles every user in the file is an administrator.
+    let header = super::callers::basic("operator", "right");
     world.ask("DELETE", "/v1/nodes/n", Some(&header), None).await.is(204);
 }

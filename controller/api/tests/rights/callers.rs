@@ -14,7 +14,7 @@ pub const RELATIONS: [&str; 4] = ["system", "owner", "lessee", "stranger"];
 pub static IRONIC: LazyLock<Value> =
     LazyLock::new(|| common::fixture(include_str!("../fixtures/ironic_policy.json")));
 
-/// A user who has proved who he is: relation to the node, and role.
+/// An authenticated user: relation to the node, and role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
     pub relation: &'static str,
@@ -38,12 +38,12 @@ impl User {
         self.relation != "system"
     }
 
-    /// Whether Ironic's `policy` lets him; of ours, whether docs/rights.md does.
+    /// Whether Ironic's `policy` allows it; for policies of ours, whether docs/rights.md does.
     pub fn may(self, policy: &str) -> bool {
         self.may_as(policy, self.relation)
     }
 
-    /// The same where he is to be taken for another relation.
+    /// The same, treated as another relation.
     pub fn may_as(self, policy: &str, relation: &str) -> bool {
         match policy {
             "anneal:bundle:get" => relation == "system",
@@ -64,14 +64,14 @@ pub fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 
-/// Credentials of nobody, with the status they get.
-pub fn nobody() -> Vec<(&'static str, Option<String>, u16)> {
+/// Invalid credentials, with the status they get.
+pub fn strangers() -> Vec<(&'static str, Option<String>, u16)> {
     let admin = "system-admin";
     vec![
         ("no credentials", None, 401),
         ("a wrong password", Some(basic(admin, "wrong")), 401),
         ("no password", Some(basic(admin, "")), 401),
-        ("an unknown user", Some(basic("somebody", "right")), 401),
+        ("an unknown user", Some(basic("unknown", "right")), 401),
         ("a token", Some("Bearer right".to_owned()), 400),
         ("nonsense", Some("Basic !".to_owned()), 400),
     ]

@@ -1,9 +1,9 @@
-//! Every row of the table × everybody: 401 for nobody, 403 or 404 for those who may not, and for those who may the
+//! Every row of the table × every caller: 401 without valid credentials, 403 or 404 for those who may not, and for those who may the
 //! answer that an administrator gets. What is refused has changed nothing.
 
-use crate::callers::{User, WITHOUT_ROLE, basic, nobody};
+use super::callers::{User, WITHOUT_ROLE, basic, strangers};
+use super::world::{ABSENT, CERTIFICATE, RESOURCE, RESOURCES, World, about_a_node};
 use crate::common::Answer;
-use crate::world::{ABSENT, CERTIFICATE, RESOURCE, RESOURCES, World, about_a_node};
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use api::Auth;
 use api::auth::policy::{lesser, names};
@@ -91,11 +91,11 @@ fn every_row_has_a_policy_that_the_table_knows() {
 }
 
 #[tokio::test]
-async fn nobody_gets_in_without_his_password_and_nothing_changes() {
+async fn a_request_without_the_password_is_rejected_and_changes_nothing() {
     for row in guarded() {
         let world = World::guarded().await;
         let before = world.api.everything().await;
-        for (who, header, status) in nobody() {
+        for (who, header, status) in strangers() {
             let answer = world.call(&row, header.as_deref()).await;
             assert_eq!(answer.status, status, "{} {} with {who}: {}", row.method, row.path, answer.text);
             let realm = answer.header("WWW-Authenticate");
@@ -113,7 +113,7 @@ async fn nobody_gets_in_without_his_password_and_nothing_changes() {
 }
 
 #[tokio::test]
-async fn each_role_gets_in_where_ironic_lets_it_and_nowhere_else() {
+async fn each_role_has_ironics_access_and_no_more() {
     for row in guarded() {
         let open = World::new(Auth::NoAuth).await;
         let all = open.call(&row, None).await;
@@ -169,7 +169,7 @@ fn plain(world: &World, answer: &Answer) -> String {
     text
 }
 
-/// What is open answers everybody as it always did, and never asks who he is.
+/// An open endpoint answers every caller alike and never asks for credentials.
 #[tokio::test]
 async fn what_is_open_is_open() {
     for row in api::endpoints().into_iter().filter(|row| row.policy == OPEN) {
@@ -200,7 +200,7 @@ async fn where_only_agents_are_let_in_everything_else_is_refused() {
     World::new(Auth::Agents).await.ask("GET", "/v1/nosuch", None, None).await.is(403);
 }
 
-/// The file of a bundle is an operator's with a password, or an agent's that names itself: never anybody else's.
+/// The file of a bundle is an operator's with a password, or an agent's that names itself: no other caller gets it.
 #[tokio::test]
 async fn an_agent_comes_in_by_its_token_where_it_may() {
     for (world, refused) in [(World::guarded().await, 401), (World::new(Auth::Agents).await, 403)] {
@@ -228,7 +228,7 @@ async fn an_agent_comes_in_by_its_token_where_it_may() {
 }
 
 #[tokio::test]
-async fn nobody_is_told_what_is_there() {
+async fn unauthenticated_callers_do_not_learn_which_paths_exist() {
     let world = World::guarded().await;
     let reader = User::all().next().unwrap().header();
     for (method, path, status) in

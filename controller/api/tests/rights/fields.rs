@@ -1,7 +1,7 @@
 //! Fields of a node: who may change which, and who sees which.
 
-use crate::callers::User;
-use crate::world::World;
+use super::callers::User;
+use super::world::World;
 use api::auth::Role;
 use model::ProvisionState;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn patches() -> Vec<(&'static str, Value, &'static str)> {
         ("extra/k", json!(1), "baremetal:node:update_extra"),
         ("driver_info/k", json!("v"), "baremetal:node:update:driver_info"),
         ("properties/k", json!(1), "baremetal:node:update:properties"),
-        ("instance_uuid", json!(crate::world::ABSENT), "baremetal:node:update:instance_uuid"),
+        ("instance_uuid", json!(super::world::ABSENT), "baremetal:node:update:instance_uuid"),
         ("lessee", json!("p-other"), "baremetal:node:update:lessee"),
         ("owner", json!("p-other"), "baremetal:node:update:owner"),
         ("driver", json!("redfish"), "baremetal:node:update:driver_interfaces"),
@@ -25,7 +25,7 @@ fn patches() -> Vec<(&'static str, Value, &'static str)> {
         ("name", json!("other"), "baremetal:node:update:name"),
         ("retired", json!(true), "baremetal:node:update:retired"),
         ("shard", json!("s"), "baremetal:node:update:shard"),
-        ("parent_node", json!(crate::world::ABSENT), "baremetal:node:update:parent_node"),
+        ("parent_node", json!(super::world::ABSENT), "baremetal:node:update:parent_node"),
         ("disable_power_off", json!(true), "baremetal:node:update:disable_power_off"),
         ("automated_clean", json!(false), "baremetal:node:disable_cleaning"),
         ("automated_clean", json!("no"), "baremetal:node:disable_cleaning"),
@@ -36,10 +36,10 @@ fn patches() -> Vec<(&'static str, Value, &'static str)> {
 }
 
 #[tokio::test]
-async fn each_field_is_changed_by_whom_ironic_lets() {
+async fn each_field_is_changed_only_with_ironics_policy() {
     for (field, value, policy) in patches() {
         let ops = json!([{"op": "add", "path": format!("/{field}"), "value": value}]);
-        // In company of what everybody may who may anything.
+        // Next to a field that every caller with any right may change.
         let both = json!([{"op": "add", "path": "/extra/x", "value": 1}, ops[0]]);
         for user in User::all().filter(|user| user.relation != "stranger") {
             let world = World::guarded().await;
@@ -76,7 +76,7 @@ async fn the_owner_of_a_node_in_use_is_changed_by_an_administrator() {
 }
 
 #[tokio::test]
-async fn what_a_lessee_may_not_see_is_not_shown_to_him() {
+async fn fields_that_a_lessee_may_not_see_are_redacted() {
     let world = World::guarded().await;
     world
         .api

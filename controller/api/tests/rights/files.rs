@@ -1,7 +1,7 @@
 //! The files of users: read anew when they change, and closed when they cannot be read.
 
-use crate::callers::{basic, hash};
-use crate::world::World;
+use super::callers::{basic, hash};
+use super::world::World;
 use api::Auth;
 use api::auth::Users;
 use std::path::Path;
@@ -35,7 +35,7 @@ async fn a_change_of_the_files_counts_at_once() {
     write(&passwords, &format!("bob:{}\n", hash("new")));
     assert_eq!((ask("alice", "a").await, ask("bob", "b").await, ask("bob", "new").await), (401, 401, 201));
 
-    // A file that cannot be read lets nobody in, and what was remembered is forgotten.
+    // A file that cannot be read rejects every login, and remembered credentials are forgotten.
     write(&roles, "bob: king\n");
     assert_eq!(ask("bob", "new").await, 401);
     write(&roles, "bob: admin\n");
@@ -70,7 +70,7 @@ async fn only_what_was_good_is_remembered() {
         fastest = fastest.min(ask("alice", "right", 200).await);
     }
     assert!(fastest < first / 4, "{fastest:?} is not much less than {first:?}");
-    for (user, password) in [("alice", "wrong"), ("nobody", "right")] {
+    for (user, password) in [("alice", "wrong"), ("unknown", "right")] {
         let mut fastest = ask(user, password, 401).await;
         for _ in 0..2 {
             fastest = fastest.min(ask(user, password, 401).await);

@@ -1,6 +1,6 @@
 //! The table of rights is Ironic's.
 
-use crate::callers::{IRONIC, User};
+use super::callers::{IRONIC, User};
 use api::auth::policy::{may, names};
 use api::auth::{Grant, Identity, Owners, Scope};
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ fn identity(user: User) -> Identity {
 }
 
 #[test]
-fn who_may_what_is_what_ironics_own_code_says() {
+fn the_policy_table_agrees_with_ironics_code() {
     let policies = IRONIC["policies"].as_object().unwrap();
     assert!(policies.len() > 100, "{}", policies.len());
     let ours: BTreeSet<_> = names().collect();
@@ -29,7 +29,7 @@ fn who_may_what_is_what_ironics_own_code_says() {
         for user in User::all() {
             let who = user.name();
             assert_eq!(may(policy, &identity(user), Some(&owners)), user.may(policy), "{policy} {who}");
-            // Of what is nobody's the owner and the lessee are strangers.
+            // Without owners, the roles of owner and lessee do not apply.
             let relation = if user.is_of_a_project() { "stranger" } else { "system" };
             for nobodys in [None, Some(&Owners::default())] {
                 assert_eq!(

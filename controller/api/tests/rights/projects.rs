@@ -1,7 +1,7 @@
 //! A project sees and makes what is its own.
 
-use crate::callers::User;
-use crate::world::{ABSENT, CERTIFICATE, RESOURCE, World};
+use super::callers::User;
+use super::world::{ABSENT, CERTIFICATE, RESOURCE, World};
 use api::auth::Role;
 use axum::body::Body;
 use axum::http::Request;
@@ -70,7 +70,7 @@ async fn lists_hold_what_is_the_callers() {
     assert!(marker.is(404).fault().contains("could not be found"));
 }
 
-/// Until 1.91 the suffix `.json` of a path may be the end of a name: whoever is asked for finds the same node by it as the
+/// Until 1.91 the suffix `.json` of a path may be the end of a name: the guard finds the same node by it as the
 /// handler, and the rights are those by its UUID.
 #[tokio::test]
 async fn the_rights_of_a_name_that_ends_in_json_are_those_of_its_node() {
@@ -145,7 +145,7 @@ async fn a_query_with_two_names_has_the_rights_of_the_node_that_is_validated() {
         assert_eq!(ask("node=own&node_uuid=n").await, alone, "{}", user.name());
         refused += usize::from(alone == 403 && ask("node=own").await == 200);
     }
-    assert!(refused > 0, "nobody tells the two nodes apart");
+    assert!(refused > 0, "no caller has different rights to the two nodes");
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn a_node_that_a_project_enrols_is_its_own() {
     let answer = enrol(admin.clone(), json!({"driver": "fake-hardware", "owner": "p-owner"})).await.is(400);
     assert!(answer.fault().contains("other than your own project"));
     enrol(user("stranger", Role::Manager), json!({"driver": "fake-hardware"})).await.is(403);
-    // Below a node that is not his own, seen or not, alike.
+    // Below a node of another project, visible or not, alike.
     for (who, parent) in [
         ("stranger", world.node.uuid.to_string()),
         ("stranger", ABSENT.into()),
@@ -177,7 +177,7 @@ async fn a_node_that_a_project_enrols_is_its_own() {
     let child = json!({"driver": "fake-hardware", "parent_node": mine["uuid"]});
     enrol(admin.clone(), child).await.is(201);
 
-    // What is unique is unique among all, also what he does not see.
+    // What is unique is unique among all, also objects that the caller does not see.
     enrol(admin.clone(), json!({"driver": "fake-hardware", "name": "n"})).await.is(409);
     let mut port = world.port.clone();
     port.name = Some("eth".into());
@@ -211,9 +211,9 @@ async fn a_port_does_not_leave_for_the_node_of_another() {
     }
 }
 
-/// Steps of a runbook are steps that somebody chose: the right to use it is asked for beside that of the verb.
+/// Steps of a runbook were chosen by its owner: the right to use it is needed in addition to that of the verb.
 #[tokio::test]
-async fn a_runbook_is_used_by_whom_ironic_lets() {
+async fn a_runbook_is_used_only_with_ironics_policy() {
     let mut refused = 0;
     for user in User::all().filter(|user| ["system", "owner"].contains(&user.relation)) {
         let world = World::guarded().await;
@@ -230,12 +230,12 @@ async fn a_runbook_is_used_by_whom_ironic_lets() {
             assert!(answer.is(403).fault().ends_with("baremetal:runbook:use"), "{}", user.name());
         }
     }
-    assert!(refused > 0, "nobody tells the two rights apart");
+    assert!(refused > 0, "no caller has one right without the other");
 }
 
 /// They may hold how to log in to a volume.
 #[tokio::test]
-async fn properties_of_a_volume_target_are_shown_to_whom_ironic_lets() {
+async fn properties_of_a_volume_target_are_shown_only_with_ironics_policy() {
     let world = World::guarded().await;
     let mut redacted = 0;
     for user in User::all().filter(|user| user.may("baremetal:volume:get")) {
@@ -251,5 +251,5 @@ async fn properties_of_a_volume_target_are_shown_to_whom_ironic_lets() {
             redacted += usize::from(hidden);
         }
     }
-    assert!(redacted > 0, "nobody tells the two rights apart");
+    assert!(redacted > 0, "no caller has one right without the other");
 }

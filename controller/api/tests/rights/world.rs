@@ -1,6 +1,6 @@
 //! A controller with one thing of every kind, all of them on a node that one project owns and another leases.
 
-use crate::callers::users;
+use super::callers::users;
 use crate::common::{Answer, Api};
 use api::Auth;
 use api::endpoint::Endpoint;
@@ -164,7 +164,7 @@ impl World {
         self.api.raw(request.body(body).unwrap()).await
     }
 
-    /// A row as it is, by somebody.
+    /// A request to a row, with these credentials.
     pub async fn call(&self, row: &Endpoint, header: Option<&str>) -> Answer {
         let path = self.path(row, false).await;
         self.ask(row.method.as_str(), &path, header, self.body(row)).await

@@ -1,4 +1,4 @@
-//! What agents call. Their answers are `agent-protocol`'s, whose exact bytes its own tests hold.
+//! Endpoints that agents call. Their answers are types of `agent-protocol`, whose tests fix the exact bytes.
 
 use crate::openapi::shape::Shape;
 use crate::openapi::types::{closed, object, text, text_or_null};
@@ -10,8 +10,8 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
     let new = Shape::new;
     Some(match (method, path) {
         ("GET", "/v1/lookup") => {
-            let told = closed(json!({"node": object(), "config": object()}), &["node", "config"]);
-            new().query(&["addresses", "node_uuid", "anneal_boot_id"]).responds(200, told)
+            let answer = closed(json!({"node": object(), "config": object()}), &["node", "config"]);
+            new().query(&["addresses", "node_uuid", "anneal_boot_id"]).responds(200, answer)
         }
         ("POST", "/v1/heartbeat/{ident}") => new().body(heartbeat()).empty(202),
         ("POST", "/v1/continue_inspection") => {

@@ -1,5 +1,5 @@
-//! What is known of endpoints, one file a room of the API. Fields, filters and words are taken from the tables that the
-//! handlers read; what a handler reads without a table is named here, and the fuzzer finds what is not true.
+//! Requests and answers of endpoints, one file a group of resources. Fields, filters and words come from the tables that
+//! the handlers read; what a handler reads without a table is listed here, and the fuzzer finds what is wrong.
 
 mod agents;
 mod nodes;

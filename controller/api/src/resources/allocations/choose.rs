@@ -1,4 +1,4 @@
-//! Which node an allocation is given.
+//! Choice of the node for an allocation.
 
 use super::allocation::Allocation;
 use crate::call::Call;
@@ -11,14 +11,14 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use store::{ResourceWrite, StoreError, Unique};
 
-/// Give it a free node that suits it, or note why there is none.
+/// Allocate a free, suitable node, or store why there is none.
 pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError> {
     let nodes = call.app.store.nodes().await?;
     let mut suitable = match suitable(&wish, nodes) {
         Ok(suitable) => suitable,
         Err(why) => return failed(call, wish, &why).await,
     };
-    // The node of the same name first: a client that names both alike expects it.
+    // A node with the allocation's name first: a client that names both alike expects it.
     suitable.sort_by_key(|node| node.name.is_none() || node.name != wish.name);
     let count = suitable.len();
     for node in suitable {
@@ -30,7 +30,7 @@ pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError>
         let change = given_to(&wish, node, call);
         match call.app.store.write_resource(ResourceWrite::Create(given.clone()), Some(change)).await {
             Ok(made) => return Ok(made),
-            // Another client was faster, or the node is gone: try the next one.
+            // The node was changed or removed since: try the next one.
             Err(StoreError::Stale(_) | StoreError::NotFound { .. }) => {}
             Err(StoreError::Duplicate { what: Unique::InstanceUuid, value }) => {
                 return Err(StoreError::Duplicate { what: Unique::InstanceUuid, value }.into());

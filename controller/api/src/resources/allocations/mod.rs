@@ -18,16 +18,16 @@ use serde_json::Value;
 use store::ResourceWrite;
 use uuid::Uuid;
 
-/// What is served of allocations.
+/// Endpoints of allocations.
 pub fn endpoints() -> Vec<Endpoint> {
     rows![
         GET "/v1/allocations" 52 "baremetal:allocation:list", "allocations" => list::list::<Allocation>;
-        POST "/v1/allocations" 52 "baremetal:allocation:create", "wish for a node" => create;
+        POST "/v1/allocations" 52 "baremetal:allocation:create", "ask for a node" => create;
         GET "/v1/allocations/{ident}" 52 "baremetal:allocation:get", "an allocation" => list::show::<Allocation>;
         PATCH "/v1/allocations/{ident}" 57 "baremetal:allocation:update", "change it" => patch;
-        DELETE "/v1/allocations/{ident}" 52 "baremetal:allocation:delete", "give the node back" => delete;
+        DELETE "/v1/allocations/{ident}" 52 "baremetal:allocation:delete", "release the node" => delete;
         GET "/v1/nodes/{ident}/allocation" 52 "baremetal:allocation:get", "allocation of a node" => of_node;
-        DELETE "/v1/nodes/{ident}/allocation" 52 "baremetal:allocation:delete", "give the node back" => delete_of_node;
+        DELETE "/v1/nodes/{ident}/allocation" 52 "baremetal:allocation:delete", "release the node" => delete_of_node;
     ]
 }
 

@@ -5,7 +5,7 @@ use axum::http::Request;
 
 /// One request, as it goes out.
 #[derive(Clone)]
-pub struct Shot {
+pub struct TestRequest {
     pub method: &'static str,
     pub uri: String,
     /// None: none is asked for.
@@ -14,7 +14,7 @@ pub struct Shot {
     pub body: Vec<u8>,
 }
 
-impl Shot {
+impl TestRequest {
     /// None for what no client can put on the wire.
     pub fn request(&self) -> Option<Request<Body>> {
         let mut request = Request::builder().method(self.method).uri(&self.uri);
@@ -37,7 +37,7 @@ impl Shot {
     }
 }
 
-impl std::fmt::Debug for Shot {
+impl std::fmt::Debug for TestRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let body = String::from_utf8_lossy(&self.body);
         let body: String = body.chars().take(2000).collect();

@@ -1,10 +1,8 @@
 //! Resources: one table for what all of them do, and a test for each rule of one alone.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod rules;
 
-use common::{Api, keys};
+use crate::common::{Api, keys};
 use model::{PowerState, ProvisionState};
 use serde_json::{Value, json};
 

@@ -1,14 +1,14 @@
 //! Chance from a seed: the same seed makes the same requests.
 
 /// SplitMix64.
-pub struct Dice(u64);
+pub struct Rng(u64);
 
-impl Dice {
-    /// For one house of one seed.
-    pub fn new(seed: u64, house: u64) -> Self {
-        let mut dice = Self(seed ^ house.wrapping_mul(0xd134_2543_de82_ef95));
-        dice.roll();
-        dice
+impl Rng {
+    /// For one world of one seed.
+    pub fn new(seed: u64, world: u64) -> Self {
+        let mut rng = Self(seed ^ world.wrapping_mul(0xd134_2543_de82_ef95));
+        rng.roll();
+        rng
     }
 
     pub fn roll(&mut self) -> u64 {

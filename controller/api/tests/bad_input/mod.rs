@@ -1,17 +1,15 @@
 //! Bad input: Ironic's status, a message that names the thing, and nothing changed. Texts are Ironic's where
 //! the recordings have them.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod nodes;
 mod patch;
 mod ports;
 mod recorded;
 mod states;
 
+use crate::common::Api;
 use axum::body::Body;
 use axum::http::Request;
-use common::Api;
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use store::prelude::*;
@@ -224,7 +222,7 @@ async fn what_follows_from_a_patch() {
 }
 
 #[tokio::test]
-async fn a_verb_on_a_node_in_a_conductors_hands_is_409() {
+async fn a_verb_on_a_locked_node_is_409() {
     let api = Api::new();
     let node = api.node("n", ProvisionState::Cleaning).await;
     api.store.take_lease(node.uuid, "host", Timestamp(0), Timestamp(i64::MAX)).await.unwrap().unwrap();

@@ -1,8 +1,5 @@
 //! Nobody without the rights gets in: every endpoint of the table × every caller.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod basic;
 mod callers;
 mod endpoints;

@@ -14,14 +14,14 @@ use store_sqlite::SqliteStore;
 use uuid::Uuid;
 
 /// Every secret that the store is given, or a request brings, has this in it: no answer may.
-pub const HUSH: &str = "hush-7f3a";
+pub const SECRET: &str = "hush-7f3a";
 /// The token of the agents of nodes that have one.
 pub const TOKEN: &str = "hush-7f3a-token";
 
 /// UUID of the chassis.
 const CHASSIS: &str = "00000000-0000-4000-9000-000000000001";
 
-/// Nodes beside those with a name of their own, each in another state.
+/// Nodes in addition to those with a name of their own, each in another state.
 const STATES: usize = 7;
 
 /// Which store keeps it.
@@ -32,13 +32,13 @@ pub enum Kept {
 }
 
 /// The controller, and the directory of its database.
-pub struct House {
+pub struct World {
     pub api: Api<dyn Store>,
     _dir: tempfile::TempDir,
 }
 
-impl House {
-    /// House `number`: each has nodes in other states.
+impl World {
+    /// World `number`: each has nodes in other states.
     pub async fn new(kept: Kept, number: usize) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let store: Arc<dyn Store> = match kept {
@@ -47,20 +47,20 @@ impl House {
         };
         let settings = Settings { require_agent_tls: false, ..Settings::default() };
         let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
-        let house =
+        let world =
             Self { api: Api::over(store.clone(), store, settings, trust, api::Auth::NoAuth), _dir: dir };
-        house.furnish(number).await;
-        house
+        world.furnish(number).await;
+        world
     }
 
     async fn furnish(&self, first: usize) {
         let api = &self.api;
         let secrets = |node: &mut Node| {
-            node.driver_info.insert("redfish_password".into(), HUSH.into());
-            node.driver_info.insert("deep".into(), json!([{"ipmi_password": {"x": HUSH}}]));
-            node.instance_info.insert("configdrive".into(), HUSH.into());
-            node.instance_info.insert("image_url".into(), format!("http://h/?sig={HUSH}").into());
-            node.driver_internal_info.insert("agent_secret_token".into(), HUSH.into());
+            node.driver_info.insert("redfish_password".into(), SECRET.into());
+            node.driver_info.insert("deep".into(), json!([{"ipmi_password": {"x": SECRET}}]));
+            node.instance_info.insert("configdrive".into(), SECRET.into());
+            node.instance_info.insert("image_url".into(), format!("http://h/?sig={SECRET}").into());
+            node.driver_internal_info.insert("agent_secret_token".into(), SECRET.into());
         };
         for (name, state, uuid) in [
             ("a", ProvisionState::Manageable, 0x4000_8000_0000_0000_0001),
@@ -85,7 +85,7 @@ impl House {
             let name = state.as_str().replace(' ', "-");
             api.node_with(&name, state, secrets).await;
         }
-        let steps = json!([{"interface": "bios", "step": "x", "args": {"password": HUSH}, "priority": 1}]);
+        let steps = json!([{"interface": "bios", "step": "x", "args": {"password": SECRET}, "priority": 1}]);
         api.post("/v1/deploy_templates", json!({"name": "CUSTOM_T", "steps": steps})).await.is(201);
         let b = api.store.node_by_ident("b").await.expect("b");
         for (path, body) in [
@@ -94,7 +94,7 @@ impl House {
             (
                 "runbooks",
                 json!({"name": "CUSTOM_R", "steps": [{"interface": "bios", "step": "x", "order": 1,
-                "args": {"password": HUSH}}]}),
+                "args": {"password": SECRET}}]}),
             ),
             (
                 "inspection_rules",
@@ -129,9 +129,9 @@ impl House {
     pub async fn everything(&self) -> Everything {
         let store = &self.api.store;
         let nodes = store.nodes().await.expect("nodes");
-        let mut beside = Vec::with_capacity(nodes.len());
+        let mut apart = Vec::with_capacity(nodes.len());
         for uuid in nodes.iter().map(|node| node.uuid) {
-            beside.push((
+            apart.push((
                 store.contact(uuid).await.expect("contact"),
                 store.history(uuid).await.expect("history"),
                 store.inventory(uuid).await.expect("inventory"),
@@ -139,7 +139,7 @@ impl House {
         }
         Everything {
             nodes,
-            beside,
+            apart,
             ports: store.ports(None).await.expect("ports"),
             bundles: store.bundles().await.expect("bundles"),
             resources: self.resources().await,
@@ -159,7 +159,7 @@ impl House {
 #[derive(Debug, PartialEq)]
 pub struct Everything {
     nodes: Vec<Node>,
-    beside: Vec<(Contact, Vec<Event>, Option<Inventory>)>,
+    apart: Vec<(Contact, Vec<Event>, Option<Inventory>)>,
     ports: Vec<Port>,
     bundles: Vec<Bundle>,
     resources: Vec<Resource>,

@@ -1,0 +1,26 @@
+//! The tests of the API, one module a resource or subject: one binary, so that they are linked once. The fuzzer is a
+//! binary of its own.
+
+mod bad_input;
+mod bundles;
+mod common;
+mod compatibility;
+mod docs;
+mod erase_plan;
+mod history;
+mod inspection;
+mod inspection_rules;
+mod ironic_defects;
+mod lifecycle;
+mod microversions;
+mod nodes;
+mod openapi;
+mod ports;
+mod ramdisk;
+mod recorded;
+mod resources;
+mod retirement;
+mod rights;
+mod sub_resources;
+mod traits;
+mod versions;
