@@ -1,5 +1,6 @@
 //! `/v1/ports`, and the ports of a node.
 
+mod find;
 pub mod list;
 mod view;
 mod write;
@@ -9,12 +10,10 @@ pub use view::FIELDS;
 
 use crate::call::{Call, json};
 use crate::endpoint::{Endpoint, rows};
-use crate::error::{ApiError, Reply};
+use crate::error::Reply;
 use axum::extract::Path;
-use model::Port;
+use find::find;
 use serde_json::Value;
-use store::StoreError;
-use uuid::Uuid;
 
 /// Endpoints of ports.
 pub fn endpoints() -> Vec<Endpoint> {
@@ -40,23 +39,4 @@ pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
     let wanted = view::wanted(&call)?;
     let port = find(&call, &ident).await?;
     Ok(json(200, &Value::Object(view::view(&port, &call.links, call.version, wanted.as_deref()))))
-}
-
-/// The port with this UUID or, since 1.88, name.
-async fn find(call: &Call, ident: &str) -> Result<Port, ApiError> {
-    let missing = || ApiError::client(404, format!("Port {ident} could not be found."));
-    if let Ok(uuid) = Uuid::parse_str(ident) {
-        return match call.app.store.port(uuid).await {
-            Err(StoreError::NotFound { .. }) => Err(missing()),
-            other => Ok(other?),
-        };
-    }
-    if !crate::args::is_logical_name(ident) {
-        return Err(ApiError::invalid(format!("Expected UUID or name for port_ident: {ident}")));
-    }
-    if !call.version.has(88) {
-        return Err(missing());
-    }
-    let ports = call.app.store.ports(None).await?;
-    ports.into_iter().find(|port| port.name.as_deref() == Some(ident)).ok_or_else(missing)
 }

@@ -1,6 +1,7 @@
 //! Making, changing and removing ports.
 
-use super::{find, view};
+use super::find::find;
+use super::view;
 use crate::body::python;
 use crate::call::{Call, empty, json, locate};
 use crate::error::{ApiError, Reply};
