@@ -1,6 +1,6 @@
 //! How much work the rules of one inspection may make: whoever writes rules must not hold up the controller.
 
-use crate::operation::Why;
+use crate::signature::OperationError;
 use std::cell::Cell;
 
 /// Most operations, each turn of a loop counted.
@@ -26,7 +26,7 @@ impl Budget {
     }
 
     /// One more operation.
-    pub fn operation(&self) -> Result<(), Why> {
+    pub fn operation(&self) -> Result<(), OperationError> {
         take(&self.operations, 1, || {
             format!(
                 "the rules of one inspection may make at most {OPERATIONS} operations, turns of loops counted"
@@ -35,19 +35,19 @@ impl Budget {
     }
 
     /// So many bytes or values more.
-    pub fn work(&self, amount: usize) -> Result<(), Why> {
+    pub fn work(&self, amount: usize) -> Result<(), OperationError> {
         take(&self.work, amount, || {
             format!("the rules of one inspection may make and search at most {WORK} bytes")
         })
     }
 }
 
-fn take(left: &Cell<usize>, amount: usize, why: impl FnOnce() -> String) -> Result<(), Why> {
+fn take(left: &Cell<usize>, amount: usize, why: impl FnOnce() -> String) -> Result<(), OperationError> {
     match left.get().checked_sub(amount) {
         Some(rest) => {
             left.set(rest);
             Ok(())
         }
-        None => Err(Why(why())),
+        None => Err(OperationError(why())),
     }
 }

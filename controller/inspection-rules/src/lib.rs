@@ -7,16 +7,20 @@
 //! says is never read as a template; `api-call` does not exist.
 
 mod action;
+mod args;
 pub mod attribute;
 mod budget;
 pub mod check;
 mod condition;
 mod engine;
-mod operation;
+mod findings;
 mod path;
 mod python;
 mod scope;
+mod signature;
 mod template;
 
-pub use engine::{Applied, Failure, Findings, Level, Note, apply};
+pub use action::API_CALL;
+pub use engine::{Applied, Failure, apply};
+pub use findings::{Findings, Level, Note};
 pub use python::repr;
