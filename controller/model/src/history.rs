@@ -2,6 +2,7 @@
 
 use crate::node::Node;
 use crate::provision::ProvisionState;
+use crate::run::{Logs, Run};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -29,6 +30,12 @@ pub struct Event {
     /// Seconds for which the node had been in that state; noted by the store.
     #[serde(default)]
     pub duration_s: Option<u64>,
+    /// The command of a step that it is about.
+    #[serde(default)]
+    pub command_id: Option<String>,
+    /// The API request that caused it: the request itself, or the one that started the run. `None`: no request did.
+    #[serde(default)]
+    pub request_id: Option<String>,
 }
 
 impl Event {
@@ -43,7 +50,18 @@ impl Event {
             state: None,
             target_provision_state: None,
             duration_s: None,
+            command_id: None,
+            request_id: None,
         }
+    }
+
+    /// Note the command and the request that it belongs to, given the node's run before and after the change that the
+    /// event reports. A step that ended is one of the run before, a step that begins one of the run after.
+    pub fn note_run(&mut self, before: Option<&Run>, after: Option<&Run>) {
+        let of_both = || before.into_iter().chain(after);
+        self.command_id = of_both().find_map(Run::command_id).map(str::to_owned);
+        let at_work = |run: &&Run| run.is_active() || run.logs == Some(Logs::Wanted);
+        self.request_id = of_both().find(at_work).and_then(|run| run.request_id.clone());
     }
 
     /// Note how the node stood when it happened.
@@ -94,6 +112,21 @@ pub enum EventKind {
     Flag,
     /// The BMC told something else than before of the hardware.
     Monitoring,
+}
+
+impl EventKind {
+    /// Its name, as it is stored and shown in Ironic's `event_type`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Transition => "transition",
+            Self::Momentary => "momentary",
+            Self::Step => "step",
+            Self::Power => "power",
+            Self::Agent => "agent",
+            Self::Flag => "flag",
+            Self::Monitoring => "monitoring",
+        }
+    }
 }
 
 /// Severity.

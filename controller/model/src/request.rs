@@ -48,6 +48,8 @@ pub struct VerbRequest {
     pub configdrive: Option<Value>,
     /// Why an administrator overrides.
     pub reason: Option<String>,
+    /// Id of the API request.
+    pub request_id: Option<String>,
 }
 
 impl VerbRequest {
@@ -61,6 +63,7 @@ impl VerbRequest {
             rescue_hash: None,
             configdrive: None,
             reason: None,
+            request_id: None,
         }
     }
 
@@ -143,7 +146,8 @@ pub fn apply_verb(
     use ProvisionState::{
         AdoptFail, Available, CleanFail, Deleting, Enroll, InspectFail, Manageable, ServiceFail,
     };
-    let VerbRequest { verb, steps, templates, disable_ramdisk, rescue_hash, configdrive, reason } = request;
+    let VerbRequest { verb, steps, templates, disable_ramdisk, rescue_hash, configdrive, reason, request_id } =
+        request;
     let state = node.provision_state;
     let refused = RequestError::State { verb: verb.as_str(), node: node.uuid, state: state.as_str() };
     // Events of the conductor. `cleaning | manage`, the end of a manual clean, and `deleting | clean` too.
@@ -179,6 +183,7 @@ pub fn apply_verb(
         run.requested = kind.steps().and_then(|kind| steps.get(&kind).cloned()).unwrap_or_default();
         run.templates = templates;
         run.disable_ramdisk = disable_ramdisk;
+        run.request_id = request_id;
         begin(&mut changed, run, to, now);
         if kind == RunKind::Inspect {
             changed.inspection_started_at = Some(now);

@@ -34,6 +34,9 @@ pub struct Run {
     pub kind: RunKind,
     /// When it began.
     pub started_at: Timestamp,
+    /// The API request that started it; stands in its events, never on the wire.
+    #[serde(default)]
+    pub request_id: Option<String>,
     /// Steps a user asked for; empty in automated cleaning.
     #[serde(default)]
     pub requested: Vec<RequestedStep>,
@@ -208,6 +211,7 @@ impl Run {
             id: Uuid::new_v4(),
             kind,
             started_at: now,
+            request_id: None,
             requested: Vec::new(),
             templates: Vec::new(),
             disable_ramdisk: false,
@@ -234,6 +238,14 @@ impl Run {
     pub fn boots_ramdisk(&self) -> bool {
         !matches!(self.cursor, Cursor::TearDown | Cursor::Restart | Cursor::Done)
             && (self.booted || matches!(self.cursor, Cursor::PowerOn | Cursor::AwaitAgent))
+    }
+
+    /// Id of the command of the current step, while there is one.
+    pub fn command_id(&self) -> Option<&str> {
+        match &self.cursor {
+            Cursor::Issued { command_id, .. } | Cursor::OutOfBand { command_id, .. } => Some(command_id),
+            _ => None,
+        }
     }
 
     /// Whether the run has not ended.

@@ -17,6 +17,7 @@ pub mod bell;
 pub mod clock;
 pub mod conformance;
 pub mod contact;
+mod event_log;
 pub mod inventory;
 pub mod memory;
 pub mod resource;
@@ -24,6 +25,7 @@ pub mod resource;
 use async_trait::async_trait;
 pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
+pub use event_log::log_events;
 pub use model::StepKind;
 use model::agent::{AgentState, Contact};
 use model::{
