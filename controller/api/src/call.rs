@@ -8,11 +8,12 @@ use crate::error::ApiError;
 use crate::front::Suffixed;
 use crate::links::Links;
 use crate::microversion::Version;
+use crate::request_id::RequestId;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Query, Request};
 use axum::http::{Extensions, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use model::{Node, Timestamp};
+use model::{Event, Node, Timestamp};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use store::Store;
@@ -26,6 +27,8 @@ pub struct Call {
     pub house: Arc<App>,
     /// Who asks.
     pub identity: Identity,
+    /// Its id.
+    pub request_id: String,
     /// Microversion.
     pub version: Version,
     /// Query.
@@ -43,6 +46,7 @@ impl FromRequest<Arc<App>> for Call {
         let naming = Naming::of(request.extensions());
         let version = naming.version;
         let identity = request.extensions().get::<Identity>().cloned().unwrap_or(Identity::NOBODY);
+        let request_id = request.extensions().get::<RequestId>().map(|id| id.as_str().to_owned());
         let unfound = request.extensions().get::<guard::Unfound>().is_some();
         let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri())
             .map_err(|error| ApiError::plain(400, error.body_text()).into_response())?;
@@ -55,7 +59,8 @@ impl FromRequest<Arc<App>> for Call {
             Some(project) => Arc::new(App { store: seen::by(&app.store, project), ..App::clone(app) }),
             None => house.clone(),
         };
-        Ok(Self { app, house, identity, version, args: Args::new(query.0), links, body, naming })
+        let request_id = request_id.unwrap_or_default();
+        Ok(Self { app, house, identity, request_id, version, args: Args::new(query.0), links, body, naming })
     }
 }
 
@@ -63,6 +68,12 @@ impl Call {
     /// Now.
     pub fn now(&self) -> Timestamp {
         self.app.clock.now()
+    }
+
+    /// The events with the id of this request, which caused them.
+    pub fn caused(&self, mut events: Vec<Event>) -> Vec<Event> {
+        events.iter_mut().for_each(|event| event.request_id = Some(self.request_id.clone()));
+        events
     }
 
     /// Whether the caller may do to this node what `policy` guards.

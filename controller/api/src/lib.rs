@@ -38,6 +38,7 @@ mod page;
 mod patch;
 mod ports;
 mod ramdisk;
+mod request_id;
 mod resources;
 mod root;
 mod schema;

@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use model::{Event, Node};
 use std::time::Duration;
-use store::StoreError;
+use store::{StoreError, log_events};
 
 /// Pauses before another try. Conductors write between two reads of the API only for moments.
 const PAUSES_MS: [u64; 5] = [5, 20, 60, 150, 300];
@@ -40,8 +40,12 @@ async fn attempt(
         let (mut changed, events) = decide(&node)?;
         if !(unlocked && is_locked(call, &node).await?) {
             changed.updated_at = Some(call.now());
-            match call.app.store.update_node(changed, events, None).await {
-                Ok(node) => return Ok(node),
+            let events = call.caused(events);
+            match call.app.store.update_node(changed, events.clone(), None).await {
+                Ok(node) => {
+                    log_events(&node, &events);
+                    return Ok(node);
+                }
                 Err(StoreError::Stale(_)) => {}
                 Err(other) => return Err(other.into()),
             }

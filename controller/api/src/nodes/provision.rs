@@ -77,6 +77,7 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
         rescue_hash: rescue_hash(&given, verb)?,
         configdrive: given.get("configdrive").filter(|drive| !is_nothing(drive)).cloned(),
         reason: body::text(&given, "reason")?.map(str::to_owned),
+        request_id: Some(call.request_id.clone()),
         ..VerbRequest::of(verb)
     };
     late_aborts(&seen, Some(verb), call.version)?;
