@@ -22,6 +22,7 @@ mod issued;
 mod learn;
 mod logs;
 mod out_of_band;
+mod panicked;
 mod resting;
 mod run;
 mod start;
@@ -33,6 +34,7 @@ use crate::settings::Settings;
 use model::provision::{Verb, transition};
 use model::request::transition_event;
 use model::{Node, ProvisionState, Timestamp, Wait};
+pub use panicked::give_up;
 use std::time::Duration;
 
 /// What to do next for the node of this snapshot.

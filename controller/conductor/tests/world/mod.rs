@@ -17,6 +17,7 @@ use model::{
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::memory::MemoryStore;
@@ -95,6 +96,10 @@ pub struct World {
     pub plugin_data: Mutex<Value>,
     /// Parameters of `finalize_rescue`: the hash.
     pub rescued_with: Mutex<Option<Value>>,
+    /// How many of the next actions panic.
+    pub panics: Mutex<u32>,
+    /// Whether reading the abilities of the driver panics: every look at the node does that.
+    pub loading_panics: AtomicBool,
     /// Power cannot be changed.
     pub bmc_stuck: Mutex<bool>,
     /// Killed by [`Fault::Kill`].
@@ -142,6 +147,8 @@ impl World {
             }),
             plugin_data: Mutex::default(),
             rescued_with: Mutex::default(),
+            panics: Mutex::default(),
+            loading_panics: AtomicBool::default(),
             bmc_stuck: Mutex::default(),
             running: Mutex::default(),
             slow_until: Mutex::default(),
@@ -202,9 +209,18 @@ impl World {
         self: &Arc<Self>,
         settings: Settings,
     ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
+        self.conductor_at(self.clock.clone(), settings)
+    }
+
+    /// A conductor that reads the time from another clock.
+    pub fn conductor_at(
+        self: &Arc<Self>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
         let executor: Arc<dyn Executor> = Arc::new(Fingers(self.clone()));
         let notary = Notary::new(SigningKey::generate().unwrap().0, "sim");
-        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let store = self.store.clone();
         let conductor = Conductor::new(store, executor, clock, settings, "sim".into(), notary);
         let stop = CancellationToken::new();
         let task = tokio::spawn(conductor.run(stop.clone()));
@@ -497,6 +513,7 @@ struct Fingers(Arc<World>);
 #[async_trait]
 impl Executor for Fingers {
     fn abilities(&self, _node: &Node) -> Result<Arc<Abilities>, String> {
+        assert!(!self.0.loading_panics.load(Ordering::Relaxed), "a defect of the driver");
         Ok(Arc::new(self.0.abilities.lock().unwrap().clone()))
     }
 
@@ -505,6 +522,13 @@ impl Executor for Fingers {
         let name = format!("{action:?}");
         let name = name.split([' ', '{', '(']).next().unwrap_or_default().to_owned();
         world.actions.lock().unwrap().push(name.clone());
+        let panics = {
+            let mut left = world.panics.lock().unwrap();
+            let panics = *left > 0;
+            *left = left.saturating_sub(1);
+            panics
+        };
+        assert!(!panics, "a defect of the driver");
         // Every action takes time, so that it can be interrupted.
         let time = *world.action_time.lock().unwrap();
         sleep(time).await;
