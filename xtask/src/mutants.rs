@@ -3,34 +3,45 @@
 //! ```text
 //! git ls-files ──► target/mutants/tree ──► every named test, unmutated: must be green
 //!                        │
-//!                        └─ for each tests/mutants/NAME.patch: apply ─► build ─► test ─► take back
-//!                                          fails: ERROR ◄──┘    │         ├─ the named test failed: caught
-//!                                        does not compile: ERROR ◄┘       └─ it passed: SURVIVED
+//!                        └─ for each row of tests/mutants/*.toml: edit ─► build ─► test ─► take back
+//!                                 not exactly one place: ERROR ◄──┘    │         ├─ the named test failed: caught
+//!                                               does not compile: ERROR ◄┘       └─ it passed: SURVIVED
 //! ```
 //!
 //! A protection is something that only shows when things go wrong: a comparison, a refusal, an order of two
-//! writes. A test that stays green without it does not test it. Only the failure of the test that the patch
-//! names counts; a mutant that does not compile, a test that did not run and a hang are errors of the patch.
+//! writes. A test that stays green without it does not test it. Only the failure of the test that the row
+//! names counts; a mutant that does not compile, a test that did not run and a hang are errors of the row.
+//! An edit names an item and a few tokens in it, so that a row outlives most changes of the code around it.
 
-mod header;
+mod command;
+mod edit;
+mod invariants;
+mod items;
 mod judge;
+mod named;
+mod pattern;
+mod row;
 mod runner;
+mod tokens;
 mod tree;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::args::Args;
 use crate::{deps, sh};
-use header::Mutant;
+use items::Sources;
 use judge::Verdict;
+use row::{Mutant, Rows};
 use runner::Runner;
 
 /// `cargo xtask mutants [NAME …] [--list] [--fast]`
 ///
-/// A `NAME` takes every patch whose name contains it. `--list` only prints them, `--fast` leaves out those
+/// A `NAME` takes every row whose name contains it. `--list` only prints them, `--fast` leaves out those
 /// whose test boots machines.
 pub fn run(words: Vec<String>) -> Result<()> {
     let mut args = Args::new(words);
@@ -39,7 +50,9 @@ pub fn run(words: Vec<String>) -> Result<()> {
     let names = args.words();
     args.finish()?;
 
-    let mut mutants = header::read_all(&sh::root().join(header::DIR))?;
+    let rows = row::of_repository()?;
+    check(&sh::root(), &rows)?;
+    let mut mutants = rows.mutants;
     for name in &names {
         ensure!(mutants.iter().any(|mutant| mutant.name.contains(name)), "no mutant is called {name:?}");
     }
@@ -75,6 +88,41 @@ pub fn run(words: Vec<String>) -> Result<()> {
     are_green(&runner, &mutants)?;
     let verdicts = try_all(&runner, &mutants)?;
     conclude(&mutants, &verdicts)
+}
+
+/// Every row applies and gives Rust that parses, the tests that they name exist, and every invariant has a row.
+fn check(root: &Path, rows: &Rows) -> Result<()> {
+    let sources = Sources::of(root)?;
+    let mut wrong = Vec::new();
+    for mutant in &rows.mutants {
+        let checked = mutant
+            .files(root, &sources)
+            .and_then(|files| files.iter().try_for_each(|(file, text)| parses(file, text)))
+            .and_then(|()| named::check(&mutant.test, &sources).with_context(|| mutant.label()));
+        wrong.extend(checked.err().map(|error| format!("{error:#}")));
+    }
+    let names: BTreeSet<&str> = rows.mutants.iter().map(|mutant| mutant.name.as_str()).collect();
+    let read =
+        |file: &str| fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}"));
+    let mapping = read(&format!("{}/invariants.toml", row::DIR))?;
+    wrong.extend(
+        invariants::check(&read("ARCHITECTURE.md")?, &mapping, &names)
+            .err()
+            .map(|error| format!("{error:#}")),
+    );
+    if !wrong.is_empty() {
+        bail!("the rows of {} do not fit the code:\n{}", row::DIR, wrong.join("\n"));
+    }
+    Ok(())
+}
+
+fn parses(file: &Path, text: &str) -> Result<()> {
+    if file.extension() != Some("rs".as_ref()) {
+        return Ok(());
+    }
+    syn::parse_file(text)
+        .map(drop)
+        .map_err(|error| anyhow!("the mutant of {} is no Rust: {error}", file.display()))
 }
 
 /// Every named test passes before anything is taken out.
@@ -122,7 +170,7 @@ fn try_all(runner: &Runner, mutants: &[Mutant]) -> Result<Vec<(Verdict, u64)>> {
     let mut verdicts = Vec::new();
     for (index, mutant) in mutants.iter().enumerate() {
         let begun = Instant::now();
-        let applied = runner.tree().apply(&mutant.name)?;
+        let applied = runner.tree().apply(mutant)?;
         let verdict = runner.judge(&mutant.name, &mutant.test, mutant.image, mutant.limit);
         applied.take_back().with_context(|| format!("cannot take {} back", mutant.name))?;
         let verdict = verdict.with_context(|| format!("cannot try {}", mutant.name))?;
@@ -156,31 +204,16 @@ fn conclude(mutants: &[Mutant], verdicts: &[(Verdict, u64)]) -> Result<()> {
         }
     }
     if errors > 0 {
-        println!("errors: {errors} (a patch that does not compile, a test that did not run, or a hang)");
+        println!("errors: {errors} (a mutant that does not compile, a test that did not run, or a hang)");
     }
     println!("mutants: {caught} caught, {survived} survived");
     ensure!(survived == 0 && errors == 0, "{survived} mutants survived and {errors} could not be judged");
     Ok(())
 }
 
-impl Mutant {
-    /// `caught`, `SURVIVED` or `ERROR`, with what tells so.
-    fn outcome(&self, verdict: &Verdict) -> (&'static str, String) {
-        match verdict {
-            Verdict::Failed(tests) => ("caught", tests.join(", ")),
-            Verdict::Passed => ("SURVIVED", "passes without the protection".to_owned()),
-            Verdict::Hung(seconds) if self.hang_is_caught => ("caught", format!("no end within {seconds} s")),
-            Verdict::Hung(seconds) => ("ERROR", format!("did not end within {seconds} s")),
-            Verdict::Broken(why) => ("ERROR", why.clone()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use header::TestCommand;
-    use std::process::Command;
 
     /// What issue 2 asks for by name.
     const SCENARIOS: [&str; 13] = [
@@ -199,31 +232,28 @@ mod tests {
         "bad input: duplicate MAC",
     ];
 
-    fn git(args: &[&str]) -> bool {
-        sh::succeeds(Command::new("git").current_dir(sh::root()).args(args))
+    /// Here too, in seconds, and not only in the long run.
+    #[test]
+    fn rows_fit_the_code_name_tests_that_exist_and_cover_the_invariants() {
+        check(&sh::root(), &row::of_repository().unwrap()).unwrap_or_else(|error| panic!("{error:#}"));
     }
 
-    /// Told here already, in a second, and not only by the long run.
     #[test]
-    fn patches_fit_the_code_and_name_tests_that_exist() {
-        for mutant in header::read_all(&sh::root().join(header::DIR)).unwrap() {
-            let patch = format!("{}/{}.patch", header::DIR, mutant.name);
-            assert!(
-                git(&["apply", "--check", &patch]),
-                "{patch} no longer fits the code: bring it up to date"
-            );
-            let name = mutant.test.filter();
-            let wanted = match mutant.test {
-                TestCommand::Cargo { .. } => format!("fn {}", name.rsplit("::").next().unwrap_or(name)),
-                TestCommand::Machines { .. } | TestCommand::Kill { .. } => format!("name: \"{name}"),
-            };
-            assert!(git(&["grep", "--untracked", "-qF", &wanted, "--", "*.rs"]), "{patch}: no test {name}");
-        }
+    fn a_row_that_does_not_fit_is_named_with_what_was_looked_for() {
+        let mut rows = row::of_repository().unwrap();
+        rows.mutants.truncate(2);
+        rows.mutants[0].edits[0].find = "no_such_token".to_owned();
+        rows.mutants[1].edits[0].replace = "fn fn".to_owned();
+        let error = format!("{:#}", check(&sh::root(), &rows).unwrap_err());
+        let (name, file) = (&rows.mutants[0].name, &rows.mutants[0].file);
+        assert!(error.contains(&format!("{name} (tests/mutants/{file}) no longer applies")), "{error}");
+        assert!(error.contains("looked for `no_such_token`: found 0 places, wanted 1"), "{error}");
+        assert!(error.contains("is no Rust"), "{error}");
     }
 
     #[test]
     fn every_scenario_of_the_issue_has_a_mutant() {
-        let mutants = header::read_all(&sh::root().join(header::DIR)).unwrap();
+        let mutants = row::of_repository().unwrap().mutants;
         let named: Vec<&str> = mutants.iter().filter_map(|mutant| mutant.scenario.as_deref()).collect();
         for scenario in SCENARIOS {
             assert!(named.contains(&scenario), "no mutant for {scenario:?}");

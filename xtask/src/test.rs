@@ -1,145 +1,199 @@
-//! `cargo xtask test`: everything that shows that Anneal works, from a machine with nothing but Rust, a C
-//! compiler and git.
+//! `cargo xtask test`: every proof that Anneal works, on a machine with nothing but Rust, a C compiler and git.
 
+mod binaries;
+mod lanes;
 mod proof;
 mod ran;
 mod room;
+mod tally;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::JoinHandle;
+use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, bail};
 
 use crate::args::Args;
 use crate::{deps, fault_points, image, sh, specs};
 use proof::{Extent, Proof};
-use ran::{Listed, Ran};
+use ran::Listed;
+use tally::{Beside, Tally};
 
-/// Crates that the fast tier does without: with nodes, the image and other people's programs.
+/// Crates that the fast tier leaves out: those that need nodes, the image or other projects' programs.
 const HEAVY: [&str; 3] = ["machines", "contract", "lab"];
 
-/// Where the tests are that boot nodes: they are marked as ignored, so that a plain `cargo test` is quick. All of the
-/// workspace is selected wherever cargo is called: with the features of a part, what is built already would be built
-/// again.
+/// Which tests boot nodes: they are marked as ignored, so that a plain `cargo test` is quick. Every cargo command selects
+/// the whole workspace: with the features of a part, cargo would build again what is built already.
 const NODES: [&str; 6] = ["--workspace", "--lib", "--test", "power", "--test", "network_boot"];
 
 /// Seeds of the simulation in the fast tier: a thousand take minutes.
 const FAST_SEEDS: &str = "50";
 
-/// What passed and failed so far.
-#[derive(Default)]
-struct Tally {
-    passed: usize,
-    failed: usize,
-    broken: Vec<String>,
-    ran: Ran,
-}
-
 /// Seconds of each fuzzer; `cargo xtask fuzz` gives them ten minutes.
 const FUZZ_SECONDS: &str = "30";
+
+/// What a command line selects.
+struct Selection {
+    fast: bool,
+    only: Option<String>,
+    filter: Option<String>,
+}
+
+impl Selection {
+    fn has(&self, part: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| only == part)
+    }
+
+    /// Whether a part that needs nodes, the image or other projects' programs runs.
+    fn has_heavy(&self, part: &str) -> bool {
+        !self.fast && self.has(part)
+    }
+
+    fn filter(&self) -> impl Iterator<Item = &str> {
+        self.filter.iter().flat_map(|name| ["--filter", name])
+    }
+
+    /// Arguments that make cargo build these tests.
+    fn packages(&self) -> Vec<&'static str> {
+        let excluded = if self.fast { &HEAVY[..] } else { &[] };
+        ["--workspace"].into_iter().chain(excluded.iter().flat_map(|heavy| ["--exclude", heavy])).collect()
+    }
+}
 
 /// `cargo xtask test [--fast] [--only cargo|machines|contract|kill|fuzz] [--filter NAME]`
 ///
 /// A full run also fails when a test that `docs/specs.md` names did not run in it, or a sentence there is open.
 pub fn run(words: Vec<String>) -> Result<()> {
     let mut args = Args::new(words);
-    let fast = args.flag("--fast");
-    let only = args.option("--only")?;
-    let filter = args.option("--filter")?;
+    let selection = Selection {
+        fast: args.flag("--fast"),
+        only: args.option("--only")?,
+        filter: args.option("--filter")?,
+    };
     args.finish()?;
     if !deps::is_root() {
         bail!(
             "the tests make loop devices and network namespaces: run them as root (sudo -E cargo xtask test)"
         );
     }
-    let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
-    let mut tally = Tally::default();
     let begun = Instant::now();
-
+    let mut tally = Tally::default();
     room::ensure()?;
     deps::ensure(&[deps::BUILD, deps::UNIT])?;
-    let mut selection = vec!["--workspace"];
-    if fast {
-        selection.extend(HEAVY.iter().flat_map(|heavy| ["--exclude", heavy]));
-    }
+    run_parts(&selection, &mut tally)?;
+    println!("longest:");
+    tally.longest().for_each(|line| println!("{line}"));
+    conclude(&selection, &tally, begun)
+}
+
+/// Builds, then runs the parts. What computes and what waits runs side by side:
+///
+/// ```text
+/// build ─► lanes of test binaries ─────────► nodes ─► machines ─► kill
+///          contract suite (mostly waits)  ┘
+///          image, then fuzzers (at a low priority, until the end) ────┘
+/// ```
+fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     let bin_dir = sh::target_dir().join("debug");
-    if !fast && (wanted("machines") || wanted("contract")) {
+    let kill = if selection.has_heavy("kill") {
+        // Before the programs: it stands in the place of the real controller for a moment.
+        Some(tally.timed("build of the controller with fault points", fault_points::build)?)
+    } else {
+        None
+    };
+    if selection.has_heavy("machines") || selection.has_heavy("contract") {
         deps::ensure(&[deps::IMAGE, deps::LAB, deps::JUDGES])?;
-        sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))?;
+        tally.timed("build of the programs", || {
+            sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))
+        })?;
     }
-    if wanted("cargo") {
-        sh::run(sh::cargo().args(["test", "--no-run"]).args(&selection))?;
-    }
-    // The peers of the contract tests mostly wait: what cargo runs has the processors meanwhile.
-    let contract_of = |more: &[&str]| {
-        let mut command = Command::new(bin_dir.join("contract"));
-        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(more);
-        command
+    let packages = selection.packages();
+    let cargo = if selection.has("cargo") {
+        tally.timed("build of the tests", || binaries::build(&packages))?
+    } else {
+        Vec::new()
     };
-    let contract = if !fast && wanted("contract") {
-        let more: Vec<&str> = filter.iter().flat_map(|name| ["--filter", name]).collect();
-        Some(Beside::start(&mut contract_of(&more))?)
+    let contract = if selection.has_heavy("contract") {
+        Some(Beside::start(contract_command(&bin_dir).args(selection.filter()))?)
     } else {
         None
     };
-    if wanted("cargo") {
-        let mut command = sh::cargo();
-        command.args(["test", "--no-fail-fast"]).args(&selection);
-        if fast {
-            command.env("SIM_SEEDS", FAST_SEEDS);
+    let background = background(selection).map(|mut command| Beside::start(&mut command)).transpose()?;
+    if selection.has("cargo") {
+        let env: &[_] = if selection.fast { &[("SIM_SEEDS", FAST_SEEDS)] } else { &[] };
+        if lanes::run(&cargo, env, tally)? {
+            tally.ran.add_binaries(&cargo, Listed::All)?;
         }
-        if tally.take("cargo test", &mut command)? {
-            tally.ran.add_cargo(&selection, Listed::All)?;
-        }
+        tally.take("doc", sh::cargo().args(["test", "--doc"]).args(&packages))?;
     }
-    if let Some(contract) = contract {
-        let lost = contract.end("contract", &mut tally)?;
-        // Real peers have deadlines of their own, which a busy machine may miss: what failed beside other suites runs
-        // again alone, and counts as it ends then.
+    if let Some(contract_suite) = contract {
+        let lost = contract_suite.end("contract", tally)?;
+        // Real peers have deadlines of their own, which a busy machine may miss: what failed next to other suites runs
+        // again alone, and that result counts.
         if !lost.is_empty() {
-            println!("contract: failed beside others, and runs again alone: {}", lost.join(", "));
-            let names: Vec<&str> = lost.iter().map(String::as_str).collect();
-            tally.forgive("contract", lost.len());
-            tally.take("contract", &mut contract_of(&names))?;
+            println!("contract: failed next to other suites, runs again alone: {}", lost.join(", "));
+            tally.retract("contract", lost.len());
+            tally.take("contract", contract_command(&bin_dir).args(&lost))?;
         }
     }
-    // The fuzzers give way to nodes, which wait often enough.
-    let fuzzers = if !fast && wanted("fuzz") {
-        let mut command = Command::new("nice");
-        command.args(["-n", "19", "cargo", "xtask", "fuzz", "--seconds", FUZZ_SECONDS]);
-        Some(Beside::start(command.current_dir(sh::root()))?)
-    } else {
-        None
-    };
-    if !fast && wanted("machines") {
-        image::run(vec!["--rig".to_owned()])?;
-        let mut command = sh::cargo();
-        command.args(["test", "--no-fail-fast"]).args(NODES);
-        command.args(["--", "--ignored", "--test-threads", "2"]);
-        if tally.take("cargo test nodes", &mut command)? {
-            tally.ran.add_cargo(&NODES, Listed::Ignored)?;
-        }
+    if selection.has_heavy("machines") {
+        nodes(tally)?;
         let mut command = Command::new(bin_dir.join("machines"));
         command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);
-        tally.take("machines", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
+        tally.take("machines", command.args(selection.filter()))?;
     }
-    if !fast && wanted("kill") {
-        let (program, kill) = fault_points::build()?;
-        let mut command = fault_points::kill(&program, &kill);
-        tally.take("kill", command.args(filter.iter().flat_map(|name| ["--filter", name])))?;
+    if let Some((program, kill)) = kill {
+        tally.take("kill", fault_points::kill(&program, &kill).args(selection.filter()))?;
     }
-    if let Some(fuzzers) = fuzzers {
-        fuzzers.end("fuzz", &mut tally)?;
+    if let Some(background) = background {
+        background.end("fuzz", tally)?;
     }
-    for broken in &tally.broken {
-        println!("FAILED: {broken}");
+    Ok(())
+}
+
+/// The suite of real peers.
+fn contract_command(bin_dir: &Path) -> Command {
+    let mut command = Command::new(bin_dir.join("contract"));
+    command.current_dir(sh::root()).arg("--bin-dir").arg(bin_dir);
+    command
+}
+
+/// What is built and run at a low priority, in the time in which tests wait: the image, then the fuzzers.
+fn background(selection: &Selection) -> Option<Command> {
+    let image =
+        selection.has_heavy("machines").then_some("nice -n 5 cargo xtask image --rig 1>&2".to_owned());
+    let fuzz =
+        selection.has_heavy("fuzz").then(|| format!("nice -n 19 cargo xtask fuzz --seconds {FUZZ_SECONDS}"));
+    let steps: Vec<String> = image.into_iter().chain(fuzz).collect();
+    (!steps.is_empty()).then(|| {
+        let mut command = Command::new("sh");
+        command.current_dir(sh::root()).arg("-c").arg(steps.join(" && "));
+        command
+    })
+}
+
+/// The tests of crates that boot nodes.
+fn nodes(tally: &mut Tally) -> Result<()> {
+    // The background job has built it, or still does: this waits for it and reports what is wrong.
+    tally.timed("wait for the image", || image::run(vec!["--rig".to_owned()]))?;
+    let mut command = sh::cargo();
+    command.args(["test", "--no-fail-fast"]).args(NODES);
+    command.args(["--", "--ignored", "--test-threads", "2"]);
+    if tally.take("nodes", &mut command)? {
+        tally.ran.add_binaries(&binaries::build(&NODES)?, Listed::Ignored)?;
+    }
+    Ok(())
+}
+
+/// Prints the result of a run; fails unless every test passed and the specifications are proven.
+fn conclude(selection: &Selection, tally: &Tally, begun: Instant) -> Result<()> {
+    for failure in &tally.failures {
+        println!("FAILED: {failure}");
     }
     let succeeded = tally.failed == 0 && tally.passed > 0;
-    // A part of the tests proves nothing, and which of a suite that failed did pass is not worth telling.
-    let proof = if succeeded && only.is_none() && filter.is_none() {
-        let extent = if fast { Extent::Fast } else { Extent::Full };
+    // A part of the tests proves nothing of the specifications, nor does a run that failed.
+    let proof = if succeeded && selection.only.is_none() && selection.filter.is_none() {
+        let extent = if selection.fast { Extent::Fast } else { Extent::Full };
         Some(Proof::of(&specs::named()?, &tally.ran, extent))
     } else {
         None
@@ -159,104 +213,5 @@ pub fn run(words: Vec<String>) -> Result<()> {
             )
         }
         _ => Ok(()),
-    }
-}
-
-/// A suite that runs beside others; what it prints is kept until they have ended.
-struct Beside {
-    child: Child,
-    printed: JoinHandle<std::io::Result<Vec<String>>>,
-}
-
-impl Beside {
-    fn start(command: &mut Command) -> Result<Self> {
-        let mut child =
-            command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
-        let lines = BufReader::new(child.stdout.take().context("no pipe")?).lines();
-        Ok(Self { child, printed: std::thread::spawn(|| lines.collect()) })
-    }
-
-    /// Wait for its end, show what it printed and count it; the names of the scenarios that failed.
-    fn end(mut self, name: &str, tally: &mut Tally) -> Result<Vec<String>> {
-        let printed = self.printed.join().map_err(|_| anyhow!("the reader of {name} died"))??;
-        let lost = printed.iter().filter_map(|line| line.strip_prefix("FAIL  ")?.split(' ').next());
-        let lost = lost.map(str::to_owned).collect();
-        tally.read(name, printed.into_iter().map(Ok), || Ok(self.child.wait()?))?;
-        Ok(lost)
-    }
-}
-
-impl Tally {
-    /// Take back `count` failures of a suite, which run again.
-    fn forgive(&mut self, name: &str, count: usize) {
-        self.failed -= count.min(self.failed);
-        self.broken.retain(|broken| !broken.starts_with(&format!("{name}: ")));
-    }
-
-    /// Run a suite with its output shown, and count what it says passed and failed; whether it succeeded.
-    fn take(&mut self, name: &str, command: &mut Command) -> Result<bool> {
-        let mut child =
-            command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
-        let lines = BufReader::new(child.stdout.take().context("no pipe")?).lines();
-        self.read(name, lines, || Ok(child.wait()?))
-    }
-
-    fn read(
-        &mut self,
-        name: &str,
-        lines: impl Iterator<Item = std::io::Result<String>>,
-        end: impl FnOnce() -> Result<ExitStatus>,
-    ) -> Result<bool> {
-        let (mut passed, mut failed) = (0, 0);
-        for line in lines {
-            let line = line?;
-            println!("{line}");
-            self.ran.add_scenario(name, &line);
-            if let Some((p, f)) = counts(&line) {
-                passed += p;
-                failed += f;
-            }
-        }
-        let status = end()?;
-        // A suite that died, or whose count says less than its exit code, is one more failure.
-        if !status.success() && failed == 0 {
-            failed = 1;
-        }
-        if failed > 0 {
-            self.broken.push(format!("{name}: {failed} failed, {status}"));
-        }
-        self.passed += passed;
-        self.failed += failed;
-        Ok(failed == 0)
-    }
-}
-
-/// The counts of a closing line: cargo's `test result: ok. 3 passed; 0 failed; …`, or ours, `machines: 3 passed, 0 failed`.
-fn counts(line: &str) -> Option<(usize, usize)> {
-    let tail = match line.strip_prefix("test result: ") {
-        Some(rest) => rest.split_once(". ")?.1,
-        None => {
-            let (name, rest) = line.split_once(": ")?;
-            name.bytes().all(|byte| byte.is_ascii_lowercase()).then_some(rest)?
-        }
-    };
-    let mut words = tail.split([' ', ';', ',']).filter(|word| !word.is_empty());
-    let passed = words.next()?.parse().ok()?;
-    (words.next()? == "passed").then_some(())?;
-    let failed = words.next()?.parse().ok()?;
-    (words.next()? == "failed").then_some((passed, failed))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::counts;
-
-    #[test]
-    fn closing_lines_are_read() {
-        assert_eq!(counts("test result: ok. 14 passed; 0 failed; 1 ignored; 0 measured"), Some((14, 0)));
-        assert_eq!(counts("test result: FAILED. 3 passed; 2 failed; 0 ignored"), Some((3, 2)));
-        assert_eq!(counts("machines: 9 passed, 1 failed"), Some((9, 1)));
-        assert_eq!(counts("test tests::x: 9 passed, 1 failed"), None);
-        assert_eq!(counts("running 3 tests"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! ironic-python-agent's HTTP API, with its texts, so that an Ironic conductor sees no difference.
 
-use crate::agent::{Agent, Refusal};
 use crate::commands::{Mode, UnknownCommand};
+use crate::executor::{Executor, SubmitError};
 use agent_protocol::command::Status;
 use axum::body::{Body, to_bytes};
 use axum::extract::{OriginalUri, Path, Query, State};
@@ -28,7 +28,7 @@ type Pairs = Vec<(String, String)>;
 
 #[derive(Clone)]
 struct Context {
-    agent: Arc<Agent>,
+    executor: Arc<Executor>,
     scheme: &'static str,
 }
 
@@ -43,7 +43,7 @@ pub const ENDPOINTS: &[(&str, &str, bool, &str)] = &[
 ];
 
 /// The routes, which are those of [`ENDPOINTS`]. `scheme` is `http` or `https` and goes into links.
-pub fn router(agent: Arc<Agent>, scheme: &'static str) -> Router {
+pub fn router(executor: Arc<Executor>, scheme: &'static str) -> Router {
     let versioned = Router::new()
         .route("/status", get(status))
         .route("/commands", any(redirect))
@@ -57,7 +57,7 @@ pub fn router(agent: Arc<Agent>, scheme: &'static str) -> Router {
         .merge(versioned)
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
-        .with_state(Context { agent, scheme })
+        .with_state(Context { executor, scheme })
 }
 
 /// An error in IPA's form.
@@ -83,14 +83,14 @@ impl IntoResponse for Fault {
     }
 }
 
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
-        let status = match &refusal {
-            Refusal::Busy(_) | Refusal::Reused { .. } => StatusCode::CONFLICT,
-            Refusal::Unknown(UnknownCommand::Extension(_)) => StatusCode::NOT_FOUND,
-            Refusal::Unknown(_) => StatusCode::BAD_REQUEST,
+impl From<SubmitError> for Fault {
+    fn from(error: SubmitError) -> Self {
+        let status = match &error {
+            SubmitError::Busy(_) | SubmitError::Reused { .. } => StatusCode::CONFLICT,
+            SubmitError::Unknown(UnknownCommand::Extension(_)) => StatusCode::NOT_FOUND,
+            SubmitError::Unknown(_) => StatusCode::BAD_REQUEST,
         };
-        Self::new(status, refusal.to_string())
+        Self::new(status, error.to_string())
     }
 }
 
@@ -131,13 +131,13 @@ async fn version(State(context): State<Context>, headers: HeaderMap) -> Json<Val
 }
 
 async fn status(State(context): State<Context>) -> Json<Value> {
-    let started_at = context.agent.identity().started_at;
-    Json(json!({ "started_at": started_at, "version": crate::agent::VERSION }))
+    let started_at = context.executor.state().identity().started_at;
+    Json(json!({ "started_at": started_at, "version": crate::VERSION }))
 }
 
 async fn list(State(context): State<Context>, Query(query): Query<Pairs>) -> Result<Response, Fault> {
     context.authorize(&query)?;
-    Ok(Json(context.agent.commands()).into_response())
+    Ok(Json(context.executor.state().commands()).into_response())
 }
 
 async fn show(
@@ -146,7 +146,8 @@ async fn show(
     Query(query): Query<Pairs>,
 ) -> Result<Response, Fault> {
     context.authorize(&query)?;
-    let found = if wait(&query) { context.agent.ended(&id).await } else { context.agent.command(&id) };
+    let found =
+        if wait(&query) { context.executor.ended(&id).await } else { context.executor.state().command(&id) };
     match found {
         Some(command) => Ok(Json(command).into_response()),
         None => Err(Fault::new(
@@ -163,10 +164,10 @@ async fn submit(
 ) -> Result<Response, Fault> {
     context.authorize(&query)?;
     let (name, params, id) = parse(&read(body).await?)?;
-    let (command, mode) = context.agent.submit(&name, params, id.as_deref())?;
+    let (command, mode) = context.executor.submit(&name, params, id.as_deref())?;
     if command.command_status == Status::Running && (mode == Mode::Sync || wait(&query)) {
         let id = command.id.clone();
-        return Ok(Json(context.agent.ended(&id).await.unwrap_or(command)).into_response());
+        return Ok(Json(context.executor.ended(&id).await.unwrap_or(command)).into_response());
     }
     Ok(Json(command).into_response())
 }
@@ -264,7 +265,7 @@ impl Context {
     /// An agent without a token lets nobody in.
     fn authorize(&self, query: &Pairs) -> Result<(), Fault> {
         let offered = parameter(query, "agent_token").unwrap_or_default();
-        match self.agent.token() {
+        match self.executor.state().token() {
             Some(token) if token.matches(offered) => Ok(()),
             _ => Err(Fault::new(StatusCode::UNAUTHORIZED, "401 Unauthorized: Token invalid.")),
         }

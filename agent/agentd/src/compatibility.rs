@@ -2,7 +2,7 @@
 //! `tests/compatibility.rs`.
 
 use crate::api::ENDPOINTS;
-use crate::commands::{self, Command, Likeness, Mode};
+use crate::commands::{self, Command, IpaCompatibility, Mode};
 use crate::config::sources;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -60,12 +60,12 @@ fn command(command: &Command) -> String {
         Mode::Sync => "at its end",
         Mode::Async => "at once",
     };
-    let verdict = match command.likeness {
-        Likeness::Same => "served".to_owned(),
-        Likeness::Differs(what) => format!("served; {what}"),
-        Likeness::Fails(why) => format!("not served: the command ends FAILED with \"{why}\""),
-        Likeness::Invalid(why) => format!("not served: 400 \"Invalid command: {why}\""),
-        Likeness::Ours(what) => format!("ours: {what}"),
+    let verdict = match command.compatibility {
+        IpaCompatibility::Same => "served".to_owned(),
+        IpaCompatibility::Differs(what) => format!("served; {what}"),
+        IpaCompatibility::Fails(why) => format!("not served: the command ends FAILED with \"{why}\""),
+        IpaCompatibility::Invalid(why) => format!("not served: 400 \"Invalid command: {why}\""),
+        IpaCompatibility::Ours(what) => format!("ours: {what}"),
     };
     format!("`{}` | {parameters} | {answer} | {verdict}", command.name)
 }

@@ -4,16 +4,20 @@
 //! wins. Outside the ramdisk the kernel command line is not looked at, and the agent sees no disk
 //! but those of `--only-device`.
 
+mod error;
 pub(crate) mod sources;
+mod types;
 mod values;
 
-pub use sources::HELP;
+pub use error::{ConfigError, HELP};
+pub use types::{Advertise, Inspection};
 
 use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
+use error::bad;
 use sources::{Values, from_flags, from_kernel, kernel_parameters};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{
@@ -77,30 +81,6 @@ pub struct Config {
     pub ignored: Vec<String>,
 }
 
-/// In-band inspection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inspection {
-    /// Tried in order until one answers; never empty.
-    pub urls: Vec<ApiUrl>,
-    /// What is collected beside the inventory, by the names of ironic-python-agent's collectors.
-    pub collectors: Vec<String>,
-    /// Wait after the first try that failed; later waits are longer.
-    pub first_wait: Duration,
-    /// Put the LLDP neighbours into the inventory too, as ironic-python-agent does with `ipa-collect-lldp`.
-    pub collect_lldp: bool,
-    /// How long neighbours are listened for.
-    pub lldp_time: Duration,
-}
-
-/// Host and port that a controller is to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Advertise {
-    /// Host.
-    pub host: IpAddr,
-    /// Port; that of the listener when it is not given.
-    pub port: Option<u16>,
-}
-
 /// What [`parse`] needs to know of the process.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
@@ -112,28 +92,6 @@ pub struct Environment {
     pub is_init: bool,
     /// `/` is an initramfs (ramfs or tmpfs), not a container's or an installed system's.
     pub root_is_initramfs: bool,
-}
-
-/// Why a configuration is refused. Names the setting.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
-    /// Not a flag of ours.
-    #[error("unknown argument {0:?}; try --help")]
-    Unknown(String),
-    /// A flag without its value.
-    #[error("{0} needs a value")]
-    NoValue(String),
-    /// A value that makes no sense.
-    #[error("{setting}: {problem}")]
-    Bad {
-        /// The setting, by flag.
-        setting: &'static str,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// Help was asked for.
-    #[error("{HELP}")]
-    Help,
 }
 
 /// Read everything. Nothing is guessed: a value that makes no sense is an error that names it.
@@ -219,10 +177,6 @@ impl Environment {
             root_is_initramfs: statfs("/").is_ok_and(|root| is_ram(root.filesystem_type())),
         }
     }
-}
-
-fn bad(setting: &'static str, problem: impl Into<String>) -> ConfigError {
-    ConfigError::Bad { setting, problem: problem.into() }
 }
 
 #[cfg(test)]

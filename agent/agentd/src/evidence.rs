@@ -1,7 +1,8 @@
 //! What this process signs of an erase, for a controller that makes certificates of it.
 
-use crate::agent::{Agent, VERSION};
+use crate::VERSION;
 use crate::registry::Ending;
+use crate::state::State;
 use crate::steps;
 use agent_protocol::command::Status;
 use agent_protocol::record::EraseReport;
@@ -25,8 +26,8 @@ pub struct Ended<'a> {
 
 /// Puts the evidence beside the result, if that is the report of an erase and the controller has offered the extension:
 /// an Ironic gets the result as ironic-python-agent gives it.
-pub fn attach(agent: &Agent, ended: &Ended, ending: &mut Ending) {
-    let Some(key) = agent.evidence_key().filter(|_| agent.extension()) else { return };
+pub fn attach(state: &State, ended: &Ended, ending: &mut Ending) {
+    let Some(key) = state.evidence_key().filter(|_| state.extension()) else { return };
     let Some(Value::Object(result)) = &mut ending.result else { return };
     let report = result.get(steps::words(ended.kind).result).filter(|report| report.get("disks").is_some());
     let Some(report) = report.and_then(|report| serde_json::from_value::<EraseReport>(report.clone()).ok())
@@ -34,7 +35,7 @@ pub fn attach(agent: &Agent, ended: &Ended, ending: &mut Ending) {
         return;
     };
     let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    let (identity, inventory) = (agent.identity(), agent.inventory());
+    let (identity, inventory) = (state.identity(), state.inventory());
     let vendor = &inventory.system_vendor;
     let (name, version) = ended.manager.clone().unwrap_or_default();
     let evidence = Evidence {

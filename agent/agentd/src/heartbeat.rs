@@ -1,9 +1,11 @@
 //! Heartbeats: when (pure) and how.
 
-use crate::agent::{Agent, VERSION};
-use crate::http::{ApiUrl, Client};
-use crate::lookup::{self, Controller, Found, LookupError, Question};
+use crate::VERSION;
+use crate::executor::Executor;
+use crate::http::{ApiUrl, Client, shorten};
+use crate::lookup::{self, Controller, LookupError, LookupRequest, LookupResult};
 use crate::random;
+use crate::state::State;
 use agent_protocol::heartbeat::Heartbeat;
 use hyper::Method;
 use std::ops::Range;
@@ -83,7 +85,7 @@ impl Pace {
 
 /// The fixed part of every heartbeat.
 #[derive(Debug, Clone)]
-pub struct Letter {
+pub struct HeartbeatTemplate {
     /// Where the agent's API is.
     pub callback_url: String,
     /// The agent's certificate, PEM.
@@ -92,18 +94,18 @@ pub struct Letter {
 
 /// Beat for ever. When the controller does not answer, the other `urls` are tried, too.
 pub async fn run(
-    agent: Arc<Agent>,
+    executor: Arc<Executor>,
     client: Client,
     urls: &[ApiUrl],
     mut controller: Controller,
-    question: Question,
-    mut found: Found,
-    letter: Letter,
+    request: LookupRequest,
+    mut found: LookupResult,
+    template: HeartbeatTemplate,
 ) {
     let mut failures = 0;
     loop {
         let sent = Instant::now();
-        let outcome = match beat(&agent, &client, &controller, &found, &letter).await {
+        let outcome = match beat(executor.state(), &client, &controller, &found, &template).await {
             Ok(()) => {
                 tracing::debug!(node_uuid = found.node_uuid, "heartbeat accepted");
                 Outcome::Accepted
@@ -115,7 +117,7 @@ pub async fn run(
                     error = text,
                     "the controller refuses this agent's heartbeat; looking up again"
                 );
-                look_again(&agent, &client, &controller, &question, &mut found).await;
+                look_again(executor.state(), &client, &controller, &request, &mut found).await;
                 Outcome::Refused
             }
             Err(error) => {
@@ -136,21 +138,21 @@ pub async fn run(
             failures,
             random: random::unit(),
         };
-        rest(&agent, sent, &pace).await;
+        rest(&executor, sent, &pace).await;
     }
 }
 
 /// Wait until the next heartbeat is due, watching the agent's activity.
-async fn rest(agent: &Agent, sent: Instant, pace: &Pace) {
+async fn rest(executor: &Executor, sent: Instant, pace: &Pace) {
     let mut activity = Activity::default();
     loop {
-        activity.progress = agent.running().is_some_and(|running| running.progress.is_some());
+        activity.progress = executor.state().running().is_some_and(|running| running.progress.is_some());
         let due = sent + pace.due_after(activity);
         // A command may begin, and begin to report progress, at any time: look again before long.
         let look = Instant::now() + PROGRESS_GAP;
         tokio::select! {
             () = tokio::time::sleep_until(due) => return,
-            () = agent.bell() => activity.ended = true,
+            () = executor.heartbeat_due() => activity.ended = true,
             () = tokio::time::sleep_until(look), if pace.extension => {}
         }
     }
@@ -169,42 +171,40 @@ enum BeatError {
 }
 
 async fn beat(
-    agent: &Agent,
+    state: &State,
     client: &Client,
     controller: &Controller,
-    found: &Found,
-    letter: &Letter,
+    found: &LookupResult,
+    template: &HeartbeatTemplate,
 ) -> Result<(), BeatError> {
     let body = serde_json::to_vec(&Heartbeat {
-        callback_url: letter.callback_url.clone(),
+        callback_url: template.callback_url.clone(),
         agent_token: Some(found.token.expose().to_owned()),
         agent_version: Some(VERSION.to_owned()),
-        agent_verify_ca: letter.verify_ca.clone(),
-        anneal: found.extension.then(|| agent.state()),
+        agent_verify_ca: template.verify_ca.clone(),
+        anneal: found.extension.then(|| state.heartbeat()),
     })?;
     let path = format!("/v1/heartbeat/{}", found.node_uuid);
     let version = Some(controller.heartbeat_version.as_str());
     let reply = client.send(Method::POST, &controller.url, &path, version, body).await?;
     match reply.status {
         202 => Ok(()),
-        status @ (400 | 401 | 403 | 404) => {
-            Err(BeatError::Refused { status, text: lookup::shorten(&reply.body) })
-        }
-        status => Err(BeatError::Status { status, text: lookup::shorten(&reply.body) }),
+        status @ (400 | 401 | 403 | 404) => Err(BeatError::Refused { status, text: shorten(&reply.body) }),
+        status => Err(BeatError::Status { status, text: shorten(&reply.body) }),
     }
 }
 
 /// Who are we now? The old identity stays unless the controller gives a new one.
 async fn look_again(
-    agent: &Agent,
+    state: &State,
     client: &Client,
     controller: &Controller,
-    question: &Question,
-    found: &mut Found,
+    request: &LookupRequest,
+    found: &mut LookupResult,
 ) {
-    match lookup::ask(client, controller, question, Some(&found.token)).await {
+    match lookup::ask(client, controller, request, Some(&found.token)).await {
         Ok(fresh) => {
-            agent.found(fresh.token.clone(), fresh.extension);
+            state.set_lookup_result(fresh.token.clone(), fresh.extension);
             *found = fresh;
         }
         Err(error @ LookupError::Refused { .. }) => {

@@ -266,9 +266,7 @@ impl Client {
         };
         match talk(stream, request, read).await.map_err(http_error)? {
             (_, None) => Ok(()),
-            (status, Some(body)) => {
-                Err(HttpError::Refused { url: url(), status, text: crate::lookup::shorten(&body) })
-            }
+            (status, Some(body)) => Err(HttpError::Refused { url: url(), status, text: shorten(&body) }),
         }
     }
 
@@ -354,6 +352,13 @@ async fn pass_on(
             take(&data)?;
         }
     }
+}
+
+/// The text of an error body, cut and without control characters, for a log line.
+pub fn shorten(body: &[u8]) -> String {
+    const LENGTH: usize = 300;
+    let text: String = String::from_utf8_lossy(body).chars().take(LENGTH).collect();
+    if text.is_empty() { "(no text)".into() } else { text.replace(char::is_control, " ") }
 }
 
 #[cfg(test)]

@@ -5,10 +5,9 @@
 
 mod report;
 
-use crate::agent::Agent;
 use crate::config::Inspection;
-use crate::http::{ApiUrl, Client, HttpError};
-use crate::lookup::shorten;
+use crate::http::{ApiUrl, Client, HttpError, shorten};
+use crate::state::State;
 use agent_protocol::inspection::InspectionAnswer;
 use hyper::Method;
 use std::sync::Arc;
@@ -34,8 +33,8 @@ enum InspectionError {
 }
 
 /// Collect and post. The UUID of the node, if the controller told one; whatever fails is logged.
-pub async fn inspect(client: &Client, inspection: &Inspection, agent: &Arc<Agent>) -> Option<String> {
-    let body = match collected(inspection.clone(), agent.clone()).await {
+pub async fn inspect(client: &Client, inspection: &Inspection, state: &Arc<State>) -> Option<String> {
+    let body = match collected(inspection.clone(), state.clone()).await {
         Ok(body) => body,
         Err(error) => return give_up(&error),
     };
@@ -59,8 +58,8 @@ pub async fn inspect(client: &Client, inspection: &Inspection, agent: &Arc<Agent
 }
 
 /// The body of the request. It is collected on a thread of its own, since it takes its time.
-async fn collected(inspection: Inspection, agent: Arc<Agent>) -> Result<Vec<u8>, InspectionError> {
-    let report = tokio::task::spawn_blocking(move || report::collect(&inspection, &agent)).await?;
+async fn collected(inspection: Inspection, state: Arc<State>) -> Result<Vec<u8>, InspectionError> {
+    let report = tokio::task::spawn_blocking(move || report::collect(&inspection, &state)).await?;
     Ok(serde_json::to_vec(&report)?)
 }
 

@@ -7,17 +7,16 @@
 //!                                                             ├─ lookup ─▶ controller
 //!                                                             ├─ bundles ─▶ controller, when it names some
 //!                                                             ├─ heartbeat ─▶ controller
-//!   controller ─▶ server ─▶ api ─▶ agent ─▶ registry          │
-//!                                    └▶ commands ─▶ steps ─▶ hardware managers (a thread each)
+//!   controller ─▶ server ─▶ api ─▶ executor ─▶ commands ─▶ steps ─▶ hardware managers (a thread each)
+//!                                         └▶ state, registry ◀┘
 //! ```
 //!
 //! Invariants: one command at a time, and a command id never runs twice ([`registry`]); no command
 //! without the token ([`api`]); outside the ramdisk no disk is seen but those named, and the machine
 //! is never powered off ([`config`]); a panic in a manager fails its step, never the agent
-//! ([`agent`]). Absent on purpose: state on disk. An agent that restarts knows nothing and says so
+//! ([`executor`]). Absent on purpose: state on disk. An agent that restarts knows nothing and says so
 //! by a new process id.
 
-pub mod agent;
 pub mod api;
 pub mod bundles;
 pub mod commands;
@@ -25,6 +24,7 @@ pub mod compatibility;
 pub mod config;
 pub mod crypt;
 pub mod evidence;
+pub mod executor;
 pub mod external;
 pub mod heartbeat;
 pub mod http;
@@ -40,6 +40,10 @@ pub mod random;
 pub mod registry;
 pub mod run;
 pub mod server;
+pub mod state;
 pub mod steps;
 pub mod tls;
 pub mod token;
+
+/// Version reported to controllers.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

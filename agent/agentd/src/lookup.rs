@@ -1,6 +1,6 @@
 //! Asks the controller which node this machine is, until it is told.
 
-use crate::http::{ApiUrl, Client, HttpError};
+use crate::http::{ApiUrl, Client, HttpError, shorten};
 use crate::random;
 use crate::token::Token;
 use agent_protocol::lookup::{BundleOffer, LookupAnswer, MASKED};
@@ -25,7 +25,7 @@ pub struct Controller {
 
 /// What a lookup brought.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct LookupResult {
     /// UUID of the node.
     pub node_uuid: String,
     /// The token to use.
@@ -40,7 +40,7 @@ pub struct Found {
 
 /// Who asks.
 #[derive(Debug, Clone, Default)]
-pub struct Question {
+pub struct LookupRequest {
     /// MAC addresses of the machine.
     pub macs: Vec<String>,
     /// UUID, when it is known beforehand.
@@ -79,7 +79,7 @@ pub enum LookupError {
 }
 
 /// Judge the answer to a lookup. Pure.
-pub fn judge(status: u16, body: &[u8], own: Option<&Token>) -> Result<Found, LookupError> {
+pub fn judge(status: u16, body: &[u8], own: Option<&Token>) -> Result<LookupResult, LookupError> {
     match status {
         200 => {}
         409 => return Err(LookupError::Locked),
@@ -99,20 +99,13 @@ pub fn judge(status: u16, body: &[u8], own: Option<&Token>) -> Result<Found, Loo
             .ok_or_else(|| LookupError::Answer("the token is shorter than 32 characters".into()))?,
         None => return Err(LookupError::Answer("no agent_token in it".into())),
     };
-    Ok(Found {
+    Ok(LookupResult {
         node_uuid: answer.node.uuid,
         token,
         heartbeat_timeout: Duration::from_secs_f64(timeout),
         extension: answer.config.anneal.is_some_and(|offer| offer.extension >= 1),
         bundles: answer.config.anneal_bundles,
     })
-}
-
-/// What an error body says, made fit for a log line.
-pub fn shorten(body: &[u8]) -> String {
-    const LENGTH: usize = 300;
-    let text: String = String::from_utf8_lossy(body).chars().take(LENGTH).collect();
-    if text.is_empty() { "(no text)".into() } else { text.replace(char::is_control, " ") }
 }
 
 /// How long to wait before try number `attempt + 1` (from 0). Random below a doubling ceiling of at
@@ -189,11 +182,11 @@ fn microversion(server: &str, ours: &str) -> Result<String, LookupError> {
 pub async fn ask(
     client: &Client,
     controller: &Controller,
-    question: &Question,
+    request: &LookupRequest,
     own: Option<&Token>,
-) -> Result<Found, LookupError> {
-    let mut path = format!("/v1/lookup?addresses={}", question.macs.join(",").replace(':', "%3A"));
-    if let Some(uuid) = &question.node_uuid {
+) -> Result<LookupResult, LookupError> {
+    let mut path = format!("/v1/lookup?addresses={}", request.macs.join(",").replace(':', "%3A"));
+    if let Some(uuid) = &request.node_uuid {
         path = format!("{path}&node_uuid={uuid}");
     }
     let version = Some(controller.lookup_version.as_str());

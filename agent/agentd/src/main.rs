@@ -1,10 +1,11 @@
 //! `anneal-agent`: log, config, build, wait, drain.
 
-use agentd::agent::{Agent, Discover, Exit};
 use agentd::config::{Config, ConfigError, Environment, HELP};
+use agentd::executor::Executor;
 use agentd::external::{Externals, Limits};
 use agentd::logging::LogRing;
 use agentd::login::{LoginProgram, LoginService, NoLogin};
+use agentd::state::{Discover, Exit, State};
 use agentd::{config, external, inventory, ramdisk, run};
 use block::Filter;
 use hwm_generic::GenericHardwareManager;
@@ -51,8 +52,8 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     let managers = managers(config);
     let externals = Arc::new(externals(config, &managers));
     let discover = discover(config, externals.clone());
-    let agent = Agent::new(managers, discover, logs.clone(), login(config), config.ramdisk);
-    agent.set_externals(externals.clone());
+    let state = State::new(managers, discover, logs.clone(), login(config), config.ramdisk);
+    state.set_externals(externals.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -63,7 +64,7 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
         if !config.init {
             stop_on_signals(&stop).map_err(|error| format!("signals: {error}"))?;
         }
-        run::run(config, agent, stop).await.map_err(|error| error.to_string())
+        run::run(config, Executor::new(state), stop).await.map_err(|error| error.to_string())
     });
     // A step that still runs must not hold the end up.
     runtime.shutdown_background();

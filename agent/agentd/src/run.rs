@@ -1,10 +1,11 @@
 //! The agent's life: tell the inventory if asked to, find the controller, serve, look up, heartbeat, end when told.
 
-use crate::agent::{Agent, Exit};
 use crate::config::Config;
-use crate::heartbeat::{self, Letter};
+use crate::executor::Executor;
+use crate::heartbeat::{self, HeartbeatTemplate};
 use crate::http::Client;
-use crate::lookup::{self, Controller, Question};
+use crate::lookup::{self, Controller, LookupRequest};
+use crate::state::{Exit, State};
 use crate::tls::{self, TlsError};
 use crate::token::Token;
 use crate::{api, bundles, inspection, random, server};
@@ -46,7 +47,7 @@ pub enum RunError {
 /// Run until a command ends the agent, or `stop`. `None` means stopped from outside.
 pub async fn run(
     config: &Config,
-    agent: Arc<Agent>,
+    executor: Arc<Executor>,
     stop: CancellationToken,
 ) -> Result<Option<Exit>, RunError> {
     let mut tasks = JoinSet::new();
@@ -54,7 +55,7 @@ pub async fn run(
     let served = CancellationToken::new();
     let result = tokio::select! {
         () = stop.cancelled() => Ok(None),
-        result = live(config, &agent, &mut tasks, &served) => result,
+        result = live(config, &executor, &mut tasks, &served) => result,
     };
     served.cancel();
     while let Some(ended) = tasks.join_next().await {
@@ -67,58 +68,60 @@ pub async fn run(
 
 async fn live(
     config: &Config,
-    agent: &Arc<Agent>,
+    executor: &Arc<Executor>,
     tasks: &mut JoinSet<()>,
     served: &CancellationToken,
 ) -> Result<Option<Exit>, RunError> {
+    let state = executor.state();
     let client =
         Client::new(config.trust.as_ref(), !config.ramdisk)?.filed_under(config.global_request_id.clone());
     if let Some(token) = &config.agent_token {
-        agent.set_token(token.clone());
+        state.set_token(token.clone());
     }
     let inspected = match &config.inspection {
-        Some(inspection) => inspection::inspect(&client, inspection, agent).await,
+        Some(inspection) => inspection::inspect(&client, inspection, state).await,
         None => None,
     };
     if config.api_urls.is_empty() {
-        return inspected_only(config, agent).await;
+        return inspected_only(config, state).await;
     }
     let greeting =
         lookup::persist("no controller yet", GREET_INTERVAL, || lookup::greet(&client, &config.api_urls));
     let controller = within(config, greeting).await?;
     tracing::info!(url = %controller.url, local = %controller.local, "controller found");
 
-    let letter = serve(config, agent, &controller, tasks, served).await?;
-    tracing::info!(callback_url = letter.callback_url, "API served");
+    let template = serve(config, executor, &controller, tasks, served).await?;
+    tracing::info!(callback_url = template.callback_url, "API served");
 
-    let question = question(config, agent, inspected);
+    let request = lookup_request(config, state, inspected);
     let own: Option<Token> = config.agent_token.clone();
-    let ask = || lookup::ask(&client, &controller, &question, own.as_ref());
+    let ask = || lookup::ask(&client, &controller, &request, own.as_ref());
     let found = within(config, lookup::persist("lookup", LOOKUP_INTERVAL, ask)).await?;
     tracing::info!(node_uuid = found.node_uuid, extension = found.extension, "this machine is known");
-    agent.found(found.token.clone(), found.extension);
+    state.set_lookup_result(found.token.clone(), found.extension);
     // Before the first heartbeat: from then on the controller may ask for the steps.
     let records = bundles::load(config, &client, &controller, &found).await;
-    let starting = agent.clone();
+    let starting = state.clone();
     if let Err(error) = tokio::task::spawn_blocking(move || bundles::start(&starting, &records)).await {
         tracing::error!(%error, "starting the managers of bundles broke");
     }
 
-    let beats = heartbeat::run(agent.clone(), client, &config.api_urls, controller, question, found, letter);
+    let beats =
+        heartbeat::run(executor.clone(), client, &config.api_urls, controller, request, found, template);
     tokio::select! {
-        exit = agent.exited() => Ok(Some(exit)),
+        exit = state.exited() => Ok(Some(exit)),
         () = beats => Err(RunError::Ended("heartbeat".into())),
         _ = tasks.join_next() => Err(RunError::Ended("API server".into())),
     }
 }
 
 /// Ironic boots a ramdisk for inspection without naming its API, and cuts the power when it has the inventory.
-async fn inspected_only(config: &Config, agent: &Agent) -> Result<Option<Exit>, RunError> {
+async fn inspected_only(config: &Config, state: &State) -> Result<Option<Exit>, RunError> {
     if !config.ramdisk {
         return Ok(None);
     }
     tracing::info!("no controller API is named (ipa-api-url): nothing to do until the power is cut");
-    Ok(Some(agent.exited().await))
+    Ok(Some(state.exited().await))
 }
 
 /// In the ramdisk the agent waits for ever: a controller may come back, or forget a dead agent.
@@ -133,11 +136,11 @@ async fn within<T>(config: &Config, work: impl Future<Output = T>) -> Result<T, 
 
 async fn serve(
     config: &Config,
-    agent: &Arc<Agent>,
+    executor: &Arc<Executor>,
     controller: &Controller,
     tasks: &mut JoinSet<()>,
     served: &CancellationToken,
-) -> Result<Letter, RunError> {
+) -> Result<HeartbeatTemplate, RunError> {
     let listen_error = |source| RunError::Listen { address: config.listen, source };
     let listener = TcpListener::bind(config.listen).await.map_err(listen_error)?;
     let bound = listener.local_addr().map_err(listen_error)?;
@@ -147,17 +150,21 @@ async fn serve(
         .and_then(|advertise| advertise.port)
         .or(config.advertise_port)
         .unwrap_or(bound.port());
-    let own = if config.tls { Some(tls::own_certificate(host, &agent.inventory().hostname)?) } else { None };
+    let own = if config.tls {
+        Some(tls::own_certificate(host, &executor.state().inventory().hostname)?)
+    } else {
+        None
+    };
     let scheme = if config.tls { "https" } else { "http" };
     // agent_verify_ca exists since 1.68; an older controller answers 400 to it.
     let can_send = controller.heartbeat_version == agent_protocol::HEARTBEAT_MICROVERSION;
-    let letter = Letter {
+    let template = HeartbeatTemplate {
         callback_url: format!("{scheme}://{}", SocketAddr::new(host, port)),
         verify_ca: own.as_ref().map(|own| own.pem.clone()).filter(|_| can_send),
     };
-    let router = api::router(agent.clone(), scheme);
+    let router = api::router(executor.clone(), scheme);
     tasks.spawn(server::run(listener, own.map(|own| own.server), router, served.clone()));
-    Ok(letter)
+    Ok(template)
 }
 
 fn advertised_host(config: &Config, bound: SocketAddr, controller: &Controller) -> IpAddr {
@@ -169,17 +176,17 @@ fn advertised_host(config: &Config, bound: SocketAddr, controller: &Controller) 
 }
 
 /// `inspected` is the node's UUID as the inspection told it.
-fn question(config: &Config, agent: &Agent, inspected: Option<String>) -> Question {
+fn lookup_request(config: &Config, state: &State, inspected: Option<String>) -> LookupRequest {
     let mut macs = config.macs.clone();
     if macs.is_empty() {
-        macs = agent.inventory().interfaces.iter().map(|interface| interface.mac_address.clone()).collect();
+        macs = state.inventory().interfaces.iter().map(|interface| interface.mac_address.clone()).collect();
         // The NIC that booted first: a controller that looks at one address looks at this one.
         if let Some(boot) = &config.boot_mac {
             macs.retain(|mac| mac != boot);
             macs.insert(0, boot.clone());
         }
     }
-    Question { macs, node_uuid: config.node_uuid.clone().or(inspected) }
+    LookupRequest { macs, node_uuid: config.node_uuid.clone().or(inspected) }
 }
 
 /// A pause before the machine restarts after a fatal error, long enough to be read, different on

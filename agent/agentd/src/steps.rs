@@ -1,5 +1,6 @@
 //! Steps of all hardware managers, merged; and a step run in the manager that advertised it.
 
+mod offered;
 mod priorities;
 
 use crate::registry::Ending;
@@ -7,6 +8,7 @@ use agent_protocol::command::{CommandError, Status};
 use agent_protocol::inventory::Inventory;
 use agent_protocol::step::Step;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
+use offered::Offered;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -76,14 +78,6 @@ pub fn words(kind: StepKind) -> &'static Words {
         StepKind::Service => &SERVICE,
         StepKind::Inspect => &INSPECT,
     }
-}
-
-/// A step and the manager that offers it.
-#[derive(Clone)]
-struct Offered {
-    manager: Arc<dyn HardwareManager>,
-    support: Support,
-    step: Step,
 }
 
 /// The merged steps of one kind on one machine.

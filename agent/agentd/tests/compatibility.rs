@@ -4,7 +4,7 @@
 mod common;
 
 use agentd::api::{self, ENDPOINTS};
-use agentd::commands::{self, Likeness};
+use agentd::commands::{self, IpaCompatibility};
 use agentd::compatibility;
 use agentd::token::Token;
 use axum::Router;
@@ -20,7 +20,7 @@ const TOKEN: &str = "tok-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 
 fn router() -> Router {
     let agent = common::agent(&Arc::new(Probe::default()));
-    agent.set_token(Token::new(TOKEN).expect("token"));
+    agent.state().set_token(Token::new(TOKEN).expect("token"));
     api::router(agent, "https")
 }
 
@@ -57,17 +57,17 @@ async fn every_command_ends_as_the_page_says() {
         let (status, answer) =
             ask(&router, "POST", &uri, &json!({"name": command.name, "params": params})).await;
         let details = answer["command_error"]["details"].as_str().unwrap_or_default();
-        match command.likeness {
-            Likeness::Fails(why) => {
+        match command.compatibility {
+            IpaCompatibility::Fails(why) => {
                 assert_eq!((status, &answer["command_status"]), (200, &"FAILED".into()), "{}", command.name);
                 assert_eq!(details, why, "{}", command.name);
                 assert!(why.contains("nothing was"), "{}: {why}", command.name);
             }
-            Likeness::Invalid(why) => {
+            IpaCompatibility::Invalid(why) => {
                 let text = format!("Invalid command: {why}");
                 assert_eq!((status, &answer["faultstring"]), (400, &text.into()), "{}", command.name);
             }
-            Likeness::Same | Likeness::Differs(_) | Likeness::Ours(_) => {
+            IpaCompatibility::Same | IpaCompatibility::Differs(_) | IpaCompatibility::Ours(_) => {
                 assert_eq!((status, &answer["command_name"]), (200, &command.short_name().into()));
             }
         }
@@ -98,12 +98,12 @@ async fn the_endpoints_are_those_of_the_page_and_no_others() {
 #[tokio::test]
 async fn a_lockdown_halts_the_machine() {
     let agent = common::agent(&Arc::new(Probe::default()));
-    agent.set_token(Token::new(TOKEN).expect("token"));
+    agent.state().set_token(Token::new(TOKEN).expect("token"));
     let router = api::router(agent.clone(), "https");
     let uri = format!("/v1/commands/?agent_token={TOKEN}");
     let (_, told) = ask(&router, "POST", &uri, &json!({"name": "system.lockdown", "params": {}})).await;
     assert_eq!(told["command_status"], "SUCCEEDED", "{told}");
-    assert_eq!(agent.exited().await, agentd::agent::Exit::Halt);
+    assert_eq!(agent.state().exited().await, agentd::state::Exit::Halt);
 }
 
 /// What a flow does, and what it refuses before anything has run.
@@ -111,7 +111,7 @@ async fn a_lockdown_halts_the_machine() {
 async fn a_flow_runs_its_commands_in_order_until_one_fails() {
     let probe = Arc::new(Probe::default());
     let agent = common::agent(&probe);
-    agent.set_token(Token::new(TOKEN).expect("token"));
+    agent.state().set_token(Token::new(TOKEN).expect("token"));
     let router = api::router(agent, "https");
     let uri = format!("/v1/commands/?wait=true&agent_token={TOKEN}");
     let flow = async |flow: Value| {

@@ -21,21 +21,21 @@ fn only_who_offered_gets_evidence() {
         let manager = Some(("m".to_owned(), "1".to_owned()));
         let ended = Ended { kind: StepKind::Clean, step: &step, node: &node, command_id: "c", manager };
         let mut ending = Ending::done(Some(result.clone()));
-        attach(&agent, &ended, &mut ending);
+        attach(agent.state(), &ended, &mut ending);
         ending.result.unwrap()
     };
     let token = Token::new(&"t".repeat(32)).unwrap();
     assert_eq!(attached(&result), result, "before the lookup");
-    agent.found(token.clone(), false);
+    agent.state().set_lookup_result(token.clone(), false);
     assert_eq!(attached(&result), result, "an Ironic");
 
-    agent.found(token, true);
+    agent.state().set_lookup_result(token, true);
     let signed: Signed = serde_json::from_value(attached(&result)[EVIDENCE].clone()).unwrap();
-    let key = agent.state().evidence_key.expect("it is told").parse().unwrap();
+    let key = agent.state().heartbeat().evidence_key.expect("it is told").parse().unwrap();
     let expected = Expected {
         node: "n",
         command_id: "c",
-        boot_id: &agent.identity().boot_id,
+        boot_id: &agent.state().identity().boot_id,
         step: StepName { kind: "clean".into(), interface: "deploy".into(), step: "erase_devices".into() },
         succeeded: true,
         disks: &serde_json::from_value::<Vec<_>>(disks.clone()).unwrap(),
@@ -43,6 +43,6 @@ fn only_who_offered_gets_evidence() {
     assert_eq!(judge(&signed, &key, &expected).unwrap().manager.name, "m");
     let other = json!({"clean_result": "quick done", "clean_step": step});
     assert_eq!(attached(&other), other, "not a report of an erase");
-    let next = common::agent(&Arc::default()).state().evidence_key;
-    assert_ne!(next, agent.state().evidence_key, "each process has its own");
+    let next = common::agent(&Arc::default()).state().heartbeat().evidence_key;
+    assert_ne!(next, agent.state().heartbeat().evidence_key, "each process has its own");
 }

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 const POSTED: &str = "POST /v1/continue_inspection";
 
-type Life = JoinHandle<Result<Option<agentd::agent::Exit>, RunError>>;
+type Life = JoinHandle<Result<Option<agentd::state::Exit>, RunError>>;
 
 fn config(controller: &Controller, flags: &[&str]) -> Config {
     let mut arguments = vec![format!("--pin={}", controller.pin), "--listen=127.0.0.1:0".into()];

@@ -75,7 +75,7 @@ async fn ask(router: &Router, method: &str, path: &str, body: Option<&str>) -> (
 async fn our_api_answers_as_ipa_did() {
     let probe = Arc::new(Probe::default());
     let agent = common::agent(&probe);
-    agent.set_token(Token::new(TOKEN).expect("token"));
+    agent.state().set_token(Token::new(TOKEN).expect("token"));
     let router = api::router(agent, "http");
     let mut running = String::new();
     let mut found = Vec::new();
@@ -169,7 +169,7 @@ async fn without_a_token_only_the_public_pages_are_served() {
 async fn bodies_and_ids_have_limits() {
     let agent = common::agent(&Arc::default());
     let token = "t".repeat(40);
-    agent.set_token(Token::new(&token).expect("token"));
+    agent.state().set_token(Token::new(&token).expect("token"));
     let router = api::router(agent, "https");
     let post = async |body: String| {
         let uri = format!("/v1/commands/?agent_token={token}");

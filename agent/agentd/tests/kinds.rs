@@ -29,7 +29,7 @@ impl Api {
     fn new() -> Self {
         let probe = Arc::new(Probe::default());
         let agent = common::agent(&probe);
-        agent.set_token(Token::new(TOKEN).expect("token"));
+        agent.state().set_token(Token::new(TOKEN).expect("token"));
         Self { router: api::router(agent, "http"), probe }
     }
 

@@ -22,7 +22,7 @@ fn other_token() -> String {
     TOKEN.chars().rev().collect()
 }
 
-type Life = JoinHandle<Result<Option<agentd::agent::Exit>, RunError>>;
+type Life = JoinHandle<Result<Option<agentd::state::Exit>, RunError>>;
 
 fn config(controller: &Controller) -> Config {
     let arguments = vec![
@@ -118,7 +118,7 @@ async fn a_controller_that_offers_the_extension_gets_everything() {
     assert!(logs["command_result"]["system_logs"].as_str().is_some_and(|text| text.starts_with("H4sI")));
     let (status, _) = remote.post(&json!({ "name": "standby.power_off", "params": {} }), true).await;
     assert_eq!(status, 200);
-    assert!(matches!(life.await.expect("no panic"), Ok(Some(agentd::agent::Exit::PowerOff))));
+    assert!(matches!(life.await.expect("no panic"), Ok(Some(agentd::state::Exit::PowerOff))));
 }
 
 #[tokio::test(flavor = "multi_thread")]

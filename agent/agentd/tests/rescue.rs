@@ -22,7 +22,7 @@ const PLAIN: &str = "correct horse battery staple";
 
 fn router(login: Box<dyn LoginService>, logs: &LogRing) -> Router {
     let agent = common::agent_with_login(&Arc::default(), login, logs.clone());
-    agent.set_token(Token::new(TOKEN).expect("token"));
+    agent.state().set_token(Token::new(TOKEN).expect("token"));
     api::router(agent, "http")
 }
 

@@ -38,6 +38,11 @@ impl Args {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
+    /// The node that `/v1/nodes/validate` is asked about.
+    pub fn node(&self) -> Option<&str> {
+        self.text("node_uuid").or(self.text("node"))
+    }
+
     /// A UUID in any of its spellings.
     pub fn uuid(&self, name: &str) -> Result<Option<Uuid>, ApiError> {
         self.text(name).map(|text| as_uuid(name, text)).transpose()

@@ -1,31 +1,32 @@
 //! One request as the handlers see it.
 
-use crate::App;
+use crate::app::App;
 use crate::args::Args;
-use crate::auth::{Identity, Owners, guard, policy, seen};
+use crate::auth::identity::TargetNotFound;
+use crate::auth::{Identity, Owners, policy, scoped_store};
 use crate::body;
 use crate::error::ApiError;
-use crate::front::Suffixed;
 use crate::links::Links;
 use crate::microversion::Version;
+use crate::node_resolver::NodeResolver;
 use crate::request_id::RequestId;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Query, Request};
-use axum::http::{Extensions, Response, StatusCode, header};
+use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
-use model::{Event, Node, Timestamp};
+use model::{Event, Node, ResourceKind, Timestamp};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use store::Store;
+use store::StoreError;
 use uuid::Uuid;
 
 /// A request, read whole.
 pub struct Call {
-    /// The house, with what the caller sees of the store.
+    /// The app with the store as the caller may see it.
     pub app: Arc<App>,
-    /// The house with all of it: for what must be unique among all.
-    pub house: Arc<App>,
-    /// Who asks.
+    /// The app with the whole store, for checks of global uniqueness.
+    pub unscoped_app: Arc<App>,
+    /// The caller.
     pub identity: Identity,
     /// Its id.
     pub request_id: String,
@@ -36,31 +37,33 @@ pub struct Call {
     /// Maker of links.
     pub links: Links,
     body: Bytes,
-    naming: Naming,
+    resolver: NodeResolver,
 }
 
 impl FromRequest<Arc<App>> for Call {
     type Rejection = Response<Body>;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Self::Rejection> {
-        let naming = Naming::of(request.extensions());
-        let version = naming.version;
-        let identity = request.extensions().get::<Identity>().cloned().unwrap_or(Identity::NOBODY);
+        let resolver = NodeResolver::of(request.extensions());
+        let version = resolver.version;
+        let identity = request.extensions().get::<Identity>().cloned().unwrap_or(Identity::ANONYMOUS);
+        let not_found = request.extensions().get::<TargetNotFound>().is_some();
         let request_id = request.extensions().get::<RequestId>().map(|id| id.as_str().to_owned());
-        let unfound = request.extensions().get::<guard::Unfound>().is_some();
         let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri())
             .map_err(|error| ApiError::plain(400, error.body_text()).into_response())?;
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let links = Links::new(&app.settings.public_endpoint, host);
         let body = Bytes::from_request(request, app).await.map_err(IntoResponse::into_response)?;
-        let house = app.clone();
+        let unscoped_app = app.clone();
+        let scoped = |store| Arc::new(App { store, ..App::clone(app) });
         let app = match identity.project() {
-            Some(_) if unfound => Arc::new(App { store: seen::nothing(&app.store), ..App::clone(app) }),
-            Some(project) => Arc::new(App { store: seen::by(&app.store, project), ..App::clone(app) }),
-            None => house.clone(),
+            Some(_) if not_found => scoped(scoped_store::without_nodes(&app.store)),
+            Some(project) => scoped(scoped_store::of_project(&app.store, project)),
+            None => unscoped_app.clone(),
         };
         let request_id = request_id.unwrap_or_default();
-        Ok(Self { app, house, identity, request_id, version, args: Args::new(query.0), links, body, naming })
+        let args = Args::new(query.0);
+        Ok(Self { app, unscoped_app, identity, request_id, version, args, links, body, resolver })
     }
 }
 
@@ -83,7 +86,7 @@ impl Call {
 
     /// 403 if he may not: for what the body asks for, which the guard of the row does not read.
     pub fn permit(&self, policy: &str, node: &Node) -> Result<(), ApiError> {
-        if self.may(policy, node) { Ok(()) } else { Err(guard::forbidden(policy)) }
+        if self.may(policy, node) { Ok(()) } else { Err(ApiError::forbidden(policy)) }
     }
 
     /// The body as JSON; an empty one is an empty object, as in Ironic.
@@ -106,55 +109,22 @@ impl Call {
 
     /// The node with this UUID or name.
     pub async fn node(&self, ident: &str) -> Result<Node, ApiError> {
-        self.naming.node(&*self.app.store, ident).await
-    }
-}
-
-/// How the path of a request names nodes. The one place in which a name becomes a node: whoever asks whether a caller
-/// may must find the node that the handler will find.
-#[derive(Clone)]
-pub struct Naming {
-    version: Version,
-    /// The last part of the path, when `.json` was taken from it.
-    suffixed: Option<String>,
-}
-
-impl Naming {
-    /// As the front of the API has read it.
-    pub fn of(extensions: &Extensions) -> Self {
-        Self {
-            version: extensions.get::<Version>().copied().unwrap_or(Version(crate::microversion::MIN)),
-            suffixed: extensions.get::<Suffixed>().map(|suffixed| suffixed.0.clone()),
-        }
+        self.resolver.node(&*self.app.store, ident).await
     }
 
-    /// The node with this UUID or name in `store`. A name that came with `.json` may end in that itself.
+    /// Check that the chassis of a new or changed node exists.
     ///
     /// # Errors
-    /// 404: there is none. 400: this can be no name.
-    pub async fn node(&self, store: &dyn Store, ident: &str) -> Result<Node, ApiError> {
-        match self.named(store, ident).await {
-            Err(error) if error.status == 404 && self.suffixed.as_deref() == Some(ident) => {
-                self.named(store, &format!("{ident}.json")).await
-            }
-            found => found,
+    /// 400, also when it does not exist: the body names it, not the path.
+    pub async fn check_chassis(&self, uuid: &str) -> Result<(), ApiError> {
+        if Uuid::parse_str(uuid).is_err() {
+            return Err(ApiError::invalid(format!("Expected UUID for chassis_uuid: {uuid}")));
         }
-    }
-
-    async fn named(&self, store: &dyn Store, ident: &str) -> Result<Node, ApiError> {
-        if let Ok(uuid) = Uuid::parse_str(ident) {
-            return store.node(uuid).await.map_err(|error| match error {
-                store::StoreError::NotFound { .. } => ApiError::no_node(ident),
-                other => other.into(),
-            });
+        match self.app.store.resource(ResourceKind::Chassis, uuid).await {
+            Ok(_) => Ok(()),
+            Err(error @ StoreError::NotFound { .. }) => Err(ApiError::invalid(ApiError::from(error).message)),
+            Err(other) => Err(other.into()),
         }
-        if !crate::args::is_logical_name(ident) {
-            return Err(ApiError::invalid(format!("Expected UUID or name for node_ident: {ident}")));
-        }
-        if !self.version.has(5) {
-            return Err(ApiError::no_node(ident));
-        }
-        Ok(store.node_by_ident(ident).await?)
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::call::{Call, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
-use crate::view::iso;
+use crate::format::iso;
 use axum::extract::Path;
 use model::Certificate;
 use serde_json::{Value, json};

@@ -73,12 +73,12 @@ pub trait DriverQueries: Send + Sync {
     }
 
     /// What a lamp does: `on`, `off`, `blinking`, `unknown`.
-    async fn indicator(&self, node: &Node, _lamp: &LampId) -> Result<String, DriverError> {
+    async fn indicator(&self, node: &Node, _lamp: &IndicatorId) -> Result<String, DriverError> {
         Err(DriverError::unsupported(node, "get_indicator_state"))
     }
 
     /// Let a lamp do that.
-    async fn set_indicator(&self, node: &Node, _lamp: &LampId, _state: &str) -> Result<(), DriverError> {
+    async fn set_indicator(&self, node: &Node, _lamp: &IndicatorId, _state: &str) -> Result<(), DriverError> {
         Err(DriverError::unsupported(node, "set_indicator_state"))
     }
 
@@ -141,11 +141,11 @@ pub struct BootDevice {
 pub const MEDIA: [&str; 3] = ["disk", "cdrom", "floppy"];
 
 /// States of a lamp that can be asked for.
-pub const LAMP_STATES: [&str; 3] = ["blinking", "off", "on"];
+pub const INDICATOR_STATES: [&str; 3] = ["blinking", "off", "on"];
 
 /// Which lamp.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LampId {
+pub struct IndicatorId {
     /// What it is on: `system`, `chassis`, `disk`.
     pub component: String,
     /// Its name there.
@@ -156,10 +156,10 @@ pub struct LampId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Indicator {
     /// Which.
-    pub lamp: LampId,
+    pub lamp: IndicatorId,
     /// Whether it can be looked at only.
     pub read_only: bool,
-    /// What it can do, of [`LAMP_STATES`].
+    /// What it can do, of [`INDICATOR_STATES`].
     pub states: Vec<String>,
 }
 

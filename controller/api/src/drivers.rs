@@ -70,14 +70,14 @@ pub async fn list(call: Call) -> Reply {
 pub async fn show(Path(name): Path<String>, call: Call) -> Reply {
     call.args.only(&["fields"])?;
     let wanted = wanted(&call)?;
-    let driver = known(&call, &name)?;
+    let driver = call.app.driver(&name)?;
     Ok(json(200, &view(&call, driver, true, wanted.as_deref())?))
 }
 
 /// `GET /v1/drivers/{name}/properties`.
 pub async fn properties(Path(name): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
-    let properties = call.app.drivers.properties(&name).ok_or_else(|| unknown(&name))?;
+    let properties = call.app.drivers.properties(&name).ok_or_else(|| ApiError::no_driver(&name))?;
     Ok(json(200, &json!(properties)))
 }
 
@@ -85,19 +85,10 @@ pub async fn properties(Path(name): Path<String>, call: Call) -> Reply {
 pub async fn logical_disk_properties(Path(name): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     call.version.needs(12)?;
-    known(&call, &name)?;
+    call.app.driver(&name)?;
     let properties: Map<_, _> =
         raid::DISK.into_iter().map(|(name, about)| (name.to_owned(), Value::from(about))).collect();
     Ok(json(200, &Value::Object(properties)))
-}
-
-/// The driver of this name, or 404.
-pub fn known<'a>(call: &'a Call, name: &str) -> Result<&'a DriverDescription, ApiError> {
-    call.app.drivers.drivers().iter().find(|driver| driver.name == name).ok_or_else(|| unknown(name))
-}
-
-fn unknown(name: &str) -> ApiError {
-    ApiError::client(404, format!("Could not find the following driver(s) or hardware type(s): {name}."))
 }
 
 fn wanted(call: &Call) -> Result<Option<Vec<String>>, ApiError> {

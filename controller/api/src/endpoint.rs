@@ -1,7 +1,7 @@
 //! What is served: one row for each method of each path. The router, the table of `docs/compatibility.md`, the
 //! OpenAPI document and the tests of who may do what are all made from these rows, so none of them can forget one.
 
-use crate::App;
+use crate::app::App;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};

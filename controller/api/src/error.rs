@@ -78,6 +78,21 @@ impl ApiError {
         Self::client(404, format!("Node {ident} could not be found."))
     }
 
+    /// 404 for a bundle.
+    pub fn no_bundle(digest: &str) -> Self {
+        Self::client(404, format!("Bundle {digest} could not be found."))
+    }
+
+    /// 404 for a driver.
+    pub fn no_driver(name: &str) -> Self {
+        Self::client(404, format!("Could not find the following driver(s) or hardware type(s): {name}."))
+    }
+
+    /// 403 that names the policy, in Ironic's words.
+    pub fn forbidden(policy: &str) -> Self {
+        Self::client(403, format!("Access was denied to the following resource: {policy}"))
+    }
+
     /// 409: a conductor works on the node.
     pub fn locked(node: impl std::fmt::Display, host: &str) -> Self {
         Self::conflict(format!(

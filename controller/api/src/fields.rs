@@ -53,12 +53,12 @@ pub struct Field {
 const LONG: usize = 65_535;
 const NAME: usize = 255;
 
-const fn told(name: &'static str, since: u16) -> Field {
+const fn read_only(name: &'static str, since: u16) -> Field {
     Field { name, since, write: Write::Never, sortable: true }
 }
 
 /// One that lists cannot be sorted by: an object, or one that Ironic's database has under another name.
-const fn told_unsorted(name: &'static str, since: u16) -> Field {
+const fn read_only_unsorted(name: &'static str, since: u16) -> Field {
     Field { name, since, write: Write::Never, sortable: false }
 }
 
@@ -110,32 +110,32 @@ pub const NODE: &[Field] = &[
     written("parent_node", 83, Kind::Text(36)),
     interface("firmware_interface", 86),
     Field { name: "uuid", since: 1, write: Write::Create(Kind::Uuid), sortable: true },
-    told("created_at", 1),
-    told("updated_at", 1),
-    told("boot_mode", 75),
-    told_unsorted("clean_step", 7),
-    told("console_enabled", 1),
-    told_unsorted("deploy_step", 44),
-    told_unsorted("driver_internal_info", 3),
-    told("fault", 42),
-    told("health", 109),
-    told("inspection_finished_at", 6),
-    told("inspection_started_at", 6),
-    told("last_error", 1),
-    told("maintenance_reason", 1),
-    told("power_state", 1),
-    told("provision_state", 1),
-    told("provision_updated_at", 1),
-    told_unsorted("raid_config", 12),
-    told("reservation", 1),
-    told("secure_boot", 75),
-    told_unsorted("service_step", 87),
-    told("target_power_state", 1),
-    told("target_provision_state", 1),
-    told_unsorted("target_raid_config", 12),
-    told_unsorted("traits", 37),
-    told_unsorted("conductor", 49),
-    told_unsorted("allocation_uuid", 52),
+    read_only("created_at", 1),
+    read_only("updated_at", 1),
+    read_only("boot_mode", 75),
+    read_only_unsorted("clean_step", 7),
+    read_only("console_enabled", 1),
+    read_only_unsorted("deploy_step", 44),
+    read_only_unsorted("driver_internal_info", 3),
+    read_only("fault", 42),
+    read_only("health", 109),
+    read_only("inspection_finished_at", 6),
+    read_only("inspection_started_at", 6),
+    read_only("last_error", 1),
+    read_only("maintenance_reason", 1),
+    read_only("power_state", 1),
+    read_only("provision_state", 1),
+    read_only("provision_updated_at", 1),
+    read_only_unsorted("raid_config", 12),
+    read_only("reservation", 1),
+    read_only("secure_boot", 75),
+    read_only_unsorted("service_step", 87),
+    read_only("target_power_state", 1),
+    read_only("target_provision_state", 1),
+    read_only_unsorted("target_raid_config", 12),
+    read_only_unsorted("traits", 37),
+    read_only_unsorted("conductor", 49),
+    read_only_unsorted("allocation_uuid", 52),
 ];
 
 /// The field of this name.

@@ -1,11 +1,12 @@
 //! What stands before the routes: microversion, request id, trailing slashes, and Ironic's body for every
 //! error, also for those that the web framework makes.
 
-use crate::App;
+use crate::app::App;
 use crate::auth::{Auth, guard};
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Shaped};
 use crate::microversion::{self, HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
+use crate::node_resolver::Suffixed;
 use crate::request_id::{RequestId, record_path};
 use axum::Router;
 use axum::body::Body;
@@ -132,10 +133,6 @@ fn plain_path(uri: &Uri) -> Option<Uri> {
     parts.path_and_query = Some(PathAndQuery::try_from(plain).ok()?);
     Uri::from_parts(parts).ok()
 }
-
-/// Last part of a path that came with `.json`; without it. Until 1.91 both may be the name of a node.
-#[derive(Clone)]
-pub struct Suffixed(pub String);
 
 /// A path without `.json` at its end, if it has it.
 fn without_json(uri: &Uri) -> Option<(Uri, Suffixed)> {

@@ -2,7 +2,6 @@
 //! one that has no handler.
 
 use crate::call::{Call, json};
-use crate::drivers;
 use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use serde_json::json;
@@ -26,13 +25,13 @@ pub async fn node(Path(ident): Path<String>, call: Call) -> Reply {
 /// `GET /v1/drivers/{name}/vendor_passthru/methods`.
 pub async fn driver_methods(Path(name): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
-    drivers::known(&call, &name)?;
+    call.app.driver(&name)?;
     Ok(json(200, &json!({})))
 }
 
 /// Any method of `/v1/drivers/{name}/vendor_passthru?method=`.
 pub async fn driver(Path(name): Path<String>, call: Call) -> Reply {
-    drivers::known(&call, &name)?;
+    call.app.driver(&name)?;
     Err(no_handler(&call))
 }
 

@@ -1,17 +1,18 @@
 //! A node as clients see it.
 
+use crate::app::App;
 use crate::call::Call;
+use crate::driver_queries;
 use crate::error::ApiError;
 use crate::fields;
+use crate::format::{at, iso, iso_without_zone, text};
 use crate::links::Links;
 use crate::microversion::Version;
 use crate::resources::allocations;
-use crate::{App, driver_queries};
 use agent_protocol::lookup::MASKED;
 use model::mask::{masked, masked_instance_info, masked_value};
-use model::{Contact, Health, Node, PlannedStep, ProvisionState, Run, Timestamp};
+use model::{Contact, Health, Node, PlannedStep, ProvisionState, Run};
 use serde_json::{Map, Value, json};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// What a list shows when nothing else is asked for.
@@ -19,23 +20,23 @@ pub const DEFAULT_FIELDS: [&str; 6] =
     ["instance_uuid", "maintenance", "power_state", "provision_state", "uuid", "name"];
 
 /// A node with what is kept apart from it.
-pub struct Shown {
+pub struct NodeView {
     node: Node,
     contact: Contact,
     holder: Option<String>,
     allocation: Option<Uuid>,
-    hidden: Hidden,
+    hidden: Redactions,
 }
 
 /// Fields that the caller may not see, in Ironic's words for it.
-struct Hidden {
+struct Redactions {
     driver_info: bool,
     driver_internal_info: bool,
     last_error: bool,
     reservation: bool,
 }
 
-impl Hidden {
+impl Redactions {
     fn from(call: &Call, node: &Node) -> Self {
         let all = call.may("baremetal:node:get:filter_threshold", node);
         let hides = |policy: &str| !all && !call.may(policy, node);
@@ -66,7 +67,7 @@ impl Hidden {
     }
 }
 
-impl Shown {
+impl NodeView {
     /// Gather what the wanted fields need.
     pub async fn gather(call: &Call, node: Node, wanted: Option<&[String]>) -> Result<Self, ApiError> {
         let wants = |name: &str| wanted.is_none_or(|fields| fields.iter().any(|field| field == name));
@@ -80,7 +81,7 @@ impl Shown {
         } else {
             None
         };
-        let hidden = Hidden::from(call, &node);
+        let hidden = Redactions::from(call, &node);
         let allocation =
             if wants("allocation_uuid") { allocations::held_by(call, &node).await? } else { None };
         Ok(Self { node, contact, holder, allocation, hidden })
@@ -268,53 +269,4 @@ fn default_interface(app: &App, driver: &str, field: &str) -> Value {
         app.drivers.drivers().iter().find(|known| known.name == driver)?.interfaces.get(interface)
     });
     choice.map_or(Value::Null, |choice| choice.default.clone().into())
-}
-
-/// Text or null.
-pub fn text(text: Option<&str>) -> Value {
-    text.map_or(Value::Null, Value::from)
-}
-
-/// An instant or null.
-pub fn at(at: Option<Timestamp>) -> Value {
-    at.map_or(Value::Null, |at| Value::String(iso(at)))
-}
-
-/// `2026-11-21T02:59:25.688786+00:00`, Python's `isoformat`.
-pub fn iso(at: Timestamp) -> String {
-    format!("{}+00:00", iso_without_zone(at))
-}
-
-/// The same without the zone, as Ironic writes instants into `driver_internal_info`.
-pub fn iso_without_zone(at: Timestamp) -> String {
-    let nanoseconds = i128::from(at.0) * 1000;
-    let instant =
-        OffsetDateTime::from_unix_timestamp_nanos(nanoseconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    let (date, time) = (instant.date(), instant.time());
-    let mut out = format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-        date.year(),
-        u8::from(date.month()),
-        date.day(),
-        time.hour(),
-        time.minute(),
-        time.second()
-    );
-    if time.microsecond() != 0 {
-        out.push_str(&format!(".{:06}", time.microsecond()));
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instants_look_as_pythons() {
-        assert_eq!(iso(Timestamp(1_795_229_965_688_786)), "2026-11-21T02:59:25.688786+00:00");
-        assert_eq!(iso(Timestamp(1_795_229_965_000_000)), "2026-11-21T02:59:25+00:00");
-        assert_eq!(iso_without_zone(Timestamp(0)), "1970-01-01T00:00:00");
-        assert_eq!(iso(Timestamp(i64::MAX)), "1970-01-01T00:00:00+00:00");
-    }
 }

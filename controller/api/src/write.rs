@@ -1,43 +1,60 @@
-//! Writing nodes: read, decide, write at the version read, and once more when somebody else was faster.
+//! Writing nodes: read, judge, write at the version that was read, and start again when another writer was faster.
 
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::retry::Retry;
 use model::{Event, Node};
-use std::time::Duration;
+use std::future::ready;
 use store::{StoreError, log_events};
 
-/// Pauses before another try. Conductors write between two reads of the API only for moments.
-const PAUSES_MS: [u64; 5] = [5, 20, 60, 150, 300];
+/// A changed node with the events of the change.
+pub type Change = (Node, Vec<Event>);
 
-/// Change a node. `decide` may be called several times, each time with the node as it is then; what it
-/// refuses is refused at once and changes nothing.
+/// Change a node. `judge` is called once for each attempt, with the node as it is then; what it refuses is refused at
+/// once and changes nothing.
 pub async fn change(
     call: &Call,
     ident: &str,
-    decide: impl Fn(&Node) -> Result<(Node, Vec<Event>), ApiError> + Send + Sync,
+    judge: impl Fn(&Node) -> Result<Change, ApiError> + Send + Sync,
 ) -> Result<Node, ApiError> {
-    attempt(call, ident, false, decide).await
+    attempt(call, ident, false, |node| ready(judge(&node))).await
 }
 
-/// As [`change`], and only while no conductor works on the node: 409 that names it when it goes on for long.
+/// As [`change`], with a `judge` that reads more than the node.
+pub async fn change_after_reading<F>(
+    call: &Call,
+    ident: &str,
+    judge: impl Fn(Node) -> F + Send + Sync,
+) -> Result<Node, ApiError>
+where
+    F: Future<Output = Result<Change, ApiError>> + Send,
+{
+    attempt(call, ident, false, judge).await
+}
+
+/// As [`change`], and only while no conductor works on the node: 409 that names the conductor if it does not finish
+/// within the attempts.
 pub async fn change_unlocked(
     call: &Call,
     ident: &str,
-    decide: impl Fn(&Node) -> Result<(Node, Vec<Event>), ApiError> + Send + Sync,
+    judge: impl Fn(&Node) -> Result<Change, ApiError> + Send + Sync,
 ) -> Result<Node, ApiError> {
-    attempt(call, ident, true, decide).await
+    attempt(call, ident, true, |node| ready(judge(&node))).await
 }
 
-async fn attempt(
+async fn attempt<F>(
     call: &Call,
     ident: &str,
     unlocked: bool,
-    decide: impl Fn(&Node) -> Result<(Node, Vec<Event>), ApiError> + Send + Sync,
-) -> Result<Node, ApiError> {
+    judge: impl Fn(Node) -> F + Send + Sync,
+) -> Result<Node, ApiError>
+where
+    F: Future<Output = Result<Change, ApiError>> + Send,
+{
     let mut node = call.node(ident).await?;
-    let uuid = node.uuid;
-    for pause in PAUSES_MS {
-        let (mut changed, events) = decide(&node)?;
+    let mut retry = Retry::new();
+    loop {
+        let (mut changed, events) = judge(node.clone()).await?;
         if !(unlocked && is_locked(call, &node).await?) {
             changed.updated_at = Some(call.now());
             let events = call.caused(events);
@@ -50,37 +67,39 @@ async fn attempt(
                 Err(other) => return Err(other.into()),
             }
         }
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        node = call.app.store.node(uuid).await?;
+        if !retry.again().await {
+            return Err(busy(call, &node).await);
+        }
+        node = call.app.store.node(node.uuid).await?;
     }
-    Err(busy(call, &node).await)
 }
 
-/// Remove a node that `check` lets go, and on which no conductor works: it must not vanish under the hands of
-/// one that switches it on or off.
+/// Remove a node that `check` accepts and on which no conductor works: it must not disappear while a conductor
+/// switches it on or off.
 pub async fn delete(
     call: &Call,
     ident: &str,
     check: impl Fn(&Node) -> Result<(), ApiError> + Send + Sync,
 ) -> Result<(), ApiError> {
     let mut node = call.node(ident).await?;
-    let uuid = node.uuid;
-    for pause in PAUSES_MS {
+    let mut retry = Retry::new();
+    loop {
         check(&node)?;
         if !is_locked(call, &node).await? {
-            match call.app.store.delete_node(uuid, node.version).await {
+            match call.app.store.delete_node(node.uuid, node.version).await {
                 Ok(()) => return Ok(()),
                 Err(StoreError::Stale(_)) => {}
                 Err(other) => return Err(other.into()),
             }
         }
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        node = call.app.store.node(uuid).await?;
+        if !retry.again().await {
+            return Err(busy(call, &node).await);
+        }
+        node = call.app.store.node(node.uuid).await?;
     }
-    Err(busy(call, &node).await)
 }
 
-/// 409 while a conductor works on the node: what goes out to its BMC now would come between.
+/// 409 while a conductor works on the node: a request to its BMC now would interfere.
 pub async fn needs_unlocked(call: &Call, node: &Node) -> Result<(), ApiError> {
     match call.app.store.lease_holder(node.uuid, call.now()).await? {
         Some(holder) => Err(ApiError::locked(node.uuid, &holder)),
@@ -92,7 +111,7 @@ async fn is_locked(call: &Call, node: &Node) -> Result<bool, ApiError> {
     Ok(call.app.store.lease_holder(node.uuid, call.now()).await?.is_some())
 }
 
-/// 409 that names who works on the node.
+/// 409 that names the conductor that works on the node.
 async fn busy(call: &Call, node: &Node) -> ApiError {
     match call.app.store.lease_holder(node.uuid, call.now()).await {
         Ok(Some(holder)) => ApiError::locked(node.uuid, &holder),

@@ -1,7 +1,8 @@
 //! The drivers of the `bmc` crate behind the API's queries.
 
 use api::{
-    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, InterfaceChoice, LampId, Validity,
+    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
+    Validity,
 };
 use async_trait::async_trait;
 use bmc::{Bmc, BmcError, ErrorKind};
@@ -130,19 +131,19 @@ impl DriverQueries for BmcDrivers {
         let lamps = of(node)?.indicators().await;
         let lamps = lamps.map_err(|error| lacking(node, "get_supported_indicators", error))?;
         let shown = lamps.into_iter().map(|lamp| Indicator {
-            lamp: LampId { component: lamp.component.to_owned(), name: lamp.name },
+            lamp: IndicatorId { component: lamp.component.to_owned(), name: lamp.name },
             read_only: lamp.read_only,
             states: lamp.states.iter().map(ToString::to_string).collect(),
         });
         Ok(shown.collect())
     }
 
-    async fn indicator(&self, node: &Node, lamp: &LampId) -> Result<String, DriverError> {
+    async fn indicator(&self, node: &Node, lamp: &IndicatorId) -> Result<String, DriverError> {
         let state = of(node)?.indicator(&lamp.component, &lamp.name).await;
         Ok(state.map_err(|error| lacking(node, "get_indicator_state", error))?.to_string())
     }
 
-    async fn set_indicator(&self, node: &Node, lamp: &LampId, state: &str) -> Result<(), DriverError> {
+    async fn set_indicator(&self, node: &Node, lamp: &IndicatorId, state: &str) -> Result<(), DriverError> {
         let done = of(node)?.set_indicator(&lamp.component, &lamp.name, parsed(state)?).await;
         done.map_err(|error| lacking(node, "set_indicator_state", error))
     }
@@ -199,7 +200,7 @@ mod tests {
     async fn a_feature_that_no_bmc_of_the_driver_has_is_reported_in_ironics_words_without_a_request() {
         let drivers = drivers();
         let ipmi = node("ipmi", &[("ipmi_address", "192.0.2.1")]);
-        let lamp = LampId { component: "system".into(), name: "led".into() };
+        let lamp = IndicatorId { component: "system".into(), name: "led".into() };
         for (driver, extension, result) in [
             ("ipmi", "set_boot_mode", drivers.set_boot_mode(&ipmi, "uefi").await),
             ("ipmi", "set_secure_boot_state", drivers.set_secure_boot(&ipmi, true).await),

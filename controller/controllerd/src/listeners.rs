@@ -23,7 +23,7 @@ pub async fn serve_all(
     for address in &config.api.listen {
         let auth = accepted(users.as_ref(), address.ip());
         let clients = match &auth {
-            Auth::Everybody => "for every client that reaches it",
+            Auth::NoAuth => "for every client that reaches it",
             Auth::Agents => "for agents only",
             Auth::Basic(_) => "for agents, and for users with a password",
         };
@@ -49,7 +49,7 @@ pub async fn serve_all(
 fn accepted(users: Option<&Arc<api::auth::Users>>, address: IpAddr) -> Auth {
     match users {
         Some(users) => Auth::Basic(users.clone()),
-        None if address.is_loopback() => Auth::Everybody,
+        None if address.is_loopback() => Auth::NoAuth,
         None => Auth::Agents,
     }
 }
@@ -72,7 +72,7 @@ mod tests {
             ("192.0.2.1", false),
         ] {
             let address = address.parse().unwrap();
-            assert_eq!(matches!(accepted(None, address), Auth::Everybody), every_client, "{address}");
+            assert_eq!(matches!(accepted(None, address), Auth::NoAuth), every_client, "{address}");
             assert_eq!(matches!(accepted(None, address), Auth::Agents), !every_client, "{address}");
             let file = tempfile::NamedTempFile::new().unwrap();
             let users = Arc::new(Users::open(file.path().to_owned(), None).unwrap());

@@ -8,7 +8,8 @@ use crate::world::World;
 use agent_protocol::heartbeat::{AgentState, Heartbeat};
 use agent_protocol::{EXTENSION, HEARTBEAT_MICROVERSION, LOOKUP_MICROVERSION};
 use agentd::heartbeat::{Activity, Outcome, Pace};
-use agentd::lookup::{self, Found, LookupError};
+use agentd::http;
+use agentd::lookup::{self, LookupError, LookupResult};
 use agentd::registry::Registry;
 use agentd::token::Token;
 use serde_json::{Value, json};
@@ -175,7 +176,7 @@ async fn inspect(world: &Arc<World>, machine: &Machine) {
     }
 }
 
-async fn look_up(world: &Arc<World>, machine: &Machine) -> Found {
+async fn look_up(world: &Arc<World>, machine: &Machine) -> LookupResult {
     let mut failures = 0;
     loop {
         match ask(world, machine, None).await {
@@ -189,7 +190,11 @@ async fn look_up(world: &Arc<World>, machine: &Machine) -> Found {
     }
 }
 
-async fn ask(world: &Arc<World>, machine: &Machine, own: Option<&Token>) -> Result<Found, LookupError> {
+async fn ask(
+    world: &Arc<World>,
+    machine: &Machine,
+    own: Option<&Token>,
+) -> Result<LookupResult, LookupError> {
     let path = format!("/v1/lookup?addresses={}", machine.mac.replace(':', "%3A"));
     match world.send(machine, Request::new("GET", &path).at(LOOKUP_MICROVERSION)).await {
         Ok(answer) => lookup::judge(answer.status, &answer.bytes, own),
@@ -197,7 +202,7 @@ async fn ask(world: &Arc<World>, machine: &Machine, own: Option<&Token>) -> Resu
     }
 }
 
-async fn beat(world: &Arc<World>, machine: &Machine, agent: &AgentProcess, found: &Found) -> Outcome {
+async fn beat(world: &Arc<World>, machine: &Machine, agent: &AgentProcess, found: &LookupResult) -> Outcome {
     let ours = found.extension && machine.flavour == Flavour::Anneal;
     let beat = Heartbeat {
         callback_url: format!("https://{}:9999", machine.address),
@@ -211,7 +216,7 @@ async fn beat(world: &Arc<World>, machine: &Machine, agent: &AgentProcess, found
     match world.send(machine, Request::new("POST", &path).at(HEARTBEAT_MICROVERSION).with(body)).await {
         Ok(Answer { status: 202, .. }) => Outcome::Accepted,
         Ok(Answer { status: status @ (400 | 401 | 403 | 404), bytes }) => {
-            let text = lookup::shorten(&bytes);
+            let text = http::shorten(&bytes);
             world.trace.note(|| format!("{} heartbeat refused: {status} {text}", machine.name));
             Outcome::Refused
         }

@@ -1,6 +1,6 @@
 //! What the output of a test run says.
 
-use super::header::TestCommand;
+use super::command::TestCommand;
 
 /// What came of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::header::TestCommand;
+use super::command::TestCommand;
 use super::judge::{Verdict, judge};
 use super::tree::Tree;
 use crate::{fault_points, sh};
@@ -28,7 +28,7 @@ pub struct Runner {
     temp: PathBuf,
     clean_image: PathBuf,
     clean_image_built: Cell<bool>,
-    /// Held until the end: two runs at once would mutate each other's tree.
+    /// Held until the end: two runs at once would change each other's tree.
     _lock: File,
 }
 
@@ -198,7 +198,7 @@ fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<Option<
     let (ended, end) = mpsc::channel();
     let waiter = thread::spawn(move || {
         let status = child.wait();
-        // Nobody listens any more when the limit has passed.
+        // The receiver is gone when the limit has passed.
         let _ = ended.send(());
         status
     });
@@ -231,7 +231,7 @@ mod tests {
         assert!(begun.elapsed() < Duration::from_secs(60));
         let child = fs::read_to_string(&log).unwrap();
         let stat = format!("/proc/{}/stat", child.trim());
-        // The kernel ends it in its own time; then it may stay a zombie where nobody reaps orphans.
+        // The kernel ends it in its own time; then it may stay a zombie where no process reaps orphans.
         let is_gone = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
         while !is_gone() {
             assert!(begun.elapsed() < Duration::from_secs(60), "{stat} is still there");

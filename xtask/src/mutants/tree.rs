@@ -1,13 +1,14 @@
-//! The copy of the tree that is mutated, so that nobody's files are.
+//! The copy of the tree that is mutated, so that no file of the repository is.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use super::header;
+use super::items::Sources;
+use super::row::Mutant;
 use crate::sh;
 
 /// A copy of the working tree: what git tracks or would add, as it is now.
@@ -41,40 +42,40 @@ impl Tree {
         &self.dir
     }
 
-    /// Applies a patch of the copy, so that nobody changes it meanwhile; it must fit exactly.
-    pub fn apply(&self, name: &str) -> Result<Applied<'_>> {
-        let patch = self.dir.join(header::DIR).join(format!("{name}.patch"));
-        self.git_apply(&patch, &[])
-            .with_context(|| format!("{} no longer fits the code: bring it up to date", patch.display()))?;
-        Ok(Applied { tree: self, patch })
+    /// Makes the edits of a mutant in the copy.
+    ///
+    /// # Errors
+    /// When one no longer applies; then the copy is as it was.
+    pub fn apply(&self, mutant: &Mutant) -> Result<Applied> {
+        let sources = Sources::of(&self.dir)?;
+        let mut before = Vec::new();
+        let files = mutant.files(&self.dir, &sources)?;
+        for (file, _) in &files {
+            before.push((
+                file.clone(),
+                fs::read(file).with_context(|| format!("cannot read {}", file.display()))?,
+            ));
+        }
+        for (file, text) in files {
+            fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        Ok(Applied { before })
     }
+}
 
-    fn git_apply(&self, patch: &Path, flags: &[&str]) -> Result<()> {
-        let mut command = Command::new("git");
-        command.current_dir(&self.dir);
-        // The copy lies inside the repository; git would take the paths for those of the repository and,
-        // since they are outside the current directory, skip them without a word.
-        command.env("GIT_CEILING_DIRECTORIES", self.dir.parent().unwrap_or(&self.dir));
-        command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
-        let out = command.arg("apply").args(flags).arg(patch).output().context("cannot start git")?;
-        if !out.status.success() {
-            bail!("{}", String::from_utf8_lossy(&out.stderr).trim());
+/// The files that a mutant has changed, as they were.
+#[must_use]
+pub struct Applied {
+    before: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Applied {
+    /// Takes the edits back.
+    pub fn take_back(self) -> Result<()> {
+        for (file, bytes) in self.before {
+            fs::write(&file, bytes).with_context(|| format!("cannot write {}", file.display()))?;
         }
         Ok(())
-    }
-}
-
-/// A patch that is in the tree until it is taken back.
-#[must_use]
-pub struct Applied<'a> {
-    tree: &'a Tree,
-    patch: PathBuf,
-}
-
-impl Applied<'_> {
-    /// Takes the patch out again.
-    pub fn take_back(self) -> Result<()> {
-        self.tree.git_apply(&self.patch, &["--reverse"])
     }
 }
 
@@ -111,26 +112,51 @@ fn remove_others(root: &Path, dir: &Path, files: &BTreeSet<&str>) -> Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
-    const PATCH: &str =
-        "Protects: x\n\ndiff --git a/file b/file\n--- a/file\n+++ b/file\n@@ -1 +1 @@\n-old\n+new\n";
+    use crate::mutants::command::TestCommand;
+    use crate::mutants::edit::Edit;
 
     #[test]
-    fn patches_are_applied_and_taken_back_or_refused() {
-        // Inside the repository, as in earnest: see git_apply.
-        let dir = sh::target_dir().join(format!("mutants-test-{}", std::process::id()));
-        let tree = Tree { dir: dir.join("tree") };
-        let patches = tree.dir.join(header::DIR);
-        fs::create_dir_all(&patches).unwrap();
-        let (file, patch) = (tree.dir.join("file"), patches.join("x.patch"));
-        fs::write(&file, "old\n").unwrap();
-        fs::write(&patch, PATCH).unwrap();
-        let applied = tree.apply("x").unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "new\n");
-        let error = format!("{:#}", tree.apply("x").err().unwrap());
-        assert!(error.contains("no longer fits"), "{error}");
+    fn edits_are_made_and_taken_back_or_refused() {
+        let dir = std::env::temp_dir().join(format!("anneal-mutants-tree-{}", std::process::id()));
+        fs::create_dir_all(dir.join("a/src")).unwrap();
+        fs::write(dir.join("a/Cargo.toml"), "[package]\nname = \"a\"\n").unwrap();
+        let file = dir.join("a/src/lib.rs");
+        fs::write(&file, "fn f() { guard(); }\n").unwrap();
+        let tree = Tree { dir: dir.clone() };
+        let edit = |place: &str, find: &str| Edit {
+            place: Some(place.into()),
+            file: None,
+            find: find.into(),
+            replace: String::new(),
+            nth: None,
+        };
+        let mut mutant = Mutant {
+            name: "x".into(),
+            protects: String::new(),
+            scenario: None,
+            test: TestCommand::Machines { filter: "x".into() },
+            image: false,
+            hang_is_caught: false,
+            limit: Duration::from_secs(1),
+            edits: vec![edit("a::f", "guard();")],
+            file: "a.toml".into(),
+        };
+        let applied = tree.apply(&mutant).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "fn f() {  }\n");
+        let error = format!("{:#}", tree.apply(&mutant).err().unwrap());
+        assert_eq!(
+            error,
+            "x (tests/mutants/a.toml) no longer applies: bring the row up to date: a::f: looked for `guard();`: found \
+             0 places, wanted 1"
+        );
         applied.take_back().unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "old\n");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "fn f() { guard(); }\n");
+        mutant.edits.push(edit("a::g", "x"));
+        let error = format!("{:#}", tree.apply(&mutant).err().unwrap());
+        assert!(error.contains("a::g: 0 items of this name"), "{error}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "fn f() { guard(); }\n");
         fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_sentence_is_told_and_fails_a_full_run() {
+    fn an_open_sentence_is_reported_and_fails_a_full_run() {
         for (extent, complete) in [(Extent::Full, false), (Extent::Fast, true)] {
             let proof = Proof::of(&named(&["machines:clean_uefi"], 3), &ran(), extent);
             assert_eq!(proof.complete, complete);

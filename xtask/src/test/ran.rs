@@ -1,16 +1,16 @@
 //! Which tests ran and passed, by the names that `docs/specs.md` gives them.
 //!
-//! A line `test NAME ... ok` says neither of which crate the test is nor that nothing else was written into the
-//! middle of it. So the lines are not read: cargo tells which binaries it makes of a selection, each binary lists
-//! its tests, and when `cargo test` of that selection has ended well without a filter, all that are not ignored have
-//! passed. Scenarios are told by a line each.
+//! A line `test NAME ... ok` does not name the crate of the test, and other output may be written into the middle of
+//! it. So the lines are not read: cargo lists the binaries of a selection, each binary lists its tests, and when all
+//! binaries have succeeded without a filter, every test that is not ignored has passed. A scenario reports its result in
+//! a line of its own.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use serde_json::Value;
+use anyhow::Result;
 
+use super::binaries::Binary;
 use crate::sh;
 
 /// Names of tests that passed: `crate::path::name`, `machines:NAME`, `contract:NAME`.
@@ -26,31 +26,15 @@ pub enum Listed {
     Ignored,
 }
 
-/// A binary with tests.
-#[derive(Debug, PartialEq)]
-struct Binary {
-    /// What stands before the names of its tests: `model::` for those in `src`, `model::requests::` for those in
-    /// `tests/requests.rs`.
-    prefix: String,
-    executable: String,
-}
-
 impl Ran {
     /// Whether this test ran and passed.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains(name)
     }
 
-    /// Tests of what `cargo test` of this selection builds, for after it has succeeded.
-    pub fn add_cargo(&mut self, selection: &[&str], listed: Listed) -> Result<()> {
-        let mut build = sh::cargo();
-        build
-            .args(["test", "--no-run", "--quiet", "--message-format=json-render-diagnostics"])
-            .args(selection);
-        for binary in binaries(&sh::output(&mut build)?)? {
-            self.add_binary(&binary, listed)?;
-        }
-        Ok(())
+    /// Adds the tests of these binaries, after all of them have succeeded.
+    pub fn add_binaries(&mut self, binaries: &[Binary], listed: Listed) -> Result<()> {
+        binaries.iter().try_for_each(|binary| self.add_binary(binary, listed))
     }
 
     fn add_binary(&mut self, binary: &Binary, listed: Listed) -> Result<()> {
@@ -83,66 +67,9 @@ impl Ran {
     }
 }
 
-/// The binaries with tests among cargo's messages.
-fn binaries(messages: &str) -> Result<Vec<Binary>> {
-    let mut found = Vec::new();
-    for line in messages.lines() {
-        let message: Value =
-            serde_json::from_str(line).with_context(|| format!("a message of cargo: {line}"))?;
-        let Some(executable) = message["executable"].as_str().filter(|_| message["profile"]["test"] == true)
-        else {
-            continue;
-        };
-        let id = message["package_id"].as_str().unwrap_or_default();
-        let krate =
-            package(id).with_context(|| format!("no name in the package id {id:?} of {executable}"))?;
-        let target = &message["target"];
-        let prefix = match target["name"].as_str() {
-            Some(name) if target["kind"][0] == "test" => format!("{krate}::{name}::"),
-            _ => format!("{krate}::"),
-        };
-        found.push(Binary { prefix, executable: executable.to_owned() });
-    }
-    Ok(found)
-}
-
-/// The name in `path+file:///a/model#0.1.0` and in `path+file:///a/b#model@0.1.0`.
-fn package(id: &str) -> Option<&str> {
-    let (path, version) = id.rsplit_once('#')?;
-    match version.split_once('@') {
-        Some((name, _)) => Some(name),
-        None => path.rsplit('/').next(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Recorded, with most keys left out.
-    const MESSAGES: &str = r#"{"reason":"compiler-artifact","package_id":"registry+https://github.com/rust-lang/crates.io-index#cfg-if@1.0.4","target":{"kind":["lib"],"name":"cfg_if"},"profile":{"test":false},"executable":null,"fresh":true}
-{"reason":"build-script-executed","package_id":"registry+https://github.com/rust-lang/crates.io-index#libc@0.2.191","linked_libs":[]}
-{"reason":"compiler-artifact","package_id":"path+file:///w/controller/api#0.1.0","target":{"kind":["test"],"name":"bad_input","src_path":"/w/controller/api/tests/bad_input/main.rs"},"profile":{"test":true},"executable":"/w/target/debug/deps/bad_input-d0","fresh":true}
-{"reason":"compiler-artifact","package_id":"path+file:///w/controller/api#0.1.0","target":{"kind":["example"],"name":"memory"},"profile":{"test":false},"executable":"/w/target/debug/examples/memory","fresh":false}
-{"reason":"compiler-artifact","package_id":"path+file:///w/agent/agentd#0.1.0","target":{"kind":["bin"],"name":"anneal-agent"},"profile":{"test":true},"executable":"/w/target/debug/deps/anneal_agent-0d","fresh":true}
-{"reason":"compiler-artifact","package_id":"path+file:///w/elsewhere#model@0.1.0","target":{"kind":["lib"],"name":"model"},"profile":{"test":true},"executable":"/w/target/debug/deps/model-4d","fresh":true}
-{"reason":"build-finished","success":true}
-"#;
-
-    #[test]
-    fn binaries_give_their_tests_the_names_of_the_specifications() {
-        let found = binaries(MESSAGES).unwrap();
-        let shown: Vec<_> = found.iter().map(|binary| (&binary.prefix[..], &binary.executable[..])).collect();
-        assert_eq!(
-            shown,
-            [
-                ("api::bad_input::", "/w/target/debug/deps/bad_input-d0"),
-                ("agentd::", "/w/target/debug/deps/anneal_agent-0d"),
-                ("model::", "/w/target/debug/deps/model-4d"),
-            ]
-        );
-        assert!(binaries("warning: not JSON").is_err());
-    }
 
     #[test]
     fn ignored_tests_have_not_run() {
@@ -156,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn scenarios_are_told_by_a_line_each() {
+    fn a_scenario_reports_in_a_line_of_its_own() {
         let mut ran = Ran::default();
         for line in
             ["PASS clean_uefi (61.2 s)", "FAIL write_errors: no (60.0 s)", "     kept: /tmp/x", "PASS word"]
@@ -177,7 +104,8 @@ mod tests {
     fn a_binary_lists_its_tests() {
         let executable = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
         let mut ran = Ran::default();
-        ran.add_binary(&Binary { prefix: "xtask::".into(), executable }, Listed::All).unwrap();
+        ran.add_binary(&Binary { prefix: "xtask::".into(), executable, package: sh::root() }, Listed::All)
+            .unwrap();
         assert!(ran.has("xtask::test::ran::tests::a_binary_lists_its_tests"), "{ran:?}");
     }
 }

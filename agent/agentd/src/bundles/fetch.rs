@@ -1,7 +1,7 @@
 //! From the controller into memory: a file without a name that nobody can change once it is there.
 
 use crate::http::{Client, HttpError};
-use crate::lookup::{Controller, Found};
+use crate::lookup::{Controller, LookupResult};
 use crate::random;
 use agent_protocol::lookup::BundleOffer;
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
@@ -17,7 +17,7 @@ const TRIES: usize = 3;
 pub async fn fetch(
     client: &Client,
     controller: &Controller,
-    found: &Found,
+    found: &LookupResult,
     offer: &BundleOffer,
 ) -> Result<File, String> {
     let mut failures = 0;
@@ -41,7 +41,7 @@ pub async fn fetch(
 async fn once(
     client: &Client,
     controller: &Controller,
-    found: &Found,
+    found: &LookupResult,
     offer: &BundleOffer,
 ) -> Result<File, HttpError> {
     let memory = |error: io::Error| HttpError::Http {

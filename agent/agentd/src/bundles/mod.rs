@@ -15,12 +15,12 @@ mod fetch;
 mod mount;
 mod trust;
 
-use crate::agent::Agent;
 use crate::config::Config;
 use crate::external;
 use crate::http::Client;
-use crate::lookup::{Controller, Found};
+use crate::lookup::{Controller, LookupResult};
 use crate::memory;
+use crate::state::State;
 use agent_protocol::lookup::BundleOffer;
 use bundle::{Trust, Verified};
 use std::fs::File;
@@ -42,7 +42,12 @@ pub struct Record {
 }
 
 /// Fetch and mount what the lookup named. Never fails: what went wrong is in the records and in the log.
-pub async fn load(config: &Config, client: &Client, controller: &Controller, found: &Found) -> Vec<Record> {
+pub async fn load(
+    config: &Config,
+    client: &Client,
+    controller: &Controller,
+    found: &LookupResult,
+) -> Vec<Record> {
     let Some(directory) = &config.bundles else {
         let refused = |offer: &BundleOffer| {
             record(offer, Err("outside the ramdisk bundles are left alone without --bundles".to_owned()))
@@ -77,7 +82,7 @@ pub async fn load(config: &Config, client: &Client, controller: &Controller, fou
 }
 
 /// Start the managers that were mounted, and tell of those that were not in the agent's inventory. Blocks.
-pub fn start(agent: &Agent, records: &[Record]) {
+pub fn start(state: &State, records: &[Record]) {
     let source = |record: &Record| {
         let BundleOffer { name, version, .. } = &record.offer;
         match &record.outcome {
@@ -85,7 +90,7 @@ pub fn start(agent: &Agent, records: &[Record]) {
             Err(reason) => Err(format!("bundle {name} {version}: {reason}")),
         }
     };
-    agent.add_externals(records.iter().map(source).collect());
+    state.add_externals(records.iter().map(source).collect());
 }
 
 fn record(offer: &BundleOffer, outcome: Result<PathBuf, String>) -> Record {
@@ -109,7 +114,7 @@ impl Place<'_> {
         &self,
         client: &Client,
         controller: &Controller,
-        found: &Found,
+        found: &LookupResult,
         offer: &BundleOffer,
         before: usize,
     ) -> Result<PathBuf, String> {

@@ -1,6 +1,6 @@
 //! `anneal.*`: what no ironic-python-agent can. `anneal.cancel` is not here: it is taken while another command runs.
 
-use super::{Command, Likeness, Mode, command_panicked};
+use super::command::{Command, IpaCompatibility, Mode, command_panicked};
 use crate::steps::StepTable;
 use hwm_sdk::StepKind;
 
@@ -10,10 +10,10 @@ pub(super) const COMMANDS: &[Command] = &[Command {
     required: &["step", "node"],
     optional: &[],
     run: |call| {
-        let inventory = call.agent.inventory();
-        let table = StepTable::collect(&call.agent.managers(), &inventory, StepKind::Clean);
+        let inventory = call.state.inventory();
+        let table = StepTable::collect(&call.state.managers(), &inventory, StepKind::Clean);
         table.plan(&call.params["step"], &call.params["node"])
     },
     panicked: command_panicked,
-    likeness: Likeness::Ours("tells what a step would do to each disk; nothing is written"),
+    compatibility: IpaCompatibility::Ours("tells what a step would do to each disk; nothing is written"),
 }];

@@ -1,6 +1,7 @@
 //! `clean.*`: steps of cleaning.
 
-use super::{Command, EXECUTE, GET, Mode, command_panicked, execute_step, get_steps, step_panicked};
+use super::command::{Command, Mode, command_panicked};
+use super::step::{EXECUTE, GET, execute_step, get_steps, step_panicked};
 use agent_protocol::command::ANNEAL;
 use hwm_sdk::StepKind::Clean;
 
@@ -12,7 +13,7 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &[],
         run: |call| get_steps(call, Clean),
         panicked: command_panicked,
-        likeness: GET,
+        compatibility: GET,
     },
     Command {
         name: "clean.execute_clean_step",
@@ -21,6 +22,6 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &["clean_version", ANNEAL],
         run: |call| execute_step(call, Clean),
         panicked: |params, panic| step_panicked(Clean, params, panic),
-        likeness: EXECUTE,
+        compatibility: EXECUTE,
     },
 ];

@@ -3,7 +3,9 @@
 //! `flow` is a list of objects, each with commands by name: `[{"clean.execute_clean_step": {"step": …}}, …]`. All are
 //! looked at before the first runs; the first that fails ends the flow.
 
-use super::{Call, Command, Likeness, Mode, command_panicked, failed, find, type_error};
+use super::command::{
+    Call, Command, IpaCompatibility, Mode, UnknownCommand, command_panicked, failed, type_error,
+};
 use crate::registry::Ending;
 use agent_protocol::command::Status;
 use serde_json::{Map, Value, json};
@@ -15,20 +17,21 @@ pub(super) const COMMANDS: &[Command] = &[Command {
     mode: Mode::Async,
     required: &["flow"],
     optional: &[],
-    run: |call| match tasks(&call.params["flow"]) {
+    run: |call| match tasks(&call.params["flow"], call.find) {
         Ok(tasks) => run(call, &tasks),
         Err(problem) => type_error(problem),
     },
     panicked: command_panicked,
-    likeness: Likeness::Differs(
+    compatibility: IpaCompatibility::Differs(
         "every command and its parameters are checked before the first runs; the result of each is kept; no flow in a flow",
     ),
 }];
 
+type Find = fn(&str) -> Result<&'static Command, UnknownCommand>;
 type Task<'a> = (&'static Command, &'a Map<String, Value>);
 
 /// The commands of a flow, all of them known and with parameters that fit.
-fn tasks(flow: &Value) -> Result<Vec<Task<'_>>, String> {
+fn tasks(flow: &Value, find: Find) -> Result<Vec<Task<'_>>, String> {
     let shape = || "start_flow() takes 'flow', a list of objects of commands and their parameters".to_owned();
     let mut tasks = Vec::new();
     for task in flow.as_array().ok_or_else(shape)? {

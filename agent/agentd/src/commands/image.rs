@@ -1,6 +1,6 @@
 //! `image.*`: make a written image boot.
 
-use super::{Command, Likeness, Mode, command_panicked, failed};
+use super::command::{Command, IpaCompatibility, Mode, command_panicked, failed};
 
 /// Of every command that would write an image, or make one boot that was written.
 pub(super) const NO_IMAGES: &str = "anneal-agent cannot write images yet: nothing was written to any disk. Deploy with the \
@@ -18,5 +18,5 @@ pub(super) const COMMANDS: &[Command] = &[Command {
     ],
     run: |_| failed(NO_IMAGES),
     panicked: command_panicked,
-    likeness: Likeness::Fails(NO_IMAGES),
+    compatibility: IpaCompatibility::Fails(NO_IMAGES),
 }];

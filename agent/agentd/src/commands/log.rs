@@ -1,9 +1,10 @@
 //! `log.collect_system_logs`: a tar.gz of what is needed to understand a failure, bounded.
 
+use super::command::{Call, Command, IpaCompatibility, Mode, command_panicked};
 use super::tar::Tar;
-use super::{Call, Command, Likeness, Mode, command_panicked};
-use crate::agent::Agent;
 use crate::registry::Ending;
+use crate::state::State;
+use agent_protocol::command::CommandList;
 use base64::Engine;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::json;
@@ -24,13 +25,13 @@ pub(super) const COMMANDS: &[Command] = &[Command {
     optional: &[],
     run: collect,
     panicked: command_panicked,
-    likeness: Likeness::Differs(
+    compatibility: IpaCompatibility::Differs(
         "the archive holds agent.log, dmesg, inventory.json and commands.json, and no token",
     ),
 }];
 
 fn collect(call: &Call) -> Ending {
-    match system_logs(call.agent) {
+    match system_logs(call.state) {
         Ok(encoded) => Ending::done(Some(json!({ "system_logs": encoded }))),
         Err(error) => {
             Ending::failed("CommandExecutionError", "Command execution failed", format!("logs: {error}"))
@@ -42,15 +43,24 @@ fn collect(call: &Call) -> Ending {
 ///
 /// # Errors
 /// When it cannot be packed.
-pub fn system_logs(agent: &Agent) -> std::io::Result<String> {
+pub fn system_logs(state: &State) -> std::io::Result<String> {
     let mut tar = Tar::default();
-    tar.add("agent.log", &agent.log_ring().bytes());
+    tar.add("agent.log", &state.log_ring().bytes());
     tar.add("dmesg", &kernel_log().unwrap_or_else(|error| format!("/dev/kmsg: {error}\n").into_bytes()));
-    tar.add("inventory.json", &serde_json::to_vec_pretty(&*agent.inventory())?);
-    tar.add("commands.json", &serde_json::to_vec_pretty(&agent.commands_without_logs())?);
+    tar.add("inventory.json", &serde_json::to_vec_pretty(&*state.inventory())?);
+    tar.add("commands.json", &serde_json::to_vec_pretty(&commands(state))?);
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     gzip.write_all(&tar.finish())?;
     Ok(base64::engine::general_purpose::STANDARD.encode(gzip.finish()?))
+}
+
+/// All commands, without the results of earlier collections of logs, which would nest.
+fn commands(state: &State) -> CommandList {
+    let mut list = state.commands();
+    for command in list.commands.iter_mut().filter(|command| command.command_name == "collect_system_logs") {
+        command.command_result = None;
+    }
+    list
 }
 
 /// The kernel's messages through `/dev/kmsg` (Documentation/ABI/testing/dev-kmsg): one record a read,

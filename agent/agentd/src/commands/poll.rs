@@ -1,6 +1,6 @@
 //! `poll.get_hardware_info`: the inventory.
 
-use super::{Command, Likeness, Mode, command_panicked, failed};
+use super::command::{Command, IpaCompatibility, Mode, command_panicked, failed};
 use crate::registry::Ending;
 
 pub(super) const COMMANDS: &[Command] = &[HARDWARE, SET_NODE];
@@ -10,12 +10,12 @@ const HARDWARE: Command = Command {
     mode: Mode::Sync,
     required: &[],
     optional: &[],
-    run: |call| match serde_json::to_value(&*call.agent.rediscover()) {
+    run: |call| match serde_json::to_value(&*call.state.rediscover()) {
         Ok(inventory) => Ending::done(Some(inventory)),
         Err(error) => failed(&format!("inventory: {error}")),
     },
     panicked: command_panicked,
-    likeness: Likeness::Differs("the inventory has what hardware managers told under `anneal`"),
+    compatibility: IpaCompatibility::Differs("the inventory has what hardware managers told under `anneal`"),
 };
 
 const NO_STANDALONE: &str =
@@ -29,5 +29,5 @@ const SET_NODE: Command = Command {
     optional: &["node_info"],
     run: |_| failed(NO_STANDALONE),
     panicked: command_panicked,
-    likeness: Likeness::Invalid(NO_STANDALONE),
+    compatibility: IpaCompatibility::Invalid(NO_STANDALONE),
 };

@@ -1,6 +1,6 @@
 //! `rescue.finalize_rescue`: let the owner of a node log in to the ramdisk.
 
-use super::{Command, Likeness, Mode, command_panicked};
+use super::command::{Command, IpaCompatibility, Mode, command_panicked};
 use crate::crypt::HashedPassword;
 use crate::registry::Ending;
 use serde_json::Value;
@@ -12,14 +12,14 @@ pub(super) const COMMANDS: &[Command] = &[Command {
     optional: &["rescue_password", "hashed"],
     run: |call| {
         let admitted = password(call.params.get("rescue_password"), call.params.get("hashed"))
-            .and_then(|password| call.agent.login().admit(&password).map_err(|error| error.to_string()));
+            .and_then(|password| call.state.login().admit(&password).map_err(|error| error.to_string()));
         match admitted {
             Ok(()) => Ending::done(None),
             Err(problem) => Ending::failed("RescueError", "Rescue failed", problem),
         }
     },
     panicked: command_panicked,
-    likeness: Likeness::Differs(
+    compatibility: IpaCompatibility::Differs(
         "only a hash is taken (`hashed` true), and only where a login program was set up",
     ),
 }];

@@ -1,6 +1,7 @@
 //! `service.*`: steps of service of an active node.
 
-use super::{Command, EXECUTE, GET, Mode, command_panicked, execute_step, get_steps, step_panicked};
+use super::command::{Command, Mode, command_panicked};
+use super::step::{EXECUTE, GET, execute_step, get_steps, step_panicked};
 use agent_protocol::command::ANNEAL;
 use hwm_sdk::StepKind::Service;
 
@@ -12,7 +13,7 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &[],
         run: |call| get_steps(call, Service),
         panicked: command_panicked,
-        likeness: GET,
+        compatibility: GET,
     },
     Command {
         name: "service.execute_service_step",
@@ -21,6 +22,6 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &["service_version", ANNEAL],
         run: |call| execute_step(call, Service),
         panicked: |params, panic| step_panicked(Service, params, panic),
-        likeness: EXECUTE,
+        compatibility: EXECUTE,
     },
 ];

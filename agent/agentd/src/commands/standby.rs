@@ -1,9 +1,9 @@
 //! `standby.*`: leave the ramdisk.
 
+use super::command::{Command, IpaCompatibility, Mode, command_panicked, failed};
 use super::image::NO_IMAGES;
-use super::{Command, Likeness, Mode, command_panicked, failed};
-use crate::agent::Exit;
 use crate::registry::Ending;
+use crate::state::Exit;
 use serde_json::{Map, Value};
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -13,11 +13,11 @@ pub(super) const COMMANDS: &[Command] = &[
         required: &[],
         optional: &[],
         run: |call| {
-            call.agent.exit(Exit::PowerOff);
+            call.state.exit(Exit::PowerOff);
             Ending::done(None)
         },
         panicked: command_panicked,
-        likeness: Likeness::Same,
+        compatibility: IpaCompatibility::Same,
     },
     Command {
         name: "standby.run_image",
@@ -25,11 +25,11 @@ pub(super) const COMMANDS: &[Command] = &[
         required: &[],
         optional: &[],
         run: |call| {
-            call.agent.exit(Exit::Reboot);
+            call.state.exit(Exit::Reboot);
             Ending::done(None)
         },
         panicked: command_panicked,
-        likeness: Likeness::Same,
+        compatibility: IpaCompatibility::Same,
     },
     Command {
         name: "standby.sync",
@@ -38,13 +38,13 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &[],
         run: |call| {
             // Outside the ramdisk nothing is mounted for the agent: erase steps flush what they write.
-            if call.agent.in_ramdisk() {
+            if call.state.in_ramdisk() {
                 nix::unistd::sync();
             }
             Ending::done(None)
         },
         panicked: command_panicked,
-        likeness: Likeness::Same,
+        compatibility: IpaCompatibility::Same,
     },
     Command {
         name: "standby.get_partition_uuids",
@@ -54,7 +54,7 @@ pub(super) const COMMANDS: &[Command] = &[
         // What an agent says that has written no image.
         run: |_| Ending::done(Some(Value::Object(Map::new()))),
         panicked: command_panicked,
-        likeness: Likeness::Same,
+        compatibility: IpaCompatibility::Same,
     },
     Command {
         name: "standby.prepare_image",
@@ -63,7 +63,7 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &["configdrive"],
         run: |_| failed(NO_IMAGES),
         panicked: command_panicked,
-        likeness: Likeness::Fails(NO_IMAGES),
+        compatibility: IpaCompatibility::Fails(NO_IMAGES),
     },
     Command {
         name: "standby.execute_bootc_install",
@@ -72,6 +72,6 @@ pub(super) const COMMANDS: &[Command] = &[
         optional: &["instance_info", "pull_secret", "configdrive"],
         run: |_| failed(NO_IMAGES),
         panicked: command_panicked,
-        likeness: Likeness::Fails(NO_IMAGES),
+        compatibility: IpaCompatibility::Fails(NO_IMAGES),
     },
 ];

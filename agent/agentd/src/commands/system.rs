@@ -1,8 +1,8 @@
 //! `system.lockdown`: nobody may talk to this machine any more, and it may not be powered off.
 
-use super::{Command, Likeness, Mode, command_panicked};
-use crate::agent::Exit;
+use super::command::{Command, IpaCompatibility, Mode, command_panicked};
 use crate::registry::Ending;
+use crate::state::Exit;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "system.lockdown",
@@ -10,11 +10,11 @@ pub(super) const COMMANDS: &[Command] = &[Command {
     required: &[],
     optional: &[],
     run: |call| {
-        call.agent.exit(Exit::Halt);
+        call.state.exit(Exit::Halt);
         Ending::done(None)
     },
     panicked: command_panicked,
-    likeness: Likeness::Differs(
+    compatibility: IpaCompatibility::Differs(
         "the kernel is halted, where ironic-python-agent takes its links down: nothing runs until a reset by the BMC",
     ),
 }];

@@ -1,38 +1,7 @@
 //! Where settings come from: flags, and in the ramdisk the kernel command line.
 
-use super::{ConfigError, bad};
+use super::error::{ConfigError, bad};
 use std::collections::BTreeMap;
-
-/// Shown by `--help`.
-pub const HELP: &str = "\
-anneal-agent: erases disks and runs steps for a controller
-
-  --api-url URL[,URL]     controller's API; kernel: ipa-api-url
-  --pin sha256:HEX        accept only the controller certificate with this fingerprint; kernel: anneal.pin
-  --ca-file FILE          accept certificates of these authorities; kernel: ipa-ca-file, ipa-cafile
-  --insecure              accept any certificate; kernel: ipa-insecure=1
-  --listen ADDR:PORT      default 127.0.0.1:9999, in the ramdisk 0.0.0.0:9999; kernel: anneal.listen
-  --advertise HOST[:PORT] tell the controller this address; kernel: anneal.advertise, ipa-advertise-host
-  --no-tls                serve plain HTTP, on loopback only; kernel: anneal.no-tls
-  --mac MAC               look up with this MAC (repeatable); kernel: anneal.mac
-  --node-uuid UUID        look up with this UUID; kernel: anneal.node-uuid
-  --only-device PATH      see only this disk (repeatable); kernel: anneal.only-device
-  --lookup-timeout SECS   default 600; in the ramdisk the agent never gives up; kernel: ipa-lookup-timeout
-  --inspection-callback-url URL[,URL]  post the inventory there before the lookup; kernel:
-                          ipa-inspection-callback-url
-  --inspection-collectors NAME[,NAME]  default, lldp, logs, pci-devices; alone, the inventory goes to the API; kernel:
-                          ipa-inspection-collectors
-  --collect-lldp          the inventory that is posted has LLDP neighbours in it; kernel: ipa-collect-lldp=1
-  --lldp-timeout SECS     listen so long for them, default 30; kernel: ipa-lldp-timeout
-  --login-program PATH    runs while a rescued node is, with the file of the password's hash as its argument; kernel:
-                          anneal.login-program
-  --rescue-password-file PATH  that file, default /etc/anneal/rescue-password; kernel: anneal.rescue-password-file
-  --bundles DIR           mount the bundles that the controller names below it; in the ramdisk /run/anneal/managers
-  --trusted-keys FILE     take only bundles that one of these keys has signed, when it is there; default
-                          /etc/anneal/trusted-keys
-  --external DIR          hardware managers of vendors, one directory each; kernel: anneal.external
-  --debug                 more log; kernel: ipa-debug=1
-Outside the ramdisk the agent sees no disk but those of --only-device and never powers off the machine.";
 
 struct Setting {
     flag: &'static str,

@@ -1,7 +1,8 @@
 //! What the values of settings mean.
 
+use super::error::{ConfigError, bad};
 use super::sources::Values;
-use super::{Advertise, ConfigError, Inspection, bad};
+use super::types::{Advertise, Inspection};
 use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;

@@ -255,7 +255,7 @@ impl External {
             CallError::Broken(broken) => Unready::Broken(broken),
         };
         let greeting =
-            HelloParams { protocol_versions: vec![VERSION], agent_version: crate::agent::VERSION.to_owned() };
+            HelloParams { protocol_versions: vec![VERSION], agent_version: crate::VERSION.to_owned() };
         let left = self.limits.hello.saturating_sub(begun.elapsed());
         let said =
             link.call::<Hello>(&greeting, &self.terms(left)).map_err(|error| cannot("hello", error))?;

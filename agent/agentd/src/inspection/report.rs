@@ -1,9 +1,9 @@
 //! What is posted: the inventory, and what collectors and hardware managers add to it.
 
-use crate::agent::Agent;
 use crate::commands;
 use crate::config::Inspection;
 use crate::lldp::{self, Listening, Tlv};
+use crate::state::State;
 use agent_protocol::inspection::{Configuration, Discovered, InspectionReport, Manager};
 use agent_protocol::inventory::{Disk, Inventory};
 use hwm_sdk::protocol::Suppressed;
@@ -26,14 +26,14 @@ const LOGS: &str = "logs";
 const PCI_DEVICES: &str = "pci-devices";
 
 /// Collect it all. Blocks: neighbours are listened for, and managers are asked.
-pub fn collect(inspection: &Inspection, agent: &Agent) -> InspectionReport {
-    let mut inventory = (*agent.inventory()).clone();
-    let managers = agent.managers();
+pub fn collect(inspection: &Inspection, state: &State) -> InspectionReport {
+    let mut inventory = (*state.inventory()).clone();
+    let managers = state.managers();
     let managers: Vec<&Arc<dyn HardwareManager>> =
         managers.iter().filter(|manager| manager.evaluate(&inventory) > Support::None).collect();
     let wanted = |name: &str| inspection.collectors.iter().any(|wanted| wanted == name);
     let neighbours = match inspection.collect_lldp || wanted(LLDP) {
-        true => neighbours(inspection, agent.in_ramdisk(), &inventory, &managers),
+        true => neighbours(inspection, state.in_ramdisk(), &inventory, &managers),
         false => None,
     };
     if inspection.collect_lldp {
@@ -54,7 +54,7 @@ pub fn collect(inspection: &Inspection, agent: &Agent) -> InspectionReport {
                 }
                 None => continue,
             },
-            LOGS => match commands::system_logs(agent) {
+            LOGS => match commands::system_logs(state) {
                 Ok(logs) => (LOGS, Value::String(logs)),
                 Err(error) => {
                     tracing::warn!(%error, "the logs cannot be collected for the inspection");

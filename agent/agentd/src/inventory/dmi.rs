@@ -1,6 +1,6 @@
 //! DMI identity, from `/sys/class/dmi/id`.
 
-use super::read;
+use super::sysfs::read;
 use agent_protocol::inventory::{Firmware, SystemVendor};
 use std::path::Path;
 

@@ -4,10 +4,12 @@ mod cpu;
 mod dmi;
 mod memory;
 mod net;
+mod sysfs;
 
 use crate::config::Config;
 use agent_protocol::inventory::{Boot, Disk, Interface, Inventory};
 use std::path::Path;
+use sysfs::read;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 /// Look at everything. What cannot be read is left empty. `disks` come from the block room.
@@ -50,11 +52,4 @@ pub fn collect(config: &Config, disks: Vec<Disk>) -> Inventory {
 /// Network interfaces of this machine that are hardware.
 pub fn interfaces() -> Vec<Interface> {
     net::interfaces(Path::new("/sys/class/net"))
-}
-
-/// A file's text without blanks around it; `None` when it cannot be read or is empty.
-fn read(path: &Path) -> Option<String> {
-    let bytes = std::fs::read(path).ok()?;
-    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
-    (!text.is_empty()).then_some(text)
 }

@@ -1,6 +1,6 @@
 //! Network interfaces that are hardware: `/sys/class/net` and their addresses.
 
-use super::read;
+use super::sysfs::read;
 use agent_protocol::inventory::Interface;
 use nix::ifaddrs::getifaddrs;
 use std::net::IpAddr;

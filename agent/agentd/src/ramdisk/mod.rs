@@ -22,10 +22,10 @@ mod uevents;
 
 pub use mounts::FETCHED;
 
-use crate::agent::Exit;
 use crate::config::{self, Config, Environment};
 use crate::logging::LogRing;
 use crate::run;
+use crate::state::Exit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ fn boot(logs: &LogRing, life: Life) -> Result<Exit, String> {
     }
     let parsed = config::parse(&Environment::of_this_process());
     logs.install(parsed.as_ref().is_ok_and(|config| config.debug));
-    tracing::info!("anneal-agent {} begins", crate::agent::VERSION);
+    tracing::info!("anneal-agent {} begins", crate::VERSION);
     for problem in problems {
         tracing::error!("{problem}");
     }

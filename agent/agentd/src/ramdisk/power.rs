@@ -1,6 +1,6 @@
 //! How the machine ends, and who may end it: the agent, the power button, Ctrl-Alt-Del.
 
-use crate::agent::Exit;
+use crate::state::Exit;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::reboot::{RebootMode, reboot, set_cad_enabled};
 use nix::sys::signal::{SigSet, Signal};

@@ -4,7 +4,7 @@
 //! nor moved behind something that fails), or switch on, from 0, a step that destroys anything or does not say that
 //! it does not. Whoever owns the step, and the operator, may.
 
-use super::Offered;
+use super::offered::Offered;
 use hwm_sdk::protocol::{Priority, is_reserved_step};
 use std::collections::BTreeMap;
 

@@ -4,9 +4,10 @@
 use agent_protocol::inventory::{Interface, Inventory};
 use agent_protocol::progress::{DiskProgress, Phase, Progress};
 use agent_protocol::step::Step;
-use agentd::agent::Agent;
+use agentd::executor::Executor;
 use agentd::logging::LogRing;
 use agentd::login::{LoginService, NoLogin};
+use agentd::state::State;
 use hwm_sdk::protocol::{FirmwareComponent, InventoryPatch};
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
 use serde_json::{Value, json};
@@ -149,12 +150,12 @@ impl HardwareManager for Generic {
 
 /// An agent of this machine with the probe in it, to which nobody can log in.
 #[allow(dead_code, reason = "only some of the test binaries that share this module use it")]
-pub fn agent(probe: &Arc<Probe>) -> Arc<Agent> {
+pub fn agent(probe: &Arc<Probe>) -> Arc<Executor> {
     agent_with_login(probe, Box::new(NoLogin), LogRing::default())
 }
 
 /// An agent of this machine with the probe in it.
-pub fn agent_with_login(probe: &Arc<Probe>, login: Box<dyn LoginService>, logs: LogRing) -> Arc<Agent> {
+pub fn agent_with_login(probe: &Arc<Probe>, login: Box<dyn LoginService>, logs: LogRing) -> Arc<Executor> {
     let discover = || Inventory {
         interfaces: vec![Interface { name: "eno1".into(), mac_address: MAC.into(), ..Interface::default() }],
         hostname: "test".into(),
@@ -162,5 +163,5 @@ pub fn agent_with_login(probe: &Arc<Probe>, login: Box<dyn LoginService>, logs: 
         bmc_v6address: Some("::/0".into()),
         ..Inventory::default()
     };
-    Agent::new(vec![Arc::new(Generic), probe.clone()], Box::new(discover), logs, login, false)
+    Executor::new(State::new(vec![Arc::new(Generic), probe.clone()], Box::new(discover), logs, login, false))
 }

@@ -10,28 +10,28 @@ use serde_json::json;
 
 /// Why a caller is not let in. The words are Ironic's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum BasicAuthError {
     /// He did not say who he is.
-    Unsaid,
+    Missing,
     /// User or password is wrong; which, nobody is told.
-    Wrong,
+    WrongCredentials,
     /// The header cannot be understood.
-    Unclear(String),
+    Malformed(String),
 }
 
 /// A user's name, and his password.
 pub type Credentials = (String, Vec<u8>);
 
 /// What the header says.
-pub fn credentials(headers: &HeaderMap) -> Result<Credentials, Refusal> {
-    let value = headers.get(header::AUTHORIZATION).ok_or(Refusal::Unsaid)?;
-    let unclear = |what: &str| Refusal::Unclear(what.to_owned());
+pub fn credentials(headers: &HeaderMap) -> Result<Credentials, BasicAuthError> {
+    let value = headers.get(header::AUTHORIZATION).ok_or(BasicAuthError::Missing)?;
+    let unclear = |what: &str| BasicAuthError::Malformed(what.to_owned());
     let no_header = || unclear("Could not parse Authorization header");
     let value = value.to_str().map_err(|_| no_header())?.trim();
     let (kind, token) = value.split_once(char::is_whitespace).ok_or_else(no_header)?;
     if !kind.eq_ignore_ascii_case("basic") {
         let kind: String = kind.chars().take(32).collect();
-        return Err(Refusal::Unclear(format!("Unsupported authorization type \"{kind}\"")));
+        return Err(BasicAuthError::Malformed(format!("Unsupported authorization type \"{kind}\"")));
     }
     let no_token = || unclear("Could not decode authorization token");
     let pair = STANDARD.decode(token.trim_start()).map_err(|_| no_token())?;
@@ -40,12 +40,12 @@ pub fn credentials(headers: &HeaderMap) -> Result<Credentials, Refusal> {
     Ok((user, pair[colon + 1..].to_vec()))
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for BasicAuthError {
     fn into_response(self) -> Response<Body> {
         let (status, message) = match self {
-            Self::Unsaid => (StatusCode::UNAUTHORIZED, "Authorization required".to_owned()),
-            Self::Wrong => (StatusCode::UNAUTHORIZED, "Incorrect username or password".to_owned()),
-            Self::Unclear(message) => (StatusCode::BAD_REQUEST, message),
+            Self::Missing => (StatusCode::UNAUTHORIZED, "Authorization required".to_owned()),
+            Self::WrongCredentials => (StatusCode::UNAUTHORIZED, "Incorrect username or password".to_owned()),
+            Self::Malformed(message) => (StatusCode::BAD_REQUEST, message),
         };
         let body = json!({"error": {"message": message, "code": status.as_u16()}});
         let mut response = Response::new(Body::from(python_json(&body)));

@@ -4,16 +4,15 @@
 //! the handler does that, with a store that has no such thing, so that the answer is the one for what is not there.
 
 use super::Auth;
-use super::basic::{self, Refusal};
-use super::identity::{Identity, Owners};
+use super::basic::{self, BasicAuthError};
+use super::identity::{Identity, Owners, TargetNotFound};
 use super::policy::{lesser, may, might};
-use super::seen;
-use crate::App;
+use super::scoped_store;
+use crate::app::App;
 use crate::args::Args;
-use crate::call::Naming;
 use crate::endpoint::{Endpoint, OPEN};
 use crate::error::{ApiError, Shaped};
-use crate::nodes::validate;
+use crate::node_resolver::NodeResolver;
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
@@ -64,11 +63,6 @@ pub fn guarded(endpoint: Endpoint, auth: &Auth, app: &Arc<App>) -> Endpoint {
     endpoint.map(|handler| handler.route_layer(layer))
 }
 
-/// Put into the extensions of a request about something that the guard did not find: the handler must not find it
-/// either, by whatever other name, since nobody has asked whether the caller may.
-#[derive(Clone, Copy)]
-pub struct Unfound;
-
 /// What is answered to somebody unknown in the place of `response`: Ironic asks who he is before it says that there
 /// is no such path or method.
 pub async fn unrouted(auth: &Auth, headers: &HeaderMap, response: Response<Body>) -> Response<Body> {
@@ -83,12 +77,12 @@ pub async fn unrouted(auth: &Auth, headers: &HeaderMap, response: Response<Body>
 /// Who asks, or what he is answered.
 async fn identify(auth: &Auth, headers: &HeaderMap) -> Result<Identity, Response<Body>> {
     let users = match auth {
-        Auth::Everybody => return Ok(Identity::ADMINISTRATOR),
+        Auth::NoAuth => return Ok(Identity::ADMINISTRATOR),
         Auth::Agents => return Err(elsewhere()),
         Auth::Basic(users) => users,
     };
-    let credentials = basic::credentials(headers).map_err(Refusal::into_response)?;
-    users.identify(credentials).await.map_err(Refusal::into_response)
+    let credentials = basic::credentials(headers).map_err(BasicAuthError::into_response)?;
+    users.identify(credentials).await.map_err(BasicAuthError::into_response)
 }
 
 fn elsewhere() -> Response<Body> {
@@ -103,7 +97,7 @@ fn elsewhere() -> Response<Body> {
 impl Guard {
     async fn pass(&self, mut request: Request, next: Next) -> Response<Body> {
         let identity = if self.is_open(request.headers()) {
-            Identity::NOBODY
+            Identity::ANONYMOUS
         } else {
             match self.allowed(&mut request).await {
                 Ok(identity) => identity,
@@ -136,21 +130,21 @@ impl Guard {
             Target::InBody => might(policy, &identity),
         };
         if matches!(target, Target::Absent) {
-            request.extensions_mut().insert(Unfound);
+            request.extensions_mut().insert(TargetNotFound);
         }
         if passes(self.policy) || lesser(self.policy).is_some_and(|lesser| passes(&lesser)) {
             return Ok(identity);
         }
-        Err(forbidden(self.policy).into_response())
+        Err(ApiError::forbidden(self.policy).into_response())
     }
 
     /// What the request is about, for a caller of `project`.
     async fn target(&self, project: &str, request: &mut Request) -> Result<Target, ApiError> {
-        let store = seen::by(&self.app.store, project);
+        let store = scoped_store::of_project(&self.app.store, project);
         let (mut parts, body) = std::mem::take(request).into_parts();
         let params = RawPathParams::from_request_parts(&mut parts, &()).await;
         let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
-        let naming = Naming::of(&parts.extensions);
+        let resolver = NodeResolver::of(&parts.extensions);
         *request = Request::from_parts(parts, body);
         let ident = || {
             let params = params.as_ref().ok()?;
@@ -159,13 +153,13 @@ impl Guard {
         let node = match self.path {
             "/v1/nodes/validate" => {
                 let args = Args::new(query.map(|query| query.0).unwrap_or_default());
-                match validate::asked(&args) {
-                    Some(ident) => naming.node(&*store, ident).await,
+                match args.node() {
+                    Some(ident) => resolver.node(&*store, ident).await,
                     None => return Ok(Target::Absent),
                 }
             }
             path if is_below(path, &["/v1/nodes/{", "/v1/anneal/nodes/{"]) => match ident() {
-                Some(ident) => naming.node(&*store, &ident).await,
+                Some(ident) => resolver.node(&*store, &ident).await,
                 None => return Ok(Target::Absent),
             },
             path if is_below(path, &["/v1/ports/{"]) => match ident() {
@@ -178,7 +172,7 @@ impl Guard {
                 let Some(kind) = kind else { return Ok(Target::Unowned) };
                 let Some(ident) = ident() else { return Ok(Target::Absent) };
                 return match store.resource(kind, &ident).await {
-                    Ok(resource) => Ok(Target::Owned(seen::owners(&*store, &resource).await?)),
+                    Ok(resource) => Ok(Target::Owned(scoped_store::owners(&*store, &resource).await?)),
                     Err(StoreError::NotFound { .. }) => Ok(Target::Absent),
                     Err(error) => Err(error.into()),
                 };
@@ -220,9 +214,4 @@ async fn port_node(store: &dyn Store, ident: &str) -> Result<model::Node, StoreE
         }
     };
     store.node(port.node_uuid).await
-}
-
-/// 403 in Ironic's words.
-pub fn forbidden(policy: &str) -> ApiError {
-    ApiError::client(403, format!("Access was denied to the following resource: {policy}"))
 }

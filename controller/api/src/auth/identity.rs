@@ -60,7 +60,7 @@ impl Identity {
     /// Who may everything.
     pub const ADMINISTRATOR: Self = Self { grant: Some(Grant { role: Role::Admin, scope: Scope::System }) };
     /// Who has proved nothing.
-    pub const NOBODY: Self = Self { grant: None };
+    pub const ANONYMOUS: Self = Self { grant: None };
 
     /// The project that his role is for.
     pub fn project(&self) -> Option<&str> {
@@ -70,6 +70,11 @@ impl Identity {
         }
     }
 }
+
+/// Marks a request whose target the guard did not find. The handler gets a store without nodes, so that it cannot find
+/// the target under another name, unjudged.
+#[derive(Clone, Copy)]
+pub struct TargetNotFound;
 
 /// The projects of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Users of HTTP basic authentication: Ironic's file of passwords, and ours of roles.
 
-use super::basic::{Credentials, Refusal};
+use super::basic::{BasicAuthError, Credentials};
 use super::identity::{Grant, Identity, Role, Scope};
 use bcrypt::HashParts;
 use sha2::{Digest, Sha256};
@@ -33,7 +33,7 @@ pub struct UsersError {
 pub struct Users {
     passwords: PathBuf,
     roles: Option<PathBuf>,
-    known: RwLock<Arc<Known>>,
+    known: RwLock<Arc<UserTable>>,
     trying: Semaphore,
 }
 
@@ -44,12 +44,12 @@ impl Users {
     /// # Errors
     /// When a file cannot be read or understood.
     pub fn open(passwords: PathBuf, roles: Option<PathBuf>) -> Result<Self, UsersError> {
-        let known = Known::read(&passwords, roles.as_deref())?;
+        let known = UserTable::read(&passwords, roles.as_deref())?;
         Ok(Self { passwords, roles, known: RwLock::new(Arc::new(known)), trying: Semaphore::new(AT_ONCE) })
     }
 
     /// Who it is.
-    pub(crate) async fn identify(&self, (user, password): Credentials) -> Result<Identity, Refusal> {
+    pub(crate) async fn identify(&self, (user, password): Credentials) -> Result<Identity, BasicAuthError> {
         let known = self.current();
         let entry = known.users.get(&user);
         let digest = known.digest(&user, &password);
@@ -71,27 +71,28 @@ impl Users {
             }
             Some(_) => {
                 tracing::warn!(%user, "somebody was refused: wrong password");
-                Err(Refusal::Wrong)
+                Err(BasicAuthError::WrongCredentials)
             }
             None => {
                 // Not the name: people type passwords there.
                 tracing::warn!("somebody was refused: no such user");
-                Err(Refusal::Wrong)
+                Err(BasicAuthError::WrongCredentials)
             }
         }
     }
 
     /// The users as the files are now. Files that have become unreadable let nobody in.
-    fn current(&self) -> Arc<Known> {
-        let stamp = Stamp::of(&self.passwords, self.roles.as_deref());
+    fn current(&self) -> Arc<UserTable> {
+        let stamp = FileStamp::of(&self.passwords, self.roles.as_deref());
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner).clone();
         if known.stamp == stamp {
             return known;
         }
-        let known = Arc::new(Known::read(&self.passwords, self.roles.as_deref()).unwrap_or_else(|error| {
-            tracing::error!("nobody is let in until this is mended: {error}");
-            Known::of(stamp, BTreeMap::new())
-        }));
+        let known =
+            Arc::new(UserTable::read(&self.passwords, self.roles.as_deref()).unwrap_or_else(|error| {
+                tracing::error!("nobody is let in until this is mended: {error}");
+                UserTable::of(stamp, BTreeMap::new())
+            }));
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known.clone();
         known
     }
@@ -99,9 +100,9 @@ impl Users {
 
 /// What tells one version of the files from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stamp(Vec<Option<[i64; 6]>>);
+struct FileStamp(Vec<Option<[i64; 6]>>);
 
-impl Stamp {
+impl FileStamp {
     fn of(passwords: &Path, roles: Option<&Path>) -> Self {
         let stamp = |path: &Path| {
             let meta = std::fs::metadata(path).ok()?;
@@ -119,8 +120,8 @@ struct Entry {
 }
 
 /// One version of the files, and who has proved to be in it.
-struct Known {
-    stamp: Stamp,
+struct UserTable {
+    stamp: FileStamp,
     users: BTreeMap<String, Entry>,
     /// What the password of somebody unknown is compared with, so that he waits as long as others.
     decoy: String,
@@ -129,10 +130,10 @@ struct Known {
     good: Mutex<BTreeSet<[u8; 32]>>,
 }
 
-impl Known {
+impl UserTable {
     fn read(passwords: &Path, roles: Option<&Path>) -> Result<Self, UsersError> {
         // Before the files: a change between this and the reading is seen at the next request.
-        let stamp = Stamp::of(passwords, roles);
+        let stamp = FileStamp::of(passwords, roles);
         let hashes = read(passwords, parse_passwords)?;
         let mut grants = roles.map(|roles| read(roles, parse_roles)).transpose()?;
         let users = hashes.into_iter().map(|(user, hash)| {
@@ -145,7 +146,7 @@ impl Known {
         Ok(Self::of(stamp, users.collect()))
     }
 
-    fn of(stamp: Stamp, users: BTreeMap<String, Entry>) -> Self {
+    fn of(stamp: FileStamp, users: BTreeMap<String, Entry>) -> Self {
         let cost =
             users.values().filter_map(|entry| entry.hash.parse().ok()).map(|hash: HashParts| hash.get_cost());
         // Of a form that parses, and the hash of nothing anybody knows.

@@ -27,9 +27,9 @@ pub struct BundleStore {
 }
 
 /// A file that has arrived and is not yet kept; removed when nobody keeps it.
-pub struct Part(PathBuf);
+pub struct Upload(PathBuf);
 
-impl Drop for Part {
+impl Drop for Upload {
     fn drop(&mut self) {
         // It is not there any more when it was kept.
         let _ = fs::remove_file(&self.0);
@@ -51,14 +51,14 @@ impl BundleStore {
     }
 
     /// Take a file in and judge it. `length` is what the client says of its size.
-    pub async fn receive(&self, mut body: Body, length: Option<u64>) -> Result<(Part, Verified), ApiError> {
+    pub async fn receive(&self, mut body: Body, length: Option<u64>) -> Result<(Upload, Verified), ApiError> {
         let known = length.or_else(|| body.size_hint().exact());
         if known.is_some_and(|length| length > self.max_bytes) {
             return Err(self.too_large());
         }
-        let part = Part(self.directory.join(format!("{}{PART}", Uuid::new_v4())));
+        let upload = Upload(self.directory.join(format!("{}{PART}", Uuid::new_v4())));
         let mut options = fs::OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).mode(0o600).open(&part.0);
+        let file = options.read(true).write(true).create_new(true).mode(0o600).open(&upload.0);
         let mut file = tokio::fs::File::from_std(file.map_err(|error| failed("kept", &error))?);
         let mut size = 0;
         while let Some(frame) = body.frame().await {
@@ -74,7 +74,7 @@ impl BundleStore {
         let (mut file, trust) = (file.into_std().await, self.trust.clone());
         let judged = tokio::task::spawn_blocking(move || bundle::verify(&mut file, &trust)).await;
         match judged.map_err(|_| ApiError::internal("judging a bundle"))? {
-            Ok(found) => Ok((part, found)),
+            Ok(found) => Ok((upload, found)),
             Err(Rejected::Trailer(bundle::trailer::TrailerError::Io(error))) => Err(failed("read", &error)),
             Err(rejected) => Err(ApiError::invalid(format!("The bundle is refused: {rejected}"))),
         }
@@ -84,13 +84,13 @@ impl BundleStore {
     pub async fn keep(
         &self,
         store: &dyn Store,
-        part: Part,
+        upload: Upload,
         bundle: Bundle,
     ) -> Result<Option<Bundle>, ApiError> {
         let _changing = self.changing.lock().await;
         // The file first: a row never tells of one that is not there.
         let path = self.directory.join(&bundle.digest);
-        let named = fs::rename(&part.0, path).and_then(|()| sync(&self.directory));
+        let named = fs::rename(&upload.0, path).and_then(|()| sync(&self.directory));
         named.map_err(|error| failed("kept", &error))?;
         let stored = store.put_bundle(bundle).await;
         self.sweep(store).await?;
@@ -114,7 +114,7 @@ impl BundleStore {
     pub async fn open_file(&self, digest: &str) -> Result<(tokio::fs::File, u64), ApiError> {
         // What is no digest may be a path.
         if !is_digest(digest) {
-            return Err(super::read::missing(digest));
+            return Err(ApiError::no_bundle(digest));
         }
         let open = async {
             let file = tokio::fs::File::open(self.directory.join(digest)).await?;

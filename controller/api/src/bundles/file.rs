@@ -4,9 +4,7 @@
 //! gets what its node is meant to have and nothing else. Who says neither is an operator: the guard of the row has seen
 //! that he may.
 
-use super::bundle_store::BundleStore;
-use super::read::missing;
-use crate::App;
+use crate::app::App;
 use crate::error::{ApiError, Reply};
 use crate::token;
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
@@ -23,7 +21,7 @@ const CHUNK: usize = 256 << 10;
 
 /// `GET /v1/anneal/bundles/{digest}/file`.
 pub async fn file(State(app): State<Arc<App>>, Path(digest): Path<String>, headers: HeaderMap) -> Reply {
-    let bundle_store: &BundleStore = app.bundles.as_deref().ok_or_else(|| missing(&digest))?;
+    let bundle_store = app.bundles.as_deref().ok_or_else(|| ApiError::no_bundle(&digest))?;
     let bundles = app.store.bundles().await?;
     let known = match agent(&app, &headers).await? {
         Some(node) => {
@@ -33,7 +31,7 @@ pub async fn file(State(app): State<Arc<App>>, Path(digest): Path<String>, heade
         None => bundles.iter().any(|bundle| bundle.digest == digest),
     };
     if !known {
-        return Err(missing(&digest));
+        return Err(ApiError::no_bundle(&digest));
     }
     let (file, size) = bundle_store.open_file(&digest).await?;
     let mut response = Response::new(Body::from_stream(ReaderStream::with_capacity(file, CHUNK)));

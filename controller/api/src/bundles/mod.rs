@@ -19,7 +19,6 @@ use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
 use agent_protocol::lookup::BundleOffer;
 use model::Node;
-use std::sync::Arc;
 
 /// What is served of bundles.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
@@ -34,11 +33,6 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
             => file::file;
     ];
     rows.into_iter().chain(file.into_iter().map(Endpoint::or_agents)).map(Endpoint::own).collect()
-}
-
-/// Where bundles are kept, if this controller keeps any.
-fn bundle_store(call: &Call) -> Result<Arc<BundleStore>, ApiError> {
-    call.app.bundles.clone().ok_or_else(|| ApiError::client(404, "This controller keeps no bundles."))
 }
 
 /// What the agent of a node is told to fetch.

@@ -1,16 +1,15 @@
 //! Lists of bundles, and one bundle.
 
-use super::bundle_store;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
-use crate::view::{iso, text};
+use crate::format::{iso, text};
 use axum::extract::Path;
 use model::Bundle;
 use serde_json::{Value, json};
 
 /// `GET /v1/anneal/bundles[?node=IDENT]`: all, or those that a node will have at its next boot.
 pub async fn list(call: Call) -> Reply {
-    bundle_store(&call)?;
+    call.app.bundle_store()?;
     call.args.only(&["node"])?;
     let bundles = call.app.store.bundles().await?;
     let shown: Vec<Value> = match call.args.text("node") {
@@ -25,11 +24,11 @@ pub async fn list(call: Call) -> Reply {
 
 /// `GET /v1/anneal/bundles/{digest}`, with its manifest and every scope it has.
 pub async fn show(Path(digest): Path<String>, call: Call) -> Reply {
-    bundle_store(&call)?;
+    call.app.bundle_store()?;
     call.args.only(&[])?;
     let mut bundles = call.app.store.bundles().await?;
     bundles.retain(|bundle| bundle.digest == digest);
-    let first = bundles.first().ok_or_else(|| missing(&digest))?;
+    let first = bundles.first().ok_or_else(|| ApiError::no_bundle(&digest))?;
     let mut shown = view(first);
     if let Some(shown) = shown.as_object_mut() {
         shown.remove("scope");
@@ -38,11 +37,6 @@ pub async fn show(Path(digest): Path<String>, call: Call) -> Reply {
         shown.insert("manifest".to_owned(), Value::Object(first.manifest.clone()));
     }
     Ok(json(200, &shown))
-}
-
-/// 404.
-pub fn missing(digest: &str) -> ApiError {
-    ApiError::client(404, format!("Bundle {digest} could not be found."))
 }
 
 /// A bundle as clients see it.

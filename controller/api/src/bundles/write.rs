@@ -1,7 +1,7 @@
 //! Bundles are added and taken away.
 
-use super::{bundle_store, read, scope};
-use crate::App;
+use super::{read, scope};
+use crate::app::App;
 use crate::call::{Call, empty, json};
 use crate::error::{ApiError, Reply};
 use axum::body::Body;
@@ -25,11 +25,11 @@ pub async fn add(State(app): State<Arc<App>>, request: Request) -> Response<Body
 }
 
 async fn taken(call: Call, headers: &HeaderMap, body: Body) -> Reply {
-    let bundle_store = bundle_store(&call)?;
+    let bundle_store = call.app.bundle_store()?;
     call.args.only(&["scope", "digest"])?;
     let scope = scope::read(&call).await?.unwrap_or(Scope::All);
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let (part, found) = bundle_store.receive(body, length).await?;
+    let (upload, found) = bundle_store.receive(body, length).await?;
     if let Some(told) = call.args.text("digest").filter(|told| *told != found.digest) {
         return Err(ApiError::invalid(format!(
             "The file has arrived with digest {}, not {told}: it was changed on its way",
@@ -52,14 +52,14 @@ async fn taken(call: Call, headers: &HeaderMap, body: Body) -> Reply {
         created_at: call.now(),
     };
     let mut shown = read::view(&bundle);
-    let replaced = bundle_store.keep(&*call.app.store, part, bundle).await?;
+    let replaced = bundle_store.keep(&*call.app.store, upload, bundle).await?;
     shown["replaced"] = replaced.map_or(Value::Null, |old| read::view(&old));
     Ok(json(201, &shown))
 }
 
 /// `DELETE /v1/anneal/bundles/{digest}[?scope=…]`: from one scope, or from all. 204.
 pub async fn delete(Path(digest): Path<String>, call: Call) -> Reply {
-    let bundle_store = bundle_store(&call)?;
+    let bundle_store = call.app.bundle_store()?;
     call.args.only(&["scope"])?;
     let scope = scope::read(&call).await?;
     bundle_store.remove(&*call.app.store, &digest, scope.as_ref()).await?;

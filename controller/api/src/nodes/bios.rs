@@ -1,10 +1,10 @@
 //! `/v1/nodes/{ident}/bios`: the firmware's settings, asked of the BMC at the moment (Ironic shows those it has
 //! stored after the last cleaning).
 
-use super::rules;
+use super::validation;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
-use crate::view::iso;
+use crate::format::iso;
 use agent_protocol::lookup::MASKED;
 use axum::extract::Path;
 use model::Node;
@@ -76,7 +76,7 @@ pub async fn show(Path((ident, setting)): Path<(String, String)>, call: Call) ->
 }
 
 async fn settings(call: &Call, node: &Node) -> Result<Map<String, Value>, ApiError> {
-    match rules::interface(&call.app, node, "bios") {
+    match validation::interface(&call.app, node, "bios") {
         Some(used) if !used.starts_with("no-") => Ok(call.app.drivers.bios_settings(node).await?),
         _ => Ok(Map::new()),
     }

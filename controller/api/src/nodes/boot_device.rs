@@ -3,7 +3,7 @@
 use crate::body;
 use crate::call::{Call, empty, json};
 use crate::error::{ApiError, Reply};
-use crate::view::text;
+use crate::format::text;
 use crate::write;
 use axum::extract::Path;
 use model::provision::Budget;

@@ -28,7 +28,7 @@ pub async fn boot_mode(Path(ident): Path<String>, call: Call) -> Reply {
             MODES.join(", ")
         )));
     }
-    settled(&call, &node, "boot mode").await?;
+    check_idle(&call, &node, "boot mode").await?;
     call.app.drivers.set_boot_mode(&node, mode).await?;
     keep(&call, &ident, "boot_mode", mode.into()).await
 }
@@ -47,7 +47,7 @@ pub async fn secure_boot(Path(ident): Path<String>, call: Call) -> Reply {
             python(&Value::Null)
         ))
     })?;
-    settled(&call, &node, "secure boot state").await?;
+    check_idle(&call, &node, "secure boot state").await?;
     call.app.drivers.set_secure_boot(&node, on).await?;
     keep(&call, &ident, "secure_boot", on.into()).await
 }
@@ -62,7 +62,7 @@ async fn ready(call: &Call, ident: &str) -> Result<Node, ApiError> {
 }
 
 /// 409 while somebody works on the node.
-async fn settled(call: &Call, node: &Node, what: &str) -> Result<(), ApiError> {
+async fn check_idle(call: &Call, node: &Node, what: &str) -> Result<(), ApiError> {
     if node.provision_state.budget() != Budget::User {
         return Err(ApiError::conflict(format!(
             "Node is in {} state. Since node is transitioning, the {what} will not be set as this may interfere \

@@ -1,6 +1,6 @@
 //! `/v1/nodes/{ident}/states/console`. No interface of ours has a console to show; the fake one can be switched.
 
-use super::rules;
+use super::validation;
 use crate::body;
 use crate::call::{Call, empty, json};
 use crate::error::{ApiError, Reply};
@@ -15,7 +15,7 @@ pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
     if node.other.get("console_enabled") != Some(&Value::Bool(true)) {
         return Ok(json(200, &json!({"console_enabled": false, "console_info": null})));
     }
-    rules::implemented(&call.app, &node, "console")?;
+    validation::implemented(&call.app, &node, "console")?;
     Ok(json(200, &json!({"console_enabled": true, "console_info": {}})))
 }
 
@@ -29,7 +29,7 @@ pub async fn set(Path(ident): Path<String>, call: Call) -> Reply {
     }
     .ok_or_else(|| ApiError::invalid("Missing mandatory parameter: enabled"))?;
     let node = call.node(&ident).await?;
-    rules::implemented(&call.app, &node, "console")?;
+    validation::implemented(&call.app, &node, "console")?;
     write::change_unlocked(&call, &ident, |node| {
         let mut node = node.clone();
         node.other.insert("console_enabled".into(), enabled.into());

@@ -1,6 +1,6 @@
 //! `POST /v1/nodes`.
 
-use super::{rights, rules, show};
+use super::{rights, show, validation};
 use crate::call::{Call, locate};
 use crate::error::{ApiError, Reply};
 use crate::fields;
@@ -42,17 +42,17 @@ pub async fn create(call: Call) -> Reply {
         }
     }
     if let Some(Value::String(name)) = given.get("name") {
-        rules::name(name, call.version, "Cannot create node with invalid name")?;
+        validation::name(name, call.version, "Cannot create node with invalid name")?;
     }
     rights::create(&call, &mut node).await?;
-    rules::reason_needs(node.retired, node.retired_reason.as_ref(), "retired")?;
-    rules::chassis(&call, given.get("chassis_uuid")).await?;
-    rules::network_data(&node, "Schema error for node")?;
+    validation::reason_needs(node.retired, node.retired_reason.as_ref(), "retired")?;
+    validation::chassis(&call, given.get("chassis_uuid")).await?;
+    validation::network_data(&node, "Schema error for node")?;
     if let Some(parent) = given.get("parent_node").and_then(Value::as_str) {
-        let parent = rules::parent(&call, &node, parent).await?;
+        let parent = validation::parent(&call, &node, parent).await?;
         fields::write(&mut node, "parent_node", parent.into());
     }
-    rules::driver_and_interfaces(&call.app, &node)?;
+    validation::driver_and_interfaces(&call.app, &node)?;
 
     let text = format!("enrolled with driver {}", node.driver);
     let event = request::event(EventKind::Transition, Severity::Info, text, call.now());

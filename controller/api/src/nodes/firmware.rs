@@ -2,7 +2,7 @@
 
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
-use crate::view::iso;
+use crate::format::iso;
 use axum::extract::Path;
 use model::inventory::Inventory;
 use serde_json::{Map, Value, json};

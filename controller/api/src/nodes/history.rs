@@ -3,8 +3,8 @@
 use crate::args::is_logical_name;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
+use crate::format::iso;
 use crate::page::{self, Page};
-use crate::view::iso;
 use axum::extract::Path;
 use model::history::Severity;
 use model::{Event, ProvisionState};

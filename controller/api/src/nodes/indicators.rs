@@ -2,7 +2,7 @@
 
 use crate::body;
 use crate::call::{Call, empty, json};
-use crate::driver_queries::{Indicator, LAMP_STATES, LampId};
+use crate::driver_queries::{INDICATOR_STATES, Indicator, IndicatorId};
 use crate::error::{ApiError, Reply};
 use crate::write;
 use axum::extract::Path;
@@ -40,7 +40,7 @@ pub async fn set(Path((ident, indicator)): Path<(String, String)>, call: Call) -
     let node = call.node(&ident).await?;
     let lamp = lamp(&indicator)?;
     let indicator = known(&call, &node, &lamp).await?;
-    if !LAMP_STATES.contains(&state.as_str()) || !indicator.states.contains(&state) {
+    if !INDICATOR_STATES.contains(&state.as_str()) || !indicator.states.contains(&state) {
         return Err(ApiError::invalid(format!("Invalid indicator state {state} specified.")));
     }
     if indicator.read_only {
@@ -51,14 +51,14 @@ pub async fn set(Path((ident, indicator)): Path<(String, String)>, call: Call) -
     Ok(empty(204, None))
 }
 
-fn lamp(unique: &str) -> Result<LampId, ApiError> {
+fn lamp(unique: &str) -> Result<IndicatorId, ApiError> {
     let (name, component) = unique
         .split_once('@')
         .ok_or_else(|| ApiError::invalid(format!("Malformed indicator name \"{unique}\"")))?;
-    Ok(LampId { component: component.to_owned(), name: name.to_owned() })
+    Ok(IndicatorId { component: component.to_owned(), name: name.to_owned() })
 }
 
-async fn known(call: &Call, node: &Node, lamp: &LampId) -> Result<Indicator, ApiError> {
+async fn known(call: &Call, node: &Node, lamp: &IndicatorId) -> Result<Indicator, ApiError> {
     let indicators = call.app.drivers.indicators(node).await?;
     if !indicators.iter().any(|known| known.lamp.component == lamp.component) {
         return Err(ApiError::invalid(format!("Invalid component {} specified.", lamp.component)));

@@ -1,13 +1,11 @@
 //! `GET /v1/nodes` and `GET /v1/nodes/detail`.
 
 use crate::args;
-use crate::auth::guard;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::fields;
 use crate::page::{self, Page};
-use crate::resources::chassis;
-use crate::view::{DEFAULT_FIELDS, Shown};
+use crate::view::{DEFAULT_FIELDS, NodeView};
 use axum::extract::Path;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
@@ -48,7 +46,7 @@ pub async fn list(call: Call) -> Reply {
 /// `GET /v1/chassis/{ident}/nodes`.
 pub async fn of_chassis(Path(ident): Path<String>, call: Call) -> Reply {
     let chassis = args::as_uuid("chassis_uuid", &ident)?;
-    chassis::exists(&call, &ident).await?;
+    call.check_chassis(&ident).await?;
     listed(&call, Some(chassis), &format!("chassis/{ident}/nodes")).await
 }
 
@@ -56,7 +54,7 @@ pub async fn of_chassis(Path(ident): Path<String>, call: Call) -> Reply {
 pub async fn of_chassis_detail(Path(ident): Path<String>, call: Call) -> Reply {
     no_fields(&call)?;
     let chassis = args::as_uuid("chassis_uuid", &ident)?;
-    chassis::exists(&call, &ident).await?;
+    call.check_chassis(&ident).await?;
     collection(&call, Some(chassis), &format!("chassis/{ident}/nodes/detail"), None).await
 }
 
@@ -138,7 +136,7 @@ async fn collection(call: &Call, chassis: Option<Uuid>, path: &str, wanted: Opti
         let key = if page.sort_key == "id" {
             Value::Null
         } else {
-            let shown = Shown::gather(call, node.clone(), Some(&sort_key)).await?;
+            let shown = NodeView::gather(call, node.clone(), Some(&sort_key)).await?;
             shown.field(&call.app, call.version, &page.sort_key)
         };
         items.push((node, key));
@@ -147,7 +145,7 @@ async fn collection(call: &Call, chassis: Option<Uuid>, path: &str, wanted: Opti
     let last = items.last().map(|(node, _)| node.uuid);
     let mut nodes = Vec::with_capacity(items.len());
     for (node, _) in items {
-        let shown = Shown::gather(call, node, wanted.as_deref()).await?;
+        let shown = NodeView::gather(call, node, wanted.as_deref()).await?;
         nodes.push(Value::Object(shown.view(&call.app, &call.links, call.version, wanted.as_deref())));
     }
     let mut body = json!({"nodes": nodes});
@@ -213,7 +211,7 @@ impl Filter {
             _ => text("parent_node").map_or(Parent::None, Parent::This),
         };
         if call.identity.project().is_some_and(|own| args.text("project").is_some_and(|asked| asked != own)) {
-            return Err(guard::forbidden("baremetal:node:list_all"));
+            return Err(ApiError::forbidden("baremetal:node:list_all"));
         }
         let own = &call.app.settings.conductor_host;
         Ok(Self {

@@ -1,6 +1,6 @@
 //! `PUT` and `DELETE /v1/nodes/{ident}/maintenance`. Allowed in every state: an operator may always say so.
 
-use super::rules;
+use super::validation;
 use crate::body;
 use crate::call::{Call, empty};
 use crate::error::Reply;
@@ -30,7 +30,7 @@ async fn change(call: &Call, ident: &str, set: bool, reason: Option<String>) -> 
             node.fault = None;
         }
         node.next_wake_at = Some(call.now());
-        Ok((node, vec![rules::flag_event("maintenance", set, reason.as_deref(), call.now())]))
+        Ok((node, vec![validation::flag_event("maintenance", set, reason.as_deref(), call.now())]))
     })
     .await?;
     Ok(empty(202, None))

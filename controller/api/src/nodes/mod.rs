@@ -22,12 +22,12 @@ pub mod power;
 pub mod provision;
 pub mod raid;
 pub mod rights;
-pub mod rules;
 pub mod show;
 pub mod states;
 pub mod steps;
 pub mod traits;
 pub mod validate;
+pub mod validation;
 pub mod vifs;
 pub mod vmedia;
 

@@ -1,6 +1,6 @@
 //! `PATCH /v1/nodes/{ident}`.
 
-use super::{rights, rules, show};
+use super::{rights, show, validation};
 use crate::call::Call;
 use crate::error::{ApiError, Reply};
 use crate::fields::{self, Field, NODE};
@@ -35,7 +35,11 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
         if let (true, Some(Value::String(name))) = (op.field() == "name", op.whole_value())
             && !name.is_empty()
         {
-            rules::name(name, call.version, &format!("Node {ident}: Cannot change name to invalid name"))?;
+            validation::name(
+                name,
+                call.version,
+                &format!("Node {ident}: Cannot change name to invalid name"),
+            )?;
         }
     }
     let sets_driver = ops.iter().any(|op| op.field() == "driver" && !op.removes());
@@ -48,19 +52,19 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
     // Before anything is told of what the patch names.
     rights::patch(&call, &seen, &ops)?;
     for op in ops.iter().filter(|op| op.field() == "chassis_uuid") {
-        rules::chassis(&call, op.whole_value()).await?;
+        validation::chassis(&call, op.whole_value()).await?;
     }
     let frees = ops.iter().any(|op| op.field() == "instance_uuid");
     let allocated = frees && allocations::held_by(&call, &seen).await?.is_some();
     let wanted = ops.iter().filter(|op| op.field() == "parent_node").find_map(Op::whole_value);
     let parent = match wanted {
-        Some(Value::String(parent)) => Some(rules::parent(&call, &seen, parent).await?),
+        Some(Value::String(parent)) => Some(validation::parent(&call, &seen, parent).await?),
         _ => None,
     };
     let decide = |old: &Node| {
         let changed = decide(&call, &ident, old, &ops, reset_interfaces, parent.as_deref())?;
         if allocated {
-            rules::keeps_its_allocation(old, &changed.0)?;
+            validation::keeps_its_allocation(old, &changed.0)?;
         }
         Ok(changed)
     };
@@ -102,7 +106,7 @@ fn decide(
         old.maintenance && matches!(ops, [op] if op.removes() && op.field() == "instance_uuid");
     let retires = !ops.is_empty() && ops.iter().all(about_retirement);
     if !frees_instance && !retires {
-        rules::may_be_patched(old, ident, call.version)?;
+        validation::may_be_patched(old, ident, call.version)?;
     }
     let writable: Vec<&Field> = NODE.iter().filter(|field| fields::patchable(field).is_some()).collect();
     let before: Map<_, _> =
@@ -141,16 +145,16 @@ fn decide(
         new.interfaces.retain(|name, _| ops.iter().any(|op| op.field() == name));
     }
     if changed.contains(&"network_data") {
-        rules::network_data(&new, "Invalid network_data")?;
+        validation::network_data(&new, "Invalid network_data")?;
     }
-    rules::settle(old, &mut new)?;
+    validation::complete(old, &mut new)?;
     if new.driver != old.driver && old.other.get("console_enabled") == Some(&Value::Bool(true)) {
         return Err(ApiError::conflict(format!(
             "Node {ident} can not update the driver while the console is enabled. Please stop the console first."
         )));
     }
     if new.driver != old.driver || new.interfaces != old.interfaces {
-        rules::driver_and_interfaces(&call.app, &new)?;
+        validation::driver_and_interfaces(&call.app, &new)?;
     }
     let mut events = Vec::new();
     for (name, before, after, reason) in [
@@ -159,7 +163,7 @@ fn decide(
         ("protected", old.protected, new.protected, &new.protected_reason),
     ] {
         if before != after {
-            events.push(rules::flag_event(name, after, reason.as_deref(), call.now()));
+            events.push(validation::flag_event(name, after, reason.as_deref(), call.now()));
         }
     }
     if !changed.is_empty() {

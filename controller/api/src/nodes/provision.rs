@@ -6,12 +6,13 @@ use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
 use crate::microversion::{Version, target_since};
 use crate::resources::runbooks;
+use crate::write::Change;
 use crate::{steps, templates, write};
 use axum::extract::Path;
 use model::mask::masked_value;
 use model::provision::{Budget, transition};
 use model::request::{Policy, RequestError, VerbRequest, apply_verb};
-use model::{Event, Node, ProvisionState, RequestedStep, StepKind, Verb};
+use model::{Node, ProvisionState, RequestedStep, StepKind, Verb};
 use serde_json::{Map, Value};
 use sha_crypt::{PasswordHasher, ShaCrypt};
 use std::collections::BTreeMap;
@@ -42,49 +43,68 @@ const SALT: usize = 12;
 pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let given = call.arguments(&ARGUMENTS)?;
-    let target = body::required(&given, "target")?.to_owned();
-    let mut asked = BTreeMap::new();
-    asked.insert(StepKind::Clean, asked_steps(&given, StepKind::Clean)?);
+    let target = body::required(&given, "target")?;
+    // Ironic checks these before it looks for the node.
+    let clean_steps = asked_steps(&given, StepKind::Clean)?;
     for kind in StepKind::ALL {
         list(&given, kind.steps_field())?;
     }
-    let node = call.node(&ident).await?;
+    let judge = |node| judge(&call, &given, target, clean_steps.clone(), node);
+    write::change_after_reading(&call, &ident, judge).await?;
+    Ok(empty(202, Some(&call.links.v1(&format!("nodes/{ident}/states")))))
+}
+
+/// The node after the verb, or why it is refused, in the order in which Ironic checks.
+async fn judge(
+    call: &Call,
+    given: &Map<String, Value>,
+    target: &str,
+    clean_steps: Vec<RequestedStep>,
+    node: Node,
+) -> Result<Change, ApiError> {
     for (kind, policy) in STEP_POLICIES {
         if given.get(kind.steps_field()).is_some_and(|steps| !steps.is_null()) {
             call.permit(policy, &node)?;
         }
     }
-    call.version.needs(target_since(&target))?;
-    let seen = node.clone();
-    let verb = Verb::parse_target(&target);
-    // A verb that the state does not know is told as such, before what comes along is looked at.
-    allowed(&call, &seen, verb, &target).await?;
-    let Some(verb) = verb else { return Err(refused(&seen, &target)) };
+    call.version.needs(target_since(target))?;
+    let verb = allowed(call, &node, target).await?;
+    let request = request(call, given, target, clean_steps, verb, &node).await?;
+    late_aborts(&node, verb, call.version)?;
+    let policy = Policy { automated_clean: call.app.settings.automated_clean };
+    apply_verb(&node, request, policy, call.now()).map_err(|error| refusal(error, &node, target))
+}
+
+/// The verb with what comes along in the body, checked.
+async fn request(
+    call: &Call,
+    given: &Map<String, Value>,
+    target: &str,
+    clean_steps: Vec<RequestedStep>,
+    verb: Verb,
+    node: &Node,
+) -> Result<VerbRequest, ApiError> {
+    let mut steps = BTreeMap::from([(StepKind::Clean, clean_steps)]);
     for kind in [StepKind::Deploy, StepKind::Service] {
-        asked.insert(kind, asked_steps(&given, kind)?);
+        steps.insert(kind, asked_steps(given, kind)?);
     }
-    let mut disable_ramdisk = companions(&given, &target, &call)?;
-    if let Some(ident) = body::text(&given, "runbook")? {
-        disable_ramdisk = with_runbook(&call, &seen, ident, verb, &mut asked).await?;
+    let mut disable_ramdisk = companions(given, target, call)?;
+    if let Some(ident) = body::text(given, "runbook")? {
+        disable_ramdisk = with_runbook(call, node, ident, verb, &mut steps).await?;
     }
-    let request = VerbRequest {
-        steps: asked,
+    Ok(VerbRequest {
+        steps,
         templates: match verb {
-            Verb::Deploy | Verb::Rebuild => templates::of_instance(&call, &seen).await?,
+            Verb::Deploy | Verb::Rebuild => templates::of_instance(call, node).await?,
             _ => Vec::new(),
         },
         disable_ramdisk,
-        rescue_hash: rescue_hash(&given, verb)?,
+        rescue_hash: rescue_hash(given, verb)?,
         configdrive: given.get("configdrive").filter(|drive| !is_nothing(drive)).cloned(),
-        reason: body::text(&given, "reason")?.map(str::to_owned),
+        reason: body::text(given, "reason")?.map(str::to_owned),
         request_id: Some(call.request_id.clone()),
         ..VerbRequest::of(verb)
-    };
-    late_aborts(&seen, Some(verb), call.version)?;
-
-    let policy = Policy { automated_clean: call.app.settings.automated_clean };
-    write::change(&call, &ident, |node| decide(node, request.clone(), policy, &target, &call)).await?;
-    Ok(empty(202, Some(&call.links.v1(&format!("nodes/{ident}/states")))))
+    })
 }
 
 /// Put the steps of a runbook into the place of those that were not asked for; tells whether the ramdisk is disabled.
@@ -116,7 +136,24 @@ async fn with_runbook(
     Ok(disable_ramdisk)
 }
 
-fn refused(node: &Node, target: &str) -> ApiError {
+/// 400 for a verb that does not exist or that the state does not have, 409 if that is because a conductor is at work.
+async fn allowed(call: &Call, node: &Node, target: &str) -> Result<Verb, ApiError> {
+    let verb = Verb::parse_target(target);
+    if let Some(verb) = verb.filter(|verb| transition(node.provision_state, *verb).is_ok()) {
+        return Ok(verb);
+    }
+    // On its way to a state in which it can be aborted: 409, so that clients ask again, whether there is a lease or not.
+    let soon = verb == Some(Verb::Abort) && transition(node.provision_state, Verb::Wait).is_ok();
+    // In a stable state no conductor is about to change the state, whatever else it does with the node.
+    let rests = node.provision_state.budget() == Budget::User;
+    match call.app.store.lease_holder(node.uuid, call.now()).await? {
+        Some(host) if !rests => Err(ApiError::locked(node.uuid, &host)),
+        _ if soon => Err(ApiError::locked(node.uuid, &call.app.settings.conductor_host)),
+        _ => Err(not_from_this_state(node, target)),
+    }
+}
+
+fn not_from_this_state(node: &Node, target: &str) -> ApiError {
     ApiError::invalid(format!(
         "The requested action \"{target}\" can not be performed on node \"{}\" while it is in state \"{}\".",
         node.uuid,
@@ -124,40 +161,20 @@ fn refused(node: &Node, target: &str) -> ApiError {
     ))
 }
 
-/// 400 for a verb that the state does not know, 409 when that is because a conductor is at work.
-async fn allowed(call: &Call, node: &Node, verb: Option<Verb>, target: &str) -> Result<(), ApiError> {
-    if verb.is_some_and(|verb| transition(node.provision_state, verb).is_ok()) {
-        return Ok(());
-    }
-    // On its way to a state in which it can be aborted: 409, so that clients ask again, lease or no lease.
-    let soon = verb == Some(Verb::Abort) && transition(node.provision_state, Verb::Wait).is_ok();
-    // Where a node rests no conductor is about to take it to another state, whatever else it does with the node.
-    let rests = node.provision_state.budget() == Budget::User;
-    match call.app.store.lease_holder(node.uuid, call.now()).await? {
-        Some(host) if !rests => Err(ApiError::locked(node.uuid, &host)),
-        _ if soon => Err(ApiError::locked(node.uuid, &call.app.settings.conductor_host)),
-        _ => Err(refused(node, target)),
-    }
-}
-
 /// `abort` came to some states later than the verb itself.
-fn late_aborts(node: &Node, verb: Option<Verb>, version: Version) -> Result<(), ApiError> {
+fn late_aborts(node: &Node, verb: Verb, version: Version) -> Result<(), ApiError> {
     match (verb, node.provision_state) {
-        (Some(Verb::Abort), ProvisionState::InspectWait) => version.needs(41),
-        (Some(Verb::Abort), ProvisionState::DeployWait) => version.needs(110),
+        (Verb::Abort, ProvisionState::InspectWait) => version.needs(41),
+        (Verb::Abort, ProvisionState::DeployWait) => version.needs(110),
         _ => Ok(()),
     }
 }
 
-fn decide(
-    node: &Node,
-    request: VerbRequest,
-    policy: Policy,
-    target: &str,
-    call: &Call,
-) -> Result<(Node, Vec<Event>), ApiError> {
-    apply_verb(node, request, policy, call.now()).map_err(|error| match error {
-        RequestError::State { .. } => refused(node, target),
+/// A refusal of the model with its status.
+fn refusal(error: RequestError, node: &Node, target: &str) -> ApiError {
+    match error {
+        // The model knows the verb, not how the client spelt it (`active` or `deploy`).
+        RequestError::State { .. } => not_from_this_state(node, target),
         // The specification of retirement says 409; Ironic itself answers 400.
         RequestError::Retired { .. } | RequestError::PowerLocked { .. } => {
             ApiError::conflict(error.to_string())
@@ -166,7 +183,7 @@ fn decide(
         RequestError::Steps(_) | RequestError::Maintenance { .. } | RequestError::RescuePassword => {
             ApiError::invalid(error.to_string())
         }
-    })
+    }
 }
 
 /// The hash that is kept instead of the password: SHA-512 crypt (`$6$`), as the ramdisk's `passwd` wants it.

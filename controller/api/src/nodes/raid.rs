@@ -1,7 +1,7 @@
 //! `PUT /v1/nodes/{ident}/states/raid`: the RAID configuration that the next step of the RAID interface makes; and
 //! what may be said of a logical disk.
 
-use super::rules;
+use super::validation;
 use crate::body::python;
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
@@ -43,7 +43,8 @@ pub async fn set(Path(ident): Path<String>, call: Call) -> Reply {
     call.version.needs(12)?;
     if !target.is_empty() {
         // A RAID interface is not every driver's: Ironic says 404 here.
-        rules::implemented(&call.app, &node, "raid").map_err(|error| ApiError::client(404, error.message))?;
+        validation::implemented(&call.app, &node, "raid")
+            .map_err(|error| ApiError::client(404, error.message))?;
         check(&target).map_err(|why| ApiError::invalid(format!("RAID config validation error: {why}")))?;
     }
     write::change_unlocked(&call, &ident, |node| {

@@ -3,7 +3,7 @@
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::fields;
-use crate::view::Shown;
+use crate::view::NodeView;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::http::Response;
@@ -29,6 +29,6 @@ pub async fn answer(
     node: Node,
     wanted: Option<&[String]>,
 ) -> Result<Response<Body>, ApiError> {
-    let view = Shown::gather(call, node, wanted).await?.view(&call.app, &call.links, call.version, wanted);
+    let view = NodeView::gather(call, node, wanted).await?.view(&call.app, &call.links, call.version, wanted);
     Ok(json(status, &Value::Object(view)))
 }

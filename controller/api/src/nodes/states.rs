@@ -2,7 +2,7 @@
 
 use crate::call::{Call, json};
 use crate::error::Reply;
-use crate::view::Shown;
+use crate::view::NodeView;
 use axum::extract::Path;
 use serde_json::{Map, Value};
 
@@ -25,7 +25,7 @@ pub const SINCE: [(&str, u16); 11] = [
 pub async fn states(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let node = call.node(&ident).await?;
-    let shown = Shown::gather(&call, node, Some(&[])).await?;
+    let shown = NodeView::gather(&call, node, Some(&[])).await?;
     let states: Map<_, _> = SINCE
         .into_iter()
         .filter(|(_, since)| call.version.has(*since))

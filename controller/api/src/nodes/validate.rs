@@ -1,7 +1,6 @@
 //! `GET /v1/nodes/{ident}/validate`.
 
-use super::rules;
-use crate::args::Args;
+use super::validation;
 use crate::call::{Call, json};
 use crate::driver_queries::INTERFACES;
 use crate::error::{ApiError, Reply};
@@ -18,20 +17,15 @@ pub async fn validate(Path(ident): Path<String>, call: Call) -> Reply {
 /// `GET /v1/nodes/validate?node=<ident>`, or, deprecated, `?node_uuid=`.
 pub async fn by_query(call: Call) -> Reply {
     call.args.only(&["node", "node_uuid"])?;
-    let ident = asked(&call.args).ok_or_else(|| ApiError::invalid("Missing mandatory parameter: node"))?;
+    let ident = call.args.node().ok_or_else(|| ApiError::invalid("Missing mandatory parameter: node"))?;
     answer(&call, call.node(ident).await?).await
-}
-
-/// The node that a query names.
-pub fn asked(args: &Args) -> Option<&str> {
-    args.text("node_uuid").or(args.text("node"))
 }
 
 async fn answer(call: &Call, node: Node) -> Reply {
     let told = call.app.drivers.validate(&node.driver, &node.driver_info).await;
     let mut body = Map::new();
     for interface in INTERFACES {
-        let used = rules::interface(&call.app, &node, interface);
+        let used = validation::interface(&call.app, &node, interface);
         let entry = match (told.get(interface), used) {
             (Some(validity), _) => {
                 let mut entry = json!({"result": validity.result});

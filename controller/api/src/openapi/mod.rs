@@ -16,7 +16,6 @@ use crate::endpoint::{Endpoint, OPEN, Serves, rows};
 use crate::error::Reply;
 use crate::microversion::{HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
 use serde_json::{Map, Value, json};
-use shape::Shape;
 use std::sync::LazyLock;
 
 /// What is served of the document.
@@ -39,7 +38,7 @@ pub fn document() -> Value {
     let endpoints = crate::endpoints();
     let mut paths: Map<String, Value> = Map::new();
     for endpoint in &endpoints {
-        let shape = Shape::of(endpoint, &endpoints);
+        let shape = shapes::of(endpoint, &endpoints);
         let item =
             paths.entry(endpoint.path).or_insert_with(|| json!({"parameters": in_path(endpoint.path)}));
         item[endpoint.method.as_str().to_lowercase()] = operation(endpoint, shape);
@@ -70,7 +69,7 @@ pub fn document() -> Value {
     })
 }
 
-fn operation(endpoint: &Endpoint, shape: Shape) -> Value {
+fn operation(endpoint: &Endpoint, shape: shape::Shape) -> Value {
     let mut parameters = vec![json!({"$ref": "#/components/parameters/Microversion"})];
     parameters.extend(shape.query.iter().map(|(name, since)| {
         let mut argument = json!({"name": name, "in": "query", "schema": types::argument(name)});

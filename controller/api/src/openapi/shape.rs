@@ -1,10 +1,7 @@
 //! What goes into an endpoint and what comes out.
 
-use super::{shapes, types};
-use crate::endpoint::Endpoint;
-use crate::page;
-use axum::http::Method;
-use serde_json::{Value, json};
+use super::types;
+use serde_json::Value;
 
 /// JSON's media type.
 pub const JSON: &str = "application/json";
@@ -21,24 +18,6 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// What is known of an endpoint, or else what its row says: a PATCH takes a JSON patch, a POST or PUT an object; a
-    /// list (what can also be POSTed to, right below a version or `volume`) is paged.
-    pub fn of(endpoint: &Endpoint, all: &[Endpoint]) -> Self {
-        shapes::known(endpoint).unwrap_or_else(|| Self::guessed(endpoint, all))
-    }
-
-    fn guessed(endpoint: &Endpoint, all: &[Endpoint]) -> Self {
-        let any = Self { answers: vec![("2XX".to_owned(), Some((JSON, json!({}))))], ..Self::default() };
-        match endpoint.method {
-            Method::PATCH => any.patch(),
-            Method::POST | Method::PUT => {
-                Self { body: Some((JSON, json!({"type": "object"}), false)), ..any }
-            }
-            Method::GET if is_list(endpoint, all) => any.query(&page::ARGS).query(&["detail", "fields"]),
-            _ => any,
-        }
-    }
-
     /// Nothing in, nothing out.
     pub fn new() -> Self {
         Self::default()
@@ -71,7 +50,7 @@ impl Shape {
     }
 
     /// A status with a JSON body.
-    pub fn tells(mut self, status: u16, schema: Value) -> Self {
+    pub fn responds(mut self, status: u16, schema: Value) -> Self {
         self.answers.push((status.to_string(), Some((JSON, schema))));
         self
     }
@@ -81,13 +60,4 @@ impl Shape {
         self.answers.push((status.to_string(), None));
         self
     }
-}
-
-fn is_list(endpoint: &Endpoint, all: &[Endpoint]) -> bool {
-    let path = endpoint.path;
-    let flat = path
-        .strip_prefix("/v1/volume/")
-        .or(path.strip_prefix("/v1/"))
-        .is_some_and(|rest| !rest.contains('/'));
-    flat && all.iter().any(|other| other.path == path && other.method == Method::POST)
 }

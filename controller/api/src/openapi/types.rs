@@ -64,7 +64,8 @@ fn states() -> Value {
     ProvisionState::ALL.iter().map(|state| state.as_str()).collect()
 }
 
-fn text() -> Value {
+/// A text.
+pub fn text() -> Value {
     json!({"type": "string"})
 }
 
@@ -72,7 +73,7 @@ fn uuid() -> Value {
     json!({"type": "string", "format": "uuid"})
 }
 
-fn text_or_null() -> Value {
+pub fn text_or_null() -> Value {
     json!({"type": ["string", "null"]})
 }
 
@@ -280,4 +281,14 @@ pub fn power() -> Value {
     let targets: Vec<_> = PowerTarget::ALL.iter().map(|target| target.as_str()).collect();
     let timeout = json!({"type": ["integer", "string", "null"], "minimum": 1, "x-since": "1.27"});
     closed(json!({"target": {"type": "string", "enum": targets}, "timeout": timeout}), &["target"])
+}
+
+/// An object of any fields.
+pub fn object() -> Value {
+    json!({"type": "object"})
+}
+
+/// A list of texts.
+pub fn texts() -> Value {
+    json!({"type": "array", "items": {"type": "string"}})
 }

@@ -28,6 +28,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         GET "/v1/nodes/{ident}/ports" 1 "baremetal:port:list", "ports of a node" => list::of_node;
         GET "/v1/nodes/{ident}/ports/detail" 1 "baremetal:port:list", "the same with all fields"
             => list::of_node_detail;
+        GET "/v1/portgroups/{ident}/ports" 24 "baremetal:port:list", "ports of a port group" => list::of_portgroup;
+        GET "/v1/portgroups/{ident}/ports/detail" 24 "baremetal:port:list", "the same with all fields"
+            => list::of_portgroup_detail;
     ]
 }
 

@@ -3,9 +3,9 @@
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::fields::Kind;
+use crate::format::{at, iso, text};
 use crate::links::Links;
 use crate::microversion::Version;
-use crate::view::{at, iso, text};
 use model::Port;
 use serde_json::{Map, Value, json};
 

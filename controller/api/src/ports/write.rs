@@ -226,7 +226,7 @@ fn check(name: &str, value: &Value) -> Result<(), ApiError> {
 async fn name_is_free(call: &Call, port: &Port) -> Result<(), ApiError> {
     let Some(name) = &port.name else { return Ok(()) };
     let taken = call
-        .house
+        .unscoped_app
         .store
         .ports(None)
         .await?

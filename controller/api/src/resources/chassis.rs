@@ -1,7 +1,8 @@
 //! `/v1/chassis`: groups of nodes.
 
 use super::field::{Type, Write, object, written};
-use super::{Rest, Sort, TooOld, list, write};
+use super::resource::{ResourceHandler, ResourceSpec, TooOld};
+use super::{list, write};
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
@@ -27,8 +28,8 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-impl Rest for Chassis {
-    const SORT: Sort = Sort {
+impl ResourceHandler for Chassis {
+    const SPEC: ResourceSpec = ResourceSpec {
         kind: ResourceKind::Chassis,
         one: "a chassis",
         word: "chassis",
@@ -44,7 +45,7 @@ impl Rest for Chassis {
         below: &["nodes"],
     };
 
-    async fn settle(_: &Call, _: Option<&Resource>, new: Resource) -> Result<Resource, ApiError> {
+    async fn validate(_: &Call, _: Option<&Resource>, new: Resource) -> Result<Resource, ApiError> {
         Ok(new)
     }
 
@@ -57,14 +58,5 @@ impl Rest for Chassis {
             )));
         }
         Ok(())
-    }
-}
-
-/// The chassis that a node is to belong to. One that is not there is 400: it stands in the body, not in the path.
-pub async fn exists(call: &Call, uuid: &str) -> Result<(), ApiError> {
-    match Chassis::SORT.find(call, uuid).await {
-        Ok(_) => Ok(()),
-        Err(error) if error.status == 404 => Err(ApiError::invalid(error.message)),
-        Err(other) => Err(other),
     }
 }

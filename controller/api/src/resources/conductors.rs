@@ -1,14 +1,14 @@
 //! What a controller of one piece has to tell of conductors, shards and events of networks.
 
-use super::{Sort, TooOld};
+use super::resource::{ResourceSpec, TooOld};
 use crate::body::{only, python};
 use crate::call::{Call, empty, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
 use crate::fields;
+use crate::format::iso;
 use crate::page::{self, Page};
 use crate::schema;
-use crate::view::iso;
 use axum::extract::Path;
 use model::port::canonical_mac;
 use serde_json::{Map, Value, json};
@@ -66,7 +66,7 @@ fn wanted(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
 
 /// `GET /v1/conductors`.
 async fn list(call: Call) -> Reply {
-    Sort::since(&call, 49, TooOld::Unsupported, 404)?;
+    ResourceSpec::since(&call, 49, TooOld::Unsupported, 404)?;
     let mut known = page::ARGS.to_vec();
     known.extend(["detail", "fields"]);
     call.args.only(&known)?;
@@ -93,7 +93,7 @@ async fn list(call: Call) -> Reply {
 
 /// `GET /v1/conductors/{hostname}`.
 async fn show(Path(hostname): Path<String>, call: Call) -> Reply {
-    Sort::since(&call, 49, TooOld::Unsupported, 404)?;
+    ResourceSpec::since(&call, 49, TooOld::Unsupported, 404)?;
     call.args.only(&["fields"])?;
     let wanted = wanted(&call)?;
     found(&call, &hostname)?;
@@ -109,7 +109,7 @@ fn found(call: &Call, hostname: &str) -> Result<(), ApiError> {
 
 /// `GET /v1/shards`: the largest first.
 async fn shards(call: Call) -> Reply {
-    Sort::since(&call, 82, TooOld::Disallowed("shards"), 404)?;
+    ResourceSpec::since(&call, 82, TooOld::Disallowed("shards"), 404)?;
     call.args.only(&[])?;
     let mut counts: BTreeMap<Option<String>, usize> = BTreeMap::new();
     for node in call.app.store.nodes().await? {
@@ -124,7 +124,7 @@ async fn shards(call: Call) -> Reply {
 
 /// `POST /v1/events`.
 async fn events(call: Call) -> Reply {
-    Sort::since(&call, 54, TooOld::Unsupported, 404)?;
+    ResourceSpec::since(&call, 54, TooOld::Unsupported, 404)?;
     call.args.only(&[])?;
     let bad = |why: String| Err(ApiError::invalid(format!("Schema error for events: {why}")));
     let given = schema::object("events", call.json()?)?;

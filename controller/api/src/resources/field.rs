@@ -1,11 +1,9 @@
 //! Fields of resources: since when, of which type, who writes them, and what they are when nobody did.
 
-use super::Sort;
 use crate::body::python;
 use crate::error::ApiError;
 use crate::fields::Kind;
 use crate::schema;
-use crate::view::{at, iso, text};
 use model::Resource;
 use model::port::canonical_mac;
 use serde_json::{Value, json};
@@ -61,6 +59,20 @@ pub enum Empty {
     Text(&'static str),
 }
 
+impl Empty {
+    /// As JSON.
+    pub fn value(self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Object => json!({}),
+            Self::List => json!([]),
+            Self::Bool(value) => value.into(),
+            Self::Number(value) => value.into(),
+            Self::Text(value) => value.into(),
+        }
+    }
+}
+
 /// A field.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
@@ -77,7 +89,7 @@ pub struct Field {
 }
 
 /// A field that only the controller writes.
-pub const fn told(name: &'static str, since: u16) -> Field {
+pub const fn read_only(name: &'static str, since: u16) -> Field {
     Field { name, since, write: Write::Never, empty: Empty::Null, sortable: true }
 }
 
@@ -128,8 +140,8 @@ impl Field {
 /// What every resource has.
 pub const COMMON: &[Field] = &[
     written("uuid", 1, Write::Create(Type::Plain(Kind::Uuid))),
-    told("created_at", 1),
-    told("updated_at", 1),
+    read_only("created_at", 1),
+    read_only("updated_at", 1),
 ];
 
 /// A value as it is kept, or 400 in the words of a schema.
@@ -160,32 +172,6 @@ pub fn check(what: &str, name: &str, kind: Type, value: &Value) -> Result<Value,
     }
 }
 
-/// The value of a field.
-pub fn read(sort: &Sort, resource: &Resource, name: &str) -> Value {
-    match name {
-        "uuid" => resource.uuid.to_string().into(),
-        "created_at" => iso(resource.created_at).into(),
-        "updated_at" => at(resource.updated_at),
-        "name" => text(resource.name.as_deref()),
-        "node_uuid" => resource.node.map_or(Value::Null, |node| node.to_string().into()),
-        name => match resource.field(name) {
-            Value::Null => empty(sort.field(name).map_or(Empty::Null, |field| field.empty)),
-            value => value.clone(),
-        },
-    }
-}
-
-fn empty(empty: Empty) -> Value {
-    match empty {
-        Empty::Null => Value::Null,
-        Empty::Object => json!({}),
-        Empty::List => json!([]),
-        Empty::Bool(value) => value.into(),
-        Empty::Number(value) => value.into(),
-        Empty::Text(value) => value.into(),
-    }
-}
-
 /// Set a field to a value that [`check`] has let pass.
 pub fn set(resource: &mut Resource, name: &str, value: Value) {
     let uuid = |value: &Value| value.as_str().and_then(|text| uuid::Uuid::parse_str(text).ok());
@@ -199,5 +185,37 @@ pub fn set(resource: &mut Resource, name: &str, value: Value) {
         name => {
             resource.fields.insert(name.to_owned(), value);
         }
+    }
+}
+
+/// A list of texts, or null.
+pub fn texts(what: &str, name: &str, value: &Value) -> Result<Value, ApiError> {
+    each(what, name, value, |item| match item {
+        Value::String(_) => Ok(()),
+        other => Err(ApiError::invalid(format!(
+            "Schema error for {what}: {} is not of type 'string' (field \"{name}\")",
+            python(other)
+        ))),
+    })
+}
+
+/// A list of names of traits, or null.
+pub fn trait_names(what: &str, name: &str, value: &Value) -> Result<Value, ApiError> {
+    each(what, name, value, |item| crate::traits::name(what, item).map(drop))
+}
+
+fn each(
+    what: &str,
+    name: &str,
+    value: &Value,
+    check: impl Fn(&Value) -> Result<(), ApiError>,
+) -> Result<Value, ApiError> {
+    match value {
+        Value::Null => Ok(Value::Null),
+        Value::Array(items) => items.iter().try_for_each(check).map(|()| value.clone()),
+        other => Err(ApiError::invalid(format!(
+            "Schema error for {what}: {} is not of type 'array', 'null' (field \"{name}\")",
+            python(other)
+        ))),
     }
 }

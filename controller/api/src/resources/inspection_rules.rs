@@ -2,7 +2,8 @@
 //! conductor when the inventory is there (the crate `inspection-rules`).
 
 use super::field::{Empty, Type, Write, written};
-use super::{Rest, Sort, TooOld, list, write};
+use super::resource::{ResourceHandler, ResourceSpec, TooOld};
+use super::{list, write};
 use crate::call::{Call, empty};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
@@ -34,8 +35,8 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-impl Rest for Rule {
-    const SORT: Sort = Sort {
+impl ResourceHandler for Rule {
+    const SPEC: ResourceSpec = ResourceSpec {
         kind: ResourceKind::InspectionRule,
         one: "a rule",
         word: "inspection_rule",
@@ -58,7 +59,7 @@ impl Rest for Rule {
         below: &[],
     };
 
-    async fn settle(_: &Call, old: Option<&Resource>, new: Resource) -> Result<Resource, ApiError> {
+    async fn validate(_: &Call, old: Option<&Resource>, new: Resource) -> Result<Resource, ApiError> {
         if let Some(phase) = new.text("phase").filter(|phase| *phase != "main") {
             return Err(ApiError::invalid(format!("Invalid phase: {phase}. Valid phases are: main")));
         }
@@ -71,7 +72,7 @@ impl Rest for Rule {
         Ok(new)
     }
 
-    fn dress(_: &Call, rule: &Resource, view: &mut Map<String, Value>) {
+    fn extend_view(_: &Call, rule: &Resource, view: &mut Map<String, Value>) {
         if rule.field("sensitive") == true {
             for hidden in ["actions", "conditions"] {
                 if let Some(value) = view.get_mut(hidden) {
@@ -101,7 +102,7 @@ fn bad(what: &str, name: &str, why: &str) -> ApiError {
 
 /// `DELETE /v1/inspection_rules`: all of them.
 async fn clear(call: Call) -> Reply {
-    Rule::SORT.exists(&call, 405)?;
+    Rule::SPEC.exists(&call, 405)?;
     call.args.only(&[])?;
     for rule in call.app.store.resources(ResourceKind::InspectionRule, None).await? {
         let write = ResourceWrite::Delete(rule.kind, rule.uuid, rule.version);

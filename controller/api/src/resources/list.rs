@@ -1,6 +1,7 @@
 //! Lists of a resource, and one of it.
 
-use super::{Rest, field, view};
+use super::resource::ResourceHandler;
+use super::view;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::page::{self, Page};
@@ -10,41 +11,41 @@ use serde_json::json;
 use uuid::Uuid;
 
 /// `GET /v1/…`.
-pub async fn list<R: Rest>(call: Call) -> Reply {
-    R::SORT.exists(&call, 404)?;
+pub async fn list<R: ResourceHandler>(call: Call) -> Reply {
+    R::SPEC.exists(&call, 404)?;
     let wanted = wanted::<R>(&call)?;
-    collection::<R>(&call, None, R::SORT.path, wanted).await
+    collection::<R>(&call, None, R::SPEC.path, wanted).await
 }
 
 /// `GET /v1/…/detail`.
-pub async fn detail<R: Rest>(call: Call) -> Reply {
-    R::SORT.exists(&call, 404)?;
+pub async fn detail<R: ResourceHandler>(call: Call) -> Reply {
+    R::SPEC.exists(&call, 404)?;
     no_fields(&call)?;
-    collection::<R>(&call, None, &format!("{}/detail", R::SORT.path), None).await
+    collection::<R>(&call, None, &format!("{}/detail", R::SPEC.path), None).await
 }
 
 /// `GET /v1/nodes/{ident}/…`.
-pub async fn of_node<R: Rest>(Path(ident): Path<String>, call: Call) -> Reply {
-    R::SORT.exists(&call, 404)?;
+pub async fn of_node<R: ResourceHandler>(Path(ident): Path<String>, call: Call) -> Reply {
+    R::SPEC.exists(&call, 404)?;
     let wanted = wanted::<R>(&call)?;
     let node = call.node(&ident).await?.uuid;
-    collection::<R>(&call, Some(node), &format!("nodes/{ident}/{}", R::SORT.path), wanted).await
+    collection::<R>(&call, Some(node), &format!("nodes/{ident}/{}", R::SPEC.path), wanted).await
 }
 
 /// `GET /v1/nodes/{ident}/…/detail`.
-pub async fn of_node_detail<R: Rest>(Path(ident): Path<String>, call: Call) -> Reply {
-    R::SORT.exists(&call, 404)?;
+pub async fn of_node_detail<R: ResourceHandler>(Path(ident): Path<String>, call: Call) -> Reply {
+    R::SPEC.exists(&call, 404)?;
     no_fields(&call)?;
     let node = call.node(&ident).await?.uuid;
-    collection::<R>(&call, Some(node), &format!("nodes/{ident}/{}/detail", R::SORT.path), None).await
+    collection::<R>(&call, Some(node), &format!("nodes/{ident}/{}/detail", R::SPEC.path), None).await
 }
 
 /// `GET /v1/…/{ident}[?fields=a,b]`.
-pub async fn show<R: Rest>(Path(ident): Path<String>, call: Call) -> Reply {
-    R::SORT.exists(&call, 404)?;
+pub async fn show<R: ResourceHandler>(Path(ident): Path<String>, call: Call) -> Reply {
+    R::SPEC.exists(&call, 404)?;
     call.args.only(&["fields"])?;
     let wanted = fields::<R>(&call)?;
-    let resource = R::SORT.find(&call, &ident).await?;
+    let resource = R::SPEC.find(&call, &ident).await?;
     Ok(json(200, &view::view::<R>(&call, &resource, wanted.as_deref())))
 }
 
@@ -56,7 +57,7 @@ fn no_fields(call: &Call) -> Result<(), ApiError> {
 }
 
 /// The fields asked for, checked.
-pub fn fields<R: Rest>(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
+pub fn fields<R: ResourceHandler>(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
     let Some(wanted) = call.args.list("fields") else { return Ok(None) };
     call.version.needs(8)?;
     view::check_wanted::<R>(call, &wanted)?;
@@ -64,8 +65,8 @@ pub fn fields<R: Rest>(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
 }
 
 /// The fields that a list shows; none: all.
-fn wanted<R: Rest>(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
-    let detail = match R::SORT.detail {
+fn wanted<R: ResourceHandler>(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
+    let detail = match R::SPEC.detail {
         Some(since) => {
             let detail = call.args.boolean("detail")?;
             if detail.is_some() && !call.version.has(since) {
@@ -82,44 +83,44 @@ fn wanted<R: Rest>(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
         }
         (None, true) => Ok(None),
         (wanted, false) => {
-            Ok(Some(wanted.unwrap_or_else(|| R::SORT.short.iter().map(|name| (*name).to_owned()).collect())))
+            Ok(Some(wanted.unwrap_or_else(|| R::SPEC.short.iter().map(|name| (*name).to_owned()).collect())))
         }
     }
 }
 
-async fn collection<R: Rest>(
+async fn collection<R: ResourceHandler>(
     call: &Call,
     node: Option<Uuid>,
     path: &str,
     wanted: Option<Vec<String>>,
 ) -> Reply {
-    let sort = &R::SORT;
+    let spec = &R::SPEC;
     let mut known = page::ARGS.to_vec();
     known.push("fields");
-    known.extend(sort.detail.map(|_| "detail"));
-    known.extend(sort.filters.iter().map(|(name, _)| *name));
+    known.extend(spec.detail.map(|_| "detail"));
+    known.extend(spec.filters.iter().map(|(name, _)| *name));
     call.args.only(&known)?;
-    for (name, since) in sort.filters {
+    for (name, since) in spec.filters {
         if call.args.text(name).is_some() {
             call.version.needs_for_filter(*since)?;
         }
     }
     let page = Page::from_args(&call.args, call.app.settings.max_limit)?;
     if page.sort_key != "id" {
-        let known = sort.field(&page.sort_key);
+        let known = spec.field(&page.sort_key);
         let field = known.filter(|field| field.sortable).ok_or_else(|| page.bad_key(known.is_some()))?;
         call.version.needs(field.since)?;
     }
     if let Some(marker) = page.marker() {
-        call.app.store.resource(sort.kind, &marker.to_string()).await?;
+        call.app.store.resource(spec.kind, &marker.to_string()).await?;
     }
-    let found = call.app.store.resources(sort.kind, node).await?;
+    let found = call.app.store.resources(spec.kind, node).await?;
     let found = R::filtered(call, found).await?;
-    let key = |resource: &Resource| field::read(sort, resource, &page.sort_key);
+    let key = |resource: &Resource| spec.read(resource, &page.sort_key);
     let (found, more) = page.cut(found, |resource| resource.uuid, key);
     let shown: Vec<_> =
         found.iter().map(|resource| view::view::<R>(call, resource, wanted.as_deref())).collect();
-    let mut body = json!({sort.list: shown});
+    let mut body = json!({spec.list: shown});
     if let Some(last) = found.last().filter(|_| more) {
         body["next"] = page.next(&call.links, path, &call.args, last.uuid).into();
     }

@@ -1,5 +1,4 @@
-//! What clients keep here besides nodes, ports and deploy templates. [`Rest`] is what a resource tells of itself;
-//! `list.rs` and `write.rs` serve whatever implements it, in the words of Ironic.
+//! What clients keep besides nodes, ports and deploy templates, one file a kind of resource.
 
 pub mod allocations;
 pub mod chassis;
@@ -8,21 +7,14 @@ mod field;
 mod inspection_rules;
 mod list;
 pub mod portgroups;
+mod resource;
 mod rights;
 pub mod runbooks;
 mod view;
 mod volumes;
 mod write;
 
-use crate::args::is_logical_name;
-use crate::call::Call;
 use crate::endpoint::Endpoint;
-use crate::error::ApiError;
-use field::Field;
-use model::{Node, Resource, ResourceKind};
-use serde_json::{Map, Value};
-use store::StoreError;
-use uuid::Uuid;
 
 /// What is served of resources.
 pub fn endpoints() -> Vec<Endpoint> {
@@ -36,181 +28,4 @@ pub fn endpoints() -> Vec<Endpoint> {
         inspection_rules::endpoints(),
     ]
     .concat()
-}
-
-/// What Ironic says before the version that brought a resource.
-#[derive(Debug, Clone, Copy)]
-pub enum TooOld {
-    /// 404 to everything.
-    Unsupported,
-    /// 404 to GET, 405 to the rest: `The API version does not allow …`.
-    Disallowed(&'static str),
-}
-
-/// What all items of a resource have in common.
-#[derive(Debug)]
-pub struct Sort {
-    /// Where the store keeps it.
-    pub kind: ResourceKind,
-    /// With its article: `a volume target`.
-    pub one: &'static str,
-    /// In messages of schemas: `target`.
-    pub word: &'static str,
-    /// Below `/v1`, also in links: `volume/targets`.
-    pub path: &'static str,
-    /// Key of lists: `targets`.
-    pub list: &'static str,
-    /// The minor version that brought it.
-    pub since: u16,
-    /// What is said before that.
-    pub too_old: TooOld,
-    /// The minor version since which lists take `detail`; none: never.
-    pub detail: Option<u16>,
-    /// Whether it is found by name too.
-    pub named: bool,
-    /// Its fields, in the order in which messages list them, without those that all have.
-    pub fields: &'static [Field],
-    /// Those that lists show.
-    pub short: &'static [&'static str],
-    /// What lists can be filtered by, with since when.
-    pub filters: &'static [(&'static str, u16)],
-    /// Lists below it, as links.
-    pub below: &'static [&'static str],
-}
-
-/// A resource of the API.
-pub trait Rest: 'static {
-    /// What is common to all of it.
-    const SORT: Sort;
-
-    /// What the schema does not say of a new one, or of one that was `old`: may it be so? It may complete it.
-    fn settle(
-        call: &Call,
-        old: Option<&Resource>,
-        new: Resource,
-    ) -> impl Future<Output = Result<Resource, ApiError>> + Send;
-
-    /// Whether it may be removed.
-    fn may_go(_call: &Call, _resource: &Resource) -> impl Future<Output = Result<(), ApiError>> + Send {
-        std::future::ready(Ok(()))
-    }
-
-    /// Those that the filters of the query let pass.
-    fn filtered(
-        call: &Call,
-        found: Vec<Resource>,
-    ) -> impl Future<Output = Result<Vec<Resource>, ApiError>> + Send {
-        std::future::ready(equal(call, &Self::SORT, found))
-    }
-
-    /// What its view has besides its fields, or must not show.
-    fn dress(_call: &Call, _resource: &Resource, _view: &mut Map<String, Value>) {}
-
-    /// 409 for a key that another one has.
-    fn taken(resource: &Resource) -> String {
-        format!("{} already exists.", resource.kind.noun())
-    }
-}
-
-/// Filters that are fields which must be equal.
-fn equal(call: &Call, sort: &Sort, mut found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
-    for (name, _) in sort.filters.iter().filter(|(name, _)| sort.field(name).is_some()) {
-        if let Some(wanted) = call.args.text(name) {
-            found.retain(|resource| field::read(sort, resource, name) == wanted);
-        }
-    }
-    Ok(found)
-}
-
-impl Sort {
-    /// The field of this name.
-    pub fn field(&self, name: &str) -> Option<&'static Field> {
-        self.fields.iter().chain(field::COMMON).find(|field| field.name == name)
-    }
-
-    /// Refuses versions before it; `otherwise` is the status of other methods than GET.
-    fn exists(&self, call: &Call, otherwise: u16) -> Result<(), ApiError> {
-        Self::since(call, self.since, self.too_old, otherwise)
-    }
-
-    /// The same of what has no fields.
-    fn since(call: &Call, since: u16, too_old: TooOld, otherwise: u16) -> Result<(), ApiError> {
-        if call.version.has(since) {
-            return Ok(());
-        }
-        Err(match too_old {
-            TooOld::Unsupported => ApiError::plain(404, "The API is not supported for this version"),
-            TooOld::Disallowed(what) => {
-                ApiError::plain(otherwise, format!("The API version does not allow {what}"))
-            }
-        })
-    }
-
-    /// The resource with this UUID or, where it has them, name.
-    pub async fn find(&self, call: &Call, ident: &str) -> Result<Resource, ApiError> {
-        if Uuid::parse_str(ident).is_err() {
-            if !self.named {
-                return Err(ApiError::invalid(format!("Expected UUID for {}_uuid: {ident}", self.word)));
-            }
-            if !is_logical_name(ident) {
-                return Err(ApiError::invalid(format!(
-                    "Expected UUID or name for {}_ident: {ident}",
-                    self.word
-                )));
-            }
-        }
-        Ok(call.app.store.resource(self.kind, ident).await?)
-    }
-}
-
-/// What the store refused, in words of the resource that was to be written.
-fn refused<R: Rest>(error: StoreError, resource: &Resource) -> ApiError {
-    let one = R::SORT.one;
-    let mut article = one.chars();
-    let capital: String = article.next().into_iter().flat_map(char::to_uppercase).chain(article).collect();
-    match error {
-        StoreError::Duplicate { what: "resource uuid", value } => {
-            ApiError::conflict(format!("{capital} with UUID {value} already exists."))
-        }
-        StoreError::Duplicate { what: "resource name", value } => {
-            ApiError::conflict(format!("{capital} with name {value} already exists."))
-        }
-        StoreError::Duplicate { what: "resource key", .. } => ApiError::conflict(R::taken(resource)),
-        StoreError::Stale(uuid) => ApiError::conflict(format!(
-            "{} {uuid} was changed by somebody else meanwhile, please retry.",
-            resource.kind.noun()
-        )),
-        StoreError::NotFound { what: "Node", ident } => no_owner(&ident),
-        other => other.into(),
-    }
-}
-
-/// A node that stands in a body, not in the path: 400 when there is none.
-async fn owner(call: &Call, node: Uuid) -> Result<Node, ApiError> {
-    call.app.store.node(node).await.map_err(|error| match error {
-        StoreError::NotFound { ident, .. } => no_owner(&ident),
-        other => other.into(),
-    })
-}
-
-fn no_owner(ident: &str) -> ApiError {
-    ApiError::invalid(format!("Node {ident} could not be found."))
-}
-
-/// 409 while a conductor works on the node.
-async fn unlocked(call: &Call, node: Uuid) -> Result<(), ApiError> {
-    match call.app.store.lease_holder(node, call.now()).await? {
-        Some(host) => Err(ApiError::locked(node, &host)),
-        None => Ok(()),
-    }
-}
-
-/// Names are RFC 3986 unreserved characters, and no UUIDs; `refuse` begins the message.
-fn check_name(resource: &Resource, refuse: &str) -> Result<(), ApiError> {
-    match &resource.name {
-        Some(name) if !is_logical_name(name) || Uuid::parse_str(name).is_ok() => {
-            Err(ApiError::invalid(format!("{refuse} '{name}'")))
-        }
-        _ => Ok(()),
-    }
 }

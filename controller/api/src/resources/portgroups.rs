@@ -1,13 +1,13 @@
 //! `/v1/portgroups`: ports of a node that are bonded.
 
-use super::field::{Empty, Type, Write, object, told, written};
+use super::field::{Empty, Type, Write, object, read_only, written};
 use super::list::{self, node_asked};
-use super::{Rest, Sort, TooOld, check_name, field, owner, unlocked, write};
+use super::resource::{ResourceHandler, ResourceSpec, TooOld, check_name, owner, unlocked};
+use super::write;
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
 use crate::fields::{self, Kind};
-use crate::ports;
 use model::port::canonical_mac;
 use model::{Port, ProvisionState, Resource, ResourceKind};
 use uuid::Uuid;
@@ -33,10 +33,6 @@ pub fn endpoints() -> Vec<Endpoint> {
         GET "/v1/portgroups/{ident}" 23 "baremetal:portgroup:get", "a port group" => list::show::<Portgroup>;
         PATCH "/v1/portgroups/{ident}" 23 "baremetal:portgroup:update", "change it" => write::patch::<Portgroup>;
         DELETE "/v1/portgroups/{ident}" 23 "baremetal:portgroup:delete", "remove it" => write::delete::<Portgroup>;
-        GET "/v1/portgroups/{ident}/ports" 24 "baremetal:port:list", "ports of a port group"
-            => ports::list::of_portgroup;
-        GET "/v1/portgroups/{ident}/ports/detail" 24 "baremetal:port:list", "the same with all fields"
-            => ports::list::of_portgroup_detail;
         GET "/v1/nodes/{ident}/portgroups" 24 "baremetal:portgroup:list", "port groups of a node"
             => list::of_node::<Portgroup>;
         GET "/v1/nodes/{ident}/portgroups/detail" 24 "baremetal:portgroup:list", "the same with all fields"
@@ -44,8 +40,8 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-impl Rest for Portgroup {
-    const SORT: Sort = Sort {
+impl ResourceHandler for Portgroup {
+    const SPEC: ResourceSpec = ResourceSpec {
         kind: ResourceKind::Portgroup,
         one: "a portgroup",
         word: "portgroup",
@@ -66,15 +62,15 @@ impl Rest for Portgroup {
                 .or(Empty::Bool(true)),
             written("physical_network", 102, Write::Always(Type::Plain(Kind::Text(64)))),
             written("category", 103, Write::Always(Type::Plain(Kind::Text(80)))),
-            told("internal_info", 1).or(Empty::Object).unsortable(),
-            told("dynamic_portgroup", 111).or(Empty::Bool(false)),
+            read_only("internal_info", 1).or(Empty::Object).unsortable(),
+            read_only("dynamic_portgroup", 111).or(Empty::Bool(false)),
         ],
         short: &["uuid", "address", "name"],
         filters: &[("node", 1), ("address", 1), ("shard", 82), ("conductor_groups", 99)],
         below: &["ports"],
     };
 
-    async fn settle(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
+    async fn validate(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
         let refuse = match old {
             None => "Cannot create portgroup with invalid name".to_owned(),
             Some(old) => format!("Portgroup {}: Cannot change name to invalid name", old.uuid),
@@ -179,7 +175,7 @@ impl Rest for Portgroup {
 
 /// Whether its ports may be used without it.
 fn stands_alone(portgroup: &Resource) -> bool {
-    field::read(&Portgroup::SORT, portgroup, "standalone_ports_supported") == true
+    Portgroup::SPEC.read(portgroup, "standalone_ports_supported") == true
 }
 
 /// The ports of a port group.
@@ -192,7 +188,7 @@ async fn members(call: &Call, portgroup: &Resource) -> Result<Vec<Port>, ApiErro
 
 /// The port group that a query or a path names.
 pub async fn find(call: &Call, ident: &str) -> Result<Resource, ApiError> {
-    Portgroup::SORT.find(call, ident).await
+    Portgroup::SPEC.find(call, ident).await
 }
 
 /// Whether a port may be (or stay) in its port group: that of its own node, and one whose ports stand alone if it

@@ -1,14 +1,13 @@
 //! What rights a resource needs beyond those of its row: for the node that its body names, and for whose it is.
 
-use super::owner;
-use crate::auth::guard::forbidden;
+use super::resource::owner;
 use crate::call::Call;
 use crate::error::ApiError;
 use model::{Resource, ResourceKind};
 use serde_json::Value;
 
 /// A new one, or one that was `old`, if the caller may have it so. What a project makes is its own.
-pub async fn settle(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
+pub async fn validate(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
     let verb = if old.is_some() { "update" } else { "create" };
     let object = match new.kind {
         ResourceKind::Portgroup => "portgroup",
@@ -32,14 +31,14 @@ fn of_project(project: &str, old: Option<&Resource>, new: &mut Resource) -> Resu
         new.fields.insert("owner".into(), project.into());
     }
     if new.text("owner") != Some(project) {
-        return Err(forbidden(match new.kind {
+        return Err(ApiError::forbidden(match new.kind {
             ResourceKind::Runbook => "baremetal:runbook:update:owner",
             _ => "baremetal:allocation:create_restricted",
         }));
     }
     let public = |resource: &Resource| resource.field("public") == &Value::Bool(true);
     if public(new) && !old.is_some_and(public) {
-        return Err(forbidden("baremetal:runbook:update:public"));
+        return Err(ApiError::forbidden("baremetal:runbook:update:public"));
     }
     Ok(())
 }

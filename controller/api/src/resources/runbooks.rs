@@ -1,14 +1,15 @@
 //! `/v1/runbooks`: steps of cleaning or service under a name, for nodes that bear one of its traits.
 
-use super::allocations::trait_names;
-use super::field::{Empty, Type, Write, object, written};
-use super::{Rest, Sort, TooOld, check_name, list, refused, write};
-use crate::auth::{Owners, guard, policy};
+use super::field::{Empty, Type, Write, object, read_only, trait_names, written};
+use super::resource::{ResourceHandler, ResourceSpec, TooOld, check_name, refused};
+use super::{list, write};
+use crate::auth::{Owners, policy};
 use crate::body::python;
 use crate::call::{Call, empty, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
 use crate::fields::Kind;
+use crate::retry::Retry;
 use crate::{schema, steps, traits};
 use axum::extract::Path;
 use model::mask::masked_value;
@@ -41,8 +42,8 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-impl Rest for Runbook {
-    const SORT: Sort = Sort {
+impl ResourceHandler for Runbook {
+    const SPEC: ResourceSpec = ResourceSpec {
         kind: ResourceKind::Runbook,
         one: "a runbook",
         word: "runbook",
@@ -60,14 +61,14 @@ impl Rest for Runbook {
             written("public", 92, Write::Always(Type::Plain(Kind::Boolean))).or(Empty::Bool(false)),
             written("steps", 92, Write::Required(Type::Special(read_steps))).unsortable(),
             written("description", TRAITS, Write::Always(Type::Plain(Kind::Text(255)))),
-            super::field::told("traits", TRAITS).or(Empty::List).unsortable(),
+            read_only("traits", TRAITS).or(Empty::List).unsortable(),
         ],
         short: &["uuid", "name"],
         filters: &[],
         below: &[],
     };
 
-    async fn settle(call: &Call, old: Option<&Resource>, new: Resource) -> Result<Resource, ApiError> {
+    async fn validate(call: &Call, old: Option<&Resource>, new: Resource) -> Result<Resource, ApiError> {
         let what = if old.is_some() { "patch" } else { "runbook" };
         let name = new.name.clone().unwrap_or_default();
         if call.version.has(TRAITS) && !name.is_empty() {
@@ -81,7 +82,7 @@ impl Rest for Runbook {
         Ok(new)
     }
 
-    fn dress(_: &Call, _: &Resource, view: &mut Map<String, Value>) {
+    fn extend_view(_: &Call, _: &Resource, view: &mut Map<String, Value>) {
         if let Some(Value::Array(steps)) = view.get_mut("steps") {
             for step in steps {
                 step["args"] = masked_value(&step["args"]);
@@ -131,12 +132,12 @@ pub async fn used_on(
     ident: &str,
     kind: StepKind,
 ) -> Result<(Vec<RequestedStep>, bool), ApiError> {
-    call.version.needs(Runbook::SORT.since)?;
-    let runbook = Runbook::SORT.find(call, ident).await?;
+    call.version.needs(Runbook::SPEC.since)?;
+    let runbook = Runbook::SPEC.find(call, ident).await?;
     // Its steps are clean or service steps of somebody else's choice: who may not choose them may not use it.
     let owners = Owners { owner: runbook.text("owner").map(str::to_owned), lessee: None };
     if !policy::may(USE, &call.identity, Some(&owners)) {
-        return Err(guard::forbidden(USE));
+        return Err(ApiError::forbidden(USE));
     }
     approved(call, node, &runbook)?;
     let items = runbook.field("steps").as_array().cloned().unwrap_or_default();
@@ -187,7 +188,7 @@ fn trait_set(runbook: &Resource) -> BTreeSet<String> {
 async fn traits_of(Path(ident): Path<String>, call: Call) -> Reply {
     has_traits(&call)?;
     call.args.only(&[])?;
-    let runbook = Runbook::SORT.find(&call, &ident).await?;
+    let runbook = Runbook::SPEC.find(&call, &ident).await?;
     Ok(json(200, &json!({"traits": trait_set(&runbook)})))
 }
 
@@ -237,7 +238,7 @@ async fn remove_trait(Path((ident, name)): Path<(String, String)>, call: Call) -
 }
 
 fn has_traits(call: &Call) -> Result<(), ApiError> {
-    Sort::since(call, TRAITS, TooOld::Disallowed("runbook traits"), 404)
+    ResourceSpec::since(call, TRAITS, TooOld::Disallowed("runbook traits"), 404)
 }
 
 async fn change(
@@ -246,16 +247,18 @@ async fn change(
     decide: impl Fn(BTreeSet<String>) -> BTreeSet<String> + Send + Sync,
 ) -> Reply {
     call.args.only(&[])?;
-    let mut runbook = Runbook::SORT.find(call, ident).await?;
-    for _ in 0..write::TRIES {
+    let mut runbook = Runbook::SPEC.find(call, ident).await?;
+    let mut retry = Retry::new();
+    loop {
         let names = decide(trait_set(&runbook));
         runbook.fields.insert("traits".into(), names.into_iter().collect());
         runbook.updated_at = Some(call.now());
         match call.app.store.write_resource(ResourceWrite::Update(runbook.clone()), None).await {
             Ok(_) => return Ok(empty(204, None)),
-            Err(StoreError::Stale(uuid)) => runbook = Runbook::SORT.find(call, &uuid.to_string()).await?,
+            Err(StoreError::Stale(uuid)) if retry.again().await => {
+                runbook = Runbook::SPEC.find(call, &uuid.to_string()).await?;
+            }
             Err(other) => return Err(refused::<Runbook>(other, &runbook)),
         }
     }
-    Err(refused::<Runbook>(StoreError::Stale(runbook.uuid), &runbook))
 }

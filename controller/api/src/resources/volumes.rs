@@ -3,7 +3,8 @@
 
 use super::field::{Type, Write, object, written};
 use super::list::{self, node_asked};
-use super::{Rest, Sort, TooOld, owner, unlocked, write};
+use super::resource::{ResourceHandler, ResourceSpec, TooOld, owner, unlocked};
+use super::write;
 use crate::auth::policy;
 use crate::call::{Call, json};
 use crate::endpoint::{Endpoint, rows};
@@ -55,8 +56,8 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-impl Rest for Connector {
-    const SORT: Sort = Sort {
+impl ResourceHandler for Connector {
+    const SPEC: ResourceSpec = ResourceSpec {
         kind: ResourceKind::VolumeConnector,
         one: "a volume connector",
         word: "connector",
@@ -77,7 +78,7 @@ impl Rest for Connector {
         below: &[],
     };
 
-    async fn settle(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
+    async fn validate(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
         changed(call, "volume connector update", old, &new).await?;
         new.key = Some(format!("{} {}", text(&new, "type"), text(&new, "connector_id")));
         Ok(new)
@@ -100,8 +101,8 @@ impl Rest for Connector {
     }
 }
 
-impl Rest for Target {
-    const SORT: Sort = Sort {
+impl ResourceHandler for Target {
+    const SPEC: ResourceSpec = ResourceSpec {
         kind: ResourceKind::VolumeTarget,
         one: "a volume target",
         word: "target",
@@ -124,7 +125,7 @@ impl Rest for Target {
         below: &[],
     };
 
-    async fn settle(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
+    async fn validate(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
         changed(call, "volume target update", old, &new).await?;
         new.key = new.node.map(|node| format!("{node} {}", new.field("boot_index")));
         Ok(new)
@@ -138,7 +139,7 @@ impl Rest for Target {
         asked(call, found).await
     }
 
-    fn dress(call: &Call, _: &Resource, view: &mut Map<String, Value>) {
+    fn extend_view(call: &Call, _: &Resource, view: &mut Map<String, Value>) {
         if let Some(properties) = view.get_mut("properties") {
             *properties = if policy::may(VIEW_PROPERTIES, &call.identity, None) {
                 masked_value(properties)
@@ -205,14 +206,14 @@ fn powered(action: &str, node: &model::Node) -> ApiError {
 
 /// `GET /v1/volume`.
 async fn volume(call: Call) -> Reply {
-    Target::SORT.exists(&call, 404)?;
+    Target::SPEC.exists(&call, 404)?;
     call.args.only(&[])?;
     Ok(json(200, &links(&call, "volume/")))
 }
 
 /// `GET /v1/nodes/{ident}/volume`.
 async fn of_node(Path(ident): Path<String>, call: Call) -> Reply {
-    Target::SORT.exists(&call, 404)?;
+    Target::SPEC.exists(&call, 404)?;
     call.args.only(&[])?;
     call.node(&ident).await?;
     Ok(json(200, &links(&call, &format!("nodes/{ident}/volume/"))))

@@ -1,9 +1,11 @@
 //! Making, changing and removing a resource.
 
-use super::{Rest, field, owner, refused, rights, view};
+use super::resource::{ResourceHandler, owner, refused};
+use super::{field, rights, view};
 use crate::call::{Call, empty, json, locate};
 use crate::error::{ApiError, Reply};
 use crate::patch::{self, Op};
+use crate::retry::Retry;
 use crate::schema;
 use axum::body::Body;
 use axum::extract::Path;
@@ -13,96 +15,93 @@ use serde_json::{Map, Value};
 use store::{ResourceWrite, StoreError};
 use uuid::Uuid;
 
-/// How often a change is tried again when another one was faster.
-pub const TRIES: usize = 5;
-
 /// `POST /v1/…`.
-pub async fn create<R: Rest>(call: Call) -> Reply {
-    R::SORT.exists(&call, 405)?;
+pub async fn create<R: ResourceHandler>(call: Call) -> Reply {
+    R::SPEC.exists(&call, 405)?;
     call.args.only(&[])?;
-    let given = schema::object(R::SORT.word, call.json()?)?;
-    let new = R::settle(&call, None, read::<R>(&call, given)?).await?;
-    let new = rights::settle(&call, None, new).await?;
+    let given = schema::object(R::SPEC.word, call.json()?)?;
+    let new = R::validate(&call, None, read::<R>(&call, given)?).await?;
+    let new = rights::validate(&call, None, new).await?;
     let write = ResourceWrite::Create(new.clone());
     let made = call.app.store.write_resource(write, None).await.map_err(|error| refused::<R>(error, &new))?;
     Ok(created::<R>(&call, &made))
 }
 
 /// `PATCH /v1/…/{ident}`.
-pub async fn patch<R: Rest>(Path(ident): Path<String>, call: Call) -> Reply {
-    R::SORT.exists(&call, 405)?;
+pub async fn patch<R: ResourceHandler>(Path(ident): Path<String>, call: Call) -> Reply {
+    R::SPEC.exists(&call, 405)?;
     call.args.only(&[])?;
     let ops = patch::parse(&call.json()?, call.version)?;
-    let mut old = R::SORT.find(&call, &ident).await?;
+    let mut old = R::SPEC.find(&call, &ident).await?;
     may_be_patched::<R>(&call, &ops)?;
-    for _ in 0..TRIES {
+    let mut retry = Retry::new();
+    loop {
         let new = patched::<R>(&old, &ops)?;
         if let Some(node) = new.node {
             owner(&call, node).await?;
         }
-        let new = R::settle(&call, Some(&old), new).await?;
-        let mut new = rights::settle(&call, Some(&old), new).await?;
+        let new = R::validate(&call, Some(&old), new).await?;
+        let mut new = rights::validate(&call, Some(&old), new).await?;
         if new == old {
-            break;
+            return Ok(json(200, &view::view::<R>(&call, &old, None)));
         }
         new.updated_at = Some(call.now());
         match call.app.store.write_resource(ResourceWrite::Update(new.clone()), None).await {
             Ok(written) => return Ok(json(200, &view::view::<R>(&call, &written, None))),
-            Err(StoreError::Stale(_)) => old = R::SORT.find(&call, &old.uuid.to_string()).await?,
+            Err(StoreError::Stale(_)) if retry.again().await => {
+                old = R::SPEC.find(&call, &old.uuid.to_string()).await?;
+            }
             Err(other) => return Err(refused::<R>(other, &new)),
         }
     }
-    let now = R::SORT.find(&call, &old.uuid.to_string()).await?;
-    if now == old {
-        return Ok(json(200, &view::view::<R>(&call, &old, None)));
-    }
-    Err(refused::<R>(StoreError::Stale(old.uuid), &old))
 }
 
 /// `DELETE /v1/…/{ident}`.
-pub async fn delete<R: Rest>(Path(ident): Path<String>, call: Call) -> Reply {
-    R::SORT.exists(&call, 405)?;
+pub async fn delete<R: ResourceHandler>(Path(ident): Path<String>, call: Call) -> Reply {
+    R::SPEC.exists(&call, 405)?;
     call.args.only(&[])?;
-    let resource = R::SORT.find(&call, &ident).await?;
+    let resource = R::SPEC.find(&call, &ident).await?;
     remove::<R>(&call, resource).await
 }
 
 /// Remove it, once it may go.
-pub async fn remove<R: Rest>(call: &Call, mut resource: Resource) -> Reply {
-    for _ in 0..TRIES {
+pub async fn remove<R: ResourceHandler>(call: &Call, mut resource: Resource) -> Reply {
+    let mut retry = Retry::new();
+    loop {
         R::may_go(call, &resource).await?;
         let write = ResourceWrite::Delete(resource.kind, resource.uuid, resource.version);
         match call.app.store.write_resource(write, None).await {
             Ok(_) => return Ok(empty(204, None)),
-            Err(StoreError::Stale(uuid)) => resource = R::SORT.find(call, &uuid.to_string()).await?,
+            Err(StoreError::Stale(uuid)) if retry.again().await => {
+                resource = R::SPEC.find(call, &uuid.to_string()).await?;
+            }
             Err(other) => return Err(refused::<R>(other, &resource)),
         }
     }
-    Err(refused::<R>(StoreError::Stale(resource.uuid), &resource))
 }
 
 /// 201 with what was made, and where.
-pub fn created<R: Rest>(call: &Call, made: &Resource) -> Response<Body> {
+pub fn created<R: ResourceHandler>(call: &Call, made: &Resource) -> Response<Body> {
     let mut response = json(201, &view::view::<R>(call, made, None));
-    locate(&mut response, Some(&call.links.v1(&format!("{}/{}", R::SORT.path, made.uuid))));
+    locate(&mut response, Some(&call.links.v1(&format!("{}/{}", R::SPEC.path, made.uuid))));
     response
 }
 
 /// A new one by its schema.
-pub fn read<R: Rest>(call: &Call, given: Map<String, Value>) -> Result<Resource, ApiError> {
-    let sort = &R::SORT;
+pub fn read<R: ResourceHandler>(call: &Call, given: Map<String, Value>) -> Result<Resource, ApiError> {
+    let spec = &R::SPEC;
     let unknown: Vec<_> = given
         .keys()
         .map(String::as_str)
-        .filter(|name| sort.field(name).and_then(field::Field::creatable).is_none())
+        .filter(|name| spec.field(name).and_then(field::Field::creatable).is_none())
         .collect();
-    schema::no_others(sort.word, &unknown)?;
-    required::<R>(sort.word, &given)?;
-    let mut new = Resource::new(sort.kind, Uuid::new_v4(), call.now());
+    schema::no_others(spec.word, &unknown)?;
+    required::<R>(spec.word, &given)?;
+    let mut new = Resource::new(spec.kind, Uuid::new_v4(), call.now());
     for (name, value) in &given {
-        let Some(field) = sort.field(name) else { continue };
+        let Some(field) = spec.field(name) else { continue };
         let Some(kind) = field.creatable() else { continue };
-        let value = field::check(sort.word, name, kind, value)?;
+        let value = field::check(spec.word, name, kind, value)?;
         if !value.is_null() {
             call.version.needs(field.since)?;
         }
@@ -111,8 +110,8 @@ pub fn read<R: Rest>(call: &Call, given: Map<String, Value>) -> Result<Resource,
     Ok(new)
 }
 
-fn required<R: Rest>(what: &str, given: &Map<String, Value>) -> Result<(), ApiError> {
-    match R::SORT.fields.iter().find(|field| field.is_required() && !given.contains_key(field.name)) {
+fn required<R: ResourceHandler>(what: &str, given: &Map<String, Value>) -> Result<(), ApiError> {
+    match R::SPEC.fields.iter().find(|field| field.is_required() && !given.contains_key(field.name)) {
         None => Ok(()),
         Some(missing) => Err(ApiError::invalid(format!(
             "Schema error for {what}: '{}' is a required property",
@@ -122,12 +121,12 @@ fn required<R: Rest>(what: &str, given: &Map<String, Value>) -> Result<(), ApiEr
 }
 
 /// Refuses operations on what PATCH does not change, or on what is too new.
-fn may_be_patched<R: Rest>(call: &Call, ops: &[Op]) -> Result<(), ApiError> {
+fn may_be_patched<R: ResourceHandler>(call: &Call, ops: &[Op]) -> Result<(), ApiError> {
     for op in ops {
-        match R::SORT.field(op.field()).filter(|field| field.patchable().is_some()) {
+        match R::SPEC.field(op.field()).filter(|field| field.patchable().is_some()) {
             Some(field) => call.version.needs(field.since)?,
             None => {
-                let allowed: Vec<_> = R::SORT
+                let allowed: Vec<_> = R::SPEC
                     .fields
                     .iter()
                     .filter(|field| field.patchable().is_some())
@@ -145,11 +144,11 @@ fn may_be_patched<R: Rest>(call: &Call, ops: &[Op]) -> Result<(), ApiError> {
 }
 
 /// The resource after the operations.
-fn patched<R: Rest>(old: &Resource, ops: &[Op]) -> Result<Resource, ApiError> {
-    let sort = &R::SORT;
-    let writable = || sort.fields.iter().filter_map(|field| Some((field, field.patchable()?)));
+fn patched<R: ResourceHandler>(old: &Resource, ops: &[Op]) -> Result<Resource, ApiError> {
+    let spec = &R::SPEC;
+    let writable = || spec.fields.iter().filter_map(|field| Some((field, field.patchable()?)));
     let before: Map<_, _> =
-        writable().map(|(field, _)| (field.name.to_owned(), field::read(sort, old, field.name))).collect();
+        writable().map(|(field, _)| (field.name.to_owned(), spec.read(old, field.name))).collect();
     let after = patch::apply(before.clone(), ops)?;
     required::<R>("patch", &after)?;
     let mut new = old.clone();

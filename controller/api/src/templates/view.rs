@@ -1,8 +1,8 @@
 //! A template as clients see it.
 
 use crate::error::ApiError;
+use crate::format::{at, iso};
 use crate::links::Links;
-use crate::view::{at, iso};
 use model::DeployTemplate;
 use model::mask::masked;
 use serde_json::{Map, Value, json};

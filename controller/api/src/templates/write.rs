@@ -5,6 +5,7 @@ use crate::body::{self, python};
 use crate::call::{Call, empty, json, locate};
 use crate::error::{ApiError, Reply};
 use crate::patch::{self, Op};
+use crate::retry::Retry;
 use crate::{schema, steps, traits};
 use axum::extract::Path;
 use model::mask::masked_value;
@@ -19,9 +20,6 @@ const PATCHABLE: [&str; 4] = ["extra", "name", "steps", "description"];
 
 /// Longest description, in characters.
 const DESCRIPTION: usize = 255;
-
-/// How often a patch is tried again when another one was faster.
-const TRIES: usize = 5;
 
 /// What clients write of a template.
 struct Written {
@@ -74,8 +72,8 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
             )));
         }
     }
-    let mut last = None;
-    for _ in 0..TRIES {
+    let mut retry = Retry::new();
+    loop {
         let old = find(&call, &ident).await?;
         let new = patched(&old, &ops)?;
         if new == old {
@@ -84,11 +82,10 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
         let new = DeployTemplate { updated_at: Some(call.now()), ..new };
         match call.app.store.update_template(new).await {
             Ok(template) => return Ok(json(200, &view::view(&template, &call.links, None))),
-            Err(StoreError::Stale(template)) => last = Some(template),
-            Err(other) => return Err(other.into()),
+            Err(StoreError::Stale(_)) if retry.again().await => {}
+            Err(other) => return Err(refused(other)),
         }
     }
-    Err(refused(StoreError::Stale(last.unwrap_or_default())))
 }
 
 /// `DELETE /v1/deploy_templates/{ident}`. Runs under way keep the steps that they were begun with.

@@ -1,7 +1,8 @@
 //! Drivers without a BMC: they keep what they are told.
 
 use api::{
-    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, InterfaceChoice, LampId, Validity,
+    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
+    Validity,
 };
 use async_trait::async_trait;
 use model::abilities::{Inspect, Rescue};
@@ -143,18 +144,18 @@ impl DriverQueries for KeptDrivers {
     async fn indicators(&self, node: &Node) -> Result<Vec<Indicator>, DriverError> {
         self.tell(node, "get_supported_indicators", Value::Null)?;
         let lamp = |component: &str, name: &str, read_only| Indicator {
-            lamp: LampId { component: component.into(), name: name.into() },
+            lamp: IndicatorId { component: component.into(), name: name.into() },
             read_only,
             states: ["blinking", "off", "on"].map(str::to_owned).to_vec(),
         };
         Ok(vec![lamp("system", "led", false), lamp("chassis", "led-0", true)])
     }
 
-    async fn indicator(&self, _: &Node, _: &LampId) -> Result<String, DriverError> {
+    async fn indicator(&self, _: &Node, _: &IndicatorId) -> Result<String, DriverError> {
         Ok("on".into())
     }
 
-    async fn set_indicator(&self, node: &Node, lamp: &LampId, state: &str) -> Result<(), DriverError> {
+    async fn set_indicator(&self, node: &Node, lamp: &IndicatorId, state: &str) -> Result<(), DriverError> {
         self.tell(node, "set_indicator_state", json!([lamp.component, lamp.name, state]))
     }
 

@@ -74,7 +74,7 @@ impl Api {
 
     /// One that takes bundles of at most 2 MiB that `trust` accepts.
     pub fn trusting(settings: Settings, trust: bundle::Trust) -> Self {
-        Self::made(settings, trust, Auth::Everybody)
+        Self::made(settings, trust, Auth::NoAuth)
     }
 
     /// One that lets in whom `auth` lets in.

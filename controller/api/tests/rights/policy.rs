@@ -39,7 +39,7 @@ fn who_may_what_is_what_ironics_own_code_says() {
                 );
             }
         }
-        assert!(!may(policy, &Identity::NOBODY, Some(&owners)), "{policy}");
+        assert!(!may(policy, &Identity::ANONYMOUS, Some(&owners)), "{policy}");
     }
     let user = |role| identity(User { relation: "system", role });
     assert!(may("anneal:new", &user(api::auth::Role::Admin), None));

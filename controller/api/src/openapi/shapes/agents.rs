@@ -1,9 +1,9 @@
 //! What agents call. Their answers are `agent-protocol`'s, whose exact bytes its own tests hold.
 
-use super::{Shape, object, text, text_or_null, types};
+use crate::openapi::shape::Shape;
+use crate::openapi::types::{closed, object, text, text_or_null};
 use crate::ramdisk::heartbeat::ARGUMENTS;
 use serde_json::{Map, Value, json};
-use types::closed;
 
 /// What is known of a method and a path.
 pub fn known((method, path): (&str, &str)) -> Option<Shape> {
@@ -11,11 +11,11 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
     Some(match (method, path) {
         ("GET", "/v1/lookup") => {
             let told = closed(json!({"node": object(), "config": object()}), &["node", "config"]);
-            new().query(&["addresses", "node_uuid", "anneal_boot_id"]).tells(200, told)
+            new().query(&["addresses", "node_uuid", "anneal_boot_id"]).responds(200, told)
         }
         ("POST", "/v1/heartbeat/{ident}") => new().body(heartbeat()).empty(202),
         ("POST", "/v1/continue_inspection") => {
-            new().query(&["node_uuid"]).body(report()).tells(202, object())
+            new().query(&["node_uuid"]).body(report()).responds(202, object())
         }
         _ => return None,
     })

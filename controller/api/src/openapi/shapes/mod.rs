@@ -6,32 +6,41 @@ mod nodes;
 mod others;
 mod ports;
 
-use super::shape::Shape;
-use super::types;
+use super::shape::{JSON, Shape};
 use crate::endpoint::Endpoint;
-use serde_json::{Value, json};
+use crate::page;
+use axum::http::Method;
+use serde_json::json;
 
-/// What is known of an endpoint, if anything.
-pub fn known(endpoint: &Endpoint) -> Option<Shape> {
+/// The shape that a table here gives, or else what the row implies: a PATCH takes a JSON patch, a POST or PUT an object; a
+/// list (a path that can also be POSTed to, right below a version or `volume`) is paged.
+pub fn of(endpoint: &Endpoint, all: &[Endpoint]) -> Shape {
+    known(endpoint).unwrap_or_else(|| guessed(endpoint, all))
+}
+
+fn guessed(endpoint: &Endpoint, all: &[Endpoint]) -> Shape {
+    let any = Shape { answers: vec![("2XX".to_owned(), Some((JSON, json!({}))))], ..Shape::default() };
+    match endpoint.method {
+        Method::PATCH => any.patch(),
+        Method::POST | Method::PUT => Shape { body: Some((JSON, json!({"type": "object"}), false)), ..any },
+        Method::GET if is_list(endpoint, all) => any.query(&page::ARGS).query(&["detail", "fields"]),
+        _ => any,
+    }
+}
+
+fn is_list(endpoint: &Endpoint, all: &[Endpoint]) -> bool {
+    let path = endpoint.path;
+    let flat = path
+        .strip_prefix("/v1/volume/")
+        .or(path.strip_prefix("/v1/"))
+        .is_some_and(|rest| !rest.contains('/'));
+    flat && all.iter().any(|other| other.path == path && other.method == Method::POST)
+}
+
+fn known(endpoint: &Endpoint) -> Option<Shape> {
     let row = (endpoint.method.as_str(), endpoint.path);
     nodes::known(row)
         .or_else(|| ports::known(row))
         .or_else(|| others::known(row))
         .or_else(|| agents::known(row))
-}
-
-fn object() -> Value {
-    json!({"type": "object"})
-}
-
-fn text() -> Value {
-    json!({"type": "string"})
-}
-
-fn text_or_null() -> Value {
-    json!({"type": ["string", "null"]})
-}
-
-fn texts() -> Value {
-    json!({"type": "array", "items": {"type": "string"}})
 }

@@ -1,12 +1,12 @@
 //! Endpoints of nodes.
 
-use super::{Shape, object, text, text_or_null, texts, types};
 use crate::driver_queries::INTERFACES;
 use crate::microversion::target_since;
 use crate::nodes::{list, states};
+use crate::openapi::shape::Shape;
+use crate::openapi::types::{self, closed, node_field, object, reference, text, text_or_null, texts};
 use crate::page;
 use serde_json::{Map, Value, json};
-use types::{closed, node_field, reference};
 
 /// Targets of the verbs, as Ironic's API reference spells them.
 const TARGETS: [&str; 17] = [
@@ -37,18 +37,18 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
             .filters(&list::FILTERS)
             .query(&page::ARGS)
             .filters(&[("fields", 8)])
-            .tells(200, types::page("nodes", "Node")),
+            .responds(200, types::page("nodes", "Node")),
         ("GET", "/v1/nodes/detail") => {
-            new().filters(&list::FILTERS).query(&page::ARGS).tells(200, types::page("nodes", "Node"))
+            new().filters(&list::FILTERS).query(&page::ARGS).responds(200, types::page("nodes", "Node"))
         }
-        ("POST", "/v1/nodes") => new().body(reference("NewNode")).tells(201, reference("Node")),
-        ("GET", "/v1/nodes/{ident}") => new().filters(&[("fields", 8)]).tells(200, reference("Node")),
+        ("POST", "/v1/nodes") => new().body(reference("NewNode")).responds(201, reference("Node")),
+        ("GET", "/v1/nodes/{ident}") => new().filters(&[("fields", 8)]).responds(200, reference("Node")),
         ("PATCH", "/v1/nodes/{ident}") => {
-            new().filters(&[("reset_interfaces", 45)]).patch().tells(200, reference("Node"))
+            new().filters(&[("reset_interfaces", 45)]).patch().responds(200, reference("Node"))
         }
-        ("GET", "/v1/nodes/validate") => new().query(&["node", "node_uuid"]).tells(200, validity()),
-        ("GET", "/v1/nodes/{ident}/validate") => new().tells(200, validity()),
-        ("GET", "/v1/nodes/{ident}/states") => new().tells(200, shown_states()),
+        ("GET", "/v1/nodes/validate") => new().query(&["node", "node_uuid"]).responds(200, validity()),
+        ("GET", "/v1/nodes/{ident}/validate") => new().responds(200, validity()),
+        ("GET", "/v1/nodes/{ident}/states") => new().responds(200, shown_states()),
         ("PUT", "/v1/nodes/{ident}/states/provision") => new().body(provision()).empty(202),
         ("PUT", "/v1/nodes/{ident}/states/power") => new().body(types::power()).empty(202),
         ("PUT", "/v1/nodes/{ident}/maintenance") => {
@@ -59,7 +59,7 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
         ("GET", "/v1/nodes/{ident}/management/boot_device") => {
             let persistent = json!({"type": ["boolean", "null"]});
             let fields = json!({"boot_device": text_or_null(), "persistent": persistent});
-            new().tells(200, closed(fields, &["boot_device", "persistent"]))
+            new().responds(200, closed(fields, &["boot_device", "persistent"]))
         }
         ("PUT", "/v1/nodes/{ident}/management/boot_device") => {
             let persistent = json!({"type": ["boolean", "string", "null"]});
@@ -68,20 +68,20 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
         }
         ("GET", "/v1/nodes/{ident}/management/boot_device/supported") => {
             let devices = closed(json!({"supported_boot_devices": texts()}), &["supported_boot_devices"]);
-            new().tells(200, devices)
+            new().responds(200, devices)
         }
         ("GET", "/v1/nodes/{ident}/inventory") => {
             let fields = json!({"inventory": object(), "plugin_data": object()});
-            new().tells(200, closed(fields, &["inventory", "plugin_data"]))
+            new().responds(200, closed(fields, &["inventory", "plugin_data"]))
         }
         ("GET", "/v1/nodes/{ident}/history") => {
             let events = json!({"type": "array", "items": event()});
             let fields = json!({"history": events, "next": text()});
-            new().query(&page::ARGS).query(&["detail"]).tells(200, closed(fields, &["history"]))
+            new().query(&page::ARGS).query(&["detail"]).responds(200, closed(fields, &["history"]))
         }
-        ("GET", "/v1/nodes/{ident}/history/{event}") => new().tells(200, event()),
+        ("GET", "/v1/nodes/{ident}/history/{event}") => new().responds(200, event()),
         ("GET", "/v1/nodes/{ident}/traits") => {
-            new().tells(200, closed(json!({"traits": texts()}), &["traits"]))
+            new().responds(200, closed(json!({"traits": texts()}), &["traits"]))
         }
         ("PUT", "/v1/nodes/{ident}/traits") => {
             new().body(closed(json!({"traits": texts()}), &["traits"])).empty(204)
@@ -97,13 +97,13 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
         ) => {
             let steps = json!({"type": "array", "items": offered_step()});
             let unknown = closed(json!({"message": text(), "steps": steps}), &["message", "steps"]);
-            new().query(&["min_priority"]).tells(200, steps).tells(202, unknown)
+            new().query(&["min_priority"]).responds(200, steps).responds(202, unknown)
         }
-        ("GET", "/v1/anneal/nodes/{ident}/erase_plan") => new().query(&["step"]).tells(200, object()),
+        ("GET", "/v1/anneal/nodes/{ident}/erase_plan") => new().query(&["step"]).responds(200, object()),
         ("POST", "/v1/anneal/nodes/{ident}/erase_plan") => {
             let args = json!({"type": ["object", "null"]});
             let fields = json!({"step": text_or_null(), "args": args});
-            new().optional_body(closed(fields, &[])).tells(200, object())
+            new().optional_body(closed(fields, &[])).responds(200, object())
         }
         _ => return None,
     })

@@ -1,48 +1,48 @@
 //! Endpoints of drivers, deploy templates, bundles, certificates, and the documents at the root.
 
-use super::{Shape, object, text, text_or_null, types};
 use crate::driver_queries::INTERFACES;
+use crate::openapi::shape::Shape;
+use crate::openapi::types::{self, closed, object, reference, text, text_or_null};
 use crate::page;
 use serde_json::{Map, Value, json};
-use types::{closed, reference};
 
 /// What is known of a method and a path.
 pub fn known((method, path): (&str, &str)) -> Option<Shape> {
     let new = Shape::new;
     Some(match (method, path) {
-        ("GET", "/" | "/v1" | "/v1/anneal/openapi") => new().tells(200, object()),
+        ("GET", "/" | "/v1" | "/v1/anneal/openapi") => new().responds(200, object()),
         ("GET", "/v1/drivers") => {
             let list = json!({"type": "array", "items": driver()});
             let filters = [("type", 30), ("detail", 30), ("fields", 77)];
-            new().filters(&filters).tells(200, closed(json!({"drivers": list}), &["drivers"]))
+            new().filters(&filters).responds(200, closed(json!({"drivers": list}), &["drivers"]))
         }
-        ("GET", "/v1/drivers/{name}") => new().filters(&[("fields", 77)]).tells(200, driver()),
+        ("GET", "/v1/drivers/{name}") => new().filters(&[("fields", 77)]).responds(200, driver()),
         ("GET", "/v1/drivers/{name}/properties") => {
-            new().tells(200, json!({"type": "object", "additionalProperties": {"type": "string"}}))
+            new().responds(200, json!({"type": "object", "additionalProperties": {"type": "string"}}))
         }
         ("GET", "/v1/deploy_templates") => new()
             .query(&page::ARGS)
             .query(&["detail", "fields"])
-            .tells(200, types::page("deploy_templates", "DeployTemplate")),
+            .responds(200, types::page("deploy_templates", "DeployTemplate")),
         ("POST", "/v1/deploy_templates") => {
-            new().body(reference("NewDeployTemplate")).tells(201, reference("DeployTemplate"))
+            new().body(reference("NewDeployTemplate")).responds(201, reference("DeployTemplate"))
         }
         ("GET", "/v1/deploy_templates/{ident}") => {
-            new().query(&["fields"]).tells(200, reference("DeployTemplate"))
+            new().query(&["fields"]).responds(200, reference("DeployTemplate"))
         }
-        ("PATCH", "/v1/deploy_templates/{ident}") => new().patch().tells(200, reference("DeployTemplate")),
+        ("PATCH", "/v1/deploy_templates/{ident}") => new().patch().responds(200, reference("DeployTemplate")),
         ("DELETE", "/v1/deploy_templates/{ident}" | "/v1/inspection_rules") => new().empty(204),
         ("GET", "/v1/anneal/bundles") => {
             let list = json!({"type": "array", "items": bundle()});
-            new().query(&["node"]).tells(200, closed(json!({"bundles": list}), &["bundles"]))
+            new().query(&["node"]).responds(200, closed(json!({"bundles": list}), &["bundles"]))
         }
         ("POST", "/v1/anneal/bundles") => {
             let mut added = bundle();
             added["properties"]["replaced"] = json!({"anyOf": [bundle(), {"type": "null"}]});
             let body = Some(("application/octet-stream", json!({}), true));
-            Shape { body, ..new().query(&["scope", "digest"]).tells(201, added) }
+            Shape { body, ..new().query(&["scope", "digest"]).responds(201, added) }
         }
-        ("GET", "/v1/anneal/bundles/{digest}") => new().tells(200, object()),
+        ("GET", "/v1/anneal/bundles/{digest}") => new().responds(200, object()),
         ("DELETE", "/v1/anneal/bundles/{digest}") => new().query(&["scope"]).empty(204),
         ("GET", "/v1/anneal/bundles/{digest}/file") => {
             let file = Some(("application/octet-stream", json!({})));
@@ -50,10 +50,12 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
         }
         ("GET", "/v1/anneal/certificates") => {
             let list = json!({"type": "array", "items": certificate()});
-            new().query(&["node"]).tells(200, closed(json!({"certificates": list}), &["certificates"]))
+            new().query(&["node"]).responds(200, closed(json!({"certificates": list}), &["certificates"]))
         }
-        ("GET", "/v1/anneal/certificates/{id}") => new().tells(200, object()),
-        ("GET", "/v1/anneal/certificate_key") => new().tells(200, closed(json!({"key": text()}), &["key"])),
+        ("GET", "/v1/anneal/certificates/{id}") => new().responds(200, object()),
+        ("GET", "/v1/anneal/certificate_key") => {
+            new().responds(200, closed(json!({"key": text()}), &["key"]))
+        }
         _ => return None,
     })
 }

@@ -1,9 +1,10 @@
 //! Which node an allocation is given.
 
-use super::{Allocation, refused};
+use super::allocation::Allocation;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::fields;
+use crate::resources::resource::refused;
 use model::history::{EventKind, Severity};
 use model::{Event, Node, ProvisionState, Resource, request};
 use serde_json::Value;

@@ -1,25 +1,22 @@
 //! `/v1/allocations`: a client wishes for a node, and is given one at once or told why not.
 
+mod allocation;
 mod choose;
 
-use super::field::{Empty, Field, Type, Write, object, told, written};
-use super::{Rest, Sort, TooOld, check_name, list, refused, rights, view, write};
+use super::resource::{ResourceHandler, refused};
+use super::{list, rights, view, write};
 use crate::body::python;
 use crate::call::{Call, empty, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
-use crate::fields::Kind;
-use crate::nodes::rules::UPDATE_ALLOWED;
-use crate::traits;
+use crate::nodes::validation::UPDATE_ALLOWED;
 use crate::write as nodes;
+use allocation::{Allocation, named_node};
 use axum::extract::Path;
 use model::{Node, ProvisionState, Resource, ResourceKind};
 use serde_json::Value;
 use store::ResourceWrite;
 use uuid::Uuid;
-
-/// An allocation.
-pub struct Allocation;
 
 /// What is served of allocations.
 pub fn endpoints() -> Vec<Endpoint> {
@@ -34,109 +31,10 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-const fn list_of(name: &'static str, kind: super::field::Reader) -> Field {
-    written(name, 52, Write::Create(Type::Special(kind))).or(Empty::List).unsortable()
-}
-
-impl Rest for Allocation {
-    const SORT: Sort = Sort {
-        kind: ResourceKind::Allocation,
-        one: "an allocation",
-        word: "allocation",
-        path: "allocations",
-        list: "allocations",
-        since: 52,
-        too_old: TooOld::Disallowed("allocations"),
-        detail: None,
-        named: true,
-        fields: &[
-            list_of("candidate_nodes", texts),
-            object("extra", 52),
-            written("name", 52, Write::Always(Type::Plain(Kind::Text(255)))),
-            written("owner", 60, Write::Create(Type::Plain(Kind::Text(255)))),
-            written("resource_class", 52, Write::Create(Type::Plain(Kind::Text(80)))),
-            list_of("traits", trait_names),
-            told("last_error", 52),
-            told("node_uuid", 52),
-            told("state", 52),
-        ],
-        short: &[
-            "uuid",
-            "name",
-            "candidate_nodes",
-            "extra",
-            "last_error",
-            "node_uuid",
-            "owner",
-            "resource_class",
-            "state",
-            "traits",
-            "created_at",
-            "updated_at",
-        ],
-        filters: &[("node", 52), ("resource_class", 52), ("state", 52), ("owner", 60)],
-        below: &[],
-    };
-
-    async fn settle(_: &Call, old: Option<&Resource>, new: Resource) -> Result<Resource, ApiError> {
-        let verb = if old.is_some() { "update" } else { "create" };
-        check_name(&new, &format!("Cannot {verb} allocation with invalid name"))?;
-        Ok(new)
-    }
-
-    async fn filtered(call: &Call, found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
-        let mut found = super::equal(call, &Self::SORT, found)?;
-        if let Some(ident) = call.args.text("node") {
-            let node = named_node(call, ident).await?.uuid;
-            found.retain(|allocation| allocation.node == Some(node));
-        }
-        Ok(found)
-    }
-}
-
-fn texts(what: &str, name: &str, value: &Value) -> Result<Value, ApiError> {
-    each(what, name, value, |item| match item {
-        Value::String(_) => Ok(()),
-        other => Err(ApiError::invalid(format!(
-            "Schema error for {what}: {} is not of type 'string' (field \"{name}\")",
-            python(other)
-        ))),
-    })
-}
-
-/// A list of names of traits, or null.
-pub fn trait_names(what: &str, name: &str, value: &Value) -> Result<Value, ApiError> {
-    each(what, name, value, |item| traits::name(what, item).map(drop))
-}
-
-fn each(
-    what: &str,
-    name: &str,
-    value: &Value,
-    check: impl Fn(&Value) -> Result<(), ApiError>,
-) -> Result<Value, ApiError> {
-    match value {
-        Value::Null => Ok(Value::Null),
-        Value::Array(items) => items.iter().try_for_each(check).map(|()| value.clone()),
-        other => Err(ApiError::invalid(format!(
-            "Schema error for {what}: {} is not of type 'array', 'null' (field \"{name}\")",
-            python(other)
-        ))),
-    }
-}
-
-/// A node that a query or a body names: 400 when there is none.
-async fn named_node(call: &Call, ident: &str) -> Result<Node, ApiError> {
-    call.node(ident).await.map_err(|error| match error.status {
-        404 => ApiError::invalid(error.message),
-        _ => error,
-    })
-}
-
 /// `POST /v1/allocations`. Ironic looks for the node later and answers `allocating`; here it is done when the answer
 /// comes, `active` or `error`.
 async fn create(call: Call) -> Reply {
-    Allocation::SORT.exists(&call, 405)?;
+    Allocation::SPEC.exists(&call, 405)?;
     call.args.only(&[])?;
     let mut given = crate::schema::object("allocation", call.json()?)?;
     let target = match given.remove("node") {
@@ -154,8 +52,8 @@ async fn create(call: Call) -> Reply {
     };
     let has_uuid = given.get("uuid").is_some_and(|uuid| !uuid.is_null());
     let mut new = write::read::<Allocation>(&call, given)?;
-    new = Allocation::settle(&call, None, new).await?;
-    new = rights::settle(&call, None, new).await?;
+    new = Allocation::validate(&call, None, new).await?;
+    new = rights::validate(&call, None, new).await?;
     if new.text("resource_class").is_none_or(str::is_empty) {
         let class = target.as_ref().and_then(|node| node.resource_class.clone());
         if target.is_none() {
@@ -185,7 +83,7 @@ async fn create(call: Call) -> Reply {
 
 /// `PATCH /v1/allocations/{ident}`.
 async fn patch(path: Path<String>, call: Call) -> Reply {
-    Allocation::SORT.exists(&call, 405)?;
+    Allocation::SPEC.exists(&call, 405)?;
     if !call.version.has(57) {
         return Err(ApiError::plain(405, "The API version does not allow updating allocations"));
     }
@@ -194,15 +92,15 @@ async fn patch(path: Path<String>, call: Call) -> Reply {
 
 /// `DELETE /v1/allocations/{ident}`.
 async fn delete(Path(ident): Path<String>, call: Call) -> Reply {
-    Allocation::SORT.exists(&call, 405)?;
+    Allocation::SPEC.exists(&call, 405)?;
     call.args.only(&[])?;
-    let allocation = Allocation::SORT.find(&call, &ident).await?;
+    let allocation = Allocation::SPEC.find(&call, &ident).await?;
     end(&call, allocation).await
 }
 
 /// `GET /v1/nodes/{ident}/allocation`.
 async fn of_node(Path(ident): Path<String>, call: Call) -> Reply {
-    Allocation::SORT.exists(&call, 404)?;
+    Allocation::SPEC.exists(&call, 404)?;
     call.args.only(&["fields"])?;
     let wanted = list::fields::<Allocation>(&call)?;
     let allocation = that_of(&call, &ident).await?;
@@ -211,7 +109,7 @@ async fn of_node(Path(ident): Path<String>, call: Call) -> Reply {
 
 /// `DELETE /v1/nodes/{ident}/allocation`.
 async fn delete_of_node(Path(ident): Path<String>, call: Call) -> Reply {
-    Allocation::SORT.exists(&call, 404)?;
+    Allocation::SPEC.exists(&call, 404)?;
     call.args.only(&[])?;
     let allocation = that_of(&call, &ident).await?;
     end(&call, allocation).await

@@ -1,0 +1,150 @@
+//! Runs test binaries in lanes: those that compute one after the other, next to those that mostly wait.
+//!
+//! ```text
+//! binaries ──order (pure)──► computing:  sim::seeds, explore::explore, …   one at a time, each uses all processors
+//!                      └───► waiting:    the longest first                 WAITING at a time
+//! ```
+//!
+//! cargo runs binaries one after the other. More than half of that time the processors had nothing to do, because
+//! peers, deadlines and child processes were waited for.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::binaries::Binary;
+use super::tally::Tally;
+use crate::sh;
+
+/// Prefixes of what computes. These tests keep every processor busy by themselves.
+const COMPUTING: [&str; 4] = ["sim", "explore", "api::fuzz", "block::drives"];
+
+/// Prefixes of what takes longest of the rest, longest first, so that none of them is the last to start.
+const LONG: [&str; 8] = [
+    "hwm-conformance::",
+    "bmc::",
+    "hwm-generic::",
+    "agentd::",
+    "hwm-host::",
+    "block::",
+    "sandbox::",
+    "bench::",
+];
+
+/// How many binaries of the waiting lane run at a time.
+const WAITING: usize = 2;
+
+/// A binary that has ended.
+struct Ended {
+    name: String,
+    status: Result<ExitStatus>,
+    log: PathBuf,
+    took: Duration,
+}
+
+/// Runs every binary, shows what each printed when it has ended, and counts it. Returns whether all succeeded.
+///
+/// `env` is set for each of them.
+pub fn run(binaries: &[Binary], env: &[(&str, &str)], tally: &mut Tally) -> Result<bool> {
+    let logs = sh::target_dir().join("test-logs");
+    fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
+    let [computing, waiting] = order(binaries).map(Mutex::new);
+    let (sender, ended) = channel();
+    std::thread::scope(|scope| {
+        let lanes = std::iter::once(&computing).chain(std::iter::repeat_n(&waiting, WAITING));
+        for queue in lanes {
+            let (sender, logs) = (sender.clone(), &logs);
+            scope.spawn(move || drain(queue, env, logs, &sender));
+        }
+        drop(sender);
+        let mut all = true;
+        for Ended { name, status, log, took } in ended {
+            println!("\n     Running {name} ({:.1} s)", took.as_secs_f64());
+            tally.note_time(&name, took);
+            let printed = fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
+            let printed = String::from_utf8_lossy(&printed);
+            all &= tally.read(&name, printed.lines().map(|line| Ok(line.to_owned())), || status)?;
+        }
+        Ok(all)
+    })
+}
+
+/// What computes, and what waits with the longest first. A binary is in exactly one of them.
+fn order(binaries: &[Binary]) -> [VecDeque<&Binary>; 2] {
+    let rank =
+        |binary: &Binary| LONG.iter().position(|long| binary.prefix.starts_with(long)).unwrap_or(LONG.len());
+    let computes = |binary: &&Binary| {
+        COMPUTING
+            .iter()
+            .any(|prefix| binary.prefix.strip_prefix(prefix).is_some_and(|rest| rest.starts_with("::")))
+    };
+    let (computing, mut waiting): (Vec<&Binary>, Vec<&Binary>) = binaries.iter().partition(computes);
+    waiting.sort_by_key(|binary| rank(binary));
+    [computing.into(), waiting.into()]
+}
+
+/// Runs what stands in a queue until it is empty.
+fn drain(queue: &Mutex<VecDeque<&Binary>>, env: &[(&str, &str)], logs: &Path, ended: &Sender<Ended>) {
+    loop {
+        let next = queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop_front();
+        let Some(binary) = next else { return };
+        let log = logs.join(format!("{}.log", binary.name().replace("::", ".")));
+        let begun = Instant::now();
+        let status = start(binary, env, &log);
+        let (name, took) = (binary.name().to_owned(), begun.elapsed());
+        if ended.send(Ended { name, status, log, took }).is_err() {
+            return;
+        }
+    }
+}
+
+/// Runs one binary as cargo would. Its output goes to a file: a pipe would stay open as long as any process that a test
+/// left behind.
+fn start(binary: &Binary, env: &[(&str, &str)], log: &Path) -> Result<ExitStatus> {
+    let out = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
+    let errors = out.try_clone()?;
+    let mut command = Command::new(&binary.executable);
+    command.current_dir(&binary.package).env("CARGO_MANIFEST_DIR", &binary.package);
+    command.envs(env.iter().copied()).stdout(out).stderr(errors);
+    command.status().with_context(|| format!("cannot start {}", binary.executable))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binary(prefix: &str) -> Binary {
+        Binary { prefix: prefix.to_owned(), executable: String::new(), package: sh::root() }
+    }
+
+    #[test]
+    fn each_binary_is_in_one_lane_and_the_longest_come_first() {
+        let all = ["model::", "sim::seeds::", "agentd::", "simple::", "explore::", "hwm-conformance::good::"];
+        let all: Vec<Binary> = all.map(binary).into();
+        let [computing, waiting] = order(&all);
+        let names = |lane: &VecDeque<&Binary>| lane.iter().map(|b| b.name().to_owned()).collect::<Vec<_>>();
+        assert_eq!(names(&computing), ["sim::seeds", "explore"]);
+        assert_eq!(names(&waiting), ["hwm-conformance::good", "agentd", "model", "simple"]);
+    }
+
+    #[test]
+    fn what_a_binary_prints_and_how_it_ends_is_kept() {
+        let dir = std::env::temp_dir().join(format!("xtask-lanes-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let (shown, failing) = (dir.join("env.log"), dir.join("false.log"));
+        let program = |name: &str| Binary { executable: name.to_owned(), ..binary("x::") };
+        // `env` prints what it was started with.
+        assert!(start(&program("env"), &[("SIM_SEEDS", "50")], &shown).unwrap().success());
+        let shown = fs::read_to_string(&shown).unwrap();
+        assert!(shown.contains("SIM_SEEDS=50\n") && shown.contains("CARGO_MANIFEST_DIR="), "{shown}");
+        assert!(!start(&program("false"), &[], &failing).unwrap().success());
+        assert!(start(&program("no-such-program"), &[], &failing).is_err());
+        fs::remove_dir_all(dir).unwrap();
+    }
+}

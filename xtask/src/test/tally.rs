@@ -1,0 +1,159 @@
+//! What passed, failed and took long so far, in all parts of a run.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+
+use super::ran::Ran;
+
+/// How many of the longest parts a run lists at its end.
+const LONGEST: usize = 15;
+
+/// Counts of a whole run.
+#[derive(Default)]
+pub struct Tally {
+    pub passed: usize,
+    pub failed: usize,
+    /// One line for each part that failed.
+    pub failures: Vec<String>,
+    pub ran: Ran,
+    times: Vec<(String, Duration)>,
+}
+
+impl Tally {
+    /// Runs a suite, shows its output and counts the passes and failures it reports. Returns whether it succeeded.
+    pub fn take(&mut self, name: &str, command: &mut Command) -> Result<bool> {
+        let begun = Instant::now();
+        let mut child =
+            command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
+        let lines = BufReader::new(child.stdout.take().context("no pipe")?).lines();
+        let succeeded = self.read(name, lines, || Ok(child.wait()?));
+        self.note_time(name, begun.elapsed());
+        succeeded
+    }
+
+    /// Counts the lines that a suite printed; `end` returns its exit status.
+    pub fn read(
+        &mut self,
+        name: &str,
+        lines: impl Iterator<Item = std::io::Result<String>>,
+        end: impl FnOnce() -> Result<ExitStatus>,
+    ) -> Result<bool> {
+        let (mut passed, mut failed) = (0, 0);
+        for line in lines {
+            let line = line?;
+            println!("{line}");
+            self.ran.add_scenario(name, &line);
+            if let Some((p, f)) = counts(&line) {
+                passed += p;
+                failed += f;
+            }
+        }
+        let status = end()?;
+        // A suite that died, or that counts no failure and yet exits non-zero, is one more failure.
+        if !status.success() && failed == 0 {
+            failed = 1;
+        }
+        if failed > 0 {
+            self.failures.push(format!("{name}: {failed} failed, {status}"));
+        }
+        self.passed += passed;
+        self.failed += failed;
+        Ok(failed == 0)
+    }
+
+    /// Takes back `count` failures of a suite that runs again.
+    pub fn retract(&mut self, name: &str, count: usize) {
+        self.failed -= count.min(self.failed);
+        self.failures.retain(|failure| !failure.starts_with(&format!("{name}: ")));
+    }
+
+    /// Runs a part that has no tests to count, and notes how long it took.
+    pub fn timed<T>(&mut self, name: &str, part: impl FnOnce() -> Result<T>) -> Result<T> {
+        let begun = Instant::now();
+        let done = part();
+        self.note_time(name, begun.elapsed());
+        done
+    }
+
+    /// Notes how long a part of the run took.
+    pub fn note_time(&mut self, name: &str, took: Duration) {
+        self.times.push((name.to_owned(), took));
+    }
+
+    /// The parts that took longest, longest first, one line each.
+    pub fn longest(&self) -> impl Iterator<Item = String> {
+        let mut times = self.times.clone();
+        times.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        times.into_iter().take(LONGEST).map(|(name, took)| format!("{:6.1} s  {name}", took.as_secs_f64()))
+    }
+}
+
+/// A suite that runs next to others. Its output is kept until [`Beside::end`] shows it.
+pub struct Beside {
+    child: Child,
+    printed: JoinHandle<std::io::Result<(Vec<String>, Duration)>>,
+}
+
+impl Beside {
+    pub fn start(command: &mut Command) -> Result<Self> {
+        let begun = Instant::now();
+        let mut child =
+            command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
+        let lines = BufReader::new(child.stdout.take().context("no pipe")?).lines();
+        let printed = std::thread::spawn(move || Ok((lines.collect::<Result<_, _>>()?, begun.elapsed())));
+        Ok(Self { child, printed })
+    }
+
+    /// Waits for the suite to end, shows and counts its output. Returns the names of the scenarios that failed.
+    pub fn end(mut self, name: &str, tally: &mut Tally) -> Result<Vec<String>> {
+        let (printed, took) = self.printed.join().map_err(|_| anyhow!("the reader of {name} panicked"))??;
+        tally.note_time(name, took);
+        let lost = printed.iter().filter_map(|line| line.strip_prefix("FAIL  ")?.split(' ').next());
+        let lost = lost.map(str::to_owned).collect();
+        tally.read(name, printed.into_iter().map(Ok), || Ok(self.child.wait()?))?;
+        Ok(lost)
+    }
+}
+
+/// The counts of a closing line: libtest's `test result: ok. 3 passed; 0 failed; …`, or ours, `machines: 3 passed, 0 failed`.
+fn counts(line: &str) -> Option<(usize, usize)> {
+    let tail = match line.strip_prefix("test result: ") {
+        Some(rest) => rest.split_once(". ")?.1,
+        None => {
+            let (name, rest) = line.split_once(": ")?;
+            name.bytes().all(|byte| byte.is_ascii_lowercase()).then_some(rest)?
+        }
+    };
+    let mut words = tail.split([' ', ';', ',']).filter(|word| !word.is_empty());
+    let passed = words.next()?.parse().ok()?;
+    (words.next()? == "passed").then_some(())?;
+    let failed = words.next()?.parse().ok()?;
+    (words.next()? == "failed").then_some((passed, failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_lines_are_read() {
+        assert_eq!(counts("test result: ok. 14 passed; 0 failed; 1 ignored; 0 measured"), Some((14, 0)));
+        assert_eq!(counts("test result: FAILED. 3 passed; 2 failed; 0 ignored"), Some((3, 2)));
+        assert_eq!(counts("machines: 9 passed, 1 failed"), Some((9, 1)));
+        assert_eq!(counts("test tests::x: 9 passed, 1 failed"), None);
+        assert_eq!(counts("running 3 tests"), None);
+    }
+
+    #[test]
+    fn the_longest_parts_come_first() {
+        let mut tally = Tally::default();
+        for (name, seconds) in [("a", 2), ("b", 5), ("c", 2)] {
+            tally.note_time(name, Duration::from_secs(seconds));
+        }
+        assert_eq!(tally.longest().collect::<Vec<_>>(), ["   5.0 s  b", "   2.0 s  a", "   2.0 s  c"]);
+    }
+}
