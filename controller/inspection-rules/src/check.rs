@@ -1,4 +1,4 @@
-//! What a rule must be to be kept. What could only fail at every inspection is refused here already.
+//! Validates a rule before it is stored. A rule that would fail at every inspection is rejected.
 
 use crate::action::{API_CALL, no_api_call};
 use crate::attribute::Attributes;
@@ -68,7 +68,7 @@ fn unknown(op: &Value, conditions: bool) -> String {
     format!("{shown} is not one of [{}]", ops.join(", "))
 }
 
-/// What can be told of arguments before their templates are filled in; in a loop all of them are templates.
+/// Check what can be checked of arguments before their templates are filled in; in a loop all of them are templates.
 fn arguments(signature: &Signature, args: &Map<String, Value>, looped: bool) -> Result<(), OperationError> {
     for (name, value) in args {
         if looped || signature.filled.contains(&name.as_str()) {
@@ -108,7 +108,7 @@ fn arguments(signature: &Signature, args: &Map<String, Value>, looped: bool) -> 
     Ok(())
 }
 
-/// Refuses templates whose fields say how they are to be formatted.
+/// Reject templates with format specifications.
 fn plain_fields(value: &Value) -> Result<(), OperationError> {
     match value {
         Value::String(text) => {

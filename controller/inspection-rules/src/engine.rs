@@ -10,13 +10,13 @@ use std::cmp::Reverse;
 use std::fmt;
 use uuid::Uuid;
 
-/// Longest reason of a failure, in characters: what a rule says may be as long as an inventory.
+/// Longest reason of a failure, in characters: the text of a rule's template may be as long as an inventory.
 const WHY_MOST: usize = 1024;
 
-/// What the rules made of it.
+/// The result of the rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
-    /// As it is to be.
+    /// The findings as changed by the rules.
     pub findings: Findings,
     /// What rules want to have logged.
     pub notes: Vec<Note>,
@@ -35,16 +35,16 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = self.why.as_deref().unwrap_or("the rule is sensitive, so it is not told why");
+        let why = self.why.as_deref().unwrap_or("the rule is sensitive, so its reason is not shown");
         write!(out, "inspection rule {} failed in {}: {why}", self.rule, self.place)
     }
 }
 
 /// Apply `rules` to what was found: those of phase `main` from the highest priority down, of one priority in the order
-/// given, each if all its conditions hold as the rules before have left things.
+/// given. Each rule applies if all its conditions hold for the findings as the rules before have changed them.
 ///
 /// # Errors
-/// The first rule that fails. Nothing of what was found is changed then.
+/// The first rule that fails. The findings are not changed then.
 pub fn apply(rules: &[Resource], findings: Findings) -> Result<Applied, Box<Failure>> {
     let phase = |rule: &&Resource| rule.text("phase").is_none_or(|phase| phase == "main");
     let mut order: Vec<_> = rules.iter().filter(phase).collect();

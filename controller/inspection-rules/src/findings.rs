@@ -12,20 +12,20 @@ pub struct Findings {
     pub ports: Vec<Port>,
     /// The inventory; no rule changes it.
     pub inventory: Value,
-    /// What collectors and plugins added.
+    /// Data added by collectors and plugins.
     pub plugin_data: Value,
 }
 
 /// A line that a rule wants to have logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// How grave it is.
+    /// Its severity.
     pub level: Level,
     /// The line.
     pub text: String,
 }
 
-/// How grave a logged line is.
+/// The severity of a logged line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// `debug`
@@ -55,7 +55,7 @@ impl Level {
         Self::ALL.iter().find(named).map(|(_, level)| *level)
     }
 
-    /// What is wrong with one that does not exist.
+    /// The error text for a name that is none, as in Ironic.
     pub fn unknown() -> String {
         format!("Invalid log level. Choose from {}", Self::ALL.map(|(name, _)| name).join(", "))
     }

@@ -13,7 +13,7 @@ pub struct Signature {
     pub op: &'static str,
     /// Arguments that it needs, in the order in which a list of them is read.
     pub needs: &'static [&'static str],
-    /// Arguments that it takes besides.
+    /// Optional arguments.
     pub takes: &'static [&'static str],
     /// Arguments whose templates are filled in also outside of a loop.
     pub filled: &'static [&'static str],

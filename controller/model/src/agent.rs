@@ -1,5 +1,5 @@
-//! What the controller knows of the agent on a node. Kept apart from the node's row: heartbeats must never
-//! make a versioned write of it fail.
+//! What the controller knows about the agent of a node. Stored apart from the node's row, so that a heartbeat never makes a
+//! versioned write of the node fail.
 
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -26,11 +26,11 @@ pub struct Contact {
     /// Anneal's part of the last heartbeat; `None` from ironic-python-agent.
     #[serde(default)]
     pub state: Option<AgentState>,
-    /// When the progress told with a heartbeat, or the command it belongs to, was last another than before;
-    /// `None` from ironic-python-agent. A running step whose progress stands still is stalled.
+    /// When the progress in the heartbeats, or the command it belongs to, last changed; `None` from ironic-python-agent. A
+    /// running step whose progress does not change is stalled.
     #[serde(default)]
     pub progress_at: Option<Timestamp>,
-    /// Somebody else asked for the token while one was out: a rebooted node, or an impostor.
+    /// Another agent asked for a token while one was given out: a rebooted node, or an impostor.
     #[serde(default)]
     pub rival: Option<Rival>,
 }
@@ -47,14 +47,14 @@ impl std::fmt::Debug for Contact {
     }
 }
 
-/// What an Anneal agent says of itself in each heartbeat.
+/// What an Anneal agent reports about itself in each heartbeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentState {
     /// Boot id of the ramdisk.
     pub boot_id: String,
     /// Id of the agent's process.
     pub process_id: String,
-    /// The public key that this process signs the evidence of its erases with; none of agents of before 0.3.
+    /// The public key with which this process signs the evidence of its erases.
     #[serde(default)]
     pub evidence_key: Option<String>,
     /// Id of the running command.
@@ -68,7 +68,7 @@ pub struct AgentState {
     pub progress: Option<Value>,
 }
 
-/// A lookup that was answered without a token because one was out already.
+/// A lookup that got no token because one was given out already.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rival {
     /// When it asked last.

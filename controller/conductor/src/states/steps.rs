@@ -133,7 +133,9 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
         (true, false) => Cursor::Reboot,
     };
     let mut change = view.advance(next);
-    if let Err(why) = raid::settle(&mut change.node, &step, told(view, &step, &result), &in_python(now)) {
+    if let Err(why) =
+        raid::record_result(&mut change.node, &step, told(view, &step, &result), &in_python(now))
+    {
         return fail::step_failed(view, &why, result);
     }
     if let Some(run) = &mut change.node.run {
