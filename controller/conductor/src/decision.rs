@@ -69,7 +69,7 @@ pub enum Decision {
     },
     /// Store a change; no effect outside is needed.
     Record(Box<Change>),
-    /// Do one action; [`crate::states::apply_outcome`] turns its outcome into a change.
+    /// Do one action; [`crate::stages::apply_outcome`] turns its outcome into a change.
     Act(Action),
     /// Store a change that says that the action begins, then do it: for actions that must not be done twice.
     /// Whoever finds the change stored without an outcome knows that the action was interrupted.

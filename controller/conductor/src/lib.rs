@@ -19,7 +19,7 @@ pub mod drive;
 pub mod log_archive;
 pub mod notary;
 pub mod settings;
-pub mod states;
+pub mod stages;
 
 pub use act::{Executor, LiveExecutor};
 pub use drive::Conductor;

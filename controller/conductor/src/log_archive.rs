@@ -41,7 +41,7 @@ impl LogArchive {
     }
 
     /// Keeps `archive` whole or not at all, in place of one of the same name; the node's oldest give way. `name` is
-    /// that of `states/logs.rs`, made of nothing that a node says.
+    /// that of `stages/logs.rs`, made of nothing that a node says.
     ///
     /// # Errors
     /// When it cannot be written, or `name` is no name of a file here.

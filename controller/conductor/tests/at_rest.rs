@@ -2,7 +2,7 @@
 
 use conductor::Settings;
 use conductor::decision::{Action, ActionError, Decision, Outcome, Snapshot};
-use conductor::states::{apply_outcome, decide};
+use conductor::stages::{apply_outcome, decide};
 use model::{Contact, EventKind, Health, Node, PowerState, PowerTarget, ProvisionState, Timestamp};
 use uuid::Uuid;
 

@@ -6,7 +6,7 @@ use agent_protocol::command::{CommandError, CommandStatus, Status};
 use certificate::{EVIDENCE, Evidence, SigningKey};
 use conductor::Settings;
 use conductor::decision::{Action, Change, Outcome};
-use conductor::states::apply_outcome;
+use conductor::stages::apply_outcome;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
 use situation::{NOW, heard, issued, node, snapshot};

@@ -5,7 +5,7 @@ mod situation;
 
 use conductor::Settings;
 use conductor::decision::{Action, Decision, Outcome};
-use conductor::states::{apply_outcome, decide};
+use conductor::stages::{apply_outcome, decide};
 use model::run::Cursor;
 use model::{Contact, PowerState, PowerTarget, ProvisionState, StepResult};
 use serde_json::json;

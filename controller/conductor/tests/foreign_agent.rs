@@ -6,7 +6,7 @@ use conductor::Settings;
 use conductor::agent_client::AgentClient;
 use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Decision, Outcome, Snapshot};
-use conductor::states::decide;
+use conductor::stages::decide;
 use model::agent::Rival;
 use model::run::{Cursor, Run};
 use model::{Contact, Node, PlannedStep, ProvisionState, RunKind, Timestamp};

@@ -11,7 +11,7 @@ use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Action, Decision, Outcome};
 use conductor::log_archive::LogArchive;
 use conductor::settings::CollectLogs;
-use conductor::states::{apply_outcome, decide};
+use conductor::stages::{apply_outcome, decide};
 use conductor::{Executor, LiveExecutor, Settings};
 use model::run::{Cursor, Logs};
 use model::{Contact, Node, ProvisionState, Timestamp, Verb};

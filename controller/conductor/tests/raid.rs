@@ -9,7 +9,7 @@ use conductor::Settings;
 use conductor::agent_client::AgentClient;
 use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Action, Change, Decision, Outcome};
-use conductor::states::{apply_outcome, decide};
+use conductor::stages::{apply_outcome, decide};
 use model::run::{Cursor, Run};
 use model::{Contact, Node, ProvisionState, RequestedStep, RunKind, StepKind};
 use reqwest::StatusCode;

@@ -6,7 +6,7 @@ use agent_protocol::command::{CommandError, CommandStatus, Status};
 use agent_protocol::step::AdvertisedSteps;
 use conductor::Settings;
 use conductor::decision::{Action, ActionError, Decision, Outcome, Snapshot};
-use conductor::states::{apply_outcome, decide};
+use conductor::stages::{apply_outcome, decide};
 use model::run::Cursor;
 use model::{Contact, Node, ProvisionState, RunKind, StepKind, Timestamp, Wait};
 use serde_json::json;

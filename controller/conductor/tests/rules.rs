@@ -5,7 +5,7 @@ mod world;
 
 use conductor::Settings;
 use conductor::decision::{Action, Decision, Outcome, Rules};
-use conductor::states::{apply_outcome, decide};
+use conductor::stages::{apply_outcome, decide};
 use model::abilities::Inspect;
 use model::interface::AddPorts;
 use model::request::VerbRequest;

@@ -10,7 +10,7 @@
 //!               └▶ nature.rs  agent, power, network, time, user ───────┘  (search.rs)
 //! ```
 //!
-//! Real are `conductor::states::{decide, apply_outcome}`, `model::request::apply_verb` and `store::contact::{grant, beat}`;
+//! Real are `conductor::stages::{decide, apply_outcome}`, `model::request::apply_verb` and `store::contact::{grant, beat}`;
 //! the rest is a model of its surroundings, with every fault that issue 4 names as one more thing that may happen.
 //! Worlds are visited by the number of disturbances, so that the first violation of a property that is found has a
 //! simple trace. After that, every world is asked where it ends when nothing more goes wrong: one that never comes to

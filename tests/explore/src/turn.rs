@@ -7,7 +7,7 @@ use crate::scenario::Scenario;
 use crate::transition::{Answer, Transition};
 use crate::world::{Applying, Held, Stand, Storing, World};
 use conductor::decision::{Action, Change, Decision, Snapshot};
-use conductor::states::{apply_outcome, decide};
+use conductor::stages::{apply_outcome, decide};
 use model::{Cursor, Node};
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
 //! A pass that panicked: a defect of this program, which must cost neither the process nor the node.
 //!
 //! The panic is logged, the lease given back, the pass tried again after a pause. After `max_attempts` panics in a row
-//! the run fails with the text of the panic ([`crate::states::give_up`]). The count is kept by the worker of the node,
+//! the run fails with the text of the panic ([`crate::stages::give_up`]). The count is kept by the worker of the node,
 //! so a restart of the controller begins it anew.
 
 use super::conductor::Conductor;
 use super::pass::Pass;
 use crate::decision::Snapshot;
 use crate::settings::Settings;
-use crate::states;
+use crate::stages;
 use futures_util::FutureExt;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -68,7 +68,7 @@ impl Conductor {
             let node = node.ok_or_else(|| StoreError::not_found("Node", pass.node))?;
             let abilities = Err("not asked for".to_owned());
             let snapshot = Snapshot::of(node, contact, abilities, self.started_at, self.clock.now());
-            let change = states::give_up(&snapshot, &self.settings, panic);
+            let change = stages::give_up(&snapshot, &self.settings, panic);
             match self.record(snapshot.node, change, lease).await {
                 // The API wrote meanwhile: decide on what it wrote.
                 Err(StoreError::Stale(_)) => {}

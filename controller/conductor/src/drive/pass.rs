@@ -5,7 +5,7 @@ use super::lease::HeldLease;
 use super::load::{needs_catalogue, needs_inventory};
 use super::record::attributed;
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
-use crate::states::{apply_outcome, decide};
+use crate::stages::{apply_outcome, decide};
 use model::Node;
 use model::history::StateAtEvent;
 use store::StoreError;
