@@ -43,12 +43,12 @@ impl Args {
         words
     }
 
-    /// All that nobody took, for another program.
+    /// The arguments that were not taken, for another program.
     pub fn rest(self) -> Vec<String> {
         self.0
     }
 
-    /// Refuses what nobody took.
+    /// Rejects arguments that were not taken.
     pub fn finish(self) -> Result<()> {
         match self.0.first() {
             None => Ok(()),

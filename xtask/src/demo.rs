@@ -36,7 +36,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
     command.arg("--dir").arg(&disks).args(&words);
     let status = command.status().with_context(|| format!("cannot start {}", demo.display()))?;
     if !status.success() {
-        // What went wrong has been told.
+        // The demo has printed the error.
         bail!("the demo ended with {status}");
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `anneal-controller` with its fault points compiled in, for `tests/kill`: beside the real one, never in its place.
+//! `anneal-controller` with its fault points compiled in, for `tests/kill`: next to the real one, never instead of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub const BUILD: [&str; 6] =
 /// What kills it.
 pub const BUILD_KILL: [&str; 4] = ["build", "--workspace", "--bin", "kill"];
 
-/// Builds it, then the program that kills it; where both are. The real one is built again by whoever needs it.
+/// Builds it, then the program that kills it; where both are. A task that needs the real one builds it again.
 pub fn build() -> Result<(PathBuf, PathBuf)> {
     let debug = sh::target_dir().join("debug");
     sh::run(sh::cargo().args(BUILD))?;

@@ -25,7 +25,7 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// How many run side by side.
 const LANES: usize = 2;
 
-/// `cargo xtask fuzz [--seconds N] [NAME …]`: each target for 600 seconds unless told otherwise.
+/// `cargo xtask fuzz [--seconds N] [NAME …]`: each target for 600 seconds by default.
 pub fn run(words: Vec<String>) -> Result<()> {
     let mut args = Args::new(words);
     let seconds = args.option("--seconds")?.unwrap_or_else(|| "600".to_owned());

@@ -5,18 +5,27 @@
 
 mod args;
 mod bench;
+mod book;
 mod ci;
 mod demo;
 mod deps;
 mod fault_points;
+mod functions;
 mod fuzz;
+mod generated;
 mod graph;
 mod image;
+mod links;
 mod mutants;
+mod ratchet;
+mod rust;
 mod sh;
 mod soak;
 mod specs;
+mod terms;
 mod test;
+mod tracked;
+mod words;
 
 use std::process::ExitCode;
 
@@ -41,10 +50,18 @@ tasks:
            bundles say, ten minutes each [--seconds N] [NAME ...]
   mutants  takes each protection out and shows that a test turns red
            [NAME ...] [--list] [--fast]
-  ci       formatting, lints, licences, arrows between the crates,
-           sentences of the specifications
-  graph    only the arrows between the crates
-  specs    only the sentences of the specifications and their tests
+  book     the documentation as a book, into target/book; --check: are its
+           generated pages current; --record: run the quick start again
+  ci       formatting, lints, licences, and all of the checks below
+  graph    arrows between the crates, circles between the modules of one
+           [--circles [--cuts]] [--root DIR]
+  words    words and phrases that are out of prose and identifiers
+           [--all | --count] [--root DIR] [PATH ...]
+  functions  length of the product's functions [--list] [--root DIR]
+  links    links between the pages, and paths that ARCHITECTURE.md names
+           [--root DIR]
+  terms    terms of our own in names [--list] [--root DIR]
+  specs    the sentences of the specifications and their tests
            [--open [GROUP ...]]
   deps     installs the Debian packages that the tasks need
 ";
@@ -69,11 +86,16 @@ fn run(task: &str, rest: Vec<String>) -> Result<()> {
         "soak" => soak::run(rest),
         "image" => image::run(rest),
         "bench" => bench::run(rest),
+        "book" => book::run(rest),
         "fuzz" => fuzz::run(rest),
         "mutants" => mutants::run(rest),
         "ci" => ci::run(rest),
+        "functions" => functions::run(rest),
         "graph" => graph::run(rest),
+        "terms" => terms::run(rest),
+        "links" => links::run(rest),
         "specs" => specs::run(rest),
+        "words" => words::run(rest),
         "deps" => deps::run(rest),
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");

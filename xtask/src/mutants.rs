@@ -95,11 +95,7 @@ fn check(root: &Path, rows: &Rows) -> Result<()> {
     let sources = Sources::of(root)?;
     let mut wrong = Vec::new();
     for mutant in &rows.mutants {
-        let checked = mutant
-            .files(root, &sources)
-            .and_then(|files| files.iter().try_for_each(|(file, text)| parses(file, text)))
-            .and_then(|()| named::check(&mutant.test, &sources).with_context(|| mutant.label()));
-        wrong.extend(checked.err().map(|error| format!("{error:#}")));
+        wrong.extend(check_row(root, &sources, mutant).err().map(|error| format!("{error:#}")));
     }
     let names: BTreeSet<&str> = rows.mutants.iter().map(|mutant| mutant.name.as_str()).collect();
     let read =
@@ -114,6 +110,14 @@ fn check(root: &Path, rows: &Rows) -> Result<()> {
         bail!("the rows of {} do not fit the code:\n{}", row::DIR, wrong.join("\n"));
     }
     Ok(())
+}
+
+/// One row applies, gives Rust that parses, and names a test that exists.
+fn check_row(root: &Path, sources: &Sources, mutant: &Mutant) -> Result<()> {
+    for (file, text) in mutant.files(root, sources)? {
+        parses(&file, &text).with_context(|| mutant.label())?;
+    }
+    named::check(&mutant.test, sources).with_context(|| mutant.label())
 }
 
 fn parses(file: &Path, text: &str) -> Result<()> {
@@ -240,15 +244,39 @@ mod tests {
 
     #[test]
     fn a_row_that_does_not_fit_is_named_with_what_was_looked_for() {
-        let mut rows = row::of_repository().unwrap();
-        rows.mutants.truncate(2);
-        rows.mutants[0].edits[0].find = "no_such_token".to_owned();
-        rows.mutants[1].edits[0].replace = "fn fn".to_owned();
-        let error = format!("{:#}", check(&sh::root(), &rows).unwrap_err());
-        let (name, file) = (&rows.mutants[0].name, &rows.mutants[0].file);
-        assert!(error.contains(&format!("{name} (tests/mutants/{file}) no longer applies")), "{error}");
-        assert!(error.contains("looked for `no_such_token`: found 0 places, wanted 1"), "{error}");
-        assert!(error.contains("is no Rust"), "{error}");
+        let row = |find: &str, replace: &str, test: &str| Mutant {
+            name: "x".into(),
+            protects: String::new(),
+            scenario: None,
+            test: command::TestCommand::parse(test).unwrap(),
+            image: false,
+            hang_is_caught: false,
+            limit: std::time::Duration::ZERO,
+            edits: vec![edit::Edit {
+                place: Some("xtask::mutants::parses".into()),
+                file: None,
+                find: find.into(),
+                replace: replace.into(),
+                nth: None,
+            }],
+            file: "xtask.toml".into(),
+        };
+        let sources = Sources::of(&sh::root()).unwrap();
+        let checked =
+            |row: &Mutant| check_row(&sh::root(), &sources, row).map_err(|error| format!("{error:#}"));
+        let test = "cargo test -p xtask a_row_that_does_not_fit_is_named_with_what_was_looked_for";
+        assert_eq!(checked(&row("return Ok(())", "", test)), Ok(()));
+        assert_eq!(
+            checked(&row("no_such_token", "", test)).unwrap_err(),
+            "x (tests/mutants/xtask.toml) no longer applies: bring the row up to date: xtask::mutants::parses: looked \
+             for `no_such_token`: found 0 places, wanted 1"
+        );
+        assert!(checked(&row("return Ok(())", "fn fn", test)).unwrap_err().contains("is no Rust"));
+        assert!(
+            checked(&row("return Ok(())", "", &format!("{test}_x")))
+                .unwrap_err()
+                .contains("there is no `fn ")
+        );
     }
 
     #[test]

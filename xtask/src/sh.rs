@@ -21,7 +21,7 @@ pub fn target_dir() -> PathBuf {
 
 /// A cargo command at the root, with the toolchain that runs this task.
 ///
-/// It does not inherit what cargo told this task of its own package: ring's build script looks at it, and all that
+/// It does not inherit what cargo sets for the package of this task: ring's build script looks at it, and all that
 /// depends on ring would be built again for each package from which cargo is called.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -4,8 +4,8 @@
 //! docs/specs/*.txt ◄── every byte ── docs/specs/sentences.tsv ── one row an id ──► docs/specs.md ── tests ──► the sources
 //! ```
 //!
-//! An open row is no inconsistency: it is work. What is checked is that nobody can lose a sentence, or claim one
-//! with a test that is not there.
+//! An open row is no inconsistency: it is work. The check rejects a lost sentence, and a claim with a
+//! test that does not exist.
 
 mod named;
 mod sentences;

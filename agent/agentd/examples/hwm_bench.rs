@@ -4,7 +4,7 @@
 //! fork and exec, in turn; the medians of both. Memory: what the host grows by, with managers that are ready.
 
 use agent_protocol::inventory::Inventory;
-use agentd::external::{Externals, Limits, read};
+use hwm_host::{Externals, Limits, read};
 use sandbox::{Grants, Program};
 use std::collections::BTreeSet;
 use std::fs;
@@ -124,8 +124,8 @@ fn memory(directory: &Path) {
         let externals = Externals::new(sources, &BTreeSet::new(), &std::env::temp_dir(), Limits::default());
         let mut inventory = Inventory::default();
         externals.complete(&mut inventory);
-        let told = inventory.anneal.expect("managers").hardware_managers;
-        assert!(told.iter().all(|manager| manager.state == "ready"), "{told:?}");
+        let reports = inventory.anneal.expect("managers").hardware_managers;
+        assert!(reports.iter().all(|manager| manager.state == "ready"), "{reports:?}");
         externals
     };
     let first = ready(1);

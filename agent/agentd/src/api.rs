@@ -175,7 +175,7 @@ async fn submit(
 async fn read(body: Body) -> Result<Vec<u8>, Fault> {
     match tokio::time::timeout(BODY_TIME, to_bytes(body, BODY_BYTES)).await {
         Ok(Ok(bytes)) => Ok(bytes.into()),
-        // Axum does not tell a body that is too long from one that broke off; in both no answer may be read.
+        // Axum does not distinguish a body that is too long from one that broke off; in both no answer may be read.
         Ok(Err(_)) => Err(Fault::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("413 Request Entity Too Large: at most {BODY_BYTES} bytes are taken."),
@@ -262,7 +262,7 @@ async fn method_not_allowed() -> Fault {
 }
 
 impl Context {
-    /// An agent without a token lets nobody in.
+    /// An agent without a token rejects every request.
     fn authorize(&self, query: &Pairs) -> Result<(), Fault> {
         let offered = parameter(query, "agent_token").unwrap_or_default();
         match self.executor.state().token() {

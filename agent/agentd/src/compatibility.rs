@@ -1,5 +1,5 @@
-//! What of ironic-python-agent is served, as a page: `docs/compatibility-agent.md`, held to this by
-//! `tests/compatibility.rs`.
+//! The page `docs/compatibility-agent.md`: which parts of ironic-python-agent are served. `tests/compatibility.rs` checks
+//! that the page is current.
 
 use crate::api::ENDPOINTS;
 use crate::commands::{self, Command, IpaCompatibility, Mode};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const HEAD: &str = "\
-# anneal-agent beside ironic-python-agent
+# anneal-agent compared with ironic-python-agent
 
 Made from the code of anneal-agent by `cargo test -p agentd --test compatibility` with `ANNEAL_WRITE_DOCS=1`; without it the
 test fails when this page is stale. It compares with ironic-python-agent 13.0.0. How to put the ramdisk into an Ironic is in
@@ -16,8 +16,8 @@ test fails when this page is stale. It compares with ironic-python-agent 13.0.0.
 
 ## HTTP
 
-Errors are `{\"faultcode\", \"faultstring\"}` with ironic-python-agent's status codes and texts: 400 for a body or a name that
-makes no sense, 401 without the token, 404, 405, 409 while another command runs. 413 and 408 are ours, for bodies that are
+Errors are `{\"faultcode\", \"faultstring\"}` with ironic-python-agent's status codes and texts: 400 for an invalid body or
+name, 401 without the token, 404, 405, 409 while another command runs. 413 and 408 are ours, for bodies that are
 too long or too slow. Wrong parameters give a failed command with an error of type `TypeError`, and never 500.
 
 ";
@@ -29,11 +29,11 @@ pub fn page() -> String {
         format!("{method} | `{path}` | {} | {what}", if *token { "yes" } else { "no" })
     });
     table(&mut page, "method | path | token | verdict", rows);
-    page.push_str("\n## Commands\n\nBeside these, `anneal.cancel` stops the command that runs. Ironic calls neither.\n\n");
+    page.push_str("\n## Commands\n\nIn addition to these, `anneal.cancel` stops the command that runs. Ironic calls neither.\n\n");
     table(&mut page, "command | parameters | answer | verdict", commands::all().map(command));
     page.push_str(
-        "\n## Kernel parameters\n\nThose that ironic-python-agent reads, and those of ours. What is not obeyed is logged with the \
-         reason, and stops nothing.\n\n",
+        "\n## Kernel parameters\n\nThose that ironic-python-agent reads, and those of ours. Parameters that are not obeyed are logged with the \
+         reason; the agent starts all the same.\n\n",
     );
     let mut parameters = BTreeMap::new();
     for (name, flag) in sources::obeyed() {

@@ -16,6 +16,7 @@ use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
 use error::bad;
+use mac::Mac;
 use sources::{Values, from_flags, from_kernel, kernel_parameters};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ const RESCUE_PASSWORD_FILE: &str = "/etc/anneal/rescue-password";
 const BUNDLES: &str = "/run/anneal/managers";
 const TRUSTED_KEYS: &str = "/etc/anneal/trusted-keys";
 
-/// Everything the agent is told from outside.
+/// All settings of the agent.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The machine is the agent's: all disks are seen, power off and reboot are real.
@@ -51,21 +52,21 @@ pub struct Config {
     pub global_request_id: Option<String>,
     /// Serve TLS.
     pub tls: bool,
-    /// Look up with these MACs instead of the interfaces'. Lower case with colons.
-    pub macs: Vec<String>,
+    /// Look up with these MACs instead of the interfaces'.
+    pub macs: Vec<Mac>,
     /// Look up with this UUID too.
     pub node_uuid: Option<String>,
     /// The only disks to see; outside the ramdisk, none when empty.
     pub only_devices: Vec<PathBuf>,
     /// MAC of the NIC that PXE used.
-    pub boot_mac: Option<String>,
+    pub boot_mac: Option<Mac>,
     /// Token given beforehand (virtual media).
     pub agent_token: Option<Token>,
     /// Outside the ramdisk the agent gives up after this; in it, it never does.
     pub lookup_timeout: Duration,
     /// Where the inventory is posted before the lookup, when it is to be.
     pub inspection: Option<Inspection>,
-    /// Lets somebody log in to a rescued node.
+    /// Program that lets the owner of a rescued node log in.
     pub login_program: Option<PathBuf>,
     /// Where the hash of the rescue password is kept for it.
     pub rescue_password_file: PathBuf,
@@ -104,7 +105,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
     if ramdisk {
         from_kernel(&parameters, &mut values, &mut ignored);
     }
-    // The kernel hands init whatever words of its command line it does not know, such as the image name that
+    // The kernel passes init the words of its command line it does not know, such as the image name that
     // iPXE puts first under UEFI: those are no flags of ours.
     if !(environment.is_init && environment.root_is_initramfs) {
         from_flags(&environment.arguments, &mut values)?;

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 #[derive(Clone, PartialEq, Eq)]
 pub struct HashedPassword(Zeroizing<String>);
 
-/// Why a text is not one. The text itself is not told.
+/// Why a text is not one. The error never contains the text itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CryptError {
     /// No known prefix: a plain password, or DES or MD5 crypt.

@@ -24,7 +24,7 @@ pub struct Ended<'a> {
     pub manager: Option<(String, String)>,
 }
 
-/// Puts the evidence beside the result, if that is the report of an erase and the controller has offered the extension:
+/// Puts the evidence next to the result, if that is the report of an erase and the controller has offered the extension:
 /// an Ironic gets the result as ironic-python-agent gives it.
 pub fn attach(state: &State, ended: &Ended, ending: &mut Ending) {
     let Some(key) = state.evidence_key().filter(|_| state.extension()) else { return };

@@ -64,7 +64,7 @@ impl Pace {
     pub fn due_after(&self, activity: Activity) -> Duration {
         let between = |range: &Range<f64>| range.start + (range.end - range.start) * self.random;
         match self.outcome {
-            // Commands that end do not hurry a controller that is in trouble.
+            // Commands that end do not add load to a controller that fails.
             Outcome::Failed => return Duration::from_secs_f64(between(&RETRY)),
             Outcome::Refused => {
                 let factor = f64::from(2_u32.saturating_pow(self.failures.saturating_sub(1).min(8)));
@@ -228,7 +228,7 @@ mod tests {
     const BUSY: Activity = Activity { ended: false, progress: true };
 
     #[test]
-    fn an_ended_command_is_told_at_once_only_where_that_was_offered() {
+    fn an_ended_command_is_reported_at_once_only_to_a_controller_that_offered_it() {
         assert_eq!(pace(true, Outcome::Accepted, 0, 0.5).due_after(ENDED), Duration::ZERO);
         assert_eq!(pace(false, Outcome::Accepted, 0, 0.5).due_after(ENDED), IRONIC_GAP);
     }

@@ -170,7 +170,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that trusts as told. Without `resolve_names` (a static binary in a ramdisk has no
+    /// A client with this trust. Without `resolve_names` (a static binary in a ramdisk has no
     /// resolver) hosts must be IP addresses.
     pub fn new(trust: Option<&Trust>, resolve_names: bool) -> Result<Self, TlsError> {
         Ok(Self {

@@ -32,7 +32,7 @@ enum InspectionError {
     Broken(#[from] JoinError),
 }
 
-/// Collect and post. The UUID of the node, if the controller told one; whatever fails is logged.
+/// Collect and post. The UUID of the node, if the controller returned one; failures are logged.
 pub async fn inspect(client: &Client, inspection: &Inspection, state: &Arc<State>) -> Option<String> {
     let body = match collected(inspection.clone(), state.clone()).await {
         Ok(body) => body,

@@ -25,7 +25,6 @@ pub mod config;
 pub mod crypt;
 pub mod evidence;
 pub mod executor;
-pub mod external;
 pub mod heartbeat;
 pub mod http;
 pub mod inspection;

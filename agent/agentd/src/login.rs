@@ -1,6 +1,6 @@
-//! Lets somebody log in to the ramdisk: what `rescue.finalize_rescue` needs.
+//! Lets the owner of a node log in to the ramdisk, for `rescue.finalize_rescue`.
 //!
-//! A controller calls a node RESCUED when that command succeeds. So a [`LoginService`] succeeds only when somebody
+//! A controller calls a node RESCUED when that command succeeds. So a [`LoginService`] succeeds only when a user
 //! really can log in; the ramdisk has none yet, and says so.
 
 use crate::crypt::HashedPassword;
@@ -20,19 +20,19 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// Lets the rescue user log in.
 pub trait LoginService: Send + Sync {
-    /// Let him in with this password, and with no earlier one. Returns when he can log in. May be called again.
+    /// Accept this password, and no earlier one. Returns when a user can log in. May be called again.
     ///
     /// # Errors
-    /// [`LoginError`] when nobody can log in; then the password is kept nowhere.
+    /// [`LoginError`] when no login is possible; then the password is stored nowhere.
     fn admit(&self, password: &HashedPassword) -> Result<(), LoginError>;
 }
 
-/// Why nobody can log in.
+/// Why no login is possible.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     /// There is nothing to log in to.
     #[error(
-        "this ramdisk has no login service, so nobody could log in and the node is not rescued; boot one that has, and \
+        "this ramdisk has no login service, so no login is possible and the node is not rescued; boot one that has, and \
          name it by anneal.login-program"
     )]
     None,
@@ -53,7 +53,7 @@ pub enum LoginError {
         source: io::Error,
     },
     /// The program ended at once.
-    #[error("the login program {program:?} ended at once ({how}), so nobody could log in")]
+    #[error("the login program {program:?} ended at once ({how}), so no login is possible")]
     Ended {
         /// The program.
         program: PathBuf,
@@ -71,7 +71,7 @@ impl LoginService for NoLogin {
     }
 }
 
-/// A program that lets somebody log in for as long as it runs. It is started with one argument, the path of a file
+/// A program that lets a user log in for as long as it runs. It is started with one argument, the path of a file
 /// that holds the hash and nothing else, and that only root may read.
 pub struct LoginProgram {
     program: PathBuf,
@@ -113,7 +113,7 @@ impl LoginService for LoginProgram {
             .and_then(|()| self.start());
         match admitted {
             Ok(child) => {
-                tracing::info!(program = ?self.program, pid = child.id(), "somebody can log in");
+                tracing::info!(program = ?self.program, pid = child.id(), "login is possible");
                 *running = Some(child);
                 Ok(())
             }
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_does_not_stay_lets_nobody_in_and_no_password_is_kept() {
+    fn a_program_that_does_not_stay_is_an_error_and_no_password_is_kept() {
         let directory = tempfile::tempdir().expect("tempdir");
         let login = program("login-fails.sh", directory.path());
         let error = login.admit(&password("one")).expect_err("ended").to_string();

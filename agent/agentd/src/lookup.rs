@@ -1,4 +1,4 @@
-//! Asks the controller which node this machine is, until it is told.
+//! Asks the controller which node this machine is, until it answers.
 
 use crate::http::{ApiUrl, Client, HttpError, shorten};
 use crate::random;
@@ -194,7 +194,7 @@ pub async fn ask(
     judge(reply.status, &reply.body, own)
 }
 
-/// Ask until told. Waits between tries are random below a ceiling that doubles up to `longest`.
+/// Ask until an answer comes. Waits between tries are random below a ceiling that doubles up to `longest`.
 pub async fn persist<T, F>(what: &str, longest: Duration, mut attempt: impl FnMut() -> F) -> T
 where
     F: Future<Output = Result<T, LookupError>>,
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_and_nonsense_are_told_apart() {
+    fn refusals_and_unusable_answers_are_different_errors() {
         assert!(matches!(judge(409, b"", None), Err(LookupError::Locked)));
         assert!(matches!(judge(404, b"{}", None), Err(LookupError::Refused { status: 404, .. })));
         for body in [&b""[..], b"[]", &answer(json!("short"), json!(null)), &answer(json!(null), json!(null))]

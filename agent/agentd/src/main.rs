@@ -2,14 +2,15 @@
 
 use agentd::config::{Config, ConfigError, Environment, HELP};
 use agentd::executor::Executor;
-use agentd::external::{Externals, Limits};
 use agentd::logging::LogRing;
 use agentd::login::{LoginProgram, LoginService, NoLogin};
-use agentd::state::{Discover, Exit, State};
-use agentd::{config, external, inventory, ramdisk, run};
+use agentd::state::{Discover, State};
+use agentd::{config, inventory, ramdisk, run};
 use block::Filter;
 use hwm_generic::GenericHardwareManager;
+use hwm_host::{Externals, Limits};
 use hwm_sdk::HardwareManager;
+use ramdisk_init::Exit;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
         Ok(config) => {
             logs.install(config.debug);
             match live(&config, &logs) {
-                Ok(Some(exit)) if config.ramdisk => ramdisk::end(exit),
+                Ok(Some(exit)) if config.ramdisk => ramdisk_init::end(exit),
                 Ok(_) => ExitCode::SUCCESS,
                 Err(error) => {
                     tracing::error!(error, "giving up");
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The agent's life; the error is told as text since nothing can be done about it here.
+/// The agent's life; errors are text, since they can only be logged here.
 fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     if !config.ignored.is_empty() {
         tracing::warn!(parameters = ?config.ignored, "kernel parameters not obeyed");
@@ -74,9 +75,9 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
 
 /// Those of vendors, where there are any. Nothing is started yet.
 fn externals(config: &Config, own: &[Arc<dyn HardwareManager>]) -> Externals {
-    let sources = config.external.as_deref().map(external::read).unwrap_or_default();
-    let place = if config.ramdisk { PathBuf::from(ramdisk::FETCHED) } else { std::env::temp_dir() };
-    Externals::new(sources, &external::step_names(own), &place, Limits::default())
+    let sources = config.external.as_deref().map(hwm_host::read).unwrap_or_default();
+    let place = if config.ramdisk { PathBuf::from(ramdisk_init::FETCHED) } else { std::env::temp_dir() };
+    Externals::new(sources, &hwm_host::step_names(own), &place, Limits::default())
 }
 
 /// The one place where hardware managers of the agent itself are listed.
@@ -90,7 +91,7 @@ fn generic(config: &Config) -> GenericHardwareManager {
     if config.ramdisk { generic.in_the_ramdisk() } else { generic }
 }
 
-/// How somebody logs in to a rescued node: by the program that was named, or not at all.
+/// The login service of a rescued node: the configured program, or none.
 fn login(config: &Config) -> Box<dyn LoginService> {
     match &config.login_program {
         Some(program) => Box::new(LoginProgram::new(program.clone(), config.rescue_password_file.clone())),

@@ -110,7 +110,7 @@ impl Registry {
         Submission::New { id, context }
     }
 
-    /// Record a command that has already ended, beside whatever runs (cancelling is such a command).
+    /// Record a command that has already ended, next to the running one (cancelling is such a command).
     pub fn record(
         &mut self,
         command_name: &str,
@@ -258,7 +258,7 @@ mod tests {
                         let id = id.map(|id| format!("c{id}"));
                         match registry.submit(name, id.as_deref(), format!("fresh{turn}")) {
                             Submission::New { id, .. } => {
-                                prop_assert!(was_running.is_none(), "started beside a running command");
+                                prop_assert!(was_running.is_none(), "started next to a running command");
                                 prop_assert!(started.insert(id.clone()), "{} ran twice", id);
                             }
                             Submission::Known(status) => {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn cancel_reaches_the_context_and_is_recorded_beside_the_running_command() {
+    fn cancel_reaches_the_context_and_is_recorded_next_to_the_running_command() {
         let mut registry = Registry::default();
         let Submission::New { id, context } = registry.submit("execute_clean_step", Some("a"), "x".into())
         else {

@@ -1,14 +1,16 @@
-//! The agent's life: tell the inventory if asked to, find the controller, serve, look up, heartbeat, end when told.
+//! The agent's life: inspect if configured, find the controller, serve, look up, heartbeat, end on command.
 
 use crate::config::Config;
 use crate::executor::Executor;
 use crate::heartbeat::{self, HeartbeatTemplate};
 use crate::http::Client;
 use crate::lookup::{self, Controller, LookupRequest};
-use crate::state::{Exit, State};
+use crate::state::State;
 use crate::tls::{self, TlsError};
 use crate::token::Token;
-use crate::{api, bundles, inspection, random, server};
+use crate::{api, bundles, inspection, server};
+use mac::Mac;
+use ramdisk_init::Exit;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,7 +24,7 @@ const LOOKUP_INTERVAL: Duration = Duration::from_secs(60);
 /// Waits stay short at first, so that a controller that is just starting finds us soon.
 const GREET_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Why the agent ended without being told to.
+/// Why the agent ended without a command to end.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// TLS.
@@ -51,7 +53,7 @@ pub async fn run(
     stop: CancellationToken,
 ) -> Result<Option<Exit>, RunError> {
     let mut tasks = JoinSet::new();
-    // Not a child of `stop`: the server ends after, not beside, the rest.
+    // Not a child of `stop`: the server ends after the rest, not at the same time.
     let served = CancellationToken::new();
     let result = tokio::select! {
         () = stop.cancelled() => Ok(None),
@@ -175,22 +177,16 @@ fn advertised_host(config: &Config, bound: SocketAddr, controller: &Controller) 
     }
 }
 
-/// `inspected` is the node's UUID as the inspection told it.
+/// `inspected` is the node's UUID that the inspection returned.
 fn lookup_request(config: &Config, state: &State, inspected: Option<String>) -> LookupRequest {
-    let mut macs = config.macs.clone();
+    let mut macs: Vec<String> = config.macs.iter().map(Mac::to_string).collect();
     if macs.is_empty() {
         macs = state.inventory().interfaces.iter().map(|interface| interface.mac_address.clone()).collect();
         // The NIC that booted first: a controller that looks at one address looks at this one.
-        if let Some(boot) = &config.boot_mac {
-            macs.retain(|mac| mac != boot);
-            macs.insert(0, boot.clone());
+        if let Some(boot) = config.boot_mac.map(|mac| mac.to_string()) {
+            macs.retain(|mac| *mac != boot);
+            macs.insert(0, boot);
         }
     }
     LookupRequest { macs, node_uuid: config.node_uuid.clone().or(inspected) }
-}
-
-/// A pause before the machine restarts after a fatal error, long enough to be read, different on
-/// each machine so that a rack does not restart at once.
-pub fn pause_before_restart() -> Duration {
-    random::seconds(60.0..90.0)
 }

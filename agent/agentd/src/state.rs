@@ -2,7 +2,6 @@
 //!
 //! Commands and the API read it; only the [`executor`](crate::executor) changes the registry of commands.
 
-use crate::external::{Externals, Source};
 use crate::logging::LogRing;
 use crate::login::LoginService;
 use crate::registry::Registry;
@@ -11,7 +10,9 @@ use agent_protocol::command::{CommandList, CommandStatus};
 use agent_protocol::heartbeat::{AgentState, Running};
 use agent_protocol::inventory::Inventory;
 use certificate::SigningKey;
+use hwm_host::{Externals, Source};
 use hwm_sdk::HardwareManager;
+use ramdisk_init::Exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,17 +20,6 @@ use tokio::sync::watch;
 
 /// Finds the hardware of the machine.
 pub type Discover = Box<dyn Fn() -> Inventory + Send + Sync>;
-
-/// How the agent is to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// Power the machine off.
-    PowerOff,
-    /// Reboot it, into what was deployed.
-    Reboot,
-    /// Leave it on, with nothing that runs.
-    Halt,
-}
 
 /// What stays the same for the life of the process.
 #[derive(Debug, Clone)]

@@ -183,7 +183,7 @@ impl StepTable {
         }
     }
 
-    /// What the step would do, as its manager tells it; nothing is changed.
+    /// What the step would do, as its manager plans it; nothing is changed.
     pub fn plan(&self, step: &Value, node: &Value) -> Ending {
         let refused = |details| Ending::failed("PlanError", "The step cannot be planned", details);
         let name = step.get("step").and_then(Value::as_str).unwrap_or_default();

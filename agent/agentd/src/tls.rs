@@ -83,12 +83,12 @@ pub fn own_certificate(address: IpAddr, hostname: &str) -> Result<OwnCertificate
     Ok(OwnCertificate { pem: certificate.pem(), server: Arc::new(server) })
 }
 
-/// The client side that trusts as told. Without trust (plain HTTP only) any TLS is refused.
+/// The client side with this trust. Without trust (plain HTTP only) any TLS is refused.
 pub fn client(trust: Option<&Trust>) -> Result<ClientConfig, TlsError> {
     let accept = match trust {
         Some(Trust::Pin(pin)) => Accept::Only(*pin),
-        Some(Trust::Insecure) => Accept::Anybody,
-        None => Accept::Nobody,
+        Some(Trust::Insecure) => Accept::Any,
+        None => Accept::None,
         Some(Trust::CaFile(path)) => return signed_by(path),
     };
     Ok(client_config("the controller", accept)?)

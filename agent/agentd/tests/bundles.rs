@@ -179,7 +179,7 @@ async fn with_keys_in_the_ramdisk_their_signature_is_what_counts() {
     fs::write(place.keys(), format!("{} # ours\n", ours.public())).unwrap();
     until_first_heartbeat(all(), &place).await;
     assert_eq!(place.found(), (vec!["signed".to_owned()], vec![]));
-    // A list that cannot be read trusts nobody.
+    // A list that cannot be read trusts no key.
     fs::write(place.keys(), "ed25519:oops\n").unwrap();
     let requests = until_first_heartbeat(all(), &place).await;
     assert_eq!(place.found(), (vec![], vec![]));

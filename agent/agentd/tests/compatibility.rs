@@ -101,9 +101,9 @@ async fn a_lockdown_halts_the_machine() {
     agent.state().set_token(Token::new(TOKEN).expect("token"));
     let router = api::router(agent.clone(), "https");
     let uri = format!("/v1/commands/?agent_token={TOKEN}");
-    let (_, told) = ask(&router, "POST", &uri, &json!({"name": "system.lockdown", "params": {}})).await;
-    assert_eq!(told["command_status"], "SUCCEEDED", "{told}");
-    assert_eq!(agent.state().exited().await, agentd::state::Exit::Halt);
+    let (_, reported) = ask(&router, "POST", &uri, &json!({"name": "system.lockdown", "params": {}})).await;
+    assert_eq!(reported["command_status"], "SUCCEEDED", "{reported}");
+    assert_eq!(agent.state().exited().await, ramdisk_init::Exit::Halt);
 }
 
 /// What a flow does, and what it refuses before anything has run.

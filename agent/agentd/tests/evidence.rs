@@ -11,7 +11,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[test]
-fn only_who_offered_gets_evidence() {
+fn only_a_controller_that_offered_gets_evidence() {
     let agent = common::agent(&Arc::default());
     let (step, node) = (json!({"interface": "deploy", "step": "erase_devices"}), json!({"uuid": "n"}));
     let disks = json!([{"device": "/dev/sda", "serial": "S1", "size": 8, "outcome": "skipped", "reason": "kept",
@@ -31,7 +31,7 @@ fn only_who_offered_gets_evidence() {
 
     agent.state().set_lookup_result(token, true);
     let signed: Signed = serde_json::from_value(attached(&result)[EVIDENCE].clone()).unwrap();
-    let key = agent.state().heartbeat().evidence_key.expect("it is told").parse().unwrap();
+    let key = agent.state().heartbeat().evidence_key.expect("it is sent").parse().unwrap();
     let expected = Expected {
         node: "n",
         command_id: "c",

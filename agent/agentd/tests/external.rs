@@ -8,11 +8,11 @@ mod vendor;
 
 use agent_protocol::command::Status;
 use agent_protocol::inventory::{Disk, Inventory, ManagerReport, SystemVendor};
-use agentd::external::{Externals, Limits, read, step_names};
 use agentd::registry::Ending;
 use agentd::steps::StepTable;
 use common::Probe;
 use hwm_generic::GenericHardwareManager;
+use hwm_host::{Externals, Limits, read, step_names};
 use hwm_sdk::protocol::{EraseParams, GRACE};
 use hwm_sdk::{HardwareManager, StepContext, StepKind};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vendor::Vendors;
 
-/// Short, so that whoever hangs does not hang the tests.
+/// Short, so that a manager that hangs does not hang the tests.
 const LIMITS: Limits = Limits {
     hello: Duration::from_secs(3),
     detect: Duration::from_secs(2),
@@ -142,14 +142,14 @@ fn whatever_a_manager_does_in_whatever_phase_only_its_own_steps_suffer() {
     // All at once would only be waited for one after the other.
     for some in all.chunks(12) {
         std::thread::scope(|scope| {
-            for (phase, (behaviour, script, told)) in some {
-                scope.spawn(move || one_hostile_manager(phase, behaviour, script, told));
+            for (phase, (behaviour, script, reported)) in some {
+                scope.spawn(move || one_hostile_manager(phase, behaviour, script, reported));
             }
         });
     }
 }
 
-fn one_hostile_manager(phase: &str, behaviour: &str, script: &str, told: &str) {
+fn one_hostile_manager(phase: &str, behaviour: &str, script: &str, reported: &str) {
     let why = format!("one that {behaviour} in {phase}");
     let vendors = Vendors::new();
     vendors.add("good", "");
@@ -157,21 +157,22 @@ fn one_hostile_manager(phase: &str, behaviour: &str, script: &str, told: &str) {
     let rig = Rig::new(&vendors);
     rig.assert_unharmed(&why);
     if phase == "run" {
-        // Nobody knows that it is a step that hangs: somebody cancels it.
+        // The agent cannot know that a step hangs: the controller cancels it.
         let context = StepContext::new();
         context.cancel();
         let ending = rig.run_with("bad_step", &context);
         let said = failure(&ending);
-        assert!(said.contains(told) && said.contains("bad@"), "{why}: {said}");
+        assert!(said.contains(reported) && said.contains("bad@"), "{why}: {said}");
         let log = &ending.result.as_ref().expect("a report")["clean_result"]["log"];
         let log = log.as_str().expect("a log");
         // The last of what it said; a flood of log lines leaves nothing else.
         assert!(log.contains("about to go wrong") || behaviour == "floods", "{why}: {log:.200}");
         assert!(log.len() < 32 << 10, "{why}: {} bytes", log.len());
     } else {
-        let told = if phase == "hello" && behaviour == "hangs" { "hello was not answered" } else { told };
+        let reported =
+            if phase == "hello" && behaviour == "hangs" { "hello was not answered" } else { reported };
         let report = rig.report("bad");
-        assert!(records(&report).contains(told), "{why}: {report:?}");
+        assert!(records(&report).contains(reported), "{why}: {report:?}");
         assert_eq!(report.state, "failed", "{why}");
         assert_eq!(rig.run("bad_step").status, Status::Failed, "{why}");
     }
@@ -182,7 +183,7 @@ fn one_hostile_manager(phase: &str, behaviour: &str, script: &str, told: &str) {
 fn a_manager_that_crashes_is_started_again_so_often_and_no_more() {
     let vendors = Vendors::new();
     vendors.add("good", "");
-    vendors.add("bad", "on_run() { tell checkpoint '{\"id\":'$id',\"data\":{\"at\":1}}'; exit 1; }");
+    vendors.add("bad", "on_run() { notify checkpoint '{\"id\":'$id',\"data\":{\"at\":1}}'; exit 1; }");
     let rig = Rig::new(&vendors);
     for _ in 0..3 {
         assert!(failure(&rig.run("bad_step")).contains("exited with status 1"));
@@ -203,7 +204,7 @@ fn an_interrupted_step_gets_back_what_it_saved() {
         "on_run() {
             case $line in
                 *checkpoint*) answer '{\"result\":{\"again\":true}}' ;;
-                *) tell checkpoint '{\"id\":'$id',\"data\":{\"at\":1}}'; exit 1 ;;
+                *) notify checkpoint '{\"id\":'$id',\"data\":{\"at\":1}}'; exit 1 ;;
             esac
          }",
     );
@@ -214,11 +215,11 @@ fn an_interrupted_step_gets_back_what_it_saved() {
 
 /// The machine rebooted: the process that remembers is gone, the controller is not.
 #[test]
-fn what_a_manager_saved_is_told_to_the_controller_and_survives_a_reboot() {
+fn a_checkpoint_of_a_manager_reaches_the_controller_and_survives_a_reboot() {
     let behaviour = "on_run() {
             case $line in
                 *checkpoint*) answer '{\"result\":{\"again\":true}}' ;;
-                *) tell checkpoint '{\"id\":'$id',\"data\":{\"at\":1}}'; exit 1 ;;
+                *) notify checkpoint '{\"id\":'$id',\"data\":{\"at\":1}}'; exit 1 ;;
             esac
          }";
     let saved = {
@@ -290,7 +291,7 @@ fn what_is_not_a_managers_to_take_is_not_taken() {
 #[test]
 fn a_step_is_cancelled_or_killed_and_its_progress_is_seen() {
     let vendors = Vendors::new();
-    let wait = "on_run() { tell progress '{\"id\":'$id',\"percent\":40,\"text\":\"busy\",\"disks\":[]}'; }";
+    let wait = "on_run() { notify progress '{\"id\":'$id',\"percent\":40,\"text\":\"busy\",\"disks\":[]}'; }";
     vendors.add("good", &format!("{wait}\non_cancel() {{ refuse -32002 cancelled; }}"));
     vendors.add("deaf", wait);
     let rig = Rig::new(&vendors);
@@ -344,7 +345,7 @@ fn services_give_what_was_granted_and_claimed_and_nothing_else() {
     std::fs::write(artifacts.join("0".repeat(64)), "abc").expect("a wrong one");
     let read = |disk: &Disk| {
         format!(
-            "ask read_device '{{\"claim\":{{\"kind\":\"block\",\"id\":\"{}\"}},\"offset\":8,\"length\":100}}'; tell log '{{\"level\":\"info\",\"text\":\"'\"$(echo \"$heard\" | busybox tr -d '\\\\\"')\"'\"}}'",
+            "ask read_device '{{\"claim\":{{\"kind\":\"block\",\"id\":\"{}\"}},\"offset\":8,\"length\":100}}'; notify log '{{\"level\":\"info\",\"text\":\"'\"$(echo \"$heard\" | busybox tr -d '\\\\\"')\"'\"}}'",
             disk.name
         )
     };

@@ -63,7 +63,7 @@ async fn hostile_managers_harm_nothing_but_their_own_steps() {
     vendors.add_as(
         "bomb",
         "bomb",
-        // Its children stay, so that they can be counted at leisure; whoever may fork no more dies.
+        // Its children stay, so that they can be counted at leisure; a child that may not fork dies.
         "on_run() { (while :; do busybox sleep 600 & done) & while :; do :; done; }",
         &json!({"pids": 20}),
     );
@@ -114,8 +114,8 @@ async fn hostile_managers_harm_nothing_but_their_own_steps() {
         remote.post(&cancel, true).await;
         let (_, ended) = remote.get(name, true).await;
         assert_eq!(ended["command_status"], "FAILED");
-        let told = ended["command_error"]["details"].as_str().expect("details");
-        assert!(told.contains("did not stop within 10 s"), "{told}");
+        let reported = ended["command_error"]["details"].as_str().expect("details");
+        assert!(reported.contains("did not stop within 10 s"), "{reported}");
         let length = ended.to_string().len();
         assert!(length < 64 << 10, "{length} bytes of result");
     }

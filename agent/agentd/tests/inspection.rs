@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 const POSTED: &str = "POST /v1/continue_inspection";
 
-type Life = JoinHandle<Result<Option<agentd::state::Exit>, RunError>>;
+type Life = JoinHandle<Result<Option<ramdisk_init::Exit>, RunError>>;
 
 fn config(controller: &Controller, flags: &[&str]) -> Config {
     let mut arguments = vec![format!("--pin={}", controller.pin), "--listen=127.0.0.1:0".into()];
@@ -69,7 +69,7 @@ async fn the_inventory_is_posted_before_the_lookup_in_the_form_of_ipa() {
             "problems": {"generic_hardware_manager": "sysfs is gone"},
         })
     );
-    // The interface of this machine that is none has no neighbours; this machine's PCI functions are told.
+    // The interface of this machine that is none has no neighbours; this machine's PCI functions are listed.
     assert_eq!(ours["lldp_raw"], json!({}));
     let functions = std::fs::read_dir("/sys/bus/pci/devices").map_or(0, Iterator::count);
     assert_eq!(ours["pci_devices"].as_array().map(Vec::len), Some(functions));
@@ -115,7 +115,7 @@ async fn a_failing_inspection_is_tried_five_times_and_then_the_lookup_goes_on() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_controller_with_another_certificate_is_told_no_inventory() {
+async fn a_controller_with_another_certificate_gets_no_inventory() {
     let mut controller = Controller::start(Script::default()).await;
     let other = Controller::start(Script::default()).await;
     let callback = format!("--inspection-callback-url={}/v1/continue_inspection", other.url);

@@ -67,16 +67,17 @@ fn step(name: &str, args: Value) -> Value {
 }
 
 #[tokio::test]
-async fn each_kind_tells_its_steps_under_its_own_key() {
+async fn each_kind_lists_its_steps_under_its_own_key() {
     let api = Api::new();
     for (kind, ..) in KINDS {
         let asked = json!({"node": {}, "ports": []});
-        let told = api.post(&format!("{kind}.get_{kind}_steps"), asked, &format!("get-{kind}"), true).await;
-        let result = &told["command_result"];
+        let reported =
+            api.post(&format!("{kind}.get_{kind}_steps"), asked, &format!("get-{kind}"), true).await;
+        let result = &reported["command_result"];
         assert_eq!(result["hardware_manager_version"], versions());
         let steps = &result[format!("{kind}_steps")]["ProbeHardwareManager"];
-        assert_eq!(steps[0]["step"], "probe_quick", "{told}");
-        assert_eq!(result.as_object().map(|keys| keys.len()), Some(2), "{told}");
+        assert_eq!(steps[0]["step"], "probe_quick", "{reported}");
+        assert_eq!(result.as_object().map(|keys| keys.len()), Some(2), "{reported}");
     }
 }
 
@@ -139,7 +140,7 @@ async fn each_kind_runs_nothing_for_other_managers_or_with_wrong_arguments() {
         let other = json!({ "generic_hardware_manager": "1.2" });
         let refused = api.post(&name, params(kind, &quick, other), &format!("{kind}-v"), true).await;
         assert_eq!(refused["command_status"], "CLEAN_VERSION_MISMATCH");
-        for (number, (args, told)) in [
+        for (number, (args, reported)) in [
             (json!({}), r#"argument "count": required, not given"#),
             (json!({"count": "secret"}), r#"argument "count": must be a whole number"#),
             (json!({"count": 4}), r#"argument "count": must be at most 3"#),
@@ -152,7 +153,7 @@ async fn each_kind_runs_nothing_for_other_managers_or_with_wrong_arguments() {
             let id = format!("{kind}-{number}");
             let failed = api.post(&name, params(kind, &typed, versions()), &id, true).await;
             assert_eq!(failed["command_error"]["type"], error);
-            assert_eq!(failed["command_error"]["details"], told);
+            assert_eq!(failed["command_error"]["details"], reported);
         }
     }
     assert_eq!(api.runs(), 0);
@@ -167,8 +168,8 @@ async fn a_step_is_planned_by_its_manager_and_nothing_is_run() {
     let plan = async |step: Value, id: &str| {
         api.post("anneal.plan_erase", json!({"step": step, "node": {"uuid": "n"}}), id, true).await
     };
-    let told = plan(step("probe_typed", json!({"count": 3})), "a").await;
-    assert_eq!(told["command_result"], json!({"would": {"count": 3}, "to": "n"}), "{told}");
+    let reported = plan(step("probe_typed", json!({"count": 3})), "a").await;
+    assert_eq!(reported["command_result"], json!({"would": {"count": 3}, "to": "n"}), "{reported}");
     for (number, (asked, why)) in [
         (step("probe_typed", json!({"count": 4})), r#"argument "count": must be at most 3"#),
         (step("probe_quick", json!({})), "no plan of it"),
@@ -188,22 +189,22 @@ async fn a_step_is_planned_by_its_manager_and_nothing_is_run() {
 }
 
 #[tokio::test]
-async fn what_a_step_saves_is_told_while_it_runs_and_given_back_to_the_next_run_of_it() {
+async fn a_checkpoint_is_reported_while_a_step_runs_and_passed_to_its_next_run() {
     let api = Api::new();
     for (kind, ..) in KINDS {
         let (name, id) = (format!("{kind}.execute_{kind}_step"), format!("{kind}-1"));
         let mut asked = params(kind, &step("probe_args", json!({"save": {"at": 5}})), versions());
         asked["anneal"] = json!({"checkpoint": {"at": 4}, "later": true});
         api.post(&name, asked.clone(), &id, false).await;
-        let told = loop {
-            let told = api.ask("GET", &format!("/v1/commands/{id}?wait=false"), Value::Null).await;
-            if told.get("checkpoint").is_some() || told["command_status"] != "RUNNING" {
-                break told;
+        let reported = loop {
+            let reported = api.ask("GET", &format!("/v1/commands/{id}?wait=false"), Value::Null).await;
+            if reported.get("checkpoint").is_some() || reported["command_status"] != "RUNNING" {
+                break reported;
             }
             tokio::task::yield_now().await;
         };
         if kind == "clean" {
-            assert_eq!(told["checkpoint"], json!({"at": 5}), "{told}");
+            assert_eq!(reported["checkpoint"], json!({"at": 5}), "{reported}");
         }
         api.probe.gate.open();
         let ended = api.ask("GET", &format!("/v1/commands/{id}?wait=true"), Value::Null).await;

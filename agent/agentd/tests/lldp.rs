@@ -66,7 +66,7 @@ fn in_a_namespace(work: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
-fn a_neighbour_is_heard_on_its_link_and_silence_is_told() {
+fn a_neighbour_is_heard_on_its_link_and_a_silent_link_has_none() {
     in_a_namespace(|| {
         for (near, far) in [("near0", "far0"), ("near1", "far1"), ("near2", "far2")] {
             ip(&format!("link add {near} type veth peer name {far}"));
@@ -95,7 +95,8 @@ fn a_neighbour_is_heard_on_its_link_and_silence_is_told() {
         let began = Instant::now();
         let found = listen(&names, Listening { time: Duration::from_secs(2), bring_up: true }).expect("root");
         assert!((2..20).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
-        let told: Vec<(&str, usize)> = found.iter().map(|(name, tlvs)| (name.as_str(), tlvs.len())).collect();
-        assert_eq!(told, [("near0", 5), ("near1", 0)]);
+        let reported: Vec<(&str, usize)> =
+            found.iter().map(|(name, tlvs)| (name.as_str(), tlvs.len())).collect();
+        assert_eq!(reported, [("near0", 5), ("near1", 0)]);
     });
 }

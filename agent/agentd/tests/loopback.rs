@@ -22,7 +22,7 @@ fn other_token() -> String {
     TOKEN.chars().rev().collect()
 }
 
-type Life = JoinHandle<Result<Option<agentd::state::Exit>, RunError>>;
+type Life = JoinHandle<Result<Option<ramdisk_init::Exit>, RunError>>;
 
 fn config(controller: &Controller) -> Config {
     let arguments = vec![
@@ -63,17 +63,17 @@ async fn a_controller_that_offers_the_extension_gets_everything() {
     assert_eq!(controller.lookups()[0], format!("addresses={}", common::MAC.replace(':', "%3A")));
     let remote = Remote::of(&first);
 
-    // The steps of the managers, then one of them, whose end is told at once.
+    // The steps of the managers, then one of them, whose end is reported at once.
     let steps = remote
         .post(&json!({ "name": "clean.get_clean_steps", "params": { "node": {}, "ports": [] } }), true)
         .await;
     assert_eq!(steps.1["command_result"]["hardware_manager_version"]["generic_hardware_manager"], "1.2");
     let asked = Instant::now();
     assert_eq!(remote.post(&step("probe_quick", "one"), false).await.0, 200);
-    let told =
+    let reported =
         controller.heartbeat_where(|beat| beat["anneal"]["ended"].to_string().contains("\"one\"")).await;
-    assert!(asked.elapsed() < Duration::from_secs(3), "the end was not told at once");
-    assert_eq!(told["anneal"]["running"], Value::Null);
+    assert!(asked.elapsed() < Duration::from_secs(3), "the end was not reported at once");
+    assert_eq!(reported["anneal"]["running"], Value::Null);
 
     // The same id again: the same command, not run again.
     let (status, again) = remote.post(&step("probe_quick", "one"), true).await;
@@ -118,7 +118,7 @@ async fn a_controller_that_offers_the_extension_gets_everything() {
     assert!(logs["command_result"]["system_logs"].as_str().is_some_and(|text| text.starts_with("H4sI")));
     let (status, _) = remote.post(&json!({ "name": "standby.power_off", "params": {} }), true).await;
     assert_eq!(status, 200);
-    assert!(matches!(life.await.expect("no panic"), Ok(Some(agentd::state::Exit::PowerOff))));
+    assert!(matches!(life.await.expect("no panic"), Ok(Some(ramdisk_init::Exit::PowerOff))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +144,7 @@ async fn an_ironic_gets_nothing_of_ours_and_is_not_hurried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_controller_with_another_certificate_is_told_nothing() {
+async fn a_controller_with_another_certificate_gets_nothing() {
     let controller = Controller::start(Script::default()).await;
     let mut config = config(&controller);
     config.trust = Some(Trust::Pin(Pin::of_der(b"another")));
@@ -185,7 +185,7 @@ async fn a_refused_heartbeat_leads_to_a_new_lookup() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_one_controller_dies_the_next_is_told() {
+async fn when_one_controller_dies_the_next_gets_the_heartbeats() {
     let script = || Script { offer: true, ..Script::default() };
     let (mut first, mut second) = (Controller::start(script()).await, Controller::start(script()).await);
     let mut config = config(&first);
@@ -197,10 +197,10 @@ async fn when_one_controller_dies_the_next_is_told() {
     let remote = Remote::of(&first.heartbeat().await);
     assert!(second.requests().is_empty());
     drop(first);
-    // Its end is to be told at once, but there is nobody left to tell but the second.
+    // Its end is to be reported at once, and only the second controller is left.
     assert_eq!(remote.post(&step("probe_quick", "one"), true).await.0, 200);
-    let told = second.heartbeat().await;
-    assert_eq!(told["anneal"]["ended"], json!(["one"]));
+    let reported = second.heartbeat().await;
+    assert_eq!(reported["anneal"]["ended"], json!(["one"]));
     stop.cancel();
     life.await.expect("no panic").expect("stopped");
 }

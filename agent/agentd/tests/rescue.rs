@@ -1,4 +1,4 @@
-//! `rescue.finalize_rescue` over the API: it succeeds only when somebody can log in, and the secret stays one.
+//! `rescue.finalize_rescue` over the API: it succeeds only when a user can log in, and the password stays secret.
 
 mod common;
 
@@ -44,20 +44,20 @@ fn error(command: &Value) -> &str {
     command["command_error"]["details"].as_str().expect("details")
 }
 
-/// A program that notes its process id beside the password's file, and stays.
+/// A program that notes its process id next to the password's file, and stays.
 fn program(directory: &Path) -> LoginProgram {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/login.sh");
     LoginProgram::new(path, directory.join("password"))
 }
 
 #[tokio::test]
-async fn a_node_is_rescued_only_when_somebody_can_log_in_and_nothing_tells_the_secret() {
+async fn a_node_is_rescued_only_when_a_login_is_possible_and_the_password_is_never_shown() {
     let (directory, logs) = (tempfile::tempdir().expect("tempdir"), LogRing::default());
     logs.install(true);
     let params = json!({"rescue_password": HASH, "hashed": true});
 
     let without = router(Box::new(NoLogin), &logs);
-    assert!(error(&rescue(&without, params.clone(), "a").await).contains("nobody could log in"));
+    assert!(error(&rescue(&without, params.clone(), "a").await).contains("no login is possible"));
     let with = router(Box::new(program(directory.path())), &logs);
     let refused = rescue(&with, json!({"rescue_password": PLAIN, "hashed": false}), "plain").await;
     assert!(error(&refused).contains("hashed=true"), "{refused}");
@@ -100,6 +100,6 @@ async fn a_node_is_rescued_only_when_somebody_can_log_in_and_nothing_tells_the_s
         );
     }
     let log = String::from_utf8(logs.bytes()).expect("utf-8");
-    assert!(log.contains("finalize_rescue") && log.contains("somebody can log in"), "{log}");
+    assert!(log.contains("finalize_rescue") && log.contains("login is possible"), "{log}");
     assert!(!log.contains("saltstring") && !log.contains(PLAIN), "{log}");
 }

@@ -4,13 +4,13 @@ use crate::bundles::BundleStore;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
 use std::sync::Arc;
-use store::{Clock, Store};
+use store::{ApiStore, Clock};
 
 /// What the API is made of.
 #[derive(Clone)]
 pub struct App {
     /// Where everything is kept.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<dyn ApiStore>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Answers questions to drivers.

@@ -41,7 +41,7 @@ pub async fn show(Path(id): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let file = call.app.store.certificate(&id).await?.file;
     let file: Value = serde_json::from_str(&file)
-        .map_err(|error| StoreError::Failed(format!("certificate {id} cannot be read: {error}")))?;
+        .map_err(|error| StoreError::caused(format!("certificate {id} cannot be read"), error))?;
     Ok(json(200, &file))
 }
 

@@ -11,7 +11,7 @@ use axum::response::IntoResponse;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
-use store::StoreError;
+use store::{StoreError, Unique};
 
 /// An answer other than success.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,25 +107,23 @@ impl From<StoreError> for ApiError {
             StoreError::NotFound { what, ident } => {
                 Self::client(404, format!("{what} {ident} could not be found."))
             }
-            StoreError::Duplicate { what, value } => Self::conflict(match *what {
-                "node name" => format!("A node with name {value} already exists."),
-                "node uuid" => format!("A node with UUID {value} already exists."),
-                "instance uuid" => format!(
+            StoreError::Duplicate { what, value } => Self::conflict(match what {
+                Unique::NodeName => format!("A node with name {value} already exists."),
+                Unique::NodeUuid => format!("A node with UUID {value} already exists."),
+                Unique::InstanceUuid => format!(
                     "Instance {value} is already associated with a node, it cannot be associated with this \
                      other node"
                 ),
-                "port address" => format!("A port with MAC address {value} already exists."),
-                "port uuid" => format!("A port with UUID {value} already exists."),
-                "deploy template name" => format!("A deploy template with name {value} already exists."),
-                "deploy template uuid" => format!("A deploy template with UUID {value} already exists."),
-                _ => error.to_string(),
+                Unique::PortAddress => format!("A port with MAC address {value} already exists."),
+                Unique::PortUuid => format!("A port with UUID {value} already exists."),
+                Unique::ResourceUuid | Unique::ResourceName | Unique::ResourceKey => error.to_string(),
             }),
             StoreError::Stale(node) => {
                 Self::conflict(format!("Node {node} was changed by somebody else meanwhile, please retry."))
             }
             StoreError::TooLarge { .. } => Self::client(413, error.to_string()),
-            StoreError::Failed(_) => {
-                tracing::error!(%error, "the store failed");
+            StoreError::Failed { .. } => {
+                tracing::error!(error = %error.chain(), "the store failed");
                 Self::client(500, "The controller could not read or write its database; see its log.")
             }
         }

@@ -46,13 +46,12 @@ async fn identified(auth: Auth, routes: Router, mut request: Request) -> Respons
 
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
-    use crate::{bundles, certificates, drivers, nodes, openapi, ports, ramdisk, resources, root, templates};
+    use crate::{bundles, certificates, drivers, nodes, openapi, ports, ramdisk, resources, root};
     [
         root::endpoints(),
         nodes::endpoints(),
         ports::endpoints(),
         drivers::endpoints(),
-        templates::endpoints(),
         resources::endpoints(),
         ramdisk::endpoints(),
         bundles::endpoints(),

@@ -47,7 +47,6 @@ mod retry;
 mod root;
 mod schema;
 mod steps;
-mod templates;
 mod token;
 mod traits;
 mod vendor;

@@ -5,7 +5,7 @@ use crate::error::ApiError;
 use crate::microversion::{MIN, Version};
 use axum::http::Extensions;
 use model::Node;
-use store::{Store, StoreError};
+use store::{ApiStore, StoreError};
 use uuid::Uuid;
 
 /// Last part of a path that came with `.json`, without that suffix. Until 1.91 both may be the name of a node.
@@ -35,7 +35,7 @@ impl NodeResolver {
     ///
     /// # Errors
     /// 404: no such node. 400: `ident` is not a valid name.
-    pub async fn node(&self, store: &dyn Store, ident: &str) -> Result<Node, ApiError> {
+    pub async fn node(&self, store: &dyn ApiStore, ident: &str) -> Result<Node, ApiError> {
         match self.named(store, ident).await {
             Err(error) if error.status == 404 && self.suffixed.as_deref() == Some(ident) => {
                 self.named(store, &format!("{ident}.json")).await
@@ -44,7 +44,7 @@ impl NodeResolver {
         }
     }
 
-    async fn named(&self, store: &dyn Store, ident: &str) -> Result<Node, ApiError> {
+    async fn named(&self, store: &dyn ApiStore, ident: &str) -> Result<Node, ApiError> {
         if let Ok(uuid) = Uuid::parse_str(ident) {
             return store.node(uuid).await.map_err(|error| match error {
                 StoreError::NotFound { .. } => ApiError::no_node(ident),

@@ -184,7 +184,7 @@ impl NodeView {
             });
             anneal.insert("wait".into(), wait);
         }
-        if let Some(state) = &contact.state {
+        if let Some(state) = contact.anneal() {
             anneal.insert("progress".into(), state.progress.clone().unwrap_or(Value::Null));
             anneal.insert(
                 "agent".into(),

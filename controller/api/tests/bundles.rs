@@ -14,7 +14,7 @@ use model::{Node, ProvisionState};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
-use store::Store;
+use store::prelude::*;
 use tower::ServiceExt;
 
 const PATH: &str = "/v1/anneal/bundles";

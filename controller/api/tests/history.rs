@@ -6,7 +6,7 @@ use common::{Api, keys};
 use model::history::Severity;
 use model::{Event, EventKind, Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::Store;
+use store::prelude::*;
 
 /// A node that was enrolled, verified, and failed its cleaning: an event of each kind.
 async fn storied(api: &Api) -> Node {

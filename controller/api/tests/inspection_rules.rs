@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use store::{Store, SystemClock};
+use store::SystemClock;
+use store::prelude::*;
 use tokio_util::sync::CancellationToken;
 
 const MAC: &str = "52:54:00:12:34:56";

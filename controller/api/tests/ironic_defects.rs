@@ -5,7 +5,7 @@ mod common;
 use common::Api;
 use model::{ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::Store;
+use store::prelude::*;
 
 /// Experiment 6: Ironic answers 500 to steps without `step` or `interface` and to steps that are texts.
 #[tokio::test]

@@ -5,7 +5,7 @@ mod common;
 use common::Api;
 use model::{ProvisionState, StepKind};
 use serde_json::{Value, json};
-use store::Store;
+use store::prelude::*;
 
 /// specs/deploy-steps.txt: older versions hide the field and still show `driver_internal_info`.
 #[tokio::test]

@@ -3,10 +3,11 @@
 mod common;
 
 use common::{Api, fixture, keys};
-use model::agent::AgentState;
+use model::agent::{AgentKind, AgentState};
 use model::{Catalogue, CatalogueStep, ProvisionState, Timestamp, Wait};
 use serde_json::{Value, json};
-use store::{HeartbeatRecord, StepKind, Store};
+use store::prelude::*;
+use store::{HeartbeatRecord, StepKind};
 
 #[tokio::test]
 async fn a_created_node_looks_as_ironics() {
@@ -192,7 +193,7 @@ async fn the_run_the_wait_and_the_progress_are_shown() {
         verify_ca: None,
         agent_version: Some("1".into()),
         at: Timestamp(0),
-        state: Some(state),
+        agent: AgentKind::Anneal(state),
     };
     api.store.record_heartbeat(node.uuid, "t", beat).await.unwrap();
     let shown = api.get("/v1/nodes/n").await.is(200).body;

@@ -4,9 +4,10 @@ mod common;
 
 use api::Settings;
 use common::{Api, fixture, keys};
+use model::agent::AgentKind;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
-use store::Store;
+use store::prelude::*;
 
 const MAC: &str = "52:54:00:12:34:56";
 const NOT_FOUND: &str = "Resource could not be found.";
@@ -153,15 +154,16 @@ async fn a_heartbeat_is_recorded() {
     let contact = api.store.contact(node.uuid).await.unwrap();
     assert_eq!(contact.callback_url.as_deref(), Some("http://127.0.0.1:9999"));
     assert_eq!(contact.agent_version.as_deref(), Some("13.0.0"));
-    assert!(contact.last_heartbeat_at.is_some() && contact.state.is_none());
+    assert!(contact.last_heartbeat_at.is_some() && contact.agent == Some(AgentKind::Ipa));
     // The node itself was not written: heartbeats cost nobody a 409.
     assert_eq!(api.store.node(node.uuid).await.unwrap().version, node.version);
 
     let anneal = json!({"extension": 1, "boot_id": "b", "process_id": "p", "ended": ["c0"]});
     let ours = with(beat(&token), "anneal", anneal);
     api.at(68, "POST", "/v1/heartbeat/n", Some(ours)).await.is(202);
-    let state = api.store.contact(node.uuid).await.unwrap().state.unwrap();
-    assert_eq!((state.boot_id.as_str(), state.ended), ("b", vec!["c0".to_owned()]));
+    let contact = api.store.contact(node.uuid).await.unwrap();
+    let state = contact.anneal().unwrap();
+    assert_eq!((state.boot_id.as_str(), &state.ended), ("b", &vec!["c0".to_owned()]));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ mod common;
 use common::{Answer, Api, fixture, keys};
 use model::{Cursor, ProvisionState};
 use serde_json::{Value, json};
-use store::Store;
+use store::prelude::*;
 use uuid::Uuid;
 
 async fn replay(scene: &str, least: usize) -> Api {

@@ -9,7 +9,7 @@ use model::ProvisionState;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
-use store::Store;
+use store::prelude::*;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// The log of this thread, as lines of JSON.

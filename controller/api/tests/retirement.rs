@@ -5,7 +5,7 @@ mod common;
 use common::Api;
 use model::{ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::Store;
+use store::prelude::*;
 
 fn retire() -> Value {
     json!([

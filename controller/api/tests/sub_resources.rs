@@ -7,7 +7,7 @@ use common::Api;
 use model::inventory::Inventory;
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::Store;
+use store::prelude::*;
 
 /// A node whose hardware can everything, and one whose cannot.
 async fn house() -> (Api, Node, Node) {

@@ -3,10 +3,10 @@
 mod common;
 
 use common::Api;
-use model::{Cursor, ProvisionState, Timestamp};
+use model::{Cursor, ProvisionState, ResourceKind, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use store::Store;
+use store::prelude::*;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -110,8 +110,8 @@ async fn patches_at_once_lose_nothing() {
         while let Some(done) = tasks.join_next().await {
             done.unwrap();
         }
-        let stored = api.store.template(&name).await.unwrap();
-        assert_eq!(stored.steps.len(), 5);
+        let stored = api.store.resource(ResourceKind::DeployTemplate, &name).await.unwrap();
+        assert_eq!(stored.field("steps").as_array().unwrap().len(), 5);
         assert!(stored.updated_at.is_some(), "Ironic forgets it when only steps change");
     }
 }
@@ -133,7 +133,11 @@ async fn a_description_is_kept_and_secrets_are_masked() {
     for text in [made.text, fault.text, api.get(&format!("{TEMPLATES}?detail=true")).await.text] {
         assert!(text.contains("******") && !text.contains("hunter2"), "{text}");
     }
-    assert_eq!(api.store.template("CUSTOM_A").await.unwrap().steps[0].args["password"], "hunter2");
+    assert_eq!(
+        api.store.resource(ResourceKind::DeployTemplate, "CUSTOM_A").await.unwrap().field("steps")[0]["args"]
+            ["password"],
+        "hunter2"
+    );
 }
 
 /// specs/deploy-steps.txt; Ironic's rule: templates are found by the traits that the instance asks for, and those must be the node's.

@@ -43,7 +43,7 @@ impl Trust {
         match self {
             Self::System => Ok(None),
             Self::Pinned(pin) => pinned(Accept::Only(pin)),
-            Self::Anybody => pinned(Accept::Anybody),
+            Self::Anybody => pinned(Accept::Any),
             Self::Authority(roots) => {
                 let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
                 let builder = builder.with_safe_default_protocol_versions()?;

@@ -12,8 +12,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use store::SystemClock;
 use store::memory::MemoryStore;
-use store::{Store, SystemClock};
+use store::prelude::*;
 
 const TEXT: &str = include_str!("../../../docs/bundles.md");
 

@@ -1,4 +1,4 @@
-//! The only effects on the world: BMCs and agents. One action in, one outcome out, nothing decided.
+//! The only effects outside the store: on BMCs and agents. One action in, one outcome out, no decisions.
 
 use crate::agent_client::AgentClient;
 use crate::decision::{Action, ActionError, Outcome};
@@ -12,28 +12,31 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Clock;
 
-/// Most combinations of interfaces whose abilities are kept; more than a machine room has.
+/// How many combinations of interfaces are cached; more than an installation has.
 const COMBINATIONS: usize = 256;
 
 /// Performs actions. The simulation has its own implementation.
 #[async_trait]
 pub trait Executor: Send + Sync {
-    /// What the interfaces of the node's driver can do, with the out-of-band steps at their configured
-    /// priorities; else why they cannot be used. Goes nowhere.
+    /// What the interfaces of the node's driver support, with the out-of-band steps at their configured priorities.
+    /// Contacts neither BMC nor agent.
+    ///
+    /// # Errors
+    /// Why the interfaces cannot be used.
     fn abilities(&self, node: &Node) -> Result<Arc<Abilities>, String>;
 
     /// Perform one action for a node.
     async fn act(&self, node: &Node, contact: &Contact, action: &Action) -> Outcome;
 }
 
-/// Reaches real BMCs and real agents.
+/// Acts on real BMCs and real agents.
 pub struct LiveExecutor {
     drivers: Arc<dyn Drivers>,
     agents: AgentClient,
     clock: Arc<dyn Clock>,
     settings: Settings,
     logs: LogArchive,
-    /// By driver and interfaces: every look at a node asks for them, and they follow from these alone.
+    /// By driver and interfaces, on which alone they depend. Every pass over a node needs them.
     abilities: Mutex<HashMap<Chosen, Arc<Abilities>>>,
 }
 
@@ -41,7 +44,7 @@ pub struct LiveExecutor {
 type Chosen = (String, BTreeMap<String, String>);
 
 impl LiveExecutor {
-    /// Opens BMCs with `drivers`, and keeps logs of ramdisks as the settings say.
+    /// Opens BMCs with `drivers`; stores logs of ramdisks as the settings require.
     pub fn new(
         drivers: Arc<dyn Drivers>,
         agents: AgentClient,
@@ -52,7 +55,7 @@ impl LiveExecutor {
         Self { drivers, agents, clock, settings, logs, abilities: Mutex::default() }
     }
 
-    /// The logs of the node's ramdisk, in the file of this name.
+    /// Store the logs of the node's ramdisk in the file of this name.
     async fn collect_logs(&self, contact: &Contact, name: &str) -> Result<Outcome, ActionError> {
         let archive = self.agents.collect_logs(contact, self.logs.max_bytes()).await?;
         let (logs, file) = (self.logs.clone(), name.to_owned());
@@ -60,7 +63,7 @@ impl LiveExecutor {
         let kept = kept.map_err(|error| error.to_string()).and_then(|kept| kept.map_err(|e| e.to_string()));
         let place = self.logs.directory().display();
         kept.map(|()| Outcome::Done).map_err(|error| ActionError {
-            text: format!("{name} could not be kept in {place}: {error}"),
+            text: format!("{name} could not be stored in {place}: {error}"),
             retryable: false,
             unreachable: false,
         })
@@ -119,7 +122,7 @@ impl LiveExecutor {
         match self.drivers.run_step(&call).await {
             Ok(StepEnd::Done(result)) => Ok(Outcome::StepDone(result)),
             Ok(StepEnd::Running(text)) => Ok(Outcome::StepRunning(text)),
-            // What the run says of a failed step begins with its name already.
+            // The text of a failed step already begins with its name.
             Err(error) if error.kind() == bmc::ErrorKind::Step => {
                 let text = error.to_string();
                 let prefix = format!("{} step {} failed: ", kind.as_str(), step.label());
@@ -131,8 +134,8 @@ impl LiveExecutor {
     }
 
     async fn inspect(&self, node: &Node) -> Result<Outcome, BmcError> {
-        let told = self.drivers.inspect(&node.driver, &node.driver_info, &node.uuid.to_string()).await?;
-        let part = |key: &str| told.get(key).cloned().unwrap_or_default();
+        let reported = self.drivers.inspect(&node.driver, &node.driver_info, &node.uuid.to_string()).await?;
+        let part = |key: &str| reported.get(key).cloned().unwrap_or_default();
         Ok(Outcome::Inventory(Inventory {
             inventory: part("inventory"),
             plugin_data: part("plugin_data"),
@@ -152,7 +155,7 @@ pub fn abilities(drivers: &dyn Drivers, settings: &Settings, node: &Node) -> Res
     Ok(able)
 }
 
-/// What of a setting is for every boot.
+/// The persistent part of a boot setting.
 fn persistent(setting: BootSetting) -> Option<PersistentBoot> {
     let device = setting.device.filter(|_| setting.persistent == Some(true))?;
     let mode = setting.mode.map(|mode| mode.as_str().to_owned());

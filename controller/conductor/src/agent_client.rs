@@ -1,10 +1,11 @@
 //! The agent's HTTP API, as a client.
 //!
-//! Two contracts. Anneal's agent (its heartbeats carry [`model::agent::AgentState`]) takes our command id and
-//! can cancel. ironic-python-agent chooses its own ids: whether a lost request arrived is found out from its
-//! command list, since every step command that is not of an earlier step of this run must be ours.
+//! Anneal's agent takes the controller's command ids and can cancel. ironic-python-agent chooses its own ids: whether a
+//! request whose answer was lost has arrived is found in its list of commands, because each step command that is not of
+//! an earlier step of this run must be the current one.
 
 use crate::agent_transport::{AgentCall, AgentTransport, Https};
+use crate::agents;
 use crate::decision::{ActionError, Outcome};
 use agent_protocol::command::{ANNEAL, Addition, CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::lookup::add_erase_settings;
@@ -21,22 +22,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Knows what to say to an agent and what its answers mean.
+/// Sends requests to agents and interprets their answers.
 #[derive(Clone)]
 pub struct AgentClient {
     transport: Arc<dyn AgentTransport>,
 }
 
-/// Why there is no plan of an erase.
+/// Why the agent returned no plan of an erase.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The agent runs a command, and takes one at a time.
+    /// The agent runs another command; it runs one at a time.
     #[error("{0}")]
     Busy(String),
-    /// It does not plan this step with these arguments.
+    /// The agent rejects this step or its arguments.
     #[error("{0}")]
     Refused(String),
-    /// It did not answer, or not as it should.
+    /// The agent did not answer, or its answer is not usable.
     #[error("{0}")]
     Unreachable(String),
 }
@@ -59,23 +60,23 @@ impl AgentClient {
         Self { transport }
     }
 
-    /// `clean.get_clean_steps` and its sisters: the kind asked for has to be told; of the others what can be
-    /// had, so that the catalogue knows them before they are needed.
+    /// `clean.get_clean_steps` and the same of the other kinds. The wanted kind is required; the others are optional and
+    /// fill the catalogue before they are needed.
     pub async fn ask_steps(&self, node: &Node, contact: &Contact, wanted: StepKind) -> Outcome {
-        let mut told = BTreeMap::new();
+        let mut steps_by_kind = BTreeMap::new();
         match self.ask_kind(node, contact, wanted).await {
-            Ok(steps) => told.insert(wanted, steps),
+            Ok(steps) => steps_by_kind.insert(wanted, steps),
             Err(outcome) => return *outcome,
         };
         for kind in StepKind::ALL.into_iter().filter(|kind| *kind != wanted) {
             match self.ask_kind(node, contact, kind).await {
-                Ok(steps) => drop(told.insert(kind, steps)),
+                Ok(steps) => drop(steps_by_kind.insert(kind, steps)),
                 Err(outcome) => {
-                    tracing::debug!(node_uuid = %node.uuid, ?outcome, "no {} steps", kind.as_str())
+                    tracing::debug!(node_uuid = %node.uuid, ?outcome, "the agent has no {} steps", kind.as_str())
                 }
             }
         }
-        Outcome::Steps(told)
+        Outcome::Steps(steps_by_kind)
     }
 
     async fn ask_kind(
@@ -113,7 +114,7 @@ impl AgentClient {
         }
     }
 
-    /// `clean.execute_clean_step` or its sisters under `command_id`; harmless when the agent has it already.
+    /// `clean.execute_clean_step` or the same of another kind, under `command_id`. Idempotent.
     pub async fn send_step(
         &self,
         node: &Node,
@@ -123,13 +124,13 @@ impl AgentClient {
         step: &PlannedStep,
     ) -> Outcome {
         let mut command = command(node, contact, run, step);
-        let ours = contact.state.is_some();
+        let agent = agents::of(contact);
         add_psids(&mut command.params, node, contact, &step.step.step);
-        let checkpoint = node.run.as_ref().and_then(Run::resumes_from).filter(|_| ours);
+        let checkpoint = node.run.as_ref().and_then(Run::resumes_from).filter(|_| agent.can_resume());
         if let Some(checkpoint) = checkpoint {
             command.params[ANNEAL] = json!(Addition { checkpoint: Some(checkpoint.clone()) });
         }
-        if !ours {
+        if !agent.takes_command_ids() {
             let known = node.run.as_ref().map(|run| run.results.as_slice()).unwrap_or_default();
             match self.adopt(contact, command.short, known).await {
                 Ok(Some(status)) => return Outcome::Command(status),
@@ -138,7 +139,8 @@ impl AgentClient {
             }
         }
         let name = format!("{}.{}", command.extension, command.short);
-        let request = request(&name, command.params, ours.then(|| command_id.to_owned()));
+        let request =
+            request(&name, command.params, agent.takes_command_ids().then(|| command_id.to_owned()));
         match self.call(contact, Method::POST, "?wait=false", Some(&request)).await {
             Ok(status) => Outcome::Command(status),
             Err(Fault::Status(StatusCode::CONFLICT, text)) => Outcome::Busy(text),
@@ -146,9 +148,8 @@ impl AgentClient {
         }
     }
 
-    /// The step command of an agent that chooses its own ids, if ours reached it. What it was told before it
-    /// refused a step because of its hardware managers belongs to a plan that is given up: those steps are run
-    /// again.
+    /// The current step command of an agent that chooses its own ids, if the request reached it. Commands before one that
+    /// was refused because hardware managers changed belong to an earlier plan, whose steps are run again.
     async fn adopt(
         &self,
         contact: &Contact,
@@ -165,7 +166,7 @@ impl AgentClient {
         Ok(of_this_plan.find(is_ours))
     }
 
-    /// How a command stands.
+    /// The status of a command.
     pub async fn ask_command(&self, contact: &Contact, command_id: &str) -> Outcome {
         match self.call(contact, Method::GET, command_id, None).await {
             Ok(status) => Outcome::Command(status),
@@ -174,28 +175,29 @@ impl AgentClient {
         }
     }
 
-    /// Tell the agent to stop a command, then ask how it stands.
+    /// Ask the agent to stop a command, then ask for the command's status.
     pub async fn cancel(&self, contact: &Contact, command_id: &str) -> Outcome {
         let request = request("anneal.cancel", json!({ "command_id": command_id }), None);
-        let told: Result<Value, Fault> = self.call(contact, Method::POST, "?wait=true", Some(&request)).await;
-        match told {
+        let cancelled: Result<Value, Fault> =
+            self.call(contact, Method::POST, "?wait=true", Some(&request)).await;
+        match cancelled {
             Ok(_) => self.ask_command(contact, command_id).await,
             Err(fault) => Outcome::Failed(fault.into_error("cancel the running step")),
         }
     }
 
-    /// `log.collect_system_logs`: a tar.gz of at most `limit` bytes, as the agent packed it. Nobody looks into it here.
+    /// `log.collect_system_logs`: a tar.gz of at most `limit` bytes, as the agent packed it. Its content is not read here.
     ///
     /// # Errors
     /// The agent runs a command, cannot be reached, or sends something else.
     pub async fn collect_logs(&self, contact: &Contact, limit: usize) -> Result<Vec<u8>, ActionError> {
         let request = request("log.collect_system_logs", json!({}), None);
         let answer = self.call(contact, Method::POST, "?wait=true", Some(&request)).await;
-        let status: CommandStatus = answer.map_err(|fault| fault.into_error("tell its logs"))?;
+        let status: CommandStatus = answer.map_err(|fault| fault.into_error("send its logs"))?;
         unpacked(status, limit).map_err(|text| ActionError { text, retryable: false, unreachable: false })
     }
 
-    /// `anneal.plan_erase`: what an erase step would do to each disk, as the agent tells it. Nothing is changed.
+    /// `anneal.plan_erase`: what an erase step would do to each disk, as the agent reports it. Changes nothing.
     ///
     /// # Errors
     /// The agent is busy with a step, refuses the step or its arguments, or cannot be reached.
@@ -212,8 +214,8 @@ impl AgentClient {
         match (status.command_status, status.command_result) {
             (Status::Succeeded, Some(plan)) => Ok(plan),
             (state, _) => {
-                let told = status.command_error.map(|error| error.details);
-                Err(PlanError::Refused(told.unwrap_or_else(|| format!("plan_erase ended {state:?}"))))
+                let reason = status.command_error.map(|error| error.details);
+                Err(PlanError::Refused(reason.unwrap_or_else(|| format!("plan_erase ended {state:?}"))))
             }
         }
     }
@@ -231,7 +233,7 @@ impl AgentClient {
         let url = format!("{}/v1/commands/{tail}", base.trim_end_matches('/'));
         let mut url =
             Url::parse(&url).map_err(|error| Fault::Transport(format!("callback_url {base}: {error}")))?;
-        // Ironic's protocol carries the token in the query. It must stay out of every message below.
+        // Ironic's protocol carries the token in the query. No message below may contain it.
         url.query_pairs_mut().append_pair("agent_token", token);
         let body = match body.map(serde_json::to_vec).transpose() {
             Ok(body) => body,
@@ -270,17 +272,17 @@ impl Fault {
 fn unpacked(status: CommandStatus, limit: usize) -> Result<Vec<u8>, String> {
     let CommandStatus { command_status: Status::Succeeded, command_result: Some(result), .. } = status else {
         let reason = status.command_error.map(|error| error.details).unwrap_or_default();
-        return Err(format!("the agent could not tell its logs: {:?} {reason}", status.command_status));
+        return Err(format!("the agent could not send its logs: {:?} {reason}", status.command_status));
     };
     let packed = result.get("system_logs").and_then(Value::as_str);
-    let packed = packed.ok_or("the agent told something else instead of its logs")?;
+    let packed = packed.ok_or("the agent sent something else instead of its logs")?;
     if packed.len() / 4 * 3 > limit {
         return Err(format!("the agent's logs have more than {} MiB", limit >> 20));
     }
     BASE64.decode(packed).map_err(|error| format!("the agent's logs are not base64: {error}"))
 }
 
-/// How a step is told to an agent.
+/// A step as a command of an agent's extension.
 struct AgentCommand {
     extension: &'static str,
     short: &'static str,
@@ -304,7 +306,7 @@ fn command(node: &Node, contact: &Contact, run: RunKind, step: &PlannedStep) -> 
         "step": raid::wire(step), "node": node_for_agent(node, contact), "ports": [], version: versions,
     });
     if raid::makes_target(&step.step) {
-        // What of it this step makes was written down when the step began.
+        // The part of it that this step creates was stored when the step began.
         params["node"][raid::TARGET] = current(node.driver_internal_info.get(raid::TARGET));
     }
     AgentCommand { extension, short, params }
@@ -321,37 +323,37 @@ fn request(name: &str, params: Value, id: Option<String>) -> CommandRequest {
 /// PSIDs of TCG Opal drives, by serial number, in the node's `driver_info`.
 const OPAL_PSIDS: &str = "agent_opal_psids";
 
-/// Hand the PSIDs of the node's drives to the step that erases with them: over an encrypted connection, and to Anneal's
-/// agent alone, since ironic-python-agent writes what it is told into its log.
+/// Add the PSIDs of the node's drives to the step that erases with them: only over an encrypted connection, and only for
+/// an agent that does not write them to its log.
 fn add_psids(params: &mut Value, node: &Node, contact: &Contact, step: &str) {
     let encrypted = contact.callback_url.as_ref().is_some_and(|url| url.starts_with("https://"));
     let erases = matches!(step, "erase_devices" | "erase_devices_express");
     if let Some(psids) = node.driver_info.get(OPAL_PSIDS)
         && erases
         && encrypted
-        && contact.state.is_some()
+        && !agents::of(contact).logs_parameters()
     {
         params["node"]["driver_info"][OPAL_PSIDS] = psids.clone();
     }
 }
 
-/// What there is none of is an empty object, as Ironic sends it.
+/// An absent value is an empty object, as Ironic sends it.
 fn current(value: Option<&Value>) -> Value {
     value.filter(|value| !value.is_null()).cloned().unwrap_or_else(|| json!({}))
 }
 
-/// The node as agents are shown it with a command: Ironic's field names, no secret.
+/// The node as it is sent with a command: Ironic's field names, no secrets.
 fn node_for_agent(node: &Node, contact: &Contact) -> Value {
     let mut internal = node.driver_internal_info.clone();
-    if contact.state.is_none() {
+    if agents::of(contact).expects_ironic_defaults() {
         add_erase_settings(&mut internal);
     }
-    // Which steps there are and which is the current one, where Ironic has them: what a step leaves behind may depend on
-    // what comes after it.
+    // The steps and the index of the current one, in Ironic's fields: what a step leaves behind may depend on the steps
+    // after it.
     if let Some(run) = &node.run
         && let (Some(kind), Some(plan), Some(index)) = (run.kind.steps(), &run.plan, run.index)
     {
-        // Without their arguments: those are for the step alone.
+        // Without their arguments: only the step itself gets those.
         let named =
             |planned: &PlannedStep| json!({"interface": planned.step.interface, "step": planned.step.step});
         let steps: Vec<Value> = plan.iter().map(named).collect();
@@ -379,15 +381,19 @@ fn node_for_agent(node: &Node, contact: &Contact) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::agent::AgentKind;
 
     #[test]
     fn ironics_defaults_are_sent_with_commands_to_ironic_python_agent_alone() {
         let mut node = Node::enrolled(uuid::Uuid::nil(), "redfish", model::Timestamp(0));
         node.driver_internal_info.insert("disk_erasure_concurrency".into(), json!(2));
         let ours = json!({"boot_id": "b", "process_id": "p"});
-        let ours = Contact { state: Some(serde_json::from_value(ours).unwrap()), ..Contact::default() };
+        let ours = Contact {
+            agent: Some(AgentKind::Anneal(serde_json::from_value(ours).unwrap())),
+            ..Contact::default()
+        };
         let sent = |contact: &Contact| node_for_agent(&node, contact)["driver_internal_info"].clone();
-        assert_eq!(sent(&ours), json!({"disk_erasure_concurrency": 2}), "what an operator set, and no more");
+        assert_eq!(sent(&ours), json!({"disk_erasure_concurrency": 2}), "only what an operator set");
         let theirs = sent(&Contact::default());
         assert_eq!(theirs["disk_erasure_concurrency"], 2);
         assert_eq!(theirs["agent_continue_if_secure_erase_failed"], false);

@@ -1,4 +1,4 @@
-//! How a call reaches an agent: HTTPS with its certificate pinned. Nothing here knows what is said.
+//! Carries a call to an agent: HTTPS with the certificate of the agent pinned. The content of calls is opaque here.
 
 use crate::connections::Connections;
 use async_trait::async_trait;
@@ -21,13 +21,13 @@ pub struct AgentCall {
     pub certificate: Option<String>,
 }
 
-/// Carries calls to agents. A simulation has its own.
+/// Carries calls to agents. Simulations have their own.
 #[async_trait]
 pub trait AgentTransport: Send + Sync {
     /// Status and body of the answer.
     ///
     /// # Errors
-    /// Why there is none, in one sentence without the URL. Whether the call arrived is not known then.
+    /// Why there is no answer, in one sentence without the URL. The call may have arrived nevertheless.
     async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String>;
 }
 
@@ -51,7 +51,7 @@ impl AgentTransport for Https {
         if let Some(body) = call.body {
             request = request.body(body);
         }
-        let answer = request.send().await.map_err(told)?;
+        let answer = request.send().await.map_err(describe)?;
         Ok((answer.status(), read(answer).await?))
     }
 }
@@ -63,13 +63,13 @@ fn accept(pem: Option<&str>) -> Result<Accept, String> {
                 Pin::of_pem(pem).map_err(|error| format!("the certificate of the heartbeat: {error}"))?;
             Ok(Accept::Only(pin))
         }
-        None => Ok(Accept::Nobody),
+        None => Ok(Accept::None),
     }
 }
 
 async fn read(mut answer: reqwest::Response) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(told)? {
+    while let Some(chunk) = answer.chunk().await.map_err(describe)? {
         if bytes.len() + chunk.len() > MAX_ANSWER {
             return Err(format!("the answer is larger than {MAX_ANSWER} bytes"));
         }
@@ -79,7 +79,7 @@ async fn read(mut answer: reqwest::Response) -> Result<Vec<u8>, String> {
 }
 
 /// The error with its chain, without the URL (which holds the token).
-fn told(error: reqwest::Error) -> String {
+fn describe(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(&error);
@@ -98,7 +98,7 @@ mod tests {
     fn only_the_certificate_of_the_heartbeat_is_the_agents() {
         let pem = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
         assert!(matches!(accept(Some(pem)), Ok(Accept::Only(pin)) if pin == Pin::of_der(b"abc")));
-        assert!(matches!(accept(None), Ok(Accept::Nobody)));
+        assert!(matches!(accept(None), Ok(Accept::None)));
         assert!(accept(Some("no PEM")).is_err());
     }
 }

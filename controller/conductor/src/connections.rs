@@ -15,7 +15,7 @@ const ABSENT: Duration = Duration::from_secs(5);
 /// An idle connection is closed after this: before the agent does it (ironic-python-agent after 10 s, ours after
 /// 15 s), so that no call meets a connection that is being closed; after the next poll of a running step.
 const IDLE: Duration = Duration::from_secs(8);
-/// Most clients that are kept. Beyond, the one that was used longest ago goes.
+/// How many clients are kept. Beyond that, the least recently used one is dropped.
 const MOST: usize = 1024;
 
 /// HTTP clients by the certificate they trust.
@@ -33,12 +33,12 @@ struct Kept {
 }
 
 impl Connections {
-    /// None yet. Calls over them end within `timeout`.
+    /// No connections yet. Calls over them end within `timeout`.
     pub fn new(timeout: Duration) -> Self {
         Self { timeout, kept: Arc::default() }
     }
 
-    /// The client that accepts this certificate; accepting nobody's, it speaks only plain HTTP.
+    /// The client that accepts this certificate. Without a certificate it accepts no server, so it can only use plain HTTP.
     ///
     /// # Errors
     /// When TLS cannot be set up.

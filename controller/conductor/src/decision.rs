@@ -1,4 +1,4 @@
-//! The vocabulary of deciding: what is known, what is to be done, what came of it.
+//! The types of a decision: the snapshot it is made from, the action it chooses, the action's outcome.
 
 use crate::notary::Proof;
 use agent_protocol::command::CommandStatus;
@@ -13,29 +13,29 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::Inspected;
 
-/// Everything a decision may look at.
+/// The input of a decision.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// The node as stored.
     pub node: Node,
     /// Contact with its agent as stored.
     pub contact: Contact,
-    /// What the interfaces of its driver can do; else why they cannot be used.
+    /// What the interfaces of its driver support, or why they cannot be used.
     pub abilities: Result<Arc<Abilities>, String>,
-    /// The in-band steps of the run's kind as they were told last; only looked up at its start.
+    /// The in-band steps of the run's kind as the agent last advertised them; loaded only at the start of a run.
     pub catalogue: Option<Catalogue>,
-    /// The inventory that was told last; only looked up while one is awaited.
+    /// The inventory that was last reported; loaded only while one is awaited.
     pub inventory: Option<Inventory>,
-    /// What inspection rules and ports need; only looked up when an inventory is there or asked for.
+    /// The inspection rules and their ports; loaded only when an inventory is present or requested.
     pub rules: Rules,
-    /// Since when agents can be heard: this controller's start. Who was silent while nobody listened is not lost.
+    /// Since when this controller receives heartbeats: its start. Silence is measured from then.
     pub listening_since: Timestamp,
     /// Now.
     pub now: Timestamp,
 }
 
 impl Snapshot {
-    /// Without what is only looked up in some states.
+    /// A snapshot without the parts that are loaded only in some states.
     pub fn of(
         node: Node,
         contact: Contact,
@@ -48,7 +48,7 @@ impl Snapshot {
     }
 }
 
-/// The inspection rules, and what they work on beside the node and its inventory.
+/// The inspection rules, and their input in addition to the node and its inventory.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     /// All of them, oldest first.
@@ -60,19 +60,19 @@ pub struct Rules {
 /// What to do next for a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Nothing until `wake_at` or the bell. The wait is stored if it is news.
+    /// Do nothing until `wake_at` or the bell. The wait is stored if it differs from the stored one.
     Sleep {
         /// What is awaited.
         wait: Option<Wait>,
         /// When to look again at the latest.
         wake_at: Option<Timestamp>,
     },
-    /// Store a change; no effect outside is needed.
+    /// Store a change; no action is needed.
     Record(Box<Change>),
     /// Do one action; [`crate::stages::apply_outcome`] turns its outcome into a change.
     Act(Action),
-    /// Store a change that says that the action begins, then do it: for actions that must not be done twice.
-    /// Whoever finds the change stored without an outcome knows that the action was interrupted.
+    /// Store a change that records the start of the action, then do it: for actions that must not be done twice. A change
+    /// that is stored without an outcome means that the action was interrupted.
     Begin(Box<Change>, Action),
 }
 
@@ -81,15 +81,15 @@ pub enum Decision {
 pub struct Change {
     /// The node as it is to be.
     pub node: Node,
-    /// Events that tell why.
+    /// Events that record why.
     pub events: Vec<Event>,
     /// The boot of the agent is over: forget its token and address. Stored before the node.
     pub forget_agent: bool,
-    /// Steps that were learnt. Stored before the node.
+    /// Steps that the agent advertised. Stored before the node.
     pub catalogues: Vec<(StepKind, Catalogue)>,
-    /// What an inspection changes beside the node; stored with it.
+    /// The inventory and ports that an inspection changes; stored together with the node.
     pub inspected: Option<Box<Inspected>>,
-    /// What the agent has proven of the step that ended: becomes a certificate, stored with the node.
+    /// The agent's signed evidence of the step that ended: becomes a certificate, stored together with the node.
     pub evidence: Option<Box<Proof>>,
 }
 
@@ -106,7 +106,7 @@ impl Change {
         }
     }
 
-    /// Whether nothing but the node is to be stored.
+    /// Whether only the node is to be stored.
     pub fn is_of_the_node_alone(&self) -> bool {
         !self.forget_agent
             && self.catalogues.is_empty()
@@ -114,33 +114,33 @@ impl Change {
             && self.evidence.is_none()
     }
 
-    /// With an event.
+    /// The change with one more event.
     #[must_use]
-    pub fn telling(mut self, event: Event) -> Self {
+    pub fn with_event(mut self, event: Event) -> Self {
         self.events.push(event);
         self
     }
 }
 
-/// One effect on the world. Each may be repeated without harm, except [`Action::RunStep`].
+/// One action on a BMC or an agent. All but [`Action::RunStep`] are idempotent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Check that the BMC can be used, and read the power state.
     VerifyBmc,
     /// Read the power state.
     ReadPower,
-    /// Read the power state, and the health of the hardware where the BMC tells it.
+    /// Read the power state and, if the BMC reports it, the health of the hardware.
     ReadState,
-    /// If the node is not in the state that the target leads to (or the target is a reboot), ask for it;
-    /// then read the power state.
+    /// Request the target, unless the node is already in the resulting state (a reboot is always requested); then read
+    /// the power state.
     SetPower(PowerTarget),
-    /// Read what the node boots from every time.
+    /// Read the persistent boot device.
     ReadBootDevice,
-    /// Make the next boot a network boot.
+    /// Make the next boot, and only that, a network boot.
     SetBootDevice,
-    /// Make every boot one from this device.
+    /// Make this the persistent boot device.
     RestoreBootDevice(PersistentBoot),
-    /// Ask the agent for its steps: this kind must be told, the others are taken along.
+    /// Ask the agent for its steps: those of this kind are required, those of the other kinds optional.
     AskSteps(StepKind),
     /// Run a step of an interface in the controller.
     RunStep {
@@ -150,7 +150,7 @@ pub enum Action {
         kind: StepKind,
         /// The step.
         step: Box<PlannedStep>,
-        /// It was begun before and goes on outside: only ask.
+        /// The step was started before and continues in the BMC: only ask about it.
         polling: bool,
     },
     /// Ask the BMC for the inventory.
@@ -159,61 +159,61 @@ pub enum Action {
     SendStep {
         /// Id of the command.
         command_id: String,
-        /// What it is for.
+        /// The kind of the run.
         run: RunKind,
         /// The step.
         step: Box<PlannedStep>,
     },
-    /// Ask how the command with this id stands.
+    /// Ask for the status of the command with this id.
     AskCommand {
         /// Id of the command.
         command_id: String,
     },
-    /// Tell the agent to stop the command.
+    /// Ask the agent to stop the command.
     CancelCommand {
         /// Id of the command.
         command_id: String,
     },
-    /// Ask the agent for the logs of its ramdisk, and keep them in the file of this name.
+    /// Ask the agent for the logs of its ramdisk, and store them in the file of this name.
     CollectLogs(String),
 }
 
-/// What came of an action.
+/// The outcome of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// Power state as read after the action.
     Power(PowerState),
     /// Power state and health as read.
     State(PowerState, Option<Health>),
-    /// Done, nothing to tell.
+    /// Done, without a value.
     Done,
-    /// What the node boots from every time, if the BMC has been told any such thing.
+    /// The persistent boot device, if the BMC has one.
     BootDevice(Option<PersistentBoot>),
     /// Steps of the agent, by kind.
     Steps(BTreeMap<StepKind, AdvertisedSteps>),
-    /// A step of an interface has ended well, with this result.
+    /// A step of an interface succeeded, with this result.
     StepDone(Value),
-    /// A step of an interface goes on outside, and is to be asked for again.
+    /// A step of an interface continues in the BMC; ask again later.
     StepRunning(String),
-    /// The inventory as the BMC tells it.
+    /// The inventory that the BMC reports.
     Inventory(Inventory),
-    /// A command as the agent tells it.
+    /// The status of a command, as the agent reports it.
     Command(CommandStatus),
     /// The agent does not know the command.
     NoSuchCommand,
-    /// The agent is busy with something else.
+    /// The agent runs another command.
     Busy(String),
-    /// It did not work.
+    /// The action failed.
     Failed(ActionError),
 }
 
-/// Why an action did not work.
+/// Why an action failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionError {
     /// One sentence that names the peer and the action.
     pub text: String,
-    /// Whether trying again can help.
+    /// Whether a retry can succeed.
     pub retryable: bool,
-    /// The peer could not be reached at all (as opposed to: it answered with an error).
+    /// The peer could not be reached (as opposed to: it answered with an error).
     pub unreachable: bool,
 }

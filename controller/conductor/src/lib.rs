@@ -1,18 +1,19 @@
-//! Drives nodes towards where they were asked to go.
+//! Drives nodes to the provision states that users request.
 //!
 //! ```text
 //!   bell, clock ─▶ drive: take lease ─▶ load Snapshot ─▶ decide (pure) ─┬▶ Sleep: store the wait, release
-//!                             ▲                                         ├▶ Record: store, again
-//!                             └──── store ◀─ apply_outcome (pure) ◀─ act ◀─────┘▶ Act: one action
+//!                             ▲                                         ├▶ Record: store, load again
+//!                             └─ store ◀─ apply_outcome (pure) ◀─ act ◀──┴▶ Act: one action
 //! ```
 //!
-//! A pass takes no input: it reads what is stored and does what is missing. A controller that starts after
-//! a crash, one that tries again and one that never stopped run the same code. Every action may be done
-//! twice: power and boot device because they name a state, commands because they carry an id.
+//! A pass takes no input: it reads what is stored and does what is missing. Starting after a crash, retrying and normal
+//! running use the same code. Every action but one is idempotent: power and boot device name a state, commands carry an
+//! id. The exception is [`decision::Action::RunStep`], whose start is stored first ([`decision::Decision::Begin`]).
 
 pub mod act;
 pub mod agent_client;
 pub mod agent_transport;
+mod agents;
 mod connections;
 pub mod decision;
 pub mod drive;

@@ -1,4 +1,4 @@
-//! The logs of ramdisks on the controller's disk: one file a run, read by nobody here.
+//! The logs of ramdisks on the controller's disk: one file per run. Their content is never read here.
 
 use crate::settings::Settings;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Digits of the UUID that a file's name begins with.
 const UUID_LEN: usize = 36;
-/// What a file's name ends with.
+/// The end of each file name.
 pub const SUFFIX: &str = ".tar.gz";
 
 /// A directory of archives, of each node the newest few.
@@ -20,7 +20,7 @@ pub struct LogArchive {
 }
 
 impl LogArchive {
-    /// The one that the settings name; made when the first archive is kept.
+    /// The directory of the settings; created when the first archive is stored.
     pub fn of(settings: &Settings) -> Self {
         let bytes = settings.logs_max_mib.saturating_mul(1 << 20);
         Self {
@@ -54,7 +54,7 @@ impl LogArchive {
         }
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         let part = self.directory.join(format!(".{name}.part"));
-        // What a controller that died was at.
+        // Left by a controller that died while writing.
         match fs::remove_file(&part) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -62,14 +62,14 @@ impl LogArchive {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
         let written = file.write_all(archive).and_then(|()| file.sync_all());
         if let Err(error) = written.and_then(|()| fs::rename(&part, self.directory.join(name))) {
-            // It is worth nothing, and takes the room that was missing.
+            // A partial file is useless and takes up the space that ran out.
             let _ = fs::remove_file(&part);
             return Err(error);
         }
         self.prune(name.split_at(UUID_LEN).0)
     }
 
-    /// Names tell the time behind the node, so that they sort by age.
+    /// In a file name the time follows the node, so names sort by age.
     fn prune(&self, node: &str) -> io::Result<()> {
         let mut of_node = Vec::new();
         for entry in fs::read_dir(&self.directory)? {

@@ -26,7 +26,7 @@ impl BootDirectory for Directory {
             Ok(node) if node.boots_ramdisk() => BootAnswer::Ramdisk { kernel_args: self.kernel_args(&node) },
             Ok(_) => BootAnswer::LocalDisk,
             Err(error) => {
-                tracing::error!(%mac, %error, "cannot read the node; it boots from its disk");
+                tracing::error!(%mac, error = %error.chain(), "cannot read the node; it boots from its disk");
                 BootAnswer::LocalDisk
             }
         }

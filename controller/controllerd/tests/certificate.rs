@@ -1,9 +1,10 @@
 //! An erase from end to end: the real controller, a real agent, a loop device; and what an auditor makes of it.
 
-use agentd::agent::Agent;
 use agentd::config::{Config, Environment};
+use agentd::executor::Executor;
 use agentd::logging::LogRing;
 use agentd::login::NoLogin;
+use agentd::state::State;
 use block::Filter;
 use certificate::{Finding, PublicKey, Signed, Verified, Wanted, What, verify};
 use hwm_generic::GenericHardwareManager;
@@ -137,8 +138,8 @@ fn boot(endpoint: &str, disk: &Disk) -> DropGuard {
     let stop = CancellationToken::new();
     let guard = stop.clone().drop_guard();
     tokio::spawn(async move {
-        let agent = Agent::new(managers, Box::new(discover), LogRing::default(), Box::new(NoLogin), false);
-        agentd::run::run(&config, agent, stop).await.unwrap();
+        let state = State::new(managers, Box::new(discover), LogRing::default(), Box::new(NoLogin), false);
+        agentd::run::run(&config, Executor::new(state), stop).await.unwrap();
     });
     guard
 }

@@ -1,18 +1,18 @@
-//! What the controller knows about the agent of a node. Stored apart from the node's row, so that a heartbeat never makes a
-//! versioned write of the node fail.
+//! What the controller knows about the agent on a node. It is stored apart from the node's row, so that a heartbeat never
+//! makes a versioned write of the node fail.
 
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Contact with the agent of one boot of a node. Forgotten when the controller powers the node off or resets it.
+/// Contact with the agent of one boot of a node. Deleted when the controller powers the node off or resets it.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct Contact {
-    /// Token given to the agent at its lookup. A secret.
+    /// Token returned to the agent's lookup. A secret.
     pub token: Option<String>,
-    /// When it was given.
+    /// When the token was returned.
     pub token_at: Option<Timestamp>,
-    /// Boot id the agent named when it looked itself up (Anneal's agents), if any.
+    /// Boot id in the agent's lookup; only Anneal's agents send one.
     #[serde(default)]
     pub lookup_boot_id: Option<String>,
     /// URL of the agent's API, from its first heartbeat on.
@@ -21,16 +21,16 @@ pub struct Contact {
     pub verify_ca: Option<String>,
     /// Version of the agent.
     pub agent_version: Option<String>,
-    /// When it was last heard.
+    /// When the last heartbeat arrived.
     pub last_heartbeat_at: Option<Timestamp>,
-    /// Anneal's part of the last heartbeat; `None` from ironic-python-agent.
-    #[serde(default)]
-    pub state: Option<AgentState>,
-    /// When the progress in the heartbeats, or the command it belongs to, last changed; `None` from ironic-python-agent. A
-    /// running step whose progress does not change is stalled.
+    /// The kind of agent, and what it reported of itself; `None` before its first heartbeat.
+    #[serde(default, rename = "state")]
+    pub agent: Option<AgentKind>,
+    /// When a heartbeat last reported another running command or other progress than the heartbeat before it; `None`
+    /// from ironic-python-agent. A running step whose progress does not change is stalled.
     #[serde(default)]
     pub progress_at: Option<Timestamp>,
-    /// Another agent asked for a token while one was given out: a rebooted node, or an impostor.
+    /// Another agent asked for a token after this one had got it: the node rebooted, or an impostor asks.
     #[serde(default)]
     pub rival: Option<Rival>,
 }
@@ -41,20 +41,80 @@ impl std::fmt::Debug for Contact {
             .field("token", &self.token.as_ref().map(|_| "******"))
             .field("callback_url", &self.callback_url)
             .field("last_heartbeat_at", &self.last_heartbeat_at)
-            .field("state", &self.state)
+            .field("agent", &self.agent)
             .field("rival", &self.rival)
             .finish_non_exhaustive()
     }
 }
 
-/// What an Anneal agent reports about itself in each heartbeat.
+impl Contact {
+    /// What an Anneal agent reported of itself; `None` from any other agent.
+    pub fn anneal(&self) -> Option<&AgentState> {
+        self.agent.as_ref().and_then(AgentKind::anneal)
+    }
+}
+
+/// The kind of an agent, known from its heartbeats.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredKind", into = "StoredKind")]
+pub enum AgentKind {
+    /// Anneal's agent, and what its last heartbeat reported.
+    Anneal(AgentState),
+    /// ironic-python-agent. Its heartbeats report nothing but where it listens.
+    Ipa,
+}
+
+impl AgentKind {
+    /// What an Anneal agent reported of itself; `None` of any other agent.
+    pub fn anneal(&self) -> Option<&AgentState> {
+        match self {
+            Self::Anneal(state) => Some(state),
+            Self::Ipa => None,
+        }
+    }
+}
+
+impl From<Option<AgentState>> for AgentKind {
+    /// The kind by Anneal's part of a heartbeat.
+    fn from(state: Option<AgentState>) -> Self {
+        state.map_or(Self::Ipa, Self::Anneal)
+    }
+}
+
+/// The stored form: the state of an Anneal agent, or the name of another agent.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StoredKind {
+    Anneal(AgentState),
+    Other(String),
+}
+
+impl From<StoredKind> for AgentKind {
+    fn from(stored: StoredKind) -> Self {
+        match stored {
+            StoredKind::Anneal(state) => Self::Anneal(state),
+            StoredKind::Other(_) => Self::Ipa,
+        }
+    }
+}
+
+impl From<AgentKind> for StoredKind {
+    fn from(kind: AgentKind) -> Self {
+        match kind {
+            AgentKind::Anneal(state) => Self::Anneal(state),
+            AgentKind::Ipa => Self::Other("ironic-python-agent".to_owned()),
+        }
+    }
+}
+
+/// What an Anneal agent reports of itself in each heartbeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentState {
     /// Boot id of the ramdisk.
     pub boot_id: String,
     /// Id of the agent's process.
     pub process_id: String,
-    /// The public key with which this process signs the evidence of its erases.
+    /// The public key with which this process signs the evidence of its erases, if it signs it.
     #[serde(default)]
     pub evidence_key: Option<String>,
     /// Id of the running command.
@@ -68,11 +128,36 @@ pub struct AgentState {
     pub progress: Option<Value>,
 }
 
-/// A lookup that got no token because one was given out already.
+/// A lookup that got no token because another agent has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rival {
-    /// When it asked last.
+    /// When it last asked.
     pub at: Timestamp,
-    /// Boot id it named, if it did.
+    /// Boot id in its lookup, if it sent one.
     pub boot_id: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_kind_of_agent_is_stored_and_read_back() {
+        let state = json!({
+            "boot_id": "b", "process_id": "p", "evidence_key": null, "running": "c1", "ended": ["c0"],
+            "progress": {"disks": []},
+        });
+        let stored = |agent: &Option<AgentKind>| {
+            serde_json::to_value(Contact { agent: agent.clone(), ..Contact::default() }).unwrap()
+        };
+        let anneal = AgentKind::Anneal(serde_json::from_value(state.clone()).unwrap());
+        for (agent, form) in
+            [(None, Value::Null), (Some(AgentKind::Ipa), json!("ironic-python-agent")), (Some(anneal), state)]
+        {
+            let row = stored(&agent);
+            assert_eq!(row["state"], form);
+            assert_eq!(serde_json::from_value::<Contact>(row).unwrap().agent, agent);
+        }
+    }
 }

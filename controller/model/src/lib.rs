@@ -23,7 +23,6 @@ pub mod request;
 pub mod resource;
 pub mod run;
 pub mod step;
-pub mod template;
 pub mod time;
 pub mod traits;
 
@@ -42,5 +41,4 @@ pub use provision::{ProvisionState, Refused, Verb};
 pub use resource::{Resource, ResourceKind};
 pub use run::{Cursor, Logs, Run};
 pub use step::{Catalogue, CatalogueStep, PlannedStep, RequestedStep, StepKind, StepResult};
-pub use template::DeployTemplate;
 pub use time::Timestamp;

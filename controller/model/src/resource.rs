@@ -1,6 +1,6 @@
-//! What the API keeps for clients in addition to nodes, ports and deploy templates: chassis, port groups, volumes,
-//! allocations, runbooks, inspection rules. [`Resource`] has what they have in common; its `fields` have what clients write
-//! of each kind.
+//! What the API stores for clients besides nodes and ports: chassis, port groups, volumes, allocations, runbooks,
+//! deploy templates, inspection rules. [`Resource`] has what they have in common, its `fields` what clients write of
+//! each.
 
 use crate::node::Node;
 use crate::time::Timestamp;
@@ -24,19 +24,22 @@ pub enum ResourceKind {
     Allocation,
     /// Steps of cleaning or service under a name.
     Runbook,
+    /// Deploy steps under the name of a trait.
+    DeployTemplate,
     /// What to do with what an inspection found.
     InspectionRule,
 }
 
 impl ResourceKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Chassis,
         Self::Portgroup,
         Self::VolumeConnector,
         Self::VolumeTarget,
         Self::Allocation,
         Self::Runbook,
+        Self::DeployTemplate,
         Self::InspectionRule,
     ];
 
@@ -49,6 +52,7 @@ impl ResourceKind {
             Self::VolumeTarget => "volume_target",
             Self::Allocation => "allocation",
             Self::Runbook => "runbook",
+            Self::DeployTemplate => "deploy_template",
             Self::InspectionRule => "inspection_rule",
         }
     }
@@ -62,6 +66,7 @@ impl ResourceKind {
             Self::VolumeTarget => "Volume target",
             Self::Allocation => "Allocation",
             Self::Runbook => "Runbook",
+            Self::DeployTemplate => "Deploy template",
             Self::InspectionRule => "Rule",
         }
     }

@@ -1,11 +1,13 @@
 //! Measures acknowledged heartbeats a second: `cargo run --release -p store-sqlite --example beats -- FILE`.
 //! A hundred callers, each for its own node, for five seconds; FILE should lie on the disk in question.
 
+use model::agent::AgentKind;
 use model::{Node, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::{HeartbeatRecord, Store};
+use store::HeartbeatRecord;
+use store::prelude::*;
 use store_sqlite::SqliteStore;
 use uuid::Uuid;
 
@@ -31,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     verify_ca: Some("x".repeat(1500)),
                     agent_version: Some("0.1.0".to_owned()),
                     at: Timestamp(i64::from(beats)),
-                    state: None,
+                    agent: AgentKind::Ipa,
                 };
                 let asked = Instant::now();
                 store.record_heartbeat(node.uuid, "token", beat).await?;

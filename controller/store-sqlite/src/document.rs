@@ -4,18 +4,19 @@
 use rusqlite::{Connection, Params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::error::Error;
 use std::fmt::Display;
 use store::{Result, StoreError};
 
 /// A failure of the database while doing `what`.
-pub fn failed<E: Display>(what: impl Display) -> impl FnOnce(E) -> StoreError {
-    move |error| StoreError::Failed(format!("{what}: {error}"))
+pub fn failed<E: Error + Send + Sync + 'static>(what: impl Display) -> impl FnOnce(E) -> StoreError {
+    move |error| StoreError::caused(what.to_string(), error)
 }
 
 /// The document of `value`, in row `key` of `table`.
 ///
-/// It is read back at once: what could not be read again (say, JSON nested deeper than the parser goes) must
-/// not be written.
+/// It is read back at once: a document that cannot be read again (say, JSON nested deeper than the parser allows)
+/// must not be written.
 pub fn encode<T: Serialize + DeserializeOwned>(table: &str, key: impl Display, value: &T) -> Result<String> {
     let text = serde_json::to_string(value).map_err(|error| unreadable(table, &key, &error))?;
     decode::<T>(table, key, text.as_bytes())?;
@@ -27,10 +28,10 @@ pub fn decode<T: DeserializeOwned>(table: &str, key: impl Display, text: &[u8]) 
     serde_json::from_slice(text).map_err(|error| unreadable(table, &key, &error))
 }
 
-/// serde's own message may quote the document, so only kind and place of the error are told.
+/// serde's own message may quote the document, so the text has only kind and place of the error.
 fn unreadable(table: &str, key: &dyn Display, error: &serde_json::Error) -> StoreError {
     let (kind, line, column) = (error.classify(), error.line(), error.column());
-    StoreError::Failed(format!(
+    StoreError::failed(format!(
         "{table} {key}: its document cannot be read ({kind:?} error at line {line} column {column})"
     ))
 }

@@ -2,8 +2,8 @@
 //! commit that the environment names, so that a test sees what the next process makes of it (`tests/kill`).
 //!
 //! ```text
-//! ANNEAL_FAULT=before:12       the 12th write is about to be committed: what it tells of has happened, it is lost
-//! ANNEAL_FAULT=after:12        the 12th write is on the disk, and nobody has been told
+//! ANNEAL_FAULT=before:12       the 12th write is about to be committed: what it records has happened, the write is lost
+//! ANNEAL_FAULT=after:12        the 12th write is on the disk, and its caller has no answer yet
 //! ANNEAL_FAULT=before-any:12   as before, and leases and contact with agents are counted too
 //! ANNEAL_FAULT=after-any:12
 //! ```
@@ -62,7 +62,7 @@ struct Plan {
 }
 
 impl FaultPoint {
-    /// The fault point that the environment asks for; a value that cannot be read is told and ignored.
+    /// The fault point that the environment asks for; an unreadable value is logged and ignored.
     fn arm(connection: &mut Connection) -> Self {
         let Ok(text) = std::env::var(VARIABLE) else { return Self::default() };
         let plan = parse(&text);
@@ -97,7 +97,7 @@ impl FaultPoint {
     fn die_if(&self, before: bool) {
         if self.plan.as_ref().is_some_and(|plan| plan.number == self.seen && plan.before == before) {
             if before {
-                // A disk takes its time too: whoever was told of a write that is not yet made can act on it now.
+                // A disk takes time, too: a caller that was answered before the commit could act on it now.
                 std::thread::sleep(SLOW_DISK);
             }
             // Nothing comes after it, whatever it says.

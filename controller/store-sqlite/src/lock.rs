@@ -1,16 +1,16 @@
 //! One controller per file: an advisory lock on `<file>.lock`, which holds the pid of its owner.
 //!
-//! It lies beside the database because closing any descriptor of the database itself would drop the locks
-//! SQLite holds on it (fcntl(2)). The kernel gives the lock back when the process dies, however it dies; the
+//! It is a file of its own because closing any descriptor of the database itself would drop the locks
+//! SQLite holds on it (fcntl(2)). The kernel releases the lock when the process ends, however it ends; the
 //! file stays.
 
-use crate::OpenError;
+use crate::open_error::OpenError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The lock; given back when dropped.
+/// The lock; released when dropped.
 pub struct Lock {
     _file: File,
 }

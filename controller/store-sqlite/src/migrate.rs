@@ -1,6 +1,7 @@
 //! Schema versions. Migrations are applied in order, each in a transaction of its own that also sets
-//! `user_version`, so a controller that dies in between goes on where it was. A migration that has been
-//! released is never edited.
+//! `user_version`, so a controller that dies in between continues where it was. A migration that has been
+//! released is never edited. A change of the schema is a new migration, and comes with a fixture of the schema before
+//! it (`migration_tests.rs`).
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -13,45 +14,50 @@ pub struct Migration {
     pub sql: &'static str,
 }
 
-/// All migrations; the schema's version is how many of them were applied.
-pub const MIGRATIONS: &[Migration] = &[
-    Migration { name: "0001_initial", sql: include_str!("../migrations/0001_initial.sql") },
-    Migration {
-        name: "0002_templates_and_inventory",
-        sql: include_str!("../migrations/0002_templates_and_inventory.sql"),
-    },
-    Migration { name: "0003_bundles", sql: include_str!("../migrations/0003_bundles.sql") },
-    Migration { name: "0004_certificates", sql: include_str!("../migrations/0004_certificates.sql") },
-    Migration { name: "0005_resources", sql: include_str!("../migrations/0005_resources.sql") },
-];
+/// Version of the schema that the first migration makes. Schemas 1 to 5 were never released.
+const FIRST: i64 = 6;
+
+/// All migrations.
+pub const MIGRATIONS: &[Migration] =
+    &[Migration { name: "0006_initial", sql: include_str!("../migrations/0006_initial.sql") }];
 
 /// `application_id` of our databases ("Annl"), set by the first migration.
 pub const APPLICATION_ID: i64 = 0x416E_6E6C;
 
-/// What a file turned out to be before anything in it was changed.
+/// What a file is, found before anything in it is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// Ours, or empty, with this many migrations applied.
-    Version(usize),
-    /// Ours, by a newer controller.
+    Applied(usize),
+    /// Ours, with a schema from before the first migration.
+    Older(i64),
+    /// Ours, with a schema that this controller does not know.
     Newer(i64),
-    /// Somebody else's.
+    /// Not ours.
     Foreign,
 }
 
-/// Look at a database without changing it.
-pub fn inspect(connection: &Connection) -> rusqlite::Result<Found> {
+/// Version of the schema after the first `applied` migrations.
+pub fn version(applied: usize) -> i64 {
+    FIRST - 1 + i64::try_from(applied).unwrap_or(i64::MAX - FIRST)
+}
+
+/// Look at a database without changing it; `known` migrations are known.
+pub fn inspect(connection: &Connection, known: usize) -> rusqlite::Result<Found> {
     let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    Ok(judge(application, version, tables == 0, MIGRATIONS.len()))
+    Ok(judge(application, version, tables == 0, known))
 }
 
 fn judge(application: i64, version: i64, empty: bool, known: usize) -> Found {
-    match (application, usize::try_from(version)) {
-        (0, Ok(0)) if empty => Found::Version(0),
-        (APPLICATION_ID, Ok(applied)) if (1..=known).contains(&applied) => Found::Version(applied),
-        (APPLICATION_ID, Ok(applied)) if applied > known => Found::Newer(version),
+    match (application, version) {
+        (0, 0) if empty => Found::Applied(0),
+        (APPLICATION_ID, 1..FIRST) => Found::Older(version),
+        (APPLICATION_ID, FIRST..) => match usize::try_from(version - FIRST) {
+            Ok(index) if index < known => Found::Applied(index + 1),
+            _ => Found::Newer(version),
+        },
         _ => Found::Foreign,
     }
 }
@@ -67,8 +73,7 @@ pub fn apply(
         let step = |connection: &mut Connection| -> rusqlite::Result<()> {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             transaction.execute_batch(migration.sql)?;
-            let version = i64::try_from(index + 1).unwrap_or(i64::MAX);
-            transaction.pragma_update(None, "user_version", version)?;
+            transaction.pragma_update(None, "user_version", version(index + 1))?;
             transaction.commit()
         };
         step(connection).map_err(|error| (migration.name, error))?;
@@ -82,10 +87,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn judgement() {
-        assert_eq!(judge(0, 0, true, 3), Found::Version(0));
-        assert_eq!(judge(APPLICATION_ID, 3, false, 3), Found::Version(3));
-        assert_eq!(judge(APPLICATION_ID, 4, false, 3), Found::Newer(4));
+    fn a_database_is_recognized_by_its_id_and_version() {
+        assert_eq!(judge(0, 0, true, 3), Found::Applied(0));
+        assert_eq!(judge(APPLICATION_ID, 1, false, 3), Found::Older(1));
+        assert_eq!(judge(APPLICATION_ID, 5, false, 3), Found::Older(5));
+        assert_eq!(judge(APPLICATION_ID, 6, false, 3), Found::Applied(1));
+        assert_eq!(judge(APPLICATION_ID, 8, false, 3), Found::Applied(3));
+        assert_eq!(judge(APPLICATION_ID, 9, false, 3), Found::Newer(9));
+        assert_eq!(judge(APPLICATION_ID, i64::MAX, false, 3), Found::Newer(i64::MAX));
         for (application, version, empty) in [
             (0, 0, false),
             (0, 1, false),
@@ -106,18 +115,18 @@ mod tests {
         ];
         let mut connection = Connection::open_in_memory().unwrap();
         assert_eq!(apply(&mut connection, &migrations, 0).unwrap_err().0, "two");
-        let version = |connection: &Connection| -> i64 {
+        let stored = |connection: &Connection| -> i64 {
             connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
         };
-        assert_eq!(version(&connection), 1);
+        assert_eq!(stored(&connection), version(1));
         let tables: String = connection
             .query_row("SELECT group_concat(name) FROM sqlite_schema", [], |row| row.get(0))
             .unwrap();
         assert_eq!(tables, "a");
-        // Repaired, it goes on from there and does not do the first again.
+        // Repaired, it continues there and does not repeat the first.
         let repaired = [migrations[0], Migration { name: "two", sql: "CREATE TABLE b (x);" }, migrations[2]];
         apply(&mut connection, &repaired, 1).unwrap();
-        assert_eq!(version(&connection), 3);
+        assert_eq!(stored(&connection), version(3));
         let rows: i64 = connection.query_row("SELECT count(*) FROM a", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 1);
     }

@@ -1,7 +1,8 @@
-//! Opening the file: lock it, see whose it is, and only then touch it.
+//! Opening the file: lock it, check whose it is, and only then change it.
 
 use crate::lock::Lock;
-use crate::migrate::{self, Found, MIGRATIONS};
+use crate::migrate::{self, Found, Migration};
+use crate::open_error::OpenError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{OpenOptions, Permissions};
 use std::io;
@@ -15,64 +16,6 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections that read.
 const READERS: usize = 4;
 
-/// Why a database was not opened. Nothing in it was changed, except in the case of `Migration` by the
-/// migrations before.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Another process has it open.
-    #[error("database {} is in use by another controller{}", path.display(),
-        pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
-    InUse {
-        /// The database.
-        path: PathBuf,
-        /// Who, if known.
-        pid: Option<u32>,
-    },
-    /// A newer controller has migrated it.
-    #[error("database {} has schema {found}, but this controller knows only schemas up to {known}: \
-        use the newer controller that wrote it, or a backup from before", path.display())]
-    Newer {
-        /// The database.
-        path: PathBuf,
-        /// Its schema.
-        found: i64,
-        /// The newest schema known here.
-        known: usize,
-    },
-    /// Not a database of an Anneal controller.
-    #[error("{} is not a database of anneal-controller", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A migration failed.
-    #[error("database {}: migration {name} failed", path.display())]
-    Migration {
-        /// The database.
-        path: PathBuf,
-        /// The migration.
-        name: &'static str,
-        /// Why.
-        source: rusqlite::Error,
-    },
-    /// The file system refused.
-    #[error("{}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// SQLite refused.
-    #[error("database {}", path.display())]
-    Sqlite {
-        /// The database.
-        path: PathBuf,
-        /// Why.
-        source: rusqlite::Error,
-    },
-}
-
 /// An opened database.
 pub struct Opened {
     pub writer: Connection,
@@ -80,8 +23,8 @@ pub struct Opened {
     pub lock: Lock,
 }
 
-/// Open or create the database at `path`; its directory must exist.
-pub fn open(path: &Path) -> Result<Opened, OpenError> {
+/// Open or create the database at `path`, whose directory must exist, and apply the `migrations` it lacks.
+pub fn open(path: &Path, migrations: &[Migration]) -> Result<Opened, OpenError> {
     let path = resolve(path)?;
     let lock = Lock::take(&path)?;
     create(&path)?;
@@ -95,14 +38,17 @@ pub fn open(path: &Path) -> Result<Opened, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut writer = Connection::open_with_flags(&path, flags).map_err(sqlite)?;
     writer.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
-    let applied = match migrate::inspect(&writer).map_err(sqlite)? {
-        Found::Version(applied) => applied,
-        Found::Newer(found) => return Err(OpenError::Newer { path, found, known: MIGRATIONS.len() }),
+    let applied = match migrate::inspect(&writer, migrations.len()).map_err(sqlite)? {
+        Found::Applied(applied) => applied,
+        Found::Older(found) => return Err(OpenError::Older { path, found }),
+        Found::Newer(found) => {
+            return Err(OpenError::Newer { path, found, known: migrate::version(migrations.len()) });
+        }
         Found::Foreign => return Err(OpenError::Foreign { path }),
     };
     tighten(&path)?;
     prepare(&writer).map_err(sqlite)?;
-    migrate::apply(&mut writer, MIGRATIONS, applied).map_err(|(name, source)| OpenError::Migration {
+    migrate::apply(&mut writer, migrations, applied).map_err(|(name, source)| OpenError::Migration {
         path: path.clone(),
         name,
         source,
@@ -128,7 +74,7 @@ fn prepare(writer: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The one name of the file, so that its lock is found by whichever path it is opened.
+/// The canonical path of the file, so that every path to it finds the same lock.
 fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
     let io = |source| OpenError::Io { path: path.to_owned(), source };
     match path.canonicalize() {
@@ -175,7 +121,7 @@ mod tests {
     #[test]
     fn what_is_acknowledged_is_on_the_disk() {
         let dir = tempfile::tempdir().unwrap();
-        let opened = open(&dir.path().join("a.db")).unwrap();
+        let opened = open(&dir.path().join("a.db"), crate::migrate::MIGRATIONS).unwrap();
         let pragma = |name: &str| -> String {
             opened
                 .writer

@@ -38,7 +38,7 @@ impl Readers {
         &self,
         query: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let closed = || StoreError::Failed("the store's readers are closed".to_owned());
+        let closed = || StoreError::failed("the store's readers are closed");
         let permit = self.free.clone().acquire_owned().await.map_err(|_| closed())?;
         let idle = self.idle.clone();
         let read = move || {
@@ -49,11 +49,11 @@ impl Readers {
             let Some(connection) = &taken.connection else { return Err(closed()) };
             let snapshot = connection
                 .unchecked_transaction()
-                .map_err(|error| StoreError::Failed(format!("beginning to read: {error}")))?;
+                .map_err(|error| StoreError::caused("beginning to read", error))?;
             query(&snapshot)
         };
         tokio::task::spawn_blocking(read)
             .await
-            .map_err(|error| StoreError::Failed(format!("a read did not end: {error}")))?
+            .map_err(|error| StoreError::caused("a read did not end", error))?
     }
 }

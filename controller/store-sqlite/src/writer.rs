@@ -6,17 +6,16 @@
 //!     └───────────────────────── bell, then each caller's own answer ◀─────────────────────────┘
 //! ```
 //!
-//! While one transaction reaches the disk the next calls queue up, and all of them go into the next one: a
-//! hundred heartbeats cost one fsync. A savepoint each keeps them apart, so one that is refused changes nothing
-//! and harms nobody. Nobody is answered before the commit; if it fails, everybody in it hears so, also those
-//! whose work was refused (what they were refused for may have been undone).
+//! While one transaction is written to the disk, further calls queue up, and all of them go into the next one: a
+//! hundred heartbeats cost one fsync. Each has its own savepoint, so a rejected one changes nothing and does not
+//! affect the others. No call is answered before the commit; if it fails, every call in it returns that error, also
+//! the rejected ones (the reason for the rejection may have been undone).
 
-use crate::document::failed;
 use rusqlite::{Connection, Savepoint, TransactionBehavior};
 use std::ops::Deref;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use store::{Bell, Result, StoreError};
+use store::{Bell, Cause, Result, StoreError};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -58,7 +57,7 @@ trait Job: Send {
     /// Do the work inside `savepoint`, which stays if the work succeeds. An error is the whole transaction's.
     fn run(&mut self, savepoint: Savepoint<'_>) -> rusqlite::Result<()>;
     /// The transaction ended like this: ring and answer.
-    fn settle(self: Box<Self>, committed: std::result::Result<(), String>, bell: &Bell);
+    fn settle(self: Box<Self>, committed: std::result::Result<(), Cause>, bell: &Bell);
 }
 
 struct Call<T, W> {
@@ -88,14 +87,16 @@ where
         Ok(())
     }
 
-    fn settle(self: Box<Self>, committed: std::result::Result<(), String>, bell: &Bell) {
+    fn settle(self: Box<Self>, committed: std::result::Result<(), Cause>, bell: &Bell) {
         let outcome = match (committed, self.outcome) {
             (Ok(()), Some((outcome, rings))) => {
                 rings.into_iter().for_each(|node| bell.ring(node));
                 outcome
             }
-            (Ok(()), None) => Err(StoreError::Failed("the work was not done".to_owned())),
-            (Err(reason), _) => Err(StoreError::Failed(reason)),
+            (Ok(()), None) => Err(StoreError::failed("the work was not done")),
+            (Err(cause), _) => {
+                Err(StoreError::Failed { doing: "committing".to_owned(), source: Some(cause) })
+            }
         };
         // A caller that has gone away does not want the answer; the change stands all the same.
         let _ = self.reply.send(outcome);
@@ -120,7 +121,7 @@ impl Writer {
         &self,
         work: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let ended = || StoreError::Failed("the writer thread has ended".to_owned());
+        let ended = || StoreError::failed("the writer thread has ended");
         let (reply, answer) = oneshot::channel();
         let call = Call { work: Some(work), outcome: None, reply };
         self.queue.as_ref().ok_or_else(ended)?.send(Box::new(call)).map_err(|_| ended())?;
@@ -142,10 +143,9 @@ impl Drop for Writer {
 fn serve(mut connection: Connection, calls: &mpsc::Receiver<Box<dyn Job>>, bell: &Bell) {
     while let Ok(first) = calls.recv() {
         let mut batch: Vec<_> = std::iter::once(first).chain(calls.try_iter().take(BATCH - 1)).collect();
-        let committed = commit(&mut connection, &mut batch).map_err(|error| {
-            let reason = failed::<rusqlite::Error>("committing")(error).to_string();
-            tracing::error!(calls = batch.len(), error = reason, "a transaction failed");
-            reason
+        let committed = commit(&mut connection, &mut batch).map_err(|error| -> Cause {
+            tracing::error!(calls = batch.len(), %error, "a transaction failed");
+            Arc::new(error)
         });
         for job in batch {
             job.settle(committed.clone(), bell);
@@ -169,7 +169,7 @@ fn commit(connection: &mut Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use crate::document::failed;
 
     fn rows(writer: &Writer) -> impl Future<Output = Result<i64>> {
         writer.write(|change| {
@@ -177,8 +177,8 @@ mod tests {
         })
     }
 
-    /// The transaction fails at its very end, at COMMIT: all that were in it hear so, nobody rings, nothing is
-    /// stored, and the writer goes on.
+    /// The transaction fails at its very end, at COMMIT: every call in it returns the error, the bell does not ring,
+    /// nothing is stored, and the writer continues.
     #[tokio::test]
     async fn a_failed_commit_is_heard_by_all_in_it() {
         let connection = Connection::open_in_memory().unwrap();
@@ -223,7 +223,7 @@ mod tests {
         });
         held.await.unwrap().unwrap();
         for outcome in [good, bad, refused] {
-            let error = outcome.unwrap_err().to_string();
+            let error = outcome.unwrap_err().chain();
             assert!(error.contains("FOREIGN KEY"), "{error}");
         }
         assert!(ears.try_recv().is_err(), "nothing was committed, so nothing rings");

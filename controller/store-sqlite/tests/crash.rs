@@ -3,6 +3,7 @@
 //! The test starts itself again as a child that writes and prints what was acknowledged, kills it at random
 //! moments, opens the file and compares.
 
+use model::agent::AgentKind;
 use model::history::Severity;
 use model::{Event, EventKind, Node, Timestamp};
 use std::collections::BTreeMap;
@@ -11,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{HeartbeatRecord, Store};
+use store::HeartbeatRecord;
+use store::prelude::*;
 use store_sqlite::SqliteStore;
 use uuid::Uuid;
 
@@ -64,7 +66,7 @@ async fn write_beats(store: Arc<SqliteStore>, index: u128) {
             verify_ca: None,
             agent_version: None,
             at: Timestamp(count),
-            state: None,
+            agent: AgentKind::Ipa,
         };
         store.record_heartbeat(uuid(index), TOKEN, beat).await.unwrap();
         say(&format!("beat {index} {count}\n"));
@@ -136,16 +138,12 @@ fn write_until_killed(path: &Path, kill: u32, acknowledged: &mut Acknowledged) {
 
 async fn compare(store: &SqliteStore, acknowledged: &Acknowledged) {
     for index in 0..NODES {
-        let told = |what: &str| acknowledged.get(&format!("{what} {index}")).copied();
+        let last = |what: &str| acknowledged.get(&format!("{what} {index}")).copied();
         let Ok(node) = store.node(uuid(index)).await else {
-            assert_eq!((told("node"), told("beat")), (None, None), "node {index} is lost");
+            assert_eq!((last("node"), last("beat")), (None, None), "node {index} is lost");
             continue;
         };
-        assert!(
-            told("node").is_none_or(|told| node.version >= told),
-            "node {index} lost {told:?}",
-            told = told("node")
-        );
+        assert!(last("node").is_none_or(|last| node.version >= last), "node {index} lost {:?}", last("node"));
         assert!(node.version == 1 || node.extra["version"] == node.version, "node {index} is of one piece");
         let events: Vec<_> =
             store.history(node.uuid).await.unwrap().into_iter().map(|event| event.text).collect();
@@ -153,13 +151,9 @@ async fn compare(store: &SqliteStore, acknowledged: &Acknowledged) {
         assert_eq!(events, expected, "node {index}: an event for each write, no write without its event");
 
         let contact = store.contact(node.uuid).await.unwrap();
-        let last = contact.last_heartbeat_at.map_or(0, |at| at.0.cast_unsigned());
-        assert!(
-            told("beat").is_none_or(|told| last >= told),
-            "contact {index} lost {told:?}",
-            told = told("beat")
-        );
-        assert!(last == 0 || contact.callback_url == Some(format!("https://192.0.2.1:{last}")));
+        let stored = contact.last_heartbeat_at.map_or(0, |at| at.0.cast_unsigned());
+        assert!(last("beat").is_none_or(|last| stored >= last), "contact {index} lost {:?}", last("beat"));
+        assert!(stored == 0 || contact.callback_url == Some(format!("https://192.0.2.1:{stored}")));
     }
 }
 

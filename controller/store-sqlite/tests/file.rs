@@ -1,11 +1,12 @@
-//! The file: who may read it, who may open it, what is refused and left as it was.
+//! The file: its mode, its lock, and the files that are rejected and left as they were.
 
 use model::{Node, Timestamp};
 use rusqlite::Connection;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use store::{StepKind, Store, StoreError};
+use store::prelude::*;
+use store::{StepKind, StoreError};
 use store_sqlite::{OpenError, SqliteStore};
 use uuid::Uuid;
 
@@ -78,6 +79,28 @@ fn a_newer_schema_is_refused_by_name() {
     assert_eq!(version(Connection::open(&path).unwrap()), 99);
 }
 
+/// Schemas 1 to 5 were never released; the error says what to do with such a database.
+#[test]
+fn a_database_from_before_the_first_release_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("anneal.db");
+    for schema in 1..=5 {
+        let sql = format!(
+            "PRAGMA application_id = 0x416E6E6C; PRAGMA user_version = {schema};
+             CREATE TABLE IF NOT EXISTS node (uuid TEXT, doc TEXT);"
+        );
+        Connection::open(&path).unwrap().execute_batch(&sql).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let error = refused(&path);
+        assert!(matches!(error, OpenError::Older { found, .. } if found == schema), "{error}");
+        let message = error.to_string();
+        for part in [path.to_str().unwrap(), "start with a new state_dir", "enrol the nodes again"] {
+            assert!(message.contains(part), "{message} says {part:?}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+}
+
 #[test]
 fn what_is_not_ours_is_refused_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
@@ -124,7 +147,7 @@ async fn everything_is_there_after_reopening() {
     assert!(next.epoch > lease.epoch, "epochs grow across restarts");
 }
 
-/// Rows that somebody damaged: the error names the row, tells no secret, and spreads to no other row.
+/// Damaged rows: the error names the row, contains no secret, and affects no other row.
 #[tokio::test]
 async fn a_damaged_document_is_named() {
     let dir = tempfile::tempdir().unwrap();
@@ -150,7 +173,8 @@ async fn a_damaged_document_is_named() {
     let store = SqliteStore::open(&path).unwrap();
     let uuid = bad.uuid;
     let check = |outcome: Option<StoreError>, row: String| match outcome {
-        Some(StoreError::Failed(message)) => {
+        Some(error @ StoreError::Failed { .. }) => {
+            let message = error.chain();
             assert!(message.contains(&row), "{message} names {row}");
             assert!(!message.contains(SECRET), "{message}");
         }

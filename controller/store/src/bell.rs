@@ -12,7 +12,7 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// A bell nobody listens to yet.
+    /// A bell without listeners.
     pub fn new() -> Self {
         Self::default()
     }

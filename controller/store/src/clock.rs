@@ -3,7 +3,7 @@
 use model::Timestamp;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Tells the time.
+/// Source of the time.
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;

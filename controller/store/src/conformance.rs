@@ -1,4 +1,4 @@
-//! What every store does, as checks that an implementation's tests run against itself.
+//! What every store does, as checks for the tests of an implementation.
 //!
 //! ```text
 //! #[tokio::test(flavor = "multi_thread")]
@@ -17,9 +17,8 @@ mod lease;
 mod nodes;
 mod ports;
 mod resources;
-mod templates;
 
-use crate::{Store, StoreError};
+use crate::{Noun, Store, StoreError, Unique};
 use model::history::Severity;
 use model::{Event, EventKind, Node, Port, Timestamp};
 use serde_json::{Map, json};
@@ -38,7 +37,7 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
     }
     run!(
         nodes::a_node_comes_back_whole,
-        nodes::a_look_tells_what_is_news,
+        nodes::a_look_returns_a_changed_node,
         nodes::lookup_by_ident,
         nodes::order_of_lists,
         nodes::unique_values,
@@ -47,9 +46,9 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         nodes::of_two_updates_at_once_one_wins,
         nodes::many_writers_lose_no_update,
         nodes::history_comes_with_the_write,
-        nodes::events_tell_how_the_node_stood,
-        nodes::delete_takes_everything_along,
-        nodes::who_is_due,
+        nodes::events_have_the_state_before_the_write,
+        nodes::delete_removes_what_belongs_to_the_node,
+        nodes::nodes_that_are_due,
         nodes::the_bell_rings_for_nodes,
         ports::ports_come_and_go,
         ports::unique_addresses,
@@ -57,11 +56,11 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         ports::the_bell_rings_for_ports,
         contact::a_token_is_given_once,
         contact::of_two_agents_at_once_one_gets_the_token,
-        contact::a_beat_is_kept,
-        contact::a_beat_with_another_token_changes_nothing,
+        contact::a_heartbeat_is_stored,
+        contact::a_heartbeat_with_another_token_changes_nothing,
         contact::forgetting_lets_the_next_agent_in,
-        contact::a_beat_never_makes_a_node_write_stale,
-        contact::beats_of_many_nodes_at_once,
+        contact::a_heartbeat_never_makes_a_node_write_stale,
+        contact::heartbeats_of_many_nodes_at_once,
         contact::progress_has_a_time_of_its_own,
         contact::catalogues_are_kept,
         contact::the_bell_rings_for_contact,
@@ -70,22 +69,17 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         inventory::the_bell_rings_for_inventories,
         inventory::an_inspection_is_written_whole,
         inventory::half_an_inspection_is_never_written,
-        templates::templates_come_and_go,
-        templates::unique_names,
-        templates::a_stale_template_write_changes_nothing,
-        templates::of_two_templates_of_one_name_one_wins,
-        templates::templates_ring_nothing,
         resources::resources_come_and_go,
         resources::unique_values,
         resources::a_stale_resource_write_changes_nothing,
         resources::of_two_of_one_name_one_wins,
-        resources::a_node_takes_its_own_along,
+        resources::a_node_is_deleted_with_its_resources,
         resources::a_node_is_written_with_it_or_not_at_all,
         resources::an_allocation_ends_with_the_instance,
         resources::resources_ring_only_for_the_node,
         bundles::bundles_come_and_go,
         bundles::one_of_a_name_in_a_scope,
-        bundles::a_node_takes_its_own_along,
+        bundles::a_node_is_deleted_with_its_bundles,
         certificates::one_comes_with_the_write,
         certificates::a_stale_certificate_changes_nothing,
         certificates::they_outlive_their_node,
@@ -145,35 +139,37 @@ async fn enrolled<S: Store>(store: &S, name: &str) -> Node {
     store.create_node(new_node(name), vec![]).await.expect("a new node is stored")
 }
 
-/// The nodes rung for since the last look; ringing is done when the call that caused it returns.
+/// The nodes rung for since the last call of this; a call of the store has rung when it returns.
 fn rung(ears: &mut UnboundedReceiver<Uuid>) -> BTreeSet<Uuid> {
     std::iter::from_fn(|| ears.try_recv().ok()).collect()
 }
 
 #[track_caller]
-fn assert_not_found<T: std::fmt::Debug>(outcome: crate::Result<T>, what: &str, ident: impl ToString) {
+fn assert_not_found<T: std::fmt::Debug>(
+    outcome: crate::Result<T>,
+    expected: impl Into<Noun>,
+    ident: impl ToString,
+) {
+    let expected = (expected.into(), ident.to_string());
     match outcome {
-        Err(StoreError::NotFound { what: told, ident: by }) => {
-            assert_eq!((told, by), (what, ident.to_string()));
-        }
-        other => panic!("expected {what} {} not to be found, got {other:?}", ident.to_string()),
+        Err(StoreError::NotFound { what, ident }) => assert_eq!((what, ident), expected),
+        other => panic!("expected not found: {expected:?}, got {other:?}"),
     }
 }
 
 #[track_caller]
-fn assert_duplicate<T: std::fmt::Debug>(outcome: crate::Result<T>, what: &str, value: impl ToString) {
+fn assert_duplicate<T: std::fmt::Debug>(outcome: crate::Result<T>, expected: Unique, value: impl ToString) {
+    let expected = (expected, value.to_string());
     match outcome {
-        Err(StoreError::Duplicate { what: told, value: taken }) => {
-            assert_eq!((told, taken), (what, value.to_string()));
-        }
-        other => panic!("expected {what} {} to be taken, got {other:?}", value.to_string()),
+        Err(StoreError::Duplicate { what, value }) => assert_eq!((what, value), expected),
+        other => panic!("expected a duplicate: {expected:?}, got {other:?}"),
     }
 }
 
 #[track_caller]
 fn assert_stale<T: std::fmt::Debug>(outcome: crate::Result<T>, node: Uuid) {
     match outcome {
-        Err(StoreError::Stale(told)) => assert_eq!(told, node),
+        Err(StoreError::Stale(stale)) => assert_eq!(stale, node),
         other => panic!("expected the write of node {node} to be stale, got {other:?}"),
     }
 }

@@ -1,12 +1,12 @@
-//! What a lookup and a heartbeat do to [`Contact`]: pure, so that every store does the same.
+//! What a lookup and a heartbeat change in [`Contact`]: pure, so that every store does the same.
 
-use crate::{HeartbeatRecord, TokenGrant};
+use crate::agents::{HeartbeatRecord, TokenGrant};
 use model::Timestamp;
-use model::agent::{AgentState, Contact, Rival};
+use model::agent::{AgentKind, Contact, Rival};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 
-/// Give `token` out, or note that somebody asked while one was out.
+/// Give `token` to the agent, or note a rival if another agent has a token.
 pub fn grant(contact: &mut Contact, token: &str, boot_id: Option<&str>, at: Timestamp) -> TokenGrant {
     if contact.token.is_some() {
         contact.rival = Some(Rival { at, boot_id: boot_id.map(str::to_owned) });
@@ -21,25 +21,25 @@ pub fn grant(contact: &mut Contact, token: &str, boot_id: Option<&str>, at: Time
     TokenGrant::Given
 }
 
-/// Take a beat in. False, and nothing changed, when `token` is not the one that is out (compared in constant
-/// time). A beat without certificate or version keeps what an earlier one told; one that tells of the running
-/// command just what the last told leaves the time of progress where it was.
-pub fn beat(contact: &mut Contact, token: &str, beat: HeartbeatRecord) -> bool {
-    let is_out = contact.token.as_ref().is_some_and(|out| out.as_bytes().ct_eq(token.as_bytes()).into());
-    if is_out {
-        if told(contact.state.as_ref()) != told(beat.state.as_ref()) {
-            contact.progress_at = Some(beat.at);
+/// Store a heartbeat. False, and nothing changed, when `token` is not the current one (compared in constant
+/// time). A heartbeat without certificate or version keeps those of an earlier one; one that reports the same of the
+/// running command as the last keeps the time of progress.
+pub fn beat(contact: &mut Contact, token: &str, heartbeat: HeartbeatRecord) -> bool {
+    let is_current = contact.token.as_ref().is_some_and(|out| out.as_bytes().ct_eq(token.as_bytes()).into());
+    if is_current {
+        if progress(contact.agent.as_ref()) != progress(Some(&heartbeat.agent)) {
+            contact.progress_at = Some(heartbeat.at);
         }
-        contact.callback_url = Some(beat.callback_url);
-        contact.verify_ca = beat.verify_ca.or(contact.verify_ca.take());
-        contact.agent_version = beat.agent_version.or(contact.agent_version.take());
-        contact.last_heartbeat_at = Some(beat.at);
-        contact.state = beat.state;
+        contact.callback_url = Some(heartbeat.callback_url);
+        contact.verify_ca = heartbeat.verify_ca.or(contact.verify_ca.take());
+        contact.agent_version = heartbeat.agent_version.or(contact.agent_version.take());
+        contact.last_heartbeat_at = Some(heartbeat.at);
+        contact.agent = Some(heartbeat.agent);
     }
-    is_out
+    is_current
 }
 
-/// What an agent tells of its running command.
-fn told(state: Option<&AgentState>) -> Option<(Option<&String>, Option<&Value>)> {
-    state.map(|state| (state.running.as_ref(), state.progress.as_ref()))
+/// The running command and its progress, if the agent reports them.
+fn progress(agent: Option<&AgentKind>) -> Option<(Option<&String>, Option<&Value>)> {
+    agent?.anneal().map(|state| (state.running.as_ref(), state.progress.as_ref()))
 }

@@ -1,6 +1,6 @@
 //! How large an inventory may be: pure, so that every store refuses the same.
 
-use crate::{Result, StoreError};
+use crate::error::{Result, StoreError};
 use model::Inventory;
 use std::io::Write;
 use uuid::Uuid;
@@ -22,7 +22,7 @@ pub fn check(node: Uuid, inventory: &Inventory) -> Result<()> {
     }
     let mut counted = Counting(0);
     serde_json::to_writer(&mut counted, inventory)
-        .map_err(|error| StoreError::Failed(format!("inventory of node {node}: {error}")))?;
+        .map_err(|error| StoreError::caused(format!("inventory of node {node}"), error))?;
     if counted.0 > MAX {
         return Err(StoreError::TooLarge { what: "The inventory", node, bytes: counted.0, most: MAX });
     }

@@ -17,7 +17,7 @@ pub struct CommandRequest {
     pub anneal_command_id: Option<String>,
 }
 
-/// One command as the agent tells it, in answers to POST and GET.
+/// One command as the agent reports it, in answers to POST and GET.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CommandStatus {
     /// Id: the controller's if it gave one, else the agent's.
@@ -39,7 +39,7 @@ pub struct CommandStatus {
     pub checkpoint: Option<Value>,
 }
 
-/// Parameter of `execute_*_step` that carries what Anneal adds; given only to an agent that told a checkpoint.
+/// Parameter of `execute_*_step` that carries what Anneal adds; sent only to an agent that reported a checkpoint.
 pub const ANNEAL: &str = "anneal";
 
 /// Value of the parameter [`ANNEAL`].

@@ -1,4 +1,4 @@
-//! `POST <callback URL>`: what an agent found, told before its lookup (`/v1/continue_inspection` of Ironic).
+//! `POST <callback URL>`: what an agent found, sent before its lookup (`/v1/continue_inspection` of Ironic).
 //!
 //! The shape is ironic-python-agent's. Ironic takes `inventory` out and calls all the rest `plugin_data`.
 
@@ -39,7 +39,7 @@ pub struct Discovered {
     /// By manager, its inventory patch (`hwm_sdk::protocol::InventoryPatch`): `bios_settings`, `firmware`, `raid`, `extra`.
     #[serde(default)]
     pub managers: BTreeMap<String, Value>,
-    /// By manager, why it could not tell what it knows.
+    /// By manager, why it returned nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub problems: BTreeMap<String, String>,
 }

@@ -135,7 +135,7 @@ pub struct Cpu {
 pub struct Memory {
     /// Bytes the kernel has.
     pub total: u64,
-    /// MiB that are fitted, by DMI where it tells.
+    /// MiB that are fitted, by DMI where it says so.
     pub physical_mb: Option<u64>,
 }
 

@@ -33,7 +33,7 @@ pub struct LookupNode {
 
 /// Adds to a node's `driver_internal_info` how ironic-python-agent is to erase, at the defaults of Ironic, which stores them
 /// there when cleaning begins. What is set already stays. Our agent gets them with a lookup, where
-/// nobody knows yet who asks, and not with a command: its defaults are others.
+/// the controller does not know yet which agent asks, and not with a command: its defaults are others.
 pub fn add_erase_settings(internal: &mut Map<String, Value>) {
     for (key, value) in [
         ("agent_erase_devices_iterations", json!(1)),
@@ -49,7 +49,7 @@ pub fn add_erase_settings(internal: &mut Map<String, Value>) {
     }
 }
 
-/// Settings a controller hands to its agents.
+/// Settings a controller sends to its agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LookupConfig {
     /// Seconds within which the controller wants to hear the agent again; the agent beats at a random

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// How far a running command is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Percent of the whole, 0 to 100, where it is not disks that tell.
+    /// Percent of the whole, 0 to 100, where no disks report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u8>,
     /// What is being done, in a few words.

@@ -110,7 +110,7 @@ pub struct Rebuilt {
 /// What was seen when the disk was read back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verification {
-    /// `full`, or `sampled` with the share that `bytes_read` of the disk's size tells, or `signatures`.
+    /// `full`, or `sampled` with the share that `bytes_read` is of the disk's size, or `signatures`.
     pub kind: String,
     /// Bytes read back.
     pub bytes_read: u64,

@@ -76,7 +76,7 @@ fn at(schema: &Value, value: &Value, place: &str, depth: usize) -> Result<(), St
     if depth > DEEPEST {
         return Err(said(place, "is nested too deeply"));
     }
-    // A value of the wrong type is told as that, whatever else does not hold.
+    // A wrong type is reported before anything else that does not hold.
     if let Some(rule) = rules.get("type") {
         keyword("type", rule, rules, value, place, depth)?;
     }
@@ -277,7 +277,7 @@ mod tests {
         assert!(fault(deep.0, deep.1).contains("too deeply"));
         let hidden = json!({"properties": {"a": {"items": {"pattern": "^a$"}}}});
         assert_eq!(check("it", &hidden, &json!({})), Ok(()), "nothing is looked at");
-        let told = "it.a[] has a schema with the unknown keyword pattern";
-        assert_eq!(understood("it", &hidden), Err(told.to_owned()));
+        let expected = "it.a[] has a schema with the unknown keyword pattern";
+        assert_eq!(understood("it", &hidden), Err(expected.to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Reading a JSON object field by field, so that what is wrong is told by the name of its field.
+//! Reading a JSON object field by field, so that errors name the field.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -63,7 +63,7 @@ impl Fields {
         Err(error(self.name(key), problem))
     }
 
-    /// The names that nobody has asked for.
+    /// The names that were not read.
     #[cfg(feature = "build")]
     pub fn left(&self) -> Vec<String> {
         self.fields.keys().map(|key| self.name(key)).collect()

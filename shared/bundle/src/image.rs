@@ -1,4 +1,4 @@
-//! A tree as squashfs: the same tree gives the same bytes, whoever packs it and when.
+//! A tree as squashfs: the same tree gives the same bytes, on any machine, at any time.
 
 use crate::manifest::ROOT_ALIGN;
 use crate::tree::Entry;
@@ -13,7 +13,7 @@ const BLOCK: u32 = 128 << 10;
 /// Write it from where `out` stands; its size, a multiple of [`ROOT_ALIGN`].
 ///
 /// gzip, because every kernel that has squashfs unpacks it. Owners, times and modes are not the tree's: they are
-/// those of whoever checked it out.
+/// those of the user who checked it out.
 pub fn write(
     root: &Path,
     tree: &[(PathBuf, Entry)],

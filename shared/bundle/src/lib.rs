@@ -10,7 +10,7 @@
 //! The root comes first and the rest behind it, so that a loop device over the file needs no offset and a file is
 //! written in one pass. Its digest, SHA-256 of the whole file, is its name everywhere.
 //!
-//! Whoever holds a file calls [`verify`]; nobody judges a part of it alone. [`Trust`] says whose word counts. Building
+//! The holder of a file calls [`verify`]; no caller checks a part of it alone. [`Trust`] says whose word counts. Building
 //! one (`build`) stands behind a feature that the ramdisk does not have. The text for vendors is `docs/bundles.md`.
 
 #[cfg(feature = "build")]

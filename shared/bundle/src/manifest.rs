@@ -46,7 +46,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Read and check it. Fields that mean nothing here are left alone: they belong to somebody newer.
+    /// Read and check it. Fields that mean nothing here are left alone: they belong to a newer version.
     pub fn parse(bytes: &[u8]) -> Result<Self, FieldError> {
         if bytes.len() > MANIFEST_MAX {
             return Err(error("(whole)", format!("is longer than {MANIFEST_MAX} bytes")));

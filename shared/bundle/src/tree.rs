@@ -10,7 +10,7 @@ const ENTRIES_MAX: usize = 200_000;
 /// Links followed on the way to a program.
 const LINKS_MAX: usize = 40;
 
-/// Directories that the agent mounts over; made where the tree has none, since nobody can make them later.
+/// Directories that the agent mounts over; made where the tree has none, since they cannot be made later.
 const MOUNT_POINTS: [&str; 5] = ["dev", "proc", "scratch", "sys", "tmp"];
 
 /// One thing in the tree.

@@ -17,7 +17,7 @@ pub enum Trust {
         /// One that is not signed at all is taken too; one signed by another key never is.
         unsigned: bool,
     },
-    /// The caller knows the digest of the file from somebody it trusts and compares it; the signature is not judged.
+    /// The caller knows the digest of the file from a trusted source and compares it; the signature is not judged.
     Digest,
 }
 
@@ -32,7 +32,7 @@ pub struct Verified {
     pub digest: String,
     /// Size of the whole file in bytes.
     pub size: u64,
-    /// Id of the trusted key that has signed it. None: not signed, or nobody judged.
+    /// Id of the trusted key that has signed it. `None`: not signed, or not checked.
     pub signed_by: Option<String>,
 }
 
@@ -46,10 +46,10 @@ pub enum Rejected {
     #[error(transparent)]
     Manifest(#[from] FieldError),
     /// Manifest and file contradict each other.
-    #[error("manifest: root_size: {told} is not the {found} bytes of the root file system")]
+    #[error("manifest: root_size: {stated} is not the {found} bytes of the root file system")]
     RootSize {
         /// In the manifest.
-        told: u64,
+        stated: u64,
         /// In the file.
         found: u64,
     },
@@ -59,7 +59,7 @@ pub enum Rejected {
     /// Not signed, and that is not allowed.
     #[error("the bundle is not signed, and unsigned ones are not allowed here")]
     Unsigned,
-    /// Signed by somebody else.
+    /// Signed with another key.
     #[error("the bundle is signed by key {0}, which is none of the trusted keys")]
     Stranger(String),
     /// Changed after it was signed.
@@ -96,7 +96,7 @@ pub fn verify(file: &mut (impl Read + Seek), trust: &Trust) -> Result<Verified, 
 
     let manifest = Manifest::parse(&rest)?;
     if manifest.root_size != trailer.root {
-        return Err(Rejected::RootSize { told: manifest.root_size, found: trailer.root });
+        return Err(Rejected::RootSize { stated: manifest.root_size, found: trailer.root });
     }
     let root = hex(root.finish().as_ref());
     if manifest.root_sha256 != root {

@@ -64,8 +64,8 @@ fn the_kernel_mounts_it() {
     let file = dir.path().with_extension("bundle");
     let run = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{program} {arguments:?} (needs root): {told}");
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{program} {arguments:?} (needs root): {reported}");
     };
     run("mount", &["-t", "squashfs", "-o", "loop,ro", file.to_str().unwrap(), point]);
     let checked = std::panic::catch_unwind(|| {
@@ -143,7 +143,7 @@ fn openssl_keys_sign_too() {
 }
 
 #[test]
-fn what_would_not_work_on_the_node_is_told_at_the_desk() {
+fn what_would_not_work_on_the_node_is_reported_when_it_is_built() {
     let dir = tempfile::tempdir().unwrap();
     root(dir.path(), true);
     let refused = |change: fn(&mut Value)| {
@@ -151,7 +151,7 @@ fn what_would_not_work_on_the_node_is_told_at_the_desk() {
         change(&mut wrong);
         built(dir.path(), &wrong, None).unwrap_err().to_string()
     };
-    for (change, told) in [
+    for (change, reported) in [
         (
             (|m| m["entry"] = json!(["/usr/bin/nosuch"])) as fn(&mut Value),
             "entry: \"/usr/bin/nosuch\": there is no",
@@ -164,7 +164,7 @@ fn what_would_not_work_on_the_node_is_told_at_the_desk() {
         (|m| m["name"] = json!("ACME"), "name: "),
     ] {
         let error = refused(change);
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(reported), "{error}");
     }
     nix_fifo(&dir.path().join("pipe"));
     let error = refused(|_| {});

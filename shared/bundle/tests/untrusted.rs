@@ -1,4 +1,4 @@
-//! Files that somebody else made: whatever is in them is judged, never believed, and nothing panics.
+//! Untrusted files: every part is checked before it is used, and nothing panics.
 
 use bundle::trailer::{TRAILER, Trailer};
 use bundle::{Manifest, Rejected, Trust, hex, verify};
@@ -30,7 +30,7 @@ fn judged(bytes: &[u8]) -> Result<bundle::Verified, Rejected> {
 }
 
 #[test]
-fn what_is_sound_is_told_whole() {
+fn a_sound_bundle_is_returned_whole() {
     let root = [7; 4096];
     let bytes = file(&root, &manifest(&root));
     let verified = judged(&bytes).unwrap();

@@ -24,7 +24,7 @@ pub struct Certificate {
     pub run: RunName,
     /// What it amounts to.
     pub finding: Finding,
-    /// The key that the agent told over its authenticated channel.
+    /// The key that the agent sent over its authenticated channel.
     pub evidence_key: String,
     /// What the agent signed with it.
     pub evidence: Signed,

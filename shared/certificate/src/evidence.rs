@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Evidence {
     /// [`crate::VERSION`].
     pub version: u32,
-    /// Who tells.
+    /// The agent that signed it.
     pub agent: AgentName,
     /// On which machine, by what its firmware says.
     pub machine: Machine,

@@ -3,10 +3,10 @@
 //! ```text
 //!   agent       EraseReport ─▶ Evidence ── key of its boot ──▶ Signed
 //!   controller  judge(Signed, key of the heartbeat) ─▶ Certificate ── its durable key ──▶ Signed, in the store
-//!   anybody     verify(file, public key) ─▶ Verified, or the one thing that is wrong with it
+//!   auditor     verify(file, public key) ─▶ Verified, or the one thing that is wrong with it
 //! ```
 //!
-//! What is signed is the text of a payload, kept as a text ([`Signed`]): nobody has to write JSON twice in the same way.
+//! What is signed is the text of a payload, kept as a text ([`Signed`]): no program has to write JSON twice in the same way.
 //! `docs/certificate.md` is the text for auditors.
 
 mod certificate;
@@ -28,7 +28,7 @@ use time::format_description::well_known::Rfc3339;
 /// Version of the payloads that is written and understood here.
 pub const VERSION: u32 = 1;
 
-/// Key of the evidence in a command's result, beside the result of the step.
+/// Key of the evidence in a command's result, next to the result of the step.
 pub const EVIDENCE: &str = "anneal_evidence";
 
 /// An instant in microseconds since 1970, as certificates write it: RFC 3339 in UTC.

@@ -29,7 +29,7 @@ pub enum Refused {
     /// Not of the form at all.
     #[error("{0} cannot be read: {1}")]
     Unreadable(What, String),
-    /// Signed by somebody else.
+    /// Signed with another key.
     #[error("{what} is signed by key {signed_by}, not by {key}")]
     WrongKey {
         /// Which text.
@@ -45,14 +45,14 @@ pub enum Refused {
     /// Of a version that is not known here.
     #[error("{0} has version {1}; this program knows version {known}", known = crate::VERSION)]
     UnknownVersion(What, u64),
-    /// A disk counts as erased and nobody saw that it is.
+    /// A disk counts as erased without a verification that passed.
     #[error("disk {0} is called erased without a method and a verification that passed")]
     Unverified(String),
     /// The finding is not what the records of the disks amount to.
-    #[error("the finding is {told:?}, but the records of the disks say {found:?}")]
+    #[error("the finding is {stated:?}, but the records of the disks say {found:?}")]
     Contradiction {
         /// What the certificate says.
-        told: &'static str,
+        stated: &'static str,
         /// What follows from its evidence.
         found: &'static str,
     },
@@ -74,7 +74,7 @@ pub enum Refused {
         /// Whose it was to be.
         wanted: String,
     },
-    /// The evidence tells another story than the result it came with.
+    /// The evidence differs from the result it came with.
     #[error("the evidence and the result of the step disagree about {0}")]
     AnotherResult(&'static str),
     /// The disk is not in it.

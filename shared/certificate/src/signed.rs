@@ -41,7 +41,7 @@ impl What {
 impl Signed {
     /// Sign `value`.
     pub(crate) fn make(what: What, value: &impl Serialize, key: &SigningKey) -> Self {
-        // Plain data with string keys: this cannot fail, and an empty payload is not believed by anybody.
+        // Plain data with string keys: this cannot fail, and an empty payload is rejected everywhere.
         let payload = serde_json::to_string(value).unwrap_or_default();
         let signature = signing::hex(&key.sign(&what.message(&payload)));
         Self { payload, key: key.public().to_string(), signature }

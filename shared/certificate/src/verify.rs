@@ -1,4 +1,4 @@
-//! Whether a certificate is to be believed: with the controller's public key alone, and nobody else's help.
+//! Verifies a certificate with the controller's public key alone.
 
 use crate::{Certificate, Evidence, Finding, PublicKey, Refused, Signed, What};
 use agent_protocol::record::Outcome;
@@ -60,7 +60,7 @@ fn alone(what: What, text: &str, key: &PublicKey) -> Result<Verified, Refused> {
     evidence.check_claims()?;
     let found = Finding::of(&evidence);
     if certificate.finding != found {
-        return Err(Refused::Contradiction { told: certificate.finding.as_str(), found: found.as_str() });
+        return Err(Refused::Contradiction { stated: certificate.finding.as_str(), found: found.as_str() });
     }
     if (certificate.number == 1) != certificate.previous.is_none() || certificate.number == 0 {
         let text = format!("number {} and previous {:?}", certificate.number, certificate.previous);

@@ -22,9 +22,9 @@ fn of(change: impl FnOnce(&mut Certificate)) -> String {
 
 /// With other evidence, signed as it is to be.
 fn with(change: impl FnOnce(&mut Evidence)) -> Certificate {
-    let mut told = evidence();
-    change(&mut told);
-    certificate(told)
+    let mut sample = evidence();
+    change(&mut sample);
+    certificate(sample)
 }
 
 #[test]
@@ -62,17 +62,17 @@ fn every_wrong_thing_has_its_own_name() {
 
     // A claim without the proof of it, signed by everybody.
     let lies: [fn(&mut Evidence); 4] = [
-        |told| told.disks[0].verification = None,
-        |told| told.disks[0].verification.as_mut().unwrap().passed = false,
-        |told| told.disks[0].verification.as_mut().unwrap().mismatched_bytes = 1,
-        |told| told.disks[0].method = None,
+        |sample| sample.disks[0].verification = None,
+        |sample| sample.disks[0].verification.as_mut().unwrap().passed = false,
+        |sample| sample.disks[0].verification.as_mut().unwrap().mismatched_bytes = 1,
+        |sample| sample.disks[0].method = None,
     ];
     for lie in lies {
         assert_eq!(refused(&with(lie).sign(key()).write(), &any), "unverified");
     }
     assert_eq!(refused(&of(|made| made.finding = Finding::Erased), &any), "contradiction");
 
-    // Evidence that the agent did not sign, put there by somebody with the controller's key.
+    // Evidence that the agent did not sign, put there by an attacker with the controller's key.
     let mut forged = evidence();
     forged.disks[1].serial = Some("S3".to_owned());
     assert_eq!(refused(&of(|made| made.evidence = forged.sign(other_key())), &any), "evidence-wrong-key");
@@ -103,7 +103,7 @@ fn the_chain_of_a_node_has_no_gap() {
     for broken in [second(|made| made.previous = None), second(|made| made.number = 1)] {
         assert_eq!(refused(&broken, &Wanted::default()), "broken-chain");
     }
-    let mut foreign = with(|told| told.node = "another".to_owned());
+    let mut foreign = with(|sample| sample.node = "another".to_owned());
     foreign.node.uuid = "another".to_owned();
     (foreign.number, foreign.previous) = (2, Some(id.clone()));
     assert_eq!(refused(&foreign.sign(key()).write(), &after), "broken-chain");
@@ -115,21 +115,21 @@ fn the_chain_of_a_node_has_no_gap() {
 
 #[test]
 fn evidence_is_of_the_step_that_was_asked_for_and_says_what_its_result_says() {
-    let told = evidence();
-    let disks = told.disks.clone();
+    let sample = evidence();
+    let disks = sample.disks.clone();
     let expected = Expected {
         node: NODE,
         command_id: "run-0-0-0",
         boot_id: "boot",
-        step: told.step.clone(),
+        step: sample.step.clone(),
         succeeded: true,
         disks: &disks,
     };
-    let signed = told.sign(key());
+    let signed = sample.sign(key());
     let name = |signed: &Signed, key: &PublicKey, expected: &Expected| {
         judge(signed, key, expected).expect_err("it is refused").name()
     };
-    assert_eq!(judge(&signed, &key().public(), &expected).unwrap(), told);
+    assert_eq!(judge(&signed, &key().public(), &expected).unwrap(), sample);
     assert_eq!(name(&signed, &other_key().public(), &expected), "evidence-wrong-key");
     let mut changed = signed.clone();
     changed.payload = changed.payload.replace("S1", "S9");
@@ -137,7 +137,7 @@ fn evidence_is_of_the_step_that_was_asked_for_and_says_what_its_result_says() {
     let certificate = certificate(evidence()).sign(key());
     assert_eq!(name(&certificate, &key().public(), &expected), "evidence-tampered");
 
-    let (mut fewer, mut step) = (disks.clone(), told.step.clone());
+    let (mut fewer, mut step) = (disks.clone(), sample.step.clone());
     fewer.pop();
     step.step = "erase_devices_metadata".to_owned();
     for (wrong, reason) in [
@@ -150,7 +150,7 @@ fn evidence_is_of_the_step_that_was_asked_for_and_says_what_its_result_says() {
     ] {
         assert_eq!(name(&signed, &key().public(), &wrong), reason, "{wrong:?}");
     }
-    let mut lie = told.clone();
+    let mut lie = sample.clone();
     lie.disks[0].verification = None;
     let wrong = Expected { disks: &lie.disks, ..expected };
     assert_eq!(name(&lie.sign(key()), &key().public(), &wrong), "unverified");
@@ -159,16 +159,16 @@ fn evidence_is_of_the_step_that_was_asked_for_and_says_what_its_result_says() {
 #[test]
 fn the_finding_follows_from_the_records() {
     let finding = |change: fn(&mut Evidence)| with(change).finding.as_str();
-    assert_eq!(finding(|told| told.disks.truncate(1)), "erased");
+    assert_eq!(finding(|sample| sample.disks.truncate(1)), "erased");
     assert_eq!(finding(|_| ()), "erased_with_exceptions");
-    assert_eq!(finding(|told| drop(told.disks.remove(0))), "metadata_erased");
-    assert_eq!(finding(|told| told.disks = told.disks.split_off(2)), "nothing_erased");
-    assert_eq!(finding(|told| told.disks.clear()), "nothing_erased");
-    assert_eq!(finding(|told| told.succeeded = false), "failed");
+    assert_eq!(finding(|sample| drop(sample.disks.remove(0))), "metadata_erased");
+    assert_eq!(finding(|sample| sample.disks = sample.disks.split_off(2)), "nothing_erased");
+    assert_eq!(finding(|sample| sample.disks.clear()), "nothing_erased");
+    assert_eq!(finding(|sample| sample.succeeded = false), "failed");
     let failed = json!({"device": "/dev/sdd", "size": 1, "outcome": "failed", "bytes_erased": 0});
-    let mut told = evidence();
-    told.disks.push(serde_json::from_value(failed).unwrap());
-    assert_eq!(Finding::of(&told), Finding::Failed, "whatever the step says of itself");
+    let mut sample = evidence();
+    sample.disks.push(serde_json::from_value(failed).unwrap());
+    assert_eq!(Finding::of(&sample), Finding::Failed, "whatever the step says of itself");
 }
 
 proptest! {

@@ -59,14 +59,14 @@ fn schemas_and_code_agree() {
     check::<Signed>("file", file, &value(&signed.write()));
     let payload = include_str!("../../../docs/certificate/certificate.schema.json");
     check::<Certificate>("certificate", payload, &value(&signed.payload));
-    let mut told = evidence();
-    told.disks[0].reason = Some("none".to_owned());
+    let mut sample = evidence();
+    sample.disks[0].reason = Some("none".to_owned());
     let payload = include_str!("../../../docs/certificate/evidence.schema.json");
-    check::<Evidence>("evidence", payload, &value(&told.sign(key()).payload));
+    check::<Evidence>("evidence", payload, &value(&sample.sign(key()).payload));
 }
 
 #[test]
-fn every_refusal_is_told_by_its_name() {
+fn every_refusal_has_its_name() {
     let text = || String::new();
     for refused in [
         Refused::Unreadable(What::Certificate, text()),
@@ -77,7 +77,7 @@ fn every_refusal_is_told_by_its_name() {
         Refused::Tampered(What::Evidence),
         Refused::UnknownVersion(What::Certificate, 2),
         Refused::Unverified(text()),
-        Refused::Contradiction { told: "", found: "" },
+        Refused::Contradiction { stated: "", found: "" },
         Refused::AnotherNode { found: text(), wanted: text() },
         Refused::AnotherCommand { what: "", found: text(), wanted: text() },
         Refused::AnotherResult(""),

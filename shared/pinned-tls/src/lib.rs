@@ -20,10 +20,10 @@ use verifier::Verifier;
 pub enum Accept {
     /// The one with this fingerprint, whatever its names, dates and issuer.
     Only(Pin),
-    /// None: for a peer that should have told its certificate and did not.
-    Nobody,
-    /// Any: somebody asked for it, and whoever is in between reads and changes everything.
-    Anybody,
+    /// No certificate: for a peer that should have announced its own and did not.
+    None,
+    /// Any certificate, because the operator asked for it: a man in the middle can read and change everything.
+    Any,
 }
 
 /// TLS 1.2 and 1.3 without a client certificate, towards a peer that errors call `peer` (`the agent`).

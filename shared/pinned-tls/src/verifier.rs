@@ -36,10 +36,10 @@ impl ServerCertVerifier for Verifier {
             Accept::Only(pinned) => {
                 Err(Error::General(format!("{peer} shows the certificate {shown}, pinned is {pinned}")))
             }
-            Accept::Nobody => {
+            Accept::None => {
                 Err(Error::General(format!("{peer} shows the certificate {shown}, and none is pinned")))
             }
-            Accept::Anybody => Ok(ServerCertVerified::assertion()),
+            Accept::Any => Ok(ServerCertVerified::assertion()),
         }
     }
 

@@ -13,7 +13,7 @@ struct Identity {
 }
 
 impl Identity {
-    /// A certificate for a name that nobody will ask for.
+    /// A certificate for a name that no client asks for.
     fn new() -> Self {
         let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
         let params = CertificateParams::new(vec!["another.example".to_owned()]).unwrap();
@@ -77,18 +77,18 @@ fn only_the_pinned_certificate_is_accepted() {
             handshake(shows(&other), Accept::Only(pinned)),
             Err(format!("unexpected error: the agent shows the certificate {shown}, pinned is {pinned}"))
         );
-        let refused = handshake(shows(&ours), Accept::Nobody).unwrap_err();
+        let refused = handshake(shows(&ours), Accept::None).unwrap_err();
         assert!(refused.ends_with("and none is pinned"), "{refused}");
-        assert_eq!(handshake(shows(&other), Accept::Anybody), Ok(()));
+        assert_eq!(handshake(shows(&other), Accept::Any), Ok(()));
     }
 }
 
-/// Certificates are no secrets: whoever has seen one can show it.
+/// Certificates are no secrets: any server that has seen one can show it.
 #[test]
 fn a_copied_certificate_without_its_key_is_refused() {
     let (ours, thief) = (Identity::new(), Identity::new());
     for version in rustls::ALL_VERSIONS {
-        for accept in [Accept::Only(ours.pin()), Accept::Anybody] {
+        for accept in [Accept::Only(ours.pin()), Accept::Any] {
             let refused = handshake(server(&ours, &thief, version), accept).unwrap_err();
             assert!(refused.contains("BadSignature"), "{refused}");
         }

@@ -248,7 +248,7 @@ impl Canon<'_> {
             verify_ca: _,
             agent_version: _,
             last_heartbeat_at,
-            state,
+            agent: _,
             progress_at,
             rival,
         } = contact;
@@ -259,8 +259,8 @@ impl Canon<'_> {
         let since = self.listens_since();
         self.time(since.map(|since| last_heartbeat_at.map_or(since, |at| at.max(since))));
         self.time(since.map(|since| progress_at.map_or(since, |at| at.max(since))));
-        self.put(state.is_some());
-        state.iter().for_each(|state| self.agent_state(state));
+        self.put(contact.anneal().is_some());
+        contact.anneal().iter().for_each(|state| self.agent_state(state));
         self.put(rival.is_some());
         if let Some(Rival { at, boot_id }) = rival {
             self.time(Some(*at));
@@ -402,7 +402,7 @@ impl Canon<'_> {
                 self.put(1_u8);
                 self.token(Some(token));
                 self.time(Some(beat.at));
-                beat.state.iter().for_each(|state| self.agent_state(state));
+                beat.agent.anneal().iter().for_each(|state| self.agent_state(state));
             }
             Some(Held::Command(late)) => {
                 let (id, step, token) = &**late;

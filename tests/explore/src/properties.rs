@@ -305,7 +305,7 @@ fn no_step_is_cut_off(now: &Move) -> Result<(), String> {
 fn an_agent_of_an_earlier_boot_is_never_the_present_one(now: &Move) -> Result<(), String> {
     let (before, after) = (now.before, &now.next.world);
     let contact = &after.stored.contact;
-    if let (Some(token), Some(state)) = (&contact.token, &contact.state) {
+    if let (Some(token), Some(state)) = (&contact.token, contact.anneal()) {
         let given_to = boot_of(token).map(|boot| format!("boot-{boot}"));
         if given_to.as_deref() != Some(state.boot_id.as_str()) {
             return Err(format!("a heartbeat of {} was taken with the token of {given_to:?}", state.boot_id));

@@ -6,6 +6,7 @@ use crate::scenario::{SILENCE, STEP_LIMIT, TICK};
 use crate::world::{Applying, Stand, World};
 use agent_protocol::command::Status;
 use conductor::decision::{Action, Outcome};
+use model::agent::AgentKind;
 use model::{Cursor, PowerState, Timestamp};
 
 /// What is known of the cause when a run fails.
@@ -114,7 +115,7 @@ impl Cause<'_> {
                 if status.command_error.as_ref().is_some_and(|error| error.kind == "Cancelled"))
             });
         let by_task = matches!(self.outcome, Some(Outcome::StepDone(_)));
-        let state = self.now.before.stored.contact.state.as_ref();
+        let state = self.now.before.stored.contact.anneal();
         let by_beat = self.outcome.is_none()
             && self
                 .command_id()
@@ -162,13 +163,13 @@ impl Cause<'_> {
 
     /// The command was written down for another boot than the one that is heard.
     fn is_another_boot(&self) -> bool {
-        let heard = self.now.before.stored.contact.state.as_ref().map(|state| &state.boot_id);
+        let heard = self.now.before.stored.contact.anneal().map(|state| &state.boot_id);
         matches!(self.cursor(), Some(Cursor::Issued { boot_id: Some(boot_id), .. }) if heard != Some(boot_id))
     }
 
     /// The agent that is heard is another process of the boot that the command was written down for.
     fn is_another_process(&self) -> bool {
-        let heard = self.now.before.stored.contact.state.as_ref();
+        let heard = self.now.before.stored.contact.anneal();
         matches!(self.cursor(), Some(Cursor::Issued { boot_id, process_id: Some(process_id), .. })
         if heard.is_some_and(|state| {
             boot_id.as_ref() == Some(&state.boot_id) && *process_id != state.process_id
@@ -178,7 +179,7 @@ impl Cause<'_> {
     /// An ironic-python-agent tells neither boot nor process: the token was given out again since the command.
     fn is_another_holder(&self) -> bool {
         let contact = &self.now.before.stored.contact;
-        contact.state.is_none() && contact.token_at > self.issued_at()
+        contact.agent == Some(AgentKind::Ipa) && contact.token_at > self.issued_at()
     }
 
     /// The agent had accepted the command, and says that it does not know it.

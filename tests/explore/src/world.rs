@@ -419,7 +419,7 @@ impl World {
             verify_ca: None,
             agent_version: Some("0".to_owned()),
             at: self.now(),
-            state: (!scenario.ipa).then(|| self.agent_state(agent)),
+            agent: (!scenario.ipa).then(|| self.agent_state(agent)).into(),
         }
     }
 

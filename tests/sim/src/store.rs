@@ -9,15 +9,16 @@ use async_trait::async_trait;
 use model::agent::Contact;
 use model::request::RESCUE_HASH;
 use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
-    Scope, StepKind, Timestamp,
+    Bundle, Catalogue, Certificate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope, StepKind,
+    Timestamp,
 };
 use serde::Serialize;
 use serde_json::json;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use store::{Bell, HeartbeatRecord, Inspected, Lease, ResourceWrite, Result, Store, TokenGrant};
+use store::prelude::*;
+use store::{Bell, HeartbeatRecord, Inspected, Lease, ResourceWrite, Result, TokenGrant};
 use tokio::task::yield_now;
 use uuid::Uuid;
 
@@ -54,7 +55,7 @@ impl WatchedStore {
         self.burn(false).await;
     }
 
-    /// After a call that wrote: it is stored, and nobody may ever learn of it.
+    /// After a call that wrote: it is stored, and its caller may never get the answer.
     async fn leave(&self) {
         self.burn(true).await;
         yield_now().await;
@@ -84,12 +85,12 @@ impl WatchedStore {
         call.await
     }
 
-    /// A write; `told` is what the trace keeps of it.
-    async fn write<T>(&self, told: impl Serialize, call: impl Future<Output = Result<T>>) -> Result<T> {
+    /// A write; the trace stores `record`.
+    async fn write<T>(&self, record: impl Serialize, call: impl Future<Output = Result<T>>) -> Result<T> {
         self.enter().await;
         let result = call.await;
         if result.is_ok() {
-            self.world.trace.write(&told);
+            self.world.trace.write(&record);
         }
         self.leave().await;
         result
@@ -97,7 +98,7 @@ impl WatchedStore {
 }
 
 #[async_trait]
-impl Store for WatchedStore {
+impl NodeStore for WatchedStore {
     async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node> {
         self.enter().await;
         let result = self.world.disk.create_node(node, events.clone()).await;
@@ -111,10 +112,6 @@ impl Store for WatchedStore {
 
     async fn node(&self, uuid: Uuid) -> Result<Node> {
         self.read(self.world.disk.node(uuid)).await
-    }
-
-    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
-        self.read(self.world.disk.look(uuid, known)).await
     }
 
     async fn node_by_ident(&self, ident: &str) -> Result<Node> {
@@ -135,6 +132,186 @@ impl Store for WatchedStore {
         }
         self.leave().await;
         result
+    }
+
+    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
+        self.write(json!({"delete": uuid}), self.world.disk.delete_node(uuid, version)).await
+    }
+
+    async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
+        self.read(self.world.disk.history(node)).await
+    }
+
+    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
+        self.read(self.world.disk.certificates(node)).await
+    }
+
+    async fn certificate(&self, id: &str) -> Result<Certificate> {
+        self.read(self.world.disk.certificate(id)).await
+    }
+
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
+        self.read(self.world.disk.catalogue(node, kind)).await
+    }
+
+    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>> {
+        self.read(self.world.disk.inventory(node)).await
+    }
+
+    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
+        let record = json!({"inventory": inventory, "of": node});
+        self.write(record, self.world.disk.put_inventory(node, inventory)).await
+    }
+
+    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
+        self.read(self.world.disk.lease_holder(node, now)).await
+    }
+}
+
+#[async_trait]
+impl AgentStore for WatchedStore {
+    async fn contact(&self, node: Uuid) -> Result<Contact> {
+        self.read(self.world.disk.contact(node)).await
+    }
+
+    async fn grant_token(
+        &self,
+        node: Uuid,
+        token: &str,
+        boot_id: Option<&str>,
+        at: Timestamp,
+    ) -> Result<TokenGrant> {
+        self.enter().await;
+        let grant = self.world.disk.grant_token(node, token, boot_id, at).await;
+        if let Ok(grant) = &grant {
+            self.world.trace.write(&json!({"grant": node, "given": *grant == TokenGrant::Given}));
+            invariants::granted(&self.world, node, token, *grant);
+        }
+        self.leave().await;
+        grant
+    }
+
+    async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
+        self.enter().await;
+        let record = ("beat", node, beat.state.clone(), beat.callback_url.clone());
+        let result = self.world.disk.record_heartbeat(node, token, beat).await;
+        if result.is_ok() {
+            self.world.trace.write(&record);
+            invariants::heard(&self.world, node, token);
+        }
+        self.leave().await;
+        result
+    }
+}
+
+#[async_trait]
+impl ResourceStore for WatchedStore {
+    async fn create_port(&self, port: Port) -> Result<Port> {
+        let record = json!({"port": port});
+        self.write(record, self.world.disk.create_port(port)).await
+    }
+
+    async fn port(&self, uuid: Uuid) -> Result<Port> {
+        self.read(self.world.disk.port(uuid)).await
+    }
+
+    async fn port_by_address(&self, address: &str) -> Result<Port> {
+        self.read(self.world.disk.port_by_address(address)).await
+    }
+
+    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>> {
+        self.read(self.world.disk.ports(node)).await
+    }
+
+    async fn update_port(&self, port: Port) -> Result<Port> {
+        let record = json!({"port": port});
+        self.write(record, self.world.disk.update_port(port)).await
+    }
+
+    async fn delete_port(&self, uuid: Uuid) -> Result<()> {
+        self.write(json!({"delete": uuid}), self.world.disk.delete_port(uuid)).await
+    }
+
+    async fn write_resource(
+        &self,
+        write: ResourceWrite,
+        node: Option<(Node, Vec<Event>)>,
+    ) -> Result<Resource> {
+        self.enter().await;
+        let read = node.as_ref().map(|(node, events)| (node.uuid, node.version, events.clone()));
+        let result = self.world.disk.write_resource(write, node).await;
+        if let Ok(written) = &result {
+            self.world.trace.write(&json!({"resource": written}));
+            if let Some((uuid, read_at, events)) = read {
+                let new = self.world.disk.node(uuid).await?;
+                self.trace_node(&new, &events, None);
+                invariants::written(&self.world, read_at, &new, &events, By { lease: None });
+            }
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
+        self.read(self.world.disk.resource(kind, ident)).await
+    }
+
+    async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
+        self.read(self.world.disk.resources(kind, node)).await
+    }
+
+    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
+        let record = json!({"bundle": bundle});
+        self.write(record, self.world.disk.put_bundle(bundle)).await
+    }
+
+    async fn bundles(&self) -> Result<Vec<Bundle>> {
+        self.read(self.world.disk.bundles()).await
+    }
+
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
+        self.write(json!({"delete": digest}), self.world.disk.delete_bundle(digest, scope)).await
+    }
+}
+
+#[async_trait]
+impl ConductorStore for WatchedStore {
+    async fn take_lease(
+        &self,
+        node: Uuid,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Lease>> {
+        self.enter().await;
+        let result = self.world.disk.take_lease(node, holder, now, until).await;
+        if let Ok(Some(lease)) = &result {
+            self.world.trace.write(&("lease", node, lease.epoch));
+            invariants::leased(&self.world, node, *lease);
+        }
+        self.leave().await;
+        result
+    }
+
+    async fn renew_lease(&self, lease: Lease, until: Timestamp) -> Result<bool> {
+        self.write(("renew", lease.epoch), self.world.disk.renew_lease(lease, until)).await
+    }
+
+    async fn release_lease(&self, lease: Lease) -> Result<()> {
+        self.write(("release", lease.epoch), self.world.disk.release_lease(lease)).await
+    }
+
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
+        held(&self.world.truth).looks += 1;
+        self.read(self.world.disk.due(now, limit)).await
+    }
+
+    async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        self.read(self.world.disk.next_due(now)).await
+    }
+
+    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
+        self.read(self.world.disk.look(uuid, known)).await
     }
 
     async fn certify(
@@ -173,83 +350,13 @@ impl Store for WatchedStore {
         result
     }
 
-    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
-        self.read(self.world.disk.certificates(node)).await
-    }
-
     async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
         self.read(self.world.disk.newest_certificate(node)).await
     }
 
-    async fn certificate(&self, id: &str) -> Result<Certificate> {
-        self.read(self.world.disk.certificate(id)).await
-    }
-
-    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
-        self.write(json!({"delete": uuid}), self.world.disk.delete_node(uuid, version)).await
-    }
-
-    async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
-        self.read(self.world.disk.history(node)).await
-    }
-
-    async fn create_port(&self, port: Port) -> Result<Port> {
-        let told = json!({"port": port});
-        self.write(told, self.world.disk.create_port(port)).await
-    }
-
-    async fn port(&self, uuid: Uuid) -> Result<Port> {
-        self.read(self.world.disk.port(uuid)).await
-    }
-
-    async fn port_by_address(&self, address: &str) -> Result<Port> {
-        self.read(self.world.disk.port_by_address(address)).await
-    }
-
-    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>> {
-        self.read(self.world.disk.ports(node)).await
-    }
-
-    async fn update_port(&self, port: Port) -> Result<Port> {
-        let told = json!({"port": port});
-        self.write(told, self.world.disk.update_port(port)).await
-    }
-
-    async fn delete_port(&self, uuid: Uuid) -> Result<()> {
-        self.write(json!({"delete": uuid}), self.world.disk.delete_port(uuid)).await
-    }
-
-    async fn contact(&self, node: Uuid) -> Result<Contact> {
-        self.read(self.world.disk.contact(node)).await
-    }
-
-    async fn grant_token(
-        &self,
-        node: Uuid,
-        token: &str,
-        boot_id: Option<&str>,
-        at: Timestamp,
-    ) -> Result<TokenGrant> {
-        self.enter().await;
-        let grant = self.world.disk.grant_token(node, token, boot_id, at).await;
-        if let Ok(grant) = &grant {
-            self.world.trace.write(&json!({"grant": node, "given": *grant == TokenGrant::Given}));
-            invariants::granted(&self.world, node, token, *grant);
-        }
-        self.leave().await;
-        grant
-    }
-
-    async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
-        self.enter().await;
-        let told = ("beat", node, beat.state.clone(), beat.callback_url.clone());
-        let result = self.world.disk.record_heartbeat(node, token, beat).await;
-        if result.is_ok() {
-            self.world.trace.write(&told);
-            invariants::heard(&self.world, node, token);
-        }
-        self.leave().await;
-        result
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
+        let record = json!({"catalogue": catalogue, "of": node, "kind": kind});
+        self.write(record, self.world.disk.put_catalogue(node, kind, catalogue)).await
     }
 
     async fn forget_agent(&self, node: Uuid) -> Result<()> {
@@ -263,129 +370,6 @@ impl Store for WatchedStore {
         result
     }
 
-    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
-        self.read(self.world.disk.catalogue(node, kind)).await
-    }
-
-    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
-        let told = json!({"catalogue": catalogue, "of": node, "kind": kind});
-        self.write(told, self.world.disk.put_catalogue(node, kind, catalogue)).await
-    }
-
-    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>> {
-        self.read(self.world.disk.inventory(node)).await
-    }
-
-    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
-        let told = json!({"inventory": inventory, "of": node});
-        self.write(told, self.world.disk.put_inventory(node, inventory)).await
-    }
-
-    async fn create_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
-        let told = json!({"template": template});
-        self.write(told, self.world.disk.create_template(template)).await
-    }
-
-    async fn template(&self, ident: &str) -> Result<DeployTemplate> {
-        self.read(self.world.disk.template(ident)).await
-    }
-
-    async fn templates(&self) -> Result<Vec<DeployTemplate>> {
-        self.read(self.world.disk.templates()).await
-    }
-
-    async fn templates_named(&self, names: &[String]) -> Result<Vec<DeployTemplate>> {
-        self.read(self.world.disk.templates_named(names)).await
-    }
-
-    async fn update_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
-        let told = json!({"template": template});
-        self.write(told, self.world.disk.update_template(template)).await
-    }
-
-    async fn delete_template(&self, uuid: Uuid) -> Result<()> {
-        self.write(json!({"delete": uuid}), self.world.disk.delete_template(uuid)).await
-    }
-
-    async fn write_resource(
-        &self,
-        write: ResourceWrite,
-        node: Option<(Node, Vec<Event>)>,
-    ) -> Result<Resource> {
-        self.enter().await;
-        let read = node.as_ref().map(|(node, events)| (node.uuid, node.version, events.clone()));
-        let result = self.world.disk.write_resource(write, node).await;
-        if let Ok(written) = &result {
-            self.world.trace.write(&json!({"resource": written}));
-            if let Some((uuid, read_at, events)) = read {
-                let new = self.world.disk.node(uuid).await?;
-                self.trace_node(&new, &events, None);
-                invariants::written(&self.world, read_at, &new, &events, By { lease: None });
-            }
-        }
-        self.leave().await;
-        result
-    }
-
-    async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
-        self.read(self.world.disk.resource(kind, ident)).await
-    }
-
-    async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
-        self.read(self.world.disk.resources(kind, node)).await
-    }
-
-    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
-        let told = json!({"bundle": bundle});
-        self.write(told, self.world.disk.put_bundle(bundle)).await
-    }
-
-    async fn bundles(&self) -> Result<Vec<Bundle>> {
-        self.read(self.world.disk.bundles()).await
-    }
-
-    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
-        self.write(json!({"delete": digest}), self.world.disk.delete_bundle(digest, scope)).await
-    }
-
-    async fn take_lease(
-        &self,
-        node: Uuid,
-        holder: &str,
-        now: Timestamp,
-        until: Timestamp,
-    ) -> Result<Option<Lease>> {
-        self.enter().await;
-        let result = self.world.disk.take_lease(node, holder, now, until).await;
-        if let Ok(Some(lease)) = &result {
-            self.world.trace.write(&("lease", node, lease.epoch));
-            invariants::leased(&self.world, node, *lease);
-        }
-        self.leave().await;
-        result
-    }
-
-    async fn renew_lease(&self, lease: Lease, until: Timestamp) -> Result<bool> {
-        self.write(("renew", lease.epoch), self.world.disk.renew_lease(lease, until)).await
-    }
-
-    async fn release_lease(&self, lease: Lease) -> Result<()> {
-        self.write(("release", lease.epoch), self.world.disk.release_lease(lease)).await
-    }
-
-    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
-        self.read(self.world.disk.lease_holder(node, now)).await
-    }
-
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
-        held(&self.world.truth).looks += 1;
-        self.read(self.world.disk.due(now, limit)).await
-    }
-
-    async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
-        self.read(self.world.disk.next_due(now)).await
-    }
-
     fn bell(&self) -> &Bell {
         self.world.disk.bell()
     }
@@ -394,16 +378,16 @@ impl Store for WatchedStore {
 impl WatchedStore {
     /// The row without the salted hash of a password, which no seed repeats.
     fn trace_node(&self, new: &Node, events: &[Event], lease: Option<Lease>) {
-        let told = |node: &Node| {
+        let record = |node: &Node| {
             let epoch = lease.map(|lease| lease.epoch);
             self.world.trace.write(&("update", node, events, epoch));
         };
         if new.instance_info.contains_key(RESCUE_HASH) {
             let mut plain = new.clone();
             plain.instance_info.insert(RESCUE_HASH.to_owned(), "hash".into());
-            told(&plain);
+            record(&plain);
         } else {
-            told(new);
+            record(new);
         }
     }
 }

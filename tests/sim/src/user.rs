@@ -9,7 +9,7 @@ use model::{Node, PowerTarget, ProvisionState};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use store::Store;
+use store::prelude::*;
 use tokio::time::sleep;
 
 /// Traits that every node has, and that deploy templates are named by.

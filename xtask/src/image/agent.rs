@@ -9,12 +9,12 @@ use crate::sh;
 /// Static needs no more than this target (glibc), which every toolchain has.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Builds a program of ours for the ramdisk, such as `anneal-agent`, and tells where it is.
+/// Builds a program of ours for the ramdisk, such as `anneal-agent`, and returns its path.
 pub fn build(package: &str, program: &str) -> Result<PathBuf> {
     let home = cargo_home()?;
     let flags = [
         "-C target-feature=+crt-static".to_owned(),
-        // Panic messages carry source paths: without these the bytes would tell where it was built.
+        // Panic messages carry source paths: without these the bytes would contain the build directory.
         format!("--remap-path-prefix={}=/anneal", sh::root().display()),
         format!("--remap-path-prefix={}=/cargo", home.display()),
     ]

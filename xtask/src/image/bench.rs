@@ -1,4 +1,4 @@
-//! `image/out/bench`: an initramfs of its own for `cargo xtask bench erase`. Its init is the bench; beside it lie the tools
+//! `image/out/bench`: an initramfs of its own for `cargo xtask bench erase`. Its init is the bench; next to it are the tools
 //! that are measured, with their libraries, and the modules of the node's disks.
 
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ fn which(tool: &str) -> Result<PathBuf> {
 fn libraries(program: &Path) -> Result<BTreeSet<PathBuf>> {
     let output = Command::new("ldd").arg(program).output().context("ldd")?;
     ensure!(output.status.success(), "ldd {}", program.display());
-    let told = String::from_utf8(output.stdout)?;
-    let paths = told.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
+    let listed = String::from_utf8(output.stdout)?;
+    let paths = listed.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
     Ok(paths.map(PathBuf::from).collect())
 }

@@ -17,7 +17,7 @@ pub struct Kernel {
     pub package: String,
     /// Version of the package.
     pub version: String,
-    /// SHA-256 of the package as Debian's signed lists tell it, in hexadecimal.
+    /// SHA-256 of the package from Debian's signed lists, in hexadecimal.
     pub sha256: String,
     /// `6.1.0-…-amd64`, the name under `/lib/modules`.
     pub release: String,
@@ -79,7 +79,7 @@ fn offer(package: &str) -> Result<Offer> {
         text.lines()
             .find_map(|line| line.strip_prefix(&prefix))
             .map(str::to_owned)
-            .with_context(|| format!("apt-cache show {package} tells no {name}"))
+            .with_context(|| format!("apt-cache show {package} has no {name}"))
     };
     let sha256 = field("SHA256")?;
     ensure!(sha256.len() == 64, "{package}: {sha256:?} is no SHA-256");
@@ -95,7 +95,7 @@ fn unpack(work: &Path, package: &str, offer: &Offer, tree: &Path) -> Result<()> 
     println!("downloading {package} {}", offer.version);
     let wanted = format!("{package}={}", offer.version);
     let get = || {
-        // apt would drop to the user _apt, who may not write here, and complain.
+        // apt would drop to the user _apt, which cannot write here, and complain.
         let mut command = Command::new("apt-get");
         command.current_dir(&download).args(["-q", "-o", "APT::Sandbox::User=root", "download", &wanted]);
         command
@@ -110,7 +110,7 @@ fn unpack(work: &Path, package: &str, offer: &Offer, tree: &Path) -> Result<()> 
     if found != offer.sha256 {
         bail!("{} has SHA-256 {found}, Debian's list says {}", deb.display(), offer.sha256);
     }
-    // Unpacked beside and renamed: a tree that is there is a whole one.
+    // Unpacked under another name and renamed, so that an existing tree is complete.
     let part = tree.with_extension("part");
     if part.exists() {
         fs::remove_dir_all(&part).with_context(|| format!("cannot empty {}", part.display()))?;

@@ -1,4 +1,4 @@
-//! Licence notices of what an image holds, written beside it.
+//! Licence notices of what an image holds, written next to it.
 
 use std::collections::BTreeSet;
 use std::fs;

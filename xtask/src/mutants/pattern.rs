@@ -125,11 +125,19 @@ fn parts(trees: &[Tree]) -> Result<Vec<Part>> {
                 at += 1;
                 parts.push(if wide { Part::Many(name.clone()) } else { Part::One(name.clone()) });
             }
-            Tree::Group(open, inner, _) => parts.push(Part::Group(*open, self::parts(inner)?)),
+            Tree::Group(open, inner, _) => parts.push(Part::Group(*open, self::parts(without_comma(inner))?)),
             _ => parts.push(Part::Token(tree.clone())),
         }
     }
     Ok(parts)
+}
+
+/// What brackets hold without the comma before the closing one, which rustfmt adds where it breaks a line.
+fn without_comma(trees: &[Tree]) -> &[Tree] {
+    match trees {
+        [inner @ .., Tree::Mark(text, _)] if text == "," => inner,
+        _ => trees,
+    }
 }
 
 /// The index after the last tree that the parts cover from `at` on. `whole`: they cover all that is left.
@@ -155,7 +163,7 @@ fn matched(
         let fits = match (part, covered) {
             (Part::Token(token), [tree]) => token.is_same(tree),
             (Part::Group(open, inner), [Tree::Group(other, trees, _)]) => {
-                open == other && matched(inner, text, trees, 0, true, bound).is_some()
+                open == other && matched(inner, text, without_comma(trees), 0, true, bound).is_some()
             }
             (Part::One(name), [Tree::Word(..) | Tree::Group(..)]) | (Part::Many(name), _) => {
                 bind(name, text, covered, at, trees, bound)
@@ -223,6 +231,7 @@ mod tests {
         assert_eq!(edited("f(a); g(f(a))", "f(a)", "b"), ["b; g(f(a))", "f(a); g(b)"]);
         assert!(edited("f(a, b)", "f(a)", "").is_empty());
         assert_eq!(edited("a && b", "&& b", ""), ["a "]);
+        assert_eq!(edited("f(\n    a,\n    b,\n)", "f(a, b)", "c"), ["c"]);
     }
 
     #[test]

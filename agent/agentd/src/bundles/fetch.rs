@@ -1,4 +1,4 @@
-//! From the controller into memory: a file without a name that nobody can change once it is there.
+//! From the controller into memory: an unnamed file that no process can change once it is sealed.
 
 use crate::http::{Client, HttpError};
 use crate::lookup::{Controller, LookupResult};

@@ -9,21 +9,17 @@
 //! ```
 //!
 //! A bundle that cannot be had or is wrong is a [`Record`] with its reason, and the agent goes on without it. Bytes are
-//! judged after nobody can write them any more, and those bytes are mounted.
+//! verified only after no process can write them any more, and those bytes are mounted.
 
 mod fetch;
-mod mount;
-mod trust;
 
 use crate::config::Config;
-use crate::external;
 use crate::http::Client;
 use crate::lookup::{Controller, LookupResult};
 use crate::memory;
 use crate::state::State;
 use agent_protocol::lookup::BundleOffer;
-use bundle::{Trust, Verified};
-use std::fs::File;
+use bundle::Trust;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -54,12 +50,12 @@ pub async fn load(
         };
         return found.bundles.iter().map(refused).collect();
     };
-    mount::clear(directory);
+    hwm_host::bundles::clear(directory);
     if found.bundles.is_empty() {
         return Vec::new();
     }
     let deadline = tokio::time::Instant::now() + TIME_LIMIT;
-    let trust = trust::read(&config.trusted_keys);
+    let trust = hwm_host::bundles::trusted_keys(&config.trusted_keys);
     // The other half is for what the managers do.
     let mut room = memory::available_kib().unwrap_or(0) / 2 * 1024;
     let mut records: Vec<Record> = Vec::new();
@@ -67,8 +63,8 @@ pub async fn load(
         let outcome = match &trust {
             Err(problem) => Err(problem.clone()),
             Ok(trust) => {
-                let place = Place { directory, trust, room };
-                let one = place.take(client, controller, found, offer, records.len());
+                let loader = BundleLoader { directory, trust, room };
+                let one = loader.load(client, controller, found, offer, records.len());
                 let late = format!("not within the {} s that all bundles have", TIME_LIMIT.as_secs());
                 tokio::time::timeout_at(deadline, one).await.unwrap_or(Err(late))
             }
@@ -81,12 +77,12 @@ pub async fn load(
     records
 }
 
-/// Start the managers that were mounted, and tell of those that were not in the agent's inventory. Blocks.
+/// Start the mounted managers, and list the others with their reasons in the agent's inventory. Blocks.
 pub fn start(state: &State, records: &[Record]) {
     let source = |record: &Record| {
         let BundleOffer { name, version, .. } = &record.offer;
         match &record.outcome {
-            Ok(place) => external::one(place, None),
+            Ok(place) => hwm_host::one(place, None),
             Err(reason) => Err(format!("bundle {name} {version}: {reason}")),
         }
     };
@@ -102,15 +98,15 @@ fn record(offer: &BundleOffer, outcome: Result<PathBuf, String>) -> Record {
     Record { offer: offer.clone(), outcome }
 }
 
-struct Place<'a> {
+struct BundleLoader<'a> {
     directory: &'a Path,
     trust: &'a Trust,
     /// Memory for it, in bytes.
     room: u64,
 }
 
-impl Place<'_> {
-    async fn take(
+impl BundleLoader<'_> {
+    async fn load(
         &self,
         client: &Client,
         controller: &Controller,
@@ -132,22 +128,8 @@ impl Place<'_> {
         let file = fetch::fetch(client, controller, found, offer).await?;
         let (directory, trust, offer) = (self.directory.to_owned(), self.trust.clone(), offer.clone());
         let mounted = tokio::task::spawn_blocking(move || {
-            let verified = judge(&file, &trust, &offer)?;
-            mount::mount(&directory, &file, &verified)
+            hwm_host::bundles::install(&directory, &file, &trust, &offer)
         });
         mounted.await.map_err(|error| format!("mounting it broke: {error}"))?
     }
-}
-
-/// The file is the one that was offered, and sound.
-fn judge(mut file: &File, trust: &Trust, offer: &BundleOffer) -> Result<Verified, String> {
-    let verified = bundle::verify(&mut file, trust).map_err(|error| error.to_string())?;
-    if verified.digest != offer.digest {
-        return Err(format!("what the controller sent has digest {}", verified.digest));
-    }
-    let (name, version) = (&verified.manifest.name, &verified.manifest.version);
-    if (name, version) != (&offer.name, &offer.version) {
-        return Err(format!("it is {name} {version}, and was offered as {} {}", offer.name, offer.version));
-    }
-    Ok(verified)
 }

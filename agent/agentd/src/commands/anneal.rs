@@ -1,4 +1,5 @@
-//! `anneal.*`: what no ironic-python-agent can. `anneal.cancel` is not here: it is taken while another command runs.
+//! `anneal.*`: commands that ironic-python-agent does not have. `anneal.cancel` is in the executor, since it is accepted
+//! while another command runs.
 
 use super::command::{Command, IpaCompatibility, Mode, command_panicked};
 use crate::steps::StepTable;
@@ -15,5 +16,5 @@ pub(super) const COMMANDS: &[Command] = &[Command {
         table.plan(&call.params["step"], &call.params["node"])
     },
     panicked: command_panicked,
-    compatibility: IpaCompatibility::Ours("tells what a step would do to each disk; nothing is written"),
+    compatibility: IpaCompatibility::Ours("returns what a step would do to each disk; nothing is written"),
 }];

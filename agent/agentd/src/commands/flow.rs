@@ -1,4 +1,4 @@
-//! `flow.start_flow`: commands one after the other, for whoever does not want to wait for each.
+//! `flow.start_flow`: commands one after the other, so that the caller need not wait for each.
 //!
 //! `flow` is a list of objects, each with commands by name: `[{"clean.execute_clean_step": {"step": …}}, …]`. All are
 //! looked at before the first runs; the first that fails ends the flow.
@@ -57,8 +57,8 @@ fn run(call: &Call, tasks: &[Task]) -> Ending {
         if ending.status != Status::Succeeded || call.context.is_cancelled() {
             let details =
                 ending.error.map_or_else(|| "the flow is cancelled".to_owned(), |error| error.details);
-            let told = failed(&format!("{} was failed: {details}", command.name));
-            return Ending { result: Some(json!({ "flow": results })), ..told };
+            let failure = failed(&format!("{} was failed: {details}", command.name));
+            return Ending { result: Some(json!({ "flow": results })), ..failure };
         }
     }
     Ending::done(Some(json!({ "flow": results })))

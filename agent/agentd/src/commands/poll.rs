@@ -15,7 +15,9 @@ const HARDWARE: Command = Command {
         Err(error) => failed(&format!("inventory: {error}")),
     },
     panicked: command_panicked,
-    compatibility: IpaCompatibility::Differs("the inventory has what hardware managers told under `anneal`"),
+    compatibility: IpaCompatibility::Differs(
+        "the inventory has what hardware managers reported under `anneal`",
+    ),
 };
 
 const NO_STANDALONE: &str =

@@ -3,7 +3,7 @@
 use super::command::{Command, IpaCompatibility, Mode, command_panicked, failed};
 use super::image::NO_IMAGES;
 use crate::registry::Ending;
-use crate::state::Exit;
+use ramdisk_init::Exit;
 use serde_json::{Map, Value};
 
 pub(super) const COMMANDS: &[Command] = &[

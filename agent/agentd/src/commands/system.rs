@@ -1,8 +1,8 @@
-//! `system.lockdown`: nobody may talk to this machine any more, and it may not be powered off.
+//! `system.lockdown`: the machine stays on and accepts no connection any more.
 
 use super::command::{Command, IpaCompatibility, Mode, command_panicked};
 use crate::registry::Ending;
-use crate::state::Exit;
+use ramdisk_init::Exit;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "system.lockdown",

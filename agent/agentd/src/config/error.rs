@@ -9,7 +9,7 @@ anneal-agent: erases disks and runs steps for a controller
   --ca-file FILE          accept certificates of these authorities; kernel: ipa-ca-file, ipa-cafile
   --insecure              accept any certificate; kernel: ipa-insecure=1
   --listen ADDR:PORT      default 127.0.0.1:9999, in the ramdisk 0.0.0.0:9999; kernel: anneal.listen
-  --advertise HOST[:PORT] tell the controller this address; kernel: anneal.advertise, ipa-advertise-host
+  --advertise HOST[:PORT] advertise this address to the controller; kernel: anneal.advertise, ipa-advertise-host
   --no-tls                serve plain HTTP, on loopback only; kernel: anneal.no-tls
   --mac MAC               look up with this MAC (repeatable); kernel: anneal.mac
   --node-uuid UUID        look up with this UUID; kernel: anneal.node-uuid

@@ -1,7 +1,12 @@
 use super::*;
 use proptest::prelude::*;
+use std::net::IpAddr;
 
 const PIN: &str = "sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+fn mac(text: &str) -> Mac {
+    text.parse().expect("a MAC address")
+}
 
 fn ramdisk(line: &str) -> Result<Config, ConfigError> {
     parse(&Environment {
@@ -26,7 +31,7 @@ fn a_boot_script_line_is_understood() {
     assert!(config.ramdisk && config.init && config.tls);
     assert_eq!(config.api_urls[0].to_string(), "https://192.0.2.1:6385");
     assert!(config.trust == Some(Trust::Pin(PIN.parse().unwrap())));
-    assert_eq!(config.boot_mac.as_deref(), Some("52:54:00:aa:bb:cc"));
+    assert_eq!(config.boot_mac, Some(mac("52:54:00:aa:bb:cc")));
     assert_eq!(config.listen.to_string(), "0.0.0.0:9999");
     assert!(config.ignored.is_empty());
 }
@@ -113,7 +118,7 @@ fn inspection_is_asked_for_as_of_ironic_python_agent() {
 }
 
 #[test]
-fn neighbours_are_listened_for_as_ironic_python_agent_is_told_to() {
+fn the_lldp_parameters_are_those_of_ironic_python_agent() {
     let of = |line: &str| {
         let line = format!("ipa-inspection-callback-url=http://192.0.2.1 {line}");
         let inspection = ramdisk(&line).expect("valid").inspection?;
@@ -133,7 +138,7 @@ fn neighbours_are_listened_for_as_ironic_python_agent_is_told_to() {
 }
 
 #[test]
-fn a_wrong_callback_url_stops_no_ramdisk_and_is_told() {
+fn a_wrong_callback_url_is_reported_and_the_ramdisk_starts() {
     for wrong in ["mdns", "http://[", "https://192.0.2.1"] {
         let line = format!("ipa-api-url=http://192.0.2.1 ipa-inspection-callback-url={wrong}");
         let config = ramdisk(&line).expect("valid");
@@ -142,7 +147,7 @@ fn a_wrong_callback_url_stops_no_ramdisk_and_is_told() {
         let error = flags(&format!("--api-url=http://127.0.0.1 --inspection-callback-url={wrong}"));
         assert!(error.map(|_| ()).expect_err(wrong).to_string().contains("--inspection-callback-url"));
     }
-    assert!(ramdisk("ipa-inspection-callback-url=mdns").is_err(), "nothing to post to, nobody to ask");
+    assert!(ramdisk("ipa-inspection-callback-url=mdns").is_err(), "no URL to post to, no controller to ask");
 }
 
 #[test]
@@ -179,7 +184,7 @@ fn flags_win_over_the_kernel_and_repeat_where_that_makes_sense() {
     })
     .expect("valid");
     assert_eq!(config.api_urls[0].to_string(), "http://127.0.0.1:1");
-    assert_eq!(config.macs, ["52:54:00:00:00:01", "52:54:00:00:00:02"]);
+    assert_eq!(config.macs, [mac("52:54:00:00:00:01"), mac("52:54:00:00:00:02")]);
 }
 
 #[test]

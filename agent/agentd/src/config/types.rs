@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct Inspection {
     /// Tried in order until one answers; never empty.
     pub urls: Vec<ApiUrl>,
-    /// What is collected beside the inventory, by the names of ironic-python-agent's collectors.
+    /// What is collected in addition to the inventory, by the names of ironic-python-agent's collectors.
     pub collectors: Vec<String>,
     /// Wait after the first try that failed; later waits are longer.
     pub first_wait: Duration,

@@ -6,6 +6,7 @@ use super::types::{Advertise, Inspection};
 use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
+use mac::{Mac, MacError};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +20,7 @@ pub(super) const REQUEST_ID: &str = "(ipa-global-request-id)";
 /// As ironic-python-agent.
 const INSPECTION_WAIT: Duration = Duration::from_secs(5);
 
-/// As ironic-python-agent; switches tell their neighbours every 30 s unless they are told otherwise.
+/// As ironic-python-agent; switches announce themselves every 30 s by default.
 const LLDP_TIME: Duration = Duration::from_secs(30);
 
 pub(super) fn last<'a>(values: &'a Values, flag: &str) -> Option<&'a str> {
@@ -66,7 +67,7 @@ fn words(text: Option<&str>) -> impl Iterator<Item = &str> {
 
 /// Whom to trust; `needed_by` names the setting with an https URL in it.
 pub(super) fn trust(values: &Values, needed_by: Option<&'static str>) -> Result<Option<Trust>, ConfigError> {
-    // The strictest that is given wins: an insecure switch beside a pin does not weaken the pin.
+    // The strictest that is given wins: an insecure switch next to a pin does not weaken the pin.
     if let Some(text) = last(values, "--pin") {
         let pin = text.parse().map_err(|problem: pinned_tls::BadPin| bad("--pin", problem.to_string()))?;
         return Ok(Some(Trust::Pin(pin)));
@@ -103,7 +104,7 @@ pub(super) fn listen(values: &Values, ramdisk: bool, tls: bool) -> Result<Socket
     Ok(listen)
 }
 
-/// A port that somebody else can be told.
+/// A port that can be advertised: not 0.
 pub(super) fn port(setting: &'static str, text: &str) -> Result<u16, ConfigError> {
     let port = text.parse().ok().filter(|port| *port > 0);
     port.ok_or_else(|| bad(setting, format!("{text:?} is not a port")))
@@ -127,18 +128,12 @@ pub(super) fn advertise(text: &str) -> Result<Advertise, ConfigError> {
     }
 }
 
-/// `52-54-00-AA-BB-CC` or `52:54:00:aa:bb:cc` as the latter.
-pub(super) fn mac(setting: &'static str, text: &str) -> Result<String, ConfigError> {
-    let parts: Vec<&str> = text.split([':', '-']).collect();
-    let fits = |part: &&str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if parts.len() == 6 && parts.iter().all(fits) {
-        return Ok(parts.join(":").to_lowercase());
-    }
-    Err(bad(setting, format!("{text:?} is not a MAC address")))
+pub(super) fn mac(setting: &'static str, text: &str) -> Result<Mac, ConfigError> {
+    text.parse().map_err(|error: MacError| bad(setting, error.to_string()))
 }
 
 /// `01-52-54-00-aa-bb-cc`: hardware type, then the MAC (pxelinux's form); the type may be missing.
-pub(super) fn boot_mac(text: &str) -> Result<String, ConfigError> {
+pub(super) fn boot_mac(text: &str) -> Result<Mac, ConfigError> {
     match text.split_once(['-', ':']) {
         Some(("01", rest)) if rest.len() == 17 => mac("(BOOTIF)", rest),
         _ => mac("(BOOTIF)", text),

@@ -91,15 +91,15 @@ pub fn collect(inspection: &Inspection, state: &State) -> InspectionReport {
 fn discovered(managers: &[&Arc<dyn HardwareManager>]) -> Option<Discovered> {
     let mut discovered = Discovered::default();
     for manager in managers {
-        let told = manager.inventory(&StepContext::new());
-        let told = told.map(|patch| json!(patch)).map_err(|error| error.to_string());
-        match told {
+        let answer = manager.inventory(&StepContext::new());
+        let answer = answer.map(|patch| json!(patch)).map_err(|error| error.to_string());
+        match answer {
             Ok(patch) if patch.as_object().is_some_and(|patch| !patch.is_empty()) => {
                 discovered.managers.insert(manager.name().to_owned(), patch);
             }
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(manager = manager.name(), error, "a hardware manager tells no inventory");
+                tracing::warn!(manager = manager.name(), error, "a hardware manager returned no inventory");
                 discovered.problems.insert(manager.name().to_owned(), error);
             }
         }
@@ -107,7 +107,7 @@ fn discovered(managers: &[&Arc<dyn HardwareManager>]) -> Option<Discovered> {
     (discovered != Discovered::default()).then_some(discovered)
 }
 
-/// The TLVs that were heard, by interface; `None` when nobody listened.
+/// The TLVs that were heard, by interface; `None` if the agent did not listen.
 fn neighbours(
     inspection: &Inspection,
     bring_up: bool,
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listens_where_a_manager_says_that_it_harms() {
+    fn the_agent_does_not_listen_where_a_manager_declares_harm() {
         let inspection = Inspection {
             urls: Vec::new(),
             collectors: Vec::new(),

@@ -1,4 +1,4 @@
-//! Processors: sysinfo tells them, `/proc/cpuinfo` adds flags and sockets.
+//! Processors: sysinfo lists them, `/proc/cpuinfo` adds flags and sockets.
 
 use agent_protocol::inventory::Cpu;
 use std::collections::BTreeSet;
@@ -11,14 +11,14 @@ pub fn cpu(system: Option<&System>, cpuinfo: &str) -> Cpu {
     let Some(first) = cpus.first() else { return parsed };
     Cpu {
         model_name: first.brand().trim().to_owned(),
-        // MHz; 0 where the kernel does not tell.
+        // MHz; 0 where the kernel does not report it.
         frequency: (first.frequency() > 0).then(|| first.frequency().to_string()).or(parsed.frequency),
         count: cpus.len() as u64,
         ..parsed
     }
 }
 
-/// Pure: what the kernel's text alone tells.
+/// What the kernel's text alone contains. Pure.
 fn parse(cpuinfo: &str, architecture: &str) -> Cpu {
     let fields =
         || cpuinfo.lines().filter_map(|line| line.split_once(':')).map(|(k, v)| (k.trim(), v.trim()));

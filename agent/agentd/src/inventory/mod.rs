@@ -38,7 +38,7 @@ pub fn collect(config: &Config, disks: Vec<Disk>) -> Inventory {
         system_vendor: dmi::vendor(&sys.join("class/dmi/id")),
         boot: Boot {
             current_boot_mode: if uefi { "uefi" } else { "bios" }.into(),
-            pxe_interface: config.boot_mac.clone(),
+            pxe_interface: config.boot_mac.map(|mac| mac.to_string()),
         },
         hostname: nix::unistd::gethostname()
             .ok()

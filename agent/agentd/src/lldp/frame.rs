@@ -9,7 +9,7 @@ const CHASSIS_ID: u8 = 1;
 const PORT_ID: u8 = 2;
 const TIME_TO_LIVE: u8 = 3;
 
-/// A piece of what a neighbour tells: type (0 to 127) and value (at most 511 bytes).
+/// One TLV of a neighbour's frame: type (0 to 127) and value (at most 511 bytes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tlv {
     /// Its type, IEEE 802.1AB table 8-1.

@@ -1,9 +1,9 @@
 //! Listening for neighbours.
 
 use super::frame::{Tlv, tlvs};
-use crate::ramdisk::netlink;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{LinkAddr, recvfrom};
+use ramdisk_init::netlink;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, eth, socket_with};
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// A link that was down has so long to come up; one that is still down then is not waited for.
 const LINK_TIME: Duration = Duration::from_secs(8);
-/// How often it is looked whether there is anybody left to wait for.
+/// Interval between checks whether every interface has heard its neighbour.
 const LOOK: Duration = Duration::from_millis(500);
 /// A frame of the largest ordinary Ethernet.
 const FRAME: usize = 9216;
@@ -28,24 +28,27 @@ pub struct Listening {
     pub bring_up: bool,
 }
 
-/// An interface that may hear something.
-struct Ear {
+/// An interface, and the TLVs of the first LLDP frame that it received.
+struct Listener {
     name: String,
     heard: Option<Vec<Tlv>>,
 }
 
-/// What was heard on each of these interfaces; nothing on one that heard nobody.
+/// What was heard on each of these interfaces; an empty list for an interface without a neighbour.
 ///
 /// # Errors
 /// When there is no socket for it, which takes CAP_NET_RAW.
 pub fn listen(interfaces: &[String], listening: Listening) -> io::Result<BTreeMap<String, Vec<Tlv>>> {
     // Of one protocol and of no interface in particular: frames of all of them come, each with where from.
     let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, Some(eth::LLDP))?;
-    let mut ears: BTreeMap<u32, Ear> = interfaces.iter().map(String::as_str).filter_map(ear).collect();
+    let mut listeners: BTreeMap<u32, Listener> =
+        interfaces.iter().map(String::as_str).filter_map(listener).collect();
     let _open: Vec<Open> =
-        ears.iter().filter_map(|(index, ear)| open(*index, ear, listening.bring_up)).collect();
+        listeners.iter().filter_map(|(index, listener)| open(*index, listener, listening.bring_up)).collect();
     let began = Instant::now();
-    while began.elapsed() < listening.time && ears.values().any(|ear| waited_for(ear, began.elapsed())) {
+    while began.elapsed() < listening.time
+        && listeners.values().any(|listener| waited_for(listener, began.elapsed()))
+    {
         let left = listening.time.saturating_sub(began.elapsed()).min(LOOK);
         if !readable(&socket, left)? {
             continue;
@@ -53,22 +56,23 @@ pub fn listen(interfaces: &[String], listening: Listening) -> io::Result<BTreeMa
         let mut frame = [0; FRAME];
         let (length, from) = recvfrom::<LinkAddr>(socket.as_raw_fd(), &mut frame)?;
         let index = from.and_then(|from| u32::try_from(from.ifindex()).ok());
-        if let Some(ear) = index.and_then(|index| ears.get_mut(&index))
+        if let Some(listener) = index.and_then(|index| listeners.get_mut(&index))
             && let Some(tlvs) = frame.get(..length).and_then(tlvs)
         {
-            ear.heard.get_or_insert(tlvs);
+            listener.heard.get_or_insert(tlvs);
         }
     }
-    Ok(ears.into_values().map(|ear| (ear.name, ear.heard.unwrap_or_default())).collect())
+    Ok(listeners.into_values().map(|listener| (listener.name, listener.heard.unwrap_or_default())).collect())
 }
 
-fn ear(name: &str) -> Option<(u32, Ear)> {
+fn listener(name: &str) -> Option<(u32, Listener)> {
     let index = read(name, "ifindex")?.parse().ok()?;
-    Some((index, Ear { name: name.to_owned(), heard: None }))
+    Some((index, Listener { name: name.to_owned(), heard: None }))
 }
 
-fn waited_for(ear: &Ear, elapsed: Duration) -> bool {
-    ear.heard.is_none() && (elapsed < LINK_TIME || read(&ear.name, "carrier").as_deref() == Some("1"))
+fn waited_for(listener: &Listener, elapsed: Duration) -> bool {
+    listener.heard.is_none()
+        && (elapsed < LINK_TIME || read(&listener.name, "carrier").as_deref() == Some("1"))
 }
 
 fn read(name: &str, file: &str) -> Option<String> {
@@ -86,24 +90,24 @@ fn readable(socket: &OwnedFd, time: Duration) -> io::Result<bool> {
     }
 }
 
-/// An interface that lets all multicast through, until this is dropped: else its hardware would throw away what is
-/// meant for bridges.
+/// An interface that accepts all multicast until this is dropped: its hardware filter would drop frames addressed to
+/// bridges.
 struct Open(u32);
 
 impl Drop for Open {
     fn drop(&mut self) {
         if let Err(error) = netlink::all_multicast(self.0, false) {
-            tracing::warn!(index = self.0, %error, "an interface goes on taking all multicast");
+            tracing::warn!(index = self.0, %error, "an interface still accepts all multicast");
         }
     }
 }
 
-fn open(index: u32, ear: &Ear, bring_up: bool) -> Option<Open> {
+fn open(index: u32, listener: &Listener, bring_up: bool) -> Option<Open> {
     let up = if bring_up { netlink::link_up(index) } else { Ok(()) };
     match up.and_then(|()| netlink::all_multicast(index, true)) {
         Ok(()) => Some(Open(index)),
         Err(error) => {
-            tracing::warn!(interface = ear.name, %error, "cannot be opened for LLDP");
+            tracing::warn!(interface = listener.name, %error, "cannot be opened for LLDP");
             None
         }
     }

@@ -1,4 +1,4 @@
-//! Which switch ports the machine hangs on, by LLDP (IEEE 802.1AB): its neighbours tell it every half minute.
+//! Which switch ports the machine hangs on, by LLDP (IEEE 802.1AB): its neighbours announce themselves every 30 s.
 //!
 //! ```text
 //!   frame   bytes of a frame → TLVs         (pure)

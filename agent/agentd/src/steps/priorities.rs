@@ -2,7 +2,7 @@
 //!
 //! What a manager may not do with them: touch a reserved step (an erase is neither switched off nor on by a plugin,
 //! nor moved behind something that fails), or switch on, from 0, a step that destroys anything or does not say that
-//! it does not. Whoever owns the step, and the operator, may.
+//! it does not. The owner of the step and the operator may do both.
 
 use super::offered::Offered;
 use hwm_sdk::protocol::{Priority, is_reserved_step};

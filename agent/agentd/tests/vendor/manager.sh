@@ -1,7 +1,7 @@
 # A hardware manager in shell, good as it stands; a test puts other functions behind it.
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1" >&3; }
 refuse() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":"%s","data":{"report":"kept"}}}\n' "$id" "$1" "$2" >&3; }
-tell() { printf '{"jsonrpc":"2.0","method":"%s","params":%s}\n' "$1" "$2" >&3; }
+notify() { printf '{"jsonrpc":"2.0","method":"%s","params":%s}\n' "$1" "$2" >&3; }
 ask() { printf '{"jsonrpc":"2.0","id":7,"method":"%s","params":%s}\n' "$1" "$2" >&3; IFS= read -r heard <&3; }
 
 on_hello() { answer '{"protocol_version":1,"name":"'$NAME'","version":"1.0","vendor":"ACME"}'; }

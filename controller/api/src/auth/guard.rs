@@ -21,7 +21,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use model::ResourceKind;
 use std::sync::Arc;
-use store::{Store, StoreError};
+use store::{ApiStore, Noun, StoreError};
 use uuid::Uuid;
 
 /// Paths that name a resource that a project may own.
@@ -204,13 +204,13 @@ fn is_below(path: &str, roots: &[&str]) -> bool {
 }
 
 /// The node of a port with this UUID or name.
-async fn port_node(store: &dyn Store, ident: &str) -> Result<model::Node, StoreError> {
+async fn port_node(store: &dyn ApiStore, ident: &str) -> Result<model::Node, StoreError> {
     let port = match Uuid::parse_str(ident) {
         Ok(uuid) => store.port(uuid).await?,
         Err(_) => {
             let ports = store.ports(None).await?;
             let named = ports.into_iter().find(|port| port.name.as_deref() == Some(ident));
-            named.ok_or_else(|| StoreError::not_found("Port", ident))?
+            named.ok_or_else(|| StoreError::not_found(Noun::Port, ident))?
         }
     };
     store.node(port.node_uuid).await

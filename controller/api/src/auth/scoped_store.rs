@@ -1,34 +1,34 @@
 //! The store as the callers of one project see it: only nodes that the project owns or leases, and what hangs on them.
 //!
-//! Of what they do not see it says what it says of what is not there. It has every call of the store's trait, so that
-//! whoever adds one must say here what a project may see of it.
+//! It answers for an object of another project as for one that does not exist. It implements every method of
+//! [`ApiStore`], so a new method needs a decision here about what a project may see.
 
 use super::identity::Owners;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::{
-    Bundle, Catalogue, Certificate, DeployTemplate, Event, Inventory, Node, Port, Resource, ResourceKind,
-    Scope, Timestamp,
+    Bundle, Catalogue, Certificate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope, Timestamp,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::{
-    Bell, HeartbeatRecord, Inspected, Lease, ResourceWrite, Result, StepKind, Store, StoreError, TokenGrant,
+    AgentStore, ApiStore, HeartbeatRecord, Lease, NodeStore, Noun, ResourceStore, ResourceWrite, Result,
+    StepKind, StoreError, TokenGrant,
 };
 use uuid::Uuid;
 
 /// `store` as `project` may see it.
-pub fn of_project(store: &Arc<dyn Store>, project: &str) -> Arc<dyn Store> {
+pub fn of_project(store: &Arc<dyn ApiStore>, project: &str) -> Arc<dyn ApiStore> {
     Arc::new(ProjectScopedStore { store: store.clone(), project: Some(project.to_owned()) })
 }
 
 /// `store` without any node, for a request whose target the guard did not find.
-pub fn without_nodes(store: &Arc<dyn Store>) -> Arc<dyn Store> {
+pub fn without_nodes(store: &Arc<dyn ApiStore>) -> Arc<dyn ApiStore> {
     Arc::new(ProjectScopedStore { store: store.clone(), project: None })
 }
 
 /// The projects of a resource: its own, or those of its node.
-pub async fn owners(store: &dyn Store, resource: &Resource) -> Result<Owners> {
+pub async fn owners(store: &dyn ApiStore, resource: &Resource) -> Result<Owners> {
     match (resource.kind, resource.node) {
         (ResourceKind::Allocation | ResourceKind::Runbook, _) => {
             Ok(Owners { owner: resource.text("owner").map(str::to_owned), lessee: None })
@@ -39,7 +39,7 @@ pub async fn owners(store: &dyn Store, resource: &Resource) -> Result<Owners> {
 }
 
 struct ProjectScopedStore {
-    store: Arc<dyn Store>,
+    store: Arc<dyn ApiStore>,
     project: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl ProjectScopedStore {
     }
 
     fn shown(&self, node: Node, ident: impl ToString) -> Result<Node> {
-        if self.shows(&node) { Ok(node) } else { Err(StoreError::not_found("Node", ident)) }
+        if self.shows(&node) { Ok(node) } else { Err(StoreError::not_found(Noun::Node, ident)) }
     }
 
     /// Whether there is such a node to be seen.
@@ -62,12 +62,15 @@ impl ProjectScopedStore {
     }
 
     async fn needs(&self, node: Uuid) -> Result<()> {
-        if self.has(node).await? { Ok(()) } else { Err(StoreError::not_found("Node", node)) }
+        if self.has(node).await? { Ok(()) } else { Err(StoreError::not_found(Noun::Node, node)) }
     }
 
-    /// Chassis and inspection rules belong to nobody: the policies of their rows say who may.
+    /// Chassis, deploy templates and inspection rules belong to no project: the policies of their endpoints guard them.
     async fn shows_resource(&self, resource: &Resource) -> Result<bool> {
-        if matches!(resource.kind, ResourceKind::Chassis | ResourceKind::InspectionRule) {
+        if matches!(
+            resource.kind,
+            ResourceKind::Chassis | ResourceKind::DeployTemplate | ResourceKind::InspectionRule
+        ) {
             return Ok(true);
         }
         match owners(&*self.store, resource).await {
@@ -78,21 +81,17 @@ impl ProjectScopedStore {
     }
 
     async fn port_shown(&self, port: Port, ident: impl ToString + Send) -> Result<Port> {
-        if self.has(port.node_uuid).await? { Ok(port) } else { Err(StoreError::not_found("Port", ident)) }
+        if self.has(port.node_uuid).await? { Ok(port) } else { Err(StoreError::not_found(Noun::Port, ident)) }
     }
 }
 
 #[async_trait]
-impl Store for ProjectScopedStore {
+impl NodeStore for ProjectScopedStore {
     async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node> {
         self.store.create_node(node, events).await
     }
     async fn node(&self, uuid: Uuid) -> Result<Node> {
         self.shown(self.store.node(uuid).await?, uuid)
-    }
-    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
-        self.needs(uuid).await?;
-        self.store.look(uuid, known).await
     }
     async fn node_by_ident(&self, ident: &str) -> Result<Node> {
         self.shown(self.store.node_by_ident(ident).await?, ident)
@@ -106,37 +105,6 @@ impl Store for ProjectScopedStore {
         self.needs(node.uuid).await?;
         self.store.update_node(node, events, lease).await
     }
-    async fn certify(
-        &self,
-        node: Node,
-        events: Vec<Event>,
-        lease: Option<Lease>,
-        certificate: Certificate,
-    ) -> Result<Node> {
-        self.needs(node.uuid).await?;
-        self.store.certify(node, events, lease, certificate).await
-    }
-    async fn update_inspected(
-        &self,
-        node: Node,
-        events: Vec<Event>,
-        lease: Option<Lease>,
-        inspected: Inspected,
-    ) -> Result<Node> {
-        self.needs(node.uuid).await?;
-        self.store.update_inspected(node, events, lease, inspected).await
-    }
-    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
-        if self.has(node).await? { self.store.certificates(node).await } else { Ok(Vec::new()) }
-    }
-    async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
-        if self.has(node).await? { self.store.newest_certificate(node).await } else { Ok(None) }
-    }
-    async fn certificate(&self, id: &str) -> Result<Certificate> {
-        let certificate = self.store.certificate(id).await?;
-        let shown = self.has(certificate.node).await?;
-        shown.then_some(certificate).ok_or_else(|| StoreError::not_found("Certificate", id))
-    }
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
         self.needs(uuid).await?;
         self.store.delete_node(uuid, version).await
@@ -144,7 +112,52 @@ impl Store for ProjectScopedStore {
     async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
         if self.has(node).await? { self.store.history(node).await } else { Ok(Vec::new()) }
     }
+    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
+        if self.has(node).await? { self.store.certificates(node).await } else { Ok(Vec::new()) }
+    }
+    async fn certificate(&self, id: &str) -> Result<Certificate> {
+        let certificate = self.store.certificate(id).await?;
+        let shown = self.has(certificate.node).await?;
+        shown.then_some(certificate).ok_or_else(|| StoreError::not_found(Noun::Certificate, id))
+    }
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
+        if self.has(node).await? { self.store.catalogue(node, kind).await } else { Ok(None) }
+    }
+    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>> {
+        if self.has(node).await? { self.store.inventory(node).await } else { Ok(None) }
+    }
+    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
+        self.needs(node).await?;
+        self.store.put_inventory(node, inventory).await
+    }
+    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
+        if self.has(node).await? { self.store.lease_holder(node, now).await } else { Ok(None) }
+    }
+}
 
+#[async_trait]
+impl AgentStore for ProjectScopedStore {
+    async fn contact(&self, node: Uuid) -> Result<Contact> {
+        if self.has(node).await? { self.store.contact(node).await } else { Ok(Contact::default()) }
+    }
+    async fn grant_token(
+        &self,
+        node: Uuid,
+        token: &str,
+        boot_id: Option<&str>,
+        at: Timestamp,
+    ) -> Result<TokenGrant> {
+        self.needs(node).await?;
+        self.store.grant_token(node, token, boot_id, at).await
+    }
+    async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
+        self.needs(node).await?;
+        self.store.record_heartbeat(node, token, beat).await
+    }
+}
+
+#[async_trait]
+impl ResourceStore for ProjectScopedStore {
     async fn create_port(&self, port: Port) -> Result<Port> {
         self.needs(port.node_uuid).await?;
         self.store.create_port(port).await
@@ -170,7 +183,6 @@ impl Store for ProjectScopedStore {
         self.port(uuid).await?;
         self.store.delete_port(uuid).await
     }
-
     async fn write_resource(
         &self,
         write: ResourceWrite,
@@ -194,7 +206,7 @@ impl Store for ProjectScopedStore {
     async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
         let resource = self.store.resource(kind, ident).await?;
         let shown = self.shows_resource(&resource).await?;
-        shown.then_some(resource).ok_or_else(|| StoreError::not_found(kind.noun(), ident))
+        shown.then_some(resource).ok_or_else(|| StoreError::not_found(kind, ident))
     }
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
         let mut shown = Vec::new();
@@ -206,93 +218,7 @@ impl Store for ProjectScopedStore {
         Ok(shown)
     }
 
-    async fn contact(&self, node: Uuid) -> Result<Contact> {
-        if self.has(node).await? { self.store.contact(node).await } else { Ok(Contact::default()) }
-    }
-    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
-        if self.has(node).await? { self.store.catalogue(node, kind).await } else { Ok(None) }
-    }
-    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>> {
-        if self.has(node).await? { self.store.inventory(node).await } else { Ok(None) }
-    }
-    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
-        if self.has(node).await? { self.store.lease_holder(node, now).await } else { Ok(None) }
-    }
-
-    // What agents and the conductor do, of nodes.
-    async fn grant_token(
-        &self,
-        node: Uuid,
-        token: &str,
-        boot_id: Option<&str>,
-        at: Timestamp,
-    ) -> Result<TokenGrant> {
-        self.needs(node).await?;
-        self.store.grant_token(node, token, boot_id, at).await
-    }
-    async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
-        self.needs(node).await?;
-        self.store.record_heartbeat(node, token, beat).await
-    }
-    async fn forget_agent(&self, node: Uuid) -> Result<()> {
-        self.needs(node).await?;
-        self.store.forget_agent(node).await
-    }
-    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
-        self.needs(node).await?;
-        self.store.put_catalogue(node, kind, catalogue).await
-    }
-    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
-        self.needs(node).await?;
-        self.store.put_inventory(node, inventory).await
-    }
-    async fn take_lease(
-        &self,
-        node: Uuid,
-        holder: &str,
-        now: Timestamp,
-        until: Timestamp,
-    ) -> Result<Option<Lease>> {
-        self.needs(node).await?;
-        self.store.take_lease(node, holder, now, until).await
-    }
-    async fn renew_lease(&self, lease: Lease, until: Timestamp) -> Result<bool> {
-        self.needs(lease.node).await?;
-        self.store.renew_lease(lease, until).await
-    }
-    async fn release_lease(&self, lease: Lease) -> Result<()> {
-        self.needs(lease.node).await?;
-        self.store.release_lease(lease).await
-    }
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
-        self.store.due(now, limit).await
-    }
-    async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
-        self.store.next_due(now).await
-    }
-    fn bell(&self) -> &Bell {
-        self.store.bell()
-    }
-
-    // Templates and bundles belong to no node: the policies of their rows say who may. A deployment needs the former.
-    async fn create_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
-        self.store.create_template(template).await
-    }
-    async fn template(&self, ident: &str) -> Result<DeployTemplate> {
-        self.store.template(ident).await
-    }
-    async fn templates(&self) -> Result<Vec<DeployTemplate>> {
-        self.store.templates().await
-    }
-    async fn templates_named(&self, names: &[String]) -> Result<Vec<DeployTemplate>> {
-        self.store.templates_named(names).await
-    }
-    async fn update_template(&self, template: DeployTemplate) -> Result<DeployTemplate> {
-        self.store.update_template(template).await
-    }
-    async fn delete_template(&self, uuid: Uuid) -> Result<()> {
-        self.store.delete_template(uuid).await
-    }
+    // Bundles belong to no project: the policies of their endpoints guard them.
     async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
         self.store.put_bundle(bundle).await
     }

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use store::Store;
+use store::ApiStore;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Mutex;
 use uuid::Uuid;
@@ -83,7 +83,7 @@ impl BundleStore {
     /// Keep what has arrived; what it took the place of.
     pub async fn keep(
         &self,
-        store: &dyn Store,
+        store: &dyn ApiStore,
         upload: Upload,
         bundle: Bundle,
     ) -> Result<Option<Bundle>, ApiError> {
@@ -100,7 +100,7 @@ impl BundleStore {
     /// Take a bundle away from a scope, or from all.
     pub async fn remove(
         &self,
-        store: &dyn Store,
+        store: &dyn ApiStore,
         digest: &str,
         scope: Option<&Scope>,
     ) -> Result<Vec<Bundle>, ApiError> {
@@ -125,7 +125,7 @@ impl BundleStore {
     }
 
     /// Remove the files that no row tells of. Who is reading one goes on reading it.
-    async fn sweep(&self, store: &dyn Store) -> Result<(), ApiError> {
+    async fn sweep(&self, store: &dyn ApiStore) -> Result<(), ApiError> {
         let bundles = store.bundles().await?;
         let unknown = |path: &Path| {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

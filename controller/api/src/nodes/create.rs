@@ -58,7 +58,7 @@ pub async fn create(call: Call) -> Reply {
     let event = request::event(EventKind::Transition, Severity::Info, text, call.now());
     let events = call.caused(vec![event]);
     let node = call.app.store.create_node(node, events.clone()).await.map_err(|error| match error {
-        store::StoreError::Duplicate { what: "instance uuid", value } => {
+        store::StoreError::Duplicate { what: store::Unique::InstanceUuid, value } => {
             associated(&value, given.get("uuid"))
         }
         other => other.into(),

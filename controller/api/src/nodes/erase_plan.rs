@@ -45,7 +45,7 @@ async fn answer(ident: &str, call: &Call, step: &str, args: Map<String, Value>) 
 
 /// Why the node has no agent that could plan, and what to do to have one.
 fn nobody_to_ask(node: &Node, contact: &Contact, now: Timestamp, timeout_s: f64) -> Option<String> {
-    let what = match (&contact.callback_url, &contact.state, contact.last_heartbeat_at) {
+    let what = match (&contact.callback_url, contact.anneal(), contact.last_heartbeat_at) {
         (None, ..) | (.., None) => "no agent runs on it".to_owned(),
         (_, None, _) => "its agent is not Anneal's, and knows no plans".to_owned(),
         (.., Some(heard)) if now.since(heard).as_secs_f64() > timeout_s => {

@@ -5,9 +5,9 @@ use crate::body::{self, python};
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
 use crate::microversion::{Version, target_since};
-use crate::resources::runbooks;
+use crate::resources::{deploy_templates, runbooks};
 use crate::write::Change;
-use crate::{steps, templates, write};
+use crate::{steps, write};
 use axum::extract::Path;
 use model::mask::masked_value;
 use model::provision::{Budget, transition};
@@ -95,7 +95,7 @@ async fn request(
     Ok(VerbRequest {
         steps,
         templates: match verb {
-            Verb::Deploy | Verb::Rebuild => templates::of_instance(call, node).await?,
+            Verb::Deploy | Verb::Rebuild => deploy_templates::of_instance(call, node).await?,
             _ => Vec::new(),
         },
         disable_ramdisk,

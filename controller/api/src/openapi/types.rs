@@ -5,7 +5,7 @@ use crate::driver_queries::INTERFACES;
 use crate::fields::{self, Kind, Write};
 use crate::microversion::{MIN, Version};
 use crate::ports;
-use crate::templates;
+use crate::resources::deploy_templates;
 use model::{PowerTarget, ProvisionState};
 use serde_json::{Map, Value, json};
 
@@ -251,15 +251,15 @@ fn step() -> Value {
 }
 
 fn template() -> Value {
-    let properties: Map<_, _> = templates::FIELDS
-        .iter()
+    let properties: Map<_, _> = deploy_templates::field_names()
+        .into_iter()
         .map(|name| {
-            let schema = match *name {
+            let schema = match name {
                 "steps" => json!({"type": "array", "items": reference("Step")}),
                 "extra" => json!({"type": "object"}),
                 name => told(name),
             };
-            ((*name).to_owned(), schema)
+            (name.to_owned(), schema)
         })
         .collect();
     closed(Value::Object(properties), &["links"])

@@ -15,7 +15,7 @@ pub struct Field {
     pub name: &'static str,
     /// Minor version.
     pub since: u16,
-    /// Type; `None` for what the controller tells.
+    /// Type; `None` for a field that only the controller writes.
     pub kind: Option<Kind>,
 }
 

@@ -11,7 +11,7 @@ use axum::extract::Path;
 use model::port::canonical_mac;
 use model::{Node, Port, ProvisionState};
 use serde_json::{Map, Value};
-use store::StoreError;
+use store::{Noun, StoreError};
 use uuid::Uuid;
 
 /// Keys of `local_link_connection`, all texts.
@@ -240,7 +240,7 @@ async fn name_is_free(call: &Call, port: &Port) -> Result<(), ApiError> {
 
 fn duplicate(error: StoreError) -> ApiError {
     match error {
-        StoreError::NotFound { what: "Node", ident } => {
+        StoreError::NotFound { what: Noun::Node, ident } => {
             ApiError::invalid(format!("Node {ident} could not be found."))
         }
         other => other.into(),

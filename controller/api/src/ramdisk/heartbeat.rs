@@ -95,7 +95,7 @@ pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
     }
     let state = given.get("anneal").filter(|value| !value.is_null()).map(anneal::parse).transpose()?;
     // So is the key that one process signs with.
-    if let (Some(known), Some(sent)) = (&contact.state, &state)
+    if let (Some(known), Some(sent)) = (contact.anneal(), &state)
         && known.process_id == sent.process_id
         && known.evidence_key.is_some()
         && known.evidence_key != sent.evidence_key
@@ -109,7 +109,7 @@ pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
         verify_ca: verify_ca.map(str::to_owned).or(contact.verify_ca),
         agent_version: agent_version.map(str::to_owned),
         at: call.now(),
-        state,
+        agent: state.into(),
     };
     match call.app.store.record_heartbeat(node.uuid, agent_token, beat).await {
         Ok(()) => Ok(empty(202, None)),

@@ -1,4 +1,4 @@
-//! What a controller of one piece has to tell of conductors, shards and events of networks.
+//! Conductors, shards and network events, as a single controller serves them.
 
 use super::resource::{ResourceSpec, TooOld};
 use crate::body::{only, python};
@@ -19,7 +19,7 @@ const FIELDS: [&str; 7] =
 const SHORT: [&str; 3] = ["hostname", "conductor_group", "alive"];
 const UNSORTABLE: [&str; 3] = ["alive", "drivers", "links"];
 
-/// What Neutron tells Ironic of.
+/// The events that Neutron sends.
 const EVENTS: [&str; 3] = ["network.bind_port", "network.unbind_port", "network.delete_port"];
 const REQUIRED: [&str; 4] = ["event", "port_id", "mac_address", "status"];
 const OPTIONAL: [&str; 3] = ["device_id", "binding:host_id", "binding:vnic_type"];

@@ -1,4 +1,4 @@
-//! Fields of resources: since when, of which type, who writes them, and what they are when nobody did.
+//! Fields of resources: since when they exist, their type, who writes them, and their value when unset.
 
 use crate::body::python;
 use crate::error::ApiError;
@@ -42,7 +42,7 @@ pub enum Write {
     Required(Type),
 }
 
-/// What a field is that nobody wrote.
+/// The value of a field that was not set.
 #[derive(Debug, Clone, Copy)]
 pub enum Empty {
     /// Null.
@@ -82,7 +82,7 @@ pub struct Field {
     pub since: u16,
     /// Who writes it.
     pub write: Write,
-    /// What it is when nobody did.
+    /// Its value when it was not set.
     pub empty: Empty,
     /// Whether lists can be sorted by it.
     pub sortable: bool,
@@ -105,7 +105,7 @@ pub const fn object(name: &'static str, since: u16) -> Field {
 }
 
 impl Field {
-    /// The same field, that is `empty` when nobody wrote it.
+    /// The same field, with the value `empty` when it was not set.
     pub const fn or(self, empty: Empty) -> Self {
         Self { empty, ..self }
     }

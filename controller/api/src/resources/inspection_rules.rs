@@ -107,7 +107,7 @@ async fn clear(call: Call) -> Reply {
     for rule in call.app.store.resources(ResourceKind::InspectionRule, None).await? {
         let write = ResourceWrite::Delete(rule.kind, rule.uuid, rule.version);
         match call.app.store.write_resource(write, None).await {
-            // Somebody else removed it, or wants it otherwise now.
+            // Another client has removed or changed it.
             Ok(_) | Err(StoreError::NotFound { .. } | StoreError::Stale(_)) => {}
             Err(other) => return Err(other.into()),
         }

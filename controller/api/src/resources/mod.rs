@@ -1,8 +1,9 @@
-//! What clients keep besides nodes, ports and deploy templates, one file a kind of resource.
+//! What clients store besides nodes and ports, one file a kind of resource.
 
 pub mod allocations;
 pub mod chassis;
 mod conductors;
+pub mod deploy_templates;
 mod field;
 mod inspection_rules;
 mod list;
@@ -25,6 +26,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         allocations::endpoints(),
         conductors::endpoints(),
         runbooks::endpoints(),
+        deploy_templates::endpoints(),
         inspection_rules::endpoints(),
     ]
     .concat()

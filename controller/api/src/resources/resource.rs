@@ -8,7 +8,7 @@ use crate::error::ApiError;
 use crate::format::{at, iso, text};
 use model::{Node, Resource, ResourceKind};
 use serde_json::{Map, Value};
-use store::StoreError;
+use store::{Noun, StoreError, Unique};
 use uuid::Uuid;
 
 /// What Ironic says before the version that brought a resource.
@@ -78,6 +78,17 @@ pub trait ResourceHandler: 'static {
 
     /// What its view has besides its fields, or must not show.
     fn extend_view(_call: &Call, _resource: &Resource, _view: &mut Map<String, Value>) {}
+
+    /// The first required field that `given` lacks.
+    fn missing(given: &Map<String, Value>) -> Option<&'static str> {
+        let mut required = Self::SPEC.fields.iter().filter(|field| field.is_required());
+        required.find(|field| !given.contains_key(field.name)).map(|field| field.name)
+    }
+
+    /// 400 for a query that wants to see `unknown` fields.
+    fn unknown_fields(unknown: &[&str]) -> ApiError {
+        ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", ")))
+    }
 
     /// 409 for a key that another one has.
     fn taken(resource: &Resource) -> String {
@@ -157,18 +168,18 @@ pub fn refused<R: ResourceHandler>(error: StoreError, resource: &Resource) -> Ap
     let mut article = one.chars();
     let capital: String = article.next().into_iter().flat_map(char::to_uppercase).chain(article).collect();
     match error {
-        StoreError::Duplicate { what: "resource uuid", value } => {
+        StoreError::Duplicate { what: Unique::ResourceUuid, value } => {
             ApiError::conflict(format!("{capital} with UUID {value} already exists."))
         }
-        StoreError::Duplicate { what: "resource name", value } => {
+        StoreError::Duplicate { what: Unique::ResourceName, value } => {
             ApiError::conflict(format!("{capital} with name {value} already exists."))
         }
-        StoreError::Duplicate { what: "resource key", .. } => ApiError::conflict(R::taken(resource)),
+        StoreError::Duplicate { what: Unique::ResourceKey, .. } => ApiError::conflict(R::taken(resource)),
         StoreError::Stale(uuid) => ApiError::conflict(format!(
-            "{} {uuid} was changed by somebody else meanwhile, please retry.",
+            "{} {uuid} was changed by somebody else meanwhile, please retry.", // wording: wire text
             resource.kind.noun()
         )),
-        StoreError::NotFound { what: "Node", ident } => no_owner(&ident),
+        StoreError::NotFound { what: Noun::Node, ident } => no_owner(&ident),
         other => other.into(),
     }
 }

@@ -18,7 +18,9 @@ pub async fn validate(call: &Call, old: Option<&Resource>, mut new: Resource) ->
             }
             return Ok(new);
         }
-        ResourceKind::Chassis | ResourceKind::InspectionRule => return Ok(new),
+        ResourceKind::Chassis | ResourceKind::DeployTemplate | ResourceKind::InspectionRule => {
+            return Ok(new);
+        }
     };
     if let Some(node) = new.node {
         call.permit(&format!("baremetal:{object}:{verb}"), &owner(call, node).await?)?;

@@ -134,7 +134,7 @@ pub async fn used_on(
 ) -> Result<(Vec<RequestedStep>, bool), ApiError> {
     call.version.needs(Runbook::SPEC.since)?;
     let runbook = Runbook::SPEC.find(call, ident).await?;
-    // Its steps are clean or service steps of somebody else's choice: who may not choose them may not use it.
+    // A runbook's steps were chosen by its owner: its use needs a policy of its own.
     let owners = Owners { owner: runbook.text("owner").map(str::to_owned), lessee: None };
     if !policy::may(USE, &call.identity, Some(&owners)) {
         return Err(ApiError::forbidden(USE));

@@ -13,7 +13,7 @@ pub fn check_wanted<R: ResourceHandler>(call: &Call, wanted: &[String]) -> Resul
         |name: &str| R::SPEC.field(name).is_some() || name == "links" || R::SPEC.below.contains(&name);
     let unknown: Vec<_> = wanted.iter().map(String::as_str).filter(|name| !known(name)).collect();
     if !unknown.is_empty() {
-        return Err(ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", "))));
+        return Err(R::unknown_fields(&unknown));
     }
     wanted.iter().filter_map(|name| R::SPEC.field(name)).try_for_each(|field| call.version.needs(field.since))
 }

@@ -111,12 +111,11 @@ pub fn read<R: ResourceHandler>(call: &Call, given: Map<String, Value>) -> Resul
 }
 
 fn required<R: ResourceHandler>(what: &str, given: &Map<String, Value>) -> Result<(), ApiError> {
-    match R::SPEC.fields.iter().find(|field| field.is_required() && !given.contains_key(field.name)) {
+    match R::missing(given) {
         None => Ok(()),
-        Some(missing) => Err(ApiError::invalid(format!(
-            "Schema error for {what}: '{}' is a required property",
-            missing.name
-        ))),
+        Some(missing) => {
+            Err(ApiError::invalid(format!("Schema error for {what}: '{missing}' is a required property")))
+        }
     }
 }
 
@@ -156,7 +155,7 @@ fn patched<R: ResourceHandler>(old: &Resource, ops: &[Op]) -> Result<Resource, A
         let value = after.get(field.name).unwrap_or(&Value::Null);
         if before.get(field.name) != Some(value) {
             let value = match value {
-                // Taken away, or set to nothing: it is again what it is when nobody wrote it.
+                // Removed: it has its default again.
                 Value::Null if !after.contains_key(field.name) => Value::Null,
                 value => field::check("patch", field.name, kind, value)?,
             };

@@ -14,7 +14,7 @@ use axum::http::Request;
 use common::Api;
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::Store;
+use store::prelude::*;
 use uuid::Uuid;
 
 /// A request, and what it must be answered.

@@ -221,7 +221,6 @@ impl<S: Store + ?Sized> Api<S> {
             "nodes": all,
             "ports": self.store.ports(None).await.expect("ports"),
             "bundles": self.store.bundles().await.expect("bundles"),
-            "templates": self.store.templates().await.expect("templates"),
         })
     }
 }

@@ -3,8 +3,8 @@
 use crate::common::Api;
 use api::Settings;
 use model::{
-    Bundle, Contact, Cursor, DeployTemplate, Event, Inventory, Node, Port, ProvisionState, Resource,
-    ResourceKind, Run, RunKind, Timestamp,
+    Bundle, Contact, Cursor, Event, Inventory, Node, Port, ProvisionState, Resource, ResourceKind, Run,
+    RunKind, Timestamp,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -142,7 +142,6 @@ impl House {
             beside,
             ports: store.ports(None).await.expect("ports"),
             bundles: store.bundles().await.expect("bundles"),
-            templates: store.templates().await.expect("templates"),
             resources: self.resources().await,
         }
     }
@@ -163,6 +162,5 @@ pub struct Everything {
     beside: Vec<(Contact, Vec<Event>, Option<Inventory>)>,
     ports: Vec<Port>,
     bundles: Vec<Bundle>,
-    templates: Vec<DeployTemplate>,
     resources: Vec<Resource>,
 }

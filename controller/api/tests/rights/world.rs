@@ -9,7 +9,8 @@ use axum::http::Request;
 use model::history::{EventKind, Severity};
 use model::{Certificate, Event, Inventory, Node, Port, ProvisionState, Resource, ResourceKind, Timestamp};
 use serde_json::{Value, json};
-use store::{ResourceWrite, Store};
+use store::ResourceWrite;
+use store::prelude::*;
 use uuid::Uuid;
 
 pub struct World {
@@ -62,11 +63,9 @@ impl World {
             file: "{}".into(),
         };
         let node = api.store.certify(node, Vec::new(), None, certificate).await.unwrap();
-        let template: model::DeployTemplate = serde_json::from_value(json!({
-            "uuid": Uuid::from_u128(7), "name": "CUSTOM_T", "steps": [], "created_at": 1,
-        }))
-        .unwrap();
-        api.store.create_template(template).await.unwrap();
+        let mut template = Resource::new(ResourceKind::DeployTemplate, Uuid::from_u128(7), Timestamp(1));
+        template.name = Some("CUSTOM_T".into());
+        api.store.write_resource(ResourceWrite::Create(template), None).await.unwrap();
         for (kind, _) in RESOURCES {
             let mut resource = Resource::new(kind, RESOURCE, Timestamp(1));
             resource.name = Some("CUSTOM_R".into());

@@ -27,11 +27,13 @@ impl Conductor {
     pub(super) async fn release_stale_leases(&self) {
         let nodes = match self.store.nodes().await {
             Ok(nodes) => nodes,
-            Err(error) => return tracing::error!(%error, "cannot read the nodes to release stale leases"),
+            Err(error) => {
+                return tracing::error!(error = %error.chain(), "cannot read the nodes to release stale leases");
+            }
         };
         for Node { uuid, .. } in nodes {
             if let Err(error) = self.release_stale_lease(uuid).await {
-                tracing::warn!(node_uuid = %uuid, %error, "cannot release a stale lease; it will expire");
+                tracing::warn!(node_uuid = %uuid, error = %error.chain(), "cannot release a stale lease; it will expire");
             }
         }
     }
@@ -77,7 +79,7 @@ impl Conductor {
     pub(super) async fn release_lease(&self, held: HeldLease) {
         let Lease { node, .. } = held.lease;
         if let Err(error) = self.store.release_lease(held.lease).await {
-            tracing::warn!(node_uuid = %node, %error, "cannot release the lease; it will expire");
+            tracing::warn!(node_uuid = %node, error = %error.chain(), "cannot release the lease; it will expire");
         }
     }
 }

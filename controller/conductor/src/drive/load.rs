@@ -3,14 +3,14 @@
 use super::conductor::Conductor;
 use crate::decision::{Rules, Snapshot};
 use model::{Cursor, Inventory, Node, ResourceKind, StepKind};
-use store::StoreError;
+use store::{Noun, StoreError};
 use uuid::Uuid;
 
 impl Conductor {
     /// The snapshot of a node, `known` being the node as it was last read.
     pub(super) async fn load(&self, uuid: Uuid, known: Option<Node>) -> Result<Snapshot, StoreError> {
         let (newer, contact) = self.store.look(uuid, known.as_ref().map(|node| node.version)).await?;
-        let node = newer.or(known).ok_or_else(|| StoreError::not_found("Node", uuid))?;
+        let node = newer.or(known).ok_or_else(|| StoreError::not_found(Noun::Node, uuid))?;
         let inventory = if needs_inventory(&node) { self.store.inventory(uuid).await? } else { None };
         let catalogue = match needs_catalogue(&node) {
             Some(kind) => self.store.catalogue(uuid, kind).await?,

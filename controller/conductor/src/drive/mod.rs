@@ -91,7 +91,7 @@ impl Conductor {
         let due = match self.store.due(now, 1000).await {
             Ok(due) => due,
             Err(error) => {
-                tracing::error!(%error, "cannot read which nodes are due");
+                tracing::error!(error = %error.chain(), "cannot read which nodes are due");
                 return true;
             }
         };

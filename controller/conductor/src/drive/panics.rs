@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
-use store::StoreError;
+use store::{Noun, StoreError};
 
 /// Shortest pause after a panic, whatever `retry_pause_s` is: a node that panics at once must not spin.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
@@ -47,7 +47,9 @@ impl Conductor {
         if *panics >= self.settings.max_attempts {
             match caught(self.give_up(pass, panic)).await {
                 Ok(Ok(())) => *panics = 0,
-                Ok(Err(error)) => tracing::error!(%node_uuid, %error, "cannot store that the run failed"),
+                Ok(Err(error)) => {
+                    tracing::error!(%node_uuid, error = %error.chain(), "cannot store that the run failed")
+                }
                 Err(panic) => tracing::error!(%node_uuid, panic, "storing that the run failed panicked"),
             }
         }
@@ -65,7 +67,7 @@ impl Conductor {
             let lease = held.lease;
             pass.lease = Some(held);
             let (node, contact) = self.store.look(pass.node, None).await?;
-            let node = node.ok_or_else(|| StoreError::not_found("Node", pass.node))?;
+            let node = node.ok_or_else(|| StoreError::not_found(Noun::Node, pass.node))?;
             let abilities = Err("not asked for".to_owned());
             let snapshot = Snapshot::of(node, contact, abilities, self.started_at, self.clock.now());
             let change = stages::give_up(&snapshot, &self.settings, panic);

@@ -58,12 +58,16 @@ impl Conductor {
                 }
             }
             Err(StoreError::NotFound { .. }) => return,
-            Err(error) => return tracing::error!(node_uuid = %uuid, %error, "cannot load the node"),
+            Err(error) => {
+                return tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot load the node");
+            }
         }
         match self.take_lease(uuid).await {
             Ok(Some(held)) => pass.lease = Some(held),
             Ok(None) => return,
-            Err(error) => return tracing::error!(node_uuid = %uuid, %error, "cannot take the lease"),
+            Err(error) => {
+                return tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot take the lease");
+            }
         }
         loop {
             match self.turn(pass).await {
@@ -76,7 +80,7 @@ impl Conductor {
                 },
                 Err(StoreError::NotFound { .. }) => break,
                 Err(error) => {
-                    tracing::error!(node_uuid = %uuid, %error, "the store failed in the middle of a pass");
+                    tracing::error!(node_uuid = %uuid, error = %error.chain(), "the store failed in the middle of a pass");
                     tokio::time::sleep(self.settings.retry_pause()).await;
                     break;
                 }

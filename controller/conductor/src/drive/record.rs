@@ -47,7 +47,7 @@ impl Conductor {
     async fn certify(&self, change: &mut Change, proof: Proof) -> Result<Certificate, StoreError> {
         let (uuid, now) = (change.node.uuid, self.clock.now());
         let previous = self.store.newest_certificate(uuid).await?;
-        let without = || StoreError::Failed(format!("internal: evidence of node {uuid} belongs to no step"));
+        let without = || StoreError::failed(format!("internal: evidence of node {uuid} belongs to no step"));
         let is_of = |result: &StepResult| result.command_id == proof.evidence.command_id;
         let run = change.node.run.as_ref().ok_or_else(without)?;
         let place = run.results.iter().rposition(is_of).ok_or_else(without)?;

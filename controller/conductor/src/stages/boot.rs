@@ -1,10 +1,13 @@
 //! From a node in any power state to a ramdisk that has sent its first heartbeat.
 //!
-//! The node is always switched off first: an agent of an earlier boot must not be taken for the new one,
-//! so its token is forgotten while the node is provably off.
+//! The node is always powered off first. Its agent's token is forgotten while the BMC reports that the node is off, so
+//! an agent of an earlier boot cannot be mistaken for the new one.
 
-use super::run::View;
-use super::{at_work, fail, in_wait, is_due, listening, overdue, sleep_in, sleep_on, unexpected, waiting};
+use super::fail::{self, retry_or_fail};
+use super::power::power_pending;
+use super::transition::{at_work, in_wait};
+use super::view::View;
+use super::wait::{is_due, is_overdue, sleep_in, sleep_on, unexpected, waiting_for_agent};
 use crate::decision::{Action, Change, Decision, Outcome};
 use model::history::{EventKind, Severity};
 use model::request::event;
@@ -39,13 +42,13 @@ fn await_agent(view: &View) -> Decision {
         at_work(&mut change, "the agent sent its first heartbeat", snapshot.now);
         return Decision::Record(Box::new(change));
     }
-    if let Some(change) = give_token_again(view) {
+    if let Some(change) = reissue_token(view) {
         return Decision::Record(Box::new(change));
     }
     let reason = "the ramdisk to boot and its agent to send a heartbeat";
     let limit = view.budget();
-    let wait = listening(snapshot, view.settings, reason, limit);
-    if overdue(&wait, snapshot.now) {
+    let wait = waiting_for_agent(view, reason, limit);
+    if is_overdue(&wait, snapshot.now) {
         let doing = view.run.kind.doing();
         let text = format!(
             "Timeout reached while {doing} the node: no heartbeat of an agent within {} s of power-on. \
@@ -57,7 +60,7 @@ fn await_agent(view: &View) -> Decision {
     sleep_in(wait)
 }
 
-/// The ramdisk has booted: what was to be booted once has been, and what is booted every time is set again.
+/// The ramdisk has booted: restore the persistent boot device, if it was changed.
 pub(super) fn booted(view: &View) -> Change {
     let restore = view.run.boot_before.is_some();
     view.advance(if restore { Cursor::RestoreBootDevice } else { after_boot(view.run.kind) })
@@ -71,16 +74,17 @@ fn after_boot(kind: RunKind) -> Cursor {
     }
 }
 
-/// The ramdisk started over between its lookup and its first heartbeat: who asks now is the node.
-pub(super) fn give_token_again(view: &View) -> Option<Change> {
+/// Forget the token if the ramdisk restarted between its lookup and its first heartbeat: the agent that asks now runs on
+/// the node.
+pub(super) fn reissue_token(view: &View) -> Option<Change> {
     let (contact, node) = (&view.snapshot.contact, &view.snapshot.node);
     let (given, rival) = (contact.token_at?, contact.rival.as_ref()?);
     if contact.callback_url.is_some() || rival.at.since(given) < Duration::from_secs(15) {
         return None;
     }
     let text = "the agent that took the token fell silent before its first heartbeat and another asks for it";
-    let told = event(EventKind::Agent, Severity::Info, text.into(), view.snapshot.now);
-    let mut change = view.with_run(|_| {}).telling(told);
+    let reissued = event(EventKind::Agent, Severity::Info, text.into(), view.snapshot.now);
+    let mut change = view.with_run(|_| {}).with_event(reissued);
     change.node.wait = node.wait.clone();
     change.node.next_wake_at = node.next_wake_at;
     change.forget_agent = true;
@@ -98,7 +102,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
         }
         (Cursor::PowerOff, Outcome::Power(state)) => power_pending(view, state, PowerState::Off),
         (Cursor::ReadBootDevice, Outcome::BootDevice(before)) => boot_device_read(view, before),
-        // Not every BMC tells. Then there is nothing to be set again.
+        // Not every BMC reports it. Then there is nothing to restore.
         (Cursor::ReadBootDevice, Outcome::Failed(error)) if !error.retryable => boot_device_read(view, None),
         (Cursor::RestoreBootDevice, Outcome::Done) => {
             let mut change = view.advance(after_boot(view.run.kind));
@@ -137,16 +141,17 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
                 }
                 _ => "Failed to power on the node to boot the ramdisk",
             };
-            view.retry_or_fail(error, what)
+            retry_or_fail(view, error, what)
         }
         (_, other) => {
             let error = unexpected(&format!("{action:?}"), &other);
-            view.retry_or_fail(error, "Failed to boot the ramdisk")
+            retry_or_fail(view, error, "Failed to boot the ramdisk")
         }
     }
 }
 
-/// Keep it for after the boot. A node that boots from the network every time does so now, too.
+/// Store the persistent boot device, to be restored after the boot. A node that always boots from the network keeps its
+/// setting.
 fn boot_device_read(view: &View, before: Option<PersistentBoot>) -> Change {
     if before.as_ref().is_some_and(|before| before.device == NETWORK) {
         return network_boot_chosen(view);
@@ -163,33 +168,5 @@ fn network_boot_chosen(view: &View) -> Change {
     if let Some(run) = &mut change.node.run {
         run.booted = true;
     }
-    change
-}
-
-/// The BMC took the request and does not show it yet.
-pub(super) fn power_pending(view: &View, state: PowerState, wanted: PowerState) -> Change {
-    let now = view.snapshot.now;
-    let reason = format!("the BMC to report {}", wanted.as_str());
-    let limit = view.power_budget();
-    let mut wait = waiting(&view.snapshot.node, &reason, Some(limit), now);
-    // The time for which nobody looked, because the controller was dead or stood still, is not the BMC's.
-    if let (Some(stored), Some(planned)) = (&view.snapshot.node.wait, view.snapshot.node.next_wake_at)
-        && *stored == wait
-    {
-        wait.deadline = wait.deadline.map(|deadline| deadline.after(now.since(planned)));
-    }
-    if overdue(&wait, now) {
-        let text = format!(
-            "the BMC accepted {} but reports {} for {} s",
-            wanted.as_str(),
-            state.as_str(),
-            limit.as_secs()
-        );
-        return fail::failed(view, &text);
-    }
-    let mut change = view.with_run(|_| {});
-    change.node.power_state = Some(state);
-    change.node.wait = Some(wait);
-    change.node.next_wake_at = Some(now.after(Duration::from_secs(1)));
     change
 }

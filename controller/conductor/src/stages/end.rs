@@ -1,7 +1,11 @@
-//! How a run that succeeded ends: the ramdisk is stopped, the workload started, the node moves on.
+//! How a run that succeeded ends: the ramdisk is stopped, the workload is started, the node leaves the state.
 
-use super::run::View;
-use super::{boot, fail, is_due, logs, pass, sleep_on, unexpected};
+use super::fail::{self, retry_or_fail};
+use super::logs;
+use super::power::power_pending;
+use super::transition::pass;
+use super::view::View;
+use super::wait::{is_due, sleep_on, unexpected};
 use crate::decision::{Action, Change, Decision, Outcome};
 use model::history::{EventKind, Severity};
 use model::kind::After;
@@ -24,7 +28,7 @@ pub(super) fn decide(view: &View) -> Decision {
     Decision::Act(Action::SetPower(if restarts { PowerTarget::On } else { PowerTarget::Off }))
 }
 
-/// The node may stay as it is.
+/// Whether the node may keep its power state and its ramdisk.
 fn nothing_to_stop(view: &View) -> bool {
     match view.run.kind.after() {
         After::Off => !view.run.booted || (stays_on(view) && view.run.kind.steps().is_some()),
@@ -57,18 +61,18 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
             change
         }
         Outcome::Power(state) => {
-            boot::power_pending(view, state, if restarts { PowerState::On } else { PowerState::Off })
+            power_pending(view, state, if restarts { PowerState::On } else { PowerState::Off })
         }
         Outcome::Failed(error) => {
             let doing = view.run.kind.doing();
             let what = if restarts { "on" } else { "off" };
-            view.retry_or_fail(error, &format!("Failed to power {what} the node after {doing}"))
+            retry_or_fail(view, error, &format!("Failed to power {what} the node after {doing}"))
         }
         other => fail::failed(view, &unexpected("power", &other).text),
     }
 }
 
-/// Every step has a stored success, and only then.
+/// The node moves on. Only if every step has a stored success.
 fn finished(view: &View) -> Change {
     let (now, kind) = (view.snapshot.now, view.run.kind);
     let has_steps = kind.steps().is_some() || view.run.plan.is_some();
@@ -102,8 +106,8 @@ fn finished(view: &View) -> Change {
     change
 }
 
-/// What the deployment added is gone; the node is cleaned, or goes on without where that is switched off.
-/// A retired node is never available (specs/node-retirement.txt; Ironic forgets it here, 05-experiments 5).
+/// Remove what the deployment added, then clean the node unless automated cleaning is switched off. A retired node never
+/// becomes available (specs/node-retirement.txt; Ironic omits that check here, 05-experiments 5).
 fn torn_down(view: &View, change: &mut Change) {
     let now = view.snapshot.now;
     let node = &mut change.node;

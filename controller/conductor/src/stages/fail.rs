@@ -1,25 +1,40 @@
-//! How a run fails or is aborted. The node is not powered off (specs/cleaning-states.txt: "a power cycle
-//! could damage a node").
+//! How an action is retried, and how a run fails or is aborted. The node is not powered off
+//! (specs/cleaning-states.txt: "a power cycle could damage a node").
 
-use super::run::View;
-use super::{logs, pass};
-use crate::decision::{Change, Snapshot};
+use super::logs;
+use super::transition::pass;
+use super::view::View;
+use crate::agents;
+use crate::decision::{ActionError, Change, Snapshot};
 use model::provision::{Verb, transition};
 use model::run::{Cursor, Logs};
-use model::{PlannedStep, StepKind, StepResult};
+use model::{PlannedStep, StepKind, StepResult, Timestamp};
 use serde_json::Value;
+
+/// An action failed: retry it after a pause, or fail the run.
+pub(super) fn retry_or_fail(view: &View, error: ActionError, what: &str) -> Change {
+    let attempts = view.run.attempts + 1;
+    if !error.retryable || attempts >= view.settings.max_attempts {
+        return failed(view, &format!("{what}: {}", error.text));
+    }
+    let mut change = view.with_run(|run| run.attempts = attempts);
+    change.node.wait = view.snapshot.node.wait.clone();
+    change.node.last_error = Some(error.text);
+    change.node.next_wake_at = Some(view.snapshot.now.after(view.settings.retry_pause()));
+    change
+}
 
 /// The run fails outside of any step.
 pub(super) fn failed(view: &View, text: &str) -> Change {
     fail(view, text, true)
 }
 
-/// The run fails because what was asked for cannot be run; the node itself is well.
+/// The run fails because the request cannot be carried out; nothing is wrong with the node.
 pub(super) fn refused(view: &View, text: &str) -> Change {
     fail(view, text, false)
 }
 
-/// The current step failed; its evidence is kept.
+/// The current step failed; its result is stored.
 pub(super) fn step_failed(view: &View, text: &str, result: Value) -> Change {
     let label = view.run.current().map(PlannedStep::label).unwrap_or_default();
     let uuid = view.snapshot.node.uuid;
@@ -30,11 +45,11 @@ pub(super) fn step_failed(view: &View, text: &str, result: Value) -> Change {
         None => format!("Failed to {} node {uuid}: {text}", view.run.kind.operation()),
     };
     let mut change = fail(view, &text, true);
-    keep(view, &mut change, &text, result);
+    store_result(view, &mut change, &text, result);
     change
 }
 
-fn keep(view: &View, change: &mut Change, text: &str, result: Value) {
+fn store_result(view: &View, change: &mut Change, text: &str, result: Value) {
     if let (Some(run), Some(index)) = (&mut change.node.run, view.run.index) {
         let command_id = match &view.run.cursor {
             Cursor::Issued { command_id, .. } | Cursor::OutOfBand { command_id, .. } => command_id.clone(),
@@ -56,7 +71,7 @@ fn fail(view: &View, text: &str, maintenance: bool) -> Change {
     let mut change = view.advance(Cursor::Done);
     change.node.next_wake_at = None;
     if let Some(run) = change.node.run.as_mut().filter(|_| maintenance && logs::can_be_asked(view)) {
-        // Asked for once it is stored how the run ended: who hangs while he packs them delays nothing.
+        // Collected after the failure is stored: an agent that hangs while it packs its logs delays nothing.
         run.logs = Some(Logs::Wanted);
         change.node.next_wake_at = Some(view.snapshot.now);
     }
@@ -70,35 +85,35 @@ fn fail(view: &View, text: &str, maintenance: bool) -> Change {
     change
 }
 
-/// To the state of failure; out of a hold only an abort leads there.
-fn leave(change: &mut Change, text: &str, now: model::Timestamp) {
+/// To the state of failure. From a hold only an abort leads there.
+fn leave(change: &mut Change, text: &str, now: Timestamp) {
     let fails = transition(change.node.provision_state, Verb::Fail).is_ok();
     pass(change, if fails { Verb::Fail } else { Verb::Abort }, text, now);
 }
 
-/// A user asked for the end; the step has stopped, or there was none.
+/// A user aborted the run; its step has stopped, or there was none.
 pub(super) fn aborted(view: &View) -> Change {
     aborted_with(view, Value::Null)
 }
 
-/// The same, with what the stopped step reported.
+/// The same, with the result that the stopped step reported.
 pub(super) fn aborted_with(view: &View, result: Value) -> Change {
     let mut text = format!("By request, the {} operation was aborted", view.run.kind.operation());
     if let Some(step) = view.run.current() {
         text = format!("{text} during or after the completion of step \"{}\"", step.label());
     }
     let running = matches!(view.run.cursor, Cursor::Issued { .. });
-    if running && view.snapshot.contact.state.is_none() {
-        text.push_str("; the agent cannot be told to stop and may still be at it");
+    if running && !agents::of(&view.snapshot.contact).can_cancel() {
+        text.push_str("; the agent cannot stop a step and may still be at it");
     }
     let mut change = fail(view, &text, false);
     if running {
-        keep(view, &mut change, &text, result);
+        store_result(view, &mut change, &text, result);
     }
     change
 }
 
-/// A state of work without a run cannot be: nothing says what was done. Fails closed.
+/// A state that needs a run has none: nothing shows what was done, so it counts as not done.
 pub(super) fn without_run(snapshot: &Snapshot) -> Change {
     let state = snapshot.node.provision_state.as_str();
     let text =

@@ -1,8 +1,10 @@
-//! INSPECTING and INSPECTWAIT: the inventory of the BMC, or the one that the agent sends, and what inspection rules make
-//! of it.
+//! INSPECTING and INSPECTWAIT: the inventory that the BMC or the agent reports, and the inspection rules applied to it.
 
-use super::run::View;
-use super::{at_work, boot, fail, is_due, listening, overdue, sleep_in, sleep_on, unexpected};
+use super::boot;
+use super::fail::{self, retry_or_fail};
+use super::transition::at_work;
+use super::view::View;
+use super::wait::{is_due, is_overdue, sleep_in, sleep_on, unexpected, waiting_for_agent};
 use crate::decision::{Action, Change, Decision, Outcome, Rules};
 use inspection_rules::{Applied, Findings, Level, Note, apply};
 use model::abilities::Inspect;
@@ -20,12 +22,14 @@ pub(super) fn decide(view: &View) -> Decision {
     if view.run.cursor == Cursor::AskInventory {
         return if is_due(snapshot) { Decision::Act(Action::InspectBmc) } else { sleep_on(&snapshot.node) };
     }
-    if let Some(inventory) = snapshot.inventory.as_ref().filter(|told| told.at >= view.run.started_at) {
-        return Decision::Record(Box::new(told(view, inventory)));
+    if let Some(inventory) =
+        snapshot.inventory.as_ref().filter(|inventory| inventory.at >= view.run.started_at)
+    {
+        return Decision::Record(Box::new(inspected(view, inventory)));
     }
     let limit = view.budget();
-    let wait = listening(snapshot, view.settings, "the ramdisk to send the inventory", limit);
-    if overdue(&wait, snapshot.now) {
+    let wait = waiting_for_agent(view, "the ramdisk to send the inventory", limit);
+    if is_overdue(&wait, snapshot.now) {
         let text = format!(
             "Timeout reached while inspecting the node: no inventory within {} s of power-on. Please check if \
              the ramdisk responsible for the inspecting is running on the node.",
@@ -39,23 +43,23 @@ pub(super) fn decide(view: &View) -> Decision {
 pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
     match outcome {
         Outcome::Inventory(inventory) => {
-            let mut change = told(view, &inventory);
+            let mut change = inspected(view, &inventory);
             let fits = store::inventory::check(view.snapshot.node.uuid, &inventory).is_ok();
-            let as_told = || Box::new(Inspected { inventory, ports: Vec::new(), new_ports: Vec::new() });
-            // Also of an inspection that failed, so that it can be seen why.
-            change.inspected = change.inspected.or_else(|| fits.then(as_told));
+            let unchanged = || Box::new(Inspected { inventory, ports: Vec::new(), new_ports: Vec::new() });
+            // The inventory of a failed inspection is stored too, so that users can see why it failed.
+            change.inspected = change.inspected.or_else(|| fits.then(unchanged));
             change
         }
-        Outcome::Failed(error) => view.retry_or_fail(error, "Failed to inspect the node"),
+        Outcome::Failed(error) => retry_or_fail(view, error, "Failed to inspect the node"),
         other => fail::failed(view, &unexpected("inspecting the BMC", &other).text),
     }
 }
 
-/// Update the hardware-derived properties (specs/state-machine.txt, INSPECTING) and the ports, and whatever inspection
-/// rules say; what neither tells stays as it is.
-fn told(view: &View, inventory: &Inventory) -> Change {
+/// Update the hardware-derived properties (specs/state-machine.txt, INSPECTING) and the ports, then apply the inspection
+/// rules. Whatever neither mentions stays unchanged.
+fn inspected(view: &View, inventory: &Inventory) -> Change {
     let now: Timestamp = view.snapshot.now;
-    // What a ramdisk says when its collectors failed (ironic-python-agent: `error`).
+    // ironic-python-agent reports failed collectors in `error`.
     if let Some(error) = inventory.plugin_data.get("error").and_then(Value::as_str).filter(|e| !e.is_empty())
     {
         return fail::failed(view, &format!("The ramdisk could not inspect the node: {error}"));
@@ -80,7 +84,7 @@ fn told(view: &View, inventory: &Inventory) -> Change {
     change
 }
 
-/// Which interfaces become ports; none of those that are made up.
+/// Which interfaces become ports; none of the invented ones of fake inspection.
 fn add_ports(view: &View) -> AddPorts {
     match &view.snapshot.abilities {
         Ok(able) if able.inspect == Inspect::Fake => AddPorts::Disabled,
@@ -88,8 +92,10 @@ fn add_ports(view: &View) -> AddPorts {
     }
 }
 
-/// Put the ports into a change, with whatever the inspection rules make of all that was found; or say why that is not
-/// possible: the change is of no use then.
+/// Apply the inspection rules to what was found, and put the result into `change`.
+///
+/// # Errors
+/// A rule failed or the result is too large; `change` must then be discarded.
 fn apply_rules(
     view: &View,
     inventory: &Inventory,
@@ -122,11 +128,11 @@ fn apply_rules(
     let ports: Vec<_> = changed
         .map(|(read, new)| PortChange { read: read.clone(), new: Port { updated_at: Some(now), ..new } })
         .collect();
-    let ruled = findings.plugin_data != inventory.plugin_data;
-    if ruled || !ports.is_empty() || !new_ports.is_empty() {
+    let changed_by_rules = findings.plugin_data != inventory.plugin_data;
+    if changed_by_rules || !ports.is_empty() || !new_ports.is_empty() {
         let inventory = Inventory {
             plugin_data: findings.plugin_data,
-            ruled: ruled || inventory.ruled,
+            ruled: changed_by_rules || inventory.ruled,
             ..inventory.clone()
         };
         store::inventory::check(change.node.uuid, &inventory).map_err(|error| error.to_string())?;

@@ -1,8 +1,9 @@
-//! The logs of the ramdisk: asked for when a run has failed, after that is stored, or before the ramdisk is stopped.
+//! The logs of the ramdisk: collected after the failure of a run is stored, or before the ramdisk is stopped.
 //!
-//! They help to understand and decide nothing: whatever becomes of them, the node is as it was.
+//! They are for diagnosis only: whether collecting them succeeds or fails, nothing else of the node changes.
 
-use super::run::View;
+use super::view::View;
+use super::wait::unexpected;
 use crate::decision::{Action, Change, Outcome};
 use crate::log_archive::SUFFIX;
 use crate::settings::CollectLogs;
@@ -10,18 +11,17 @@ use model::history::{EventKind, Severity};
 use model::request::event;
 use model::run::Logs;
 use model::{Node, Timestamp};
-use std::time::Duration;
 use time::OffsetDateTime;
 
-/// Whether there is somebody to be asked who was heard of late: one that is silent would only hold the node.
+/// Whether there is an agent that was heard recently. Asking a silent one would only delay the node.
 pub(super) fn can_be_asked(view: &View) -> bool {
     let contact = &view.snapshot.contact;
-    let silence = Duration::from_secs(view.settings.agent_silence_s);
-    let heard = contact.last_heartbeat_at.is_some_and(|at| view.snapshot.now.since(at) < silence);
+    let heard =
+        contact.last_heartbeat_at.is_some_and(|at| view.snapshot.now.since(at) < view.silence_limit());
     view.settings.logs_collect != CollectLogs::Never && contact.callback_url.is_some() && heard
 }
 
-/// Whether a run that succeeded is asked for its logs before the ramdisk is stopped.
+/// Whether to collect the logs of a successful run before its ramdisk is stopped.
 pub(super) fn before_the_end(view: &View) -> bool {
     view.settings.logs_collect == CollectLogs::Always
         && view.run.booted
@@ -34,12 +34,12 @@ pub(super) fn are_wanted(node: &Node) -> bool {
     node.run.as_ref().is_some_and(|run| run.logs == Some(Logs::Wanted))
 }
 
-/// Asks for them. The name is the same when a controller that died has to ask again.
+/// Collect them. A controller that repeats the action after a crash uses the same file name.
 pub(super) fn action(node: &Node) -> Action {
     Action::CollectLogs(file_name(node))
 }
 
-/// `NODE_TIME_OPERATION.tar.gz`: nothing in it comes from the node.
+/// `NODE_TIME_OPERATION.tar.gz`. No part of it comes from the node's own data.
 fn file_name(node: &Node) -> String {
     let operation = node.run.as_ref().map_or("run", |run| run.kind.operation());
     let micros = node.provision_updated_at.map_or(0, |at| i128::from(at.0));
@@ -50,7 +50,7 @@ fn file_name(node: &Node) -> String {
     format!("{}_{day}-{hour:02}-{minute:02}-{second:02}_{operation}{SUFFIX}", node.uuid)
 }
 
-/// What became of them.
+/// Record where they are stored, or why they are missing.
 pub(super) fn apply_outcome(mut change: Change, name: &str, outcome: Outcome, now: Timestamp) -> Change {
     let logs = match outcome {
         Outcome::Done => {
@@ -59,7 +59,7 @@ pub(super) fn apply_outcome(mut change: Change, name: &str, outcome: Outcome, no
             Logs::Kept(name.to_owned())
         }
         Outcome::Failed(error) => Logs::Missing(error.text),
-        other => Logs::Missing(super::unexpected("asking for logs", &other).text),
+        other => Logs::Missing(unexpected("asking for logs", &other).text),
     };
     if let Some(run) = &mut change.node.run {
         run.logs = Some(logs);
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_file_is_named_after_node_time_and_operation() {
         let mut node = Node::enrolled(Uuid::from_u128(7), "fake-hardware", Timestamp(0));
-        // What a user or a node could have written.
+        // A name that a user could have chosen.
         node.name = Some("../../etc/passwd".into());
         node.provision_updated_at = Some(Timestamp(1_795_229_965_688_786));
         node.run = Some(Run::new(RunKind::AutomatedClean, Timestamp(0)));

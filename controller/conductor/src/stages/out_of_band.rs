@@ -1,17 +1,21 @@
 //! A step that the controller runs itself: in the BMC, or one of the reserved power steps.
 //!
-//! "Begun" is stored before the step is started. Found without an outcome, the controller died or the store
-//! failed in between: only what says that it may be repeated is begun again.
+//! That the step begins is stored before it is started. If it is then found without an outcome, the controller died or
+//! the store failed in between; only a step that is declared idempotent is started again.
 
-use super::run::View;
-use super::{boot, fail, in_wait, is_due, sleep_on, steps, unexpected, waiting};
+use super::fail;
+use super::power::power_pending;
+use super::success::succeeded;
+use super::transition::in_wait;
+use super::view::View;
+use super::wait::{is_due, sleep_on, unexpected, waiting};
 use crate::decision::{Action, Change, Decision, Outcome};
 use model::plan::Reserved;
 use model::run::Cursor;
 use model::{PlannedStep, PowerTarget, RunKind, StepKind};
 use serde_json::Value;
 
-/// The action that starts a step, or asks for one that goes on outside.
+/// The action that starts a step or, if it continues in the BMC, asks about it.
 pub(super) fn action(kind: RunKind, step: &PlannedStep, command_id: String, polling: bool) -> Action {
     match Reserved::of(&step.step) {
         Some(_) if polling => Action::ReadPower,
@@ -74,10 +78,10 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
         Outcome::StepDone(_) | Outcome::Power(_) if view.run.abort && !step.step.abortable => {
             fail::aborted(view)
         }
-        Outcome::StepDone(result) => steps::succeeded(view, command_id.clone(), result),
+        Outcome::StepDone(result) => succeeded(view, command_id.clone(), result),
         Outcome::StepRunning(text) => {
             let limit = view.settings.step_limits(&step.label()).0;
-            // Judged by who has looked: it may have ended while nobody did.
+            // Checked only after asking: the step may have ended while the controller was down.
             if let Some(limit) = limit.filter(|limit| now.since(*at) >= *limit) {
                 let text = format!("the step has taken longer than its limit of {} s", limit.as_secs());
                 return fail::step_failed(view, &text, Value::Null);
@@ -89,7 +93,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
             change.node.wait = Some(wait);
             change.node.next_wake_at = Some(now.after(view.settings.retry_pause()));
             // Asynchronous (specs/deploy-steps.txt: DEPLOYWAIT "if the step will continue to execute"): from now on
-            // it can be aborted.
+            // the run can be aborted.
             in_wait(&mut change, "the step goes on outside", now);
             change
         }
@@ -99,7 +103,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
                 _ => model::PowerState::On,
             };
             if state != wanted {
-                let mut change = boot::power_pending(view, state, wanted);
+                let mut change = power_pending(view, state, wanted);
                 if let Some(run) = change.node.run.as_mut().filter(|run| run.is_active())
                     && let Cursor::OutOfBand { polling, .. } = &mut run.cursor
                 {
@@ -107,14 +111,14 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
                 }
                 return change;
             }
-            let mut change = steps::succeeded(view, command_id.clone(), Value::Null);
+            let mut change = succeeded(view, command_id.clone(), Value::Null);
             change.node.power_state = Some(state);
-            // Whatever ran on the node is gone.
+            // No agent survives a power cycle.
             change.forget_agent = Reserved::of(&step.step) != Some(Reserved::PowerOn);
             change
         }
         Outcome::Failed(error) => {
-            // To ask once more how it goes is not to do it once more.
+            // Asking again is not running the step again.
             let polls = matches!(&view.run.cursor, Cursor::OutOfBand { polling: true, .. });
             let again = error.retryable && (step.step.idempotent || polls);
             if again && view.run.attempts + 1 < view.settings.max_attempts {

@@ -1,7 +1,8 @@
 //! The passes over a node panicked too often in a row: what the controller was about to do with it fails.
 
-use super::run::View;
-use super::{fail, has_run, pass};
+use super::transition::pass;
+use super::view::View;
+use super::{fail, has_run};
 use crate::decision::{Change, Snapshot};
 use crate::settings::Settings;
 use model::ProvisionState;

@@ -1,7 +1,7 @@
-//! States in which nothing happens without a request: power asked for by users, and keeping fresh what
-//! the BMC tells of power and health.
+//! States without a run: power changes that users request, and the periodic look at power and health.
 
-use super::{is_due, logs, overdue, sleep_on, waiting};
+use super::logs;
+use super::wait::{is_due, is_overdue, sleep_on, waiting};
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::history::{EventKind, Severity};
@@ -22,7 +22,7 @@ pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
         };
     }
     if !is_synced(node, settings) {
-        // A user's verb may have left a wake-up behind that has nothing to do.
+        // A user's verb may have left a wake-up time that nothing needs.
         return Decision::Sleep { wait: None, wake_at: None };
     }
     match node.next_wake_at {
@@ -32,12 +32,12 @@ pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
     }
 }
 
-/// The request goes out once; then only the state is read, so that a reboot is one reboot.
+/// The request is sent once; after that only the power state is read, so that a reboot is one reboot.
 fn next_power_action(node: &Node, target: model::PowerTarget) -> Action {
     if node.wait.is_some() { Action::ReadPower } else { Action::SetPower(target) }
 }
 
-/// Retired nodes are left out of periodic tasks (specs/node-retirement.txt); nodes in ENROLL are not ours yet.
+/// Retired nodes are excluded from periodic tasks (specs/node-retirement.txt); nodes in ENROLL are not managed yet.
 fn is_synced(node: &Node, settings: &Settings) -> bool {
     settings.power_sync_s > 0 && node.provision_state != ProvisionState::Enroll && !node.retired
 }
@@ -57,7 +57,7 @@ pub(super) fn apply_outcome(
     let mut events = Vec::new();
     let pause = is_synced(&node, settings).then(|| now.after(sync_pause(settings)));
     if let Action::CollectLogs(name) = action {
-        // A power change that a user asked for meanwhile is due at once.
+        // A power change that a user requested in the meantime is due at once.
         node.next_wake_at = if node.target_power_state.is_some() { Some(now) } else { pause };
         return logs::apply_outcome(Change::of(node), name, outcome, now);
     }
@@ -67,7 +67,7 @@ pub(super) fn apply_outcome(
             let wait = waiting(&node, &reason, Some(Duration::from_secs(settings.power_timeout_s)), now);
             node.power_state = Some(state);
             let reached = state == target.resulting_state();
-            if reached || overdue(&wait, now) {
+            if reached || is_overdue(&wait, now) {
                 let severity = if reached { Severity::Info } else { Severity::Error };
                 let text = if reached {
                     format!("{} done", target.as_str())
@@ -91,9 +91,9 @@ pub(super) fn apply_outcome(
             }
         }
         (Some(target), Outcome::Failed(error)) => {
-            // Reading may fail while the request already went out: keep reading until the deadline.
+            // Reading may fail after the request was sent: keep reading until the deadline.
             let reading = *action == Action::ReadPower;
-            let within = node.wait.as_ref().is_some_and(|wait| !overdue(wait, now));
+            let within = node.wait.as_ref().is_some_and(|wait| !is_overdue(wait, now));
             if reading && within && error.retryable {
                 node.next_wake_at = Some(now.after(settings.retry_pause()));
             } else {

@@ -1,8 +1,7 @@
-//! What a run needs before its first action: a ramdisk, or none. What can be seen to be impossible fails here,
-//! before anything is touched.
+//! Whether a run needs a ramdisk. A request that is known to be impossible fails here, before the node is touched.
 
-use super::run::View;
-use super::{fail, learn};
+use super::view::View;
+use super::{fail, plan};
 use crate::decision::Change;
 use model::abilities::{Inspect, Rescue};
 use model::plan::{BadSteps, automated_plan, deploy_plan, needs_no_ramdisk, requested_plan};
@@ -26,8 +25,8 @@ pub(super) fn begin(view: &View) -> Change {
             let known = able.out_of_band(StepKind::Deploy);
             with_plan(view, deploy_plan(known, &view.run.templates, &view.run.requested))
         }
-        RunKind::ManualClean => asked_for(view, able, StepKind::Clean),
-        RunKind::Service => asked_for(view, able, StepKind::Service),
+        RunKind::ManualClean => requested(view, able, StepKind::Clean),
+        RunKind::Service => requested(view, able, StepKind::Service),
         RunKind::Inspect => match able.inspect {
             Inspect::Agent => view.advance(Cursor::PowerOff),
             Inspect::Bmc | Inspect::Fake => view.advance(Cursor::AskInventory),
@@ -40,20 +39,20 @@ pub(super) fn begin(view: &View) -> Change {
     }
 }
 
-/// What a user asked for: without a ramdisk if nothing in it needs one. What the agent's steps of last time
-/// already show to be wrong fails before the boot (Ironic finds it after: 05-experiments 18); a step that
-/// nobody had may be new in the ramdisk, so that only a boot can tell.
-fn asked_for(view: &View, able: &Abilities, kind: StepKind) -> Change {
+/// The steps of a user's request, without a ramdisk if none of them needs one. What the catalogue of the last boot shows
+/// to be wrong fails before the boot (Ironic finds it after the boot: 05-experiments 18). An unknown step may be new in
+/// the ramdisk, so the node is booted to find out.
+fn requested(view: &View, able: &Abilities, kind: StepKind) -> Change {
     let mut known = able.out_of_band(kind).to_vec();
     if able.agent {
-        known.extend(view.snapshot.catalogue.iter().flat_map(|told| told.steps.clone()));
+        known.extend(view.snapshot.catalogue.iter().flat_map(|catalogue| catalogue.steps.clone()));
     }
     match requested_plan(kind, &view.run.requested, &known) {
         Ok(plan) if view.run.disable_ramdisk => with_plan(view, needs_no_ramdisk(kind, &plan).map(|()| plan)),
         Err(BadSteps::Unknown { .. }) if able.agent && !view.run.disable_ramdisk => {
             view.advance(Cursor::PowerOff)
         }
-        // The agent of this boot has the last word on its own steps.
+        // The agent of the coming boot decides about its own steps.
         Ok(plan) if plan.iter().any(|planned| planned.step.in_band) => view.advance(Cursor::PowerOff),
         plan => with_plan(view, plan),
     }
@@ -61,8 +60,8 @@ fn asked_for(view: &View, able: &Abilities, kind: StepKind) -> Change {
 
 fn with_plan(view: &View, plan: Result<Vec<PlannedStep>, BadSteps>) -> Change {
     match plan {
-        Ok(plan) => learn::planned(view, plan, Map::new()),
-        Err(bad) => fail::refused(view, &learn::bad(view, &bad)),
+        Ok(plan) => plan::planned(view, plan, Map::new()),
+        Err(bad) => fail::refused(view, &plan::refusal(view, &bad)),
     }
 }
 
@@ -92,7 +91,7 @@ fn finalize_rescue() -> PlannedStep {
         priority: 0.into(),
         abortable: false,
         reboot_requested: false,
-        // It sets a password: the same one again is harmless.
+        // It sets a password; setting the same one again is harmless.
         idempotent: true,
         args: std::collections::BTreeMap::new(),
         requires_ramdisk: true,

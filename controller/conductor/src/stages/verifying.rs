@@ -1,7 +1,8 @@
-//! VERIFYING and ADOPTING: go out and see that the BMC can be used (specs/state-machine.txt: "this must involve actually
+//! VERIFYING and ADOPTING: connect to the BMC and check that it can be used (specs/state-machine.txt: "this must involve actually
 //! going out and confirming that the credentials work").
 
-use super::{is_due, overdue, pass, sleep_on, waiting};
+use super::transition::pass;
+use super::wait::{is_due, is_overdue, sleep_on, unexpected, waiting};
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::history::{EventKind, Severity};
@@ -32,15 +33,15 @@ pub(super) fn apply_outcome(snapshot: &Snapshot, outcome: Outcome, settings: &Se
             }
             let passed = if adopts { "ADOPTED" } else { "VERIFIED" };
             let mut change =
-                Change::of(node).telling(event(EventKind::Momentary, Severity::Info, passed.into(), now));
+                Change::of(node).with_event(event(EventKind::Momentary, Severity::Info, passed.into(), now));
             pass(&mut change, Verb::Done, "the BMC answered and accepted the credentials", now);
             return change;
         }
         Outcome::Failed(error) => error,
-        other => super::unexpected("verify the BMC", &other),
+        other => unexpected("verify the BMC", &other),
     };
     let wait = waiting(&node, REASON, settings.budget(node.provision_state), now);
-    if error.retryable && !overdue(&wait, now) {
+    if error.retryable && !is_overdue(&wait, now) {
         node.last_error = Some(error.text);
         node.wait = Some(wait);
         node.next_wake_at = Some(now.after(settings.retry_pause()));
@@ -52,8 +53,8 @@ pub(super) fn apply_outcome(snapshot: &Snapshot, outcome: Outcome, settings: &Se
     node.next_wake_at = None;
     let mut change = Change::of(node);
     pass(&mut change, Verb::Fail, &text, now);
-    if let Some(told) = change.events.last_mut() {
-        told.severity = Severity::Error;
+    if let Some(failure) = change.events.last_mut() {
+        failure.severity = Severity::Error;
     }
     change
 }

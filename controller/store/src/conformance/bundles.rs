@@ -1,7 +1,7 @@
 //! Bundles: one of a name in a scope, and gone with the node that they were meant for.
 
 use super::{assert_not_found, at, enrolled, object, rung};
-use crate::Store;
+use crate::{Noun, Store};
 use model::{Bundle, Scope};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -48,8 +48,8 @@ pub async fn bundles_come_and_go<S: Store>(store: Arc<S>) {
     assert_eq!(gone, [kept.remove(2), kept.remove(5)]);
     assert_eq!(store.bundles().await.unwrap(), kept);
     let digest = kept[0].digest.clone();
-    assert_not_found(store.delete_bundle(&digest, Some(&scopes[2])).await, "Bundle", &digest);
-    assert_not_found(store.delete_bundle("%", None).await, "Bundle", "%");
+    assert_not_found(store.delete_bundle(&digest, Some(&scopes[2])).await, Noun::Bundle, &digest);
+    assert_not_found(store.delete_bundle("%", None).await, Noun::Bundle, "%");
     let other = bundle("c", 'c', Scope::All);
     store.put_bundle(other.clone()).await.unwrap();
     assert_eq!(store.delete_bundle(&digest, None).await.unwrap(), kept);
@@ -62,16 +62,16 @@ pub async fn one_of_a_name_in_a_scope<S: Store>(store: Arc<S>) {
     let narrow = bundle("a", '1', Scope::Driver("all".to_owned()));
     assert_eq!(store.put_bundle(old.clone()).await.unwrap(), None);
     assert_eq!(store.put_bundle(narrow.clone()).await.unwrap(), None);
-    assert_eq!(store.put_bundle(new.clone()).await.unwrap(), Some(old), "what it took the place of");
+    assert_eq!(store.put_bundle(new.clone()).await.unwrap(), Some(old), "the replaced one");
     assert_eq!(store.bundles().await.unwrap(), [new.clone(), narrow]);
     assert_eq!(store.put_bundle(new.clone()).await.unwrap(), Some(new));
 }
 
-pub async fn a_node_takes_its_own_along<S: Store>(store: Arc<S>) {
+pub async fn a_node_is_deleted_with_its_bundles<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "n").await;
-    let nobody = Uuid::new_v4();
-    let lost = store.put_bundle(bundle("a", '1', Scope::Node(nobody))).await;
-    assert_not_found(lost, "Node", nobody);
+    let missing = Uuid::new_v4();
+    let lost = store.put_bundle(bundle("a", '1', Scope::Node(missing))).await;
+    assert_not_found(lost, Noun::Node, missing);
     store.put_bundle(bundle("a", '1', Scope::Node(node.uuid))).await.unwrap();
     let wide = bundle("a", '1', Scope::All);
     store.put_bundle(wide.clone()).await.unwrap();

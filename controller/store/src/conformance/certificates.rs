@@ -1,7 +1,7 @@
-//! Certificates: stored with the write that they tell of or not at all, in a row without gaps, and kept for ever.
+//! Certificates: stored with the write that they belong to or not at all, numbered without gaps, and never deleted.
 
 use super::{assert_not_found, assert_stale, at, enrolled, event, rung};
-use crate::{Lease, Store};
+use crate::{Lease, Noun, Store};
 use model::{Certificate, Node};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub async fn one_comes_with_the_write<S: Store>(store: Arc<S>) {
     assert_eq!(store.newest_certificate(node.uuid).await.unwrap(), Some(second));
     assert_eq!(store.certificate(&first.id).await.unwrap(), first);
     assert_eq!(store.certificates(other.uuid).await.unwrap(), []);
-    assert_not_found(store.certificate("%").await, "Certificate", "%");
+    assert_not_found(store.certificate("%").await, Noun::Certificate, "%");
 }
 
 pub async fn a_stale_certificate_changes_nothing<S: Store>(store: Arc<S>) {
@@ -57,13 +57,13 @@ pub async fn a_stale_certificate_changes_nothing<S: Store>(store: Arc<S>) {
         let written = store.certify(node.clone(), vec![event(1)], lease, certificate).await;
         assert_stale(written, node.uuid);
     }
-    let nobody = Node { uuid: Uuid::new_v4(), name: None, instance_uuid: None, ..node.clone() };
+    let missing = Node { uuid: Uuid::new_v4(), name: None, instance_uuid: None, ..node.clone() };
     assert_not_found(
-        store.certify(nobody.clone(), vec![], None, certificate(&nobody, 1)).await,
-        "Node",
-        nobody.uuid,
+        store.certify(missing.clone(), vec![], None, certificate(&missing, 1)).await,
+        Noun::Node,
+        missing.uuid,
     );
-    for uuid in [node.uuid, other.uuid, nobody.uuid] {
+    for uuid in [node.uuid, other.uuid, missing.uuid] {
         assert_eq!(store.certificates(uuid).await.unwrap(), []);
         assert_eq!(store.history(uuid).await.unwrap(), []);
     }

@@ -1,9 +1,9 @@
-//! Contact with agents: tokens, beats, catalogues.
+//! Contact with agents: tokens, heartbeats, catalogues.
 
 use super::nodes::beat;
 use super::{assert_stale, at, enrolled, new_node, rung};
 use crate::{StepKind, Store, TokenGrant};
-use model::agent::{AgentState, Contact, Rival};
+use model::agent::{AgentKind, AgentState, Contact, Rival};
 use model::{Catalogue, CatalogueStep};
 use serde_json::{Map, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +47,7 @@ pub async fn of_two_agents_at_once_one_gets_the_token<S: Store + 'static>(store:
     }
 }
 
-pub async fn a_beat_is_kept<S: Store>(store: Arc<S>) {
+pub async fn a_heartbeat_is_stored<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
     store.grant_token(node, "token", Some("boot"), at(1)).await.unwrap();
     store.grant_token(node, "rival", None, at(2)).await.unwrap();
@@ -61,7 +61,7 @@ pub async fn a_beat_is_kept<S: Store>(store: Arc<S>) {
         progress: Some(json!({"bytes": 17, "disks": [{"serial": "S1"}]})),
     };
     let mut first = beat(3);
-    first.state = Some(state.clone());
+    first.agent = AgentKind::Anneal(state.clone());
     store.record_heartbeat(node, "token", first.clone()).await.unwrap();
     let mut expected = Contact {
         callback_url: Some(first.callback_url),
@@ -69,23 +69,23 @@ pub async fn a_beat_is_kept<S: Store>(store: Arc<S>) {
         agent_version: first.agent_version,
         last_heartbeat_at: Some(at(3)),
         progress_at: Some(at(3)),
-        state: Some(state),
+        agent: Some(AgentKind::Anneal(state)),
         ..before
     };
     assert_eq!(store.contact(node).await.unwrap(), expected);
 
     let mut second = beat(4);
-    (second.verify_ca, second.agent_version, second.state) = (None, None, None);
+    (second.verify_ca, second.agent_version, second.agent) = (None, None, AgentKind::Ipa);
     second.callback_url = "https://192.0.2.10:9999".to_owned();
     store.record_heartbeat(node, "token", second.clone()).await.unwrap();
     expected.callback_url = Some(second.callback_url);
     expected.last_heartbeat_at = Some(at(4));
     expected.progress_at = Some(at(4));
-    expected.state = None;
+    expected.agent = Some(AgentKind::Ipa);
     assert_eq!(store.contact(node).await.unwrap(), expected, "certificate and version are kept");
 }
 
-/// A step that hangs is noticed while its agent goes on beating: by how old the progress is.
+/// The age of the progress reveals a hung step whose agent still sends heartbeats.
 pub async fn progress_has_a_time_of_its_own<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
     store.grant_token(node, "token", None, at(0)).await.unwrap();
@@ -103,12 +103,12 @@ pub async fn progress_has_a_time_of_its_own<S: Store>(store: Arc<S>) {
         (10, None, None, 9),
     ] {
         let mut beat = beat(now);
-        beat.state = Some(AgentState {
+        beat.agent = AgentKind::Anneal(AgentState {
             boot_id: "boot".to_owned(),
             process_id: "process".to_owned(),
             evidence_key: None,
             running: running.map(str::to_owned),
-            // What has ended is no progress of what runs.
+            // A command that ended is not progress of the running one.
             ended: vec![format!("c{now}")],
             progress,
         });
@@ -119,10 +119,10 @@ pub async fn progress_has_a_time_of_its_own<S: Store>(store: Arc<S>) {
     store.grant_token(node, "token", None, at(11)).await.unwrap();
     store.record_heartbeat(node, "token", beat(12)).await.unwrap();
     let contact = store.contact(node).await.unwrap();
-    assert_eq!(contact.progress_at, None, "an agent that tells of no progress cannot be seen to stall");
+    assert_eq!(contact.progress_at, None, "without reported progress no stall is detected");
 }
 
-pub async fn a_beat_with_another_token_changes_nothing<S: Store>(store: Arc<S>) {
+pub async fn a_heartbeat_with_another_token_changes_nothing<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
     assert_stale(store.record_heartbeat(node, "", beat(1)).await, node);
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
@@ -140,7 +140,7 @@ pub async fn a_beat_with_another_token_changes_nothing<S: Store>(store: Arc<S>) 
 
 pub async fn forgetting_lets_the_next_agent_in<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
-    store.forget_agent(node).await.expect("there is none, which is what was asked");
+    store.forget_agent(node).await.expect("a node without an agent has none to forget");
     store.grant_token(node, "old", Some("boot-1"), at(1)).await.unwrap();
     store.record_heartbeat(node, "old", beat(2)).await.unwrap();
     store.grant_token(node, "rival", None, at(3)).await.unwrap();
@@ -154,7 +154,7 @@ pub async fn forgetting_lets_the_next_agent_in<S: Store>(store: Arc<S>) {
     assert_eq!(contact, expected, "nothing of the old agent is left");
 }
 
-pub async fn a_beat_never_makes_a_node_write_stale<S: Store>(store: Arc<S>) {
+pub async fn a_heartbeat_never_makes_a_node_write_stale<S: Store>(store: Arc<S>) {
     let read = enrolled(&*store, "one").await;
     store.grant_token(read.uuid, "token", None, at(1)).await.unwrap();
     store.record_heartbeat(read.uuid, "token", beat(2)).await.unwrap();
@@ -163,7 +163,7 @@ pub async fn a_beat_never_makes_a_node_write_stale<S: Store>(store: Arc<S>) {
     store.update_node(read, vec![], None).await.expect("contact is not the node's row");
 }
 
-pub async fn beats_of_many_nodes_at_once<S: Store + 'static>(store: Arc<S>) {
+pub async fn heartbeats_of_many_nodes_at_once<S: Store + 'static>(store: Arc<S>) {
     let mut nodes = Vec::new();
     for index in 0..30 {
         let mut node = new_node(&format!("n{index}"));
@@ -172,7 +172,7 @@ pub async fn beats_of_many_nodes_at_once<S: Store + 'static>(store: Arc<S>) {
         store.grant_token(uuid, &uuid.to_string(), None, at(0)).await.unwrap();
         nodes.push(uuid);
     }
-    // Every third comes with a wrong token: a beat that is refused harms no other one.
+    // Every third comes with a wrong token: a rejected heartbeat affects no other.
     let beats = (0..).zip(&nodes).map(|(index, uuid)| {
         let (store, uuid) = (store.clone(), *uuid);
         let token = if index % 3 == 0 { "wrong".to_owned() } else { uuid.to_string() };
@@ -236,11 +236,11 @@ pub async fn the_bell_rings_for_contact<S: Store>(store: Arc<S>) {
     store.grant_token(node, "token", None, at(1)).await.unwrap();
     assert_eq!(rung(&mut ears), once, "token given");
     store.grant_token(node, "rival", None, at(2)).await.unwrap();
-    assert_eq!(rung(&mut ears), once, "a rival is news");
+    assert_eq!(rung(&mut ears), once, "rival noted");
     store.record_heartbeat(node, "token", beat(3)).await.unwrap();
     assert_eq!(rung(&mut ears), once, "beat");
     assert_stale(store.record_heartbeat(node, "rival", beat(4)).await, node);
-    assert_eq!(rung(&mut ears), BTreeSet::new(), "what was refused changed nothing");
+    assert_eq!(rung(&mut ears), BTreeSet::new(), "a rejected heartbeat changed nothing");
     store.forget_agent(node).await.unwrap();
     assert_eq!(rung(&mut ears), once, "forgotten");
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(5) };

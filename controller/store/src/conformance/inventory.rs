@@ -1,7 +1,7 @@
 //! Inventories: kept, bounded, heard.
 
 use super::{assert_not_found, assert_stale, at, enrolled, event, new_port, rung};
-use crate::{Inspected, Lease, PortChange, Store, StoreError, inventory};
+use crate::{Inspected, Lease, Noun, PortChange, Store, StoreError, inventory};
 use model::{Inventory, Node, Port};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -24,9 +24,9 @@ pub async fn the_last_inventory_is_kept<S: Store>(store: Arc<S>) {
     }
     assert_eq!(store.inventory(other.uuid).await.unwrap(), None);
     assert_eq!(store.node(node.uuid).await.unwrap(), node, "an inventory is not the node's row");
-    let nobody = Uuid::new_v4();
-    assert_not_found(store.put_inventory(nobody, found(3, json!({}))).await, "Node", nobody);
-    assert_eq!(store.inventory(nobody).await.unwrap(), None);
+    let missing = Uuid::new_v4();
+    assert_not_found(store.put_inventory(missing, found(3, json!({}))).await, Noun::Node, missing);
+    assert_eq!(store.inventory(missing).await.unwrap(), None);
 }
 
 pub async fn a_large_one_is_refused<S: Store>(store: Arc<S>) {
@@ -36,8 +36,8 @@ pub async fn a_large_one_is_refused<S: Store>(store: Arc<S>) {
     store.put_inventory(node, full.clone()).await.expect("just as much as is kept");
     let larger = found(1, json!("x".repeat(inventory::MAX - around + 1)));
     match store.put_inventory(node, larger).await {
-        Err(StoreError::TooLarge { node: told, bytes, most, .. }) => {
-            assert_eq!((told, bytes, most), (node, inventory::MAX + 1, inventory::MAX));
+        Err(StoreError::TooLarge { node: of, bytes, most, .. }) => {
+            assert_eq!((of, bytes, most), (node, inventory::MAX + 1, inventory::MAX));
         }
         other => panic!("expected the inventory to be too large, got {other:?}"),
     }
@@ -49,8 +49,8 @@ pub async fn the_bell_rings_for_inventories<S: Store>(store: Arc<S>) {
     let mut ears = store.bell().listen();
     store.put_inventory(node, found(1, json!({}))).await.unwrap();
     assert_eq!(rung(&mut ears), BTreeSet::from([node]));
-    let nobody = Uuid::new_v4();
-    assert_not_found(store.put_inventory(nobody, found(1, json!({}))).await, "Node", nobody);
+    let missing = Uuid::new_v4();
+    assert_not_found(store.put_inventory(missing, found(1, json!({}))).await, Noun::Node, missing);
     assert_eq!(rung(&mut ears), BTreeSet::new(), "what was refused changed nothing");
 }
 

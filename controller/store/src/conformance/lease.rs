@@ -76,7 +76,7 @@ pub async fn renewing_and_giving_back<S: Store>(store: Arc<S>) {
     store.release_lease(new).await.unwrap();
     assert_eq!(store.lease_holder(node, at(21)).await.unwrap(), None);
     assert!(!store.renew_lease(new, at(99)).await.unwrap(), "it was given back");
-    store.take_lease(node, "a", at(21), at(30)).await.unwrap().expect("nobody holds it");
+    store.take_lease(node, "a", at(21), at(30)).await.unwrap().expect("it is free");
 }
 
 pub async fn an_epoch_is_never_given_twice<S: Store>(store: Arc<S>) {
@@ -113,5 +113,5 @@ pub async fn leases_do_not_ring<S: Store>(store: Arc<S>) {
     let lease = store.take_lease(node, "a", at(0), at(10)).await.unwrap().unwrap();
     store.renew_lease(lease, at(20)).await.unwrap();
     store.release_lease(lease).await.unwrap();
-    assert_eq!(rung(&mut ears), BTreeSet::new(), "whoever looks takes a lease; it must not call for a look");
+    assert_eq!(rung(&mut ears), BTreeSet::new(), "a pass takes a lease, which must not start another pass");
 }

@@ -3,8 +3,8 @@
 use super::{
     assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, new_node, new_port, object, rung,
 };
-use crate::{HeartbeatRecord, StepKind, Store, StoreError};
-use model::agent::Contact;
+use crate::{HeartbeatRecord, Noun, StepKind, Store, StoreError, Unique};
+use model::agent::{AgentKind, Contact};
 use model::{Catalogue, Event, Inventory, Node, ProvisionState};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
@@ -31,8 +31,8 @@ pub async fn a_node_comes_back_whole<S: Store>(store: Arc<S>) {
     assert_eq!(store.nodes().await.unwrap(), [node]);
 }
 
-/// A node that was written since it was seen is told, whoever wrote it; the contact always is.
-pub async fn a_look_tells_what_is_news<S: Store>(store: Arc<S>) {
+/// A look returns a node that any writer has changed since `known`, and always the contact.
+pub async fn a_look_returns_a_changed_node<S: Store>(store: Arc<S>) {
     let first = enrolled(&*store, "one").await;
     let look = async |known| store.look(first.uuid, known).await.unwrap();
     assert_eq!(look(None).await, (Some(first.clone()), Contact::default()));
@@ -42,7 +42,7 @@ pub async fn a_look_tells_what_is_news<S: Store>(store: Arc<S>) {
     store.grant_token(first.uuid, "token", None, at(0)).await.unwrap();
     store.record_heartbeat(first.uuid, "token", beat(1)).await.unwrap();
     let contact = store.contact(first.uuid).await.unwrap();
-    assert_eq!(look(Some(1)).await, (None, contact.clone()), "a beat is no news of the node");
+    assert_eq!(look(Some(1)).await, (None, contact.clone()), "a heartbeat does not change the node");
 
     let mut next = first.clone();
     next.last_error = Some("it broke".to_owned());
@@ -50,8 +50,8 @@ pub async fn a_look_tells_what_is_news<S: Store>(store: Arc<S>) {
     assert_eq!(look(Some(1)).await, (Some(next.clone()), contact));
     assert_eq!(look(Some(2)).await.0, None);
     store.delete_node(next.uuid, 2).await.unwrap();
-    assert_not_found(store.look(next.uuid, Some(2)).await, "Node", next.uuid);
-    assert_not_found(store.look(next.uuid, None).await, "Node", next.uuid);
+    assert_not_found(store.look(next.uuid, Some(2)).await, Noun::Node, next.uuid);
+    assert_not_found(store.look(next.uuid, None).await, Noun::Node, next.uuid);
 }
 
 pub async fn lookup_by_ident<S: Store>(store: Arc<S>) {
@@ -61,12 +61,12 @@ pub async fn lookup_by_ident<S: Store>(store: Arc<S>) {
         assert_eq!(store.node_by_ident(&ident).await.unwrap(), node, "{ident}");
     }
     for ident in ["rack1-u2", "Rack1", "", "%", "Rack1-u2 "] {
-        assert_not_found(store.node_by_ident(ident).await, "Node", ident);
+        assert_not_found(store.node_by_ident(ident).await, Noun::Node, ident);
     }
     let mut renamed = node;
     renamed.name = Some("new".to_owned());
     let renamed = store.update_node(renamed, vec![], None).await.unwrap();
-    assert_not_found(store.node_by_ident("Rack1-u2").await, "Node", "Rack1-u2");
+    assert_not_found(store.node_by_ident("Rack1-u2").await, Noun::Node, "Rack1-u2");
     assert_eq!(store.node_by_ident("new").await.unwrap(), renamed);
     assert_eq!(store.node_by_ident("other").await.unwrap(), other);
 }
@@ -98,20 +98,20 @@ pub async fn unique_values<S: Store>(store: Arc<S>) {
     let instance = first.instance_uuid.unwrap();
     let second = enrolled(&*store, "second").await;
 
-    assert_duplicate(store.create_node(first.clone(), vec![]).await, "node uuid", first.uuid);
+    assert_duplicate(store.create_node(first.clone(), vec![]).await, Unique::NodeUuid, first.uuid);
     let mut same_instance = new_node("third");
     same_instance.instance_uuid = Some(instance);
-    assert_duplicate(store.create_node(same_instance, vec![]).await, "instance uuid", instance);
-    assert_duplicate(store.create_node(new_node("first"), vec![event(1)]).await, "node name", "first");
+    assert_duplicate(store.create_node(same_instance, vec![]).await, Unique::InstanceUuid, instance);
+    assert_duplicate(store.create_node(new_node("first"), vec![event(1)]).await, Unique::NodeName, "first");
 
     let mut renamed = second.clone();
     renamed.name = Some("first".to_owned());
-    assert_duplicate(store.update_node(renamed, vec![event(2)], None).await, "node name", "first");
+    assert_duplicate(store.update_node(renamed, vec![event(2)], None).await, Unique::NodeName, "first");
     let mut moved = second.clone();
     moved.instance_uuid = Some(instance);
-    assert_duplicate(store.update_node(moved, vec![event(3)], None).await, "instance uuid", instance);
+    assert_duplicate(store.update_node(moved, vec![event(3)], None).await, Unique::InstanceUuid, instance);
 
-    assert_eq!(store.nodes().await.unwrap().len(), 2, "what was refused was not stored");
+    assert_eq!(store.nodes().await.unwrap().len(), 2, "a rejected node was not stored");
     assert_eq!(store.node(second.uuid).await.unwrap(), second);
     assert_eq!(store.history(second.uuid).await.unwrap(), []);
 
@@ -146,16 +146,16 @@ pub async fn unknown_nodes<S: Store>(store: Arc<S>) {
     let ghost = new_node("ghost");
     let uuid = ghost.uuid;
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(0) };
-    assert_not_found(store.node(uuid).await, "Node", uuid);
-    assert_not_found(store.update_node(ghost, vec![event(1)], None).await, "Node", uuid);
-    assert_not_found(store.delete_node(uuid, 0).await, "Node", uuid);
-    assert_not_found(store.grant_token(uuid, "t", None, at(0)).await, "Node", uuid);
-    assert_not_found(store.record_heartbeat(uuid, "t", beat(0)).await, "Node", uuid);
-    assert_not_found(store.forget_agent(uuid).await, "Node", uuid);
-    assert_not_found(store.put_catalogue(uuid, StepKind::Clean, catalogue).await, "Node", uuid);
-    assert_not_found(store.take_lease(uuid, "c", at(0), at(9)).await, "Node", uuid);
-    assert_not_found(store.create_port(new_port(uuid, "52:54:00:00:00:01")).await, "Node", uuid);
-    nothing_hangs_on(&*store, uuid).await;
+    assert_not_found(store.node(uuid).await, Noun::Node, uuid);
+    assert_not_found(store.update_node(ghost, vec![event(1)], None).await, Noun::Node, uuid);
+    assert_not_found(store.delete_node(uuid, 0).await, Noun::Node, uuid);
+    assert_not_found(store.grant_token(uuid, "t", None, at(0)).await, Noun::Node, uuid);
+    assert_not_found(store.record_heartbeat(uuid, "t", beat(0)).await, Noun::Node, uuid);
+    assert_not_found(store.forget_agent(uuid).await, Noun::Node, uuid);
+    assert_not_found(store.put_catalogue(uuid, StepKind::Clean, catalogue).await, Noun::Node, uuid);
+    assert_not_found(store.take_lease(uuid, "c", at(0), at(9)).await, Noun::Node, uuid);
+    assert_not_found(store.create_port(new_port(uuid, "52:54:00:00:00:01")).await, Noun::Node, uuid);
+    nothing_belongs_to(&*store, uuid).await;
     assert_eq!(store.ports(None).await.unwrap(), []);
 }
 
@@ -213,16 +213,16 @@ pub async fn history_comes_with_the_write<S: Store>(store: Arc<S>) {
     let node = store.create_node(new_node("one"), events[..2].to_vec()).await.unwrap();
     let other = enrolled(&*store, "other").await;
     store.update_node(node.clone(), events[2..].to_vec(), None).await.unwrap();
-    let told = |events: &[Event]| -> Vec<_> {
+    let content = |events: &[Event]| -> Vec<_> {
         events.iter().map(|event| (event.uuid, event.at, event.kind, event.text.clone())).collect()
     };
     let stored = store.history(node.uuid).await.unwrap();
-    assert_eq!(told(&stored), told(&events), "in the order they were stored");
+    assert_eq!(content(&stored), content(&events), "in the order they were stored");
     assert_eq!(store.history(other.uuid).await.unwrap(), []);
 }
 
-/// Not as the write leaves it: the event of a transition tells how long the state lasted that it ends.
-pub async fn events_tell_how_the_node_stood<S: Store>(store: Arc<S>) {
+/// Not the state that the write leaves: the event of a transition has the duration of the state that it ends.
+pub async fn events_have_the_state_before_the_write<S: Store>(store: Arc<S>) {
     let second = |n: i64| at(n * 1_000_000);
     let mut node = new_node("one");
     node = store.create_node(node, vec![event(1)]).await.unwrap();
@@ -241,7 +241,7 @@ pub async fn events_tell_how_the_node_stood<S: Store>(store: Arc<S>) {
     assert_eq!(stood, [enrolled, enrolled, verifying, verifying]);
 }
 
-pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
+pub async fn delete_removes_what_belongs_to_the_node<S: Store>(store: Arc<S>) {
     let doomed = store.create_node(new_node("doomed"), vec![event(1)]).await.unwrap();
     let kept = store.create_node(new_node("kept"), vec![event(2)]).await.unwrap();
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(0) };
@@ -256,12 +256,12 @@ pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
         store.take_lease(node.uuid, "holder", at(0), at(90)).await.unwrap().unwrap();
     }
     store.delete_node(doomed.uuid, doomed.version).await.unwrap();
-    assert_not_found(store.node(doomed.uuid).await, "Node", doomed.uuid);
-    nothing_hangs_on(&*store, doomed.uuid).await;
+    assert_not_found(store.node(doomed.uuid).await, Noun::Node, doomed.uuid);
+    nothing_belongs_to(&*store, doomed.uuid).await;
 
     // Nothing comes back with a node of the same UUID, and its values are free again.
     store.create_node(doomed.clone(), vec![]).await.unwrap();
-    nothing_hangs_on(&*store, doomed.uuid).await;
+    nothing_belongs_to(&*store, doomed.uuid).await;
     store.create_port(new_port(doomed.uuid, "52:54:00:00:00:00")).await.unwrap();
 
     assert_eq!(store.node(kept.uuid).await.unwrap(), kept);
@@ -273,7 +273,7 @@ pub async fn delete_takes_everything_along<S: Store>(store: Arc<S>) {
     assert_eq!(store.lease_holder(kept.uuid, at(1)).await.unwrap().as_deref(), Some("holder"));
 }
 
-async fn nothing_hangs_on<S: Store>(store: &S, node: Uuid) {
+async fn nothing_belongs_to<S: Store>(store: &S, node: Uuid) {
     assert_eq!(store.history(node).await.unwrap(), []);
     assert_eq!(store.ports(Some(node)).await.unwrap(), []);
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
@@ -282,7 +282,7 @@ async fn nothing_hangs_on<S: Store>(store: &S, node: Uuid) {
     assert_eq!(store.lease_holder(node, at(1)).await.unwrap(), None);
 }
 
-pub async fn who_is_due<S: Store>(store: Arc<S>) {
+pub async fn nodes_that_are_due<S: Store>(store: Arc<S>) {
     assert_eq!(store.next_due(at(0)).await.unwrap(), None);
     let mut nodes = Vec::new();
     for (name, wake) in [("a", Some(30)), ("b", Some(10)), ("c", None), ("d", Some(20))] {
@@ -317,8 +317,8 @@ pub async fn the_bell_rings_for_nodes<S: Store>(store: Arc<S>) {
     assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]), "update");
 
     assert_stale(store.update_node(node.clone(), vec![], None).await, node.uuid);
-    assert_duplicate(store.create_node(newer.clone(), vec![]).await, "node uuid", node.uuid);
-    assert_eq!(rung(&mut ears), BTreeSet::new(), "what was refused changed nothing");
+    assert_duplicate(store.create_node(newer.clone(), vec![]).await, Unique::NodeUuid, node.uuid);
+    assert_eq!(rung(&mut ears), BTreeSet::new(), "a rejected write changed nothing");
 
     store.delete_node(newer.uuid, newer.version).await.unwrap();
     assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]), "delete");
@@ -330,6 +330,6 @@ pub(super) fn beat(n: i64) -> HeartbeatRecord {
         verify_ca: Some("PEM".to_owned()),
         agent_version: Some("0.1.0".to_owned()),
         at: at(n),
-        state: None,
+        agent: AgentKind::Ipa,
     }
 }

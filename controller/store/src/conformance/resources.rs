@@ -1,7 +1,7 @@
-//! Resources: names, keys, versions, order, and what they have to do with nodes.
+//! Resources: names, keys, versions, order, and their relation to nodes.
 
 use super::{assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, object, rung};
-use crate::{ResourceWrite, Store, StoreError};
+use crate::{Noun, ResourceWrite, Store, StoreError, Unique};
 use model::{Node, Resource, ResourceKind};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -57,10 +57,10 @@ pub async fn resources_come_and_go<S: Store>(store: Arc<S>) {
         let stored = update(&*store, changed.clone()).await.unwrap();
         changed.version = 2;
         assert_eq!(stored, changed);
-        assert_not_found(store.resource(kind, &old).await, kind.noun(), old);
+        assert_not_found(store.resource(kind, &old).await, kind, old);
         assert_eq!(delete(&*store, &changed).await.unwrap(), changed);
-        assert_not_found(delete(&*store, &changed).await, kind.noun(), changed.uuid);
-        assert_not_found(update(&*store, changed.clone()).await, kind.noun(), changed.uuid);
+        assert_not_found(delete(&*store, &changed).await, kind, changed.uuid);
+        assert_not_found(update(&*store, changed.clone()).await, kind, changed.uuid);
         assert_eq!(store.resources(kind, None).await.unwrap(), made[1..]);
     }
 }
@@ -69,14 +69,14 @@ pub async fn unique_values<S: Store>(store: Arc<S>) {
     let kind = ResourceKind::Portgroup;
     let first = create(&*store, resource(kind, "a", 1)).await.unwrap();
     let second = create(&*store, resource(kind, "b", 2)).await.unwrap();
-    assert_duplicate(create(&*store, first.clone()).await, "resource uuid", first.uuid);
-    assert_duplicate(create(&*store, resource(kind, "a", 3)).await, "resource name", "a");
+    assert_duplicate(create(&*store, first.clone()).await, Unique::ResourceUuid, first.uuid);
+    assert_duplicate(create(&*store, resource(kind, "a", 3)).await, Unique::ResourceName, "a");
     let renamed = Resource { name: Some("a".to_owned()), ..second.clone() };
-    assert_duplicate(update(&*store, renamed).await, "resource name", "a");
+    assert_duplicate(update(&*store, renamed).await, Unique::ResourceName, "a");
     let same_key = Resource { key: first.key.clone(), ..second.clone() };
-    assert_duplicate(update(&*store, same_key).await, "resource key", "key of a");
+    assert_duplicate(update(&*store, same_key).await, Unique::ResourceKey, "key of a");
     let stray = Resource { node: Some(Uuid::nil()), ..second.clone() };
-    assert_not_found(update(&*store, stray).await, "Node", Uuid::nil());
+    assert_not_found(update(&*store, stray).await, Noun::Node, Uuid::nil());
     assert_eq!(store.resources(kind, None).await.unwrap(), [first.clone(), second], "nothing was stored");
     for kind in [ResourceKind::Portgroup, ResourceKind::Chassis] {
         for _ in 0..2 {
@@ -117,7 +117,7 @@ async fn of_node<S: Store>(store: &S, kind: ResourceKind, node: &Node, name: &st
     create(store, Resource { node: Some(node.uuid), ..resource(kind, name, 1) }).await.unwrap()
 }
 
-pub async fn a_node_takes_its_own_along<S: Store>(store: Arc<S>) {
+pub async fn a_node_is_deleted_with_its_resources<S: Store>(store: Arc<S>) {
     let (node, other) = (enrolled(&*store, "a").await, enrolled(&*store, "b").await);
     let kind = ResourceKind::VolumeTarget;
     let mine = of_node(&*store, kind, &node, "mine").await;
@@ -142,7 +142,7 @@ pub async fn a_node_is_written_with_it_or_not_at_all<S: Store>(store: Arc<S>) {
     assert_stale(late, node.uuid);
     let same = Resource { name: taken.name.clone(), ..given.clone() };
     let refused = store.write_resource(ResourceWrite::Create(same), with(node.version)).await;
-    assert_duplicate(refused, "resource name", "taken");
+    assert_duplicate(refused, Unique::ResourceName, "taken");
     assert_eq!(store.node(node.uuid).await.unwrap(), node, "nor was the node written");
     assert_eq!(store.history(node.uuid).await.unwrap(), []);
     assert_eq!(store.resources(ResourceKind::Allocation, None).await.unwrap(), [taken]);
@@ -164,7 +164,11 @@ pub async fn an_allocation_ends_with_the_instance<S: Store>(store: Arc<S>) {
     assert!(store.resource(ResourceKind::Allocation, "wish").await.is_ok(), "the instance is still there");
     node.instance_uuid = None;
     store.update_node(node.clone(), vec![], None).await.unwrap();
-    assert_not_found(store.resource(ResourceKind::Allocation, "wish").await, "Allocation", "wish");
+    assert_not_found(
+        store.resource(ResourceKind::Allocation, "wish").await,
+        ResourceKind::Allocation,
+        "wish",
+    );
     assert_eq!(store.resources(ResourceKind::VolumeTarget, Some(node.uuid)).await.unwrap(), [volume]);
 }
 

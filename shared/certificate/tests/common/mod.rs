@@ -12,13 +12,13 @@ fn fresh() -> SigningKey {
     SigningKey::generate().expect("random numbers").0
 }
 
-/// The key of agent and controller: each is told its own part by what the signed bytes begin with.
+/// The key of agent and controller: the prefix of the signed bytes separates their roles.
 pub fn key() -> &'static SigningKey {
     static KEY: OnceLock<SigningKey> = OnceLock::new();
     KEY.get_or_init(fresh)
 }
 
-/// A key of somebody else.
+/// Another key.
 pub fn other_key() -> &'static SigningKey {
     static KEY: OnceLock<SigningKey> = OnceLock::new();
     KEY.get_or_init(fresh)

@@ -4,7 +4,7 @@ use super::Broken;
 use super::rows::is_at_rest;
 use crate::world::World;
 use model::{EventKind, Node};
-use store::Store;
+use store::prelude::*;
 
 /// Whether a node has come to rest: nothing is under way, and nothing was asked for that has not been done.
 pub fn rests(node: &Node) -> bool {

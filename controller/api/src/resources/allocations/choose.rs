@@ -9,7 +9,7 @@ use model::history::{EventKind, Severity};
 use model::{Event, Node, ProvisionState, Resource, request};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use store::{ResourceWrite, StoreError, log_events};
+use store::{ResourceWrite, StoreError, Unique, log_events};
 
 /// Give it a free node that suits it, or note why there is none.
 pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError> {
@@ -18,7 +18,7 @@ pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError>
         Ok(suitable) => suitable,
         Err(why) => return failed(call, wish, &why).await,
     };
-    // The one of the same name first: whoever names them alike expects it.
+    // The node of the same name first: a client that names both alike expects it.
     suitable.sort_by_key(|node| node.name.is_none() || node.name != wish.name);
     let count = suitable.len();
     for node in suitable {
@@ -30,10 +30,10 @@ pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError>
         let change = given_to(&wish, node, call);
         match write(call, &given, change).await {
             Ok(made) => return Ok(made),
-            // Somebody else was faster, or it is gone: the next one.
+            // Another client was faster, or the node is gone: try the next one.
             Err(StoreError::Stale(_) | StoreError::NotFound { .. }) => {}
-            Err(StoreError::Duplicate { what: "instance uuid", value }) => {
-                return Err(StoreError::Duplicate { what: "instance uuid", value }.into());
+            Err(StoreError::Duplicate { what: Unique::InstanceUuid, value }) => {
+                return Err(StoreError::Duplicate { what: Unique::InstanceUuid, value }.into());
             }
             Err(other) => return Err(refused::<Allocation>(other, &given)),
         }
@@ -85,7 +85,7 @@ pub async fn backfill(call: &Call, wish: Resource, node: Node) -> Result<Resourc
     let given = Resource { node: Some(node.uuid), ..in_state(&wish, "active") };
     let change = given_to(&wish, node, call);
     write(call, &given, change).await.map_err(|error| match error {
-        StoreError::Duplicate { what: "instance uuid", .. } => error.into(),
+        StoreError::Duplicate { what: Unique::InstanceUuid, .. } => error.into(),
         other => refused::<Allocation>(other, &given),
     })
 }

@@ -1,4 +1,4 @@
-//! `/v1/allocations`: a client wishes for a node, and is given one at once or told why not.
+//! `/v1/allocations`: a client asks for a node, and gets one at once or the reason why not.
 
 mod allocation;
 mod choose;

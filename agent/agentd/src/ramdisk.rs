@@ -1,0 +1,52 @@
+//! The agent as PID 1: what [`ramdisk_init`] starts, and the agent's own configuration and log in between.
+
+use crate::config::{self, Config, Environment};
+use crate::inventory::interfaces;
+use crate::logging::LogRing;
+use crate::random;
+use ramdisk_init::Exit;
+use std::process::ExitCode;
+
+/// The agent's life as [`init`] is given it.
+pub type Life = fn(&Config, &LogRing) -> Result<Option<Exit>, String>;
+
+/// Be PID 1. Returns only when this is no ramdisk (a container's PID 1, for example).
+pub fn init(logs: &LogRing, life: Life) -> ExitCode {
+    if !Environment::of_this_process().root_is_initramfs {
+        return ordinary(logs, life);
+    }
+    // Different on each machine, so that a rack does not restart at once.
+    ramdisk_init::run(random::seconds(60.0..90.0), || boot(logs, life))
+}
+
+/// PID 1 of a system that is not the ramdisk: an agent like any other.
+fn ordinary(logs: &LogRing, life: Life) -> ExitCode {
+    let result = config::parse(&Environment::of_this_process()).map_err(|error| error.to_string());
+    match result.and_then(|config| {
+        logs.install(config.debug);
+        life(&config, logs)
+    }) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("anneal-agent: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn boot(logs: &LogRing, life: Life) -> Result<Exit, String> {
+    let problems = ramdisk_init::mount_all();
+    if let Some(console) = ramdisk_init::console() {
+        logs.show_on(console);
+    }
+    // The kernel command line can be read only now that /proc is mounted.
+    let parsed = config::parse(&Environment::of_this_process());
+    logs.install(parsed.as_ref().is_ok_and(|config| config.debug));
+    tracing::info!("anneal-agent {} starts", crate::VERSION);
+    for problem in problems {
+        tracing::error!("{problem}");
+    }
+    let config = parsed.map_err(|error| error.to_string())?;
+    ramdisk_init::start(config.boot_mac, interfaces)?;
+    life(&config, logs)?.ok_or_else(|| "the agent ended without a command to end".into())
+}

@@ -1,0 +1,82 @@
+//! PID 1 of the ramdisk: everything a machine needs before the agent can run on it.
+//!
+//! ```text
+//!   run ─▶ mount_all ─▶ console ─▶ (the caller reads its configuration)
+//!      ─▶ start ─▶ signals, power button
+//!                  modules by modalias ◀── uevents, as long as the machine runs
+//!                  network: DHCP on the NIC that PXE used   ┐ at the same time
+//!                  storage: wait until all disks are there  ┘
+//!      ─▶ (the agent's life) ─▶ end: power off, reboot or halt
+//! ```
+//!
+//! PID 1 never returns and never hangs silently: every failure is on the console, and the machine reboots after a
+//! pause, into whatever its firmware boots next.
+
+mod dhcp;
+mod modules;
+mod mounts;
+pub mod netlink;
+mod network;
+mod power;
+mod storage;
+mod uevents;
+
+pub use mounts::{FETCHED, console, mount_all};
+pub use power::{Exit, end};
+
+use agent_protocol::inventory::Interface;
+use mac::Mac;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Modules that no device asks for, by the names under which the kernel would ask modprobe for them.
+const ALWAYS: [&str; 4] = [
+    // Mounting a bundle.
+    "devname:loop-control",
+    "fs-squashfs",
+    // The firmware's variables.
+    "fs-efivarfs",
+    // Temperatures of all SATA drives, also of those that appear later.
+    "platform:drivetemp",
+];
+
+/// Run `boot` as PID 1 and end the machine as it says. If it fails or panics, the machine reboots after `pause`, which
+/// is long enough to read the console.
+pub fn run(pause: Duration, boot: impl FnOnce() -> Result<Exit, String>) -> ExitCode {
+    let exit = match catch_unwind(AssertUnwindSafe(boot)) {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(problem)) => restart_after(pause, &problem),
+        Err(_) => restart_after(pause, "panic"),
+    };
+    end(exit)
+}
+
+fn restart_after(pause: Duration, problem: &str) -> Exit {
+    tracing::error!(problem, "fatal; the machine reboots in {} s", pause.as_secs());
+    std::thread::sleep(pause);
+    Exit::Reboot
+}
+
+/// Start what lives as long as the machine (signals, modules, power button), then wait for the network and for all
+/// disks. `interfaces` lists the network interfaces of this machine that are hardware; the one with `boot_mac` is tried
+/// alone first. Must be called before any other thread exists.
+///
+/// # Errors
+/// Signals cannot be blocked, or waiting for storage panicked.
+pub fn start(boot_mac: Option<Mac>, interfaces: fn() -> Vec<Interface>) -> Result<(), String> {
+    power::watch_signals()?;
+    let loader = Arc::new(modules::Loader::new());
+    uevents::watch(loader.clone());
+    loader.load_all();
+    for modalias in ALWAYS {
+        loader.load(modalias);
+    }
+    mounts::mount_efi_variables();
+    power::watch_button();
+
+    let storage = std::thread::spawn(storage::settle);
+    network::bring_up(boot_mac, interfaces);
+    storage.join().map_err(|_| "waiting for storage panicked".to_owned())
+}

@@ -1,0 +1,62 @@
+//! The file systems that the kernel offers, and the console.
+
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
+/// Files that external hardware managers have fetched.
+pub const FETCHED: &str = "/fetched";
+
+/// Source, target, type, options.
+const MOUNTS: [(&str, &str, &str, &str); 8] = [
+    ("proc", "/proc", "proc", ""),
+    ("sysfs", "/sys", "sysfs", ""),
+    ("devtmpfs", "/dev", "devtmpfs", "mode=0755"),
+    ("devpts", "/dev/pts", "devpts", "mode=0620"),
+    ("tmpfs", "/run", "tmpfs", "mode=0755,size=16m"),
+    ("tmpfs", "/tmp", "tmpfs", "mode=1777,size=16m"),
+    ("tmpfs", FETCHED, "tmpfs", "mode=0755,size=25%"),
+    // Bounds what hardware managers of vendors may use.
+    ("cgroup2", "/sys/fs/cgroup", "cgroup2", ""),
+];
+
+/// Where the kernel has a place for the firmware's variables when it was booted by UEFI.
+const EFI_VARIABLES: &str = "/sys/firmware/efi/efivars";
+
+/// Mount the firmware's variables, to be read only. Its module must be loaded.
+pub fn mount_efi_variables() {
+    if !Path::new(EFI_VARIABLES).is_dir() {
+        return;
+    }
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
+    match mount(Some("efivarfs"), EFI_VARIABLES, Some("efivarfs"), flags, None::<&str>) {
+        Ok(()) | Err(Errno::EBUSY) => {}
+        Err(error) => tracing::warn!(%error, "the firmware's variables cannot be read"),
+    }
+}
+
+/// Mount them all; what is mounted already stays. Problems are returned, not fatal: without `/dev`
+/// there are no disks, and the log says why.
+pub fn mount_all() -> Vec<String> {
+    let mut problems = Vec::new();
+    for (source, target, kind, options) in MOUNTS {
+        let made = std::fs::create_dir_all(target);
+        let options = Some(options).filter(|options| !options.is_empty());
+        let flags = if target.starts_with("/dev") {
+            MsFlags::MS_NOSUID
+        } else {
+            MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC
+        };
+        match mount(Some(source), target, Some(kind), flags, options) {
+            Ok(()) | Err(Errno::EBUSY) => {}
+            Err(error) => problems.push(format!("cannot mount {target}: {error} (directory: {made:?})")),
+        }
+    }
+    problems
+}
+
+/// The kernel's console, for the log.
+pub fn console() -> Option<File> {
+    OpenOptions::new().write(true).open(Path::new("/dev/console")).ok()
+}

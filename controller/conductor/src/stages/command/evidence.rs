@@ -1,0 +1,68 @@
+//! The signed evidence in the result of an erase step. If the agent signs its reports, an unsigned one is rejected. An
+//! ironic-python-agent does not sign, so its erases get no certificate.
+
+use crate::agents;
+use crate::notary::Proof;
+use crate::stages::view::View;
+use agent_protocol::record::EraseReport;
+use certificate::{EVIDENCE, Expected, PublicKey, Refused, Signed, StepName, What};
+use model::run::Cursor;
+use serde_json::Value;
+
+/// Take the evidence out of the result of the current step, which has ended. `None` if the step has no evidence.
+///
+/// # Errors
+/// The evidence is missing or does not fit; it then stays in the result, for diagnosis.
+pub(super) fn take(view: &View, succeeded: bool, result: &mut Value) -> Result<Option<Box<Proof>>, String> {
+    let reports =
+        |kind: model::StepKind| result.get(kind.result_field())?.get("disks").is_some().then_some(());
+    let reported = view.run.kind.steps().and_then(reports).is_some();
+    let key = agents::of(&view.snapshot.contact).evidence_key();
+    match (key, result.get(EVIDENCE)) {
+        (None, None) => Ok(None),
+        (Some(_), None) if !reported => Ok(None),
+        (Some(_), None) => Err("the agent signs what it erases, and has not signed this report".to_owned()),
+        (None, Some(_)) => Err("the report is signed, but the agent has reported no key".to_owned()),
+        (Some(key), Some(signed)) => {
+            let refused = |error: Refused| format!("the evidence of the erase is refused: {error}");
+            let proof = judged(view, key, signed, succeeded, result).map_err(refused)?;
+            if let Some(result) = result.as_object_mut() {
+                result.remove(EVIDENCE);
+            }
+            Ok(Some(Box::new(proof)))
+        }
+    }
+}
+
+fn judged(view: &View, key: &str, signed: &Value, succeeded: bool, result: &Value) -> Result<Proof, Refused> {
+    let unreadable = |problem: String| Refused::Unreadable(What::Evidence, problem);
+    let key: PublicKey = key.parse().map_err(|error: certificate::KeyError| unreadable(error.to_string()))?;
+    let signed: Signed =
+        serde_json::from_value(signed.clone()).map_err(|error| unreadable(error.to_string()))?;
+    let no_report = || unreadable("the step has no report of disks".to_owned());
+    let (Cursor::Issued { command_id, .. }, Some(planned), Some(kind), Some(boot_id)) = (
+        &view.run.cursor,
+        view.run.current(),
+        view.run.kind.steps(),
+        agents::of(&view.snapshot.contact).boot_id(),
+    ) else {
+        return Err(no_report());
+    };
+    let report = result.get(kind.result_field()).ok_or_else(no_report)?;
+    let report: EraseReport =
+        serde_json::from_value(report.clone()).map_err(|error| unreadable(error.to_string()))?;
+    let expected = Expected {
+        node: &view.snapshot.node.uuid.to_string(),
+        command_id,
+        boot_id,
+        step: StepName {
+            kind: kind.as_str().to_owned(),
+            interface: planned.step.interface.clone(),
+            step: planned.step.step.clone(),
+        },
+        succeeded,
+        disks: &report.disks,
+    };
+    let evidence = certificate::judge(&signed, &key, &expected)?;
+    Ok(Proof { key, signed, evidence })
+}

@@ -1,0 +1,92 @@
+//! A command that has ended: its report is checked, then its result is stored.
+
+use super::{evidence, watch};
+use crate::decision::Change;
+use crate::stages::success::succeeded;
+use crate::stages::view::View;
+use crate::stages::{fail, replan};
+use agent_protocol::command::{CommandError, CommandStatus, Status};
+use agent_protocol::record::{EraseReport, Outcome as DiskOutcome};
+use serde_json::Value;
+
+/// The kind of error with which the agent ends a command that was cancelled.
+const CANCELLED: &str = "Cancelled";
+
+/// The agent reports how the command stands.
+pub(super) fn reported(view: &View, mut status: CommandStatus) -> Change {
+    let mut result = status.command_result.take().unwrap_or(Value::Null);
+    match status.command_status {
+        Status::Running => watch::running(view, status),
+        Status::VersionMismatch => replan::on_refused_command(view),
+        Status::Succeeded => {
+            if let Some(text) = contradicts_report(view, &result) {
+                return fail::step_failed(view, &text, result);
+            }
+            match evidence::take(view, true, &mut result) {
+                Err(refused) => fail::step_failed(view, &refused, result),
+                Ok(evidence) => Change { evidence, ..succeeded(view, status.id, result) },
+            }
+        }
+        Status::Failed => {
+            let evidence = evidence::take(view, false, &mut result);
+            let mut error = status.command_error;
+            if let (Some(error), Err(refused)) = (&mut error, &evidence) {
+                error.details = format!("{}; {refused}", error.details);
+            }
+            Change { evidence: evidence.ok().flatten(), ..failed(view, error, result) }
+        }
+    }
+}
+
+/// The step failed by itself, or stopped because it was cancelled. A failure of its own is reported even if the step was
+/// about to be stopped.
+fn failed(view: &View, error: Option<CommandError>, result: Value) -> Change {
+    let stopped = error.as_ref().is_none_or(|error| error.kind == CANCELLED);
+    let text = match error {
+        None => "the agent gave no reason".to_owned(),
+        Some(error) if error.details.is_empty() => error.message,
+        Some(error) => error.details,
+    };
+    match (&view.run.hung, view.run.abort) {
+        (_, true) if stopped => fail::aborted_with(view, result),
+        (Some(hung), _) if stopped => fail::step_failed(view, hung, result),
+        (Some(hung), _) => fail::step_failed(view, &format!("{text}; before that, {hung}"), result),
+        (None, true) => {
+            fail::step_failed(view, &format!("{text}; before that, a user asked to abort"), result)
+        }
+        (None, false) => fail::step_failed(view, &text, result),
+    }
+}
+
+/// Why a reported success is rejected: the result is of another step, or its own erase report contradicts it. Fails
+/// closed.
+fn contradicts_report(view: &View, result: &Value) -> Option<String> {
+    let step = &view.run.current()?.step;
+    let kind = view.run.kind.steps()?;
+    if let Some(reported) = result.get(kind.step_field()) {
+        let of = |key: &str| reported.get(key).and_then(Value::as_str);
+        if of("step") != Some(&step.step) || of("interface") != Some(&step.interface) {
+            return Some(format!("the agent reported success of another step: {reported}"));
+        }
+    }
+    let report = result.get(kind.result_field()).filter(|report| report.get("disks").is_some())?;
+    let report: EraseReport = match serde_json::from_value(report.clone()) {
+        Ok(report) => report,
+        Err(error) => return Some(format!("the agent's erase report cannot be read: {error}")),
+    };
+    let bad = report.disks.iter().find(|disk| {
+        let unverified = disk.verification.as_ref().is_none_or(|seen| !seen.passed);
+        match disk.outcome {
+            DiskOutcome::Failed => true,
+            DiskOutcome::Erased | DiskOutcome::MetadataErased => unverified,
+            DiskOutcome::Skipped => disk.reason.is_none(),
+        }
+    })?;
+    Some(format!(
+        "the step was reported as a success but the record of disk {} (serial {}) says {:?}, reason {:?}",
+        bad.device,
+        bad.serial.as_deref().unwrap_or("none"),
+        bad.outcome,
+        bad.reason
+    ))
+}

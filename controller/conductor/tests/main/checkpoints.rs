@@ -1,0 +1,171 @@
+//! What a step saved comes back to the same step of the same run after an interruption, and to nothing else.
+
+use crate::situation::{NOW, heard, issued, node, recorded, snapshot};
+use agent_protocol::command::{CHECKPOINT_MAX, CommandStatus, Status};
+use async_trait::async_trait;
+use conductor::Settings;
+use conductor::agent_client::AgentClient;
+use conductor::agent_transport::{AgentCall, AgentTransport};
+use conductor::decision::{Action, Decision, Outcome, Snapshot};
+use conductor::stages::{apply_outcome, decide};
+use model::agent::AgentKind;
+use model::run::{Cursor, Run};
+use model::{Contact, Node, ProvisionState, RunKind};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+fn status(command_status: Status, checkpoint: Option<Value>) -> CommandStatus {
+    CommandStatus {
+        id: "c0".into(),
+        command_name: "execute_clean_step".into(),
+        command_status,
+        command_error: None,
+        command_result: None,
+        progress: None,
+        checkpoint,
+    }
+}
+
+/// The node after its agent, asked for the command, answered this.
+fn told(node: Node, status: CommandStatus) -> Node {
+    let action = Action::AskCommand { command_id: "c0".into() };
+    let seen = snapshot(node, heard("boot-1"), NOW);
+    apply_outcome(&seen, &action, Outcome::Command(status), &Settings::default()).node
+}
+
+/// A node whose second step saved something.
+fn saved() -> Node {
+    let node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
+    told(node, status(Status::Running, Some(json!({"at": 5}))))
+}
+
+/// Keeps what it is asked, and runs it.
+#[derive(Default)]
+struct Agent(Mutex<Value>);
+
+#[async_trait]
+impl AgentTransport for Agent {
+    async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String> {
+        let list = call.body.is_none();
+        *self.0.lock().unwrap() =
+            call.body.map_or(Value::Null, |body| serde_json::from_slice(&body).unwrap());
+        let answer = if list { json!({"commands": []}) } else { json!(status(Status::Running, None)) };
+        Ok((StatusCode::OK, answer.to_string().into_bytes()))
+    }
+}
+
+/// What the agent is given with the command that the node has issued.
+async fn given(node: &Node, contact: &Contact) -> Value {
+    let agent = Arc::new(Agent::default());
+    let client = AgentClient::over(agent.clone());
+    let step = node.run.as_ref().unwrap().current().unwrap().clone();
+    let outcome = client.send_step(node, contact, "c1", RunKind::AutomatedClean, &step).await;
+    assert!(matches!(outcome, Outcome::Command(_)), "{outcome:?}");
+    let asked = agent.0.lock().unwrap().clone();
+    assert_eq!(asked["name"], "clean.execute_clean_step");
+    asked["params"].get("anneal").cloned().unwrap_or_default()
+}
+
+fn seen(node: Node, boot: &str) -> Snapshot {
+    snapshot(node, heard(boot), NOW)
+}
+
+/// Through the reboot to the same step, issued again.
+fn after_a_reboot(node: Node) -> Node {
+    let mut node = recorded(decide(&seen(node, "boot-2"), &Settings::default()));
+    assert_eq!(node.run.as_ref().unwrap().cursor, Cursor::LearnSteps);
+    node.run.as_mut().unwrap().cursor = Cursor::NextStep;
+    node.run.as_mut().unwrap().results = vec![
+        serde_json::from_value(
+            json!({"index": 0, "command_id": "before", "at": NOW, "result": null, "error": null}),
+        )
+        .unwrap(),
+    ];
+    node.next_wake_at = Some(NOW);
+    recorded(decide(&seen(node, "boot-2"), &Settings::default()))
+}
+
+#[tokio::test]
+async fn the_same_step_of_the_same_run_gets_it_back_after_a_reboot_from_our_agent_alone() {
+    let node = saved();
+    // A poll of a step that tells none keeps it.
+    let node = told(node, status(Status::Running, None));
+    let again = after_a_reboot(node);
+    let Cursor::Issued { command_id, .. } = &again.run.as_ref().unwrap().cursor else { panic!("not issued") };
+    assert!(command_id.ends_with("-1-0-1"), "{command_id}: another command, that of the second try");
+    assert_eq!(given(&again, &heard("boot-2")).await, json!({"checkpoint": {"at": 5}}));
+    let foreign = Contact { agent: Some(AgentKind::Ipa), ..heard("boot-2") };
+    assert_eq!(
+        given(&again, &foreign).await,
+        Value::Null,
+        "ironic-python-agent refuses what it does not know"
+    );
+}
+
+#[tokio::test]
+async fn no_other_step_run_or_plan_gets_it() {
+    let agent = heard("boot-1");
+    let mut other = saved();
+    other.run.as_mut().unwrap().index = Some(0);
+    assert_eq!(given(&other, &agent).await, Value::Null, "another step");
+    let mut arguments = saved();
+    arguments.run.as_mut().unwrap().plan.as_mut().unwrap()[1].given.insert("level".into(), "purge".into());
+    assert_eq!(given(&arguments, &agent).await, Value::Null, "other arguments");
+    let mut renamed = saved();
+    renamed.run.as_mut().unwrap().plan.as_mut().unwrap()[1].step.step = "erase_devices_express".into();
+    assert_eq!(given(&renamed, &agent).await, Value::Null, "another plan");
+    let mut fresh = saved();
+    let before = fresh.run.take().unwrap();
+    fresh.run =
+        Some(Run { plan: before.plan, index: before.index, ..Run::new(RunKind::AutomatedClean, NOW) });
+    assert_eq!(given(&fresh, &agent).await, Value::Null, "another run");
+    let ended = told(saved(), status(Status::Succeeded, None));
+    assert_eq!(ended.run.unwrap().checkpoint, None, "a step that has ended");
+    let changed = told(saved(), status(Status::VersionMismatch, None));
+    assert_eq!(changed.run.unwrap().checkpoint, None, "other hardware managers");
+}
+
+#[test]
+fn one_that_is_too_large_is_not_stored() {
+    let long = json!("x".repeat(CHECKPOINT_MAX));
+    let node = told(saved(), status(Status::Running, Some(long)));
+    assert_eq!(node.run.unwrap().checkpoint.unwrap().data, json!({"at": 5}));
+    let decided = decide(&seen(saved(), "boot-2"), &Settings::default());
+    let Decision::Record(change) = decided else { panic!("{decided:?}") };
+    assert!(
+        change.events.iter().any(|event| event.text.contains("goes on from its checkpoint")),
+        "{:?}",
+        change.events
+    );
+}
+
+#[test]
+fn interruptions_count_only_while_the_step_gets_no_further() {
+    let settings = Settings { max_interruptions: 1, ..Settings::default() };
+    let mut node = saved();
+    let interrupted = |mut node: Node, reached: Option<u64>| {
+        let cursor = issued("boot-1", true);
+        node.run.as_mut().unwrap().cursor = cursor;
+        node.provision_state = ProvisionState::CleanWait;
+        if let Some(reached) = reached {
+            node = told(node, status(Status::Running, Some(json!({"reached": reached}))));
+        }
+        recorded(decide(&seen(node, "boot-2"), &settings))
+    };
+    for reached in [10, 20, 30] {
+        node = interrupted(node, Some(reached));
+        assert_eq!(node.run.as_ref().unwrap().fruitless, 0, "{reached}");
+    }
+    // Another method begins again at 0 and gets as far as the one before: that is no progress.
+    node = interrupted(node, Some(30));
+    let run = node.run.as_ref().unwrap();
+    assert_eq!((run.interruptions, run.fruitless, run.reached), (4, 1, 30));
+    node = interrupted(node, Some(31));
+    assert_eq!(node.run.as_ref().unwrap().fruitless, 0);
+    node = interrupted(node, None);
+    assert_eq!(node.run.as_ref().unwrap().cursor, Cursor::LearnSteps);
+    node = interrupted(node, Some(5));
+    assert_eq!(node.provision_state, ProvisionState::CleanFail);
+    assert!(node.last_error.unwrap().contains("(interruption 7)"));
+}

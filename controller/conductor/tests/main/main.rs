@@ -1,0 +1,26 @@
+//! The tests of the conductor, in one binary.
+//!
+//! `world` is a machine room in one process: a node, its agent and its BMC in virtual time, for whole runs.
+//! `situation` is one node in one situation, for single decisions.
+
+mod situation;
+mod world;
+
+mod agent_plan;
+mod at_rest;
+mod checkpoints;
+mod cleaning;
+mod connections;
+mod events;
+mod evidence;
+mod fails_closed;
+mod foreign_agent;
+mod leases;
+mod lifecycle;
+mod logs;
+mod panics;
+mod passes;
+mod raid;
+mod recovers;
+mod rules;
+mod steps;

@@ -1,0 +1,294 @@
+//! What the exploration of `tests/explore` found: situations in which progress was lost, invented or told wrong.
+
+use crate::situation::{NOW, anneal, heard, issued, node, recorded, snapshot};
+use agent_protocol::command::{CommandError, CommandStatus, Status};
+use agent_protocol::step::AdvertisedSteps;
+use conductor::Settings;
+use conductor::decision::{Action, ActionError, Decision, Outcome, Snapshot};
+use conductor::stages::{apply_outcome, decide};
+use model::run::Cursor;
+use model::{Contact, Node, ProvisionState, RunKind, StepKind, Timestamp, Wait};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+fn at(seconds: u64) -> Timestamp {
+    NOW.after(Duration::from_secs(seconds))
+}
+
+/// A node in the middle of a step of its agent, changed.
+fn in_step(change: impl FnOnce(&mut model::Run)) -> Node {
+    let mut node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
+    change(node.run.as_mut().unwrap());
+    node
+}
+
+/// The agent, heard `seconds` from now, that runs the step.
+fn runs(seconds: u64) -> Contact {
+    let mut contact = heard("boot-1");
+    contact.last_heartbeat_at = Some(at(seconds));
+    anneal(&mut contact).running = Some("c0".into());
+    contact
+}
+
+fn status(command_status: Status, error: Option<(&str, &str)>) -> Outcome {
+    Outcome::Command(CommandStatus {
+        id: "c0".into(),
+        command_name: "execute_clean_step".into(),
+        command_status,
+        command_error: error.map(|(kind, details)| CommandError {
+            kind: kind.into(),
+            code: 500,
+            message: "Step failed".into(),
+            details: details.into(),
+        }),
+        command_result: None,
+        progress: None,
+        checkpoint: None,
+    })
+}
+
+fn ask() -> Action {
+    Action::AskCommand { command_id: "c0".into() }
+}
+
+fn unreachable_peer() -> Outcome {
+    let text = "no answer".into();
+    Outcome::Failed(ActionError { text, retryable: true, unreachable: true })
+}
+
+/// What an answer of the agent makes of the node.
+fn told(snapshot: &Snapshot, outcome: Outcome) -> Node {
+    apply_outcome(snapshot, &ask(), outcome, &Settings::default()).node
+}
+
+fn error(node: &Node) -> &str {
+    node.last_error.as_deref().unwrap_or_default()
+}
+
+/// The new process would run the command again that the old one had begun: same boot, same id, empty memory.
+#[test]
+fn a_command_is_not_sent_to_another_process_of_the_same_boot() {
+    for idempotent in [true, false] {
+        for accepted in [true, false] {
+            let mut node = node(ProvisionState::CleanWait, issued("boot-1", accepted), 1);
+            node.run.as_mut().unwrap().plan.as_mut().unwrap()[1].step.idempotent = idempotent;
+            let mut contact = heard("boot-1");
+            anneal(&mut contact).process_id = "q".into();
+            let node = recorded(decide(&snapshot(node, contact, NOW), &Settings::default()));
+            let run = node.run.as_ref().unwrap();
+            if idempotent {
+                assert_eq!((&run.cursor, run.interruptions), (&Cursor::LearnSteps, 1), "{accepted}");
+            } else {
+                assert_eq!(node.provision_state, ProvisionState::CleanFail, "{accepted}");
+                assert!(error(&node).contains("the agent was restarted"), "{}", error(&node));
+            }
+        }
+    }
+}
+
+/// A controller that was away for longer than an agent may be silent fails nobody for its own absence.
+#[test]
+fn nobody_is_silent_while_nobody_listened() {
+    let settings = Settings::default();
+    let away = settings.boot_timeout_s * 2;
+    let started = |node: Node, contact: Contact, later: u64| {
+        let mut snapshot = snapshot(node, contact, at(away + later));
+        snapshot.listening_since = at(away);
+        decide(&snapshot, &settings)
+    };
+    let step = || in_step(|run| run.attempts = 2);
+    assert!(!matches!(started(step(), heard("boot-1"), settings.agent_silence_s - 1), Decision::Record(_)));
+    let failed = recorded(started(step(), heard("boot-1"), settings.agent_silence_s));
+    assert!(error(&failed).contains("not been heard for 300 s"), "{}", error(&failed));
+
+    let booting = || {
+        let mut node = node(ProvisionState::CleanWait, Cursor::AwaitAgent, 0);
+        node.wait = Some(Wait {
+            reason: "the ramdisk to boot and its agent to send a heartbeat".into(),
+            since: NOW,
+            deadline: Some(at(settings.boot_timeout_s)),
+        });
+        node
+    };
+    let patience = Some(at(away + settings.agent_silence_s));
+    match started(booting(), Contact::default(), 0) {
+        Decision::Sleep { wake_at, .. } => assert_eq!(wake_at, patience),
+        other => panic!("{other:?}"),
+    }
+    let failed = recorded(started(booting(), Contact::default(), settings.agent_silence_s));
+    assert_eq!(failed.provision_state, ProvisionState::CleanFail);
+}
+
+/// A step that nobody could hear of is not told to stop for want of progress.
+#[test]
+fn progress_is_missed_only_where_it_could_be_told() {
+    let stall = Settings::default().step_stall_s;
+    let hung = |contact: Contact| {
+        let snapshot = snapshot(in_step(|_| {}), contact, at(stall));
+        told(&snapshot, status(Status::Running, None)).run.unwrap().hung
+    };
+    assert_eq!(hung(runs(0)), None, "no heartbeat came since");
+    let mut before = runs(stall);
+    anneal(&mut before).running = None;
+    assert_eq!(hung(before), None, "no heartbeat has told of the step yet");
+    let mut moved = runs(stall);
+    moved.progress_at = Some(at(1));
+    assert_eq!(hung(moved), None, "it moved");
+    let why = hung(runs(stall)).unwrap();
+    assert!(why.contains("no progress for 1800 s"), "{why}");
+}
+
+/// The step may have ended meanwhile: what the agent says decides, not the clock.
+#[test]
+fn a_step_past_its_limit_is_judged_by_the_agents_answer() {
+    let settings = Settings::default();
+    let limit = settings.step_timeout_s;
+    let past = |change: fn(&mut model::Run)| {
+        let mut snapshot = snapshot(in_step(change), runs(limit), at(limit));
+        snapshot.contact.progress_at = Some(at(limit));
+        snapshot
+    };
+    assert_eq!(decide(&past(|_| {}), &settings), Decision::Act(ask()));
+    assert!(told(&past(|_| {}), status(Status::Succeeded, None)).run.unwrap().succeeded(1));
+    let run = told(&past(|_| {}), status(Status::Running, None)).run.unwrap();
+    assert!(run.hung.unwrap().contains("longer than its limit") && run.cursor != Cursor::Done);
+    // Who is heard and cannot be asked is judged by the clock in the end.
+    let in_vain = |run: &mut model::Run| run.attempts = 2 * Settings::default().max_attempts;
+    let node = recorded(decide(&past(in_vain), &settings));
+    assert!(node.run.unwrap().hung.is_some());
+    let mut ended = past(in_vain);
+    anneal(&mut ended.contact).ended = vec!["c0".into()];
+    let node = recorded(decide(&ended, &settings));
+    assert!(error(&node).contains("could not be asked how the step ended"), "{}", error(&node));
+}
+
+#[test]
+fn the_time_of_a_step_counts_from_when_the_agent_had_it() {
+    let node = node(ProvisionState::CleanWait, issued("boot-1", false), 1);
+    let run = told(&snapshot(node, heard("boot-1"), at(500)), status(Status::Running, None)).run.unwrap();
+    assert!(matches!(run.cursor, Cursor::Issued { at: since, accepted: true, .. } if since == at(500)));
+    let later = in_step(|run| run.attempts = 1);
+    let run = told(&snapshot(later, runs(500), at(500)), status(Status::Running, None)).run.unwrap();
+    assert!(matches!(run.cursor, Cursor::Issued { at, .. } if at == NOW), "it had it before");
+}
+
+/// Its return is news: the deadline of the wait for it may be half an hour away.
+#[test]
+fn an_agent_that_is_back_is_asked_at_once() {
+    let settings = Settings::default();
+    let mut node = in_step(|_| {});
+    node.next_wake_at = Some(at(settings.boot_timeout_s));
+    assert_eq!(decide(&snapshot(node.clone(), heard("boot-1"), NOW), &settings), Decision::Act(ask()));
+    node.next_wake_at = Some(at(settings.agent_poll_s));
+    assert!(matches!(decide(&snapshot(node, heard("boot-1"), NOW), &settings), Decision::Sleep { .. }));
+}
+
+#[test]
+fn the_end_of_a_hung_step_is_believed_at_the_last_look() {
+    let last = |outcome: Outcome| {
+        let node = in_step(|run| {
+            run.hung = Some("the step hangs".into());
+            run.attempts = Settings::default().max_attempts - 1;
+        });
+        told(&snapshot(node, runs(0), NOW), outcome)
+    };
+    assert!(last(status(Status::Succeeded, None)).run.unwrap().succeeded(1));
+    let failed = last(status(Status::Failed, Some(("CleaningError", "the disk is gone"))));
+    assert!(error(&failed).contains("the disk is gone; before that, the step hangs"), "{}", error(&failed));
+    let running = last(status(Status::Running, None));
+    assert!(error(&running).contains("the step hangs; it could not be stopped"), "{}", error(&running));
+}
+
+#[test]
+fn a_step_that_failed_by_itself_says_so_although_it_was_to_be_aborted() {
+    let end = |error: Option<(&str, &str)>| {
+        let node = in_step(|run| run.abort = true);
+        told(&snapshot(node, runs(0), NOW), status(Status::Failed, error))
+    };
+    let failed = end(Some(("CleaningError", "the disk is gone")));
+    assert!(error(&failed).contains("the disk is gone; before that, a user asked to abort"));
+    assert!(failed.maintenance, "{}", error(&failed));
+    let stopped = end(Some(("Cancelled", "Step cancelled by request")));
+    assert!(
+        error(&stopped).starts_with("By request, the clean operation was aborted") && !stopped.maintenance
+    );
+}
+
+/// A hung step fails its run, whatever stops it in the end.
+#[test]
+fn a_hung_step_is_not_started_again_by_a_restart_of_its_agent() {
+    let node = in_step(|run| run.hung = Some("the step hangs".into()));
+    let mut contact = heard("boot-1");
+    anneal(&mut contact).process_id = "q".into();
+    let node = recorded(decide(&snapshot(node, contact, NOW), &Settings::default()));
+    assert_eq!(node.provision_state, ProvisionState::CleanFail);
+    assert!(error(&node).contains("the step hangs; then the agent was restarted"), "{}", error(&node));
+}
+
+/// To ask how it goes is not to do it again.
+#[test]
+fn a_question_without_an_answer_does_not_fail_a_step_that_goes_on_outside() {
+    let settings = Settings::default();
+    let after = |polling: bool| {
+        let cursor = Cursor::OutOfBand { command_id: "c0".into(), at: NOW, polling };
+        let mut node = node(ProvisionState::Cleaning, cursor, 1);
+        let planned = &mut node.run.as_mut().unwrap().plan.as_mut().unwrap()[1];
+        (planned.step.in_band, planned.step.idempotent) = (false, false);
+        let (command_id, step) = ("c0".into(), Box::new(planned.clone()));
+        let action = Action::RunStep { command_id, kind: StepKind::Clean, step, polling };
+        apply_outcome(&snapshot(node, Contact::default(), NOW), &action, unreachable_peer(), &settings).node
+    };
+    let run = after(true).run.unwrap();
+    assert!(matches!(run.cursor, Cursor::OutOfBand { polling: true, .. }) && run.attempts == 1);
+    assert_eq!(after(false).provision_state, ProvisionState::CleanFail, "nobody knows whether it began");
+}
+
+/// One change counted twice left half of `max_replans`, and said that they kept changing.
+#[test]
+fn a_change_of_hardware_managers_is_counted_once() {
+    let mut node = in_step(|run| {
+        run.kind = RunKind::ManualClean;
+        run.hardware_manager_version = [("generic".to_owned(), json!("1"))].into_iter().collect();
+    });
+    node = told(&snapshot(node, runs(0), NOW), status(Status::VersionMismatch, None));
+    assert_eq!(node.run.as_ref().map(|run| (&run.cursor, run.replans)), Some((&Cursor::LearnSteps, 1)));
+    let steps = AdvertisedSteps {
+        clean_steps: BTreeMap::new(),
+        hardware_manager_version: BTreeMap::from([("generic".to_owned(), "2".to_owned())]),
+    };
+    let outcome = Outcome::Steps(BTreeMap::from([(StepKind::Clean, steps)]));
+    let action = Action::AskSteps(StepKind::Clean);
+    let change = apply_outcome(&snapshot(node, heard("boot-1"), NOW), &action, outcome, &Settings::default());
+    let run = change.node.run.unwrap();
+    assert_eq!((&run.cursor, run.replans), (&Cursor::NextStep, 1));
+    assert_eq!(run.hardware_manager_version["generic"], "2");
+}
+
+/// The operator sees which disk it is, once, and that it is over.
+#[test]
+fn a_disk_that_stands_still_is_a_warning_until_it_moves() {
+    let at_disk = |stalled: serde_json::Value| {
+        let mut contact = runs(10);
+        anneal(&mut contact).progress = Some(json!({"disks": [{"device": "/dev/sda", "serial": "S1",
+            "phase": "erasing", "bytes_done": 5, "bytes_total": 9, "rate": 0, "stalled_since": stalled}]}));
+        contact
+    };
+    let look = |node: Node, contact: Contact| {
+        apply_outcome(
+            &snapshot(node, contact, at(10)),
+            &ask(),
+            status(Status::Running, None),
+            &Settings::default(),
+        )
+    };
+    let warned = look(in_step(|_| {}), at_disk(json!(1.5)));
+    assert_eq!(error(&warned.node), "disk /dev/sda (serial S1) stands still at 5 of 9 bytes");
+    assert_eq!(warned.events.len(), 1, "{:?}", warned.events);
+    assert!(warned.events[0].text.contains("deploy.erase_devices: disk /dev/sda (serial S1) stands still"));
+    let again = look(warned.node, at_disk(json!(1.5)));
+    assert!(again.events.is_empty() && again.node.last_error.is_some(), "{:?}", again.events);
+    let moves = look(again.node, at_disk(json!(null)));
+    assert_eq!((moves.node.last_error, moves.events.len()), (None, 0));
+    assert_eq!(moves.node.provision_state, ProvisionState::CleanWait);
+}

@@ -1,0 +1,82 @@
+//! One node in one situation, for decisions that are looked at one by one.
+
+use conductor::decision::{Decision, Snapshot};
+use model::abilities::{Abilities, Inspect, Rescue};
+use model::agent::{AgentKind, AgentState};
+use model::plan::automated_plan;
+use model::run::{Cursor, Run};
+use model::{CatalogueStep, Contact, Node, ProvisionState, RunKind, Timestamp};
+use serde_json::json;
+use uuid::Uuid;
+
+/// Now, and when the controller was started.
+pub const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
+
+pub fn catalogue_step(name: &str, priority: i64) -> CatalogueStep {
+    serde_json::from_value(json!({
+        "interface": "deploy", "step": name, "priority": priority, "idempotent": true, "abortable": true,
+    }))
+    .unwrap()
+}
+
+/// A node in `state` whose run of two erase steps stands at `cursor`, at the step of this index.
+pub fn node(state: ProvisionState, cursor: Cursor, index: usize) -> Node {
+    let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", NOW);
+    node.enter(state, Some(ProvisionState::Available), NOW);
+    let steps = [catalogue_step("erase_devices_metadata", 99), catalogue_step("erase_devices", 10)];
+    let mut run = Run::new(RunKind::AutomatedClean, NOW);
+    run.plan = Some(automated_plan(&steps));
+    (run.index, run.cursor, run.booted) = (Some(index), cursor, true);
+    node.run = Some(run);
+    node
+}
+
+pub fn issued(boot_id: &str, accepted: bool) -> Cursor {
+    let (boot_id, process_id) = (Some(boot_id.into()), Some("p".into()));
+    Cursor::Issued { command_id: "c0".into(), at: NOW, boot_id, process_id, accepted }
+}
+
+/// An agent of this boot that was last heard now.
+pub fn heard(boot_id: &str) -> Contact {
+    let state = AgentState {
+        boot_id: boot_id.into(),
+        process_id: "p".into(),
+        evidence_key: None,
+        running: None,
+        ended: Vec::new(),
+        progress: None,
+    };
+    Contact {
+        token: Some("t".into()),
+        callback_url: Some("https://192.0.2.1:9999".into()),
+        last_heartbeat_at: Some(NOW),
+        agent: Some(AgentKind::Anneal(state)),
+        ..Contact::default()
+    }
+}
+
+/// What the Anneal agent of this contact reports of itself.
+pub fn anneal(contact: &mut Contact) -> &mut AgentState {
+    match &mut contact.agent {
+        Some(AgentKind::Anneal(state)) => state,
+        other => panic!("{other:?} is not an Anneal agent"),
+    }
+}
+
+pub fn snapshot(node: Node, contact: Contact, now: Timestamp) -> Snapshot {
+    let abilities = Abilities {
+        agent: true,
+        inspect: Inspect::None,
+        rescue: Rescue::None,
+        steps: std::collections::BTreeMap::new(),
+    };
+    let (abilities, listening_since) = (Ok(abilities.into()), NOW);
+    Snapshot::of(node, contact, abilities, listening_since, now)
+}
+
+pub fn recorded(decision: Decision) -> Node {
+    match decision {
+        Decision::Record(change) => change.node,
+        other => panic!("{other:?} stores nothing"),
+    }
+}

@@ -1,0 +1,163 @@
+//! The world: a store, a clock, one node with its machine, and what tests set and record.
+
+use super::clock::SimClock;
+use super::executor::SimExecutor;
+use super::fault::Fault;
+use super::machine::Machine;
+use agent_protocol::step::Step;
+use conductor::{Conductor, Executor, Notary, Settings, SigningKey};
+use model::abilities::{Inspect, Rescue};
+use model::{Abilities, Node, ProvisionState, StepKind};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use store::memory::MemoryStore;
+use store::{Clock, StoreError, prelude::*};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+pub struct World {
+    pub store: Arc<MemoryStore>,
+    pub clock: Arc<SimClock>,
+    pub machine: Mutex<Machine>,
+    /// Steps that were really started, in order.
+    pub ran: Mutex<Vec<String>>,
+    /// Actions in order, for tests that look at what was (not) done.
+    pub actions: Mutex<Vec<String>>,
+    /// How long an action takes, at least.
+    pub action_time: Mutex<Duration>,
+    /// Actions that were still under way when the lease of the node had expired.
+    pub unleased: Mutex<Vec<String>>,
+    /// The BMC's persistent boot device.
+    pub boots_from: Mutex<Option<String>>,
+    pub faults: Mutex<VecDeque<Fault>>,
+    /// The agent's clean steps.
+    pub steps: Mutex<Vec<Step>>,
+    /// The agent's deploy and service steps.
+    pub other_steps: Mutex<BTreeMap<StepKind, Vec<Step>>>,
+    pub abilities: Mutex<Abilities>,
+    /// What the ramdisk sends in addition to the inventory.
+    pub plugin_data: Mutex<Value>,
+    /// Parameters of `finalize_rescue`: the hash.
+    pub rescued_with: Mutex<Option<Value>>,
+    /// How many of the next actions panic.
+    pub panics: Mutex<u32>,
+    /// Whether reading the abilities of the driver panics: every look at the node does that.
+    pub loading_panics: AtomicBool,
+    /// Power cannot be changed.
+    pub bmc_stuck: Mutex<bool>,
+    /// Killed by [`Fault::Kill`].
+    pub running: Mutex<Option<tokio::task::AbortHandle>>,
+    pub slow_until: Mutex<Option<Instant>>,
+    pub step_time: Duration,
+    pub node: Uuid,
+}
+
+/// A step as an agent advertises it.
+pub fn step(name: &str, priority: i64, idempotent: bool) -> Step {
+    serde_json::from_value(json!({
+        "step": name, "priority": priority, "interface": "deploy", "reboot_requested": false,
+        "abortable": true, "idempotent": idempotent,
+    }))
+    .unwrap()
+}
+
+impl World {
+    pub async fn new() -> Arc<Self> {
+        let clock = Arc::new(SimClock(Instant::now()));
+        let store = Arc::new(MemoryStore::new());
+        let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", clock.now());
+        node.provision_state = ProvisionState::Manageable;
+        let node = store.create_node(node, Vec::new()).await.unwrap().uuid;
+        Arc::new(Self {
+            store,
+            clock,
+            machine: Mutex::default(),
+            ran: Mutex::default(),
+            actions: Mutex::default(),
+            action_time: Mutex::new(Duration::from_millis(30)),
+            unleased: Mutex::default(),
+            boots_from: Mutex::default(),
+            faults: Mutex::default(),
+            steps: Mutex::new(vec![
+                step("erase_devices", 10, true),
+                step("erase_devices_metadata", 99, true),
+            ]),
+            other_steps: Mutex::default(),
+            abilities: Mutex::new(Abilities {
+                agent: true,
+                inspect: Inspect::Agent,
+                rescue: Rescue::Agent,
+                steps: BTreeMap::new(),
+            }),
+            plugin_data: Mutex::default(),
+            rescued_with: Mutex::default(),
+            panics: Mutex::default(),
+            loading_panics: AtomicBool::default(),
+            bmc_stuck: Mutex::default(),
+            running: Mutex::default(),
+            slow_until: Mutex::default(),
+            step_time: Duration::from_secs(30),
+            node,
+        })
+    }
+
+    /// Put the node into a state, without the way there.
+    pub async fn put(&self, state: ProvisionState, change: impl Fn(&mut Node)) {
+        loop {
+            let mut node = self.store.node(self.node).await.unwrap();
+            node.enter(state, None, self.clock.now());
+            change(&mut node);
+            match self.store.update_node(node, Vec::new(), None).await {
+                Ok(_) => return,
+                Err(StoreError::Stale(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// A driver without an agent, with these out-of-band steps: `interface.step`, priority, whatever else.
+    pub fn only_out_of_band(&self, kind: StepKind, steps: &[Value]) {
+        let mut abilities = self.abilities.lock().unwrap();
+        (abilities.agent, abilities.inspect, abilities.rescue) = (false, Inspect::Bmc, Rescue::Fake);
+        drop(abilities);
+        self.out_of_band(kind, steps);
+    }
+
+    /// These out-of-band steps, in addition to the agent's.
+    pub fn out_of_band(&self, kind: StepKind, steps: &[Value]) {
+        let steps = steps.iter().map(|step| {
+            let mut step = step.clone();
+            step["in_band"] = json!(false);
+            step.as_object_mut().unwrap().entry("requires_ramdisk").or_insert(json!(false));
+            serde_json::from_value(step).unwrap()
+        });
+        self.abilities.lock().unwrap().steps.insert(kind, steps.collect());
+    }
+
+    pub fn conductor(
+        self: &Arc<Self>,
+        settings: Settings,
+    ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
+        self.conductor_at(self.clock.clone(), settings)
+    }
+
+    /// A conductor that reads the time from another clock.
+    pub fn conductor_at(
+        self: &Arc<Self>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
+        let executor: Arc<dyn Executor> = Arc::new(SimExecutor(self.clone()));
+        let notary = Notary::new(SigningKey::generate().unwrap().0, "sim");
+        let store = self.store.clone();
+        let conductor = Conductor::new(store, executor, clock, settings, "sim".into(), notary);
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(conductor.run(stop.clone()));
+        *self.running.lock().unwrap() = Some(task.abort_handle());
+        (stop, task)
+    }
+}

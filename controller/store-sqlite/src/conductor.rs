@@ -1,0 +1,127 @@
+//! Leases, wake-up times and the writes of a pass.
+
+use crate::SqliteStore;
+use crate::sql::{certificate, contact, inventory, lease, node, port};
+use async_trait::async_trait;
+use model::agent::Contact;
+use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp};
+use rusqlite::Connection;
+use store::{Bell, ConductorStore, Inspected, Lease, Noun, PortChange, Result, StoreError};
+use uuid::Uuid;
+
+#[async_trait]
+impl ConductorStore for SqliteStore {
+    async fn take_lease(
+        &self,
+        node: Uuid,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Lease>> {
+        let holder = holder.to_owned();
+        self.writer.write(move |change| lease::take(change, node, &holder, now, until)).await
+    }
+
+    async fn renew_lease(&self, lease: Lease, until: Timestamp) -> Result<bool> {
+        self.writer.write(move |change| lease::renew(change, lease, until)).await
+    }
+
+    async fn release_lease(&self, lease: Lease) -> Result<()> {
+        self.writer.write(move |change| lease::release(change, lease)).await
+    }
+
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
+        self.readers.read(move |connection| node::due(connection, now, limit)).await
+    }
+
+    async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        self.readers.read(move |connection| node::next_due(connection, now)).await
+    }
+
+    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
+        let look = move |connection: &Connection| {
+            let node = match known {
+                Some(known) if node::version(connection, uuid)? == Some(known) => None,
+                _ => {
+                    let found = node::by_uuid(connection, uuid)?;
+                    Some(found.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))?)
+                }
+            };
+            Ok((node, contact::of_node(connection, uuid)?))
+        };
+        self.readers.read(look).await
+    }
+
+    async fn certify(
+        &self,
+        mut node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        certificate: Certificate,
+    ) -> Result<Node> {
+        node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
+        let doc = node::document(&node)?;
+        let write = self.writer.write(move |change| {
+            node::update(change, &node, &doc, &events, lease)?;
+            certificate::insert(change, node.uuid, &certificate)?;
+            change.ring(node.uuid);
+            Ok(node)
+        });
+        write.await
+    }
+
+    async fn update_inspected(
+        &self,
+        mut node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        inspected: Inspected,
+    ) -> Result<Node> {
+        node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
+        let doc = node::document(&node)?;
+        let write = self.writer.write(move |change| {
+            node::update(change, &node, &doc, &events, lease)?;
+            inventory::put(change, node.uuid, &inspected.inventory)?;
+            for PortChange { read, new } in &inspected.ports {
+                if port::by_uuid(change, read.uuid)?.as_ref() != Some(read) {
+                    return Err(StoreError::Stale(node.uuid));
+                }
+                port::update(change, new)?;
+            }
+            for port in &inspected.new_ports {
+                if port::by_address(change, &port.address)?.is_none() {
+                    port::insert(change, port)?;
+                }
+            }
+            change.ring(node.uuid);
+            Ok(node)
+        });
+        write.await
+    }
+
+    async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
+        self.readers.read(move |connection| certificate::newest(connection, node)).await
+    }
+
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
+        let write = self.writer.write(move |change| {
+            contact::put_catalogue(change, node, kind, &catalogue)?;
+            change.ring(node);
+            Ok(())
+        });
+        write.await
+    }
+
+    async fn forget_agent(&self, node: Uuid) -> Result<()> {
+        let write = self.writer.write(move |change| {
+            contact::forget(change, node)?;
+            change.ring(node);
+            Ok(())
+        });
+        write.await
+    }
+
+    fn bell(&self) -> &Bell {
+        &self.bell
+    }
+}

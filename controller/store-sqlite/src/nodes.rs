@@ -1,0 +1,91 @@
+//! Nodes.
+
+use crate::SqliteStore;
+use crate::sql::{certificate, contact, inventory, lease, node};
+use async_trait::async_trait;
+use model::{Catalogue, Certificate, Event, Inventory, Node, StepKind, Timestamp};
+use store::{Lease, NodeStore, Noun, Result, StoreError};
+use uuid::Uuid;
+
+#[async_trait]
+impl NodeStore for SqliteStore {
+    async fn create_node(&self, mut node: Node, events: Vec<Event>) -> Result<Node> {
+        let write = self.writer.write(move |change| {
+            node.version = 1;
+            node::insert(change, &node, &events)?;
+            change.ring(node.uuid);
+            Ok(node)
+        });
+        write.await
+    }
+
+    async fn node(&self, uuid: Uuid) -> Result<Node> {
+        let found = self.readers.read(move |connection| node::by_uuid(connection, uuid)).await?;
+        found.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))
+    }
+
+    async fn node_by_ident(&self, ident: &str) -> Result<Node> {
+        let wanted = ident.to_owned();
+        let found = self.readers.read(move |connection| node::by_ident(connection, &wanted)).await?;
+        found.ok_or_else(|| StoreError::not_found(Noun::Node, ident))
+    }
+
+    async fn nodes(&self) -> Result<Vec<Node>> {
+        self.readers.read(node::all).await
+    }
+
+    async fn update_node(&self, mut node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
+        node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
+        // Here and not in the writer: it is work for one, and everybody waits for the writer.
+        let doc = node::document(&node)?;
+        let write = self.writer.write(move |change| {
+            node::update(change, &node, &doc, &events, lease)?;
+            change.ring(node.uuid);
+            Ok(node)
+        });
+        write.await
+    }
+
+    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
+        let write = self.writer.write(move |change| {
+            node::delete(change, uuid, version)?;
+            change.ring(uuid);
+            Ok(())
+        });
+        write.await
+    }
+
+    async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
+        self.readers.read(move |connection| node::history(connection, node)).await
+    }
+
+    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
+        self.readers.read(move |connection| certificate::of_node(connection, node)).await
+    }
+
+    async fn certificate(&self, id: &str) -> Result<Certificate> {
+        let id = id.to_owned();
+        self.readers.read(move |connection| certificate::by_id(connection, &id)).await
+    }
+
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
+        self.readers.read(move |connection| contact::catalogue(connection, node, kind)).await
+    }
+
+    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>> {
+        self.readers.read(move |connection| inventory::of_node(connection, node)).await
+    }
+
+    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
+        let write = self.writer.write(move |change| {
+            inventory::put(change, node, &inventory)?;
+            change.ring(node);
+            Ok(())
+        });
+        write.await
+    }
+
+    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
+        self.readers.read(move |connection| lease::holder(connection, node, now)).await
+    }
+}

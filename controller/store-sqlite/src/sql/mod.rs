@@ -1,0 +1,10 @@
+//! The SQL of each noun: functions over a connection.
+
+pub mod bundle;
+pub mod certificate;
+pub mod contact;
+pub mod inventory;
+pub mod lease;
+pub mod node;
+pub mod port;
+pub mod resource;

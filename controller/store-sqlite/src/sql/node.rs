@@ -1,0 +1,173 @@
+//! Nodes and their history.
+
+use super::{lease, resource};
+use crate::document::{encode, failed, select};
+use model::history::StateAtEvent;
+use model::{Event, Node, Timestamp};
+use rusqlite::{Connection, OptionalExtension, params};
+use store::{Lease, Noun, Result, StoreError, Unique};
+use uuid::Uuid;
+
+pub fn insert(connection: &Connection, node: &Node, events: &[Event]) -> Result<()> {
+    if version(connection, node.uuid)?.is_some() {
+        return Err(StoreError::duplicate(Unique::NodeUuid, node.uuid));
+    }
+    check_unique(connection, node)?;
+    let (uuid, doc) = (node.uuid.to_string(), document(node)?);
+    connection
+        .prepare_cached("INSERT INTO node (uuid, doc) VALUES (?1, ?2)")
+        .and_then(|mut statement| statement.execute(params![uuid, doc]))
+        .map_err(failed(format_args!("inserting node {uuid}")))?;
+    append_history(connection, node.uuid, &StateAtEvent::of(node), events)
+}
+
+/// The document of a node.
+pub fn document(node: &Node) -> Result<String> {
+    encode("node", node.uuid, node)
+}
+
+/// Write `node`, whose document is `doc`, over the version before its own, while `lease` is the newest if one is
+/// given.
+pub fn update(
+    connection: &Connection,
+    node: &Node,
+    doc: &str,
+    events: &[Event],
+    lease: Option<Lease>,
+) -> Result<()> {
+    let stored =
+        version(connection, node.uuid)?.ok_or_else(|| StoreError::not_found(Noun::Node, node.uuid))?;
+    if stored.checked_add(1) != Some(node.version) {
+        return Err(StoreError::Stale(node.uuid));
+    }
+    if let Some(lease) = lease
+        && (lease.node != node.uuid || !lease::is_newest(connection, lease)?)
+    {
+        return Err(StoreError::Stale(node.uuid));
+    }
+    check_unique(connection, node)?;
+    if !events.is_empty() {
+        append_history(connection, node.uuid, &stood(connection, node.uuid)?, events)?;
+    }
+    let uuid = node.uuid.to_string();
+    connection
+        .prepare_cached("UPDATE node SET doc = ?2 WHERE uuid = ?1")
+        .and_then(|mut statement| statement.execute(params![uuid, doc]))
+        .map_err(failed(format_args!("writing node {uuid}")))?;
+    resource::end_with(connection, node)
+}
+
+/// Ports, resources, history, contact, catalogue, inventory and lease go with it: their rows refer to it with
+/// ON DELETE CASCADE.
+pub fn delete(connection: &Connection, uuid: Uuid, expected: u64) -> Result<()> {
+    match version(connection, uuid)? {
+        None => return Err(StoreError::not_found(Noun::Node, uuid)),
+        Some(stored) if stored != expected => return Err(StoreError::Stale(uuid)),
+        Some(_) => {}
+    }
+    connection
+        .prepare_cached("DELETE FROM node WHERE uuid = ?1")
+        .and_then(|mut statement| statement.execute([uuid.to_string()]))
+        .map_err(failed(format_args!("deleting node {uuid}")))?;
+    Ok(())
+}
+
+pub fn by_uuid(connection: &Connection, uuid: Uuid) -> Result<Option<Node>> {
+    let sql = "SELECT uuid, doc FROM node WHERE uuid = ?1";
+    Ok(select(connection, "node", sql, [uuid.to_string()])?.pop())
+}
+
+pub fn by_ident(connection: &Connection, ident: &str) -> Result<Option<Node>> {
+    if let Ok(uuid) = Uuid::parse_str(ident)
+        && let Some(node) = by_uuid(connection, uuid)?
+    {
+        return Ok(Some(node));
+    }
+    Ok(select(connection, "node", "SELECT uuid, doc FROM node WHERE name = ?1", [ident])?.pop())
+}
+
+pub fn all(connection: &Connection) -> Result<Vec<Node>> {
+    select(connection, "node", "SELECT uuid, doc FROM node ORDER BY created_at, uuid", [])
+}
+
+pub fn history(connection: &Connection, node: Uuid) -> Result<Vec<Event>> {
+    let sql = "SELECT seq || ' of node ' || node, doc FROM event WHERE node = ?1 ORDER BY seq";
+    select(connection, "event", sql, [node.to_string()])
+}
+
+pub fn due(connection: &Connection, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
+    let sql = "SELECT uuid FROM node WHERE next_wake_at <= ?1 ORDER BY next_wake_at, uuid LIMIT ?2";
+    let read = || -> rusqlite::Result<Vec<String>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        connection.prepare_cached(sql)?.query_map(params![now.0, limit], |row| row.get(0))?.collect()
+    };
+    let due = read().map_err(failed("reading the nodes that are due"))?;
+    due.iter().map(|uuid| Uuid::parse_str(uuid).map_err(failed(format_args!("node {uuid}")))).collect()
+}
+
+pub fn next_due(connection: &Connection, now: Timestamp) -> Result<Option<Timestamp>> {
+    connection
+        .prepare_cached("SELECT min(next_wake_at) FROM node WHERE next_wake_at > ?1")
+        .and_then(|mut statement| statement.query_row([now.0], |row| row.get::<_, Option<i64>>(0)))
+        .map(|at| at.map(Timestamp))
+        .map_err(failed("reading when the next node is due"))
+}
+
+/// Refuses, with the trait's error, to hang anything on a node that is not there.
+pub fn check_exists(connection: &Connection, uuid: Uuid) -> Result<()> {
+    version(connection, uuid)?.map(drop).ok_or_else(|| StoreError::not_found(Noun::Node, uuid))
+}
+
+/// Its version, without reading the document.
+pub fn version(connection: &Connection, uuid: Uuid) -> Result<Option<u64>> {
+    let version: Option<i64> = connection
+        .prepare_cached("SELECT version FROM node WHERE uuid = ?1")
+        .and_then(|mut statement| statement.query_row([uuid.to_string()], |row| row.get(0)).optional())
+        .map_err(failed(format_args!("reading node {uuid}")))?;
+    Ok(version.map(i64::cast_unsigned))
+}
+
+/// Refuses a node whose name or instance UUID belongs to another one. The unique indexes would too, but could
+/// not say whose fault it is in the words of the trait.
+fn check_unique(connection: &Connection, node: &Node) -> Result<()> {
+    let taken = |column: &str, value: &str| {
+        let sql = format!("SELECT 1 FROM node WHERE {column} = ?1 AND uuid <> ?2");
+        connection
+            .prepare_cached(&sql)
+            .and_then(|mut statement| statement.exists([value, &node.uuid.to_string()]))
+            .map_err(failed(format_args!("looking for another node of this {column}")))
+    };
+    if let Some(name) = &node.name
+        && taken("name", name)?
+    {
+        return Err(StoreError::duplicate(Unique::NodeName, name));
+    }
+    if let Some(instance) = node.instance_uuid
+        && taken("instance_uuid", &instance.to_string())?
+    {
+        return Err(StoreError::duplicate(Unique::InstanceUuid, instance));
+    }
+    Ok(())
+}
+
+/// How a stored node stands, without reading the rest of its document: that is long, and the writer's time is
+/// everybody's.
+fn stood(connection: &Connection, uuid: Uuid) -> Result<StateAtEvent> {
+    let sql = "SELECT uuid, doc FROM node WHERE uuid = ?1";
+    let found = select(connection, "node", sql, [uuid.to_string()])?.pop();
+    found.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))
+}
+
+/// Add events to a node's history, with how it `stood`.
+fn append_history(connection: &Connection, node: Uuid, stood: &StateAtEvent, events: &[Event]) -> Result<()> {
+    for event in events {
+        let mut event = event.clone();
+        event.note(stood);
+        let doc = encode("event", event.uuid, &event)?;
+        connection
+            .prepare_cached("INSERT INTO event (node, doc) VALUES (?1, ?2)")
+            .and_then(|mut statement| statement.execute(params![node.to_string(), doc]))
+            .map_err(failed(format_args!("adding to the history of node {node}")))?;
+    }
+    Ok(())
+}

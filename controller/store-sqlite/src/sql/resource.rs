@@ -1,0 +1,121 @@
+//! Resources: chassis, port groups, volumes, allocations, runbooks, inspection rules.
+
+use super::node;
+use crate::document::{encode, failed, select};
+use model::{Node, Resource, ResourceKind};
+use rusqlite::{Connection, OptionalExtension, params};
+use store::{ResourceWrite, Result, StoreError, Unique};
+use uuid::Uuid;
+
+const TABLE: &str = "resource";
+
+/// Write one; it comes back as it is kept, or as it was.
+pub fn write(connection: &Connection, write: ResourceWrite) -> Result<Resource> {
+    match write {
+        ResourceWrite::Create(mut resource) => {
+            resource.version = 1;
+            if version(connection, resource.kind, resource.uuid)?.is_some() {
+                return Err(StoreError::duplicate(Unique::ResourceUuid, resource.uuid));
+            }
+            put(connection, "INSERT INTO resource (kind, uuid, doc) VALUES (?1, ?2, ?3)", &resource)?;
+            Ok(resource)
+        }
+        ResourceWrite::Update(mut resource) => {
+            at_version(connection, resource.kind, resource.uuid, resource.version)?;
+            resource.version += 1;
+            put(connection, "UPDATE resource SET doc = ?3 WHERE kind = ?1 AND uuid = ?2", &resource)?;
+            Ok(resource)
+        }
+        ResourceWrite::Delete(kind, uuid, version) => {
+            at_version(connection, kind, uuid, version)?;
+            let gone = by_ident(connection, kind, &uuid.to_string())?;
+            connection
+                .prepare_cached("DELETE FROM resource WHERE kind = ?1 AND uuid = ?2")
+                .and_then(|mut statement| statement.execute([kind.as_str(), &uuid.to_string()]))
+                .map_err(failed(format_args!("deleting {} {uuid}", kind.as_str())))?;
+            gone.ok_or_else(|| StoreError::not_found(kind, uuid))
+        }
+    }
+}
+
+/// Remove what ends with this write of its node ([`Resource::ends_with`]).
+pub fn end_with(connection: &Connection, node: &Node) -> Result<()> {
+    let instance = node.instance_uuid.map(|uuid| uuid.to_string());
+    connection
+        .prepare_cached("DELETE FROM resource WHERE node = ?1 AND kind = 'allocation' AND uuid IS NOT ?2")
+        .and_then(|mut statement| statement.execute(params![node.uuid.to_string(), instance]))
+        .map_err(failed(format_args!("ending the allocation of node {}", node.uuid)))?;
+    Ok(())
+}
+
+pub fn by_ident(connection: &Connection, kind: ResourceKind, ident: &str) -> Result<Option<Resource>> {
+    if let Ok(uuid) = Uuid::parse_str(ident) {
+        let sql = "SELECT uuid, doc FROM resource WHERE kind = ?1 AND uuid = ?2";
+        if let Some(found) = select(connection, TABLE, sql, [kind.as_str(), &uuid.to_string()])?.pop() {
+            return Ok(Some(found));
+        }
+    }
+    let sql = "SELECT uuid, doc FROM resource WHERE kind = ?1 AND name = ?2";
+    Ok(select(connection, TABLE, sql, [kind.as_str(), ident])?.pop())
+}
+
+pub fn all(connection: &Connection, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
+    match node {
+        Some(node) => {
+            let sql =
+                "SELECT uuid, doc FROM resource WHERE node = ?1 AND kind = ?2 ORDER BY created_at, uuid";
+            select(connection, TABLE, sql, [&node.to_string(), kind.as_str()])
+        }
+        None => {
+            let sql = "SELECT uuid, doc FROM resource WHERE kind = ?1 ORDER BY created_at, uuid";
+            select(connection, TABLE, sql, [kind.as_str()])
+        }
+    }
+}
+
+fn version(connection: &Connection, kind: ResourceKind, uuid: Uuid) -> Result<Option<u64>> {
+    let version: Option<i64> = connection
+        .prepare_cached("SELECT version FROM resource WHERE kind = ?1 AND uuid = ?2")
+        .and_then(|mut statement| {
+            statement.query_row([kind.as_str(), &uuid.to_string()], |row| row.get(0)).optional()
+        })
+        .map_err(failed(format_args!("reading {} {uuid}", kind.as_str())))?;
+    Ok(version.map(i64::cast_unsigned))
+}
+
+/// Refuses a resource that is gone, or was written since.
+fn at_version(connection: &Connection, kind: ResourceKind, uuid: Uuid, read: u64) -> Result<()> {
+    match version(connection, kind, uuid)? {
+        None => Err(StoreError::not_found(kind, uuid)),
+        Some(stored) if stored == read => Ok(()),
+        Some(_) => Err(StoreError::Stale(uuid)),
+    }
+}
+
+/// Write the document, unless it is of an unknown node, or its name or key belongs to another one of its kind.
+fn put(connection: &Connection, sql: &str, resource: &Resource) -> Result<()> {
+    if let Some(node) = resource.node {
+        node::check_exists(connection, node)?;
+    }
+    let (kind, uuid) = (resource.kind.as_str(), resource.uuid.to_string());
+    for (column, what, value) in
+        [("name", Unique::ResourceName, &resource.name), ("key", Unique::ResourceKey, &resource.key)]
+    {
+        let Some(value) = value else { continue };
+        let taken = connection
+            .prepare_cached(&format!(
+                "SELECT 1 FROM resource WHERE kind = ?1 AND \"{column}\" = ?2 AND uuid <> ?3"
+            ))
+            .and_then(|mut statement| statement.exists([kind, value, &uuid]))
+            .map_err(failed(format_args!("looking for another {kind} of this {column}")))?;
+        if taken {
+            return Err(StoreError::duplicate(what, value));
+        }
+    }
+    let doc = encode(TABLE, resource.uuid, resource)?;
+    connection
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.execute(params![kind, uuid, doc]))
+        .map_err(failed(format_args!("writing {kind} {uuid}")))?;
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! What only a conductor does: leases, wake-up times, and the reads and writes of a pass over a node.
+
+use crate::bell::Bell;
+use crate::error::Result;
+use crate::lease::Lease;
+use async_trait::async_trait;
+use model::agent::Contact;
+use model::{Catalogue, Certificate, Event, Inventory, Node, Port, StepKind, Timestamp};
+use uuid::Uuid;
+
+/// What an inspection changes besides the node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inspected {
+    /// The inventory.
+    pub inventory: Inventory,
+    /// Ports of the node to change.
+    pub ports: Vec<PortChange>,
+    /// Ports to create, except those whose address already belongs to a port.
+    pub new_ports: Vec<Port>,
+}
+
+/// A change of a port.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PortChange {
+    /// The port as it was read.
+    pub read: Port,
+    /// The port as it shall be; with the same UUID, address and node.
+    pub new: Port,
+}
+
+/// The conductor's part of the store. The API has no access to it.
+#[async_trait]
+pub trait ConductorStore: Send + Sync {
+    /// Take the lease of a node for `holder` until `until`, unless another holder has one that is unexpired at
+    /// `now` (the same holder may take it again; the epoch grows).
+    async fn take_lease(
+        &self,
+        node: Uuid,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Lease>>;
+    /// Extend a lease that is still the newest of its node; false if it is not.
+    async fn renew_lease(&self, lease: Lease, until: Timestamp) -> Result<bool>;
+    /// Release a lease, if it is still the newest.
+    async fn release_lease(&self, lease: Lease) -> Result<()>;
+    /// Nodes whose `next_wake_at` is not later than `now`, earliest first, at most `limit`.
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>>;
+    /// The earliest `next_wake_at` of all nodes that is later than `now`.
+    async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>>;
+
+    /// The input of a decision, read at one moment: the node, `None` if it still has the version `known`, and its
+    /// contact.
+    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)>;
+    /// As [`NodeStore::update_node`](crate::NodeStore::update_node), with a certificate of that node, in one
+    /// transaction. `Stale` also when another certificate was stored meanwhile: its number is not the next one.
+    async fn certify(
+        &self,
+        node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        certificate: Certificate,
+    ) -> Result<Node>;
+    /// As [`NodeStore::update_node`](crate::NodeStore::update_node), with what an inspection changes besides the node,
+    /// in one transaction: its inventory, in place of an earlier one, at most [`crate::inventory::MAX`] bytes; and its
+    /// ports. `Stale` also when one of them is no longer as it was read.
+    async fn update_inspected(
+        &self,
+        node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        inspected: Inspected,
+    ) -> Result<Node>;
+    /// The newest certificate of a node.
+    async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>>;
+    /// Store the steps of this kind that a node offers.
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()>;
+    /// Forget the agent of a node (token, URL, certificate), because its boot is over.
+    async fn forget_agent(&self, node: Uuid) -> Result<()>;
+
+    /// The bell that rings for every changed node.
+    fn bell(&self) -> &Bell;
+}

@@ -1,0 +1,139 @@
+//! Leases, wake-up times and the writes of a pass.
+
+use super::MemoryStore;
+use super::state::Held;
+use crate::bell::Bell;
+use crate::conductor::{ConductorStore, Inspected};
+use crate::error::{Result, StoreError};
+use crate::inventory;
+use crate::lease::Lease;
+use async_trait::async_trait;
+use model::agent::Contact;
+use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp};
+use uuid::Uuid;
+
+#[async_trait]
+impl ConductorStore for MemoryStore {
+    async fn take_lease(
+        &self,
+        node: Uuid,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Lease>> {
+        let mut state = self.state();
+        let epoch = state.last_epoch + 1;
+        let row = state.row(node)?;
+        if row.lease.as_ref().is_some_and(|held| held.holder != holder && held.until > now) {
+            return Ok(None);
+        }
+        row.lease = Some(Held { epoch, holder: holder.to_owned(), until });
+        state.last_epoch = epoch;
+        Ok(Some(Lease { node, epoch }))
+    }
+
+    async fn renew_lease(&self, lease: Lease, until: Timestamp) -> Result<bool> {
+        let mut state = self.state();
+        let held = state.nodes.get_mut(&lease.node).filter(|row| row.holds(lease));
+        let held = held.and_then(|row| row.lease.as_mut());
+        let newest = held.is_some();
+        if let Some(held) = held {
+            held.until = until;
+        }
+        Ok(newest)
+    }
+
+    async fn release_lease(&self, lease: Lease) -> Result<()> {
+        if let Some(row) = self.state().nodes.get_mut(&lease.node).filter(|row| row.holds(lease)) {
+            row.lease = None;
+        }
+        Ok(())
+    }
+
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
+        let state = self.state();
+        let mut due: Vec<_> = state
+            .nodes
+            .values()
+            .filter_map(|row| row.node.next_wake_at.map(|at| (at, row.node.uuid)))
+            .filter(|(at, _)| *at <= now)
+            .collect();
+        due.sort_unstable();
+        Ok(due.into_iter().take(limit).map(|(_, uuid)| uuid).collect())
+    }
+
+    async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        Ok(self.state().nodes.values().filter_map(|row| row.node.next_wake_at).filter(|at| *at > now).min())
+    }
+
+    async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
+        let mut state = self.state();
+        let row = state.row(uuid)?;
+        let node = (known != Some(row.node.version)).then(|| row.node.clone());
+        Ok((node, row.contact.clone()))
+    }
+
+    async fn certify(
+        &self,
+        mut node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        certificate: Certificate,
+    ) -> Result<Node> {
+        let mut state = self.state();
+        let known = state.certificates.get(&node.uuid).map_or(0, Vec::len);
+        if certificate.node != node.uuid || usize::try_from(certificate.number) != Ok(known + 1) {
+            return Err(StoreError::Stale(node.uuid));
+        }
+        state.update(&mut node, events, lease)?;
+        state.certificates.entry(node.uuid).or_default().push(certificate);
+        drop(state);
+        self.bell.ring(node.uuid);
+        Ok(node)
+    }
+
+    async fn update_inspected(
+        &self,
+        mut node: Node,
+        events: Vec<Event>,
+        lease: Option<Lease>,
+        inspected: Inspected,
+    ) -> Result<Node> {
+        inventory::check(node.uuid, &inspected.inventory)?;
+        let mut state = self.state();
+        if inspected.ports.iter().any(|port| state.ports.get(&port.read.uuid) != Some(&port.read)) {
+            return Err(StoreError::Stale(node.uuid));
+        }
+        state.update(&mut node, events, lease)?;
+        state.row(node.uuid)?.inventory = Some(inspected.inventory);
+        state.ports.extend(inspected.ports.into_iter().map(|port| (port.new.uuid, port.new)));
+        for port in inspected.new_ports {
+            if state.ports.values().all(|other| other.address != port.address) {
+                state.ports.insert(port.uuid, port);
+            }
+        }
+        drop(state);
+        self.bell.ring(node.uuid);
+        Ok(node)
+    }
+
+    async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
+        Ok(self.state().certificates.get(&node).and_then(|all| all.last().cloned()))
+    }
+
+    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
+        self.state().row(node)?.catalogues.insert(kind, catalogue);
+        self.bell.ring(node);
+        Ok(())
+    }
+
+    async fn forget_agent(&self, node: Uuid) -> Result<()> {
+        self.state().row(node)?.contact = Contact::default();
+        self.bell.ring(node);
+        Ok(())
+    }
+
+    fn bell(&self) -> &Bell {
+        &self.bell
+    }
+}

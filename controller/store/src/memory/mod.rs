@@ -1,0 +1,32 @@
+//! The store in memory: for simulations and tests, and the plainest statement of what a store does.
+//!
+//! All state lies under one mutex and every call takes it once, so every call is atomic. Nothing survives the
+//! process.
+
+mod agents;
+mod conductor;
+mod nodes;
+mod resources;
+mod state;
+
+use crate::bell::Bell;
+use state::State;
+use std::sync::{Mutex, MutexGuard};
+
+/// A [`Store`](crate::Store) that lives as long as the value.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+    bell: Bell,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

@@ -1,0 +1,140 @@
+//! Nodes.
+
+use super::MemoryStore;
+use super::state::{Row, State, noted};
+use crate::error::{Noun, Result, StoreError, Unique};
+use crate::inventory;
+use crate::lease::Lease;
+use crate::nodes::NodeStore;
+use async_trait::async_trait;
+use model::agent::Contact;
+use model::{Catalogue, Certificate, Event, Inventory, Node, Scope, StepKind, Timestamp};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+impl State {
+    pub(super) fn update(&mut self, node: &mut Node, events: Vec<Event>, lease: Option<Lease>) -> Result<()> {
+        let row = self.row(node.uuid)?;
+        if row.node.version != node.version || lease.is_some_and(|lease| !row.holds(lease)) {
+            return Err(StoreError::Stale(node.uuid));
+        }
+        self.unique_node(node)?;
+        node.version += 1;
+        let row = self.row(node.uuid)?;
+        row.history.extend(noted(events, &row.node));
+        row.node = node.clone();
+        self.resources.retain(|_, resource| !resource.ends_with(node));
+        Ok(())
+    }
+
+    /// Refuses a node whose name or instance UUID belongs to another one.
+    fn unique_node(&self, node: &Node) -> Result<()> {
+        for other in self.nodes.values().map(|row| &row.node).filter(|other| other.uuid != node.uuid) {
+            if let Some(name) = node.name.as_ref().filter(|_| other.name == node.name) {
+                return Err(StoreError::duplicate(Unique::NodeName, name));
+            }
+            if let Some(instance) = node.instance_uuid.filter(|_| other.instance_uuid == node.instance_uuid) {
+                return Err(StoreError::duplicate(Unique::InstanceUuid, instance));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl NodeStore for MemoryStore {
+    async fn create_node(&self, mut node: Node, events: Vec<Event>) -> Result<Node> {
+        let mut state = self.state();
+        if state.nodes.contains_key(&node.uuid) {
+            return Err(StoreError::duplicate(Unique::NodeUuid, node.uuid));
+        }
+        state.unique_node(&node)?;
+        node.version = 1;
+        let row = Row {
+            node: node.clone(),
+            history: noted(events, &node),
+            contact: Contact::default(),
+            catalogues: BTreeMap::new(),
+            inventory: None,
+            lease: None,
+        };
+        state.nodes.insert(node.uuid, row);
+        drop(state);
+        self.bell.ring(node.uuid);
+        Ok(node)
+    }
+
+    async fn node(&self, uuid: Uuid) -> Result<Node> {
+        Ok(self.state().row(uuid)?.node.clone())
+    }
+
+    async fn node_by_ident(&self, ident: &str) -> Result<Node> {
+        let state = self.state();
+        let by_uuid = Uuid::parse_str(ident).ok().and_then(|uuid| state.nodes.get(&uuid));
+        by_uuid
+            .or_else(|| state.nodes.values().find(|row| row.node.name.as_deref() == Some(ident)))
+            .map(|row| row.node.clone())
+            .ok_or_else(|| StoreError::not_found(Noun::Node, ident))
+    }
+
+    async fn nodes(&self) -> Result<Vec<Node>> {
+        let mut nodes: Vec<_> = self.state().nodes.values().map(|row| row.node.clone()).collect();
+        nodes.sort_by_key(|node| (node.created_at, node.uuid));
+        Ok(nodes)
+    }
+
+    async fn update_node(&self, mut node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
+        self.state().update(&mut node, events, lease)?;
+        self.bell.ring(node.uuid);
+        Ok(node)
+    }
+
+    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
+        let mut state = self.state();
+        if state.row(uuid)?.node.version != version {
+            return Err(StoreError::Stale(uuid));
+        }
+        state.nodes.remove(&uuid);
+        state.ports.retain(|_, port| port.node_uuid != uuid);
+        state.resources.retain(|_, resource| resource.node != Some(uuid));
+        state.bundles.retain(|(_, scope), _| *scope != Scope::Node(uuid));
+        drop(state);
+        self.bell.ring(uuid);
+        Ok(())
+    }
+
+    async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
+        Ok(self.state().nodes.get(&node).map(|row| row.history.clone()).unwrap_or_default())
+    }
+
+    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>> {
+        Ok(self.state().certificates.get(&node).cloned().unwrap_or_default())
+    }
+
+    async fn certificate(&self, id: &str) -> Result<Certificate> {
+        let state = self.state();
+        let found = state.certificates.values().flatten().find(|certificate| certificate.id == id);
+        found.cloned().ok_or_else(|| StoreError::not_found(Noun::Certificate, id))
+    }
+
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
+        Ok(self.state().nodes.get(&node).and_then(|row| row.catalogues.get(&kind).cloned()))
+    }
+
+    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>> {
+        Ok(self.state().nodes.get(&node).and_then(|row| row.inventory.clone()))
+    }
+
+    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
+        inventory::check(node, &inventory)?;
+        self.state().row(node)?.inventory = Some(inventory);
+        self.bell.ring(node);
+        Ok(())
+    }
+
+    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
+        let state = self.state();
+        let held = state.nodes.get(&node).and_then(|row| row.lease.as_ref());
+        Ok(held.filter(|held| held.until > now).map(|held| held.holder.clone()))
+    }
+}

@@ -1,0 +1,46 @@
+//! Nodes and what is read of them.
+
+use crate::error::Result;
+use crate::lease::Lease;
+use async_trait::async_trait;
+use model::{Catalogue, Certificate, Event, Inventory, Node, StepKind, Timestamp};
+use uuid::Uuid;
+
+/// Nodes, with their history, certificates, steps and inventory.
+#[async_trait]
+pub trait NodeStore: Send + Sync {
+    /// Enrol a node. Its version becomes 1.
+    async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node>;
+    /// The node with this UUID.
+    async fn node(&self, uuid: Uuid) -> Result<Node>;
+    /// The node with this UUID (any letter case) or name.
+    async fn node_by_ident(&self, ident: &str) -> Result<Node>;
+    /// All nodes, ordered by creation then UUID. Filtering and paging belong to the API.
+    async fn nodes(&self) -> Result<Vec<Node>>;
+    /// Write a node at the version it carries; it comes back one larger. With `lease`, only while that lease
+    /// is the newest of the node. Rings the bell. Deletes the allocation that this write ends
+    /// ([`model::Resource::ends_with`]).
+    async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node>;
+    /// Delete a node at this version, with its ports, resources, contact, catalogue, inventory, history and the
+    /// bundles scoped to it. Its certificates stay.
+    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()>;
+    /// History of a node, oldest first. The store has noted in each event the state of the node before the write
+    /// that brought it (for a new node: its state when enrolled).
+    async fn history(&self, node: Uuid) -> Result<Vec<Event>>;
+
+    /// Certificates of a node, oldest first; also of a deleted node.
+    async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>>;
+    /// The certificate with this digest.
+    async fn certificate(&self, id: &str) -> Result<Certificate>;
+
+    /// The steps of this kind that a node is known to offer.
+    async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>>;
+
+    /// What the last inspection of a node found.
+    async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>>;
+    /// Store it in place of an earlier one; at most [`crate::inventory::MAX`] bytes. Rings the bell.
+    async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()>;
+
+    /// The holder of an unexpired lease of the node at `now`: Ironic's `reservation`.
+    async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>>;
+}

@@ -1,0 +1,59 @@
+//! What clients create besides nodes.
+
+use crate::error::Result;
+use async_trait::async_trait;
+use model::{Bundle, Event, Node, Port, Resource, ResourceKind, Scope};
+use uuid::Uuid;
+
+/// One write of a resource.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResourceWrite {
+    /// Add it. Its version becomes 1.
+    Create(Resource),
+    /// Write it at the version it carries; it comes back one larger.
+    Update(Resource),
+    /// Delete it at this version.
+    Delete(ResourceKind, Uuid, u64),
+}
+
+/// Ports, resources and bundles.
+#[async_trait]
+pub trait ResourceStore: Send + Sync {
+    /// Add a port.
+    async fn create_port(&self, port: Port) -> Result<Port>;
+    /// The port with this UUID.
+    async fn port(&self, uuid: Uuid) -> Result<Port>;
+    /// The port with this canonical MAC address.
+    async fn port_by_address(&self, address: &str) -> Result<Port>;
+    /// Ports of one node, or all, ordered by creation then UUID.
+    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>>;
+    /// Replace a port.
+    async fn update_port(&self, port: Port) -> Result<Port>;
+    /// Delete a port.
+    async fn delete_port(&self, uuid: Uuid) -> Result<()>;
+
+    /// Write a resource and, in the same transaction and before it, a node at the version it carries (as
+    /// [`NodeStore::update_node`](crate::NodeStore::update_node) does). Returns the resource as stored, or as it was
+    /// when deleted. Rings the bell for the node only.
+    ///
+    /// # Errors
+    /// `NotFound` of the resource or its node, `Stale` with the UUID of the resource or the node, `Duplicate` of the
+    /// UUID, name or key.
+    async fn write_resource(
+        &self,
+        write: ResourceWrite,
+        node: Option<(Node, Vec<Event>)>,
+    ) -> Result<Resource>;
+    /// The resource of a kind with this UUID (any letter case) or name.
+    async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource>;
+    /// Resources of a kind, of one node or all, ordered by creation then UUID.
+    async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>>;
+
+    /// Store a bundle in place of the one with its name and scope, which is returned. `NotFound` when its scope is
+    /// a node that does not exist. Rings no bell: a node gets its bundles at its next boot.
+    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>>;
+    /// All bundles, ordered by name, then by scope from the widest.
+    async fn bundles(&self) -> Result<Vec<Bundle>>;
+    /// Delete the bundle with this digest from a scope, or from all; returns the deleted ones, at least one.
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>>;
+}
