@@ -9,11 +9,12 @@ use crate::error::ApiError;
 use crate::links::Links;
 use crate::microversion::Version;
 use crate::node_resolver::NodeResolver;
+use crate::request_id::RequestId;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Query, Request};
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
-use model::{Node, ResourceKind, Timestamp};
+use model::{Event, Node, ResourceKind, Timestamp};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use store::StoreError;
@@ -27,6 +28,8 @@ pub struct Call {
     pub unscoped_app: Arc<App>,
     /// The caller.
     pub identity: Identity,
+    /// Its id.
+    pub request_id: String,
     /// Microversion.
     pub version: Version,
     /// Query.
@@ -45,6 +48,7 @@ impl FromRequest<Arc<App>> for Call {
         let version = resolver.version;
         let identity = request.extensions().get::<Identity>().cloned().unwrap_or(Identity::ANONYMOUS);
         let not_found = request.extensions().get::<TargetNotFound>().is_some();
+        let request_id = request.extensions().get::<RequestId>().map(|id| id.as_str().to_owned());
         let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri())
             .map_err(|error| ApiError::plain(400, error.body_text()).into_response())?;
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
@@ -57,7 +61,9 @@ impl FromRequest<Arc<App>> for Call {
             Some(project) => scoped(scoped_store::of_project(&app.store, project)),
             None => unscoped_app.clone(),
         };
-        Ok(Self { app, unscoped_app, identity, version, args: Args::new(query.0), links, body, resolver })
+        let request_id = request_id.unwrap_or_default();
+        let args = Args::new(query.0);
+        Ok(Self { app, unscoped_app, identity, request_id, version, args, links, body, resolver })
     }
 }
 
@@ -65,6 +71,12 @@ impl Call {
     /// Now.
     pub fn now(&self) -> Timestamp {
         self.app.clock.now()
+    }
+
+    /// The events with the id of this request, which caused them.
+    pub fn caused(&self, mut events: Vec<Event>) -> Vec<Event> {
+        events.iter_mut().for_each(|event| event.request_id = Some(self.request_id.clone()));
+        events
     }
 
     /// Whether the caller may do to this node what `policy` guards.

@@ -7,15 +7,17 @@ use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Shaped};
 use crate::microversion::{self, HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
 use crate::node_resolver::Suffixed;
+use crate::request_id::{RequestId, record_path};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, Response, Uri};
+use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use std::sync::Arc;
 use tower::ServiceExt;
-use uuid::Uuid;
+use tracing::Instrument;
 
 /// Largest body of a request, in bytes. The largest honest ones are heartbeats with the progress of many
 /// disks and nodes with a long `network_data`: some tens of kilobytes.
@@ -24,7 +26,22 @@ const BODY_LIMIT: usize = 2 << 20;
 /// The whole API behind its front.
 pub fn wrap(app: Arc<App>, auth: Auth) -> Router {
     let routes = routes(&auth, &app).layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(app);
-    Router::new().fallback(move |request: Request| handle(auth.clone(), routes.clone(), request))
+    Router::new().fallback(move |request: Request| identified(auth.clone(), routes.clone(), request))
+}
+
+/// Gives the request its id, and what is logged on its behalf the span with it.
+async fn identified(auth: Auth, routes: Router, mut request: Request) -> Response<Body> {
+    let id = RequestId::generate();
+    let span = id.span(request.method().as_str(), request.headers());
+    request.extensions_mut().insert(id.clone());
+    async move {
+        let mut response = handle(auth, routes, request).await;
+        id.put(response.headers_mut());
+        tracing::debug!(status = response.status().as_u16(), "request answered");
+        response
+    }
+    .instrument(span)
+    .await
 }
 
 /// Every row of the API, in the order of its documents.
@@ -49,6 +66,10 @@ fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
         .into_iter()
         .map(|endpoint| guard::guarded(endpoint, auth, app))
         .fold(Router::new(), |router, endpoint| router.route(endpoint.path, endpoint.into_handler()))
+        .route_layer(from_fn(|path: MatchedPath, request: Request, next: Next| {
+            record_path(path.as_str());
+            next.run(request)
+        }))
 }
 
 async fn handle(auth: Auth, routes: Router, mut request: Request) -> Response<Body> {
@@ -167,9 +188,6 @@ fn decorate(headers: &mut HeaderMap, version: Option<Version>) {
     if let Some(version) = version {
         put(HEADER, version.to_string());
     }
-    let request_id = format!("req-{}", Uuid::new_v4());
-    put("x-openstack-request-id", request_id.clone());
-    put("openstack-request-id", request_id);
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ mod page;
 mod patch;
 mod ports;
 mod ramdisk;
+mod request_id;
 mod resources;
 mod retry;
 mod root;

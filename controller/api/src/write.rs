@@ -5,7 +5,7 @@ use crate::error::ApiError;
 use crate::retry::Retry;
 use model::{Event, Node};
 use std::future::ready;
-use store::StoreError;
+use store::{StoreError, log_events};
 
 /// A changed node with the events of the change.
 pub type Change = (Node, Vec<Event>);
@@ -57,8 +57,12 @@ where
         let (mut changed, events) = judge(node.clone()).await?;
         if !(unlocked && is_locked(call, &node).await?) {
             changed.updated_at = Some(call.now());
-            match call.app.store.update_node(changed, events, None).await {
-                Ok(node) => return Ok(node),
+            let events = call.caused(events);
+            match call.app.store.update_node(changed, events.clone(), None).await {
+                Ok(node) => {
+                    log_events(&node, &events);
+                    return Ok(node);
+                }
                 Err(StoreError::Stale(_)) => {}
                 Err(other) => return Err(other.into()),
             }

@@ -7,7 +7,7 @@ use model::{Certificate, Node, Run, Timestamp};
 /// Evidence of an agent that was found good.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proof {
-    /// The key it is signed with, as the agent told it.
+    /// The key it is signed with, as the agent reported it.
     pub key: PublicKey,
     /// As the agent signed it.
     pub signed: Signed,

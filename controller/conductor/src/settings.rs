@@ -1,4 +1,4 @@
-//! What an operator can set of the conductor's behaviour.
+//! The conductor's settings.
 
 use model::interface::AddPorts;
 use model::provision::Budget;
@@ -23,22 +23,21 @@ pub struct Settings {
     pub verify_timeout_s: u64,
     /// How long a running agent may be silent before the node counts as lost.
     pub agent_silence_s: u64,
-    /// How often a running command is asked for when no heartbeat brings news.
+    /// How often a running command is polled when no heartbeat reports on it.
     pub agent_poll_s: u64,
-    /// Pause before a failed action is tried again.
+    /// Pause before a failed action, or a pass that panicked, is tried again.
     pub retry_pause_s: u64,
-    /// Consecutive failures of one action before the run fails.
+    /// Consecutive failures of one action, or panics of a pass, before the run fails.
     pub max_attempts: u32,
-    /// How often in a row a step is started again after the node was interrupted in it, when it has got no further in
-    /// between.
+    /// How often in a row a step is started again after an interruption, without progress in between.
     pub max_interruptions: u32,
-    /// How often automated cleaning starts anew because hardware managers changed.
+    /// How often automated cleaning starts again because hardware managers changed.
     pub max_replans: u32,
-    /// How often the power state of resting nodes is read; 0 = never.
+    /// How often the power state of nodes at rest is read; 0 = never.
     pub power_sync_s: u64,
-    /// How long one step may take in all; 0 = for ever.
+    /// How long one step may take in all; 0 = no limit.
     pub step_timeout_s: u64,
-    /// How long a step of an agent that tells its progress may go without any; 0 = for ever.
+    /// How long a step that reports progress may take without any; 0 = no limit.
     pub step_stall_s: u64,
     /// [`Self::step_timeout_s`] of single steps, by `interface.step`.
     pub step_timeout_override: BTreeMap<String, u64>,
@@ -51,19 +50,19 @@ pub struct Settings {
     pub clean_step_priority_override: BTreeMap<String, f64>,
     /// The same of deploy steps; non-negative integers.
     pub deploy_step_priority_override: BTreeMap<String, u64>,
-    /// Which interfaces of an inventory become ports of the node. What `fake-hardware` makes up never does.
+    /// Which interfaces of an inventory become ports of the node. Those that `fake-hardware` invents never do.
     pub inspection_add_ports: AddPorts,
     /// Power a node off once it has become MANAGEABLE (specs/state-machine.txt: "and (optionally) powered off").
     pub power_off_after_verifying: bool,
     /// Leave the ramdisk running after cleaning instead of powering the node off.
     pub stay_on_after_cleaning: bool,
-    /// When the logs of the ramdisk are asked for and kept.
+    /// When the logs of the ramdisk are collected.
     pub logs_collect: CollectLogs,
-    /// Where they are kept; empty: the caller's choice.
+    /// Their directory; empty: the caller's choice.
     pub logs_directory: PathBuf,
     /// Largest archive that is kept, in MiB.
     pub logs_max_mib: u64,
-    /// How many archives of one node are kept; the oldest give way.
+    /// How many archives of one node are kept; the oldest are deleted.
     pub logs_keep: usize,
 }
 
@@ -71,9 +70,9 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CollectLogs {
-    /// When a run fails while its agent is heard.
+    /// When a run fails while its agent sends heartbeats.
     OnFailure,
-    /// Then, and before the ramdisk is stopped after a success.
+    /// Also before the ramdisk is stopped after a success.
     Always,
     /// Never.
     Never,
@@ -133,7 +132,7 @@ impl Settings {
         Some(Duration::from_secs(self.state_timeout_s.get(state.as_str()).copied().unwrap_or(default)))
     }
 
-    /// How long a step may take, and how long without progress; `None`: for ever.
+    /// How long a step may take, and how long without progress; `None`: no limit.
     pub fn step_limits(&self, label: &str) -> (Option<Duration>, Option<Duration>) {
         let limit = |overrides: &BTreeMap<String, u64>, default: u64| {
             let seconds = overrides.get(label).copied().unwrap_or(default);

@@ -3,6 +3,7 @@
 use crate::config::{Config, DhcpMode};
 use crate::directory::Directory;
 use crate::identity::Identity;
+use crate::services::Services;
 use anyhow::{Context, Result};
 use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool};
 use boot::http::{Http, HttpConfig};
@@ -12,16 +13,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Store;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Bind and run what `[boot]` asks for.
+/// Bind and run the services that `[boot]` enables.
 pub async fn start(
     config: &Config,
     identity: &Identity,
     store: Arc<dyn Store>,
     stop: &CancellationToken,
-    tasks: &mut JoinSet<Result<()>>,
+    services: &mut Services,
 ) -> Result<()> {
     let boot = &config.boot;
     let (true, Some(address)) = (boot.enabled, boot.address) else { return Ok(()) };
@@ -48,7 +48,7 @@ pub async fn start(
         .await
         .context("boot.http_port")?;
     let stopped = stop.clone();
-    tasks.spawn(async move { http.run(stopped).await.context("boot HTTP") });
+    services.start("boot HTTP", async move { Ok(http.run(stopped).await?) });
     if boot.tftp {
         let tftp = TftpConfig {
             listen: SocketAddr::new(IpAddr::V4(address), 69),
@@ -56,7 +56,7 @@ pub async fn start(
         };
         let tftp = Tftp::bind(tftp).await.context("boot.tftp")?;
         let stopped = stop.clone();
-        tasks.spawn(async move { tftp.run(stopped).await.context("boot TFTP") });
+        services.start("boot TFTP", async move { Ok(tftp.run(stopped).await?) });
     }
     let mode = match (boot.dhcp, boot.dhcp_first, boot.dhcp_last) {
         (DhcpMode::Proxy, _, _) => Mode::Proxy,
@@ -71,13 +71,12 @@ pub async fn start(
         _ => return Ok(()),
     };
     let dhcp = DhcpConfig { interface: boot.interface.clone(), server: address, boot_url: base_url, mode };
-    // Ends iPXE's wait of 16 s for IPv6.
+    // Without router advertisements iPXE waits 16 s for IPv6.
     let (interface, stopped) = (boot.interface.clone(), stop.clone());
-    tasks.spawn(
-        async move { boot::ra::serve(&interface, stopped).await.context("boot router advertisements") },
-    );
+    let advertising = async move { Ok(boot::ra::serve(&interface, stopped).await?) };
+    services.start("boot router advertisements", advertising);
     let dhcp = Dhcp::bind(dhcp).await.context("boot.dhcp")?;
     let stopped = stop.clone();
-    tasks.spawn(async move { dhcp.run(stopped).await.context("boot DHCP") });
+    services.start("boot DHCP", async move { Ok(dhcp.run(stopped).await?) });
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! The key that erasure certificates are signed with: made once and kept, because a certificate is good for as long as
-//! its public key is known.
+//! The key that signs erasure certificates. It is made once and kept: certificates are verified with its public key.
 
 use crate::identity;
 use anyhow::{Context, Result};
@@ -34,7 +33,7 @@ mod tests {
         assert_eq!(load_or_make(dir.path()).unwrap().public(), made);
         let path = dir.path().join("certificate.key");
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        // One that cannot be read is not made anew: earlier certificates would have no key.
+        // A key that cannot be read is not replaced: earlier certificates could no longer be verified.
         fs::write(&path, "garbage").unwrap();
         let error = format!("{:#}", load_or_make(dir.path()).err().unwrap());
         assert!(error.contains("certificate.key") && !error.contains("garbage"), "{error}");

@@ -1,5 +1,5 @@
-//! The configuration file. Every setting has a default; `anneal-controller.toml` beside this crate documents
-//! them and a test holds the two equal.
+//! The configuration file. Every setting has a default, documented in `anneal-controller.toml` next to this crate; a test
+//! compares the two.
 
 use anyhow::{Context, Result, bail, ensure};
 use model::provision::Budget;
@@ -15,12 +15,21 @@ use std::path::{Path, PathBuf};
 pub struct Config {
     pub state_dir: PathBuf,
     pub log: String,
+    pub log_format: LogFormat,
     pub host: String,
     pub api: Api,
     pub agent: Agent,
     pub conductor: conductor::Settings,
     pub boot: Boot,
     pub bundles: Bundles,
+}
+
+/// `log_format`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    Text,
+    Json,
 }
 
 /// `[api]`
@@ -99,6 +108,7 @@ impl Default for Config {
         Self {
             state_dir: "/var/lib/anneal".into(),
             log: "info".into(),
+            log_format: LogFormat::Text,
             host: String::new(),
             api: Api::default(),
             agent: Agent::default(),
@@ -160,13 +170,13 @@ impl Default for Bundles {
 }
 
 impl Api {
-    /// The users who are let in; none: whoever reaches the loopback address is an administrator.
+    /// The users that may log in. `None` without authentication: every client on loopback is an administrator.
     pub fn users(&self) -> Result<Option<api::auth::Users>> {
         match self.auth_strategy {
             AuthStrategy::Noauth => {
                 ensure!(
                     self.roles_file.is_none(),
-                    "api.roles_file says nothing without api.auth_strategy = \"http_basic\""
+                    "api.roles_file has no effect without api.auth_strategy = \"http_basic\""
                 );
                 Ok(None)
             }
@@ -180,7 +190,7 @@ impl Api {
 }
 
 impl Bundles {
-    /// Whose bundles are taken.
+    /// Which bundles are accepted.
     pub fn trust(&self) -> Result<bundle::Trust> {
         let keys = self.trusted_keys.iter().map(|key| key.parse());
         let keys = keys.collect::<Result<Vec<bundle::PublicKey>, _>>().context("bundles.trusted_keys")?;
@@ -195,7 +205,7 @@ impl Config {
         toml::from_str(&text).context("is not valid")
     }
 
-    /// What no type can say.
+    /// Check what the types of the settings do not.
     pub fn check(&self) -> Result<()> {
         ensure!(!self.api.listen.is_empty(), "api.listen names no address");
         ensure!(
@@ -221,7 +231,7 @@ impl Config {
             (StepKind::Deploy, floats(&settings.deploy_step_priority_override)),
         ]))
         .context("conductor.clean_step_priority_override, deploy_step_priority_override")?;
-        // An answer of an agent has at most 64 MiB, of which base64 is a third.
+        // An agent's response has at most 64 MiB; base64 makes of 48 MiB 64.
         ensure!((1..=48).contains(&settings.logs_max_mib), "conductor.logs_max_mib must be 1 to 48");
         ensure!(settings.logs_keep > 0, "conductor.logs_keep must be above 0");
         for state in settings.state_timeout_s.keys() {
@@ -267,7 +277,7 @@ impl Config {
         }
     }
 
-    /// The conductor's settings, with the place of the logs chosen.
+    /// The conductor's settings, with the directory of the logs filled in.
     pub fn conductor(&self) -> conductor::Settings {
         let mut settings = self.conductor.clone();
         if settings.logs_directory.as_os_str().is_empty() {
@@ -276,7 +286,7 @@ impl Config {
         settings
     }
 
-    /// The API listener that nodes reach at `address`.
+    /// The API listener that nodes reach at `address`, if there is one.
     pub fn agent_endpoint(&self, address: Ipv4Addr) -> Option<SocketAddr> {
         let wanted = IpAddr::V4(address);
         let found =
@@ -325,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn an_error_names_the_wrong_setting() {
         let wrong = |text: &str| {
             let parsed: Result<Config, _> = toml::from_str(text);
             match parsed {

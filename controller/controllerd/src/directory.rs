@@ -1,4 +1,4 @@
-//! What a MAC boots: the ramdisk while the node's run waits for one, its disk otherwise.
+//! What the NIC with a MAC address boots: the ramdisk while the node's run needs it, the disk otherwise.
 
 use async_trait::async_trait;
 use boot::{BootAnswer, BootDirectory};
@@ -7,7 +7,7 @@ use model::{Node, RunKind};
 use std::sync::Arc;
 use store::Store;
 
-/// Decides by the store.
+/// Looks nodes up in the store.
 pub struct Directory {
     /// Where nodes and ports are kept.
     pub store: Arc<dyn Store>,
@@ -26,7 +26,7 @@ impl BootDirectory for Directory {
             Ok(node) if node.boots_ramdisk() => BootAnswer::Ramdisk { kernel_args: self.kernel_args(&node) },
             Ok(_) => BootAnswer::LocalDisk,
             Err(error) => {
-                tracing::error!(%mac, error = %error.chain(), "cannot tell what the node boots; it gets its disk");
+                tracing::error!(%mac, error = %error.chain(), "cannot read the node; it boots from its disk");
                 BootAnswer::LocalDisk
             }
         }
@@ -34,7 +34,7 @@ impl BootDirectory for Directory {
 }
 
 impl Directory {
-    /// A node that is inspected is told where its inventory is wanted.
+    /// The kernel arguments; a node that is inspected also gets the URL to send its inventory to.
     fn kernel_args(&self, node: &Node) -> String {
         let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
         match inspects {

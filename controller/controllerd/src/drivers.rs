@@ -1,4 +1,4 @@
-//! The drivers of the `bmc` crate, as the API and the conductor want them.
+//! The drivers of the `bmc` crate behind the API's queries.
 
 use api::{
     BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Answers the API's questions.
+/// Answers the API's queries to drivers and agents.
 pub struct BmcDrivers {
     drivers: Vec<DriverDescription>,
     settings: Settings,
@@ -22,7 +22,7 @@ pub struct BmcDrivers {
 }
 
 impl BmcDrivers {
-    /// With every driver there is; steps have the priorities of `settings`, and `agents` are asked for plans.
+    /// All drivers. Steps have the priorities of `settings`; erase plans are requested through `agents`.
     pub fn new(settings: Settings, agents: AgentClient) -> Self {
         Self { drivers: bmc::DRIVERS.iter().map(|name| described(name)).collect(), settings, agents }
     }
@@ -51,7 +51,8 @@ fn refused(error: BmcError) -> DriverError {
     }
 }
 
-/// As [`refused`], but in Ironic's words when no BMC of this driver has the thing: then the error has no address.
+/// As [`refused`], but with Ironic's error text when no BMC of this driver has the feature: then the error has no
+/// address.
 fn lacking(node: &Node, extension: &'static str, error: BmcError) -> DriverError {
     match error.kind() {
         ErrorKind::Unsupported if error.address().is_empty() => DriverError::unsupported(node, extension),
@@ -184,7 +185,7 @@ mod tests {
     use std::time::Duration;
     use uuid::Uuid;
 
-    fn port() -> BmcDrivers {
+    fn drivers() -> BmcDrivers {
         BmcDrivers::new(Settings::default(), AgentClient::new(Duration::from_secs(1)))
     }
 
@@ -195,55 +196,54 @@ mod tests {
         node
     }
 
-    /// What no BMC of the driver has is told in Ironic's words, before anything goes out.
     #[tokio::test]
-    async fn what_a_driver_does_not_have() {
-        let port = port();
+    async fn a_feature_that_no_bmc_of_the_driver_has_is_reported_in_ironics_words_without_a_request() {
+        let drivers = drivers();
         let ipmi = node("ipmi", &[("ipmi_address", "192.0.2.1")]);
         let lamp = IndicatorId { component: "system".into(), name: "led".into() };
-        for (driver, extension, said) in [
-            ("ipmi", "set_boot_mode", port.set_boot_mode(&ipmi, "uefi").await),
-            ("ipmi", "set_secure_boot_state", port.set_secure_boot(&ipmi, true).await),
-            ("ipmi", "get_supported_indicators", port.indicators(&ipmi).await.map(drop)),
-            ("ipmi", "attach_virtual_media", port.attach_media(&ipmi, "cdrom", "http://x/y").await),
-            ("fake-hardware", "inject_nmi", port.inject_nmi(&node("fake-hardware", &[])).await),
+        for (driver, extension, result) in [
+            ("ipmi", "set_boot_mode", drivers.set_boot_mode(&ipmi, "uefi").await),
+            ("ipmi", "set_secure_boot_state", drivers.set_secure_boot(&ipmi, true).await),
+            ("ipmi", "get_supported_indicators", drivers.indicators(&ipmi).await.map(drop)),
+            ("ipmi", "attach_virtual_media", drivers.attach_media(&ipmi, "cdrom", "http://x/y").await),
+            ("fake-hardware", "inject_nmi", drivers.inject_nmi(&node("fake-hardware", &[])).await),
             (
                 "fake-hardware",
                 "get_virtual_media",
-                port.virtual_media(&node("fake-hardware", &[])).await.map(drop),
+                drivers.virtual_media(&node("fake-hardware", &[])).await.map(drop),
             ),
             (
                 "fake-hardware",
                 "set_indicator_state",
-                port.set_indicator(&node("fake-hardware", &[]), &lamp, "on").await,
+                drivers.set_indicator(&node("fake-hardware", &[]), &lamp, "on").await,
             ),
         ] {
             let expected = DriverError::Unsupported { driver: driver.to_owned(), extension };
-            assert_eq!(said, Err(expected));
+            assert_eq!(result, Err(expected));
         }
-        assert_eq!(port.bios_settings(&ipmi).await, Ok(Map::new()));
-        let wrong = port.set_boot_mode(&ipmi, "efi").await;
+        assert_eq!(drivers.bios_settings(&ipmi).await, Ok(Map::new()));
+        let wrong = drivers.set_boot_mode(&ipmi, "efi").await;
         assert!(matches!(wrong, Err(DriverError::Invalid(why)) if why.contains("'efi'")));
     }
 
     #[tokio::test]
-    async fn what_the_fake_tells() {
-        let (port, fake) = (port(), node("fake-hardware", &[]));
-        assert!(!port.bios_settings(&fake).await.unwrap().is_empty());
-        let lamps = port.indicators(&fake).await.unwrap();
+    async fn the_fake_driver_reports_bios_settings_and_indicators() {
+        let (drivers, fake) = (drivers(), node("fake-hardware", &[]));
+        assert!(!drivers.bios_settings(&fake).await.unwrap().is_empty());
+        let lamps = drivers.indicators(&fake).await.unwrap();
         assert_eq!(lamps.len(), 2);
         assert_eq!(lamps[0].states, ["off", "on"]);
-        assert_eq!(port.indicator(&fake, &lamps[0].lamp).await, Ok("on".to_owned()));
+        assert_eq!(drivers.indicator(&fake, &lamps[0].lamp).await, Ok("on".to_owned()));
     }
 
-    /// A BMC that does not answer is not one that cannot.
+    /// Not as a BMC that lacks the feature.
     #[tokio::test]
-    async fn a_bmc_that_is_not_there() {
+    async fn a_bmc_that_does_not_answer_is_reported_as_such() {
         let redfish = node(
             "redfish",
             &[("redfish_address", "http://127.0.0.1:1"), ("redfish_system_id", "/redfish/v1/Systems/1")],
         );
-        let said = port().inject_nmi(&redfish).await;
-        assert!(matches!(said, Err(DriverError::Bmc(_))), "{said:?}");
+        let result = drivers().inject_nmi(&redfish).await;
+        assert!(matches!(result, Err(DriverError::Bmc(_))), "{result:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The controller's certificate: given by the operator, or made once and kept.
+//! The controller's TLS certificate: the operator's, or one that is made at the first start and kept.
 
 use crate::config::Config;
 use anyhow::{Context, Result, ensure};
@@ -19,7 +19,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// SHA-256 of the leaf's DER, hexadecimal: what agents pin.
+    /// SHA-256 of the DER of the leaf certificate, in hexadecimal. Agents pin it.
     pub fn fingerprint(&self) -> String {
         let leaf = self.chain.first().map(|leaf| leaf.as_ref()).unwrap_or_default();
         Sha256::digest(leaf).iter().map(|byte| format!("{byte:02x}")).collect()
@@ -30,7 +30,7 @@ impl Identity {
         format!("sha256:{}", self.fingerprint())
     }
 
-    /// TLS as a server with this identity.
+    /// The configuration of a TLS server with this certificate.
     pub fn server(&self) -> Result<Arc<ServerConfig>> {
         let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()?
@@ -47,7 +47,7 @@ pub fn load_or_make(config: &Config) -> Result<Identity> {
     }
     let dir = config.state_dir.join("tls");
     let (certificate, key) = (dir.join("controller.crt"), dir.join("controller.key"));
-    // The key is written last: a crash in between leaves no half identity behind.
+    // The key is written last: after a crash in between, both are made again.
     if !key.exists() {
         make(config, &dir, &certificate, &key)?;
     }
@@ -72,7 +72,7 @@ fn make(config: &Config, dir: &Path, certificate: &Path, key: &Path) -> Result<(
     names.dedup();
     let mut params = rcgen::CertificateParams::new(names).context("names of the certificate")?;
     params.distinguished_name.push(rcgen::DnType::CommonName, "anneal-controller");
-    // Agents trust the fingerprint; dates only keep other clients content.
+    // Agents check only the fingerprint; other clients also check the dates.
     params.not_before = time::OffsetDateTime::now_utc() - time::Duration::days(1);
     params.not_after = time::OffsetDateTime::now_utc() + time::Duration::days(3650);
     let pair = rcgen::KeyPair::generate().context("key of the controller")?;
@@ -81,7 +81,7 @@ fn make(config: &Config, dir: &Path, certificate: &Path, key: &Path) -> Result<(
     write(key, pair.serialize_pem().as_bytes(), 0o600)
 }
 
-/// Whole or not at all, and on the disk when this returns.
+/// Write a file whole or not at all; it is on the disk when this returns.
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let name = || format!("file {}", path.display());
     let temporary = PathBuf::from(format!("{}.new", path.display()));

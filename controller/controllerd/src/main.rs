@@ -5,27 +5,30 @@ mod certificate_key;
 mod config;
 mod directory;
 mod drivers;
-mod front;
 mod identity;
-mod listener;
+mod listeners;
+mod log;
+mod services;
+mod tls_listener;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use conductor::agent_client::AgentClient;
 use conductor::{Conductor, LiveExecutor, Notary};
 use config::Config;
-use std::io::IsTerminal;
+use services::Services;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Store, SystemClock};
 use store_sqlite::SqliteStore;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// Limit of one HTTP call to an agent; erase steps run asynchronously, so a call is short.
 const AGENT_CALL: Duration = Duration::from_secs(60);
+/// Name of the service that drives nodes.
+const CONDUCTOR: &str = "the conductor";
 /// How long passes under way may take after a signal to stop.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -36,7 +39,7 @@ struct Args {
     /// Configuration file (TOML). Without it every setting has its default.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Read the configuration, say what is wrong with it or that it is good, and end.
+    /// Check the configuration, report the first error or "configuration is good", and exit.
     #[arg(long)]
     check_config: bool,
 }
@@ -52,28 +55,10 @@ fn main() -> Result<()> {
         println!("configuration is good");
         return Ok(());
     }
-    let filter = tracing_subscriber::EnvFilter::try_new(&config.log).context("configuration: log")?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        // Told on standard error, and a panic where that is full too.
-        .log_internal_errors(false)
-        .init();
-    end_with_the_writer();
+    log::start(&config.log, config.log_format)?;
+    log::abort_with_the_writer();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(config))
-}
-
-/// Without the thread that writes nothing would ever be stored again: whoever started the controller starts it anew.
-fn end_with_the_writer() {
-    let tell = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        tell(panic);
-        if std::thread::current().name() == Some(store_sqlite::WRITER) {
-            std::process::abort();
-        }
-    }));
 }
 
 async fn run(config: Config) -> Result<()> {
@@ -85,7 +70,7 @@ async fn run(config: Config) -> Result<()> {
     let identity = identity::load_or_make(&config)?;
     let certificate_key = certificate_key::load_or_make(&config.state_dir)?;
     let stop = CancellationToken::new();
-    let mut tasks: JoinSet<Result<()>> = JoinSet::new();
+    let mut services = Services::default();
 
     let bundle_store = api::BundleStore::open(
         config.bundle_directory(),
@@ -109,8 +94,8 @@ async fn run(config: Config) -> Result<()> {
             require_agent_tls: config.agent.require_tls,
         },
     };
-    front::serve_all(&config, &identity, app, &stop, &mut tasks).await?;
-    boot_services::start(&config, &identity, store.clone(), &stop, &mut tasks).await?;
+    listeners::serve_all(&config, &identity, app, &stop, &mut services).await?;
+    boot_services::start(&config, &identity, store.clone(), &stop, &mut services).await?;
 
     let executor =
         LiveExecutor::new(Arc::new(bmc::Builtin), agents, Arc::new(SystemClock), config.conductor());
@@ -122,7 +107,11 @@ async fn run(config: Config) -> Result<()> {
         config.name(),
         Notary::new(certificate_key, &config.name()),
     );
-    let conducting = tokio::spawn(conductor.run(stop.clone()));
+    let conducting = conductor.run(stop.clone());
+    services.start(CONDUCTOR, async move {
+        conducting.await;
+        Ok(())
+    });
 
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
     let mut terminate = signal(SignalKind::terminate())?;
@@ -130,11 +119,14 @@ async fn run(config: Config) -> Result<()> {
     let ended = tokio::select! {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
-        Some(ended) = tasks.join_next() => ended.context("a service panicked").and_then(|ended| ended),
+        error = services.first_end() => Err(error),
     };
+    if let Err(error) = &ended {
+        tracing::error!("{error:#}");
+    }
     tracing::info!("stopping: passes under way are finished first");
     stop.cancel();
-    if tokio::time::timeout(DRAIN, conducting).await.is_err() {
+    if !services.drain(CONDUCTOR, DRAIN).await {
         tracing::warn!("passes were still under way after {DRAIN:?}; they go on at the next start");
     }
     ended

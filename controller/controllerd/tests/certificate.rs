@@ -27,9 +27,9 @@ impl Disk {
     fn new() -> Self {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), vec![0x5a; SIZE]).unwrap();
-        let told = Command::new("losetup").args(["--find", "--show"]).arg(file.path()).output().unwrap();
-        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-        Self(String::from_utf8(told.stdout).unwrap().trim().to_owned(), file)
+        let output = Command::new("losetup").args(["--find", "--show"]).arg(file.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Self(String::from_utf8(output.stdout).unwrap().trim().to_owned(), file)
     }
 }
 

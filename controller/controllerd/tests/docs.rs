@@ -1,4 +1,4 @@
-//! What docs/cleaning.md and docs/provisioning.md tell operators is what the code does.
+//! The tables in docs/cleaning.md and docs/provisioning.md agree with the code.
 
 use hwm_sdk::StepKind as AgentKind;
 use model::provision::{ProvisionState, Verb, transition};
@@ -29,7 +29,7 @@ fn names(cell: &str) -> Vec<String> {
     cell.split(", ").map(|name| name.trim_matches('`').to_owned()).filter(|name| !name.is_empty()).collect()
 }
 
-fn told(rows: Vec<Vec<String>>, columns: usize) -> BTreeSet<Vec<String>> {
+fn documented(rows: Vec<Vec<String>>, columns: usize) -> BTreeSet<Vec<String>> {
     let count = rows.len();
     let rows: BTreeSet<_> = rows.into_iter().map(|row| row[..columns].to_vec()).collect();
     assert_eq!(rows.len(), count, "a row is there twice");
@@ -41,7 +41,7 @@ fn or_none(priority: Option<String>) -> String {
 }
 
 #[test]
-fn every_step_of_the_agent_is_told_with_its_priorities() {
+fn every_step_of_the_agent_is_documented_with_its_priorities() {
     let headings = ["step", "clean", "deploy", "service", "abortable", "what it does"];
     let declared: BTreeSet<Vec<String>> = hwm_generic::STEPS
         .iter()
@@ -56,7 +56,7 @@ fn every_step_of_the_agent_is_told_with_its_priorities() {
             ]
         })
         .collect();
-    assert_eq!(told(table(CLEANING, &headings), 5), declared);
+    assert_eq!(documented(table(CLEANING, &headings), 5), declared);
     assert!(hwm_generic::STEPS.iter().all(|step| step.idempotent), "the text says that all are");
 }
 
@@ -81,7 +81,7 @@ fn out_of_band() -> BTreeMap<(String, String, String), BTreeMap<StepKind, Catalo
 }
 
 #[test]
-fn every_out_of_band_step_is_told_with_its_priorities_and_arguments() {
+fn every_out_of_band_step_is_documented_with_its_priorities_and_arguments() {
     let headings =
         ["interface", "implementation", "step", "clean", "deploy", "service", "arguments", "what it does"];
     let declared: BTreeSet<Vec<String>> = out_of_band()
@@ -102,11 +102,11 @@ fn every_out_of_band_step_is_told_with_its_priorities_and_arguments() {
         args.sort_unstable();
         row[6] = args.join(", ");
     }
-    assert_eq!(told(rows, 7), declared);
+    assert_eq!(documented(rows, 7), declared);
 }
 
 #[test]
-fn the_implementations_of_every_interface_are_told_with_the_default_first() {
+fn the_implementations_of_every_interface_are_documented_with_the_default_first() {
     let headings: Vec<String> = std::iter::once("interface".to_owned())
         .chain(bmc::DRIVERS.iter().map(|name| format!("`{name}`")))
         .collect();
@@ -121,16 +121,16 @@ fn the_implementations_of_every_interface_are_told_with_the_default_first() {
                 .push(enabled.join(", "));
         }
     }
-    assert_eq!(told(table(CLEANING, &headings), headings.len()), offered.into_values().collect());
+    assert_eq!(documented(table(CLEANING, &headings), headings.len()), offered.into_values().collect());
 }
 
 #[test]
-fn every_setting_of_the_conductor_is_told_with_its_default() {
+fn every_setting_of_the_conductor_is_documented_with_its_default() {
     let defaults = serde_json::to_value(conductor::Settings::default()).unwrap();
     let settings = defaults.as_object().unwrap().iter();
     let settings: BTreeSet<_> =
         settings.map(|(name, default)| vec![format!("`{name}`"), format!("`{default}`")]).collect();
-    assert_eq!(told(table(CLEANING, &["setting", "default", "concerns"]), 2), settings);
+    assert_eq!(documented(table(CLEANING, &["setting", "default", "concerns"]), 2), settings);
     let examples: Vec<&str> =
         CLEANING.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(!examples.is_empty());
@@ -145,7 +145,7 @@ fn every_setting_of_the_conductor_is_told_with_its_default() {
 type Move = (&'static str, &'static str, &'static str);
 
 #[test]
-fn every_verb_is_told_with_its_targets_its_states_and_where_it_leads() {
+fn every_verb_is_documented_with_its_targets_and_states() {
     let mut written: BTreeSet<Move> = BTreeSet::new();
     let mut targets: BTreeMap<String, Verb> = BTreeMap::new();
     for row in table(PROVISIONING, &["verb", "target", "from", "leads to"]) {

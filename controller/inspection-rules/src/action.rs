@@ -1,23 +1,33 @@
 //! Actions.
 
+use crate::args::Args;
 use crate::attribute::{Attributes, Kind};
 use crate::budget::Budget;
-use crate::engine::{Findings, Level, Note};
-use crate::operation::{Args, Signature, Why, turns};
+use crate::findings::{Findings, Level, Note};
 use crate::path;
 use crate::python::{text, truth, type_name};
 use crate::scope::Scope;
+use crate::signature::{OperationError, Signature, turns};
 use model::{Node, Port, traits};
 use serde_json::{Map, Value};
 
 /// Longest text of a log line, in characters.
 const LOG_MOST: usize = 1024;
 
+/// Ironic's action that has the controller fetch a URL. With it the authors of rules, and by their templates every machine
+/// that is inspected, could send requests from inside of the management network.
+pub const API_CALL: &str = "api-call";
+
+/// Why it is rejected.
+pub fn no_api_call() -> String {
+    format!("{API_CALL}: this controller makes no requests for inspection rules")
+}
+
 /// An action's name, arguments and what it does.
 pub struct Action {
     /// Name and arguments.
     pub signature: Signature,
-    run: fn(&mut Args, &mut Findings) -> Result<Option<Note>, Why>,
+    run: fn(&mut Args, &mut Findings) -> Result<Option<Note>, OperationError>,
 }
 
 type Names = &'static [&'static str];
@@ -27,14 +37,14 @@ const fn action(
     needs: Names,
     takes: Names,
     filled: Names,
-    run: fn(&mut Args, &mut Findings) -> Result<Option<Note>, Why>,
+    run: fn(&mut Args, &mut Findings) -> Result<Option<Note>, OperationError>,
 ) -> Action {
     Action { signature: Signature { op, needs, takes, filled }, run }
 }
 
-/// Every action, in Ironic's order; without `api-call` ([`crate::check`] says why).
+/// Every action, in Ironic's order; without [`API_CALL`].
 pub const ACTIONS: [Action; 15] = [
-    action("fail", &["msg"], &[], &[], |args, _| Err(Why(text(args.get("msg"), false)))),
+    action("fail", &["msg"], &[], &[], |args, _| Err(OperationError(text(args.get("msg"), false)))),
     action("log", &["msg"], &["level"], &["msg"], log),
     action("set-attribute", &["path", "value"], &[], &["value"], |args, found| {
         let value = args.take("value");
@@ -88,12 +98,12 @@ pub fn find(op: &str) -> Option<&'static Action> {
 }
 
 /// Do an action, each turn of its loop. What it wants to have logged is returned.
-pub fn run(action: &Value, found: &mut Findings, budget: &Budget) -> Result<Vec<Note>, Why> {
+pub fn run(action: &Value, found: &mut Findings, budget: &Budget) -> Result<Vec<Note>, OperationError> {
     let op = action["op"].as_str().unwrap_or_default();
-    if op == crate::check::API_CALL {
-        return Err(Why(crate::check::no_api_call()));
+    if op == API_CALL {
+        return Err(OperationError(no_api_call()));
     }
-    let known = find(op).ok_or_else(|| Why("there is no such action".to_owned()))?;
+    let known = find(op).ok_or_else(|| OperationError("there is no such action".to_owned()))?;
     let items = match turns(action) {
         Some(items) => items.into_iter().map(Some).collect(),
         None => vec![None],
@@ -108,9 +118,9 @@ pub fn run(action: &Value, found: &mut Findings, budget: &Budget) -> Result<Vec<
     Ok(notes)
 }
 
-fn log(args: &mut Args, _: &mut Findings) -> Result<Option<Note>, Why> {
+fn log(args: &mut Args, _: &mut Findings) -> Result<Option<Note>, OperationError> {
     let level = if args.has("level") { args.text("level")? } else { "info" };
-    let level = Level::of(level).ok_or_else(|| Why(Level::unknown()))?;
+    let level = Level::of(level).ok_or_else(|| OperationError(Level::unknown()))?;
     let text = text(args.get("msg"), false).chars().take(LOG_MOST).collect();
     Ok(Some(Note { level, text }))
 }
@@ -121,12 +131,16 @@ fn place(path: &str) -> (String, Vec<String>) {
     (parts.next().unwrap_or_default(), parts.collect())
 }
 
-fn map<'a, T: Attributes>(of: &'a mut T, name: &str, path: &str) -> Result<&'a mut Map<String, Value>, Why> {
-    let inside = || Why(format!("{path:?}: {name} has nothing inside"));
+fn map<'a, T: Attributes>(
+    of: &'a mut T,
+    name: &str,
+    path: &str,
+) -> Result<&'a mut Map<String, Value>, OperationError> {
+    let inside = || OperationError(format!("{path:?}: {name} has nothing inside"));
     if T::kind(name)? != Kind::Map { Err(inside()) } else { of.map(name).ok_or_else(inside) }
 }
 
-fn set<T: Attributes>(of: &mut T, path: &str, value: Value) -> Result<Option<Note>, Why> {
+fn set<T: Attributes>(of: &mut T, path: &str, value: Value) -> Result<Option<Note>, OperationError> {
     let (name, inside) = place(path);
     match inside.as_slice() {
         [] => {
@@ -139,53 +153,62 @@ fn set<T: Attributes>(of: &mut T, path: &str, value: Value) -> Result<Option<Not
     Ok(None)
 }
 
-fn extend<T: Attributes>(of: &mut T, path: &str, value: Value, unique: bool) -> Result<Option<Note>, Why> {
+fn extend<T: Attributes>(
+    of: &mut T,
+    path: &str,
+    value: Value,
+    unique: bool,
+) -> Result<Option<Note>, OperationError> {
     let (name, inside) = place(path);
     T::kind(&name)?;
     if inside.is_empty() {
-        return Err(Why(format!("Cannot extend non-list attribute {path}")));
+        return Err(OperationError(format!("Cannot extend non-list attribute {path}")));
     }
     path::extend(map(of, &name, path)?, &inside, value, unique, (false, false)).map(|()| None)
 }
 
-fn delete<T: Attributes>(of: &mut T, path: &str) -> Result<Option<Note>, Why> {
+fn delete<T: Attributes>(of: &mut T, path: &str) -> Result<Option<Note>, OperationError> {
     let (name, inside) = place(path);
     match (inside.as_slice(), T::kind(&name)?) {
         ([], _) => of.set(&name, Value::Null)?,
         (inside, _) if path::remove(map(of, &name, path)?, inside) => {}
-        _ => return Err(Why(format!("Failed to delete attribute at {path}: it is not there"))),
+        _ => return Err(OperationError(format!("Failed to delete attribute at {path}: it is not there"))),
     }
     Ok(None)
 }
 
-fn port<'a>(args: &Args, found: &'a mut Findings) -> Result<&'a mut Port, Why> {
+fn port<'a>(args: &Args, found: &'a mut Findings) -> Result<&'a mut Port, OperationError> {
     let id = args.text("port_id")?;
     let found = found.ports.iter_mut().find(|port| port.uuid.to_string() == id);
-    found.ok_or_else(|| Why("the node has no port of this port_id".to_owned()))
+    found.ok_or_else(|| OperationError("the node has no port of this port_id".to_owned()))
 }
 
-fn add_trait(args: &mut Args, found: &mut Findings) -> Result<Option<Note>, Why> {
+fn add_trait(args: &mut Args, found: &mut Findings) -> Result<Option<Note>, OperationError> {
     let name = args.text("name")?;
     if !traits::is_name(name) {
-        return Err(Why("this is no name of a trait".to_owned()));
+        return Err(OperationError("this is no name of a trait".to_owned()));
     }
     found.node.traits.insert(name.to_owned());
     if found.node.traits.len() > traits::MOST {
-        return Err(Why(format!("a node has at most {} traits", traits::MOST)));
+        return Err(OperationError(format!("a node has at most {} traits", traits::MOST)));
     }
     Ok(None)
 }
 
 /// Set or remove a capability. A capability has one value: Ironic adds another with each inspection.
-fn capability(node: &mut Node, name: &str, value: Option<&str>) -> Result<Option<Note>, Why> {
+fn capability(node: &mut Node, name: &str, value: Option<&str>) -> Result<Option<Note>, OperationError> {
     let sound = |text: &str| !text.is_empty() && !text.contains([',', ':']);
     if !sound(name) || value.is_some_and(|value| !sound(value)) {
-        return Err(Why("names and values of capabilities are texts without ',' and ':'".to_owned()));
+        return Err(OperationError(
+            "names and values of capabilities are texts without ',' and ':'".to_owned(),
+        ));
     }
     let all = match node.properties.get("capabilities") {
         None | Some(Value::Null) => "",
         Some(Value::String(text)) => text.as_str(),
-        Some(other) => return Err(Why(format!("the capabilities are a {} and no text", type_name(other)))),
+        Some(other) => {
+            return Err(OperationError(format!("the capabilities are a {} and no text", type_name(other))));
+        }
     };
     let is_it = |entry: &str| entry.split_once(':').is_some_and(|(key, _)| key.trim() == name);
     let mut entries: Vec<_> =
@@ -195,19 +218,21 @@ fn capability(node: &mut Node, name: &str, value: Option<&str>) -> Result<Option
     Ok(None)
 }
 
-fn plugin_data(found: &mut Findings) -> Result<&mut Map<String, Value>, Why> {
+fn plugin_data(found: &mut Findings) -> Result<&mut Map<String, Value>, OperationError> {
     match &mut found.plugin_data {
         Value::Object(fields) => Ok(fields),
         other => {
             *other = Value::Object(Map::new());
-            other.as_object_mut().ok_or_else(|| Why("the plugin data are no JSON object".to_owned()))
+            other
+                .as_object_mut()
+                .ok_or_else(|| OperationError("the plugin data are no JSON object".to_owned()))
         }
     }
 }
 
 /// A place in plugin data: with dots, or its parts in a list.
-fn data_parts(path: &Value) -> Result<Vec<String>, Why> {
-    let bad = || Why("path is neither a text nor a list of texts".to_owned());
+fn data_parts(path: &Value) -> Result<Vec<String>, OperationError> {
+    let bad = || OperationError("path is neither a text nor a list of texts".to_owned());
     match path {
         Value::String(path) => Ok(path.split('.').map(str::to_owned).collect()),
         Value::Array(parts) => {

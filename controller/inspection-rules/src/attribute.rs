@@ -3,8 +3,8 @@
 //! Ironic's rules may set every field. Here they may set what an operator could set by PATCH without a further check:
 //! nothing that says where the node stands, who it is, how its driver is built, or whether it may be touched.
 
-use crate::operation::Why;
 use crate::python::{text, type_name};
+use crate::signature::OperationError;
 use model::mask::{masked, masked_instance_info};
 use model::request::RESCUE_HASH;
 use model::{Node, Port};
@@ -64,11 +64,11 @@ pub trait Attributes {
     fn set_flag(&mut self, name: &str, flag: Option<bool>);
 
     /// What the attribute of this name holds, or that rules must not set it.
-    fn kind(name: &str) -> Result<Kind, Why> {
+    fn kind(name: &str) -> Result<Kind, OperationError> {
         let found = Self::TABLE.iter().find(|(known, _)| *known == name);
         found.map(|(_, kind)| *kind).ok_or_else(|| {
             let names: Vec<_> = Self::TABLE.iter().map(|(name, _)| *name).collect();
-            Why(format!(
+            OperationError(format!(
                 "{name:?} of a {} cannot be set by inspection rules; these can: {}",
                 Self::NOUN,
                 names.join(", ")
@@ -77,9 +77,10 @@ pub trait Attributes {
     }
 
     /// Set a whole attribute.
-    fn set(&mut self, name: &str, value: Value) -> Result<(), Why> {
-        let refuse =
-            |value: &Value, wanted: &str| Why(format!("{name} is {wanted}, and not a {}", type_name(value)));
+    fn set(&mut self, name: &str, value: Value) -> Result<(), OperationError> {
+        let refuse = |value: &Value, wanted: &str| {
+            OperationError(format!("{name} is {wanted}, and not a {}", type_name(value)))
+        };
         match (Self::kind(name)?, value) {
             (Kind::Map, value @ (Value::Object(_) | Value::Null)) => {
                 if let Some(map) = self.map(name) {
@@ -91,7 +92,7 @@ pub trait Attributes {
             (Kind::Text(most), value @ (Value::String(_) | Value::Number(_) | Value::Bool(_))) => {
                 let text = text(&value, false);
                 if text.chars().count() > most {
-                    return Err(Why(format!("{name} would be longer than {most} characters")));
+                    return Err(OperationError(format!("{name} would be longer than {most} characters")));
                 }
                 self.set_text(name, Some(text));
             }

@@ -1,6 +1,6 @@
-//! How much work the rules of one inspection may make: whoever writes rules must not hold up the controller.
+//! Bounds the work of the rules of one inspection, so that the author of a rule cannot hold up the controller.
 
-use crate::operation::Why;
+use crate::signature::OperationError;
 use std::cell::Cell;
 
 /// Most operations, each turn of a loop counted.
@@ -13,20 +13,20 @@ const WORK: usize = 16 << 20;
 /// not be deeper than 128.
 pub const DEPTH: usize = 48;
 
-/// What is left of it.
+/// The work that is left.
 pub struct Budget {
     operations: Cell<usize>,
     work: Cell<usize>,
 }
 
 impl Budget {
-    /// All of it.
+    /// The full budget.
     pub fn new() -> Self {
         Self { operations: Cell::new(OPERATIONS), work: Cell::new(WORK) }
     }
 
-    /// One more operation.
-    pub fn operation(&self) -> Result<(), Why> {
+    /// Take one operation from the budget.
+    pub fn operation(&self) -> Result<(), OperationError> {
         take(&self.operations, 1, || {
             format!(
                 "the rules of one inspection may make at most {OPERATIONS} operations, turns of loops counted"
@@ -34,20 +34,20 @@ impl Budget {
         })
     }
 
-    /// So many bytes or values more.
-    pub fn work(&self, amount: usize) -> Result<(), Why> {
+    /// Take so many bytes or values from it.
+    pub fn work(&self, amount: usize) -> Result<(), OperationError> {
         take(&self.work, amount, || {
             format!("the rules of one inspection may make and search at most {WORK} bytes")
         })
     }
 }
 
-fn take(left: &Cell<usize>, amount: usize, why: impl FnOnce() -> String) -> Result<(), Why> {
+fn take(left: &Cell<usize>, amount: usize, why: impl FnOnce() -> String) -> Result<(), OperationError> {
     match left.get().checked_sub(amount) {
         Some(rest) => {
             left.set(rest);
             Ok(())
         }
-        None => Err(Why(why())),
+        None => Err(OperationError(why())),
     }
 }

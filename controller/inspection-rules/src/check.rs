@@ -1,22 +1,14 @@
-//! What a rule must be to be kept. What could only fail at every inspection is refused here already.
+//! Validates a rule before it is stored. A rule that would fail at every inspection is rejected.
 
+use crate::action::{API_CALL, no_api_call};
 use crate::attribute::Attributes;
-use crate::engine::Level;
-use crate::operation::{Signature, Why, named, turns};
+use crate::findings::Level;
 use crate::python::repr;
+use crate::signature::{OperationError, Signature, named, turns};
 use crate::template::{Part, parse};
 use crate::{action, condition, path};
 use model::{Node, Port, traits};
 use serde_json::{Map, Value};
-
-/// Ironic's action that has the controller fetch a URL. Whoever writes rules, and with templates every machine that is
-/// inspected, would send requests from inside of the management network.
-pub const API_CALL: &str = "api-call";
-
-/// Why it is refused.
-pub fn no_api_call() -> String {
-    format!("{API_CALL}: this controller makes no requests for inspection rules")
-}
 
 /// Checks a list of conditions.
 ///
@@ -60,8 +52,8 @@ fn operations(value: &Value, conditions: bool) -> Result<(), String> {
         if multiple.is_some_and(|how| !matches!(how, Some("any" | "all" | "first" | "last"))) {
             return Err(bad("multiple is not one of ['any', 'all', 'first', 'last']".to_owned()));
         }
-        let args = named(signature, &fields["args"]).map_err(|Why(why)| bad(why))?;
-        arguments(signature, &args, turns(item).is_some()).map_err(|Why(why)| bad(why))?;
+        let args = named(signature, &fields["args"]).map_err(|OperationError(why)| bad(why))?;
+        arguments(signature, &args, turns(item).is_some()).map_err(|OperationError(why)| bad(why))?;
     }
     Ok(())
 }
@@ -76,8 +68,8 @@ fn unknown(op: &Value, conditions: bool) -> String {
     format!("{shown} is not one of [{}]", ops.join(", "))
 }
 
-/// What can be told of arguments before their templates are filled in; in a loop all of them are templates.
-fn arguments(signature: &Signature, args: &Map<String, Value>, looped: bool) -> Result<(), Why> {
+/// Check what can be checked of arguments before their templates are filled in; in a loop all of them are templates.
+fn arguments(signature: &Signature, args: &Map<String, Value>, looped: bool) -> Result<(), OperationError> {
     for (name, value) in args {
         if looped || signature.filled.contains(&name.as_str()) {
             plain_fields(value)?;
@@ -85,18 +77,18 @@ fn arguments(signature: &Signature, args: &Map<String, Value>, looped: bool) -> 
         let template = looped && value.as_str().is_some_and(|text| text.contains('{'));
         let text = || match value {
             Value::String(text) => Ok(text.as_str()),
-            _ => Err(Why(format!("{name} is not of type 'string'"))),
+            _ => Err(OperationError(format!("{name} is not of type 'string'"))),
         };
         match (signature.op, name.as_str()) {
             (_, "values") if matches!(signature.op, "eq" | "lt" | "gt") && !value.is_array() => {
-                return Err(Why("values is not of type 'array'".to_owned()));
+                return Err(OperationError("values is not of type 'array'".to_owned()));
             }
             _ if template => {}
             ("matches", "regex") => drop(condition::regex(text()?, true)?),
             ("contains", "regex") => drop(condition::regex(text()?, false)?),
-            ("log", "level") if Level::of(text()?).is_none() => return Err(Why(Level::unknown())),
+            ("log", "level") if Level::of(text()?).is_none() => return Err(OperationError(Level::unknown())),
             ("add-trait", "name") if !traits::is_name(text()?) => {
-                return Err(Why("name is no name of a trait".to_owned()));
+                return Err(OperationError("name is no name of a trait".to_owned()));
             }
             ("set-plugin-data" | "extend-plugin-data" | "unset-plugin-data", _) => {}
             (op, "path") => {
@@ -116,14 +108,16 @@ fn arguments(signature: &Signature, args: &Map<String, Value>, looped: bool) -> 
     Ok(())
 }
 
-/// Refuses templates whose fields say how they are to be formatted.
-fn plain_fields(value: &Value) -> Result<(), Why> {
+/// Reject templates with format specifications.
+fn plain_fields(value: &Value) -> Result<(), OperationError> {
     match value {
         Value::String(text) => {
             let known = ["node", "inventory", "plugin_data", "item"];
             let strange = |part: &Part| matches!(part, Part::Field(field) if field.strange && known.contains(&field.root));
             if parse(text).is_some_and(|parts| parts.iter().any(strange)) {
-                return Err(Why("format specifications ({field:…}, {field!…}) are not supported".to_owned()));
+                return Err(OperationError(
+                    "format specifications ({field:…}, {field!…}) are not supported".to_owned(),
+                ));
             }
             Ok(())
         }

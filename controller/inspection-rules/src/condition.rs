@@ -1,10 +1,11 @@
 //! Conditions.
 
+use crate::args::Args;
 use crate::budget::Budget;
-use crate::engine::Findings;
-use crate::operation::{Args, Signature, Why, turns};
+use crate::findings::Findings;
 use crate::python::{compare, equal, text, truth, type_name};
 use crate::scope::Scope;
+use crate::signature::{OperationError, Signature, turns};
 use regex::RegexBuilder;
 use serde_json::Value;
 use std::cmp::Ordering;
@@ -14,7 +15,7 @@ use std::net::IpAddr;
 pub struct Operator {
     /// Name and arguments.
     pub signature: Signature,
-    holds: fn(&Args, &Scope) -> Result<bool, Why>,
+    holds: fn(&Args, &Scope) -> Result<bool, OperationError>,
 }
 
 const fn operator(
@@ -22,7 +23,7 @@ const fn operator(
     needs: &'static [&'static str],
     takes: &'static [&'static str],
     filled: &'static [&'static str],
-    holds: fn(&Args, &Scope) -> Result<bool, Why>,
+    holds: fn(&Args, &Scope) -> Result<bool, OperationError>,
 ) -> Operator {
     Operator { signature: Signature { op, needs, takes, filled }, holds }
 }
@@ -69,9 +70,10 @@ pub fn find(op: &str) -> Option<(&'static Operator, bool)> {
 }
 
 /// Whether a condition holds.
-pub fn holds(condition: &Value, found: &Findings, budget: &Budget) -> Result<bool, Why> {
+pub fn holds(condition: &Value, found: &Findings, budget: &Budget) -> Result<bool, OperationError> {
     let op = condition["op"].as_str().unwrap_or_default();
-    let (operator, inverted) = find(op).ok_or_else(|| Why("there is no such operator".to_owned()))?;
+    let (operator, inverted) =
+        find(op).ok_or_else(|| OperationError("there is no such operator".to_owned()))?;
     let missing_is_none = operator.signature.op == "is-empty";
     let turn = |item| {
         budget.operation()?;
@@ -100,9 +102,16 @@ pub fn holds(condition: &Value, found: &Findings, budget: &Budget) -> Result<boo
 }
 
 /// Whether each value and the next are as `pair` wants them.
-fn chain(args: &Args, scope: &Scope, pair: fn(&Value, &Value) -> Option<bool>) -> Result<bool, Why> {
+fn chain(
+    args: &Args,
+    scope: &Scope,
+    pair: fn(&Value, &Value) -> Option<bool>,
+) -> Result<bool, OperationError> {
     let Value::Array(values) = args.get("values") else {
-        return Err(Why(format!("Expected list for 'values', got: {}", type_name(args.get("values")))));
+        return Err(OperationError(format!(
+            "Expected list for 'values', got: {}",
+            type_name(args.get("values"))
+        )));
     };
     // What a loop fills in are texts.
     let texts: Vec<_> = match scope.item.is_some() || truth(args.get("force_strings")) {
@@ -115,14 +124,16 @@ fn chain(args: &Args, scope: &Scope, pair: fn(&Value, &Value) -> Option<bool>) -
             Some(false) => return Ok(false),
             None => {
                 let (a, b) = (type_name(&two[0]), type_name(&two[1]));
-                return Err(Why(format!("a value of type {a} cannot be compared with one of type {b}")));
+                return Err(OperationError(format!(
+                    "a value of type {a} cannot be compared with one of type {b}"
+                )));
             }
         }
     }
     Ok(true)
 }
 
-fn one_of(args: &Args, _: &Scope) -> Result<bool, Why> {
+fn one_of(args: &Args, _: &Scope) -> Result<bool, OperationError> {
     let value = args.get("value");
     match (args.get("values"), value) {
         (Value::Array(values), value) => Ok(values.iter().any(|other| equal(other, value))),
@@ -130,7 +141,7 @@ fn one_of(args: &Args, _: &Scope) -> Result<bool, Why> {
         (Value::Object(fields), Value::String(key)) => Ok(fields.contains_key(key)),
         (Value::Object(_), Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(false),
         (Value::Null, _) if !args.has("values") => Ok(false),
-        (values, value) => Err(Why(format!(
+        (values, value) => Err(OperationError(format!(
             "a value of type {} cannot be in one of type {}",
             type_name(value),
             type_name(values)
@@ -173,8 +184,8 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
-fn in_net(args: &Args, _: &Scope) -> Result<bool, Why> {
-    let bad = |name: &str| Why(format!("invalid value: {name} is not one"));
+fn in_net(args: &Args, _: &Scope) -> Result<bool, OperationError> {
+    let bad = |name: &str| OperationError(format!("invalid value: {name} is not one"));
     let (net, length) = args.get("subnet").as_str().and_then(network).ok_or_else(|| bad("subnet"))?;
     let address: IpAddr =
         args.get("address").as_str().and_then(|text| text.parse().ok()).ok_or_else(|| bad("address"))?;
@@ -188,9 +199,9 @@ fn in_net(args: &Args, _: &Scope) -> Result<bool, Why> {
 
 /// A regular expression as Python reads it, as far as Rust's can: for the whole of a text, or anything in it. It takes
 /// time in proportion to the text. What has no meaning in both is refused.
-pub fn regex(text: &str, whole: bool) -> Result<regex::Regex, Why> {
+pub fn regex(text: &str, whole: bool) -> Result<regex::Regex, OperationError> {
     if text.is_empty() && whole {
-        return Err(Why("invalid regular expression: it is empty".to_owned()));
+        return Err(OperationError("invalid regular expression: it is empty".to_owned()));
     }
     // Python's `$` also stands before a line break at the end.
     let (body, ends) = match text.strip_suffix('$') {
@@ -205,8 +216,8 @@ pub fn regex(text: &str, whole: bool) -> Result<regex::Regex, Why> {
         .and_then(|_| build(&format!("{start}{body}{end}")))
         // Its own words quote the expression.
         .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => Why("invalid regular expression: it is too large".to_owned()),
-            _ => Why(
+            regex::Error::CompiledTooBig(_) => OperationError("invalid regular expression: it is too large".to_owned()),
+            _ => OperationError(
                 "invalid regular expression (look-around, backreferences and braces that repeat nothing are not \
                  supported)"
                     .to_owned(),
@@ -214,7 +225,7 @@ pub fn regex(text: &str, whole: bool) -> Result<regex::Regex, Why> {
         })
 }
 
-fn found(args: &Args, scope: &Scope, whole: bool) -> Result<bool, Why> {
+fn found(args: &Args, scope: &Scope, whole: bool) -> Result<bool, OperationError> {
     let regex = regex(args.text("regex")?, whole)?;
     let text = text(args.get("value"), false);
     scope.budget.work(text.len())?;

@@ -1,82 +1,25 @@
 //! All rules of an inspection, in their order.
 
 use crate::budget::Budget;
-use crate::operation::Why;
+use crate::findings::{Findings, Note};
+use crate::signature::OperationError;
 use crate::{action, condition};
-use model::{Node, Port, Resource};
+use model::Resource;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::fmt;
 use uuid::Uuid;
 
-/// Longest reason of a failure, in characters: what a rule says may be as long as an inventory.
+/// Longest reason of a failure, in characters: the text of a rule's template may be as long as an inventory.
 const WHY_MOST: usize = 1024;
 
-/// What an inspection found, and what it is about.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Findings {
-    /// The node.
-    pub node: Node,
-    /// Its ports.
-    pub ports: Vec<Port>,
-    /// The inventory; no rule changes it.
-    pub inventory: Value,
-    /// What collectors and plugins added.
-    pub plugin_data: Value,
-}
-
-/// What the rules made of it.
+/// The result of the rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
-    /// As it is to be.
+    /// The findings as changed by the rules.
     pub findings: Findings,
     /// What rules want to have logged.
     pub notes: Vec<Note>,
-}
-
-/// A line that a rule wants to have logged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// How grave it is.
-    pub level: Level,
-    /// The line.
-    pub text: String,
-}
-
-/// How grave a logged line is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// `debug`
-    Debug,
-    /// `info`
-    Info,
-    /// `warning`
-    Warning,
-    /// `error`
-    Error,
-    /// `critical`
-    Critical,
-}
-
-impl Level {
-    const ALL: [(&str, Self); 5] = [
-        ("debug", Self::Debug),
-        ("info", Self::Info),
-        ("warning", Self::Warning),
-        ("error", Self::Error),
-        ("critical", Self::Critical),
-    ];
-
-    /// The level of this name, in any letter case.
-    pub fn of(name: &str) -> Option<Self> {
-        let named = |(known, _): &&(&str, Self)| name.eq_ignore_ascii_case(known);
-        Self::ALL.iter().find(named).map(|(_, level)| *level)
-    }
-
-    /// What is wrong with one that does not exist.
-    pub fn unknown() -> String {
-        format!("Invalid log level. Choose from {}", Self::ALL.map(|(name, _)| name).join(", "))
-    }
 }
 
 /// A rule that failed.
@@ -86,22 +29,22 @@ pub struct Failure {
     pub rule: Uuid,
     /// Where in it: `condition 1 (eq)`, `action 2 (set-attribute)`.
     pub place: String,
-    /// Why; not told of a sensitive rule.
+    /// The reason; `None` for a sensitive rule.
     pub why: Option<String>,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = self.why.as_deref().unwrap_or("the rule is sensitive, so it is not told why");
+        let why = self.why.as_deref().unwrap_or("the rule is sensitive, so its reason is not shown");
         write!(out, "inspection rule {} failed in {}: {why}", self.rule, self.place)
     }
 }
 
 /// Apply `rules` to what was found: those of phase `main` from the highest priority down, of one priority in the order
-/// given, each if all its conditions hold as the rules before have left things.
+/// given. Each rule applies if all its conditions hold for the findings as the rules before have changed them.
 ///
 /// # Errors
-/// The first rule that fails. Nothing of what was found is changed then.
+/// The first rule that fails. The findings are not changed then.
 pub fn apply(rules: &[Resource], findings: Findings) -> Result<Applied, Box<Failure>> {
     let phase = |rule: &&Resource| rule.text("phase").is_none_or(|phase| phase == "main");
     let mut order: Vec<_> = rules.iter().filter(phase).collect();
@@ -116,7 +59,7 @@ pub fn apply(rules: &[Resource], findings: Findings) -> Result<Applied, Box<Fail
 
 fn one(rule: &Resource, applied: &mut Applied, budget: &Budget) -> Result<(), Box<Failure>> {
     let sensitive = rule.field("sensitive") == true;
-    let failed = |what: &str, index: usize, operation: &Value, Why(why): Why| {
+    let failed = |what: &str, index: usize, operation: &Value, OperationError(why): OperationError| {
         let op = operation["op"].as_str().unwrap_or_default();
         let place = format!("{what} {} ({op})", index + 1);
         let why = why.chars().take(WHY_MOST).collect();

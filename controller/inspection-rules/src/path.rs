@@ -1,8 +1,8 @@
 //! Places within an attribute: `driver_info/ipmi_address`, `properties.root_device.size`.
 
 use crate::budget::DEPTH;
-use crate::operation::Why;
 use crate::python::{equal, is_hidden, type_name};
+use crate::signature::OperationError;
 use serde_json::{Map, Value};
 
 /// A place as its parts, the first of which is the attribute: with slashes if there are any, else with dots.
@@ -20,15 +20,18 @@ fn holder<'a>(
     mut current: &'a mut Map<String, Value>,
     way: &[String],
     masked: bool,
-) -> Result<&'a mut Map<String, Value>, Why> {
+) -> Result<&'a mut Map<String, Value>, OperationError> {
     for part in way {
         if masked && is_hidden(part) && current.contains_key(part) {
-            return Err(Why(format!("{part:?} is hidden from rules")));
+            return Err(OperationError(format!("{part:?} is hidden from rules")));
         }
         current = match current.entry(part.as_str()).or_insert_with(|| Value::Object(Map::new())) {
             Value::Object(fields) => fields,
             other => {
-                return Err(Why(format!("{part:?} is a {}, which has nothing inside", type_name(other))));
+                return Err(OperationError(format!(
+                    "{part:?} is a {}, which has nothing inside",
+                    type_name(other)
+                )));
             }
         };
     }
@@ -36,7 +39,12 @@ fn holder<'a>(
 }
 
 /// Set what stands at `parts` within `root`.
-pub fn set(root: &mut Map<String, Value>, parts: &[String], value: Value, masked: bool) -> Result<(), Why> {
+pub fn set(
+    root: &mut Map<String, Value>,
+    parts: &[String],
+    value: Value,
+    masked: bool,
+) -> Result<(), OperationError> {
     shallow(parts, &value)?;
     let Some((last, way)) = parts.split_last() else { return Err(nowhere()) };
     holder(root, way, masked)?.insert(last.clone(), value);
@@ -51,7 +59,7 @@ pub fn extend(
     value: Value,
     unique: bool,
     (masked, lenient): (bool, bool),
-) -> Result<(), Why> {
+) -> Result<(), OperationError> {
     shallow(parts, &value)?;
     let Some((last, way)) = parts.split_last() else { return Err(nowhere()) };
     let place = holder(root, way, masked)?.entry(last.as_str()).or_insert_with(|| Value::Array(Vec::new()));
@@ -59,7 +67,7 @@ pub fn extend(
         *place = Value::Array(Vec::new());
     }
     let Value::Array(items) = place else {
-        return Err(Why(format!("what is there is a {} and no list", type_name(place))));
+        return Err(OperationError(format!("what is there is a {} and no list", type_name(place))));
     };
     if !unique || !items.iter().any(|item| equal(item, &value)) {
         items.push(value);
@@ -80,12 +88,12 @@ pub fn remove(root: &mut Map<String, Value>, parts: &[String]) -> bool {
     current.remove(last).is_some()
 }
 
-fn nowhere() -> Why {
-    Why("the path is empty".to_owned())
+fn nowhere() -> OperationError {
+    OperationError("the path is empty".to_owned())
 }
 
 /// Refuses what the store could not read back.
-fn shallow(parts: &[String], value: &Value) -> Result<(), Why> {
+fn shallow(parts: &[String], value: &Value) -> Result<(), OperationError> {
     fn depth(value: &Value) -> usize {
         1 + match value {
             Value::Array(items) => items.iter().map(depth).max().unwrap_or(0),
@@ -94,7 +102,7 @@ fn shallow(parts: &[String], value: &Value) -> Result<(), Why> {
         }
     }
     if parts.len() + depth(value) > DEPTH {
-        return Err(Why(format!("the value would be nested deeper than {DEPTH}")));
+        return Err(OperationError(format!("the value would be nested deeper than {DEPTH}")));
     }
     Ok(())
 }

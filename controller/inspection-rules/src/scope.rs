@@ -2,9 +2,9 @@
 
 use crate::attribute;
 use crate::budget::Budget;
-use crate::engine::Findings;
-use crate::operation::Why;
+use crate::findings::Findings;
 use crate::python::{MASK, is_hidden, repr, text};
+use crate::signature::OperationError;
 use crate::template::{Field, Part, Step, parse};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ enum Gap {
     /// It cannot be: no such attribute, no such index, no template (any other error).
     Wrong,
     /// It is not to be.
-    Fails(Why),
+    Fails(OperationError),
 }
 
 /// A template that was filled in.
@@ -42,7 +42,7 @@ struct Filled {
 impl Scope<'_> {
     /// A value of a rule with its templates filled in. In a loop texts are filled in twice, as in Ironic, so that items
     /// can be templates.
-    pub fn fill(&self, value: &Value) -> Result<Value, Why> {
+    pub fn fill(&self, value: &Value) -> Result<Value, OperationError> {
         self.budget.work(1)?;
         match value {
             Value::String(text) => self.fill_text(text, self.item.is_some()),
@@ -66,7 +66,7 @@ impl Scope<'_> {
     }
 
     /// A text with its fields filled in, or as it is where that is not possible.
-    fn fill_text(&self, template: &str, twice: bool) -> Result<Value, Why> {
+    fn fill_text(&self, template: &str, twice: bool) -> Result<Value, OperationError> {
         let filled = match self.format(template) {
             Ok(filled) => filled,
             Err(Gap::Missing) if self.missing_is_none => return Ok(Value::Null),
@@ -100,7 +100,9 @@ impl Scope<'_> {
                 Part::Field(field) => {
                     let value = self.field(&field)?;
                     if field.strange {
-                        return Err(Gap::Fails(Why("format specifications are not supported".to_owned())));
+                        return Err(Gap::Fails(OperationError(
+                            "format specifications are not supported".to_owned(),
+                        )));
                     }
                     let masked = field.root != "item";
                     let shown = if field.repr { repr(&value, masked) } else { text(&value, masked) };

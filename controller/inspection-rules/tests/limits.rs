@@ -141,7 +141,7 @@ fn a_failure_names_the_rule_and_tells_nothing_of_a_sensitive_one() {
     assert_eq!(why(actions.clone()), format!("{name}s3cr3t"));
     let sensitive = rule(json!({"actions": actions, "sensitive": true}));
     let error = apply(&[sensitive], found()).unwrap_err();
-    assert_eq!(error.to_string(), format!("{name}the rule is sensitive, so it is not told why"));
+    assert_eq!(error.to_string(), format!("{name}the rule is sensitive, so its reason is not shown"));
     let compare =
         json!([{"op": "eq", "args": {"values": [1]}}, {"op": "lt", "args": {"values": [1, "s3cr3t"]}}]);
     let error = apply(&[rule(json!({"conditions": compare, "actions": actions}))], found()).unwrap_err();

@@ -1,4 +1,4 @@
-//! What the interfaces of a node's driver can do. Told by the drivers; looked at by decisions.
+//! What the interfaces of a node's driver can do, as the driver declares it.
 
 use crate::step::{CatalogueStep, StepKind};
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,9 @@ pub enum Inspect {
     Agent,
     /// The BMC is asked.
     Bmc,
-    /// The inventory is made up: fake-hardware.
+    /// The inventory is invented: fake-hardware.
     Fake,
-    /// It cannot be.
+    /// Not supported.
     None,
 }
 
@@ -40,7 +40,7 @@ pub enum Rescue {
     Agent,
     /// Nothing happens: fake-hardware.
     Fake,
-    /// It cannot be.
+    /// Not supported.
     None,
 }
 

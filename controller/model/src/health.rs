@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the BMC says of the hardware as a whole, in Redfish's words, which are Ironic's too.
+/// Health of the whole hardware as the BMC reports it, with Redfish's names, which Ironic uses, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Health {
     /// Nothing is wrong.
@@ -27,7 +27,7 @@ impl Health {
         }
     }
 
-    /// The health that a wire string names; none of any other.
+    /// The health that a wire string names.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|health| health.as_str() == text)
     }

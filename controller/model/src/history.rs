@@ -1,7 +1,8 @@
-//! The story of a node: one event for every transition, with its cause, stored with it.
+//! The history of a node: an event for each change, with its cause, stored in the same write.
 
 use crate::node::Node;
 use crate::provision::ProvisionState;
+use crate::run::{Logs, Run};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -19,20 +20,25 @@ pub struct Event {
     pub severity: Severity,
     /// One sentence that names cause and effect.
     pub text: String,
-    /// The provision state that the node was in when it happened; noted by the store. `None` in events of
-    /// before 0.2.
+    /// The provision state of the node before the write; set by the store.
     #[serde(default)]
     pub state: Option<ProvisionState>,
-    /// Where the node was going then; noted by the store.
+    /// Its target provision state then; set by the store.
     #[serde(default)]
     pub target_provision_state: Option<ProvisionState>,
-    /// Seconds for which the node had been in that state; noted by the store.
+    /// Seconds for which the node had been in that state; set by the store.
     #[serde(default)]
     pub duration_s: Option<u64>,
+    /// The command of a step that it is about.
+    #[serde(default)]
+    pub command_id: Option<String>,
+    /// The API request that caused it: the request itself, or the one that started the run. `None`: no request did.
+    #[serde(default)]
+    pub request_id: Option<String>,
 }
 
 impl Event {
-    /// An event of `at`; what only the node knows is noted when it is stored.
+    /// An event of `at`. The store adds the state of the node.
     pub fn new(kind: EventKind, severity: Severity, text: String, at: Timestamp) -> Self {
         Self {
             uuid: Uuid::new_v4(),
@@ -43,10 +49,21 @@ impl Event {
             state: None,
             target_provision_state: None,
             duration_s: None,
+            command_id: None,
+            request_id: None,
         }
     }
 
-    /// Note how the node stood when it happened.
+    /// Note the command and the request that it belongs to, given the node's run before and after the change that the
+    /// event reports. A step that ended is one of the run before, a step that begins one of the run after.
+    pub fn note_run(&mut self, before: Option<&Run>, after: Option<&Run>) {
+        let of_both = || before.into_iter().chain(after);
+        self.command_id = of_both().find_map(Run::command_id).map(str::to_owned);
+        let at_work = |run: &&Run| run.is_active() || run.logs == Some(Logs::Wanted);
+        self.request_id = of_both().find(at_work).and_then(|run| run.request_id.clone());
+    }
+
+    /// Note the state of the node before the write.
     pub fn note(&mut self, stood: &StateAtEvent) {
         self.state = Some(stood.provision_state);
         self.target_provision_state = stood.target_provision_state;
@@ -54,7 +71,7 @@ impl Event {
     }
 }
 
-/// How a node stood: the part of it that its events note. Can be read from its document alone.
+/// The part of a node that its events note. It can be read from the stored document without the rest of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct StateAtEvent {
     /// [`Node::provision_state`].
@@ -66,7 +83,7 @@ pub struct StateAtEvent {
 }
 
 impl StateAtEvent {
-    /// How `node` stands.
+    /// The state of `node`.
     pub fn of(node: &Node) -> Self {
         Self {
             provision_state: node.provision_state,
@@ -92,8 +109,23 @@ pub enum EventKind {
     Agent,
     /// A user set or unset maintenance, retirement or protection.
     Flag,
-    /// The BMC told something else than before of the hardware.
+    /// The BMC reports another health or power state than before.
     Monitoring,
+}
+
+impl EventKind {
+    /// Its name, as it is stored and shown in Ironic's `event_type`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Transition => "transition",
+            Self::Momentary => "momentary",
+            Self::Step => "step",
+            Self::Power => "power",
+            Self::Agent => "agent",
+            Self::Flag => "flag",
+            Self::Monitoring => "monitoring",
+        }
+    }
 }
 
 /// Severity.

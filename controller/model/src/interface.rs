@@ -1,4 +1,4 @@
-//! The network interfaces of an inventory, and what they mean for the ports of the node.
+//! The network interfaces of an inventory, and how they change the ports of the node.
 
 use crate::port::canonical_mac;
 use crate::{Port, Timestamp};
@@ -14,7 +14,7 @@ const MAX: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AddPorts {
-    /// The one that the node booted from; all where the inventory does not tell which that is.
+    /// The one that the node booted from; all if the inventory does not report which that is.
     Pxe,
     /// Those with an IP address.
     Active,
@@ -24,12 +24,12 @@ pub enum AddPorts {
     Disabled,
 }
 
-/// What the interfaces of an inventory make of the ports of a node.
+/// How the interfaces of an inventory change the ports of a node.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Found {
-    /// The ports that were there, in their order; `pxe_enabled` as the inventory tells, where it does.
+pub struct PortChanges {
+    /// The existing ports, in their order, with `pxe_enabled` as the inventory reports it, if it does.
     pub known: Vec<Port>,
-    /// Ports to be made. Another node may have one of these addresses.
+    /// Ports to be created. Another node may have one of these addresses.
     pub new: Vec<Port>,
 }
 
@@ -44,15 +44,15 @@ struct Interface {
 /// What an `inventory`, found by the run with this id, makes of the `known` ports of a node, as Ironic's hooks
 /// `validate-interfaces` and `ports` have it, but for what they do without knowing the interface that was booted from:
 /// they disable PXE on every port then; here a port is left as it is.
-pub fn found(
+pub fn port_changes(
     inventory: &Value,
     known: &[Port],
     add: AddPorts,
     (node, run): (Uuid, Uuid),
     now: Timestamp,
-) -> Found {
+) -> PortChanges {
     let pxe = pxe_address(inventory);
-    let mut result = Found { known: known.to_vec(), new: Vec::new() };
+    let mut result = PortChanges { known: known.to_vec(), new: Vec::new() };
     if let Some(pxe) = &pxe {
         result.known.iter_mut().for_each(|port| port.pxe_enabled = port.address == *pxe);
     }
@@ -106,8 +106,8 @@ fn is_of_one(address: &str) -> bool {
 
 /// The MAC address of the interface that the node booted from; PXELINUX puts the hardware type before it.
 fn pxe_address(inventory: &Value) -> Option<String> {
-    let told = inventory.pointer("/boot/pxe_interface")?.as_str()?;
-    canonical_mac(told).or_else(|| canonical_mac(told.split_once('-')?.1))
+    let interface = inventory.pointer("/boot/pxe_interface")?.as_str()?;
+    canonical_mac(interface).or_else(|| canonical_mac(interface.split_once('-')?.1))
 }
 
 #[cfg(test)]
@@ -144,52 +144,59 @@ mod tests {
     }
 
     fn new(inventory: &Value, add: AddPorts) -> Vec<(String, bool)> {
-        let found = found(inventory, &[], add, (NODE, RUN), NOW);
+        let found = port_changes(inventory, &[], add, (NODE, RUN), NOW);
         found.new.into_iter().map(|port| (port.address, port.pxe_enabled)).collect()
     }
 
     fn port(address: &str, pxe_enabled: bool) -> Port {
-        let told = json!({"interfaces": [{"name": "x", "mac_address": address}]});
-        let mut made = found(&told, &[], AddPorts::All, (NODE, NODE), NOW).new;
+        let reported = json!({"interfaces": [{"name": "x", "mac_address": address}]});
+        let mut made = port_changes(&reported, &[], AddPorts::All, (NODE, NODE), NOW).new;
         Port { pxe_enabled, ..made.remove(0) }
     }
 
     #[test]
     fn the_setting_says_which_interfaces_become_ports() {
         let (all, first) = ([FIRST, SECOND, THIRD], |address: &str| (address.to_owned(), address == FIRST));
-        let told = inventory(Some(FIRST));
-        assert_eq!(new(&told, AddPorts::Pxe), [first(FIRST)]);
-        assert_eq!(new(&told, AddPorts::Active), [FIRST, SECOND].map(first));
-        assert_eq!(new(&told, AddPorts::All), all.map(first));
-        assert_eq!(new(&told, AddPorts::Disabled), []);
+        let reported = inventory(Some(FIRST));
+        assert_eq!(new(&reported, AddPorts::Pxe), [first(FIRST)]);
+        assert_eq!(new(&reported, AddPorts::Active), [FIRST, SECOND].map(first));
+        assert_eq!(new(&reported, AddPorts::All), all.map(first));
+        assert_eq!(new(&reported, AddPorts::Disabled), []);
         assert_eq!(new(&inventory(Some("01-52-54-00-00-00-01")), AddPorts::Pxe), [first(FIRST)]);
     }
 
     #[test]
     fn without_the_interface_that_was_booted_from_any_may_be_it() {
         for pxe in [None, Some(""), Some("eno1")] {
-            let told = inventory(pxe);
-            assert_eq!(new(&told, AddPorts::Pxe), [FIRST, SECOND, THIRD].map(|mac| (mac.to_owned(), true)));
+            let reported = inventory(pxe);
+            assert_eq!(
+                new(&reported, AddPorts::Pxe),
+                [FIRST, SECOND, THIRD].map(|mac| (mac.to_owned(), true))
+            );
             let known = [port(FIRST, true), port(SECOND, false)];
-            assert_eq!(found(&told, &known, AddPorts::Pxe, (NODE, RUN), NOW).known, known);
+            assert_eq!(port_changes(&reported, &known, AddPorts::Pxe, (NODE, RUN), NOW).known, known);
         }
         for nothing in
             [json!({}), json!({"interfaces": {}}), json!([]), json!({"interfaces": [[]], "boot": 1})]
         {
-            assert_eq!(found(&nothing, &[], AddPorts::All, (NODE, RUN), NOW), Found::default(), "{nothing}");
+            assert_eq!(
+                port_changes(&nothing, &[], AddPorts::All, (NODE, RUN), NOW),
+                PortChanges::default(),
+                "{nothing}"
+            );
         }
     }
 
     #[test]
     fn ports_that_are_there_stay_and_only_say_whether_the_node_boots_by_them() {
         let known = [port(SECOND, true), port(FIRST, false)];
-        let told = found(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, RUN), NOW);
-        assert_eq!(told.known, [port(SECOND, false), port(FIRST, true)]);
-        let [third] = told.new.as_slice() else { panic!("{:?}", told.new) };
+        let reported = port_changes(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, RUN), NOW);
+        assert_eq!(reported.known, [port(SECOND, false), port(FIRST, true)]);
+        let [third] = reported.new.as_slice() else { panic!("{:?}", reported.new) };
         assert_eq!((third.address.as_str(), third.node_uuid, third.created_at), (THIRD, NODE, NOW));
-        let again = found(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, RUN), Timestamp(8));
+        let again = port_changes(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, RUN), Timestamp(8));
         assert_eq!(again.new[0].uuid, third.uuid, "decided about twice");
-        let later = found(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, NODE), NOW);
+        let later = port_changes(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, NODE), NOW);
         assert_ne!(later.new[0].uuid, third.uuid, "another inspection, after it was deleted");
     }
 }

@@ -1,4 +1,4 @@
-//! What an inspection found: the inventory as agents and BMCs tell it, and the properties it means.
+//! The inventory of a node, as agents and BMCs report it, and the node's properties that follow from it.
 
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -13,18 +13,18 @@ pub struct Inventory {
     pub plugin_data: Value,
     /// When it was received.
     pub at: Timestamp,
-    /// Who told: `agent`, `redfish`, `fake`.
+    /// Where it comes from: `agent`, `redfish`, `fake`.
     pub source: String,
-    /// Inspection rules changed the plugin data since.
+    /// Inspection rules have changed the plugin data.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ruled: bool,
 }
 
-/// Smallest disk that counts as a place for a root file system, as in Ironic.
+/// Smallest disk that can hold a root file system, in bytes, as in Ironic.
 const LEAST_ROOT: u64 = 4 << 30;
 
-/// The hardware-derived properties of an inventory; what it does not tell is left out. `local_gb` is the
-/// size of the smallest disk of at least 4 GiB less 1 GiB, as Ironic's inspection has it.
+/// The properties that follow from an inventory; values that it lacks are left out. `local_gb` is the size of the smallest
+/// disk of at least 4 GiB, less 1 GiB, as in Ironic's inspection.
 pub fn properties(inventory: &Value) -> Map<String, Value> {
     let number = |path: &str| inventory.pointer(path).and_then(Value::as_u64).filter(|value| *value > 0);
     let text = |path: &str| inventory.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -51,13 +51,13 @@ mod tests {
 
     #[test]
     fn properties_are_what_the_inventory_tells_and_no_more() {
-        let told = json!({
+        let reported = json!({
             "cpu": {"count": 8, "architecture": "x86_64"}, "memory": {"physical_mb": 4096},
             "disks": [{"size": 1u64 << 40}, {"size": 500u64 << 30}, {"size": 1u64 << 30}, {"size": "big"}],
             "system_vendor": {"manufacturer": "ACME"},
         });
         assert_eq!(
-            Value::Object(properties(&told)),
+            Value::Object(properties(&reported)),
             json!({"cpus": 8, "cpu_arch": "x86_64", "memory_mb": 4096, "local_gb": 499, "vendor": "ACME"})
         );
         for odd in [json!(null), json!({"cpu": 3, "disks": {}}), json!({"cpu": {"count": -1}, "memory": []})]

@@ -1,4 +1,4 @@
-//! What a run is for, and everything that depends on it: one row a kind.
+//! The kinds of runs, and everything that depends on the kind.
 
 use crate::provision::Verb;
 use crate::step::StepKind;
@@ -14,7 +14,7 @@ pub enum RunKind {
     ManualClean,
     /// From AVAILABLE to ACTIVE.
     Deploy,
-    /// From ACTIVE to ACTIVE, deployed anew; nothing is cleaned.
+    /// From ACTIVE to ACTIVE, deployed again without cleaning.
     Rebuild,
     /// From ACTIVE to ACTIVE: the service steps asked for.
     Service,
@@ -24,7 +24,7 @@ pub enum RunKind {
     Rescue,
     /// From RESCUE to ACTIVE.
     Unrescue,
-    /// Takes back what a deployment added, before cleaning.
+    /// Removes what a deployment added, before cleaning.
     Delete,
 }
 
@@ -95,7 +95,7 @@ impl RunKind {
         }
     }
 
-    /// What is being done, as a noun of an activity: "Timeout reached while cleaning the node".
+    /// The activity, for sentences: "Timeout reached while cleaning the node".
     pub fn doing(self) -> &'static str {
         match self {
             Self::AutomatedClean | Self::ManualClean => "cleaning",
@@ -121,7 +121,7 @@ impl RunKind {
         }
     }
 
-    /// The event of the state machine that its success is.
+    /// The event of the state machine for its success.
     pub fn success(self) -> Verb {
         match self {
             Self::ManualClean => Verb::Manage,

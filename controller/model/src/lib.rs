@@ -1,7 +1,7 @@
-//! Nouns and rules of the controller: no async, no SQL, no HTTP, no clock.
+//! The types and rules of the controller: no async, no SQL, no HTTP, no clock.
 //!
-//! What may follow what is decided here and nowhere else ([`provision::transition`]); whether it is
-//! time is the conductor's business; how it looks on the wire is the API's.
+//! Only this crate decides which transitions are allowed ([`provision::transition`]). The conductor decides when they are
+//! due, the API how they look on the wire.
 
 pub mod abilities;
 pub mod agent;

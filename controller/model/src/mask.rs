@@ -1,4 +1,4 @@
-//! What must not be shown: the value of every key whose name tells of a secret.
+//! Masks secrets: the value of every key whose name contains a word for a secret.
 
 use serde_json::{Map, Value};
 

@@ -49,9 +49,9 @@ pub struct Node {
     #[serde(default)]
     pub other: Map<String, Value>,
 
-    /// Where it stands.
+    /// Its provision state.
     pub provision_state: ProvisionState,
-    /// Where it is going; `None` in stable states.
+    /// Its target provision state; `None` in stable states.
     #[serde(default)]
     pub target_provision_state: Option<ProvisionState>,
     /// When the provision state changed last.
@@ -60,13 +60,13 @@ pub struct Node {
     /// Power as last read.
     #[serde(default)]
     pub power_state: Option<PowerState>,
-    /// Health of the hardware as last told by the BMC; `None` where it tells none.
+    /// Health of the hardware as last reported by the BMC; `None` where it reports none.
     #[serde(default)]
     pub health: Option<Health>,
     /// Power as asked for by a user, until reached.
     #[serde(default)]
     pub target_power_state: Option<PowerTarget>,
-    /// What failed last.
+    /// The text of the last failure.
     #[serde(default)]
     pub last_error: Option<String>,
     /// Out of service.
@@ -111,7 +111,7 @@ pub struct Node {
     /// When it succeeded.
     #[serde(default)]
     pub inspection_finished_at: Option<Timestamp>,
-    /// Keys of `driver_internal_info` that are protocol, except those that contact tells.
+    /// Keys of `driver_internal_info` that are part of the protocol, except those that are made from the contact.
     #[serde(default)]
     pub driver_internal_info: Map<String, Value>,
 
@@ -121,7 +121,7 @@ pub struct Node {
     /// What the controller waits for, with a deadline.
     #[serde(default)]
     pub wait: Option<Wait>,
-    /// Earliest time at which the conductor looks at the node again; `None` = not by itself.
+    /// When the conductor looks at the node again without another cause; `None` = never.
     #[serde(default)]
     pub next_wake_at: Option<Timestamp>,
 

@@ -1,11 +1,11 @@
-//! From steps that are known and steps that are asked for to the plan of a run. Pure.
+//! Makes the plan of a run from the steps that are offered and the steps that are asked for. Pure.
 
 use crate::step::{Argument, CatalogueStep, PlannedStep, RequestedStep, StepKind};
 use serde_json::{Map, Number};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who offers the reserved steps.
+/// The provider of the reserved steps.
 const RESERVED_PROVIDER: &str = "anneal-controller";
 
 /// Steps that the engine itself offers, on any interface (Ironic's reserved names).
@@ -118,7 +118,7 @@ pub fn ties<'a>(steps: impl IntoIterator<Item = &'a CatalogueStep>) -> Vec<Vec<&
 /// What is wrong with a list of steps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSteps {
-    /// Nobody offers it.
+    /// No agent or interface offers it.
     #[error("node does not support this {kind} step: {{'interface': '{interface}', 'step': '{step}'}}")]
     Unknown {
         /// `clean`, `deploy`, `service`.

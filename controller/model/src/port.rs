@@ -1,4 +1,4 @@
-//! A network port of a node, by which its agent finds it.
+//! A network port of a node. Agents find their node by the addresses of its ports.
 
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ mod tests {
     use super::canonical_mac;
 
     #[test]
-    fn macs() {
+    fn a_mac_address_has_six_octets_and_one_canonical_form() {
         assert_eq!(canonical_mac("52-54-00-AA-bb-0C").as_deref(), Some("52:54:00:aa:bb:0c"));
         for bad in ["", "52:54:00:aa:bb", "52:54:00:aa:bb:0c:0d", "52:54:00:aa:bb:g0", "5254.00aa.bb0c"] {
             assert_eq!(canonical_mac(bad), None, "{bad}");

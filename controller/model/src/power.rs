@@ -1,4 +1,4 @@
-//! Power as Ironic names it on the wire.
+//! Power states and targets, with Ironic's names.
 
 use serde::{Deserialize, Serialize};
 

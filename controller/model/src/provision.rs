@@ -1,11 +1,11 @@
-//! The provision state machine: the only place that says what may follow what.
+//! The provision state machine: the only definition of the allowed transitions.
 //!
 //! The table is Ironic 39's (30 states), plus the retries from CLEANFAIL that
 //! `specs/cleaning-states.txt` asks for. `tests/provision_table.rs` holds it equal to Ironic's.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a node stands.
+/// The provision state of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ProvisionState {
     /// `enroll`, stable.
@@ -186,7 +186,7 @@ impl ProvisionState {
         }
     }
 
-    /// Whether nothing happens to the node in this state without a request.
+    /// Whether a node leaves this state only on request.
     pub fn is_stable(self) -> bool {
         matches!(
             self,
@@ -262,7 +262,7 @@ pub enum Budget {
     User,
     /// `verify_timeout_s`: the BMC has to answer.
     Verify,
-    /// `power_timeout_s` and `max_attempts` for each deed, the step's own deadline for an out-of-band step.
+    /// `power_timeout_s` and `max_attempts` for each action, the step's own deadline for an out-of-band step.
     Bmc,
     /// `boot_timeout_s` until the agent is heard; then the running step's deadline and stall limit, and
     /// `agent_silence_s`.
@@ -362,8 +362,8 @@ impl Verb {
         }
     }
 
-    /// The verb that a `target` string of `PUT …/states/provision` means. Beside Ironic's words these are the
-    /// names of the state that is wanted, as the specifications write them.
+    /// The verb for a `target` string of `PUT …/states/provision`: Ironic's word, or the name of the wanted state as the
+    /// specifications write it.
     pub fn parse_target(text: &str) -> Option<Self> {
         Some(match text {
             "MANAGED" | "MANAGEABLE" => Self::Manage,

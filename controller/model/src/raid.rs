@@ -1,5 +1,5 @@
-//! RAID in Ironic's words: what may be asked for (`target_raid_config`), what of it a step is to make, and what the step
-//! that has made it changes of the node (`raid_config`).
+//! RAID as in Ironic: which target configurations are valid (`target_raid_config`), which logical disks a step is to make,
+//! and how its result changes the node (`raid_config`).
 
 use crate::node::Node;
 use crate::step::{Argument, CatalogueStep, PlannedStep};
@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 /// Field of a node, and key of `driver_internal_info`: the logical disks that a step is to make.
 pub const TARGET: &str = "target_raid_config";
-/// Field of a node: the logical disks that there are, as the step told it that made them.
+/// Field of a node: its logical disks, as reported by the step that made them.
 pub const CURRENT: &str = "raid_config";
-/// Flags of `create_configuration` that the controller obeys, with what each means.
+/// Flags of `create_configuration` that the controller itself evaluates, with their descriptions.
 const FLAGS: [(&str, &str); 2] = [
     ("create_root_volume", "Whether to make the root volume; true without it."),
     ("create_nonroot_volumes", "Whether to make the other volumes; true without it."),
@@ -17,7 +17,7 @@ const FLAGS: [(&str, &str); 2] = [
 
 const LEVELS: [&str; 9] = ["JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0"];
 
-/// What the step does that makes or removes logical disks.
+/// How a step changes the logical disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     /// Make those of the node's target.
@@ -141,7 +141,7 @@ pub fn offer_flags(step: &mut CatalogueStep) {
     }
 }
 
-/// The step as it is told to its agent: without the flags that only the controller knows.
+/// The step as it is sent to the agent: without the flags that only the controller evaluates.
 pub fn wire(step: &PlannedStep) -> Map<String, Value> {
     let mut wire = step.wire();
     if makes_target(&step.step)
@@ -195,14 +195,14 @@ fn filtered(node: &Node, step: &PlannedStep) -> Result<Map<String, Value>, Strin
     Err(format!("Node {} has empty target RAID configuration after {}.", node.uuid, skipped.join(" and ")))
 }
 
-/// Write down what a step that ended well has made: `told` is its result, `at` the time in Python's form. Whether a step
-/// is one that makes or removes logical disks is seen here, too; any other changes nothing.
+/// Store in the node what a successful step has made. `result` is its result, `at` the time in Python's form. A step that
+/// neither makes nor removes logical disks changes nothing.
 ///
 /// # Errors
-/// The result does not tell what was made, or does not fit the node. Then the node is as it was.
-pub fn settle(node: &mut Node, step: &PlannedStep, told: &Value, at: &str) -> Result<(), String> {
+/// The result does not report what was made, or does not fit the node. The node is not changed then.
+pub fn record_result(node: &mut Node, step: &PlannedStep, result: &Value, at: &str) -> Result<(), String> {
     match Work::of(&step.step) {
-        Some(Work::Create | Work::Apply) => made(node, told, at),
+        Some(Work::Create | Work::Apply) => record_disks(node, result, at),
         Some(Work::Delete) => {
             node.other.remove(CURRENT);
             node.properties.remove("root_device");
@@ -212,9 +212,9 @@ pub fn settle(node: &mut Node, step: &PlannedStep, told: &Value, at: &str) -> Re
     }
 }
 
-fn made(node: &mut Node, told: &Value, at: &str) -> Result<(), String> {
-    let disks = told.get("logical_disks").and_then(Value::as_array);
-    let (Some(config), Some(disks)) = (told.as_object(), disks) else {
+fn record_disks(node: &mut Node, result: &Value, at: &str) -> Result<(), String> {
+    let disks = result.get("logical_disks").and_then(Value::as_array);
+    let (Some(config), Some(disks)) = (result.as_object(), disks) else {
         return Err(
             "it was reported as a success, but its result has no list \"logical_disks\" of what was made"
                 .into(),

@@ -104,12 +104,12 @@ fn an_argument_that_is_no_configuration_is_refused() {
 fn what_was_made_is_written_down_with_the_root_volume() {
     let mut made = node();
     let hint = json!({"wwn": "0x600508b1001c1"});
-    let told = json!({"logical_disks": [
+    let reported = json!({"logical_disks": [
         {"raid_level": "1+0", "size_gb": 930, "is_root_volume": true, "root_device_hint": hint, "id": "3"},
         {"raid_level": "0", "size_gb": "MAX"},
     ]});
-    settle(&mut made, &step("create_configuration", json!({})), &told, AT).unwrap();
-    let mut expected = told.clone();
+    record_result(&mut made, &step("create_configuration", json!({})), &reported, AT).unwrap();
+    let mut expected = reported.clone();
     expected["last_updated"] = AT.into();
     assert_eq!(made.other[CURRENT], expected);
     assert_eq!(
@@ -119,15 +119,16 @@ fn what_was_made_is_written_down_with_the_root_volume() {
 
     // MAX says no size, no hint leaves the one before, and without a root volume nothing is said of it.
     let rest = json!({"logical_disks": [{"raid_level": "0", "size_gb": "MAX", "is_root_volume": true}]});
-    settle(&mut made, &step("apply_configuration", json!({})), &rest, AT).unwrap();
+    record_result(&mut made, &step("apply_configuration", json!({})), &rest, AT).unwrap();
     assert_eq!(made.properties["local_gb"], 930);
     assert_eq!(made.properties["root_device"], hint);
     assert_eq!(made.properties["capabilities"], "boot_mode:uefi,raid_level:0");
     let before = made.properties.clone();
-    settle(&mut made, &step("apply_configuration", json!({})), &json!({"logical_disks": []}), AT).unwrap();
+    record_result(&mut made, &step("apply_configuration", json!({})), &json!({"logical_disks": []}), AT)
+        .unwrap();
     assert_eq!((&made.properties, &made.other[CURRENT]["logical_disks"]), (&before, &json!([])));
 
-    settle(&mut made, &step("delete_configuration", json!({})), &Value::Null, AT).unwrap();
+    record_result(&mut made, &step("delete_configuration", json!({})), &Value::Null, AT).unwrap();
     assert_eq!((made.other.get(CURRENT), made.properties.get("root_device")), (None, None));
     assert_eq!(made.properties["local_gb"], 930);
     assert!(made.other.contains_key(TARGET));
@@ -142,7 +143,7 @@ fn a_result_that_tells_nothing_changes_nothing() {
     };
     let mut odd = node();
     odd.properties.insert("capabilities".into(), "boot_mode".into());
-    for (before, told, says) in [
+    for (before, reported, expected) in [
         (node(), Value::Null, "has no list \"logical_disks\""),
         (node(), json!({}), "has no list \"logical_disks\""),
         (node(), json!("done"), "has no list \"logical_disks\""),
@@ -155,13 +156,14 @@ fn a_result_that_tells_nothing_changes_nothing() {
         (odd, root(json!({})), "while properties/capabilities of the node are 'boot_mode'"),
     ] {
         let mut after = before.clone();
-        let why = settle(&mut after, &step("create_configuration", json!({})), &told, AT).unwrap_err();
-        assert!(why.contains(says), "{told}: {why}");
-        assert_eq!(after, before, "{told}");
+        let why =
+            record_result(&mut after, &step("create_configuration", json!({})), &reported, AT).unwrap_err();
+        assert!(why.contains(expected), "{reported}: {why}");
+        assert_eq!(after, before, "{reported}");
     }
     let mut other = node();
     let mut step = step("create_configuration", json!({}));
     step.step.interface = "deploy".into();
-    settle(&mut other, &step, &Value::Null, AT).unwrap();
+    record_result(&mut other, &step, &Value::Null, AT).unwrap();
     assert_eq!(other, node());
 }

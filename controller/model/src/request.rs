@@ -1,5 +1,4 @@
-//! What a user's request does to a node: verbs and power. Pure; the API stores the outcome, the conductor
-//! acts on it.
+//! How a user's request changes a node: verbs and power. Pure; the API stores the result, the conductor acts on it.
 
 use crate::history::{Event, EventKind, Severity};
 use crate::kind::RunKind;
@@ -16,7 +15,7 @@ use uuid::Uuid;
 /// Key of `instance_info` that keeps the hash of the rescue password. A secret.
 pub const RESCUE_HASH: &str = "hashed_rescue_password";
 
-/// Settings that decide what a verb means.
+/// Settings that change the meaning of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// `automated_clean_enable`; a node's own `automated_clean` wins.
@@ -30,13 +29,13 @@ impl Policy {
     }
 }
 
-/// A verb with what comes along.
+/// A verb with its arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerbRequest {
     /// The verb.
     pub verb: Verb,
-    /// Steps by kind: clean steps are required with `clean`, service steps with `service`, deploy steps may
-    /// come with a deployment; refused with any other verb.
+    /// Steps by kind: clean steps are required with `clean`, service steps with `service`; deploy steps are optional with a
+    /// deployment. Any other combination is rejected.
     pub steps: BTreeMap<StepKind, Vec<RequestedStep>>,
     /// Deploy steps of the templates that the instance's traits name.
     pub templates: Vec<RequestedStep>,
@@ -48,6 +47,8 @@ pub struct VerbRequest {
     pub configdrive: Option<Value>,
     /// Why an administrator overrides.
     pub reason: Option<String>,
+    /// Id of the API request.
+    pub request_id: Option<String>,
 }
 
 impl VerbRequest {
@@ -61,6 +62,7 @@ impl VerbRequest {
             rescue_hash: None,
             configdrive: None,
             reason: None,
+            request_id: None,
         }
     }
 
@@ -72,7 +74,7 @@ impl VerbRequest {
     }
 }
 
-/// Why a request was refused. Nothing has changed.
+/// Why a request was rejected. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// Not from this state (400).
@@ -133,7 +135,7 @@ pub fn transition_event(from: ProvisionState, to: ProvisionState, cause: &str, n
     event(EventKind::Transition, severity, format!("{} -> {}: {cause}", from.as_str(), to.as_str()), now)
 }
 
-/// The node after `request`, and the events that tell of it.
+/// The node after `request`, and the events of the change.
 pub fn apply_verb(
     node: &Node,
     request: VerbRequest,
@@ -143,7 +145,8 @@ pub fn apply_verb(
     use ProvisionState::{
         AdoptFail, Available, CleanFail, Deleting, Enroll, InspectFail, Manageable, ServiceFail,
     };
-    let VerbRequest { verb, steps, templates, disable_ramdisk, rescue_hash, configdrive, reason } = request;
+    let VerbRequest { verb, steps, templates, disable_ramdisk, rescue_hash, configdrive, reason, request_id } =
+        request;
     let state = node.provision_state;
     let refused = RequestError::State { verb: verb.as_str(), node: node.uuid, state: state.as_str() };
     // Events of the conductor. `cleaning | manage`, the end of a manual clean, and `deleting | clean` too.
@@ -179,6 +182,7 @@ pub fn apply_verb(
         run.requested = kind.steps().and_then(|kind| steps.get(&kind).cloned()).unwrap_or_default();
         run.templates = templates;
         run.disable_ramdisk = disable_ramdisk;
+        run.request_id = request_id;
         begin(&mut changed, run, to, now);
         if kind == RunKind::Inspect {
             changed.inspection_started_at = Some(now);
@@ -217,7 +221,7 @@ pub fn apply_verb(
                 events.push(transition_event(state, to, &cause, now));
             }
             (Verb::Abort, _) => {
-                // The state changes when the step has really stopped: the conductor tells the agent and waits.
+                // The state changes when the step has really stopped: the conductor cancels it and waits.
                 if let Some(run) = &mut changed.run {
                     run.abort = true;
                 }
@@ -351,7 +355,7 @@ pub fn apply_power(
     let state = node.provision_state;
     let held =
         matches!(state, ProvisionState::CleanHold | ProvisionState::DeployHold | ProvisionState::ServiceHold);
-    // What has another budget than the user's patience is being worked on: nobody else may touch its power.
+    // In a state with a time limit the controller works on the node: a user must not change its power.
     if held || state.budget() != Budget::User {
         return Err(RequestError::PowerLocked { node: node.uuid, state: state.as_str() });
     }

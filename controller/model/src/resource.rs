@@ -20,7 +20,7 @@ pub enum ResourceKind {
     VolumeConnector,
     /// A remote volume of a node.
     VolumeTarget,
-    /// A wish for a node, and the node that it was given.
+    /// A request for a node, and the node that it got.
     Allocation,
     /// Steps of cleaning or service under a name.
     Runbook,
@@ -129,7 +129,7 @@ impl Resource {
     }
 
     /// Whether it goes when its node is written as `node`: an allocation lasts as long as the node holds the
-    /// instance that bears its UUID, so whoever frees the node ends the allocation too.
+    /// instance of the same UUID, so freeing the node also ends the allocation.
     pub fn ends_with(&self, node: &Node) -> bool {
         self.kind == ResourceKind::Allocation
             && self.node == Some(node.uuid)

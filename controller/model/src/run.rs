@@ -1,5 +1,5 @@
-//! A run: one piece of work on a node, stored whole: what was asked, what is planned, where it stands, how
-//! each step ended. Cleaning, deployment, service, inspection, rescue and tear-down are all runs.
+//! A run: one piece of work on a node, stored as a whole: the request, the plan, the current place, the results of the
+//! steps. Cleaning, deployment, service, inspection, rescue and tear-down are runs.
 //!
 //! ```text
 //!  Start ─▶ PowerOff ─▶ ReadBootDevice ─▶ SetBootDevice ─▶ PowerOn ─┬▶ AwaitAgent ─────┬▶ RestoreBootDevice
@@ -15,8 +15,8 @@
 //!    └▶ TearDown ─▶ Restart (into the workload) ─▶ Done
 //! ```
 //!
-//! Each place of the cursor names the deed that comes next; it is stored before the deed is done, so a
-//! controller that dies anywhere does it again or asks how it went.
+//! Each value of the cursor names the next action. It is stored before the action is taken, so that a controller that was
+//! killed at any moment takes the action again, or asks for its outcome.
 
 use crate::kind::RunKind;
 use crate::step::{PlannedStep, RequestedStep, StepResult};
@@ -34,6 +34,9 @@ pub struct Run {
     pub kind: RunKind,
     /// When it began.
     pub started_at: Timestamp,
+    /// The API request that started it; stands in its events, never on the wire.
+    #[serde(default)]
+    pub request_id: Option<String>,
     /// Steps a user asked for; empty in automated cleaning.
     #[serde(default)]
     pub requested: Vec<RequestedStep>,
@@ -43,19 +46,19 @@ pub struct Run {
     /// The ramdisk must not be booted.
     #[serde(default)]
     pub disable_ramdisk: bool,
-    /// The node was booted into the ramdisk by this run, and has to leave it again. Runs of before 0.2 all were.
+    /// This run booted the node into the ramdisk, and has to end that.
     #[serde(default = "yes")]
     pub booted: bool,
-    /// What the node booted from before the run had it boot from the network, until that is set again.
+    /// The persistent boot device from before the run made the node boot from the network, until it is restored.
     #[serde(default)]
     pub boot_before: Option<PersistentBoot>,
-    /// The plan; `None` until the agent has told its steps.
+    /// The plan; `None` until the steps of the agent are known.
     #[serde(default)]
     pub plan: Option<Vec<PlannedStep>>,
     /// Index of the current step; `None` before the first.
     #[serde(default)]
     pub index: Option<usize>,
-    /// Where the run stands.
+    /// The next action.
     pub cursor: Cursor,
     /// Versions of the hardware managers the plan was made with.
     #[serde(default)]
@@ -66,61 +69,61 @@ pub struct Run {
     /// A user asked to abort: after the current step if that is not abortable.
     #[serde(default)]
     pub abort: bool,
-    /// Why the current step counts as hung: it is told to stop, then the run fails.
+    /// Why the current step counts as hung: it is cancelled, then the run fails.
     #[serde(default)]
     pub hung: Option<String>,
-    /// What the current step saved last, for the case that it is interrupted.
+    /// What the current step saved last, to resume from after an interruption.
     #[serde(default)]
     pub checkpoint: Option<Checkpoint>,
-    /// How often the node came back in the middle of the current step and it was started again.
+    /// How often the current step was interrupted and started again.
     #[serde(default)]
     pub interruptions: u32,
-    /// How many of the last of these came without the step having got any further: this is what is limited.
+    /// Consecutive interruptions without progress; limited by `max_interruptions`.
     #[serde(default)]
     pub fruitless: u32,
-    /// The furthest that the step had got by its checkpoints when it was interrupted, as [`Run::reached_now`].
+    /// The largest progress at any interruption, as [`Run::reached_now`] returns it.
     #[serde(default)]
     pub reached: u64,
-    /// How often the plan was made anew because hardware managers changed.
+    /// How often the plan was made again because hardware managers changed.
     #[serde(default)]
     pub replans: u32,
-    /// Consecutive failures of the present deed; reset when it succeeds.
+    /// Consecutive failures of the next action; 0 again when it succeeds.
     #[serde(default)]
     pub attempts: u32,
-    /// The logs of the ramdisk; `None` where nobody wants them.
+    /// The logs of the ramdisk; `None` if they are not to be collected.
     #[serde(default)]
     pub logs: Option<Logs>,
 }
 
-/// What became of the logs of the ramdisk.
+/// The logs of the ramdisk.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Logs {
-    /// They are to be collected, now that how the run ended is stored.
+    /// They are to be collected; the end of the run is stored.
     Wanted,
     /// They are in the file of this name.
     Kept(String),
-    /// They could not be had, and why.
+    /// They could not be collected, for this reason.
     Missing(String),
 }
 
-/// What a step of the agent saved.
+/// The checkpoint of a step of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// Index of the step in the plan.
     pub index: usize,
     /// The step with its arguments, as it was sent.
     pub step: Map<String, Value>,
-    /// What it saved; only its hardware manager knows what it means.
+    /// The data; only its hardware manager can read them.
     pub data: Value,
 }
 
-/// A device that the BMC has been told to boot from every time.
+/// A persistent boot device, as set in the BMC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersistentBoot {
     /// In Ironic's words: `disk`, `cdrom` …
     pub device: String,
-    /// `bios` or `uefi`, where the BMC tells it.
+    /// `bios` or `uefi`, where the BMC reports it.
     pub mode: Option<String>,
 }
 
@@ -128,16 +131,16 @@ fn yes() -> bool {
     true
 }
 
-/// The deed that comes next.
+/// The next action of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "deed", rename_all = "snake_case")]
+#[serde(tag = "deed", rename_all = "snake_case")] // wording: on the wire, in the node's `anneal` object
 pub enum Cursor {
     /// Find out what the run needs.
     Start,
     /// Switch the node off, so that the ramdisk starts cold.
     PowerOff,
-    /// Read what the node boots from every time: the apparent configuration must not change
-    /// (specs/state-machine.txt), and BMCs forget it when they are told what to boot from once.
+    /// Read the persistent boot device: the apparent configuration must not change (specs/state-machine.txt), and BMCs
+    /// lose it when the next boot is set.
     ReadBootDevice,
     /// Make the next boot a network boot.
     SetBootDevice,
@@ -145,36 +148,36 @@ pub enum Cursor {
     PowerOn,
     /// Wait for the first heartbeat of a boot.
     AwaitAgent,
-    /// The ramdisk has booted: let the node boot from what it did before.
+    /// The ramdisk has booted: restore the persistent boot device.
     RestoreBootDevice,
     /// Ask the agent for its steps.
     LearnSteps,
-    /// Choose the next step and write its command down.
+    /// Choose the next step and store its command.
     NextStep,
-    /// A command was written down; it may or may not have reached the agent.
+    /// A command was stored; it may or may not have reached the agent.
     Issued {
         /// Its id.
         command_id: String,
-        /// When it was written down; once it is accepted, when the agent was first seen with it.
+        /// When it was stored; once it is accepted, when the agent first reported it.
         at: Timestamp,
-        /// Boot id of the agent it is for, when the agent tells one.
+        /// Boot id of the agent it is for, if the agent reports one.
         boot_id: Option<String>,
-        /// Process id of that agent, likewise. Another process has another memory: it may run a command again that
-        /// the one before it had begun.
+        /// Process id of that agent, likewise. Another process does not know the commands of this one, and might run one
+        /// again.
         #[serde(default)]
         process_id: Option<String>,
-        /// The agent acknowledged it (or was seen running it).
+        /// The agent acknowledged it, or reported that it runs it.
         #[serde(default)]
         accepted: bool,
     },
-    /// A step of the controller's own. Stored before it begins: met again with `polling` false, it was
-    /// interrupted and nobody knows how far it came.
+    /// An out-of-band step. Stored before it begins: found with `polling` false, it was interrupted, and its progress is
+    /// unknown.
     OutOfBand {
         /// Id of this execution.
         command_id: String,
         /// When it began.
         at: Timestamp,
-        /// It goes on outside (in the BMC), and is asked for.
+        /// It goes on in the BMC, and is polled.
         #[serde(default)]
         polling: bool,
     },
@@ -208,6 +211,7 @@ impl Run {
             id: Uuid::new_v4(),
             kind,
             started_at: now,
+            request_id: None,
             requested: Vec::new(),
             templates: Vec::new(),
             disable_ramdisk: false,
@@ -236,6 +240,14 @@ impl Run {
             && (self.booted || matches!(self.cursor, Cursor::PowerOn | Cursor::AwaitAgent))
     }
 
+    /// Id of the command of the current step, while there is one.
+    pub fn command_id(&self) -> Option<&str> {
+        match &self.cursor {
+            Cursor::Issued { command_id, .. } | Cursor::OutOfBand { command_id, .. } => Some(command_id),
+            _ => None,
+        }
+    }
+
     /// Whether the run has not ended.
     pub fn is_active(&self) -> bool {
         self.cursor != Cursor::Done
@@ -256,27 +268,27 @@ impl Run {
         self.plan.as_ref()?.get(self.index?)
     }
 
-    /// Keep what the current step saved.
+    /// Keep the checkpoint of the current step.
     pub fn keep_checkpoint(&mut self, data: Value) {
         if let (Some(index), Some(step)) = (self.index, self.current()) {
             self.checkpoint = Some(Checkpoint { index, step: step.wire(), data });
         }
     }
 
-    /// What the current step saved before it was interrupted: that step, with the same arguments, and no other.
+    /// The checkpoint of the current step, if it was saved by the same step with the same arguments.
     pub fn resumes_from(&self) -> Option<&Value> {
         let (kept, step) = (self.checkpoint.as_ref()?, self.current()?);
         (self.index == Some(kept.index) && step.wire() == kept.step).then_some(&kept.data)
     }
 
-    /// How far the current step is by what it saved: the number `reached` in it, which grows while the step goes ahead (of
-    /// an erase the bytes of all disks). 0 for a step that tells none.
+    /// The progress of the current step by its checkpoint: the number `reached` in it, which grows with the step (for an
+    /// erase: bytes of all disks). 0 for a step that saves none.
     pub fn reached_now(&self) -> u64 {
         self.resumes_from().and_then(|data| data.get("reached")?.as_u64()).unwrap_or(0)
     }
 
-    /// Count an interruption of the current step. One after which the step has got further than it ever was before
-    /// another takes back those that came before.
+    /// Count an interruption of the current step. If the step has made more progress than at any interruption before, the
+    /// count of fruitless ones starts again at 0.
     pub fn interrupt(&mut self) {
         let now = self.reached_now();
         self.interruptions += 1;

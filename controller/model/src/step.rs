@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 
-/// The three sorts of steps; one engine runs them all.
+/// The three kinds of steps; one engine runs them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepKind {
@@ -115,7 +115,7 @@ pub struct Argument {
     /// Whether it must be given.
     #[serde(default)]
     pub required: bool,
-    /// JSON Schema of its value, for those who declared one.
+    /// JSON Schema of its value, if one was declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
 }
@@ -125,7 +125,7 @@ pub struct Argument {
 pub struct Catalogue {
     /// Steps in no particular order.
     pub steps: Vec<CatalogueStep>,
-    /// Version of each hardware manager, as the agent told it.
+    /// Version of each hardware manager, as the agent reported it.
     pub hardware_manager_version: Map<String, Value>,
     /// When they were learnt.
     pub learnt_at: Timestamp,

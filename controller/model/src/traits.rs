@@ -10,7 +10,7 @@ pub const LONGEST: usize = 255;
 /// them will do, so that a newer os-traits needs no newer controller.
 const STANDARD: [&str; 5] = ["COMPUTE_", "HW_", "MISC_", "OWNER_", "STORAGE_"];
 
-/// Namespace of everybody's own traits.
+/// Namespace of custom traits.
 pub const CUSTOM: &str = "CUSTOM_";
 
 /// Whether this is the name of a trait.

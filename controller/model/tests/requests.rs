@@ -104,7 +104,7 @@ fn each_verb_is_taken_in_its_states_and_in_no_other() {
             &[(P::CleanHold, P::CleanWait), (P::DeployHold, P::DeployWait), (P::ServiceHold, P::ServiceWait)],
         ),
         (Verb::Override, &[(P::CleanFail, P::Available)]),
-        // What the conductor tells itself is nobody's verb.
+        // Events of the conductor are not verbs of users.
         (Verb::Done, &[]),
         (Verb::Fail, &[]),
         (Verb::Wait, &[]),
@@ -118,8 +118,8 @@ fn each_verb_is_taken_in_its_states_and_in_no_other() {
                 Some((_, to)) => {
                     let (node, events) = outcome.unwrap();
                     assert_eq!(node.provision_state, *to, "{verb:?} from {state:?}");
-                    let told = format!("{} -> {}: ", state.as_str(), to.as_str());
-                    assert!(events[0].text.starts_with(&told), "{}", events[0].text);
+                    let beginning = format!("{} -> {}: ", state.as_str(), to.as_str());
+                    assert!(events[0].text.starts_with(&beginning), "{}", events[0].text);
                 }
                 None => assert!(
                     matches!(outcome, Err(RequestError::State { state: named, .. }) if named == state.as_str()),
@@ -200,7 +200,7 @@ fn a_failed_step_is_current_until_the_next_verb() {
 }
 
 #[test]
-fn an_override_is_told_as_one_and_leaves_no_success_behind() {
+fn an_override_is_reported_as_one_and_leaves_no_success_behind() {
     let mut failed = node(ProvisionState::CleanFail);
     let mut run = Run::new(RunKind::AutomatedClean, NOW);
     run.cursor = Cursor::Done;
@@ -210,9 +210,9 @@ fn an_override_is_told_as_one_and_leaves_no_success_behind() {
     let (node, events) = apply_verb(&failed, request.clone(), CLEANS, NOW).unwrap();
     assert_eq!((node.provision_state, node.maintenance), (ProvisionState::Available, false));
     assert!(!node.run.unwrap().all_succeeded());
-    let told = &events[0].text;
-    assert!(told.contains("override by an administrator (disk replaced)"), "{told}");
-    assert!(told.contains("no certificate"), "{told}");
+    let text = &events[0].text;
+    assert!(text.contains("override by an administrator (disk replaced)"), "{text}");
+    assert!(text.contains("no certificate"), "{text}");
     failed.retired = true;
     assert!(matches!(apply_verb(&failed, request, CLEANS, NOW), Err(RequestError::Retired { .. })));
 }
@@ -287,7 +287,7 @@ fn steps_come_with_the_verbs_they_belong_to() {
 }
 
 #[test]
-fn automated_cleaning_is_switched_off_for_all_or_for_one_and_that_is_told() {
+fn automated_cleaning_is_switched_off_for_all_or_for_one_node_and_the_event_says_so() {
     for (for_all, of_node, cleans) in
         [(true, None, true), (false, None, false), (true, Some(false), false), (false, Some(true), true)]
     {

@@ -165,6 +165,7 @@ impl Canon<'_> {
             id,
             kind,
             started_at: _,
+            request_id: _,
             requested,
             templates: _,
             disable_ramdisk: _,

@@ -56,12 +56,14 @@ pub async fn create(call: Call) -> Reply {
 
     let text = format!("enrolled with driver {}", node.driver);
     let event = request::event(EventKind::Transition, Severity::Info, text, call.now());
-    let node = call.app.store.create_node(node, vec![event]).await.map_err(|error| match error {
+    let events = call.caused(vec![event]);
+    let node = call.app.store.create_node(node, events.clone()).await.map_err(|error| match error {
         store::StoreError::Duplicate { what: store::Unique::InstanceUuid, value } => {
             associated(&value, given.get("uuid"))
         }
         other => other.into(),
     })?;
+    store::log_events(&node, &events);
     let location = call.links.v1(&format!("nodes/{}", node.uuid));
     let mut response = show::answer(&call, 201, node, None).await?;
     locate(&mut response, Some(&location));

@@ -102,6 +102,7 @@ async fn request(
         rescue_hash: rescue_hash(given, verb)?,
         configdrive: given.get("configdrive").filter(|drive| !is_nothing(drive)).cloned(),
         reason: body::text(given, "reason")?.map(str::to_owned),
+        request_id: Some(call.request_id.clone()),
         ..VerbRequest::of(verb)
     })
 }

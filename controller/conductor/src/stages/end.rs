@@ -116,7 +116,10 @@ fn torn_down(view: &View, change: &mut Change) {
     pass(change, Verb::Clean, "the workload is torn down", now);
     let policy = Policy { automated_clean: view.settings.automated_clean_enable };
     if policy.cleans(&change.node) {
-        begin(&mut change.node, Run::new(RunKind::AutomatedClean, now), ProvisionState::Cleaning, now);
+        // The request that asked for the tear-down asked for this, too.
+        let request_id = view.run.request_id.clone();
+        let run = Run { request_id, ..Run::new(RunKind::AutomatedClean, now) };
+        begin(&mut change.node, run, ProvisionState::Cleaning, now);
         return;
     }
     let mut cause = "automated cleaning is switched off, nothing was erased".to_owned();

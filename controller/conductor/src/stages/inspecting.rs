@@ -70,7 +70,7 @@ fn inspected(view: &View, inventory: &Inventory) -> Change {
     let mut change = boot::booted(view);
     change.node.properties.extend(properties(&inventory.inventory));
     change.node.inspection_finished_at = Some(now);
-    let ports = interface::found(
+    let ports = interface::port_changes(
         &inventory.inventory,
         &view.snapshot.rules.ports,
         add_ports(view),
@@ -99,11 +99,11 @@ fn add_ports(view: &View) -> AddPorts {
 fn apply_rules(
     view: &View,
     inventory: &Inventory,
-    ports: interface::Found,
+    ports: interface::PortChanges,
     change: &mut Change,
 ) -> Result<(), String> {
     let (Rules { rules, ports: read }, now) = (&view.snapshot.rules, view.snapshot.now);
-    let interface::Found { known, new } = ports;
+    let interface::PortChanges { known, new } = ports;
     let found = Findings {
         node: change.node.clone(),
         ports: known.into_iter().chain(new).collect(),

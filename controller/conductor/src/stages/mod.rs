@@ -18,6 +18,7 @@
 //! plan.rs, replan.rs   the plan, and what happens to it when hardware managers change
 //! success.rs           a step has succeeded
 //! power.rs             the BMC has not reached the requested power state yet
+//! panicked.rs          the passes over the node panicked too often
 //! fail.rs              retried, failed, aborted; logs.rs: the ramdisk's logs
 //! transition.rs        provision states; wait.rs: waits; view.rs: the snapshot with its run
 //! ```
@@ -31,6 +32,7 @@ mod learn;
 mod logs;
 mod next_step;
 mod out_of_band;
+mod panicked;
 mod plan;
 mod power;
 mod replan;
@@ -46,6 +48,7 @@ mod wait;
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::ProvisionState;
+pub use panicked::give_up;
 
 /// What to do next for the node of this snapshot.
 pub fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {

@@ -27,7 +27,7 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
     };
     let mut change = view.advance(next);
     let report = step_report(view, &step, &result);
-    if let Err(why) = raid::settle(&mut change.node, &step, report, &python_str(now)) {
+    if let Err(why) = raid::record_result(&mut change.node, &step, report, &python_str(now)) {
         return fail::step_failed(view, &why, result);
     }
     if let Some(run) = &mut change.node.run {

@@ -9,7 +9,7 @@ use model::history::{EventKind, Severity};
 use model::{Event, Node, ProvisionState, Resource, request};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use store::{ResourceWrite, StoreError, Unique};
+use store::{ResourceWrite, StoreError, Unique, log_events};
 
 /// Allocate a free, suitable node, or store why there is none.
 pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError> {
@@ -28,7 +28,7 @@ pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError>
         let uuid = node.uuid;
         let given = Resource { node: Some(uuid), ..in_state(&wish, "active") };
         let change = given_to(&wish, node, call);
-        match call.app.store.write_resource(ResourceWrite::Create(given.clone()), Some(change)).await {
+        match write(call, &given, change).await {
             Ok(made) => return Ok(made),
             // The node was changed or removed since: try the next one.
             Err(StoreError::Stale(_) | StoreError::NotFound { .. }) => {}
@@ -84,11 +84,23 @@ pub async fn backfill(call: &Call, wish: Resource, node: Node) -> Result<Resourc
     }
     let given = Resource { node: Some(node.uuid), ..in_state(&wish, "active") };
     let change = given_to(&wish, node, call);
-    let written = call.app.store.write_resource(ResourceWrite::Create(given.clone()), Some(change)).await;
-    written.map_err(|error| match error {
+    write(call, &given, change).await.map_err(|error| match error {
         StoreError::Duplicate { what: Unique::InstanceUuid, .. } => error.into(),
         other => refused::<Allocation>(other, &given),
     })
+}
+
+/// Store an allocation together with the node that it is given.
+async fn write(
+    call: &Call,
+    given: &Resource,
+    (node, events): (Node, Vec<Event>),
+) -> Result<Resource, StoreError> {
+    let events = call.caused(events);
+    let change = Some((node.clone(), events.clone()));
+    let made = call.app.store.write_resource(ResourceWrite::Create(given.clone()), change).await?;
+    log_events(&node, &events);
+    Ok(made)
 }
 
 /// The nodes that an allocation may be given, or why there is none.

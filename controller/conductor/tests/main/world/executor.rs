@@ -13,6 +13,7 @@ use model::{Abilities, Contact, Node, PowerState, RunKind, StepKind};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use store::{Clock, prelude::*};
 use tokio::time::sleep;
 
@@ -22,6 +23,7 @@ pub struct SimExecutor(pub Arc<World>);
 #[async_trait]
 impl Executor for SimExecutor {
     fn abilities(&self, _node: &Node) -> Result<Arc<Abilities>, String> {
+        assert!(!self.0.loading_panics.load(Ordering::Relaxed), "a defect of the driver");
         Ok(Arc::new(self.0.abilities.lock().unwrap().clone()))
     }
 
@@ -30,6 +32,13 @@ impl Executor for SimExecutor {
         let name = format!("{action:?}");
         let name = name.split([' ', '{', '(']).next().unwrap_or_default().to_owned();
         world.actions.lock().unwrap().push(name.clone());
+        let panics = {
+            let mut left = world.panics.lock().unwrap();
+            let panics = *left > 0;
+            *left = left.saturating_sub(1);
+            panics
+        };
+        assert!(!panics, "a defect of the driver");
         // Every action takes time, so that it can be interrupted.
         let time = *world.action_time.lock().unwrap();
         sleep(time).await;

@@ -15,5 +15,6 @@ mod setup;
 mod user;
 
 pub use agent::NIC;
+pub use clock::SimClock;
 pub use fault::Fault;
 pub use setup::{World, step};

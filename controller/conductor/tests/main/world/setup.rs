@@ -10,6 +10,7 @@ use model::abilities::{Inspect, Rescue};
 use model::{Abilities, Node, ProvisionState, StepKind};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::memory::MemoryStore;
@@ -42,6 +43,10 @@ pub struct World {
     pub plugin_data: Mutex<Value>,
     /// Parameters of `finalize_rescue`: the hash.
     pub rescued_with: Mutex<Option<Value>>,
+    /// How many of the next actions panic.
+    pub panics: Mutex<u32>,
+    /// Whether reading the abilities of the driver panics: every look at the node does that.
+    pub loading_panics: AtomicBool,
     /// Power cannot be changed.
     pub bmc_stuck: Mutex<bool>,
     /// Killed by [`Fault::Kill`].
@@ -90,6 +95,8 @@ impl World {
             }),
             plugin_data: Mutex::default(),
             rescued_with: Mutex::default(),
+            panics: Mutex::default(),
+            loading_panics: AtomicBool::default(),
             bmc_stuck: Mutex::default(),
             running: Mutex::default(),
             slow_until: Mutex::default(),
@@ -135,9 +142,18 @@ impl World {
         self: &Arc<Self>,
         settings: Settings,
     ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
+        self.conductor_at(self.clock.clone(), settings)
+    }
+
+    /// A conductor that reads the time from another clock.
+    pub fn conductor_at(
+        self: &Arc<Self>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
         let executor: Arc<dyn Executor> = Arc::new(SimExecutor(self.clone()));
         let notary = Notary::new(SigningKey::generate().unwrap().0, "sim");
-        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let store = self.store.clone();
         let conductor = Conductor::new(store, executor, clock, settings, "sim".into(), notary);
         let stop = CancellationToken::new();
         let task = tokio::spawn(conductor.run(stop.clone()));

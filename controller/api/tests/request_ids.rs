@@ -1,0 +1,106 @@
+//! The id of a request: in its answer, in the log, in the run and the events that it causes.
+
+mod common;
+
+use axum::body::Body;
+use axum::http::Request;
+use common::Api;
+use model::ProvisionState;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use store::prelude::*;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// The log of this thread, as lines of JSON.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn lines(&self) -> Vec<Value> {
+        let bytes = self.0.lock().unwrap();
+        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+
+    /// Collect what this thread logs until the guard is dropped.
+    fn collect(&self) -> tracing::subscriber::DefaultGuard {
+        let subscriber = tracing_subscriber::fmt().json().with_max_level(tracing::Level::DEBUG);
+        tracing::subscriber::set_default(subscriber.with_writer(self.clone()).finish())
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test]
+async fn the_run_and_the_events_that_a_request_causes_carry_its_id() {
+    let (api, log) = (Api::new(), Log::default());
+    let _collecting = log.collect();
+    let made = api.post("/v1/nodes", json!({"name": "n", "driver": "fake-hardware"})).await.is(201);
+    let node = api.store.node_by_ident("n").await.unwrap();
+    let managed = api.put("/v1/nodes/n/states/provision", json!({"target": "manage"})).await.is(202);
+    let mut node = api.store_node(&node).await;
+    node.enter(ProvisionState::Manageable, None, node.created_at);
+    api.update(node.clone()).await;
+    let provided = api.put("/v1/nodes/n/states/provision", json!({"target": "provide"})).await.is(202);
+
+    let answers = [made, managed, provided];
+    let ids: Vec<_> = answers.iter().map(|answer| answer.header("openstack-request-id").unwrap()).collect();
+    let run = api.store_node(&node).await.run.unwrap();
+    assert_eq!(run.request_id.as_deref(), Some(ids[2]));
+    let events = api.store.history(node.uuid).await.unwrap();
+    let caused: Vec<_> = events.iter().map(|event| event.request_id.as_deref().unwrap()).collect();
+    assert_eq!(caused, ids);
+
+    // Each was logged when it was stored, within the span of its request.
+    let logged: Vec<Value> =
+        log.lines().into_iter().filter(|line| line["target"] == "store::event_log").collect();
+    let uuid = node.uuid.to_string();
+    let states = ["enroll", "verifying", "cleaning"];
+    for (index, event) in events.iter().enumerate() {
+        let fields = json!({"message": event.text, "node_uuid": uuid, "provision_state": states[index],
+            "kind": "transition", "request_id": ids[index]});
+        assert_eq!(logged[index]["fields"], fields);
+        assert_eq!(logged[index]["level"], "INFO");
+        let span = &logged[index]["span"];
+        let path = if index == 0 { "/v1/nodes" } else { "/v1/nodes/{ident}/states/provision" };
+        let method = if index == 0 { "POST" } else { "PUT" };
+        let expected = json!({"name": "request", "request_id": ids[index], "method": method, "path": path});
+        assert_eq!(*span, expected);
+    }
+    assert_eq!(logged.len(), 3);
+}
+
+#[tokio::test]
+async fn a_clients_own_id_is_logged_and_not_sent_back() {
+    let good = "req-8ea1b4a5-9f4d-4c5a-9d2b-3f1e6c7d8a90";
+    for (sent, taken) in [(good, true), ("req-x", false), (&good[4..], false), (&good.to_uppercase(), false)]
+    {
+        let (api, log) = (Api::new(), Log::default());
+        let _collecting = log.collect();
+        let request = Request::get("/v1/nosuch").header("X-OpenStack-Request-ID", sent);
+        let answer = api.raw(request.body(Body::empty()).unwrap()).await.is(404);
+        let line =
+            log.lines().into_iter().find(|line| line["fields"]["message"] == "request answered").unwrap();
+        let id = answer.header("x-openstack-request-id").unwrap();
+        assert_ne!(id, sent);
+        assert_eq!(line["span"]["request_id"], id);
+        assert_eq!(line["span"].get("global_request_id").and_then(Value::as_str), taken.then_some(sent));
+    }
+}

@@ -1,0 +1,124 @@
+//! The only loop: wake, take the lease, load, decide, act, record, again.
+//!
+//! ```text
+//! mod.rs     which nodes are driven now
+//! worker.rs  the task of one node: passes until it sleeps
+//! panics.rs  a pass that panicked
+//! pass.rs    one pass: decide, act, store
+//! lease.rs   the lease of a pass      load.rs  what a decision looks at      record.rs  storing a change
+//! ```
+
+mod conductor;
+mod lease;
+mod load;
+mod panics;
+mod pass;
+mod record;
+mod worker;
+
+pub use conductor::Conductor;
+
+use model::Timestamp;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+use uuid::Uuid;
+use worker::Worker;
+
+/// Nodes driven at once.
+const WORKERS: usize = 128;
+/// Shortest and longest sleep between two looks at what is due, whatever the store says: a hundred nodes that are
+/// at work must not spin the loop.
+const NAP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(10));
+/// Longest sleep while a node is due: it is in a pass, which rings when it stores something, or its lease is held
+/// elsewhere.
+const NAP_WHILE_DUE: Duration = Duration::from_secs(1);
+
+/// The tasks that drive nodes, one for each node that is in a pass.
+struct Workers {
+    tasks: JoinSet<()>,
+    places: Arc<Semaphore>,
+    stop: CancellationToken,
+}
+
+impl Conductor {
+    /// Drive until `stop`; passes under way are finished first.
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let mut bell = self.store.bell().listen();
+        let places = Arc::new(Semaphore::new(WORKERS));
+        let mut workers = Workers { tasks: JoinSet::new(), places, stop: stop.clone() };
+        self.release_stale_leases().await;
+        let mut look_at = Instant::now();
+        loop {
+            // In this order, so that a simulation sees the same choice each time.
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(node) = bell.recv() => {
+                    self.start(node, &mut workers);
+                    // It may be due sooner now than was known.
+                    look_at = look_at.min(Instant::now() + NAP.0);
+                }
+                () = tokio::time::sleep_until(look_at) => {
+                    // One moment for both: no node becomes due between them.
+                    let now = self.clock.now();
+                    let longest = match self.start_due(now, &mut workers).await {
+                        true => NAP_WHILE_DUE,
+                        false => NAP.1,
+                    };
+                    look_at = Instant::now() + self.nap(now, longest).await;
+                }
+            }
+            while let Ok(node) = bell.try_recv() {
+                self.start(node, &mut workers);
+            }
+            while let Some(ended) = workers.tasks.try_join_next() {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "the task of a node ended early; the node is driven again when it is due");
+                }
+            }
+        }
+        while workers.tasks.join_next().await.is_some() {}
+    }
+
+    /// Start the nodes that are due; whether there are any. One that is in a pass is left alone: if it is due after
+    /// that still, the next look finds it.
+    async fn start_due(self: &Arc<Self>, now: Timestamp, workers: &mut Workers) -> bool {
+        let due = match self.store.due(now, 1000).await {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::error!(error = %error.chain(), "cannot read which nodes are due");
+                return true;
+            }
+        };
+        let rest = due.iter().filter(|node| !self.busy().running.contains(node));
+        rest.for_each(|node| self.start(*node, workers));
+        !due.is_empty()
+    }
+
+    async fn nap(&self, now: Timestamp, longest: Duration) -> Duration {
+        match self.store.next_due(now).await {
+            Ok(Some(at)) => at.since(now).clamp(NAP.0, longest),
+            _ => longest,
+        }
+    }
+
+    fn start(self: &Arc<Self>, node: Uuid, workers: &mut Workers) {
+        {
+            let mut busy = self.busy();
+            if !busy.running.insert(node) {
+                busy.again.insert(node);
+                return;
+            }
+        }
+        let worker = Worker::of(self.clone(), node);
+        let (places, stop) = (workers.places.clone(), workers.stop.clone());
+        // At the level of errors, so that also they are logged with the node where less than `info` is logged.
+        let span = tracing::error_span!("pass", node_uuid = %node);
+        workers.tasks.spawn(async move { worker.drive(node, &places, &stop).await }.instrument(span));
+    }
+}

@@ -1,0 +1,201 @@
+//! One pass over a node: decide, act, store, until it sleeps.
+
+use super::conductor::Conductor;
+use super::lease::HeldLease;
+use super::load::{needs_catalogue, needs_inventory};
+use super::record::attributed;
+use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
+use crate::stages::{apply_outcome, decide};
+use model::Node;
+use model::history::StateAtEvent;
+use store::StoreError;
+use uuid::Uuid;
+
+/// Most changes that are stored in one write because each follows from the one before.
+const IN_ONE_WRITE: usize = 4;
+
+/// A node as its worker drives it.
+pub struct Pass {
+    /// The node.
+    pub node: Uuid,
+    /// The lease, while it is held.
+    pub lease: Option<HeldLease>,
+    /// The node as it was last read: the store is only asked whether it still is like that, except once after the
+    /// lease was taken, so that everything that is written under a lease was read under it.
+    known: Option<Node>,
+}
+
+impl Pass {
+    /// The first pass over a node.
+    pub fn of(node: Uuid) -> Self {
+        Self { node, lease: None, known: None }
+    }
+
+    /// Read the node anew next time.
+    pub fn forget_node(&mut self) {
+        self.known = None;
+    }
+
+    /// The lease that its writes are made under.
+    ///
+    /// # Errors
+    /// [`StoreError::Stale`] without one.
+    pub fn held(&mut self) -> Result<&mut HeldLease, StoreError> {
+        self.lease.as_mut().ok_or(StoreError::Stale(self.node))
+    }
+}
+
+impl Conductor {
+    /// One pass over a node: until it sleeps, or another controller has it.
+    pub(super) async fn pass(&self, pass: &mut Pass) {
+        let uuid = pass.node;
+        // Read without the lease first: most bells need nothing, and a lease costs two writes.
+        match self.load(uuid, pass.known.take()).await {
+            Ok(snapshot) => {
+                if is_as_stored(&decide(&snapshot, &self.settings), &snapshot.node) {
+                    pass.known = Some(snapshot.node);
+                    return;
+                }
+            }
+            Err(StoreError::NotFound { .. }) => return,
+            Err(error) => {
+                return tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot load the node");
+            }
+        }
+        match self.take_lease(uuid).await {
+            Ok(Some(held)) => pass.lease = Some(held),
+            Ok(None) => return,
+            Err(error) => {
+                return tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot take the lease");
+            }
+        }
+        loop {
+            match self.turn(pass).await {
+                Ok(true) => {}
+                Ok(false) => break,
+                // The API wrote meanwhile: look again, every action may be repeated.
+                Err(StoreError::Stale(_)) => match self.renew(pass).await {
+                    Ok(()) => {}
+                    Err(_) => break,
+                },
+                Err(StoreError::NotFound { .. }) => break,
+                Err(error) => {
+                    tracing::error!(node_uuid = %uuid, error = %error.chain(), "the store failed in the middle of a pass");
+                    tokio::time::sleep(self.settings.retry_pause()).await;
+                    break;
+                }
+            }
+        }
+        if let Some(held) = pass.lease.take() {
+            self.release_lease(held).await;
+        }
+    }
+
+    async fn renew(&self, pass: &mut Pass) -> Result<(), StoreError> {
+        self.renew_lease(pass.held()?).await
+    }
+
+    /// One decision and what follows from it. False when the node sleeps.
+    async fn turn(&self, pass: &mut Pass) -> Result<bool, StoreError> {
+        let snapshot = self.load(pass.node, pass.known.take()).await?;
+        let stored = match decide(&snapshot, &self.settings) {
+            Decision::Sleep { wait, wake_at } => {
+                let mut node = snapshot.node;
+                if node.wait != wait || node.next_wake_at != wake_at {
+                    node = Node { wait, next_wake_at: wake_at, ..node };
+                    node = self.store.update_node(node, Vec::new(), Some(pass.held()?.lease)).await?;
+                }
+                pass.known = Some(node);
+                return Ok(false);
+            }
+            Decision::Record(change) => {
+                let change = self.coalesce(&snapshot, *change).await?;
+                self.record(snapshot.node, change, pass.held()?.lease).await?
+            }
+            Decision::Act(action) => self.perform(snapshot, &action, pass).await?,
+            Decision::Begin(change, action) => {
+                let change = attributed(&snapshot.node, *change);
+                let begun = self.record(snapshot.node, change, pass.held()?.lease).await?;
+                let snapshot = self.load(pass.node, Some(begun)).await?;
+                self.perform(snapshot, &action, pass).await?
+            }
+        };
+        pass.known = Some(stored);
+        Ok(true)
+    }
+
+    /// Do an action and store its outcome.
+    async fn perform(
+        &self,
+        mut snapshot: Snapshot,
+        action: &Action,
+        pass: &mut Pass,
+    ) -> Result<Node, StoreError> {
+        let uuid = pass.node;
+        self.renew_lease_for_action(pass.held()?).await?;
+        let outcome = self.executor.act(&snapshot.node, &snapshot.contact, action).await;
+        if let Outcome::Failed(error) = &outcome {
+            tracing::warn!(node_uuid = %uuid, error = %error.text, "an action failed");
+        }
+        loop {
+            snapshot.now = self.clock.now();
+            let change = apply_outcome(&snapshot, action, outcome.clone(), &self.settings);
+            let change = self.coalesce(&snapshot, change).await?;
+            match self.record(snapshot.node.clone(), change, pass.held()?.lease).await {
+                // The API wrote meanwhile. The action has happened: its outcome is applied to what is stored now,
+                // unless that no longer waits for it.
+                Err(StoreError::Stale(_)) => {
+                    self.renew(pass).await?;
+                    let fresh = self.load(uuid, None).await?;
+                    if !awaits_same_outcome(&fresh.node, &snapshot.node) {
+                        return Err(StoreError::Stale(uuid));
+                    }
+                    snapshot = fresh;
+                }
+                recorded => return recorded,
+            }
+        }
+    }
+
+    /// The change together with those that follow from it alone, so that they are stored in one write: a step that
+    /// ended and the next one that begins. Nothing follows a change of the provision state: each event is stored
+    /// with the state that the node was in before its write.
+    async fn coalesce(&self, snapshot: &Snapshot, change: Change) -> Result<Change, StoreError> {
+        let mut change = attributed(&snapshot.node, change);
+        for _ in 1..IN_ONE_WRITE {
+            let stands = StateAtEvent::of(&change.node) == StateAtEvent::of(&snapshot.node);
+            let needs_more = needs_catalogue(&change.node).is_some() || needs_inventory(&change.node);
+            if !stands || change.forget_agent || needs_more {
+                break;
+            }
+            // The agent may have been heard while the action went on.
+            let contact = self.store.contact(change.node.uuid).await?;
+            let (node, abilities, now) = (change.node.clone(), snapshot.abilities.clone(), self.clock.now());
+            let next = Snapshot::of(node, contact, abilities, snapshot.listening_since, now);
+            match decide(&next, &self.settings) {
+                Decision::Record(more) if more.is_of_the_node_alone() => {
+                    let more = attributed(&next.node, *more);
+                    change.node = more.node;
+                    change.events.extend(more.events);
+                }
+                _ => break,
+            }
+        }
+        Ok(change)
+    }
+}
+
+/// Whether two versions of a node wait for the outcome of the same action.
+fn awaits_same_outcome(a: &Node, b: &Node) -> bool {
+    let place = |node: &Node| {
+        let run = node.run.as_ref().map(|run| (run.id, run.cursor.clone()));
+        (node.provision_state, node.target_power_state, run)
+    };
+    place(a) == place(b)
+}
+
+/// Whether a decision is to sleep as the node already does.
+fn is_as_stored(decision: &Decision, node: &Node) -> bool {
+    matches!(decision, Decision::Sleep { wait, wake_at }
+        if *wait == node.wait && *wake_at == node.next_wake_at)
+}

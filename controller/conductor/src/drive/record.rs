@@ -1,0 +1,74 @@
+//! Storing a change, with its certificate and its events.
+
+use super::conductor::Conductor;
+use crate::decision::Change;
+use crate::notary::Proof;
+use model::history::{EventKind, Severity};
+use model::request::event;
+use model::{Certificate, Event, Node, StepResult};
+use store::{Lease, StoreError, log_events};
+
+impl Conductor {
+    /// Store a change: first what the node's row will rely on, the row last; then log its events. The node as stored.
+    pub(super) async fn record(
+        &self,
+        before: Node,
+        mut change: Change,
+        lease: Lease,
+    ) -> Result<Node, StoreError> {
+        let uuid = before.uuid;
+        if change.forget_agent {
+            self.store.forget_agent(uuid).await?;
+        }
+        for (kind, catalogue) in std::mem::take(&mut change.catalogues) {
+            self.store.put_catalogue(uuid, kind, catalogue).await?;
+        }
+        let inspected = change.inspected.take();
+        if change.node == before && change.events.is_empty() && inspected.is_none() {
+            return Ok(before);
+        }
+        change.node.updated_at = Some(self.clock.now());
+        let certificate = match change.evidence.take() {
+            Some(proof) => Some(self.certify(&mut change, *proof).await?),
+            None => None,
+        };
+        let Change { node, events, .. } = change;
+        let (lease, logged) = (Some(lease), events.clone());
+        let stored = match (certificate, inspected) {
+            (Some(certificate), _) => self.store.certify(node, events, lease, certificate).await?,
+            (None, Some(inspected)) => self.store.update_inspected(node, events, lease, *inspected).await?,
+            (None, None) => self.store.update_node(node, events, lease).await?,
+        };
+        log_events(&stored, &logged);
+        Ok(stored)
+    }
+
+    /// The certificate of what was proven, named in the result of its step and in the history of the node.
+    async fn certify(&self, change: &mut Change, proof: Proof) -> Result<Certificate, StoreError> {
+        let (uuid, now) = (change.node.uuid, self.clock.now());
+        let previous = self.store.newest_certificate(uuid).await?;
+        let without = || StoreError::failed(format!("internal: evidence of node {uuid} belongs to no step"));
+        let is_of = |result: &StepResult| result.command_id == proof.evidence.command_id;
+        let run = change.node.run.as_ref().ok_or_else(without)?;
+        let place = run.results.iter().rposition(is_of).ok_or_else(without)?;
+        let index = run.results[place].index;
+        let (command_id, request_id) = (run.results[place].command_id.clone(), run.request_id.clone());
+        let certificate = self.notary.certify(&change.node, run, index, proof, previous.as_ref(), now);
+        if let Some(run) = &mut change.node.run {
+            run.results[place].certificate = Some(certificate.id.clone());
+        }
+        let (number, id, finding) = (certificate.number, &certificate.id, &certificate.finding);
+        let text = format!("erasure certificate {number} of the node ({finding}): {id}");
+        let event = event(EventKind::Step, Severity::Info, text, now);
+        change.events.push(Event { command_id: Some(command_id), request_id, ..event });
+        Ok(certificate)
+    }
+}
+
+/// A change whose events name the command and the request that they belong to. `before` is the node that it changes.
+pub(super) fn attributed(before: &Node, mut change: Change) -> Change {
+    for event in &mut change.events {
+        event.note_run(before.run.as_ref(), change.node.run.as_ref());
+    }
+    change
+}

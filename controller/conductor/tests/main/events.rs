@@ -1,0 +1,109 @@
+//! The log of a node's events: each is logged once, after it was stored, with what an operator searches for.
+
+use crate::world::{Fault, World};
+use conductor::Settings;
+use model::history::Severity;
+use model::request::VerbRequest;
+use model::{ProvisionState, Verb};
+use serde_json::Value;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use store::{StoreError, prelude::*};
+use tracing_subscriber::fmt::MakeWriter;
+
+/// The log of this thread, as lines of JSON.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Collect what this thread logs until the guard is dropped.
+    fn collect(&self) -> tracing::subscriber::DefaultGuard {
+        let subscriber = tracing_subscriber::fmt().json().with_writer(self.clone()).finish();
+        tracing::subscriber::set_default(subscriber)
+    }
+
+    /// The events of nodes that were logged.
+    fn events(&self) -> Vec<Value> {
+        let bytes = self.0.lock().unwrap();
+        let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+        lines.filter(|line: &Value| line["target"] == "store::event_log").collect()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// A user writes to the node all the time, so that writes of the conductor are stale again and again.
+#[tokio::test(start_paused = true)]
+async fn each_event_is_logged_once_and_only_when_it_is_stored() {
+    let world = World::new().await;
+    let log = Log::default();
+    let _collecting = log.collect();
+    let (stop, task) = world.conductor(Settings { power_sync_s: 0, ..Settings::default() });
+    let user = world.clone();
+    let writing = tokio::spawn(async move {
+        for count in 0.. {
+            tokio::time::sleep(Duration::from_millis(47)).await;
+            let mut node = user.store.node(user.node).await.unwrap();
+            node.extra.insert("count".into(), count.into());
+            match user.store.update_node(node, Vec::new(), None).await {
+                Ok(_) | Err(StoreError::Stale(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    world.faults.lock().unwrap().push_back(Fault::None);
+    world.faults.lock().unwrap().push_back(Fault::StepFails("the disk is broken"));
+    let request_id = Some("req-1".to_owned());
+    // What the world asks for itself, it does not log.
+    world.ask(VerbRequest { request_id: request_id.clone(), ..VerbRequest::of(Verb::Provide) }).await;
+    world.until_state(ProvisionState::CleanFail).await;
+    writing.abort();
+    stop.cancel();
+    task.await.unwrap();
+
+    let stored = world.store.history(world.node).await.unwrap();
+    let logged = log.events();
+    let texts: Vec<_> = logged.iter().map(|line| line["fields"]["message"].as_str().unwrap()).collect();
+    let expected: Vec<_> = stored[1..].iter().map(|event| event.text.as_str()).collect();
+    assert_eq!(texts, expected);
+
+    let mut commands = Vec::new();
+    for (line, event) in logged.iter().zip(&stored[1..]) {
+        let fields = &line["fields"];
+        let field = |name: &str| fields.get(name).and_then(Value::as_str);
+        assert_eq!(line["level"], if event.severity == Severity::Error { "ERROR" } else { "INFO" }, "{line}");
+        assert_eq!(field("node_uuid"), Some(world.node.to_string().as_str()));
+        assert_eq!(field("kind"), Some(event.kind.as_str()));
+        assert_eq!(field("command_id"), event.command_id.as_deref());
+        // The request that started the run stands in all its events.
+        assert_eq!(event.request_id, request_id, "{}", event.text);
+        assert_eq!(field("request_id"), request_id.as_deref());
+        // A pass has a span.
+        assert_eq!(line["span"]["name"], "pass");
+        assert_eq!(line["span"]["node_uuid"], fields["node_uuid"]);
+        commands.extend(event.command_id.clone());
+    }
+    let failed = logged.iter().find(|line| line["level"] == "ERROR").expect("the run failed");
+    assert_eq!(failed["fields"]["provision_state"], "clean failed", "{failed}");
+    // Two steps: events of the first come before those of the second.
+    commands.dedup();
+    assert_eq!(commands.len(), 2, "{commands:?}");
+}
