@@ -23,7 +23,6 @@ const STILL_LONG: &[&str] = &[
     "controller/api/src/nodes/mod.rs",
     "controller/api/src/ports/write.rs",
     "controller/api/src/ramdisk/heartbeat.rs",
-    "controller/conductor/src/stages/issued.rs",
     "controller/model/src/provision.rs",
     "controller/model/src/request.rs",
     "shared/agent-protocol/src/schema.rs",
