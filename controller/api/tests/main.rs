@@ -18,6 +18,7 @@ mod openapi;
 mod ports;
 mod ramdisk;
 mod recorded;
+mod request_ids;
 mod resources;
 mod retirement;
 mod rights;

@@ -1,10 +1,8 @@
 //! The id of a request: in its answer, in the log, in the run and the events that it causes.
 
-mod common;
-
+use crate::common::Api;
 use axum::body::Body;
 use axum::http::Request;
-use common::Api;
 use model::ProvisionState;
 use serde_json::{Value, json};
 use std::io::Write;

@@ -193,7 +193,7 @@ impl AgentStore for WatchedStore {
 
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         self.enter().await;
-        let record = ("beat", node, beat.state.clone(), beat.callback_url.clone());
+        let record = ("beat", node, beat.agent.anneal().cloned(), beat.callback_url.clone());
         let result = self.world.disk.record_heartbeat(node, token, beat).await;
         if result.is_ok() {
             self.world.trace.write(&record);

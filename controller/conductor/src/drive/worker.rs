@@ -27,10 +27,10 @@ impl Worker {
         let mut panics = 0;
         loop {
             let place = places.acquire().await;
-            match panics::caught(self.conductor.pass(&mut pass)).await {
+            match panics::caught(Box::pin(self.conductor.pass(&mut pass))).await {
                 Ok(()) => panics = 0,
                 Err(panic) => {
-                    self.conductor.after_panic(&mut pass, &mut panics, &panic).await;
+                    Box::pin(self.conductor.after_panic(&mut pass, &mut panics, &panic)).await;
                     drop(place);
                     tokio::select! {
                         () = stop.cancelled() => return,
