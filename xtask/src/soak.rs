@@ -26,7 +26,9 @@ pub fn run(words: Vec<String>) -> Result<()> {
         Some("lab") => lab::run(seed.as_deref()),
         Some("api") => api::run(seed.as_deref()),
         Some("quickstart") => quickstart::run(),
-        Some(other) => bail!("there is no part {other:?}; there are sim, kill, erase, lab, api and quickstart"),
+        Some(other) => {
+            bail!("there is no part {other:?}; there are sim, kill, erase, lab, api and quickstart")
+        }
         None => {
             sim::run(Vec::new())?;
             kill::run()?;

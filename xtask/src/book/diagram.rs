@@ -42,7 +42,7 @@ pub const OVERVIEW: Layout = Layout {
         ("error", (4.0, 2.0)),
         ("deploying", (5.0, 2.0)),
         ("active", (3.0, 3.0)),
-        ("servicing", (5.0, 3.0)),
+        ("servicing", (5.0, 3.5)),
         ("rescuing", (2.0, 4.0)),
         ("rescue", (3.0, 4.0)),
         ("unrescuing", (4.0, 4.0)),
@@ -56,7 +56,7 @@ pub const OVERVIEW: Layout = Layout {
 /// One kind of run from the inside.
 pub const CLEANING: Layout = Layout {
     title: "Cleaning, with its wait, hold and failed states",
-    size: (4.6, 3.2),
+    size: (4.15, 3.2),
     places: &[
         ("manageable", (0.0, 0.0)),
         ("cleaning", (1.5, 0.0)),
@@ -181,7 +181,8 @@ fn arrow(layout: &Layout, from: &str, to: &str, label: &str, paired: bool) -> Re
             (points, at)
         }
         None => {
-            let (start, end) = if paired { (aside(start, start, end), aside(end, start, end)) } else { (start, end) };
+            let (start, end) =
+                if paired { (aside(start, start, end), aside(end, start, end)) } else { (start, end) };
             let points = vec![leave(start, end), leave(end, start)];
             let at = middle(points[0], points[1]);
             (points, at)
@@ -190,8 +191,8 @@ fn arrow(layout: &Layout, from: &str, to: &str, label: &str, paired: bool) -> Re
     let line: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     let vertical = (points[0].0 - points[points.len() - 1].0).abs() < 30.0 && detour.is_none();
     let shift = match (vertical, paired) {
-        (true, true) if points[0].1 < points[1].1 => (24.0, 4.0),
-        (true, true) => (-24.0, 4.0),
+        (true, true) if points[0].1 < points[1].1 => (-26.0, 4.0),
+        (true, true) => (26.0, 4.0),
         (false, true) if points[0].0 < points[1].0 => (0.0, 16.0),
         (false, true) => (0.0, -6.0),
         _ => (0.0, -5.0),
@@ -244,7 +245,12 @@ mod tests {
         let table = "enroll | manage | verifying\nverifying | fail | enroll\nverifying | done | manageable\n";
         let svg = draw(&parse(table).unwrap(), &SMALL).unwrap();
         assert_eq!(svg.matches("class=\"a\"").count(), 2);
-        assert!(svg.contains("class=\"e\"") && svg.contains(">manage</text>") && svg.contains(">fail</text>") && !svg.contains("done"));
+        assert!(
+            svg.contains("class=\"e\"")
+                && svg.contains(">manage</text>")
+                && svg.contains(">fail</text>")
+                && !svg.contains("done")
+        );
         assert!(svg.contains("<title>a &amp; b</title>"));
     }
 

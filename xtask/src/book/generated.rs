@@ -49,7 +49,8 @@ fn names(files: &[(&str, String)]) -> String {
 
 /// Name and wanted text of each generated file that differs.
 fn stale(root: &Path) -> Result<Vec<(&'static str, String)>> {
-    let read = |name: &str| fs::read_to_string(root.join(name)).with_context(|| format!("cannot read {name}"));
+    let read =
+        |name: &str| fs::read_to_string(root.join(name)).with_context(|| format!("cannot read {name}"));
     let mut transitions = Vec::new();
     for table in TABLES {
         transitions.extend(states::parse(&read(table)?)?);

@@ -4,7 +4,8 @@
 //! book, the pages of the root are next to those of `docs/`, and a link to a file that is not in the book becomes text.
 
 /// Pages at the root of the repository that are in the book.
-pub const ROOT: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
+pub const ROOT: [&str; 5] =
+    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
 
 /// A committed page, or the summary, as it is in the book. `directory` is that of the page: `""`, `"docs"`,
 /// `"docs/decisions"`.
@@ -88,7 +89,11 @@ mod tests {
             ("docs", "see [a](../README.md#x) and [b](../agent/x.rs).", "see [a](README.md#x) and b."),
             ("", "![p](docs/images/p.svg) [c](docs/concepts.md)", "![p](images/p.svg) [c](concepts.md)"),
             ("", "[book](docs/SUMMARY.md) [web](https://x.y/)", "[book](README.md) [web](https://x.y/)"),
-            ("docs/decisions", "[d](0015-rights.md) [e](../erase.md)", "[d](../decisions/0015-rights.md) [e](../erase.md)"),
+            (
+                "docs/decisions",
+                "[d](0015-rights.md) [e](../erase.md)",
+                "[d](../decisions/0015-rights.md) [e](../erase.md)",
+            ),
             ("docs", "`[not]` a [link] (here)", "`[not]` a [link] (here)"),
         ] {
             assert_eq!(for_book(line, directory), wanted, "{directory}");
@@ -111,7 +116,11 @@ mod tests {
             for entry in fs::read_dir(docs.join(directory)).unwrap() {
                 let name = format!("{directory}{}", entry.unwrap().file_name().to_string_lossy());
                 if name.ends_with(".md") && name != "SUMMARY.md" {
-                    assert_eq!(summary.matches(&format!("]({name})")).count(), 1, "{name} in docs/SUMMARY.md");
+                    assert_eq!(
+                        summary.matches(&format!("]({name})")).count(),
+                        1,
+                        "{name} in docs/SUMMARY.md"
+                    );
                 }
             }
         }

@@ -80,8 +80,7 @@ mod tests {
     #[test]
     fn a_table_is_read_without_comments_and_without_the_sentence() {
         let read = parse("# a | b | c\nclean failed | clean | cleaning | CS: a sentence\n").unwrap();
-        let wanted =
-            Transition { from: "clean failed".into(), event: "clean".into(), to: "cleaning".into() };
+        let wanted = Transition { from: "clean failed".into(), event: "clean".into(), to: "cleaning".into() };
         assert_eq!(read, [wanted]);
         assert!(parse("enroll | manage").is_err());
     }

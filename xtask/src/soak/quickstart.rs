@@ -53,7 +53,12 @@ fn furnish(room: &Path, start: &str, make: &str) -> Result<()> {
     let line = format!("{name}:x:{id}:{id}::/home/{name}:/bin/sh\n");
     let passwd = room.join("etc/passwd");
     fs::write(&passwd, fs::read_to_string(&passwd)? + &line)?;
-    sh::run(Command::new("git").args(["clone", "--quiet", "--no-hardlinks"]).arg(sh::root()).arg(home.join("anneal")))?;
+    sh::run(
+        Command::new("git")
+            .args(["clone", "--quiet", "--no-hardlinks"])
+            .arg(sh::root())
+            .arg(home.join("anneal")),
+    )?;
     fs::write(home.join("terminal-1"), terminal(start))?;
     fs::write(home.join("terminal-2"), terminal(make))?;
     fs::write(home.join("both"), BOTH)?;
