@@ -19,6 +19,8 @@ mod terminal;
 
 use anyhow::Result;
 
+pub use pages::blocks;
+
 use crate::args::Args;
 
 /// `cargo xtask book [--check | --record]`

@@ -39,7 +39,7 @@ tasks:
            [--report FILE] [--keep] [--disk FILE:nvme|sata|scsi|virtio ...]
   test     unit, property, integration and QEMU scenario tests
   soak     seeds, kills and power cuts, many more than in a test
-           [--part sim|kill|erase|lab] [--seed N]; with --part sim also
+           [--part sim|kill|erase|lab|api|quickstart] [--seed N]; with --part sim also
            [--seeds N] [--first N] [--nodes N] [--fleet]
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]

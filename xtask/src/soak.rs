@@ -4,13 +4,14 @@ mod api;
 mod erase;
 mod kill;
 mod lab;
+mod quickstart;
 mod sim;
 
 use anyhow::{Result, bail};
 
 use crate::args::Args;
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|api] [--seed N]`, and with `--part sim` the options of `sim`
+/// `cargo xtask soak [--part sim|kill|erase|lab|api|quickstart] [--seed N]`, and with `--part sim` the options of `sim`
 pub fn run(words: Vec<String>) -> Result<()> {
     let mut args = Args::new(words);
     let part = args.option("--part")?;
@@ -24,13 +25,17 @@ pub fn run(words: Vec<String>) -> Result<()> {
         Some("erase") => erase::run(seed.as_deref()),
         Some("lab") => lab::run(seed.as_deref()),
         Some("api") => api::run(seed.as_deref()),
-        Some(other) => bail!("there is no part {other:?}; there are sim, kill, erase, lab and api"),
+        Some("quickstart") => quickstart::run(),
+        Some(other) => {
+            bail!("there is no part {other:?}; there are sim, kill, erase, lab, api and quickstart")
+        }
         None => {
             sim::run(Vec::new())?;
             kill::run()?;
             erase::run(seed.as_deref())?;
             lab::run(seed.as_deref())?;
-            api::run(seed.as_deref())
+            api::run(seed.as_deref())?;
+            quickstart::run()
         }
     }
 }

@@ -9,7 +9,7 @@ use super::svg::escape;
 
 /// Size of a box, and the distances between the centres of neighbours, in pixels.
 const BOX: (f64, f64) = (112.0, 32.0);
-const PITCH: (f64, f64) = (168.0, 92.0);
+const PITCH: (f64, f64) = (196.0, 92.0);
 /// Distance of each of two opposite arrows from the line between the centres.
 const ASIDE: f64 = 7.0;
 
@@ -42,7 +42,7 @@ pub const OVERVIEW: Layout = Layout {
         ("error", (4.0, 2.0)),
         ("deploying", (5.0, 2.0)),
         ("active", (3.0, 3.0)),
-        ("servicing", (5.0, 3.0)),
+        ("servicing", (5.0, 3.5)),
         ("rescuing", (2.0, 4.0)),
         ("rescue", (3.0, 4.0)),
         ("unrescuing", (4.0, 4.0)),
@@ -56,7 +56,7 @@ pub const OVERVIEW: Layout = Layout {
 /// One kind of run from the inside.
 pub const CLEANING: Layout = Layout {
     title: "Cleaning, with its wait, hold and failed states",
-    size: (4.0, 3.0),
+    size: (4.15, 3.2),
     places: &[
         ("manageable", (0.0, 0.0)),
         ("cleaning", (1.5, 0.0)),
@@ -66,9 +66,9 @@ pub const CLEANING: Layout = Layout {
         ("clean hold", (3.0, 2.0)),
     ],
     detours: &[
-        ("clean hold", "clean failed", &[(2.9, 2.5), (0.1, 2.5)]),
+        ("clean hold", "clean failed", &[(2.9, 2.45), (0.1, 2.45)]),
         ("available", "manageable", &[(2.9, -0.42), (0.1, -0.42)]),
-        ("clean failed", "available", &[(0.62, 1.28), (2.42, 0.72)]),
+        ("clean failed", "available", &[(0.0, 2.8), (3.55, 2.8), (3.55, 0.0)]),
     ],
 };
 
@@ -141,7 +141,7 @@ fn header(title: &str, width: f64, height: f64) -> String {
          <style>\n\
          text {{ font-family: 'DejaVu Sans', Verdana, sans-serif; text-anchor: middle; }}\n\
          .s {{ font-size: 14px; fill: #1f2430; }}\n\
-         .e {{ font-size: 12px; fill: #4a5160; stroke: #ffffff; stroke-width: 4px; paint-order: stroke; }}\n\
+         .e {{ font-size: 12px; fill: #4a5160; }} .h {{ font-size: 12px; stroke: #ffffff; stroke-width: 4px; }}\n\
          .a {{ fill: none; stroke: #8a92a3; stroke-width: 1.4; marker-end: url(#head); }}\n\
          </style>\n\
          <defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
@@ -191,18 +191,18 @@ fn arrow(layout: &Layout, from: &str, to: &str, label: &str, paired: bool) -> Re
     let line: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     let vertical = (points[0].0 - points[points.len() - 1].0).abs() < 30.0 && detour.is_none();
     let shift = match (vertical, paired) {
-        (true, true) if points[0].1 < points[1].1 => (24.0, 4.0),
-        (true, true) => (-24.0, 4.0),
+        (true, true) if points[0].1 < points[1].1 => (-26.0, 4.0),
+        (true, true) => (26.0, 4.0),
         (false, true) if points[0].0 < points[1].0 => (0.0, 16.0),
         (false, true) => (0.0, -6.0),
         _ => (0.0, -5.0),
     };
+    let (x, y, label) = (at.0 + shift.0, at.1 + shift.1, escape(label));
+    // Below the text its outline in white, so that it can be read on a line.
     Ok(format!(
-        "<path class=\"a\" d=\"M{}\"/>\n<text class=\"e\" x=\"{:.0}\" y=\"{:.0}\">{}</text>\n",
+        "<path class=\"a\" d=\"M{}\"/>\n<text class=\"h\" x=\"{x:.0}\" y=\"{y:.0}\">{label}</text>\n\
+         <text class=\"e\" x=\"{x:.0}\" y=\"{y:.0}\">{label}</text>\n",
         line.join(" L"),
-        at.0 + shift.0,
-        at.1 + shift.1,
-        escape(label)
     ))
 }
 
@@ -245,7 +245,12 @@ mod tests {
         let table = "enroll | manage | verifying\nverifying | fail | enroll\nverifying | done | manageable\n";
         let svg = draw(&parse(table).unwrap(), &SMALL).unwrap();
         assert_eq!(svg.matches("class=\"a\"").count(), 2);
-        assert!(svg.contains(">manage</text>") && svg.contains(">fail</text>") && !svg.contains("done"));
+        assert!(
+            svg.contains("class=\"e\"")
+                && svg.contains(">manage</text>")
+                && svg.contains(">fail</text>")
+                && !svg.contains("done")
+        );
         assert!(svg.contains("<title>a &amp; b</title>"));
     }
 
@@ -258,7 +263,8 @@ mod tests {
 
     #[test]
     fn arrows_begin_at_the_border_of_a_box() {
-        assert_eq!(leave((0.0, 0.0), (200.0, 0.0)), (BOX.0 / 2.0, 0.0));
-        assert_eq!(leave((0.0, 0.0), (0.0, -200.0)), (0.0, -BOX.1 / 2.0));
+        let near = |a: Point, b: Point| distance(a, b) < 0.001;
+        assert!(near(leave((0.0, 0.0), (200.0, 0.0)), (BOX.0 / 2.0, 0.0)));
+        assert!(near(leave((0.0, 0.0), (0.0, -200.0)), (0.0, -BOX.1 / 2.0)));
     }
 }

@@ -58,7 +58,9 @@ fn serve_until_ready(command: &str) -> Result<Child> {
 fn record<'a>(commands: impl Iterator<Item = &'a str>) -> Result<String> {
     let mut transcript = String::new();
     for command in commands {
-        let output = sh::output(Command::new("sh").args(["-c", command]).current_dir(sh::root()))?;
+        // A terminal shows standard error as well.
+        let shell = format!("exec 2>&1\n{command}");
+        let output = sh::output(Command::new("sh").args(["-c", &shell]).current_dir(sh::root()))?;
         // Writing to a string cannot fail.
         let _ = writeln!(transcript, "$ {command}\n{}", output.trim_end());
     }

@@ -1,0 +1,141 @@
+//! docs/getting-started.md, command by command as it stands there: a real controller and `anneal`, no root, and fake
+//! hardware. The build itself is left out; `cargo xtask soak --part quickstart` does it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+const PAGE: &str = include_str!("../../../docs/getting-started.md");
+const README: &str = include_str!("../../../README.md");
+const CONFIGURATION: &str = include_str!("../../../docs/getting-started.toml");
+const LISTEN: &str = "127.0.0.1:6385";
+
+/// Language and text of each block of shell commands. Words after `sh` say what the test does with it: `exit=N` is the
+/// code that it ends with, `end` comes after the controller was stopped.
+fn blocks(page: &'static str) -> Vec<(&'static str, &'static str)> {
+    let fences = page.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+    fences.filter(|(language, _)| language.split(' ').next() == Some("sh")).collect()
+}
+
+/// A directory like a clone in which the build has ended, whose controller listens on a free port.
+struct Clone {
+    dir: tempfile::TempDir,
+    endpoint: String,
+}
+
+impl Clone {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let built = Path::new(env!("CARGO_BIN_EXE_anneal")).parent().unwrap();
+        let release = dir.path().join("target/release");
+        fs::create_dir_all(&release).unwrap();
+        for name in ["anneal", "anneal-controller"] {
+            let program: PathBuf = built.join(name);
+            assert!(program.is_file(), "cargo build --bins: {} is missing", program.display());
+            symlink(program, release.join(name)).unwrap();
+        }
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        fs::create_dir(dir.path().join("docs")).unwrap();
+        assert!(CONFIGURATION.contains(LISTEN), "the address of the page");
+        let configuration = CONFIGURATION.replace(LISTEN, &free.to_string());
+        fs::write(dir.path().join("docs/getting-started.toml"), configuration).unwrap();
+        // The programs are built: what the page builds is looked at, and not built again.
+        let cargo = dir.path().join("bin/cargo");
+        fs::create_dir(dir.path().join("bin")).unwrap();
+        fs::write(
+            &cargo,
+            "#!/bin/sh\ntest \"$*\" = 'build --release --bin anneal --bin anneal-controller' || exit 9\n",
+        )
+        .unwrap();
+        fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { endpoint: format!("http://{free}"), dir }
+    }
+
+    fn shell(&self, block: &str) -> Command {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-ec", block]).current_dir(self.dir.path()).env("ANNEAL_ENDPOINT", &self.endpoint);
+        command.env("PATH", format!("{}:{path}", self.dir.path().join("bin").display()));
+        command
+    }
+
+    /// What a terminal shows: standard output and standard error.
+    fn run(&self, block: &str, code: i32) -> String {
+        let Output { status, stdout, .. } = self.shell(&format!("exec 2>&1\n{block}")).output().unwrap();
+        let printed = String::from_utf8(stdout).unwrap();
+        assert_eq!(status.code(), Some(code), "{block}\n{printed}");
+        printed
+    }
+}
+
+/// The first terminal. What the controller logs is read, so that the pipe never fills.
+struct Terminal {
+    child: Child,
+    log: BufReader<ChildStderr>,
+}
+
+impl Terminal {
+    fn open(clone: &Clone, block: &str) -> Self {
+        let mut child =
+            clone.shell(block).process_group(0).stderr(Stdio::piped()).spawn().expect("a shell starts");
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut lines = String::new();
+        while !lines.contains("is ready") {
+            assert_ne!(log.read_line(&mut lines).unwrap(), 0, "the controller ended:\n{lines}");
+        }
+        Self { child, log }
+    }
+
+    /// Ctrl-C: a signal to the shell and to what it runs. All have ended when the log has.
+    fn interrupt(mut self) -> String {
+        let group = format!("-{}", self.child.id());
+        assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).unwrap();
+        self.child.wait().unwrap();
+        rest
+    }
+}
+
+#[test]
+fn the_commands_of_the_page_do_what_it_says() {
+    let clone = Clone::new();
+    let mut blocks = blocks(PAGE).into_iter();
+    let (_, start) = blocks.next().unwrap();
+    let terminal = Terminal::open(&clone, start);
+    let (mut printed, mut end) = (Vec::new(), None);
+    for (language, block) in blocks {
+        match language.split_once(' ') {
+            None => printed.push(clone.run(block, 0)),
+            Some((_, "end")) => end = Some(block),
+            Some((_, code)) => {
+                let code = code.strip_prefix("exit=").and_then(|code| code.parse().ok());
+                printed.push(clone.run(block, code.unwrap_or_else(|| panic!("```{language}"))));
+            }
+        }
+    }
+    let [made, seen, failed, again] = &printed[..] else { panic!("other blocks: {printed:#?}") };
+    assert!(made.ends_with("n1: available\n"), "{made}");
+    assert!(seen.contains("cleaning -> available") && seen.contains("management.fake_reset"), "{seen}");
+    assert!(failed.contains("clean failed"), "{failed}");
+    assert!(again.contains("out of order") && again.ends_with("n1: available\n"), "{again}");
+
+    let state = clone.dir.path().join("target/getting-started");
+    assert!(state.join("anneal.sqlite").is_file());
+    let rest = terminal.interrupt();
+    assert!(rest.contains("stopping"), "{rest}");
+    clone.run(end.expect("a block that cleans up"), 0);
+    assert!(!state.exists());
+}
+
+/// The quick start of the README is the one that is tested here, and has five commands.
+#[test]
+fn the_quick_start_of_the_readme_is_the_pages() {
+    let page = blocks(PAGE);
+    let readme = blocks(README);
+    assert_eq!(readme, page[..readme.len()]);
+    assert_eq!(readme.iter().flat_map(|(_, block)| block.lines()).count(), 5);
+}
