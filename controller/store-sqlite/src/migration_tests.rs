@@ -95,7 +95,8 @@ async fn tells_of_certificates(store: &SqliteStore, there: bool) {
     if there {
         assert_eq!((found[0].number, found[0].finding.as_str()), (1, "erased"));
         assert!(found[0].file.starts_with(r#"{"payload":"{}""#), "{}", found[0].file);
-        let state = store.contact(NODE).await.unwrap().state.unwrap();
+        let contact = store.contact(NODE).await.unwrap();
+        let state = contact.anneal().unwrap();
         assert_eq!(state.evidence_key.as_deref(), Some("ed25519:00"));
     }
 }
