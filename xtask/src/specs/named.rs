@@ -88,6 +88,12 @@ fn places<'a>(modules: &'a [&'a str]) -> Vec<(PathBuf, &'a [&'a str])> {
             format!("tests/{path}/main.rs"),
         ];
         places.extend(files.map(|file| (file.into(), inner)));
+        // Modules of `tests/main.rs` lie next to it.
+        if let ["main", module @ ..] = outer {
+            let path = module.join("/");
+            let files = [format!("tests/{path}.rs"), format!("tests/{path}/mod.rs")];
+            places.extend(files.map(|file| (file.into(), inner)));
+        }
     }
     places
 }
