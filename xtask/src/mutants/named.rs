@@ -1,7 +1,7 @@
 //! Whether the test that a row names exists.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
@@ -19,7 +19,7 @@ pub fn check(test: &TestCommand, sources: &Sources) -> Result<()> {
             };
             let dir = sources.dir(value("-p").context("no crate")?)?;
             let paths = match value("--test") {
-                Some(file) => vec![dir.join(format!("tests/{file}.rs")), dir.join("tests").join(file)],
+                Some(file) => test_binary(&dir.join("tests"), file)?,
                 None => vec![dir.join("src")],
             };
             (paths, format!("fn {}(", filter.rsplit("::").next().unwrap_or(filter)))
@@ -33,6 +33,20 @@ pub fn check(test: &TestCommand, sources: &Sources) -> Result<()> {
     }
     ensure!(files.iter().any(|text| text.contains(&wanted)), "there is no `{wanted}` for `{test}`");
     Ok(())
+}
+
+/// The files of an integration test: `FILE.rs` with the modules that it declares, or the directory of `FILE/main.rs`.
+fn test_binary(tests: &Path, file: &str) -> Result<Vec<PathBuf>> {
+    let root = tests.join(format!("{file}.rs"));
+    if !root.is_file() {
+        return Ok(vec![tests.join(file)]);
+    }
+    let text = fs::read_to_string(&root).with_context(|| format!("cannot read {}", root.display()))?;
+    let modules = text.lines().filter_map(|line| line.trim().strip_prefix("mod ")?.strip_suffix(';'));
+    let mut paths: Vec<PathBuf> =
+        modules.flat_map(|module| [tests.join(format!("{module}.rs")), tests.join(module)]).collect();
+    paths.push(root);
+    Ok(paths)
 }
 
 fn scenario(filter: &str) -> String {
@@ -54,6 +68,17 @@ fn add_files(path: &Path, texts: &mut Vec<String>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_binary_has_the_modules_that_it_declares() {
+        let dir = std::env::temp_dir().join(format!("anneal-named-{}", std::process::id()));
+        fs::create_dir_all(dir.join("two")).unwrap();
+        fs::write(dir.join("one.rs"), "mod a;\nmod inline {}\n").unwrap();
+        let paths = |file: &str| test_binary(&dir, file).unwrap();
+        assert_eq!(paths("one"), [dir.join("a.rs"), dir.join("a"), dir.join("one.rs")]);
+        assert_eq!(paths("two"), [dir.join("two")]);
+        fs::remove_dir_all(&dir).unwrap();
+    }
 
     #[test]
     fn a_test_is_looked_for_in_its_crate() {
