@@ -64,13 +64,22 @@ fn run(tests: &Texts, dir: &str, name: &str) -> Result<()> {
     sh::run(command.env_remove(WRITE))
 }
 
-/// The test program of a crate that has a test of this name.
+/// The test program of a crate that has a test of this name: the file, or the one in which the file is a module.
 fn target<'a>(tests: &'a Texts, dir: &str, name: &str) -> Option<&'a str> {
     let prefix = format!("{dir}/tests/");
     let function = format!("fn {name}(");
-    let path = tests.iter().find(|(path, text)| path.starts_with(&prefix) && text.contains(&function))?.0;
-    let first = path[prefix.len()..].split('/').next()?;
-    Some(first.strip_suffix(".rs").unwrap_or(first))
+    let mut files = tests.iter().filter_map(|(path, text)| Some((path.strip_prefix(&prefix)?, text)));
+    let found = module(files.clone().find(|(_, text)| text.contains(&function))?.0);
+    let declaration = format!("mod {found};");
+    let is_root = |path: &str| !path.contains('/') || path.ends_with("/main.rs");
+    let root = files.find(|(path, text)| is_root(path) && text.contains(&declaration));
+    Some(root.map_or(found, |(path, _)| module(path)))
+}
+
+/// The first part of a path below `tests`.
+fn module(path: &str) -> &str {
+    let first = path.split('/').next().unwrap_or(path);
+    first.strip_suffix(".rs").unwrap_or(first)
 }
 
 /// Test files that write pages and have no registered test.
@@ -103,6 +112,9 @@ mod tests {
         assert_eq!(target(&tests(), "a/b", "one"), Some("pages"));
         assert_eq!(target(&tests(), "a/b", "two"), Some("all"));
         assert_eq!(target(&tests(), "a", "two"), None);
+        let mut merged = tests();
+        merged.insert("a/b/tests/main.rs".to_owned(), "mod all;\nmod pages;\n".to_owned());
+        assert_eq!(target(&merged, "a/b", "two"), Some("main"));
     }
 
     #[test]
