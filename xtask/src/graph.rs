@@ -87,7 +87,6 @@ const ARROWS: &[(&str, &[&str])] = &[
 const STILL_CIRCULAR: &[&str] = &[
     "agentd",
     "api",
-    "block",
     "bmc",
     "cli",
     "conductor",
@@ -96,7 +95,6 @@ const STILL_CIRCULAR: &[&str] = &[
     "hwm-sdk",
     "inspection-rules",
     "pinned-tls",
-    "sandbox",
     "store",
     "store-sqlite",
 ];

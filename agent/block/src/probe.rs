@@ -1,10 +1,8 @@
 //! What reading a disk tells: signatures by libblkid and NVMe Identify. Nothing is written.
 
-use crate::ask;
 use crate::ata;
+use crate::capabilities;
 use crate::disk::{Disk, Holder, HolderKind};
-use crate::drive::{Drive, ata_security};
-use crate::fault::Fault;
 use crate::holders::{self, Map};
 use crate::list::usable;
 use crate::lvm;
@@ -154,7 +152,7 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     };
     let mut found = Probe { disk: disk.clone(), ..Probe::default() };
     if let Some(nsid) = disk.namespace {
-        match ask::nvme(&file, nsid) {
+        match capabilities::nvme(&file, nsid) {
             Ok(answer) => {
                 if let Some((namespace, health)) = answer {
                     (found.nvme, found.health) = (Some(namespace), health);
@@ -164,14 +162,14 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
         }
     } else if disk.hctl.is_some() && disk.transport.as_deref() != Some("usb") {
         if disk.ata {
-            match ask::ata(&file) {
+            match capabilities::ata(&file) {
                 Ok(answer) => found.ata = Some(answer),
                 Err(error) => unanswered("ATA IDENTIFY DEVICE", error.to_string()),
             }
         }
         // A disk may look like an ATA one and be none (scsi_debug does).
         if found.ata.is_none() && disk.transport.as_deref() != Some("sata") {
-            match ask::scsi(&file) {
+            match capabilities::scsi(&file) {
                 Ok(answer) => found.scsi = Some(answer),
                 Err(error) => unanswered("SCSI", error.to_string()),
             }
@@ -179,7 +177,7 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     } else if disk.transport.as_deref() == Some("mmc") {
         found.secure_discard = secure_discard(disk);
         if disk.emmc {
-            match ask::mmc(&file) {
+            match capabilities::mmc(&file) {
                 Ok(answer) => found.mmc = answer,
                 Err(error) => unanswered("SEND_EXT_CSD", error.to_string()),
             }
@@ -272,21 +270,6 @@ impl Probe {
         ];
         states.iter().any(|state| matches!(state, Some(State::Running(_) | State::Failed)))
     }
-}
-
-/// Take off a password that an interrupted erase left on an ATA drive, when it is one that is known, so that the
-/// drive can be probed. No content is touched. Whether there was one that went.
-///
-/// # Errors
-/// [`Fault`] when the drive does not answer.
-pub fn rescue(disk: &Disk) -> Result<bool, Fault> {
-    if !disk.ata {
-        return Ok(false);
-    }
-    let file =
-        File::open(&disk.path).map_err(|source| Fault::Command { what: "opening the disk", source })?;
-    let probe = Probe { disk: disk.clone(), ..Probe::default() };
-    ata_security::rescue(&Drive { transport: &file, probe: &probe })
 }
 
 /// Whether the kernel would erase blocks securely. The question is a range that no kernel takes.

@@ -1,8 +1,8 @@
 //! How far the work on one disk is.
 
-use crate::erase::Checkpoint;
-use crate::heat::Temperature;
+use crate::checkpoint::Checkpoint;
 use crate::method::Method;
+use crate::temperature::Temperature;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 

@@ -3,9 +3,9 @@
 
 use crate::drive::Drive;
 use crate::fault::Fault;
-use crate::heat::Temperature;
 use crate::nvme::SecureErase;
 use crate::probe::Signature;
+use crate::temperature::Temperature;
 use std::io;
 
 /// A disk that may be erased.

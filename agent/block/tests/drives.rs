@@ -9,7 +9,7 @@ use block::fake::FakeDisk;
 use block::method::Family::{Ata, Nvme, Scsi};
 use block::opal::{Psid, Status};
 use block::sanitize::{Operation, State};
-use block::{Ending, Method, Phase, Probe, Record, Watch, ask, erase};
+use block::{Ending, Method, Phase, Probe, Record, Watch, capabilities, erase};
 use proptest::prelude::*;
 use simulated::ata::{AtaDrive, Whim as AtaWhim};
 use simulated::emmc::{EmmcDevice, SECTORS, Whim as EmmcWhim};
@@ -282,7 +282,7 @@ fn hidden_sectors_are_given_back_in_the_order_that_drives_take() {
     {
         let drive = AtaDrive::new(&disk, AtaWhim::None).hiding(hidden);
         assert_eq!(ata_hidden::reveal(&drive).unwrap(), sectors, "{hidden:?}");
-        assert_eq!(ask::ata(&drive).unwrap().hidden.sectors(), 0);
+        assert_eq!(capabilities::ata(&drive).unwrap().hidden.sectors(), 0);
     }
     let drive = AtaDrive::new(&disk, AtaWhim::None).hiding([100, 0, 0]);
     drive.state.lock().unwrap().frozen = true;
@@ -295,18 +295,18 @@ fn hidden_sectors_are_given_back_in_the_order_that_drives_take() {
 fn drives_are_asked_what_they_can_do() {
     let disk = disk();
     let drive = NvmeDrive::new(&disk, Whim::None, 0x002, 2);
-    let (namespace, _) = ask::nvme(&drive, 1).unwrap().unwrap();
+    let (namespace, _) = capabilities::nvme(&drive, 1).unwrap().unwrap();
     assert!(namespace.sanitize.crypto && namespace.alone);
     assert!(matches!(namespace.sanitize.state, Some(State::Running(_))));
 
     let drive = AtaDrive::new(&disk, AtaWhim::None).hiding([100, 0, 0]);
-    let found = ask::ata(&drive).unwrap();
+    let found = capabilities::ata(&drive).unwrap();
     assert!(found.sanitize.takes(Operation::Overwrite) && found.security.enhanced);
     assert_eq!((found.sectors, found.hidden.host_protected), (2048, 100));
     assert_eq!(found.security.time, Some(Duration::from_secs(120)));
 
     let drive = ScsiDisk { registered_keys: 2, ..ScsiDisk::new(&disk) };
-    let found = ask::scsi(&drive).unwrap();
+    let found = capabilities::scsi(&drive).unwrap();
     assert!(found.sanitize.takes(Operation::Crypto) && found.format_unit && found.unmap && found.write_same);
     assert_eq!((found.reservation.keys, found.write_protected), (2, false));
     let probe = Probe { scsi: Some(found), ..Probe::default() };
@@ -331,7 +331,7 @@ fn a_drive_that_is_sanitizing_is_not_read_before_it_was_waited_for() {
     let disk = disk();
     let drive = ScsiDisk::new(&disk);
     drive.state.lock().unwrap().running = Some((0x04, 0x1b));
-    let probe = Probe { scsi: Some(ask::scsi(&drive).unwrap()), ..Probe::default() };
+    let probe = Probe { scsi: Some(capabilities::scsi(&drive).unwrap()), ..Probe::default() };
     assert!(probe.is_sanitizing(), "{probe:?}");
     let (target, phases) = (Simulated { disk: &disk, transport: &drive, probe }, Phases::default());
     let record = erase(&target, &[Method::Sanitize(Scsi, Operation::Block)], &phases);
@@ -390,7 +390,7 @@ fn of_a_locked_opal_drive_nothing_is_sampled_and_nothing_but_its_psid_counts() {
 
 fn emmc(disk: &FakeDisk, whim: EmmcWhim) -> (Record, (u32, u32)) {
     let device = EmmcDevice::new(disk, whim);
-    let probe = Probe { mmc: ask::mmc(&device).unwrap(), ..Probe::default() };
+    let probe = Probe { mmc: capabilities::mmc(&device).unwrap(), ..Probe::default() };
     assert_eq!(probe.mmc.unwrap().protected, u32::from(whim == EmmcWhim::Skips));
     assert!(block::methods(&probe).contains(&Method::EmmcSanitize));
     let record = erase(&Simulated { disk, transport: &device, probe }, &[Method::EmmcSanitize], &());

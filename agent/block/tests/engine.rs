@@ -169,7 +169,7 @@ impl Watch for Cancels {
     fn cancelled(&self) -> bool {
         self.since.lock().unwrap().is_some()
     }
-    fn resting(&self, temperature: Option<block::heat::Temperature>) {
+    fn resting(&self, temperature: Option<block::temperature::Temperature>) {
         self.rests.fetch_add(usize::from(temperature.is_some()), Ordering::AcqRel);
     }
 }

@@ -33,6 +33,7 @@
 
 mod cgroup;
 mod child;
+mod error;
 mod filter;
 mod grants;
 mod host;
@@ -41,6 +42,7 @@ mod op;
 mod plan;
 mod spawn;
 
+pub use error::Error;
 pub use grants::{DeviceNode, Grants, NodeKind};
 pub use host::{Entry, EntryKind, Host};
 pub use kept::Kept;
@@ -49,36 +51,6 @@ pub use plan::{Plan, Program, RootChange, plan};
 pub use spawn::{Confined, Ended, spawn};
 
 use std::path::{Path, PathBuf};
-
-/// Why a program was not started. Nothing of it is left behind.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// What is asked makes no sense, or cannot be bounded on this machine.
-    #[error("{0}")]
-    Refused(String),
-    /// Something of the host's.
-    #[error("{what}: {source}")]
-    Host {
-        /// What was being done.
-        what: String,
-        /// Why it failed.
-        source: std::io::Error,
-    },
-    /// The child could not be confined, or its program not executed.
-    #[error("the program is not started, since it cannot be confined: {what}: {source}")]
-    Confine {
-        /// Which operation.
-        what: String,
-        /// Why it failed.
-        source: std::io::Error,
-    },
-}
-
-impl Error {
-    fn host(what: impl Into<String>, source: impl Into<std::io::Error>) -> Self {
-        Self::Host { what: what.into(), source: source.into() }
-    }
-}
 
 /// Look at the host and at the root, plan, and start.
 ///

@@ -10,11 +10,12 @@
 //!   it opens is filtered (mount, namespaces, bpf, swap, quota, keyrings …). It lifts `RLIMIT_NPROC`, so a program
 //!   with it is refused where no cgroup bounds its processes.
 
+use crate::cgroup;
+use crate::error::Error;
 use crate::filter;
 use crate::grants::{DeviceNode, Grants, NodeKind};
 use crate::host::{Entry, EntryKind, Host};
 use crate::op::Op;
-use crate::{Error, cgroup};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Starting by a plan, and what was started.
 
-use crate::Error;
 use crate::cgroup::Cgroup;
 use crate::child::{self, Ends, FIRST_STAGE, STAGES};
+use crate::error::Error;
 use crate::plan::Plan;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

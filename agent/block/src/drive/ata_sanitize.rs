@@ -1,9 +1,9 @@
 //! ATA SANITIZE DEVICE (ACS-4 7.36).
 
-use super::{Seen, Work, fault};
-use crate::ask::registers;
+use super::work::{DriveStatus, Work, fault};
 use crate::ata::Command;
 use crate::ata::sanitize::Status;
+use crate::capabilities::registers;
 use crate::fault::Fault;
 use crate::sanitize::{Operation, State};
 
@@ -49,10 +49,10 @@ fn follow(work: &Work<'_>, begun: Status, foreign: bool) -> Result<bool, Fault> 
         match status.state {
             State::Running(progress) => {
                 seen_running = true;
-                Ok(Seen::Running(Some(progress)))
+                Ok(DriveStatus::Running(Some(progress)))
             }
-            State::Idle if status.succeeded || foreign => Ok(Seen::Done),
-            State::Failed if foreign => Ok(Seen::Done),
+            State::Idle if status.succeeded || foreign => Ok(DriveStatus::Done),
+            State::Failed if foreign => Ok(DriveStatus::Done),
             State::Idle => Err(fault(WHAT, "the drive took the command and does not say that it was done")),
             State::Failed => Err(fault(WHAT, "the drive says that the operation failed")),
             State::Frozen => Err(fault(WHAT, "the drive says that it is frozen")),

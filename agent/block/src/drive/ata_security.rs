@@ -3,10 +3,10 @@
 //! The erase needs a password. It is a known one, it is cleared whatever happens, and a run that died in between is
 //! made good by the next one: [`rescue`] unlocks what carries a password that an erase tool left.
 
-use super::{Drive, Work, fault};
-use crate::ask::{ata_identify, ata_transfer, registers};
+use super::work::{Drive, Work, fault};
 use crate::ata::security::{KNOWN, PASSWORD, data, erase_data};
 use crate::ata::{Command, Security};
+use crate::capabilities::{ata_identify, ata_transfer, registers};
 use crate::fault::{Fault, chain};
 use crate::transport::{Data, QUESTION, Transport};
 use std::time::Duration;

@@ -12,51 +12,6 @@ pub mod nvme_sanitize;
 pub mod opal_revert;
 pub mod scsi_format;
 pub mod scsi_sanitize;
-mod wait;
+mod work;
 
-use crate::fault::Fault;
-use crate::probe::Probe;
-use crate::progress::Watch;
-use crate::transport::Transport;
-use std::io;
-use std::time::Duration;
-use wait::Seen;
-
-/// A drive as its methods need it.
-#[derive(Clone, Copy)]
-pub struct Drive<'a> {
-    /// The way to it.
-    pub transport: &'a dyn Transport,
-    /// What it said when it was judged.
-    pub probe: &'a Probe,
-}
-
-impl std::fmt::Debug for Drive<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Drive").field("probe", self.probe).finish_non_exhaustive()
-    }
-}
-
-/// One operation in a drive, with who watches it.
-pub struct Work<'a> {
-    /// The drive.
-    pub drive: Drive<'a>,
-    /// What is told of progress, in 65536ths.
-    pub tell: &'a dyn Fn(u16),
-    /// Who may stop the waiting. The drive goes on all the same; the next run finds it at it.
-    pub watch: &'a dyn Watch,
-    /// How long the operation takes, as planned.
-    pub estimate: Duration,
-}
-
-impl Work<'_> {
-    /// Wait until `look` has seen the end.
-    fn wait(&self, what: &'static str, look: impl FnMut() -> Result<Seen, Fault>) -> Result<(), Fault> {
-        wait::wait(self, what, look)
-    }
-}
-
-/// A fault of an operation, in words.
-fn fault(what: &'static str, words: impl Into<String>) -> Fault {
-    Fault::Command { what, source: io::Error::other(words.into()) }
-}
+pub use work::{Drive, Work};

@@ -1,7 +1,7 @@
 //! NVMe Sanitize (NVM Express Base Specification 2.0, 5.24): started, followed in its log page, believed only when it
 //! is the one that was started.
 
-use super::{Seen, Work, fault};
+use super::work::{DriveStatus, Work, fault};
 use crate::fault::Fault;
 use crate::nvme::log::{LENGTH, SANITIZE, SanitizeLog};
 use crate::nvme::{NvmeCommand, status_text};
@@ -60,10 +60,10 @@ fn follow(work: &Work<'_>) -> Result<bool, Fault> {
     work.wait(WHAT, || match log(work.drive.transport)?.state {
         Some(State::Running(progress)) => {
             seen_running = true;
-            Ok(Seen::Running(Some(progress)))
+            Ok(DriveStatus::Running(Some(progress)))
         }
         Some(State::Failed) => Err(fault(WHAT, "the drive says that the operation failed")),
-        Some(State::Idle) => Ok(Seen::Done),
+        Some(State::Idle) => Ok(DriveStatus::Done),
         Some(State::Frozen) | None => Err(fault(WHAT, "the drive's sanitize log makes no sense")),
     })?;
     Ok(seen_running)

@@ -1,6 +1,6 @@
 //! TCG Opal PSID revert: the drive forgets its keys, so that nothing it holds can be read any more, and its owner.
 
-use super::{Work, fault};
+use super::work::{Work, fault};
 use crate::fault::Fault;
 use crate::opal::{Psid, status_text};
 use crate::transport::Transport;

@@ -1,6 +1,6 @@
 //! SCSI SANITIZE (SBC-4 5.30).
 
-use super::{Seen, Work, fault};
+use super::work::{DriveStatus, Work, fault};
 use crate::fault::Fault;
 use crate::sanitize::Operation;
 use crate::scsi::{self, Reply};
@@ -45,7 +45,7 @@ pub(super) fn follow(
         let reply = reply.map_err(|source| Fault::Command { what, source })?;
         let told = if reply.good() { &bytes[..reply.transferred.min(bytes.len())] } else { &reply.sense };
         match scsi::sense::Sense::parse(told) {
-            Some(sense) if sense.is(running.0, running.1) => return Ok(Seen::Running(sense.progress)),
+            Some(sense) if sense.is(running.0, running.1) => return Ok(DriveStatus::Running(sense.progress)),
             Some(sense) if sense.is(failed.0, failed.1) && !foreign => {
                 return Err(fault(what, format!("the disk says {sense}")));
             }
@@ -54,11 +54,11 @@ pub(super) fn follow(
         }
         let ready = send(work, what, &scsi::TEST_UNIT_READY, || Data::None)?;
         match ready.sense() {
-            _ if ready.good() => Ok(Seen::Done),
-            Some(sense) if sense.is(running.0, running.1) => Ok(Seen::Running(sense.progress)),
+            _ if ready.good() => Ok(DriveStatus::Done),
+            Some(sense) if sense.is(running.0, running.1) => Ok(DriveStatus::Running(sense.progress)),
             // Becoming ready.
-            Some(sense) if sense.is(0x04, 0x01) => Ok(Seen::Running(None)),
-            Some(sense) if sense.is(failed.0, failed.1) && foreign => Ok(Seen::Done),
+            Some(sense) if sense.is(0x04, 0x01) => Ok(DriveStatus::Running(None)),
+            Some(sense) if sense.is(failed.0, failed.1) && foreign => Ok(DriveStatus::Done),
             _ => Err(fault(what, format!("the disk is not ready afterwards: {ready}"))),
         }
     })

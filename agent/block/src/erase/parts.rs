@@ -1,10 +1,10 @@
 //! A pass in parts of about ten seconds: after each, all below its end is on the disk, and an interrupted erase can go on
 //! from there.
 
-use super::Attempt;
+use super::record::Attempt;
 use crate::fault::Fault;
+use crate::pass::Pass;
 use crate::progress::Meter;
-use crate::run::Pass;
 use crate::target::Target;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

@@ -26,7 +26,8 @@ pub struct Map {
 pub(crate) fn find(disk: &Disk) -> Option<Map> {
     let map = candidate(disk)?;
     let control = disk.path.with_file_name("mapper").join("control");
-    match File::open(control).and_then(|control| target_status(&sys::hold::table_status(&control, map.dev)?))
+    match File::open(control)
+        .and_then(|control| target_status(&sys::teardown::table_status(&control, map.dev)?))
     {
         Ok(status) if active_paths(&status) > 0 => Some(map),
         Ok(status) => {

@@ -2,10 +2,10 @@
 //! with a rest where it gets too hot.
 
 use crate::fault::Fault;
-use crate::heat::must_rest;
 use crate::method::Method;
 use crate::progress::{Meter, Phase, Progress, Watch, eta};
 use crate::target::Target;
+use crate::temperature::must_rest;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -24,7 +24,7 @@ pub fn must_rest(resting: bool, temperature: Option<Temperature>) -> bool {
 
 /// The temperature of the disk of this directory (`/sys/block/sda`): by the kernel's `hwmon` of NVMe controllers, or by
 /// its `drivetemp`. `None` where there is none, or the drive names no warning.
-pub fn temperature(disk: &Path) -> Option<Temperature> {
+pub fn of_disk(disk: &Path) -> Option<Temperature> {
     let device = disk.join("device");
     // Where NVMe multipath is on, the device of a disk is its subsystem, and that has links to its controllers.
     let controllers = children(&device, "nvme");
@@ -84,7 +84,7 @@ mod tests {
         {
             let (input, max) = (format!("{place}/temp1_input"), format!("{place}/temp1_max"));
             let disk = tree(&[(&input, "71000\n"), (&max, "70000\n")]);
-            assert_eq!(temperature(disk.path()), hot, "{place}");
+            assert_eq!(of_disk(disk.path()), hot, "{place}");
         }
         // The hotter of two controllers counts; one without a warning does not.
         let disk = tree(&[
@@ -94,8 +94,8 @@ mod tests {
             ("device/nvme1/hwmon1/temp1_max", "70000"),
             ("device/hwmon9/temp1_input", "99000"),
         ]);
-        assert_eq!(temperature(disk.path()), hot);
-        assert_eq!(temperature(tree(&[("device/hwmon9/temp1_input", "99000")]).path()), None);
-        assert_eq!(temperature(Path::new("/nonexistent")), None);
+        assert_eq!(of_disk(disk.path()), hot);
+        assert_eq!(of_disk(tree(&[("device/hwmon9/temp1_input", "99000")]).path()), None);
+        assert_eq!(of_disk(Path::new("/nonexistent")), None);
     }
 }
