@@ -1,4 +1,4 @@
-//! What reading a disk tells: signatures by libblkid and NVMe Identify. Nothing is written.
+//! What is read of a disk: signatures by libblkid, and the drive's own answers. Nothing is written.
 
 use crate::ata;
 use crate::capabilities;
@@ -52,11 +52,11 @@ pub struct Probe {
     pub boot_areas: Vec<BootArea>,
     /// What the kernel says of a TCG Opal drive.
     pub opal: Option<opal::Status>,
-    /// The PSID of a TCG Opal drive, where the operator gave it: nothing that a disk tells.
+    /// The PSID of a TCG Opal drive, where the operator gave it; a disk never reports it.
     pub psid: Option<Psid>,
 }
 
-/// What reading a volume built on the disk tells. Another disk of it may be where that is written.
+/// What is read of a volume built on the disk. The bytes may be on another disk of that volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layer {
     /// The volume, in words.
@@ -89,9 +89,9 @@ pub struct Signature {
     pub label: Option<String>,
     /// UUID.
     pub uuid: Option<String>,
-    /// Byte offset of the magic from the beginning of the disk, where libblkid tells it.
+    /// Byte offset of the magic from the beginning of the disk, where libblkid reports it.
     pub offset: Option<u64>,
-    /// Length of the magic in bytes; 0 where libblkid does not tell it.
+    /// Length of the magic in bytes; 0 where libblkid does not report it.
     pub length: u64,
     /// The range `(start, size)` in bytes in which it was looked for: the disk or a partition.
     pub range: (u64, u64),
@@ -201,8 +201,8 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     Ok(found)
 }
 
-/// What the volumes above a disk hold. One that gives no content, like an array without enough members, gives it to
-/// nobody; one that is suspended would make us wait, and a map of paths shows its disk once more.
+/// What the volumes above a disk hold. Skipped are volumes without content (an array without enough members), suspended
+/// ones, whose reads would block, and multipath maps, which only show their disk again.
 fn layers(disk: &Disk) -> Vec<Layer> {
     let mut found: Vec<Layer> = Vec::new();
     for holder in disk.all_holders().into_iter().flat_map(Holder::with_all_above) {
@@ -235,8 +235,8 @@ fn layer(holder: &Holder) -> io::Result<Layer> {
 }
 
 impl Probe {
-    /// Parts of the drive that no erase reaches, in words: of an eMMC its boot areas and the memory block that only who has
-    /// its key can write.
+    /// Parts of the drive that no erase reaches, in words: of an eMMC its boot areas and the memory block that can only be
+    /// written with its key.
     pub fn out_of_reach(&self) -> Vec<String> {
         let kib = |bytes: u64| bytes / 1024;
         let area = |area: &BootArea| {
@@ -289,7 +289,7 @@ fn clustered(file: &File, signatures: &[Signature]) -> io::Result<Option<String>
         });
         match group {
             Ok(None) => {}
-            // A volume whose label points outside of it has no group that anybody could use.
+            // A volume whose label points outside of it has no usable group.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
             found => return found,
         }

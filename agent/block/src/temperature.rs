@@ -15,8 +15,8 @@ pub struct Temperature {
     pub warning: i64,
 }
 
-/// Whether work has to rest: from the warning on, until the drive is five degrees cooler. One that tells no
-/// temperature is never spared.
+/// Returns whether work has to rest: from the warning on, until the drive is five degrees cooler. Work on a drive
+/// that reports no temperature never rests.
 pub fn must_rest(resting: bool, temperature: Option<Temperature>) -> bool {
     temperature
         .is_some_and(|seen| if resting { seen.now > seen.warning - RELIEF } else { seen.now >= seen.warning })
@@ -29,7 +29,7 @@ pub fn of_disk(disk: &Path) -> Option<Temperature> {
     // Where NVMe multipath is on, the device of a disk is its subsystem, and that has links to its controllers.
     let controllers = children(&device, "nvme");
     let monitors = std::iter::once(device).chain(controllers).flat_map(|base| {
-        // drivetemp's are below a directory of the class, those of NVMe lie beside it or in it.
+        // drivetemp's are below a directory of the class, those of NVMe are next to it or in it.
         children(&base, "hwmon").into_iter().flat_map(|found| {
             let below = children(&found, "hwmon");
             std::iter::once(found).chain(below)
@@ -73,7 +73,7 @@ mod tests {
             resting = must_rest(resting, Some(Temperature { now: degrees * 1000, warning: 70_000 }));
             assert_eq!(resting, wanted, "at {degrees}");
         }
-        assert!(!must_rest(true, None), "what tells nothing any more is not waited for");
+        assert!(!must_rest(true, None), "a drive that stops reporting is not waited for");
     }
 
     #[test]

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Between clone and exec the child is the copy of one thread of many: it may not allocate, lock or unwind. So
-//! everything it is to do is decided before, as [`Op`]s and numbers, and it does them one by one ([`child`]); the
-//! first that fails is told to the parent by its place in the list, and the program is not started.
+//! everything it is to do is decided before, as [`Op`]s and numbers, and it does them one by one ([`child`]). It
+//! reports the first that fails to the parent, by its place in the list, and the program is not started.
 //!
 //! What holds for every program started here:
 //!
@@ -28,8 +28,8 @@
 //! - cgroup v2 bounds memory, processes and processor time where it is mounted with these controllers; else the
 //!   limits of setrlimit(2) do it alone, and [`Plan::notes`] says what is not bounded.
 //!
-//! Not absent by accident: there is no switch that leaves a namespace out. Where one cannot be made the program is
-//! refused ([`Error`]).
+//! There is no switch that leaves a namespace out, on purpose. Where one cannot be made, the program is refused
+//! ([`Error`]).
 
 mod cgroup;
 mod child;

@@ -42,7 +42,7 @@ pub struct Program {
     pub root: PathBuf,
     /// Absolute path in that root, and arguments. Not empty.
     pub argv: Vec<String>,
-    /// Its environment, beside `PATH`, `HOME`, `TMPDIR` and `LANG`.
+    /// Its environment, in addition to `PATH`, `HOME`, `TMPDIR` and `LANG`.
     pub environment: Vec<(String, String)>,
 }
 
@@ -324,7 +324,7 @@ fn mount(
     Op::Mount { source, target, kind, flags, data }
 }
 
-/// Make the mount at `target` read-only, with `flags` beside.
+/// Make the mount at `target` read-only, with `flags` in addition.
 fn read_only(target: CString, flags: u64) -> Op {
     mount(None, target, None, libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | flags, None)
 }

@@ -10,7 +10,7 @@ use crate::transport::Transport;
 
 const WHAT: &str = "giving back hidden sectors";
 
-/// Give them back. How many sectors can be addressed afterwards: all that there are.
+/// Make all sectors addressable, and return their number.
 ///
 /// # Errors
 /// [`Fault`] when the drive refuses, or still hides some. No content is touched either way.
@@ -55,7 +55,7 @@ fn accessible(drive: &dyn Transport, hidden: &HiddenArea) -> Result<(), Fault> {
     send(drive, "SET ACCESSIBLE MAX ADDRESS EXT", &Command::set_accessible_max(native)).map(drop)
 }
 
-/// Send; the LBA of the answer.
+/// Send a command and return the LBA of the answer.
 fn send(drive: &dyn Transport, what: &'static str, command: &Command) -> Result<u64, Fault> {
     let words = |error: crate::ata::Error| {
         fault(

@@ -9,8 +9,8 @@ use crate::sanitize::{Operation, State};
 
 const WHAT: &str = "ATA SANITIZE DEVICE";
 
-/// Run the operation to its end. One that is running already is waited for first, and ours begun after it: the drive
-/// does not tell which it was.
+/// Run the operation to its end. If another operation is already running, wait for it first and then start ours: the
+/// drive does not report which operation it is running.
 ///
 /// # Errors
 /// [`Fault`] when the drive refuses, fails, is frozen or stuck, or only shows the success of an earlier operation.
@@ -38,7 +38,7 @@ pub fn run(work: &Work<'_>, operation: Operation) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Wait until none is running, beginning with what the drive said last. Whether one was seen running.
+/// Wait until no operation is running, starting from the drive's last status. Returns whether one was seen running.
 fn follow(work: &Work<'_>, begun: Status, foreign: bool) -> Result<bool, Fault> {
     let (mut seen_running, mut next) = (false, Some(begun));
     work.wait(WHAT, || {

@@ -1,8 +1,8 @@
 //! Erasing by the drive's own means: state machines over a [`Transport`], so that every answer a standard allows can
 //! be given to them.
 //!
-//! A drive that says "done" is held to what can be seen: an operation must have begun with this command, not be the
-//! success of an earlier one that the drive still shows. Reading back comes after all of this.
+//! A drive that reports "done" is checked: the operation must have started with this command; the success of an earlier
+//! one, which the drive may still show, does not count. Reading back comes after all of this.
 
 pub mod ata_hidden;
 pub mod ata_sanitize;

@@ -14,7 +14,7 @@ const WHAT: &str = "TCG Opal PSID revert";
 /// None names the PSID.
 pub fn run(work: &Work<'_>) -> Result<(), Fault> {
     let Some(psid) = &work.drive.probe.psid else {
-        return Err(fault(WHAT, "nobody gave the PSID of the drive"));
+        return Err(fault(WHAT, "the PSID of the drive was not given"));
     };
     revert(work.drive.transport, psid)
 }

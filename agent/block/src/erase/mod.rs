@@ -24,9 +24,9 @@ use record::{Attempt, untried};
 
 /// Erase a disk with the first of `methods` (of [`crate::methods()`]) that works and whose read-back agrees.
 ///
-/// Blocks until the end. `watch` is told of progress and asked for cancellation four times a second; a
-/// drive-side format cannot be interrupted, cancellation then takes effect when it has ended. Runs again from the
-/// beginning when repeated; [`resume`] goes on.
+/// Blocks until the end. `watch` receives progress and is asked for cancellation four times a second. A drive-side
+/// format cannot be interrupted: cancellation takes effect when it has ended. A repeated call starts from the
+/// beginning; [`resume`] goes on.
 pub fn erase(target: &dyn Target, methods: &[Method], watch: &dyn Watch) -> Record {
     match Samples::take(target, watch) {
         Ok(samples) => work(target, methods, &samples, None, watch),

@@ -72,7 +72,7 @@ pub(super) fn passes(target: &dyn Target, passes: Passes, seed: Seed, watch: &dy
     (done, Ok(()))
 }
 
-/// Tells of a pass as a part of all of them.
+/// Reports the progress of one pass as a part of all passes.
 struct Several<'a> {
     watch: &'a dyn Watch,
     before: u64,

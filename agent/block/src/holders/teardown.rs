@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long something may still be busy: whoever looks at new devices lets go of them again.
+/// How long a device may stay busy: programs that probe new devices (udev) close them again within this time.
 const BUSY: Duration = Duration::from_secs(5);
 /// How long a device that stops in its own time may take.
 const GOING: Duration = Duration::from_secs(60);

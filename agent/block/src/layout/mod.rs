@@ -58,7 +58,7 @@ pub fn remember(target: &dyn Target) -> Result<Option<Member>, Fault> {
     }
 }
 
-/// Those whose array or group has all of its parts here, each once, and all of one mind.
+/// Keep members whose array or group has every part here exactly once with identical metadata.
 pub fn complete(members: Vec<Option<Member>>) -> Vec<Option<Member>> {
     let mut wholes: BTreeMap<String, Vec<&Member>> = BTreeMap::new();
     for member in members.iter().flatten() {
@@ -93,14 +93,14 @@ pub fn write_back(target: &dyn Target, member: &Member) -> Result<Vec<Rebuilt>, 
     }
     target.flush().map_err(|source| Fault::Command { what: "flush", source })?;
     let Whole { kind, name, uuid, .. } = &member.whole;
-    let told = |(offset, bytes): (u64, Vec<u8>)| Rebuilt {
+    let rebuilt = |(offset, bytes): (u64, Vec<u8>)| Rebuilt {
         kind,
         name: name.clone(),
         uuid: uuid.clone(),
         bytes: bytes.len() as u64,
         offset,
     };
-    Ok(pieces.into_iter().map(told).collect())
+    Ok(pieces.into_iter().map(rebuilt).collect())
 }
 
 /// Take back what was written back.
