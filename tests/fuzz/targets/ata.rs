@@ -18,7 +18,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         enhanced @ (3 | 4) => {
             if work(&oracle, |work| ata_security::run(work, enhanced == 4)).is_ok() {
                 // IDENTIFY DEVICE, word 128, bit 1: a password is set. A drive is never left with one in silence.
-                let identify = oracle.last_told(|_| true).expect("no success without an answer");
+                let identify = oracle.last_returned(|_| true).expect("no success without an answer");
                 assert_eq!(identify[256] & 2, 0, "left with a password");
             }
         }

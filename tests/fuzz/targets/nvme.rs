@@ -21,7 +21,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     };
     if work(&oracle, |work| nvme_sanitize::run(work, operation)).is_ok() {
         // Sanitize log page, bytes 2 and 3: SSTAT; 1 and 4 are the two kinds of success.
-        let log = oracle.last_told(|asked| asked[0] == 0x02).expect("no success without a log");
+        let log = oracle.last_returned(|asked| asked[0] == 0x02).expect("no success without a log");
         assert!(matches!(log[2] & 7, 1 | 4), "believed a log of status {:#x}", log[2]);
     }
 });
