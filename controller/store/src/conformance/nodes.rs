@@ -5,7 +5,7 @@ use super::samples::{
     rung,
 };
 use crate::{Noun, StepKind, Store, StoreError, Unique};
-use model::agent::{AgentKind, Contact};
+use model::agent::Contact;
 use model::{Catalogue, Event, Inventory, Node, ProvisionState};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
