@@ -125,7 +125,8 @@ fn judge(names: &[Name], accepted: &BTreeSet<&str>, terms: Option<&[String]>) ->
         .filter(|(word, _)| !is_accepted(word, accepted) && !is_accepted(word, &listed))
         .map(|(word, names)| {
             let text = format!(
-                "{word:?} is neither in {ACCEPTED} nor in {GLOSSARY}: take a word of the field, or list it: {}",
+                "{word:?} is in neither {ACCEPTED} nor {GLOSSARY} ({}): use a standard term; add the word to the \
+                 former if every engineer of the field knows it, to the latter if it is our own",
                 shown(&names)
             );
             finding(&word, text)
