@@ -92,7 +92,7 @@ impl<'a> Examination<'a> {
         self.ready
     }
 
-    /// Records the result of a rule: kept, or broken by `seen`.
+    /// Records the result of a rule: kept, or broken, with the observation.
     pub(crate) fn judge(&mut self, rule: Rule, broken: Option<String>) -> Played {
         match broken {
             None => {
