@@ -345,7 +345,7 @@ impl Watch for Watcher<'_> {
         }
     }
 
-    fn resting(&self, temperature: Option<block::heat::Temperature>) {
+    fn resting(&self, temperature: Option<block::temperature::Temperature>) {
         // A disk that cools down is not stalled.
         *self.stall.lock().unwrap_or_else(PoisonError::into_inner) = Stall::default();
         let text = temperature.map(|seen| {

@@ -46,7 +46,7 @@ pub struct Mark {
     pub step: String,
     /// When its command had arrived whole.
     pub received: Instant,
-    /// When it had ended, and the heartbeat that tells so was due.
+    /// When it had ended, and the heartbeat that reports it was due.
     pub ended: Instant,
 }
 
@@ -123,17 +123,17 @@ impl Agent {
             "get_deploy_steps" => command.command_result = Some(self.advertised("deploy_steps", &[])),
             "get_service_steps" => command.command_result = Some(self.advertised("service_steps", &[])),
             "execute_clean_step" => {
-                let told = request.params.get("step").cloned().unwrap_or_default();
-                let of = |key: &str| told.get(key).and_then(Value::as_str).unwrap_or("?");
-                let step = format!("{}.{}", of("interface"), of("step"));
-                command.command_result = Some(json!({ "clean_result": null, "clean_step": told }));
+                let step = request.params.get("step").cloned().unwrap_or_default();
+                let of = |key: &str| step.get(key).and_then(Value::as_str).unwrap_or("?");
+                let label = format!("{}.{}", of("interface"), of("step"));
+                command.command_result = Some(json!({ "clean_result": null, "clean_step": step }));
                 let running = CommandStatus {
                     command_status: Status::Running,
                     command_result: None,
                     ..command.clone()
                 };
                 state.commands.push(command);
-                state.journal.push(Mark { step, received, ended: Instant::now() });
+                state.journal.push(Mark { step: label, received, ended: Instant::now() });
                 let over = state.journal.len() >= self.steps.len();
                 drop(state);
                 self.ended.notify_one();
@@ -149,17 +149,17 @@ impl Agent {
     }
 
     fn advertised(&self, key: &str, steps: &[Step]) -> Value {
-        let told = AdvertisedSteps {
+        let advertised = AdvertisedSteps {
             clean_steps: BTreeMap::from([(MANAGER.to_owned(), steps.to_vec())]),
             hardware_manager_version: BTreeMap::from([(MANAGER.to_owned(), "1".to_owned())]),
         };
-        let mut told = json!(told);
-        if let Some(told) = told.as_object_mut()
-            && let Some(steps) = told.remove("clean_steps")
+        let mut advertised = json!(advertised);
+        if let Some(lists) = advertised.as_object_mut()
+            && let Some(steps) = lists.remove("clean_steps")
         {
-            told.insert(key.to_owned(), steps);
+            lists.insert(key.to_owned(), steps);
         }
-        told
+        advertised
     }
 
     /// One command.
@@ -173,7 +173,7 @@ impl Agent {
     }
 
     /// Anneal's part of a heartbeat.
-    pub fn told(&self) -> AgentState {
+    pub fn heartbeat_state(&self) -> AgentState {
         let state = self.state();
         let from = state.commands.len().saturating_sub(ENDED);
         AgentState {

@@ -59,7 +59,7 @@ struct Heart {
 }
 
 impl Fleet {
-    /// `count` agents of `steps` steps each, listening on loopback with TLS if `tls`; they know nobody yet.
+    /// `count` agents of `steps` steps each, listening on loopback with TLS if `tls`; not yet looked up.
     ///
     /// # Errors
     /// When there is no port or certificate for one.
@@ -93,7 +93,7 @@ impl Fleet {
     /// Every agent looks itself up, one after the other.
     ///
     /// # Errors
-    /// When one is not told its node and token.
+    /// When a lookup does not return the agent's node and token.
     pub async fn look_up(&mut self) -> Result<()> {
         for heart in &mut self.hearts {
             heart.look_up().await.with_context(|| format!("lookup of {}", heart.agent.mac))?;
@@ -138,7 +138,7 @@ impl Heart {
         ensure!(status == 200, "{status} {}", String::from_utf8_lossy(&body));
         let answer: LookupAnswer = serde_json::from_slice(&body)?;
         let token = answer.config.agent_token.context("a token")?;
-        ensure!(token != MASKED, "the token was given to somebody else");
+        ensure!(token != MASKED, "the token was given to another agent");
         self.extension = answer.config.anneal.is_some();
         if self.extension {
             self.regular = Duration::from_secs_f64(answer.config.heartbeat_timeout * SHARE);
@@ -168,7 +168,8 @@ impl Heart {
     }
 
     async fn once(&self) -> Result<()> {
-        let letter = Heartbeat { anneal: self.extension.then(|| self.agent.told()), ..self.letter.clone() };
+        let letter =
+            Heartbeat { anneal: self.extension.then(|| self.agent.heartbeat_state()), ..self.letter.clone() };
         let body = serde_json::to_vec(&letter)?;
         let (status, body) = send(self.controller, Method::POST, &self.path, body).await?;
         ensure!(status == 202, "{status} {}", String::from_utf8_lossy(&body));

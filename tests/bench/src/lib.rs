@@ -11,7 +11,7 @@
 //! is the controller's and the wire's. To a controller that offers Anneal's extension it speaks it; to any
 //! other it is an ironic-python-agent.
 //!
-//! `erase` is apart from all this: the agent's engine of overwriting beside fio and other tools, on loop devices.
+//! `erase` is apart from all this: the agent's engine of overwriting compared with fio and other tools, on loop devices.
 
 pub mod agent;
 pub mod client;

@@ -1,4 +1,4 @@
-//! `bench`: measures, as `docs/benchmarks.md` tells. `cargo xtask bench` builds what it needs and starts it.
+//! `bench`: the measurements of `docs/benchmarks.md`. `cargo xtask bench` builds what it needs and starts it.
 
 use anyhow::{Context, Result};
 use bench::controller::Controller;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Measure anneal-controller with simulated agents, and the agent's erase beside others.
+/// Measure anneal-controller with simulated agents, and the agent's erase compared with other tools.
 #[derive(Debug, Parser)]
 struct Command {
     #[command(subcommand)]

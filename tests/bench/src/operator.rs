@@ -26,7 +26,7 @@ pub struct NodeView {
     pub uuid: String,
     /// Provision state.
     pub state: String,
-    /// `power on` and nobody works on it.
+    /// `power on`, and no run in progress.
     pub waits_powered: bool,
     /// Why it failed.
     pub last_error: Option<String>,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Builds the controller, beside this test: cargo builds no program of another package for a test, and one that
+/// Builds the controller next to this test: cargo builds no program of another package for a test, and one that
 /// lay there might be an old one. Of the workspace, as `cargo xtask test` has built it.
 fn controller() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
@@ -52,8 +52,8 @@ fn five_agents_run_three_steps_each_exactly_once_and_in_order() -> Result<()> {
     report.sides.push(Side { controller: anneal.name.clone(), sequence, fleet });
     let path = dir.path().join("report.json");
     report.write(&path)?;
-    let told: serde_json::Value = serde_json::from_slice(&std::fs::read(&path)?)?;
-    assert_eq!(told["sides"][0]["fleet"]["gap"]["count"], 10, "{told}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    assert_eq!(report["sides"][0]["fleet"]["gap"]["count"], 10, "{report}");
     assert!(report.to_string().contains("anneal"), "{report}");
     Ok(())
 }

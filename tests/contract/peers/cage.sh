@@ -39,7 +39,7 @@ ln -s "$real" "/sys/block/$name"
 mount -o remount,ro /sys/block
 
 mount --bind "$dir/net" /sys/class/net
-# What the kernel was told, if it is not to be this machine's.
+# The kernel command line that the cage shows, if it is not to be this machine's.
 [ -e "$dir/cmdline" ] && mount --bind "$dir/cmdline" /proc/cmdline
 
 mount --bind "$dir" "$dir"

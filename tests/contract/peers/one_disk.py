@@ -88,7 +88,7 @@ class OneDisk(hardware.GenericHardwareManager):
         return super().erase_devices(node, ports)
 
     def _do_create_configuration(self, node, ports, raid_config):
-        """No array is made of one disk; what is to be made, and what is told of it, is the stock agent's own."""
+        """No array is made of one disk; the configuration and the report of it are the stock agent's own."""
         ran('create_configuration')
         return raid_config
 

@@ -21,7 +21,7 @@ while IFS= read -r line <&3; do
     init) answer '{}' ;;
     inventory) answer '{"patch":{}}' ;;
     steps)
-        # Only greet runs by itself. Nobody waits for the end of linger; finish is waited for.
+        # Only greet runs by itself. The agent does not wait for the end of linger, but for the end of finish.
         answer '{"steps":['"$(step greet 5 false true),$(step restart 0 true false),$(step linger 0 false true),$(step finish 0 false false)"']}' ;;
     run) named=${line#*\"step\":\"}; run "${named%%\"*}" ;;
     shutdown) answer '{}'; exit 0 ;;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the conversations beside it from transcripts of the real Ironic 39: what is compared, and nothing else.
+"""Makes the conversations next to it from transcripts of the real Ironic 39: what is compared, and nothing else.
 
 usage: make.py TRANSCRIPTS_DIR
 """

@@ -26,7 +26,7 @@ pub struct Bmc {
 pub enum Mishap {
     /// Its agent dies.
     AgentDies,
-    /// Somebody presses the reset button.
+    /// The reset button is pressed.
     Reset,
 }
 
@@ -39,7 +39,7 @@ pub struct Boots {
     pub disk: usize,
 }
 
-/// Power as the controller shows it. Ironic tells a reboot by the time of the last change alone.
+/// Power as the controller shows it. In Ironic only the time of the last change distinguishes a reboot.
 #[derive(Debug, Clone, PartialEq)]
 struct Power {
     on: bool,
@@ -94,7 +94,7 @@ fn follow(
     let mut boots = Boots::default();
     while !until.load(Ordering::Relaxed) {
         if let Some(status) = running.as_mut().map(Daemon::ended).transpose()?.flatten() {
-            // ironic-python-agent ends when it has let somebody in.
+            // ironic-python-agent ends after a rescue.
             if !status.success() {
                 eprintln!("the agent of boot {}: {status}", boots.ramdisk);
             }

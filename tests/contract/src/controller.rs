@@ -11,8 +11,8 @@ use std::time::Duration;
 
 const START: Duration = Duration::from_secs(30);
 
-/// Looks often, so that scenarios are short. Nothing boots from the files that the boot service names: agents run in
-/// their cage, and are told what a kernel would be told.
+/// Polls often, so that scenarios are short. No machine boots the files that the boot service names: agents run in
+/// their cage and get the kernel command line that a booted kernel would get.
 const SETTINGS: &str = "\
 state_dir = '@DIR@/state'
 [api]
@@ -41,7 +41,7 @@ pub struct Controller {
     command: Command,
     log: PathBuf,
     tool: Tool,
-    /// Whether it asks who asks.
+    /// Whether the API authenticates its clients.
     guarded: bool,
     process: Option<Daemon>,
 }

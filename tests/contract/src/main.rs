@@ -10,7 +10,7 @@
 //!   real_agent        anneal-controller         ironic-python-agent     anneal
 //!   agent_steps       … reboots, other versions of managers, aborts
 //!   agent_lost        … and either of both dies
-//!   agent_trust       … or somebody else takes its place
+//!   agent_trust       … or another agent takes its place
 //!   real_ironic       Ironic                    anneal-agent            anneal
 //!   schemathesis      anneal-controller         none                    schemathesis
 //!   calibration       Ironic                    ironic-python-agent     anneal      (only when named)
@@ -99,11 +99,12 @@ fn run(options: Options) -> Result<bool> {
     ensure!(nix::unistd::geteuid().is_root(), "loop devices and namespaces need root");
     let bin_dir = options.bin_dir.canonicalize().with_context(|| format!("{}", options.bin_dir.display()))?;
     let stage = Stage { bin_dir, peers, keep: options.keep };
-    let (beside, alone): (Vec<&Scenario>, Vec<&Scenario>) = chosen.into_iter().partition(|one| one.beside);
+    let (parallel, alone): (Vec<&Scenario>, Vec<&Scenario>) =
+        chosen.into_iter().partition(|one| one.parallel);
     let mut ends: Vec<bool> = alone.into_iter().map(|one| stage.play(one)).collect::<Result<_>>()?;
     // They wait more than they work, each for an agent of its own.
     let ended: Result<Vec<bool>> = std::thread::scope(|scope| {
-        let playing: Vec<_> = beside.iter().map(|one| scope.spawn(|| stage.play(one))).collect();
+        let playing: Vec<_> = parallel.iter().map(|one| scope.spawn(|| stage.play(one))).collect();
         playing.into_iter().map(|one| one.join().map_err(|_| anyhow!("a scenario panicked"))?).collect()
     });
     ends.extend(ended?);
@@ -121,7 +122,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Plays one to its end and tells how it went; whether it passed.
+    /// Runs a scenario and prints the result; returns whether it passed.
     fn play(&self, scenario: &Scenario) -> Result<bool> {
         let scratch = tempfile::Builder::new().prefix("anneal-contract-").tempdir()?;
         let (bin_dir, peers) = (self.bin_dir.clone(), self.peers.clone());
@@ -130,7 +131,7 @@ impl Stage {
         let outcome = (scenario.run)(&world);
         let took = begun.elapsed().as_secs_f64();
         // One after the other on the terminal.
-        let _told = std::io::stdout().lock();
+        let _terminal = std::io::stdout().lock();
         match &outcome {
             Ok(()) => println!("ok    {} ({took:.1} s)", scenario.name),
             Err(error) => {

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::process::Command;
 
-/// Who answers a node that boots.
+/// The boot service that a node uses.
 #[derive(Debug, Clone)]
 pub enum Network {
     /// The boot service of anneal-controller, asked as iPXE asks it.
@@ -13,7 +13,7 @@ pub enum Network {
         /// Its URL.
         boot: String,
     },
-    /// Nobody: Ironic's boot interface is `fake`. A node gets what Ironic's PXE would tell it.
+    /// None: Ironic's boot interface is `fake`. A node gets the command line that Ironic's PXE would send.
     Ironic {
         /// URL of Ironic's API.
         api: String,

@@ -113,7 +113,7 @@ pub fn wait_until(what: &str, limit: Duration, mut question: impl FnMut() -> Res
     Ok(())
 }
 
-/// A port on loopback that nobody listens on.
+/// A port on loopback on which no process listens.
 ///
 /// # Errors
 /// When there is none.

@@ -34,7 +34,7 @@ pub fn install(dir: &Path) -> Result<()> {
     release(dir, '1')
 }
 
-/// A release of it: agents that boot from now on tell a version with this digit, those that run do not.
+/// A release of it: agents that boot from now on report a version with this digit, those that run do not.
 pub fn release(dir: &Path, digit: char) -> Result<()> {
     let digest = digit.to_string().repeat(64);
     std::fs::write(directory(dir).join(NAME).join("digest"), digest).context("the digest")

@@ -68,7 +68,7 @@ impl Canon<'_> {
         self.put(rest);
     }
 
-    /// A token: whose it is.
+    /// A token, as the boot that it was given to.
     fn token(&mut self, token: Option<&String>) {
         let boot = token.and_then(|token| crate::world::boot_of(token));
         self.put(boot.map(|boot| i64::from(boot) - i64::from(self.world.machine.boot)));
@@ -336,9 +336,9 @@ impl Canon<'_> {
             }
             Outcome::Failed(error) => self.put((&error.text, error.retryable)),
             Outcome::Steps(steps) => {
-                let told =
+                let reported =
                     steps.values().next().and_then(|steps| steps.hardware_manager_version.get("generic"));
-                self.put(told == Some(&self.world.machine.managers.to_string()));
+                self.put(reported == Some(&self.world.machine.managers.to_string()));
             }
             _ => {}
         }

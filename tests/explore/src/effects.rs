@@ -77,7 +77,7 @@ fn failed(text: &str, retryable: bool) -> Outcome {
 fn to_bmc(scenario: &Scenario, world: &World, action: &Action, calm: bool) -> Vec<Effect> {
     let done = bmc_does(world, action);
     let reserved = began_reserved(scenario, world, action);
-    let told = match action {
+    let outcome = match action {
         Action::SetBootDevice | Action::RestoreBootDevice(_) => Outcome::Done,
         Action::ReadBootDevice => Outcome::BootDevice(world.boot_device()),
         Action::ReadState => Outcome::State(done.power(), None),
@@ -89,13 +89,13 @@ fn to_bmc(scenario: &Scenario, world: &World, action: &Action, calm: bool) -> Ve
         outcome,
         began: reserved.clone().filter(|_| began),
     };
-    let mut effects = vec![with(Answer::Well, ended(&done, &reserved), Some(told), true)];
+    let mut effects = vec![with(Answer::Well, ended(&done, &reserved), Some(outcome), true)];
     if calm {
         return effects;
     }
     let silent = || Some(failed(BMC_SILENT, true));
     effects.push(with(Answer::RequestLost, world.clone(), silent(), false));
-    // A BMC that refuses to tell its boot device is one that has none to tell.
+    // A BMC that refuses to report its boot device is modelled as one that has none to report.
     if !matches!(action, Action::ReadPower | Action::ReadState | Action::ReadBootDevice) {
         effects.push(with(Answer::AnswerLost, ended(&done, &reserved), silent(), true));
         let mut refused = world.clone();
@@ -195,12 +195,12 @@ fn run_step(scenario: &Scenario, world: &World, command_id: &str, step: usize, c
 }
 
 fn poll(world: &World, step: usize, calm: bool) -> Vec<Effect> {
-    let told = match world.machine.task.filter(|task| task.step == step).map(|task| task.ended_well) {
+    let outcome = match world.machine.task.filter(|task| task.step == step).map(|task| task.ended_well) {
         Some(Some(true)) => Outcome::StepDone(Value::Null),
         Some(None) => Outcome::StepRunning("half".to_owned()),
         _ => failed(TASK_FAILED, false),
     };
-    let mut effects = vec![Effect::of(Answer::Well, world.clone(), told)];
+    let mut effects = vec![Effect::of(Answer::Well, world.clone(), outcome)];
     if !calm {
         effects.push(Effect::of(Answer::RequestLost, world.clone(), failed(BMC_SILENT, true)));
     }

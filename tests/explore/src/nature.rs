@@ -12,7 +12,7 @@ use std::time::Duration;
 use store::TokenGrant;
 use store::contact::{beat, grant};
 
-/// A heartbeat that is as late as this is lost: who sent it has given it up.
+/// A heartbeat that is as late as this is lost: its sender has timed out.
 const LATEST: Duration = TICK.saturating_mul(2);
 
 /// Everything that may happen outside the conductor; `asleep`: it waits for time to pass.
@@ -225,7 +225,7 @@ fn is_expected(state: ProvisionState) -> bool {
     matches!(state, P::CleanWait | P::Cleaning | P::Deploying | P::DeployWait | P::ServiceWait)
 }
 
-/// The agent asks for its token. `None`: nobody answers, or nothing is new.
+/// The agent asks for its token. `None`: the request or its answer is lost, or nothing changes.
 fn looked_up(world: &World, arrives: bool) -> Option<World> {
     let agent = world.agent()?;
     if !is_expected(world.node().provision_state) {

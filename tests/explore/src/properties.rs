@@ -90,13 +90,13 @@ pub const PROPERTIES: &[Property] = &[
     },
     Property {
         name: "intents_are_stored_before_effects",
-        sentence: "An action's intent is stored before the action; the controller picks each command's id",
+        sentence: "The intent of an action is stored before the action is taken; the controller picks each command's id",
         check: intents_are_stored_before_effects,
     },
     Property {
-        name: "a_failure_tells_its_true_reason",
+        name: "a_failure_states_its_true_reason",
         sentence: "in a -fail state with the true reason",
-        check: reasons::a_failure_tells_its_true_reason,
+        check: reasons::a_failure_states_its_true_reason,
     },
     Property {
         name: "what_does_no_harm_fails_no_run",
@@ -110,9 +110,9 @@ pub const PROPERTIES: &[Property] = &[
         check: a_run_is_looked_at_again,
     },
     Property {
-        name: "every_transition_is_allowed_and_told",
+        name: "every_transition_is_allowed_and_has_an_event",
         sentence: "one event for every transition, with its cause, stored with it",
-        check: every_transition_is_allowed_and_told,
+        check: every_transition_is_allowed_and_has_an_event,
     },
 ];
 
@@ -139,10 +139,10 @@ impl Move<'_> {
         self.next.action.as_ref()
     }
 
-    /// The step ran to its end in the world. The reserved steps name a state of power or time, whoever brings it about.
+    /// The step ran to its end in the world. A reserved step names a state of power or time, whatever caused that state.
     fn ran(&self, step: usize) -> bool {
         let reserved = self.scenario.steps.get(step).is_some_and(|step| step.by == By::Engine);
-        reserved || self.next.world.story.steps.get(step).is_some_and(|told| told.done)
+        reserved || self.next.world.story.steps.get(step).is_some_and(|history| history.done)
     }
 
     fn label(&self, step: usize) -> &'static str {
@@ -220,8 +220,8 @@ fn no_step_is_skipped_or_reordered(now: &Move) -> Result<(), String> {
 }
 
 fn nothing_runs_twice_that_may_not(now: &Move) -> Result<(), String> {
-    for (step, told) in now.scenario.steps.iter().zip(&now.next.world.story.steps) {
-        if told.begun > 1 && !step.idempotent {
+    for (step, history) in now.scenario.steps.iter().zip(&now.next.world.story.steps) {
+        if history.begun > 1 && !step.idempotent {
             return Err(format!("{} has begun twice and does not say that it may", step.label));
         }
     }
@@ -242,8 +242,8 @@ fn a_node_that_left_its_run_is_left_alone(now: &Move) -> Result<(), String> {
         let state = now.before.node().provision_state.as_str();
         return if changes { Err(format!("{action:?} is done to a node that is {state}")) } else { Ok(()) };
     };
-    // A command that is written down is sent, abort or not: only what the agent knows can be told to stop, and a copy
-    // that the network holds back is then known, too.
+    // A stored command is sent even if the run is aborted: only a command that the agent knows can be cancelled, and
+    // the agent then also knows the id of a copy that the network delays.
     let ends = run.abort || run.hung.is_some() || run.results.iter().any(|result| result.error.is_some());
     let forward = match action {
         Action::RunStep { polling, .. } => !polling,
@@ -259,7 +259,7 @@ fn a_node_that_left_its_run_is_left_alone(now: &Move) -> Result<(), String> {
 fn an_aborted_run_leaves_no_step_running(now: &Move) -> Result<(), String> {
     let by_request =
         now.next.world.node().last_error.as_deref().is_some_and(|text| text.contains("By request"));
-    // ironic-python-agent cannot be told to stop, and that is told.
+    // ironic-python-agent cannot cancel a step, and the run's error says so.
     if !now.fails() || !by_request || now.scenario.ipa {
         return Ok(());
     }
@@ -320,10 +320,10 @@ fn an_agent_of_an_earlier_boot_is_never_the_present_one(now: &Move) -> Result<()
         matches!(&run.cursor, Cursor::Issued { accepted: false, .. })
             && before.run().is_some_and(|run| run.cursor == Cursor::NextStep)
     });
-    let beside = now.next.began.as_ref().is_some_and(|began| {
+    let without_agent = now.next.began.as_ref().is_some_and(|began| {
         now.scenario.steps.get(began.step).is_some_and(|step| step.ramdisk && step.by != By::Agent)
     });
-    if is_old && (taken || issued || beside) {
+    if is_old && (taken || issued || without_agent) {
         let text = "an agent of before the run, or of before the node was switched off, is taken for the present one";
         return Err(text.into());
     }
@@ -378,11 +378,11 @@ fn a_run_is_looked_at_again(now: &Move) -> Result<(), String> {
     let Some(run) = world.run().filter(|run| run.cursor != Cursor::Hold) else { return Ok(()) };
     match world.node().next_wake_at {
         Some(_) => Ok(()),
-        None => Err(format!("a run at {:?} sleeps for ever", run.cursor)),
+        None => Err(format!("a run at {:?} sleeps without a deadline", run.cursor)),
     }
 }
 
-fn every_transition_is_allowed_and_told(now: &Move) -> Result<(), String> {
+fn every_transition_is_allowed_and_has_an_event(now: &Move) -> Result<(), String> {
     let (from, to) = (now.before.node().provision_state, now.next.world.node().provision_state);
     if from == to {
         return Ok(());
@@ -390,9 +390,9 @@ fn every_transition_is_allowed_and_told(now: &Move) -> Result<(), String> {
     if !Verb::ALL.iter().any(|verb| transition(from, *verb) == Ok(to)) {
         return Err(format!("{} -> {} is not in the table", from.as_str(), to.as_str()));
     }
-    let told = |text: &str| text.contains(&format!("-> {}", to.as_str()));
+    let names_it = |text: &str| text.contains(&format!("-> {}", to.as_str()));
     let events = &now.next.events;
-    if !events.iter().any(|event| event.kind == EventKind::Transition && told(&event.text)) {
+    if !events.iter().any(|event| event.kind == EventKind::Transition && names_it(&event.text)) {
         return Err(format!("{} -> {} is stored without an event", from.as_str(), to.as_str()));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Whether `last_error` tells why a run failed, by what really happened.
+//! Checks `last_error` of a failed run against what really happened.
 
 use crate::effects::{BMC_REFUSES, BMC_SILENT, STEP_FAILED, TASK_FAILED, UNREACHABLE};
 use crate::properties::Move;
@@ -37,18 +37,18 @@ const REASONS: &[Reason] = &[
     ("controller was interrupted", |cause| cause.now.before.story.died_in_step),
     ("of disk /dev/sda", |cause| matches!(cause.status(), Some(Status::Succeeded))),
     (STEP_FAILED, |cause| cause.failed_by_itself()),
-    (TASK_FAILED, |cause| cause.was_told(TASK_FAILED)),
-    (UNREACHABLE, |cause| cause.was_told(UNREACHABLE)),
-    (BMC_SILENT, |cause| cause.was_told(BMC_SILENT)),
-    (BMC_REFUSES, |cause| cause.was_told(BMC_REFUSES)),
+    (TASK_FAILED, |cause| cause.was_reported(TASK_FAILED)),
+    (UNREACHABLE, |cause| cause.was_reported(UNREACHABLE)),
+    (BMC_SILENT, |cause| cause.was_reported(BMC_SILENT)),
+    (BMC_REFUSES, |cause| cause.was_reported(BMC_REFUSES)),
     ("Agent is busy", |cause| matches!(cause.outcome, Some(Outcome::Busy(_)))),
     ("the BMC accepted", |cause| matches!(cause.outcome, Some(Outcome::Power(_)))),
     ("during the step wait", |_| true),
 ];
 
 /// "... in a -fail state with the true reason". Why a step counts as hung is judged when that is stored, before the
-/// step is told to stop.
-pub fn a_failure_tells_its_true_reason(now: &Move) -> Result<(), String> {
+/// step is requested to stop.
+pub fn a_failure_states_its_true_reason(now: &Move) -> Result<(), String> {
     let hung = |world: &World| world.run().and_then(|run| run.hung.clone());
     let (hung_before, hung_after) = (hung(now.before), hung(&now.next.world));
     if let (None, Some(text)) = (&hung_before, &hung_after) {
@@ -75,14 +75,14 @@ fn judge(now: &Move, text: &str) -> Result<(), String> {
         _ => None,
     };
     let cause = Cause { now, outcome };
-    let mut told = REASONS.iter().filter(|(part, _)| text.contains(part)).peekable();
-    if told.peek().is_none() {
-        return Err(format!("a reason that nobody knows: {text}"));
+    let mut stated = REASONS.iter().filter(|(part, _)| text.contains(part)).peekable();
+    if stated.peek().is_none() {
+        return Err(format!("an unknown reason: {text}"));
     }
-    match told.find(|(_, is_true)| !is_true(&cause)) {
+    match stated.find(|(_, is_true)| !is_true(&cause)) {
         Some((part, _)) => Err(format!("{part:?} is not why: {text}\n    the outcome was {outcome:?}")),
         None if cause.failed_by_itself() && !text.contains(STEP_FAILED) => {
-            Err(format!("the step failed by itself, and that is not told: {text}"))
+            Err(format!("the step failed by itself, and the error does not say so: {text}"))
         }
         None => Ok(()),
     }
@@ -96,7 +96,7 @@ impl Cause<'_> {
         }
     }
 
-    /// The agent has just told that the step failed, and not because it was told to stop.
+    /// The agent has just reported that the step failed for a reason other than a cancellation.
     fn failed_by_itself(&self) -> bool {
         match self.outcome {
             Some(Outcome::Command(status)) => {
@@ -107,7 +107,7 @@ impl Cause<'_> {
         }
     }
 
-    /// The agent has told that the step has ended.
+    /// The agent has reported that the step has ended.
     fn has_ended(&self) -> bool {
         let by_outcome = matches!(self.status(), Some(status) if status != Status::Running)
             && !self.outcome.is_some_and(|outcome| {
@@ -120,7 +120,7 @@ impl Cause<'_> {
             && self
                 .command_id()
                 .is_some_and(|id| state.is_some_and(|state| state.ended.iter().any(|ended| ended == id)));
-        // What failed by itself is told beside it.
+        // The error also names the step's own failure.
         (by_outcome && !self.failed_by_itself()) || by_task || by_beat
     }
 
@@ -176,7 +176,7 @@ impl Cause<'_> {
         }))
     }
 
-    /// An ironic-python-agent tells neither boot nor process: the token was given out again since the command.
+    /// An ironic-python-agent reports neither boot nor process: the token was given out again since the command.
     fn is_another_holder(&self) -> bool {
         let contact = &self.now.before.stored.contact;
         contact.agent == Some(AgentKind::Ipa) && contact.token_at > self.issued_at()
@@ -188,7 +188,7 @@ impl Cause<'_> {
             && matches!(self.cursor(), Some(Cursor::Issued { accepted: true, .. }))
     }
 
-    fn was_told(&self, text: &str) -> bool {
+    fn was_reported(&self, text: &str) -> bool {
         match (self.outcome, &self.now.before.conductor) {
             (Some(Outcome::Failed(error)), _) => error.text == text,
             (_, Stand::Idle) => self

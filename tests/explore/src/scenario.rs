@@ -30,13 +30,13 @@ pub struct StepSpec {
     pub abortable: bool,
     /// It asks for a reboot.
     pub reboot: bool,
-    /// Who runs it.
+    /// Which side runs it.
     pub by: By,
     /// It is started only while the ramdisk runs.
     pub ramdisk: bool,
 }
 
-/// Who runs a step.
+/// The side that runs a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// The agent.
@@ -96,7 +96,7 @@ pub struct Scenario {
     pub steps: Vec<StepSpec>,
     /// Whether the deploy interface works through an agent.
     pub agent: bool,
-    /// The agent is an ironic-python-agent: it tells neither boot nor process, and names commands itself.
+    /// The agent is an ironic-python-agent: it reports neither boot nor process, and names commands itself.
     pub ipa: bool,
     /// Disturbances on one path, the user's later requests among them.
     pub budget: u8,
@@ -240,7 +240,7 @@ fn settings() -> Settings {
         max_attempts: 4,
         max_interruptions: 1,
         max_replans: 1,
-        // Reading the power of resting nodes would go on for ever.
+        // Without this, power syncs of resting nodes would make the search infinite.
         power_sync_s: 0,
         ..Settings::default()
     }

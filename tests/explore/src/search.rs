@@ -164,7 +164,7 @@ impl Search {
                     break None;
                 }
                 if marks[at] == 1 {
-                    break Some("it goes round for ever, although nothing goes wrong any more");
+                    break Some("it loops without end, although nothing goes wrong any more");
                 }
                 marks[at] = 1;
                 way.push(at);

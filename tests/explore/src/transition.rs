@@ -14,7 +14,7 @@ pub enum Transition {
     Die,
     /// The controller is away for longer than an agent may be silent.
     Away,
-    /// Firmware boots the ramdisk, or the disk where nobody offers one.
+    /// Firmware boots the ramdisk, or the disk if no server offers one.
     Boot,
     /// The agent asks for its node and its token.
     Lookup,
@@ -32,11 +32,11 @@ pub enum Transition {
     StepEnds,
     /// It fails.
     StepFails,
-    /// It is told as a success with a record that says otherwise.
+    /// It is reported as a success with a record that contradicts it.
     StepLies,
     /// It will never end.
     StepHangs,
-    /// It stops, as it was told to.
+    /// It stops, as requested.
     StepStops,
     /// The BMC ends what it was at.
     TaskEnds,
@@ -77,7 +77,7 @@ pub enum Answer {
     RequestLost,
     /// The request arrives, the answer is lost.
     AnswerLost,
-    /// The request arrives when nobody waits for an answer any more.
+    /// The request arrives after its sender has timed out.
     RequestLate,
     /// It breaks off in the middle.
     BreaksOff,
@@ -142,9 +142,9 @@ impl fmt::Display for Transition {
             Self::Arrive => f.write_str("what was held back arrives"),
             Self::StepEnds => f.write_str("the step ends well in the agent"),
             Self::StepFails => f.write_str("THE STEP FAILS in the agent"),
-            Self::StepLies => f.write_str("THE STEP FAILS in the agent, and is told as a success"),
+            Self::StepLies => f.write_str("THE STEP FAILS in the agent, and is reported as a success"),
             Self::StepHangs => f.write_str("THE STEP HANGS in the agent"),
-            Self::StepStops => f.write_str("the step stops in the agent, as it was told to"),
+            Self::StepStops => f.write_str("the step stops in the agent, as requested"),
             Self::TaskEnds => f.write_str("the BMC has done the step"),
             Self::TaskFails => f.write_str("THE BMC FAILS in the step"),
             Self::AgentRestarts => f.write_str("THE AGENT'S PROCESS RESTARTS with an empty memory"),
@@ -171,10 +171,10 @@ impl fmt::Display for Answer {
             Self::RequestLost => ", THE REQUEST IS LOST",
             Self::AnswerLost => ", THE ANSWER IS LOST",
             Self::RequestLate => ", THE REQUEST IS HELD BACK by the network",
-            Self::BreaksOff => ", THE DEED BREAKS OFF in the middle",
+            Self::BreaksOff => ", THE ACTION BREAKS OFF in the middle",
             Self::Dies => ", THE CONTROLLER DIES in the middle of the action",
             Self::Ignored => ", THE BMC SAYS YES AND DOES NOTHING",
-            Self::Refused => ", THE DEED IS REFUSED for good",
+            Self::Refused => ", THE ACTION IS REJECTED permanently",
         })
     }
 }

@@ -101,7 +101,7 @@ pub struct Machine {
     pub runs: Runs,
     /// The next boot is one from the network.
     pub network_boot: bool,
-    /// What it boots from every time is forgotten, since it was told what to boot from next.
+    /// The persistent boot device was lost when the one-time boot device was set.
     pub boot_forgotten: bool,
     /// Version of the agent's hardware managers.
     pub managers: u32,
@@ -114,7 +114,7 @@ pub struct Machine {
 /// What runs on a machine.
 #[derive(Debug, Clone)]
 pub enum Runs {
-    /// Nothing: it is off.
+    /// No software: the machine is off.
     Nothing,
     /// Firmware.
     Firmware,
@@ -166,22 +166,22 @@ pub enum State {
     Running {
         /// It will never end, and shows no progress since then.
         hung: Option<Timestamp>,
-        /// It was told to stop.
+        /// A cancellation was requested.
         cancelled: bool,
     },
     /// Ended well.
     Succeeded,
-    /// Told as ended well, with a record that says otherwise.
+    /// Reported as a success, with a record that contradicts it.
     Contradicted,
     /// Failed by itself.
     Failed,
-    /// Stopped because it was told to.
+    /// Stopped because a cancellation was requested.
     Stopped,
     /// Not run: the hardware managers are others than the plan's.
     Mismatch,
 }
 
-/// What a witness of the run remembers who sees the world itself.
+/// What really happened in the run, as an observer of the world records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Story {
     /// Number of the run.
@@ -190,7 +190,7 @@ pub struct Story {
     pub round: u32,
     /// Of each step of the plan, in this round: how often it was begun (two is many), and whether it ran to its
     /// end after it was begun last.
-    pub steps: Vec<Told>,
+    pub steps: Vec<StepHistory>,
     /// The user asked for an abort.
     pub abort: bool,
     /// Something happened that may make a run fail.
@@ -213,7 +213,7 @@ pub struct Story {
 
 /// What happened to a step in the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Told {
+pub struct StepHistory {
     /// How often it was begun.
     pub begun: u8,
     /// It ran to its end after it was begun last.
@@ -328,7 +328,7 @@ impl World {
             // new hardware manager is deployed").
             if fresh || (run.replans != round && run.kind == model::RunKind::AutomatedClean) {
                 self.story.round = if fresh { 0 } else { run.replans };
-                self.story.steps = vec![Told::default(); scenario.steps.len()];
+                self.story.steps = vec![StepHistory::default(); scenario.steps.len()];
                 self.story.died_in_step = false;
             }
             if fresh {
@@ -370,12 +370,12 @@ impl World {
         matches!(self.conductor, Stand::Idle) && (state.is_stable() || failed)
     }
 
-    /// Power as the BMC tells it.
+    /// Power as the BMC reports it.
     pub fn power(&self) -> PowerState {
         if self.machine.on { PowerState::On } else { PowerState::Off }
     }
 
-    /// What the BMC tells that the machine boots from every time.
+    /// The persistent boot device that the BMC reports.
     pub fn boot_device(&self) -> Option<PersistentBoot> {
         let device = PersistentBoot { device: "disk".to_owned(), mode: None };
         Some(device).filter(|_| !self.machine.boot_forgotten)
@@ -398,17 +398,17 @@ impl World {
     /// A step begins in the world.
     pub fn note_begin(&mut self, step: usize) {
         self.story.hung = false;
-        if let Some(told) = self.story.steps.get_mut(step) {
-            *told = Told { begun: (told.begun + 1).min(2), done: false };
+        if let Some(history) = self.story.steps.get_mut(step) {
+            *history = StepHistory { begun: (history.begun + 1).min(2), done: false };
         }
     }
 
     /// A step has run to its end.
     pub fn note_end(&mut self, step: usize, of: (u32, u32)) {
         if of == (self.story.run, self.story.round)
-            && let Some(told) = self.story.steps.get_mut(step)
+            && let Some(history) = self.story.steps.get_mut(step)
         {
-            told.done = true;
+            history.done = true;
         }
     }
 

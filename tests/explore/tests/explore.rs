@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static STATES: AtomicUsize = AtomicUsize::new(0);
 
-/// Explore, and tell how much there was; past libtest's capture, so that it is seen when all is well.
+/// Explore a scenario and print its size to standard error, which libtest does not capture.
 ///
 /// `EXPLORE_DISTURBANCES=3` disturbs every scenario so often, however long it takes.
 fn check(scenario: &Scenario) {
@@ -89,9 +89,9 @@ fn manual_cleaning_without_a_ramdisk() {
 
 /// No step is the agent's, and one needs the ramdisk.
 #[test]
-fn manual_cleaning_beside_the_ramdisk() {
+fn manual_cleaning_in_the_ramdisk() {
     let steps = [StepSpec::out_of_band("raid.create", By::Controller).once().in_ramdisk()];
-    check(&Scenario::new("manual_cleaning_beside_the_ramdisk", RunKind::ManualClean, &steps, 2));
+    check(&Scenario::new("manual_cleaning_in_the_ramdisk", RunKind::ManualClean, &steps, 2));
 }
 
 #[test]

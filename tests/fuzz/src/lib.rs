@@ -151,5 +151,5 @@ pub fn work_of(
 ) -> Result<(), Fault> {
     let drive = Drive { transport: oracle, probe };
     let watch: &dyn Watch = &();
-    run(&Work { drive, tell: &|_| {}, watch, estimate: Duration::from_secs(60) })
+    run(&Work { drive, report: &|_| {}, watch, estimate: Duration::from_secs(60) })
 }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use block::Probe;
-use block::ask;
+use block::capabilities;
 use block::drive::{Drive, ata_sanitize, ata_security};
 use block::sanitize::Operation;
 use fuzz::{Oracle, Tape, work};
@@ -26,6 +26,6 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
             let probe = Probe::default();
             let _ = ata_security::rescue(&Drive { transport: &oracle, probe: &probe });
         }
-        _ => drop(ask::ata(&oracle)),
+        _ => drop(capabilities::ata(&oracle)),
     }
 });

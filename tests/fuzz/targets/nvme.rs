@@ -1,7 +1,7 @@
 //! NVMe: what the probe asks, and Sanitize, on a controller that may say anything.
 #![no_main]
 
-use block::ask;
+use block::capabilities;
 use block::drive::nvme_sanitize;
 use block::sanitize::Operation;
 use fuzz::{Oracle, Tape, work};
@@ -15,7 +15,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         1 => Operation::Block,
         2 => Operation::Overwrite,
         _ => {
-            let _ = ask::nvme(&oracle, u32::from(choice));
+            let _ = capabilities::nvme(&oracle, u32::from(choice));
             return;
         }
     };

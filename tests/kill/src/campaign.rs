@@ -5,7 +5,7 @@
 
 use crate::compare::differences;
 use crate::controller::Fault;
-use crate::play::{Told, play};
+use crate::play::{RunRecord, play};
 use crate::story::Story;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::Path;
@@ -42,7 +42,7 @@ pub struct Outcome {
 #[derive(Default)]
 struct Queue {
     next: usize,
-    /// The first write that nobody died of.
+    /// The number of the first write that was never reached.
     end: Option<usize>,
     outcome: Outcome,
 }
@@ -70,7 +70,7 @@ pub fn lead(story: &'static Story, plan: &Plan<'_>) -> Result<Outcome> {
     }
     if !story.fragile.is_empty() && outcome.interrupted == 0 {
         outcome.wrong.push(format!(
-            "no kill was seen to have interrupted {}: nothing tells that it had begun",
+            "no kill was seen to have interrupted {}: no record shows that it had begun",
             story.fragile.join(", ")
         ));
     }
@@ -78,7 +78,7 @@ pub fn lead(story: &'static Story, plan: &Plan<'_>) -> Result<Outcome> {
 }
 
 /// Both moments of one write after the other, until the end.
-fn work(story: &'static Story, plan: &Plan<'_>, undisturbed: &Told, queue: &Mutex<Queue>) {
+fn work(story: &'static Story, plan: &Plan<'_>, undisturbed: &RunRecord, queue: &Mutex<Queue>) {
     loop {
         let number = {
             let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,17 +90,17 @@ fn work(story: &'static Story, plan: &Plan<'_>, undisturbed: &Told, queue: &Mute
         };
         for before in [true, false] {
             let fault = Fault { before, any: plan.any, number };
-            let told = one(story, plan, Some(fault), &fault.to_string().replace(':', "-"));
+            let played = one(story, plan, Some(fault), &fault.to_string().replace(':', "-"));
             let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-            match told {
-                Ok(told) => {
-                    if told.died {
+            match played {
+                Ok(record) => {
+                    if record.died {
                         queue.outcome.kills += 1;
-                        queue.outcome.interrupted += usize::from(told.interrupted.is_some());
+                        queue.outcome.interrupted += usize::from(record.interrupted.is_some());
                     } else {
                         queue.end = Some(queue.end.map_or(number, |end| end.min(number)));
                     }
-                    let found = differences(undisturbed, &told);
+                    let found = differences(undisturbed, &record);
                     queue
                         .outcome
                         .wrong
@@ -108,7 +108,7 @@ fn work(story: &'static Story, plan: &Plan<'_>, undisturbed: &Told, queue: &Mute
                 }
                 Err(error) => queue.outcome.wrong.push(format!("killed {fault}: {error:#}")),
             }
-            // Something that goes wrong at every write need not be told of every write.
+            // A fault of every write need not be reported for every write.
             if queue.outcome.wrong.len() >= 20 {
                 queue.end = Some(queue.end.unwrap_or(number));
             }
@@ -117,15 +117,15 @@ fn work(story: &'static Story, plan: &Plan<'_>, undisturbed: &Told, queue: &Mute
 }
 
 /// One run in a directory of its own.
-fn one(story: &Story, plan: &Plan<'_>, fault: Option<Fault>, name: &str) -> Result<Told> {
+fn one(story: &Story, plan: &Plan<'_>, fault: Option<Fault>, name: &str) -> Result<RunRecord> {
     let dir = plan.dir.join(story.name).join(name);
     std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let told = runtime
+    let record = runtime
         .block_on(play(story, plan.program, &dir, fault))
         .with_context(|| dir.display().to_string())?;
     if fault.is_some() {
         std::fs::remove_dir_all(&dir)?;
     }
-    Ok(told)
+    Ok(record)
 }

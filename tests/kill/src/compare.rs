@@ -7,15 +7,15 @@
 //! - a step that may not be repeated was interrupted: its run failed with that reason, an operator began it anew,
 //!   and the story without that run is the undisturbed one.
 
-use crate::play::{REASON, Told};
+use crate::play::{REASON, RunRecord};
 use serde_json::Value;
 
-/// Told when a token is given again.
+/// The event of a token that is given again.
 const TOKEN_AGAIN: &str =
     "the agent that took the token fell silent before its first heartbeat and another asks for it";
 
 /// What is different; empty when nothing is that may not be.
-pub fn differences(undisturbed: &Told, killed: &Told) -> Vec<String> {
+pub fn differences(undisturbed: &RunRecord, killed: &RunRecord) -> Vec<String> {
     let mut found = Vec::new();
     if killed.journal != undisturbed.journal {
         found.push(format!("the machine did {:?}, not {:?}", killed.journal, undisturbed.journal));
@@ -37,10 +37,10 @@ pub fn differences(undisturbed: &Told, killed: &Told) -> Vec<String> {
 fn events(history: &[Value]) -> Vec<String> {
     let line = |event: &Value| {
         let text = |key: &str| event[key].as_str().unwrap_or("-");
-        let told = scrub(text("event"));
-        let told = told.rsplit_once(" (<uuid>").map_or(told.as_str(), |(told, _)| told);
+        let event_text = scrub(text("event"));
+        let event_text = event_text.rsplit_once(" (<uuid>").map_or(event_text.as_str(), |(start, _)| start);
         format!(
-            "{} {} [{} to {}] {told}",
+            "{} {} [{} to {}] {event_text}",
             text("severity"),
             text("event_type"),
             text("state"),
@@ -55,7 +55,7 @@ fn in_order(expected: &[String], happened: &[String]) -> Vec<String> {
     let mut left = expected.iter().peekable();
     let (mut begun, mut tokens) = (None, 0);
     for event in happened {
-        // Begun again it may be in another state: the first time is told before the change to it.
+        // A step begun again may be in another state: its first event comes before the change to it.
         let step = event.split_once("] step ").map(|(_, step)| step);
         if left.peek() == Some(&event) {
             left.next();
@@ -70,15 +70,15 @@ fn in_order(expected: &[String], happened: &[String]) -> Vec<String> {
     left.map(|missing| format!("history: {missing:?} is missing")).collect()
 }
 
-/// The history without the run that failed for `why`, and without the operator's mending.
+/// The history without the run that failed for `why`, and without the operator's recovery of the node.
 fn without_failed_run(happened: &[String], expected: &[String], why: &str) -> Result<Vec<String>, String> {
     let find = |what: &str| happened.iter().position(|event| event.contains(what));
     let failed = find(&format!("failed: {why}")).filter(|_| why.ends_with(REASON));
-    let mended = find("clean failed -> manageable: verb");
-    let (Some(failed), Some(mended)) =
-        (failed, mended.filter(|at| failed.is_some_and(|failed| failed < *at)))
+    let recovered = find("clean failed -> manageable: verb");
+    let (Some(failed), Some(recovered)) =
+        (failed, recovered.filter(|at| failed.is_some_and(|failed| failed < *at)))
     else {
-        return Err(format!("history: the failure is not told: {happened:?}"));
+        return Err(format!("history: the failure has no event: {happened:?}"));
     };
     let begun = happened[..failed].iter().rposition(|event| event.contains("manageable -> cleaning: verb"));
     let Some(begun) = begun else { return Err("history: the run that failed never began".to_owned()) };
@@ -90,11 +90,11 @@ fn without_failed_run(happened: &[String], expected: &[String], why: &str) -> Re
     if let Some(first) = before.first() {
         return Err(format!("before the failure, {first}"));
     }
-    let mending = &happened[failed + 1..mended];
-    if let Some(other) = mending.iter().find(|event| !event.contains(" flag ")) {
+    let recovery = &happened[failed + 1..recovered];
+    if let Some(other) = recovery.iter().find(|event| !event.contains(" flag ")) {
         return Err(format!("history: {other:?} after the failure"));
     }
-    Ok(happened[..begun].iter().chain(&happened[mended + 1..]).cloned().collect())
+    Ok(happened[..begun].iter().chain(&happened[recovered + 1..]).cloned().collect())
 }
 
 /// A value with what is of every run its own taken out.
@@ -128,7 +128,7 @@ fn scrub(text: &str) -> String {
     plain
 }
 
-/// What the beginning of a text is that every run has its own of, and how long it is.
+/// The run-specific prefix of a text (UUID, timestamp, …), as its placeholder and its length.
 fn own_to_a_run(text: &str) -> Option<(&'static str, usize)> {
     let shaped = |shape: &str| {
         let fits = |(byte, shape): (u8, u8)| match shape {
@@ -178,9 +178,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(events: &[&str]) -> Told {
+    fn record(events: &[&str]) -> RunRecord {
         let event = |text: &&str| json!({ "severity": "INFO", "event_type": "step", "event": text });
-        Told { history: events.iter().map(event).collect(), node: json!({}), ..Told::default() }
+        RunRecord { history: events.iter().map(event).collect(), node: json!({}), ..RunRecord::default() }
     }
 
     const ID: &str = "0b56a5a4-6d2a-4a3f-a6c5-55c1b4a3d1f5";
@@ -189,10 +189,10 @@ mod tests {
     fn what_every_run_has_its_own_of_is_no_difference() {
         let text = format!("{ID}-2-0-1 at 2026-11-21T04:17:22.5+00:00 on https://127.0.0.1:4711/v1");
         assert_eq!(scrub(&text), "<uuid> at <time> on https://<address>/v1");
-        let mut one = told(&[&format!("step a.b begins ({ID}-0-0-0)")]);
+        let mut one = record(&[&format!("step a.b begins ({ID}-0-0-0)")]);
         one.node = json!({ "uuid": ID, "power_state": "power off", "list": [1, 2],
             "raid_config": { "last_updated": "2026-11-22 05:10:57.123456" } });
-        let mut other = told(&["step a.b begins (1b56a5a4-6d2a-4a3f-a6c5-55c1b4a3d1f5-0-0-1)"]);
+        let mut other = record(&["step a.b begins (1b56a5a4-6d2a-4a3f-a6c5-55c1b4a3d1f5-0-0-1)"]);
         other.node = json!({ "uuid": &ID.replace('0', "1"), "power_state": "power off", "list": [1, 2],
             "raid_config": { "last_updated": "2026-11-22 05:11:02" } });
         assert_eq!(differences(&one, &other), [""; 0]);
@@ -206,8 +206,8 @@ mod tests {
 
     #[test]
     fn only_a_beginning_may_stand_twice() {
-        let one = told(&["x", "step a.b begins", "step a.b succeeded"]);
-        let again = told(&["x", "step a.b begins", "step a.b begins", "step a.b succeeded"]);
+        let one = record(&["x", "step a.b begins", "step a.b succeeded"]);
+        let again = record(&["x", "step a.b begins", "step a.b begins", "step a.b succeeded"]);
         assert_eq!(differences(&one, &again), [""; 0]);
         for wrong in [
             &["x", "step a.b begins"][..],
@@ -215,9 +215,9 @@ mod tests {
             &["x", "step a.b begins", "step a.b succeeded", "step a.b succeeded"],
             &["step a.b begins", "step a.b succeeded"],
         ] {
-            assert!(!differences(&one, &told(wrong)).is_empty(), "{wrong:?}");
+            assert!(!differences(&one, &record(wrong)).is_empty(), "{wrong:?}");
         }
-        let mut ran_twice = told(&["x", "step a.b begins", "step a.b succeeded"]);
+        let mut ran_twice = record(&["x", "step a.b begins", "step a.b succeeded"]);
         ran_twice.journal = vec!["ran a.b".to_owned(); 2];
         assert!(!differences(&one, &ran_twice).is_empty());
     }
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_failed_run_is_taken_out_only_for_the_true_reason() {
         let why = format!("Clean step a.b failed on node <uuid>. {REASON}");
-        let one = told(&["manageable -> cleaning: verb", "step a.b begins", "step a.b succeeded"]);
+        let one = record(&["manageable -> cleaning: verb", "step a.b begins", "step a.b succeeded"]);
         let failure = format!("cleaning -> clean failed: {why}");
         let events = [
             "manageable -> cleaning: verb",
@@ -236,13 +236,13 @@ mod tests {
             "step a.b begins",
             "step a.b succeeded",
         ];
-        let mut killed = told(&events);
+        let mut killed = record(&events);
         killed.interrupted = Some(why);
         assert_eq!(differences(&one, &killed), [""; 0]);
         killed.interrupted = None;
         assert!(!differences(&one, &killed).is_empty());
         let skipped: Vec<_> = [&events[..1], &events[2..]].concat();
-        let mut killed = told(&skipped);
+        let mut killed = record(&skipped);
         killed.interrupted = Some(format!("Clean step a.b failed on node <uuid>. {REASON}"));
         assert!(!differences(&one, &killed).is_empty(), "the step was not begun");
     }

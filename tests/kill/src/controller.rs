@@ -99,9 +99,9 @@ impl Controller {
     pub async fn revive(&mut self) -> Result<()> {
         let ended = self.process.as_mut().and_then(|process| process.ensure_running().err());
         let Some(ended) = ended else { return Ok(()) };
-        let told = ended.to_string();
-        ensure!(told.contains("signal: 9"), "anneal-controller was not killed but {told}");
-        ensure!(self.deaths == 0, "anneal-controller was killed twice: {told}");
+        let status = ended.to_string();
+        ensure!(status.contains("signal: 9"), "anneal-controller was not killed but {status}");
+        ensure!(self.deaths == 0, "anneal-controller was killed twice: {status}");
         self.again().await
     }
 

@@ -48,7 +48,7 @@ async fn try_to_live(agent: &Arc<Agent>, controller: SocketAddr) -> Result<()> {
         anneal: None,
     };
     loop {
-        let letter = Heartbeat { anneal: Some(agent.told()), ..letter.clone() };
+        let letter = Heartbeat { anneal: Some(agent.heartbeat_state()), ..letter.clone() };
         let path = format!("/v1/heartbeat/{uuid}");
         let sent = send(controller, Method::POST, &path, serde_json::to_vec(&letter)?).await;
         let pause = if sent.is_ok_and(|(status, _)| status == 202) { REGULAR } else { AGAIN };

@@ -63,7 +63,7 @@ async fn one(killed: &Killed, program: &Path, dir: &Path) -> Result<String> {
         killed_before_its_end_is_stored(killed, program, dir).await?
     };
     ensure!(controller.deaths == 1, "the controller was killed {} times", controller.deaths);
-    // Ironic's operators are told to do just this.
+    // Ironic's documentation asks operators to do just this.
     operator.end_maintenance(&mut controller).await?;
     if !killed.goes_on {
         operator.say(&mut controller, "manage", &Value::Null).await?;
@@ -88,18 +88,19 @@ async fn one(killed: &Killed, program: &Path, dir: &Path) -> Result<String> {
     let expected = ["on, from the network", "ran deploy.first", "ran deploy.second", "ran deploy.last"];
     ensure!(journal == expected, "available, and the machine did {journal:?}");
     let labels = ["deploy.first", "deploy.second", "management.fake_reset", "deploy.last"];
-    let told = told(&operator, &mut controller, "manageable -> cleaning: verb \"provide\"").await?;
+    let texts = texts_from(&operator, &mut controller, "manageable -> cleaning: verb \"provide\"").await?;
     let place = |text: String| {
-        told.iter().position(|event| *event == text).with_context(|| format!("{text:?} is not in {told:?}"))
+        texts.iter().position(|event| *event == text).with_context(|| format!("{text:?} is not in {texts:?}"))
     };
     let mut at = 0;
     for label in labels {
         let ended = place(format!("step {label} succeeded"))?;
-        ensure!(ended > at, "{label} out of its turn: {told:?}");
+        ensure!(ended > at, "{label} out of its turn: {texts:?}");
         at = ended;
     }
-    let available = told.iter().position(|event| event.contains("-> available")).context("no event of it")?;
-    ensure!(available > at, "available before the last step had ended: {told:?}");
+    let available =
+        texts.iter().position(|event| event.contains("-> available")).context("no event of it")?;
+    ensure!(available > at, "available before the last step had ended: {texts:?}");
     let step = (killed.step)();
     let label =
         format!("{}.{}", step["interface"].as_str().unwrap_or("?"), step["step"].as_str().unwrap_or("?"));
@@ -126,12 +127,12 @@ async fn killed_while_it_is_seen_running(
     ensure!(is_cleaned, "after the kill the node is {}", node["provision_state"]);
     let node = operator.rest(&mut controller, "manageable").await?;
     ensure!(node["provision_state"] == "manageable", "{}", node["last_error"]);
-    let told = told(&operator, &mut controller, "manageable -> cleaning").await?;
-    ensure!(told.iter().any(|event| event == "step management.fake_slow succeeded"), "{told:?}");
+    let texts = texts_from(&operator, &mut controller, "manageable -> cleaning").await?;
+    ensure!(texts.iter().any(|event| event == "step management.fake_slow succeeded"), "{texts:?}");
     Ok((controller, operator))
 }
 
-/// A step that takes a moment: the write that is to tell of its end is looked for, and dies.
+/// A step that takes a moment: the controller dies at the write that is to store its end.
 async fn killed_before_its_end_is_stored(
     killed: &Killed,
     program: &Path,
@@ -187,7 +188,7 @@ async fn until(
 }
 
 /// The texts of the history from the event that begins with `from`.
-async fn told(operator: &Operator, controller: &mut Controller, from: &str) -> Result<Vec<String>> {
+async fn texts_from(operator: &Operator, controller: &mut Controller, from: &str) -> Result<Vec<String>> {
     let history = operator.history(controller).await?;
     let texts: Vec<_> =
         history.iter().filter_map(|event| event["event"].as_str()).map(str::to_owned).collect();

@@ -7,7 +7,7 @@
 //!   play.rs: one run, the controller started again when it has died · campaign.rs: every N · compare.rs: the same?
 //! ```
 //!
-//! `before` a write: what it tells of has happened and is lost. `after` it: it is stored, and nobody has been told.
+//! `before` a write: what it stores has happened and is lost. `after` it: it is stored, but not yet answered.
 //! One line each: `PASS name` or `FAIL name`, then every difference. Exit code 1 when any failed.
 
 mod campaign;
@@ -43,12 +43,12 @@ struct Options {
     /// Runs at once.
     #[arg(long, default_value_t = 4)]
     jobs: usize,
-    /// Tell the names and run nothing.
+    /// Print the names and run nothing.
     #[arg(long)]
     list: bool,
 }
 
-/// Whether it went well, and what is to be told of it.
+/// Whether it passed, and the lines to print.
 type Verdict = (bool, Vec<String>);
 
 fn main() -> ExitCode {

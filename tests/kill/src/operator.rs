@@ -59,7 +59,7 @@ impl Operator {
         }
     }
 
-    /// Does what `was_done` tells of until it is: a lost answer says nothing, so that is looked up first.
+    /// Repeats a request until `was_done` holds: after a lost answer that is checked first.
     async fn surely(
         &self,
         to: &mut Controller,
@@ -153,7 +153,7 @@ impl Operator {
         }
     }
 
-    /// Waits until the node rests in `state`, or has failed; nobody works on it any more then.
+    /// Waits until the node is in `state` or has failed, and no run is in progress.
     ///
     /// # Errors
     /// When that takes more than a minute.

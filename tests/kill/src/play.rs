@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// How a story went.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct RunRecord {
     /// The node at the end.
     pub node: Value,
     /// Its history.
@@ -31,7 +31,7 @@ pub const REASON: &str = "the controller was interrupted in the middle of the st
 ///
 /// # Errors
 /// When it does not end as it should.
-pub async fn play(story: &Story, program: &Path, dir: &Path, fault: Option<Fault>) -> Result<Told> {
+pub async fn play(story: &Story, program: &Path, dir: &Path, fault: Option<Fault>) -> Result<RunRecord> {
     let mut controller = Controller::start(program, dir, fault).await?;
     let steps = vec![step("first", 30, false), step("reboots", 20, true), step("last", 10, false)];
     let machine = Machine::new(controller.address, steps).await?;
@@ -63,7 +63,7 @@ pub async fn play(story: &Story, program: &Path, dir: &Path, fault: Option<Fault
             node["provision_state"]
         );
         interrupted = Some(why.to_owned());
-        // As the documentation tells operators: see what the step did, then begin the cleaning anew.
+        // As the documentation asks of operators: see what the step did, then begin the cleaning anew.
         operator.end_maintenance(&mut controller).await?;
         operator.say(&mut controller, "manage", &Value::Null).await?;
         operator.rest(&mut controller, "manageable").await?;
@@ -72,5 +72,5 @@ pub async fn play(story: &Story, program: &Path, dir: &Path, fault: Option<Fault
     let node = operator.rest(&mut controller, acts.last().map_or("enroll", |act| act.rest)).await?;
     let history = operator.history(&mut controller).await?;
     let died = controller.deaths > 0;
-    Ok(Told { node, history, journal: machine.journal(), died, interrupted })
+    Ok(RunRecord { node, history, journal: machine.journal(), died, interrupted })
 }

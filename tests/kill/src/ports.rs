@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 const FIRST: u16 = 10_240;
 const LAST: u16 = 32_000;
 
-/// A port that nobody listens on, and that no other story of this process is given.
+/// A port on which no process listens, and that no other story of this process is given.
 ///
 /// # Errors
 /// When all are taken.

@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 /// A good manager in shell, the one of the agent's own tests.
 const MANAGER: &str = include_str!("../../../agent/agentd/tests/vendor/manager.sh");
-/// The vendor's key, and beside it the public one.
+/// The vendor's private key; the public one is next to it.
 const KEY: &str = "acme.key";
 
 /// A directory with a key.
@@ -84,8 +84,8 @@ impl Desk {
     /// The command line, here; its complaint is the error.
     async fn anneal(&self, words: &[&str]) -> Result<()> {
         let output = Command::new(binary("anneal")?).args(words).current_dir(&self.dir).output().await?;
-        let told = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "anneal {}: {told}", words.join(" "));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "anneal {}: {errors}", words.join(" "));
         Ok(())
     }
 }

@@ -84,7 +84,7 @@ fn copy(file: &Path, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The last file named `init` of an initramfs: a header of 110 digits before the name tells its length.
+/// The last file named `init` of an initramfs: a header of 110 digits before the name gives its length.
 fn init_of(initramfs: &Path) -> Result<Vec<u8>> {
     let all = output(Command::new("zstd").arg("-dcq").arg(initramfs))?;
     let name = b"init\0";

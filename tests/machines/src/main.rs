@@ -42,7 +42,7 @@ fn main() -> ExitCode {
             }
         };
     }
-    let told = Options::parse(words.into_iter()).and_then(|options| {
+    let outcome = Options::parse(words.into_iter()).and_then(|options| {
         let chosen = scenarios::chosen(options.filter.as_deref())?;
         if options.list {
             for scenario in chosen {
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         }
         run::all(chosen, &options)
     });
-    match told {
+    match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {

@@ -101,7 +101,7 @@ impl Node {
     }
 }
 
-/// Waits until this disk is being erased and `share` of it (0 to 1) is done, as heartbeats tell.
+/// Waits until this disk is being erased and `share` of it (0 to 1) is done, as heartbeats report.
 ///
 /// # Errors
 /// When that is not seen within `limit`, or the node has left the cleaning states.

@@ -10,13 +10,13 @@ const USAGE: &str = "usage: machines [--bin-dir DIR] [--image DIR] [--filter NAM
 /// What was asked for.
 #[derive(Debug)]
 pub struct Options {
-    /// Where the programs under test are; without it, beside this program.
+    /// Where the programs under test are; without it, next to this program.
     pub bin_dir: Option<PathBuf>,
     /// Where `vmlinuz` and `initramfs` are; without it, `image/out` of the repository.
     pub image: Option<PathBuf>,
     /// Only scenarios with this in their name.
     pub filter: Option<String>,
-    /// Tell the names and run nothing.
+    /// Print the names and run nothing.
     pub list: bool,
     /// How many run at once, at least 1.
     pub jobs: usize,

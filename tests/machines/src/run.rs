@@ -1,4 +1,4 @@
-//! Runs scenarios, several at once, and tells how they went.
+//! Runs scenarios, several at once, and prints their results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,11 +50,11 @@ pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some(scenario) = next else { break };
                     let begun = Instant::now();
-                    let (dir, told) = one(scenario, options.times, seed);
+                    let (dir, outcome) = one(scenario, options.times, seed);
                     let seconds = begun.elapsed().as_secs_f64();
                     let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
                     let _one_at_a_time = printing.lock().unwrap_or_else(PoisonError::into_inner);
-                    match told {
+                    match outcome {
                         Ok(()) => {
                             counts.0 += 1;
                             println!("PASS {} ({seconds:.1} s)", scenario.name);
@@ -79,14 +79,14 @@ pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
 fn one(scenario: &'static Scenario, times: u64, seed: u64) -> (Result<tempfile::TempDir>, Result<()>) {
     // Short: sockets are in there.
     let dir = tempfile::Builder::new().prefix("machines-").tempdir().context("no directory for the scenario");
-    let told = match &dir {
-        Ok(dir) => tell(scenario, Stage { dir: dir.path().to_owned(), times, seed }),
+    let outcome = match &dir {
+        Ok(dir) => play(scenario, Stage { dir: dir.path().to_owned(), times, seed }),
         Err(error) => Err(anyhow::anyhow!("{error:#}")),
     };
-    (dir, told)
+    (dir, outcome)
 }
 
-fn tell(scenario: &'static Scenario, stage: Stage) -> Result<()> {
+fn play(scenario: &'static Scenario, stage: Stage) -> Result<()> {
     (scenario.prepare)().context("preparing")?;
     let namespace = format!("an-{}-{}", scenario.name.replace('_', "-"), std::process::id());
     let repeats = match scenario.name {

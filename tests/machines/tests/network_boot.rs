@@ -105,7 +105,7 @@ fn boots(name: &str, firmware: Firmware, target: Boot) {
                 ended?;
                 anyhow::bail!("the boot services ended");
             }
-            told = story => told.with_context(|| format!("{:#?}", timeline.events()))?,
+            outcome = story => outcome.with_context(|| format!("{:#?}", timeline.events()))?,
         }
         let start = timeline.first(name, "power on").context("never on")?;
         for event in timeline.events() {

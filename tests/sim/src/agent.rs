@@ -41,13 +41,13 @@ pub struct AgentProcess {
     pub token: Mutex<Option<Token>>,
     /// A command has ended.
     pub bell: Notify,
-    /// A command has begun to tell its progress.
-    pub stirred: Notify,
+    /// A command has reported its first progress.
+    pub progressed: Notify,
 }
 
 impl AgentProcess {
     fn new(world: &World, boot_id: String) -> Arc<Self> {
-        let process_id = world.dice.uuid().to_string();
+        let process_id = world.rng.uuid().to_string();
         // Base64 of nothing in particular; a process makes its own.
         let inside = process_id.replace('-', "");
         Arc::new(Self {
@@ -58,7 +58,7 @@ impl AgentProcess {
             registry: Mutex::default(),
             token: Mutex::default(),
             bell: Notify::new(),
-            stirred: Notify::new(),
+            progressed: Notify::new(),
         })
     }
 
@@ -75,7 +75,7 @@ impl AgentProcess {
     }
 }
 
-/// Begin a process in a boot that has come up; `inspects`: the kernel was told where the inventory is wanted.
+/// Start a process in a boot that has come up; `inspects`: the kernel command line names an inspection callback.
 pub fn start(world: &Arc<World>, machine: &Arc<Machine>, boot_id: String, inspects: bool) {
     let agent = AgentProcess::new(world, boot_id);
     machine.state().agent = Some(agent.clone());
@@ -100,7 +100,7 @@ pub fn kill(world: &Arc<World>, machine: &Arc<Machine>) {
     end(world, machine, &agent, "agent killed");
     let (world, machine) = (world.clone(), machine.clone());
     tokio::spawn(async move {
-        sleep(world.dice.seconds(1..30)).await;
+        sleep(world.rng.seconds(1..30)).await;
         if machine.is_in(boot) && machine.agent().is_none() {
             start(&world, &machine, agent.boot_id.clone(), false);
         }
@@ -111,7 +111,7 @@ pub fn kill(world: &Arc<World>, machine: &Arc<Machine>) {
 pub fn end(world: &World, machine: &Machine, agent: &AgentProcess, how: &str) {
     agent.died.cancel();
     world.happened(machine, how);
-    held(&world.truth).interrupt(machine.index, world.now());
+    held(&world.ground_truth).interrupt(machine.index, world.now());
 }
 
 async fn live(world: &Arc<World>, machine: &Arc<Machine>, agent: &Arc<AgentProcess>, inspects: bool) {
@@ -138,7 +138,7 @@ async fn live(world: &Arc<World>, machine: &Arc<Machine>, agent: &Arc<AgentProce
             extension: found.extension && machine.flavour == Flavour::Anneal,
             outcome,
             failures,
-            random: world.dice.unit(),
+            random: world.rng.unit(),
         };
         rest(agent, sent, &pace).await;
     }
@@ -151,7 +151,7 @@ async fn rest(agent: &AgentProcess, sent: Instant, pace: &Pace) {
         tokio::select! {
             biased;
             () = agent.bell.notified() => activity.ended = true,
-            () = agent.stirred.notified() => activity.progress = true,
+            () = agent.progressed.notified() => activity.progress = true,
             () = sleep_until(sent + pace.due_after(activity)) => return,
         }
     }
@@ -183,7 +183,7 @@ async fn look_up(world: &Arc<World>, machine: &Machine) -> LookupResult {
             Ok(found) => return found,
             Err(error) => {
                 world.trace.note(|| format!("{} lookup: {error}", machine.name));
-                sleep(lookup::delay(&error, failures, LOOKUP_INTERVAL, world.dice.unit())).await;
+                sleep(lookup::delay(&error, failures, LOOKUP_INTERVAL, world.rng.unit())).await;
                 failures += 1;
             }
         }

@@ -1,4 +1,4 @@
-//! BMCs: they take their time, they fail, and what they were asked for they may do although nobody heard so.
+//! BMCs: they are slow, they fail, and they may do what was requested although the answer was lost.
 
 use crate::controller::Life;
 use crate::held;
@@ -76,8 +76,8 @@ impl Drivers for SimDrivers {
 
     async fn inspect(&self, _: &str, _: &Map<String, Value>, node_uuid: &str) -> Result<Value, BmcError> {
         let machine = self.machine(node_uuid)?;
-        let told = json!({"inventory": {"cpu": {"count": 8}, "interfaces": []}, "plugin_data": {}});
-        self.bmc(machine).request("inspect the node", move |_, _| told).await
+        let inventory = json!({"inventory": {"cpu": {"count": 8}, "interfaces": []}, "plugin_data": {}});
+        self.bmc(machine).request("inspect the node", move |_, _| inventory).await
     }
 }
 
@@ -105,18 +105,18 @@ impl SimBmc {
             BmcError::new(kind, &machine.name, action, format!("{what} {number}"))
         };
         if machine.state().bmc_down_until.is_some_and(|until| until > world.now()) {
-            sleep(world.dice.seconds(1..10)).await;
+            sleep(world.rng.seconds(1..10)).await;
             return Err(failed(ErrorKind::Unreachable, "cannot be reached"));
         }
-        let chance = held(&world.weather).bmc;
-        if world.dice.chance(chance / 2.0) {
+        let chance = held(&world.faults).bmc;
+        if world.rng.chance(chance / 2.0) {
             return Err(failed(ErrorKind::Unreachable, "refuses the connection"));
         }
-        let silent = world.dice.chance(chance / 2.0);
+        let silent = world.rng.chance(chance / 2.0);
         // What has been sent is done, even if the controller dies over it.
         let (sender, receiver) = oneshot::channel();
         let (there, here) = (world.clone(), machine.clone());
-        let takes = if silent { world.dice.millis(100..15_000) } else { world.dice.millis(10..400) };
+        let takes = if silent { world.rng.millis(100..15_000) } else { world.rng.millis(10..400) };
         tokio::spawn(async move {
             sleep(takes).await;
             let _ = sender.send(does(&there, &here));
@@ -144,7 +144,7 @@ impl Bmc for SimBmc {
             let done_at = {
                 let mut state = machine.state();
                 let after = state.power_busy_until.unwrap_or(world.now()).max(world.now());
-                let done_at = after.after(world.dice.millis(1..4000));
+                let done_at = after.after(world.rng.millis(1..4000));
                 state.power_busy_until = Some(done_at);
                 done_at
             };

@@ -45,9 +45,9 @@ pub async fn answer(world: &Arc<World>, machine: &Arc<Machine>, ask: &Ask) -> Re
     let reply = submit(world, machine, &agent, &request);
     world.trace.note(|| {
         let id = request.anneal_command_id.as_deref().unwrap_or("no id");
-        let told = String::from_utf8_lossy(&reply.1);
-        let told: String = told.chars().take(160).collect();
-        format!("{} command {} ({id}) → {} {told}", machine.name, request.name, reply.0)
+        let answer = String::from_utf8_lossy(&reply.1);
+        let answer: String = answer.chars().take(160).collect();
+        format!("{} command {} ({id}) → {} {answer}", machine.name, request.name, reply.0)
     });
     Ok(reply)
 }
@@ -78,7 +78,7 @@ fn submit(
     };
     // ironic-python-agent knows nothing of ids that others choose.
     let wanted = request.anneal_command_id.as_deref().filter(|_| machine.flavour == Flavour::Anneal);
-    let fresh = world.dice.uuid().to_string();
+    let fresh = world.rng.uuid().to_string();
     if let Command::Cancel = command {
         let submission = held(&agent.registry).record(short, wanted, fresh, |registry| {
             let target = request.params.get("command_id").and_then(Value::as_str).unwrap_or_default();
@@ -106,7 +106,7 @@ fn submit(
             let hashed = request.params.get("hashed") == Some(&Value::Bool(true));
             world.trace.note(|| format!("{} rescued", machine.name));
             let ending = if hashed {
-                held(&world.truth).rescues[machine.index] += 1;
+                held(&world.ground_truth).rescues[machine.index] += 1;
                 Ending::done(None)
             } else {
                 Ending::failed("RescueError", "Rescue failed", "a plain password")
@@ -143,7 +143,7 @@ fn find(name: &str, flavour: Flavour) -> Option<(Command, &str)> {
 
 fn get_steps(world: &World, machine: &Machine, kind: StepKind) -> Value {
     let offers = machine.state().offers.clone();
-    held(&world.truth).told(machine.index, modelled(kind), &offers, world.now());
+    held(&world.ground_truth).advertised(machine.index, modelled(kind), &offers, world.now());
     execution::table(machine, &offers, kind, None).advertised()
 }
 
@@ -156,7 +156,7 @@ fn submitted(submission: Submission) -> (StatusCode, Vec<u8>) {
         Submission::Reused { command_name } => {
             fault(StatusCode::CONFLICT, &format!("Invalid command: the id has been used for {command_name}"))
         }
-        // It runs beside nobody: there is no such answer to a command that has ended already.
+        // Not reached: the callers handle new commands themselves.
         Submission::New { id, .. } => ok(&CommandStatus {
             id,
             command_name: String::new(),

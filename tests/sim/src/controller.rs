@@ -94,7 +94,7 @@ impl World {
     pub fn kill_controller(&self, how: &str) {
         let Some(incarnation) = held(&self.controller).take() else { return };
         self.trace.note(|| format!("the controller is killed {how}"));
-        held(&self.truth).killed(self.now());
+        held(&self.ground_truth).killed(self.now());
         incarnation.life.dead.cancel();
         incarnation.conducting.abort();
     }

@@ -1,10 +1,10 @@
 //! A step that an agent runs: how long it takes, how it ends, and what it really does to the machine.
 
 use crate::agent::AgentProcess;
+use crate::ground_truth::{By, End};
 use crate::held;
 use crate::machine::{Flavour, Machine};
 use crate::offers::{Offer, Offers};
-use crate::truth::{By, End};
 use crate::user::wanted_raid;
 use crate::world::World;
 use agent_protocol::inventory::Inventory;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 /// How often a running step moves its progress, and how often it looks whether it is cancelled.
-const TELL: Duration = Duration::from_secs(2);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_secs(5);
 
 /// How a step is going to end.
@@ -56,14 +56,14 @@ impl HardwareManager for Manager {
         self.offers.advertised(kind, self.flavour)
     }
 
-    /// The step has run in the world's time already; this tells how it ended.
+    /// The step has already run in simulated time; this returns its result.
     fn run(&self, _call: &StepCall, _context: &StepContext) -> Result<StepOutcome, StepError> {
         let nothing = || Err(StepError::Failed { reason: "it did not run".to_owned(), report: Value::Null });
         held(&self.ends).take().unwrap_or_else(nothing)
     }
 }
 
-/// The real agent's table of steps over what the machine offers; a step run in it ends as told here.
+/// The real agent's step table over the offers of the machine; a step that runs in it ends with `ends`.
 pub fn table(
     machine: &Machine,
     offers: &Arc<Offers>,
@@ -137,33 +137,33 @@ async fn work(
     context: &StepContext,
     offer: &Offer,
 ) -> Result<StepOutcome, StepError> {
-    let weather = world.weather();
-    let way = if world.dice.chance(weather.step_hangs) {
+    let faults = world.faults();
+    let way = if world.rng.chance(faults.step_hangs) {
         Way::Hangs
-    } else if world.dice.chance(weather.step_fails) {
+    } else if world.rng.chance(faults.step_fails) {
         Way::Fails
-    } else if offer.name.starts_with("erase") && world.dice.chance(weather.step_lies) {
+    } else if offer.name.starts_with("erase") && world.rng.chance(faults.step_lies) {
         Way::Lies
     } else {
         Way::Well
     };
-    let mut rest = world.dice.seconds(offer.takes.clone());
+    let mut rest = world.rng.seconds(offer.takes.clone());
     let hang = (way == Way::Hangs).then(|| world.happened(machine, &format!("{} hangs", offer.label())));
     let whole = rest;
     while hang.is_some() || !rest.is_zero() {
-        if offer.tells && hang.is_none() {
-            tell(agent, context, whole, rest);
+        if offer.reports_progress && hang.is_none() {
+            report_progress(agent, context, whole, rest);
         }
-        let nap = match (hang.is_some(), offer.tells, offer.abortable) {
+        let nap = match (hang.is_some(), offer.reports_progress, offer.abortable) {
             (true, _, _) => LOOK,
-            (false, true, _) => rest.min(TELL),
+            (false, true, _) => rest.min(PROGRESS_INTERVAL),
             (false, false, true) => rest.min(LOOK),
             (false, false, false) => rest,
         };
         sleep(nap).await;
         rest = rest.saturating_sub(nap);
         if context.is_cancelled() && offer.abortable {
-            held(&world.truth).ended(machine.index, id, End::Cancelled, world.now());
+            held(&world.ground_truth).ended(machine.index, id, End::Cancelled, world.now());
             return Err(StepError::Cancelled { report: json!({"stopped": offer.name}) });
         }
     }
@@ -183,7 +183,7 @@ async fn work(
         }
         _ => (End::Succeeded, Ok(StepOutcome::Done(effect(machine, offer)))),
     };
-    held(&world.truth).ended(machine.index, id, end, world.now());
+    held(&world.ground_truth).ended(machine.index, id, end, world.now());
     ends
 }
 
@@ -203,7 +203,7 @@ fn effect(machine: &Machine, offer: &Offer) -> Value {
     }
 }
 
-/// The record of every disk; of a lie, the first one's tells the truth.
+/// The record of every disk; if it lies, only the first disk's entry is true.
 fn report(machine: &Machine, lies: bool) -> Value {
     let of = |(number, disk): (usize, &crate::machine::Disk)| DiskRecord {
         device: format!("/dev/sd{number}"),
@@ -237,7 +237,7 @@ fn report(machine: &Machine, lies: bool) -> Value {
     serde_json::to_value(EraseReport { disks }).unwrap_or_default()
 }
 
-fn tell(agent: &AgentProcess, context: &StepContext, whole: Duration, rest: Duration) {
+fn report_progress(agent: &AgentProcess, context: &StepContext, whole: Duration, rest: Duration) {
     let first = context.progress().disks.is_empty();
     let disk = DiskProgress {
         device: "/dev/sda".to_owned(),
@@ -252,6 +252,6 @@ fn tell(agent: &AgentProcess, context: &StepContext, whole: Duration, rest: Dura
     };
     context.report(Progress { disks: vec![disk], ..Progress::default() });
     if first {
-        agent.stirred.notify_one();
+        agent.progressed.notify_one();
     }
 }

@@ -1,12 +1,12 @@
 //! Many nodes on one way, manage → provide → deploy → delete → clean, while the controller and agents are killed.
 
 use crate::agent;
+use crate::faults::Faults;
 use crate::held;
 use crate::invariants::end;
 use crate::machine::{Flavour, Machine};
 use crate::run::{Outcome, begin, judge, summed_up, within};
 use crate::user::User;
-use crate::weather::Weather;
 use crate::world::{Fuse, World};
 use model::{ProvisionState, RunKind};
 use serde_json::Value;
@@ -71,13 +71,13 @@ impl fmt::Display for Arrival {
 /// Send the nodes on their way.
 pub fn run(seed: u64, size: Size, loud: bool) -> Arrival {
     within(|| async move {
-        let machines = |dice: &_| (0..size.nodes).map(|at| Machine::of(dice, at, Flavour::Anneal)).collect();
+        let machines = |rng: &_| (0..size.nodes).map(|at| Machine::of(rng, at, Flavour::Anneal)).collect();
         let world = World::new(seed, machines, loud);
         begin(&world).await;
         let journey = async {
             let mut owners = JoinSet::new();
             for machine in &world.machines {
-                let start = world.dice.millis(0..u64::try_from(SETS_OUT.as_millis()).unwrap_or(1));
+                let start = world.rng.millis(0..u64::try_from(SETS_OUT.as_millis()).unwrap_or(1));
                 owners.spawn(owner(User::of(&world, machine), start));
             }
             let mut strikes = JoinSet::new();
@@ -99,8 +99,8 @@ pub fn run(seed: u64, size: Size, loud: bool) -> Arrival {
         };
         settled(&world).await;
         judge(&world).await;
-        let agent_kills = held(&world.truth).agent_kills;
-        let outcome = summed_up(&world, seed, Weather::calm(Duration::ZERO));
+        let agent_kills = held(&world.ground_truth).agent_kills;
+        let outcome = summed_up(&world, seed, Faults::calm(Duration::ZERO));
         Arrival { outcome, arrived, agent_kills, failures }
     })
 }
@@ -137,13 +137,13 @@ async fn owner(user: User, start: Duration) -> usize {
 
 async fn kill_controllers(world: Arc<World>, times: u32) {
     for _ in 0..times {
-        sleep(world.dice.seconds(10..60)).await;
-        let fuse = Fuse { calls: world.dice.number(0..200), after: world.dice.chance(0.5) };
+        sleep(world.rng.seconds(10..60)).await;
+        let fuse = Fuse { calls: world.rng.number(0..200), after: world.rng.chance(0.5) };
         *held(&world.fuse) = Some(fuse);
-        sleep(world.dice.seconds(1..10)).await;
+        sleep(world.rng.seconds(1..10)).await;
         *held(&world.fuse) = None;
         world.kill_controller("where it stands");
-        sleep(world.dice.seconds(1..20)).await;
+        sleep(world.rng.seconds(1..20)).await;
         world.start_controller();
     }
 }
@@ -151,13 +151,13 @@ async fn kill_controllers(world: Arc<World>, times: u32) {
 async fn kill_agents(world: Arc<World>, times: u32) {
     let mut killed = 0;
     while killed < times {
-        sleep(world.dice.seconds(5..70)).await;
+        sleep(world.rng.seconds(5..70)).await;
         let running: Vec<_> =
             world.machines.iter().filter(|machine| machine.agent().is_some()).cloned().collect();
         if !running.is_empty() {
-            agent::kill(&world, world.dice.pick(&running));
+            agent::kill(&world, world.rng.pick(&running));
             killed += 1;
-            held(&world.truth).agent_kills += 1;
+            held(&world.ground_truth).agent_kills += 1;
         }
     }
 }

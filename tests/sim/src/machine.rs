@@ -1,9 +1,9 @@
-//! One server as it really is: power, what it boots, its disks, its agent. Nobody else keeps the truth.
+//! One server as it really is: power, what it boots, its disks, its agent. This is the only ground truth of it.
 
 use crate::agent::AgentProcess;
-use crate::dice::Dice;
 use crate::held;
 use crate::offers::{Offer, Offers};
+use crate::rng::SimRng;
 use model::Timestamp;
 use std::sync::{Arc, Mutex, MutexGuard};
 use uuid::Uuid;
@@ -44,7 +44,7 @@ pub struct Machine {
     pub address: String,
     /// What manages it.
     pub flavour: Flavour,
-    /// Firmware that cannot boot from the network tries for ever, instead of the disk.
+    /// Firmware that cannot boot from the network retries without end, instead of booting the disk.
     pub stubborn: bool,
     /// Steps that run in the controller.
     pub out_of_band: Vec<Offer>,
@@ -55,7 +55,7 @@ pub struct Machine {
 pub struct MachineState {
     /// It has power.
     pub on: bool,
-    /// Counts boots and ends of boots: whoever acts for a boot sees by it that the boot is over.
+    /// Counts boots and ends of boots: a task that belongs to a boot sees by it that the boot is over.
     pub boot: u64,
     /// The next boot is from the network.
     pub network_once: bool,
@@ -81,27 +81,27 @@ pub struct MachineState {
 
 impl Machine {
     /// Machine number `index` of a world, switched off, with a tenant's data on every disk.
-    pub fn drawn(dice: &Dice, index: usize) -> Self {
-        let flavour = match dice.number(0..10) {
+    pub fn drawn(rng: &SimRng, index: usize) -> Self {
+        let flavour = match rng.number(0..10) {
             0..6 => Flavour::Anneal,
             6..9 => Flavour::Ironic,
             _ => Flavour::Bmc,
         };
-        Self::of(dice, index, flavour)
+        Self::of(rng, index, flavour)
     }
 
     /// The same, of this flavour.
-    pub fn of(dice: &Dice, index: usize, flavour: Flavour) -> Self {
+    pub fn of(rng: &SimRng, index: usize, flavour: Flavour) -> Self {
         let disk =
             |number: u32| Disk { serial: format!("S{index}-{number}"), tenant: Some(0), bootable: true };
         let state = MachineState {
-            on: dice.chance(0.3),
+            on: rng.chance(0.3),
             boot: 0,
             network_once: false,
-            network_first: dice.chance(0.8),
-            disks: (0..dice.number(1..4)).map(disk).collect(),
+            network_first: rng.chance(0.8),
+            disks: (0..rng.number(1..4)).map(disk).collect(),
             agent: None,
-            offers: Arc::new(Offers::drawn(dice, flavour)),
+            offers: Arc::new(Offers::drawn(rng, flavour)),
             power_busy_until: None,
             bmc_down_until: None,
             cut_until: None,
@@ -111,12 +111,12 @@ impl Machine {
         Self {
             index,
             name: format!("n{}", index + 1),
-            uuid: dice.uuid(),
+            uuid: rng.uuid(),
             mac: format!("52:54:00:00:{:02x}:{:02x}", index / 256, index % 256),
             address: format!("10.0.{}.{}", index / 250, index % 250 + 1),
             flavour,
-            stubborn: dice.chance(0.5),
-            out_of_band: Offer::out_of_band(dice, flavour),
+            stubborn: rng.chance(0.5),
+            out_of_band: Offer::out_of_band(rng, flavour),
             state: Mutex::new(state),
         }
     }

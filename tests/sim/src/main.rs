@@ -15,7 +15,7 @@ struct Args {
     /// The first of them.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Only this seed, told from its beginning to its end.
+    /// Run only this seed, and print everything that happens.
     #[arg(long)]
     seed: Option<u64>,
     /// Nodes of each world, instead of 1 to 4.

@@ -1,7 +1,7 @@
 //! Steps that machines offer: of their hardware managers (in-band) and of their interfaces (out-of-band).
 
-use crate::dice::Dice;
 use crate::machine::Flavour;
+use crate::rng::SimRng;
 use agent_protocol::step::Step;
 use hwm_sdk::StepKind;
 use serde_json::{Value, json};
@@ -25,8 +25,8 @@ pub struct Offer {
     pub abortable: bool,
     /// The node must be rebooted after it.
     pub reboot: bool,
-    /// It tells its progress.
-    pub tells: bool,
+    /// It reports its progress.
+    pub reports_progress: bool,
     /// How long it takes, in seconds.
     pub takes: Range<u64>,
     /// Out-of-band: it goes on outside and is asked for.
@@ -48,12 +48,12 @@ const SERVICE: StepKind = StepKind::Service;
 
 impl Offers {
     /// Erasing and deploying, and what else chance brings.
-    pub fn drawn(dice: &Dice, flavour: Flavour) -> Self {
-        let erase = Offer::new("deploy", "erase_devices", vec![(CLEAN, 10)], dice);
-        let deploy = Offer::new("deploy", "deploy", vec![(DEPLOY, 100)], dice);
+    pub fn drawn(rng: &SimRng, flavour: Flavour) -> Self {
+        let erase = Offer::new("deploy", "erase_devices", vec![(CLEAN, 10)], rng);
+        let deploy = Offer::new("deploy", "deploy", vec![(DEPLOY, 100)], rng);
         let mut steps = vec![
-            Offer { idempotent: true, tells: dice.chance(0.2), reboot: false, ..erase },
-            Offer { idempotent: dice.chance(0.5), reboot: false, ..deploy },
+            Offer { idempotent: true, reports_progress: rng.chance(0.2), reboot: false, ..erase },
+            Offer { idempotent: rng.chance(0.5), reboot: false, ..deploy },
         ];
         let extras: [Extra; 6] = [
             ("deploy", "erase_devices_metadata", vec![(CLEAN, 99)]),
@@ -64,8 +64,8 @@ impl Offers {
             ("management", "collect", vec![(DEPLOY, 50), (SERVICE, 0), (CLEAN, 5)]),
         ];
         for (interface, name, priorities) in extras {
-            if dice.chance(0.6) {
-                steps.push(Offer::new(interface, name, priorities, dice));
+            if rng.chance(0.6) {
+                steps.push(Offer::new(interface, name, priorities, rng));
             }
         }
         if flavour == Flavour::Ironic {
@@ -77,14 +77,14 @@ impl Offers {
 
     /// Another version, with a step more or less.
     #[must_use]
-    pub fn changed(&self, dice: &Dice, flavour: Flavour) -> Self {
+    pub fn changed(&self, rng: &SimRng, flavour: Flavour) -> Self {
         let version = self.version + 1;
         let mut steps = self.steps.clone();
         let name = "check_version".to_owned();
         match steps.iter().position(|step| step.name == name) {
             Some(at) => drop(steps.remove(at)),
-            None if dice.chance(0.5) => {
-                let step = Offer::new("management", &name, vec![(CLEAN, 30), (SERVICE, 0)], dice);
+            None if rng.chance(0.5) => {
+                let step = Offer::new("management", &name, vec![(CLEAN, 30), (SERVICE, 0)], rng);
                 steps.push(Offer { idempotent: step.idempotent && flavour != Flavour::Ironic, ..step });
             }
             None => {}
@@ -108,16 +108,16 @@ impl Offers {
 }
 
 impl Offer {
-    fn new(interface: &'static str, name: &str, priorities: Vec<(StepKind, u32)>, dice: &Dice) -> Self {
+    fn new(interface: &'static str, name: &str, priorities: Vec<(StepKind, u32)>, rng: &SimRng) -> Self {
         Self {
             interface,
             name: name.to_owned(),
             priorities,
-            idempotent: dice.chance(0.5),
-            abortable: dice.chance(0.6),
-            reboot: dice.chance(0.15),
-            tells: false,
-            takes: match dice.number(0..4) {
+            idempotent: rng.chance(0.5),
+            abortable: rng.chance(0.6),
+            reboot: rng.chance(0.15),
+            reports_progress: false,
+            takes: match rng.number(0..4) {
                 0 => 1..3,
                 1 => 60..300,
                 _ => 5..40,
@@ -126,14 +126,14 @@ impl Offer {
         }
     }
 
-    /// What the interfaces of a machine offer beside its agent, or without one.
-    pub fn out_of_band(dice: &Dice, flavour: Flavour) -> Vec<Self> {
+    /// What the interfaces of a machine offer in addition to its agent, or without one.
+    pub fn out_of_band(rng: &SimRng, flavour: Flavour) -> Vec<Self> {
         let alone = flavour == Flavour::Bmc;
         let mut offers = Vec::new();
         if alone {
-            let erase = Self::new("management", "erase_storage", vec![(CLEAN, 10)], dice);
-            let deploy = Self::new("deploy", "deploy", vec![(DEPLOY, 100)], dice);
-            offers.push(Self { outside: dice.chance(0.5), ..erase });
+            let erase = Self::new("management", "erase_storage", vec![(CLEAN, 10)], rng);
+            let deploy = Self::new("deploy", "deploy", vec![(DEPLOY, 100)], rng);
+            offers.push(Self { outside: rng.chance(0.5), ..erase });
             offers.push(deploy);
         }
         let extras: [Extra; 4] = [
@@ -143,9 +143,9 @@ impl Offer {
             ("firmware", "flash", vec![(CLEAN, 0), (DEPLOY, 70), (SERVICE, 0)]),
         ];
         for (interface, name, priorities) in extras {
-            if dice.chance(0.5) {
-                let offer = Self::new(interface, name, priorities, dice);
-                offers.push(Self { outside: dice.chance(0.3), ..offer });
+            if rng.chance(0.5) {
+                let offer = Self::new(interface, name, priorities, rng);
+                offers.push(Self { outside: rng.chance(0.3), ..offer });
             }
         }
         // A call of a step ends within a minute.
@@ -161,7 +161,7 @@ impl Offer {
         format!("{}.{}", self.interface, self.name)
     }
 
-    /// The step as it is told in the list of a kind, if it is in it.
+    /// The step as the list of a kind advertises it, if it is in that list.
     pub fn wire(&self, kind: StepKind) -> Option<Value> {
         let (_, priority) = self.priorities.iter().find(|(of, _)| *of == kind)?;
         Some(json!({

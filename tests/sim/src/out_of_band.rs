@@ -1,10 +1,10 @@
 //! Steps of the interfaces, which the controller runs itself.
 
 use crate::bmc::SimBmc;
+use crate::ground_truth::{By, End};
 use crate::held;
 use crate::machine::Machine;
 use crate::offers::{Offer, modelled};
-use crate::truth::{By, End};
 use crate::world::World;
 use bmc::{BmcError, ErrorKind, StepCall, StepEnd};
 use model::{CatalogueStep, StepKind};
@@ -48,27 +48,27 @@ pub async fn run(
     // Refused before it begins, so that nothing has been done.
     bmc.request("begin a step", |_, _| ()).await?;
     world.step_begins(machine, &id, &offer, if offer.outside { By::Bmc } else { By::Controller });
-    let weather = world.weather();
-    let takes = world.dice.seconds(offer.takes.clone());
+    let faults = world.faults();
+    let takes = world.rng.seconds(offer.takes.clone());
     if offer.outside {
         machine.state().outside.push((id, world.now().after(takes)));
         return Ok(StepEnd::Running("begun".to_owned()));
     }
     sleep(takes).await;
-    if world.dice.chance(weather.step_fails) {
-        held(&world.truth).ended(machine.index, &id, End::Failed, world.now());
+    if world.rng.chance(faults.step_fails) {
+        held(&world.ground_truth).ended(machine.index, &id, End::Failed, world.now());
         let number = world.happened(machine, &format!("{} fails", offer.label()));
         return Err(fails(ErrorKind::Step, format!("step {} broke {number}", offer.label())));
     }
-    if world.dice.chance(weather.bmc) {
+    if world.rng.chance(faults.bmc) {
         // It has done its work, and the connection breaks before it can say so.
         effect(machine, &offer);
-        held(&world.truth).ended(machine.index, &id, End::Interrupted, world.now());
+        held(&world.ground_truth).ended(machine.index, &id, End::Interrupted, world.now());
         let number = world.happened(machine, "its BMC broke the connection after a step");
         return Err(fails(ErrorKind::Timeout, format!("the connection broke {number}")));
     }
     effect(machine, &offer);
-    held(&world.truth).ended(machine.index, &id, End::Succeeded, world.now());
+    held(&world.ground_truth).ended(machine.index, &id, End::Succeeded, world.now());
     Ok(StepEnd::Done(json!(format!("{} done", offer.label()))))
 }
 
@@ -86,7 +86,7 @@ fn poll(world: &World, machine: &Machine, offer: &Offer, id: &str) -> StepEnd {
         return StepEnd::Running("going on".to_owned());
     }
     effect(machine, offer);
-    held(&world.truth).ended(machine.index, id, End::Succeeded, world.now());
+    held(&world.ground_truth).ended(machine.index, id, End::Succeeded, world.now());
     StepEnd::Done(Value::Null)
 }
 

@@ -63,7 +63,7 @@ fn spawn(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) {
 
 async fn boots(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) -> Option<()> {
     let goes_on = || machine.is_in(boot).then_some(());
-    sleep(world.dice.seconds(3..40)).await;
+    sleep(world.rng.seconds(3..40)).await;
     goes_on()?;
     let by_network = {
         let mut state = machine.state();
@@ -71,18 +71,18 @@ async fn boots(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) -> Option<
     };
     let answer = if by_network { network_boot(world, machine, boot).await? } else { Boots::Disk };
     if let Boots::Ramdisk { inspects } = answer {
-        sleep(world.dice.seconds(10..120)).await;
+        sleep(world.rng.seconds(10..120)).await;
         goes_on()?;
-        let fails = held(&world.weather).boot_fails;
-        if world.dice.chance(fails) {
+        let fails = held(&world.faults).boot_fails;
+        if world.rng.chance(fails) {
             world.happened(machine, "ramdisk does not come up");
             return None;
         }
-        let boot_id = world.dice.uuid().to_string();
+        let boot_id = world.rng.uuid().to_string();
         agent::start(world, machine, boot_id, inspects);
         return Some(());
     }
-    sleep(world.dice.seconds(10..60)).await;
+    sleep(world.rng.seconds(10..60)).await;
     goes_on()?;
     if machine.state().disks.iter().any(|disk| disk.bootable) {
         machine.state().run_workload();
@@ -98,7 +98,7 @@ async fn network_boot(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) -> 
     let mut tries = 0;
     loop {
         if world.is_conducted() && !world.is_cut(machine) {
-            let row = held(&world.truth).machines[machine.index].row.clone();
+            let row = held(&world.ground_truth).machines[machine.index].row.clone();
             let inspects = |run: &model::Run| run.is_active() && run.kind == RunKind::Inspect;
             return Some(match row {
                 Some(node) if node.boots_ramdisk() => {
@@ -109,7 +109,7 @@ async fn network_boot(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) -> 
         }
         tries += 1;
         if tries >= 6 && !machine.stubborn {
-            world.happened(machine, "nobody answers its network boot");
+            world.happened(machine, "no server answers its network boot");
             return Some(Boots::Disk);
         }
         sleep(Duration::from_secs(10)).await;

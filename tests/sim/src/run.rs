@@ -1,13 +1,13 @@
 //! One seed from its beginning to its end.
 
-use crate::dice::Dice;
+use crate::faults::Faults;
 use crate::held;
 use crate::http::Request;
 use crate::invariants::end;
 use crate::machine::Machine;
+use crate::rng::SimRng;
 use crate::storm;
 use crate::user::{TRAITS, User};
-use crate::weather::Weather;
 use crate::world::{Violation, World};
 use model::{ProvisionState, RunKind};
 use serde_json::json;
@@ -21,18 +21,18 @@ use tokio::time::{Instant, sleep};
 const COMES_TO_REST: Duration = Duration::from_secs(8 * 3600);
 /// A node that nothing happens to is cleaned within this.
 const IS_CLEANED: Duration = Duration::from_secs(8 * 3600);
-/// What is on its way when the storm ends has arrived by then.
+/// Messages in flight when the faults end have arrived after this.
 const AFTERMATH: Duration = Duration::from_secs(300);
 
-/// What came of a seed.
+/// The outcome of a seed.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The seed.
     pub seed: u64,
     /// Its nodes.
     pub nodes: usize,
-    /// Its weather.
-    pub weather: Weather,
+    /// Its faults.
+    pub faults: Faults,
     /// The first rule that did not hold.
     pub violation: Option<Violation>,
     /// Hash of all stored writes.
@@ -56,19 +56,19 @@ thread_local! {
 /// Run a seed: a small world, or one of `nodes`; a `loud` one prints what happens.
 pub fn run(seed: u64, nodes: Option<usize>, loud: bool) -> Outcome {
     within(|| async move {
-        let machines = |dice: &Dice| {
-            let drawn = usize::try_from(dice.number(1..5)).unwrap_or(1);
-            (0..nodes.unwrap_or(drawn)).map(|index| Machine::drawn(dice, index)).collect()
+        let machines = |rng: &SimRng| {
+            let drawn = usize::try_from(rng.number(1..5)).unwrap_or(1);
+            (0..nodes.unwrap_or(drawn)).map(|index| Machine::drawn(rng, index)).collect()
         };
         let world = World::new(seed, machines, loud);
-        let weather = Weather::drawn(&world.dice);
-        world.trace.note(|| format!("seed {seed}: {} nodes, {weather:?}", world.machines.len()));
+        let faults = Faults::drawn(&world.rng);
+        world.trace.note(|| format!("seed {seed}: {} nodes, {faults:?}", world.machines.len()));
         tokio::select! {
             biased;
             () = world.broken.cancelled() => {}
-            () = story(&world, &weather) => {}
+            () = story(&world, &faults) => {}
         }
-        summed_up(&world, seed, weather)
+        summed_up(&world, seed, faults)
     })
 }
 
@@ -91,30 +91,30 @@ pub fn within<F: Future>(world: impl FnOnce() -> F) -> F::Output {
 }
 
 /// What came of a world.
-pub fn summed_up(world: &World, seed: u64, weather: Weather) -> Outcome {
+pub fn summed_up(world: &World, seed: u64, faults: Faults) -> Outcome {
     if let Some(panic) = PANIC.take() {
         world.violated("nothing_panics", panic);
     }
     let (hash, writes) = world.trace.sum();
-    let truth = held(&world.truth);
+    let ground_truth = held(&world.ground_truth);
     Outcome {
         seed,
         nodes: world.machines.len(),
-        weather,
+        faults,
         violation: world.violation(),
         hash,
         writes,
-        kills: truth.kills.len(),
-        steps: truth.machines.iter().map(|machine| machine.executions.len()).sum(),
-        looks: truth.looks,
+        kills: ground_truth.kills.len(),
+        steps: ground_truth.machines.iter().map(|machine| machine.executions.len()).sum(),
+        looks: ground_truth.looks,
         seconds: Duration::from_secs_f64(world.clock.seconds()).as_secs(),
     }
 }
 
-async fn story(world: &Arc<World>, weather: &Weather) {
+async fn story(world: &Arc<World>, faults: &Faults) {
     begin(world).await;
-    *held(&world.weather) = weather.clone();
-    if weather.is_calm() {
+    *held(&world.faults) = faults.clone();
+    if faults.is_calm() {
         *held(&world.calm_since) = Some(world.now());
     }
     {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// What came of many seeds.
+/// The sum of the outcomes of many seeds.
 #[derive(Debug, Clone, Default)]
 pub struct Sum {
     /// How many there were.
@@ -68,10 +68,10 @@ fn replay(seed: u64, nodes: Option<usize>) -> String {
     format!("cargo xtask soak --part sim --seed {seed}{nodes}")
 }
 
-/// As many as are told when much is broken; the rest would say the same.
+/// How many broken seeds are printed before the run stops.
 const ENOUGH: u64 = 3;
 
-/// Run the seeds, and tell each that broke a rule, until many have.
+/// Run the seeds, and print each that broke a rule, until [`ENOUGH`] have.
 pub fn run_all(seeds: Range<u64>, nodes: Option<usize>) -> Sum {
     let mut sum = Sum::default();
     visit(seeds, nodes, |outcome| {
@@ -85,8 +85,8 @@ pub fn run_all(seeds: Range<u64>, nodes: Option<usize>) -> Sum {
     sum
 }
 
-/// Run the seeds; each is told when it is over, in no particular order, while it is said to go on.
-fn visit(seeds: Range<u64>, nodes: Option<usize>, mut told: impl FnMut(Outcome) -> bool) {
+/// Run the seeds; `visitor` gets each outcome, in no particular order, and returns whether to continue.
+fn visit(seeds: Range<u64>, nodes: Option<usize>, mut visitor: impl FnMut(Outcome) -> bool) {
     let next = AtomicU64::new(seeds.start);
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let (sender, outcomes) = mpsc::channel();
@@ -104,7 +104,7 @@ fn visit(seeds: Range<u64>, nodes: Option<usize>, mut told: impl FnMut(Outcome) 
         }
         drop(sender);
         for outcome in outcomes {
-            if !told(outcome) {
+            if !visitor(outcome) {
                 break;
             }
         }
@@ -114,6 +114,6 @@ fn visit(seeds: Range<u64>, nodes: Option<usize>, mut told: impl FnMut(Outcome) 
 /// Let the log of the real code be seen, too. It has no time of its own: the lines around it do.
 pub fn listen() {
     let to_stdout = tracing_subscriber::fmt().with_writer(std::io::stdout).without_time().with_ansi(false);
-    // Somebody else listens already: then that one hears it.
+    // If a subscriber is installed already, it gets the log.
     let _ = to_stdout.try_init();
 }

@@ -47,7 +47,7 @@ impl WatchedStore {
             self.calls.store(0, Ordering::Relaxed);
         }
         if self.calls.fetch_add(1, Ordering::Relaxed) > SPIN {
-            self.world.violated("nobody_runs_in_circles", format!("{SPIN} store calls at one moment"));
+            self.world.violated("no_task_runs_in_circles", format!("{SPIN} store calls at one moment"));
             pending::<()>().await;
         }
         yield_now().await;
@@ -302,7 +302,7 @@ impl ConductorStore for WatchedStore {
     }
 
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
-        held(&self.world.truth).looks += 1;
+        held(&self.world.ground_truth).looks += 1;
         self.read(self.world.disk.due(now, limit)).await
     }
 

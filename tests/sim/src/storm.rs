@@ -22,24 +22,24 @@ enum Strike {
     ChangeManagers,
 }
 
-/// Let the weather of the world rage as long as it lasts.
+/// Let faults strike until their time is over.
 pub async fn rage(world: &Arc<World>) {
-    let weather = world.weather();
+    let faults = world.faults();
     let begin = Instant::now();
-    let lasts = u64::try_from(weather.lasts.as_millis()).unwrap_or(u64::MAX).max(1);
+    let lasts = u64::try_from(faults.lasts.as_millis()).unwrap_or(u64::MAX).max(1);
     let mut strikes = Vec::new();
     for (times, strike) in [
-        (weather.controller_kills, Strike::Kill),
-        (weather.freezes, Strike::Freeze),
-        (weather.agent_kills, Strike::KillAgent),
-        (weather.resets, Strike::Reset),
-        (weather.power_cuts, Strike::CutPower),
-        (weather.bmc_outages, Strike::BmcOutage),
-        (weather.network_cuts, Strike::NetworkCut),
-        (weather.manager_changes, Strike::ChangeManagers),
+        (faults.controller_kills, Strike::Kill),
+        (faults.freezes, Strike::Freeze),
+        (faults.agent_kills, Strike::KillAgent),
+        (faults.resets, Strike::Reset),
+        (faults.power_cuts, Strike::CutPower),
+        (faults.bmc_outages, Strike::BmcOutage),
+        (faults.network_cuts, Strike::NetworkCut),
+        (faults.manager_changes, Strike::ChangeManagers),
     ] {
         for _ in 0..times {
-            strikes.push((world.dice.millis(0..lasts), strike));
+            strikes.push((world.rng.millis(0..lasts), strike));
         }
     }
     strikes.sort_by_key(|(at, _)| *at);
@@ -49,13 +49,13 @@ pub async fn rage(world: &Arc<World>) {
         // The controller comes back later, and the next strike does not wait for it.
         tokio::spawn(async move { world.strike(strike).await });
     }
-    sleep_until(begin + weather.lasts).await;
+    sleep_until(begin + faults.lasts).await;
 }
 
-/// The end of all weather: whatever is cut off or stands still comes back.
+/// The end of all faults: every network cut and every freeze ends.
 pub fn calm_down(world: &Arc<World>) {
-    let lasts = held(&world.weather).lasts;
-    *held(&world.weather) = crate::weather::Weather::calm(lasts);
+    let lasts = held(&world.faults).lasts;
+    *held(&world.faults) = crate::faults::Faults::calm(lasts);
     *held(&world.fuse) = None;
     for machine in &world.machines {
         let mut state = machine.state();
@@ -70,46 +70,46 @@ pub fn calm_down(world: &Arc<World>) {
 }
 
 impl World {
-    /// Whom it strikes: rather a machine where something goes on.
+    /// The machine that a fault strikes: preferably one with an agent.
     fn victim(&self) -> Arc<Machine> {
         let busy: Vec<_> = self.machines.iter().filter(|machine| machine.agent().is_some()).collect();
-        if !busy.is_empty() && self.dice.chance(0.8) {
-            return (*self.dice.pick(&busy)).clone();
+        if !busy.is_empty() && self.rng.chance(0.8) {
+            return (*self.rng.pick(&busy)).clone();
         }
-        self.dice.pick(&self.machines).clone()
+        self.rng.pick(&self.machines).clone()
     }
 
     async fn strike(self: &Arc<Self>, strike: Strike) {
         let machine = self.victim();
         match strike {
             Strike::Kill => self.kill_and_restart().await,
-            Strike::Freeze => self.freeze_controller(Instant::now() + self.dice.seconds(5..400)),
+            Strike::Freeze => self.freeze_controller(Instant::now() + self.rng.seconds(5..400)),
             Strike::KillAgent => {
-                held(&self.truth).agent_kills += u32::from(machine.agent().is_some());
+                held(&self.ground_truth).agent_kills += u32::from(machine.agent().is_some());
                 agent::kill(self, &machine);
             }
             Strike::Reset => power::reset(self, &machine, "power off by a reset"),
             Strike::CutPower if machine.state().on => {
                 power::off(self, &machine, "power off by a cut");
-                if self.dice.chance(0.5) {
-                    sleep(self.dice.seconds(1..120)).await;
+                if self.rng.chance(0.5) {
+                    sleep(self.rng.seconds(1..120)).await;
                     power::on(self, &machine);
                 }
             }
             Strike::CutPower => {}
             Strike::BmcOutage => {
                 self.happened(&machine, "its BMC is gone");
-                let until = self.clock_after(self.dice.seconds(5..900));
+                let until = self.clock_after(self.rng.seconds(5..900));
                 machine.state().bmc_down_until = Some(until);
             }
             Strike::NetworkCut => {
                 self.happened(&machine, "its network is gone");
-                let until = self.clock_after(self.dice.seconds(5..900));
+                let until = self.clock_after(self.rng.seconds(5..900));
                 machine.state().cut_until = Some(until);
             }
             Strike::ChangeManagers => {
                 let mut state = machine.state();
-                state.offers = Arc::new(state.offers.changed(&self.dice, machine.flavour));
+                state.offers = Arc::new(state.offers.changed(&self.rng, machine.flavour));
                 drop(state);
                 self.happened(&machine, "hardware managers changed");
             }
@@ -125,8 +125,8 @@ impl World {
         if !self.is_conducted() {
             return;
         }
-        if self.dice.chance(0.7) {
-            let fuse = Fuse { calls: self.dice.number(0..60), after: self.dice.chance(0.5) };
+        if self.rng.chance(0.7) {
+            let fuse = Fuse { calls: self.rng.number(0..60), after: self.rng.chance(0.5) };
             *held(&self.fuse) = Some(fuse);
             for _ in 0..600 {
                 if !self.is_conducted() {
@@ -137,12 +137,12 @@ impl World {
             *held(&self.fuse) = None;
         }
         self.kill_controller("where it stands");
-        let down = match self.dice.number(0..20) {
+        let down = match self.rng.number(0..20) {
             0 => 3600..9000,
             1..5 => 60..900,
             _ => 0..20,
         };
-        sleep(self.dice.seconds(down)).await;
+        sleep(self.rng.seconds(down)).await;
         if !self.is_conducted() {
             self.start_controller();
         }

@@ -29,13 +29,13 @@ struct Sum {
 }
 
 impl Trace {
-    /// An empty trace; a `loud` one prints what it is told.
+    /// An empty trace; a `loud` one prints each line.
     pub fn new(clock: Arc<SimClock>, loud: bool) -> Self {
         let sum = Sum { hasher: DefaultHasher::new(), ids: HashMap::new(), writes: 0, bytes: Vec::new() };
         Self { clock, loud, sum: Mutex::new(sum) }
     }
 
-    /// Tell something, if anybody listens.
+    /// Add a line; it is formatted only if the trace is used.
     pub fn note(&self, line: impl FnOnce() -> String) {
         if self.loud {
             let stdout = std::io::stdout();

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 /// Traits that every node has, and that deploy templates are named by.
 pub const TRAITS: [&str; 2] = ["CUSTOM_FIRMWARE", "CUSTOM_PLAIN"];
 
-/// Somebody who uses the API for one node.
+/// A user of the API who works on one node.
 #[derive(Clone)]
 pub struct User {
     world: Arc<World>,
@@ -38,12 +38,12 @@ impl User {
         let path = format!("/v1/nodes/{}{tail}", self.machine.uuid);
         let answer = self.world.send(&self.machine, Request::new(method, &path).with(body.clone())).await;
         self.world.trace.note(|| {
-            let told = match &answer {
+            let result = match &answer {
                 Ok(answer) if answer.is_good() => answer.status.to_string(),
                 Ok(answer) => format!("{} {}", answer.status, String::from_utf8_lossy(&answer.bytes)),
                 Err(text) => text.clone(),
             };
-            format!("{} user: {method} {tail} {body} → {told}", self.machine.name)
+            format!("{} user: {method} {tail} {body} → {result}", self.machine.name)
         });
         answer
     }
@@ -86,19 +86,19 @@ impl User {
         self.world.disk.node(self.machine.uuid).await.ok()
     }
 
-    /// Ask for one thing or another, as long as the weather lasts.
+    /// Send requests until the faults end.
     pub async fn live(self) {
         loop {
-            let pause = if self.world.dice.chance(0.2) { 1..30 } else { 30..400 };
-            sleep(self.world.dice.seconds(pause)).await;
+            let pause = if self.world.rng.chance(0.2) { 1..30 } else { 30..400 };
+            sleep(self.world.rng.seconds(pause)).await;
             let Some(node) = self.node().await else { continue };
-            let impatience = self.world.weather().impatience;
-            if self.world.dice.chance(impatience * 0.3) {
+            let impatience = self.world.faults().impatience;
+            if self.world.rng.chance(impatience * 0.3) {
                 self.meddle(&node).await;
-            } else if rests(&node) || self.world.dice.chance(impatience) {
+            } else if rests(&node) || self.world.rng.chance(impatience) {
                 self.go_on(&node).await;
             } else if node.provision_state.as_str().ends_with("hold") {
-                let target = if self.world.dice.chance(0.8) { "unhold" } else { "abort" };
+                let target = if self.world.rng.chance(0.8) { "unhold" } else { "abort" };
                 let _ = self.verb(target, Value::Null).await;
             }
         }
@@ -107,20 +107,20 @@ impl User {
     /// A verb that the state knows.
     async fn go_on(&self, node: &Node) {
         use ProvisionState as P;
-        let dice = &self.world.dice;
+        let rng = &self.world.rng;
         let answer = match node.provision_state {
             P::Enroll => self.verb("manage", Value::Null).await,
-            P::Manageable => match dice.number(0..10) {
+            P::Manageable => match rng.number(0..10) {
                 0..5 => self.verb("provide", Value::Null).await,
                 5..8 => self.verb("clean", self.clean_steps()).await,
                 8 => self.verb("inspect", Value::Null).await,
                 _ => self.retire(!node.retired).await,
             },
-            P::Available => match dice.number(0..5) {
+            P::Available => match rng.number(0..5) {
                 0 => self.verb("manage", Value::Null).await,
                 _ => self.deploy().await,
             },
-            P::Active => match dice.number(0..10) {
+            P::Active => match rng.number(0..10) {
                 0..3 => self.verb("service", self.service_steps()).await,
                 3..5 => self.verb("rescue", json!({"rescue_password": "let me in"})).await,
                 5 => self.verb("rebuild", Value::Null).await,
@@ -128,27 +128,27 @@ impl User {
                 _ => self.verb("deleted", Value::Null).await,
             },
             P::Rescue => {
-                let target = if dice.chance(0.8) { "unrescue" } else { "deleted" };
+                let target = if rng.chance(0.8) { "unrescue" } else { "deleted" };
                 self.verb(target, Value::Null).await
             }
             P::CleanFail | P::InspectFail | P::AdoptFail => self.verb("manage", Value::Null).await,
-            P::DeployFail => match dice.number(0..3) {
+            P::DeployFail => match rng.number(0..3) {
                 0 => self.deploy().await,
                 _ => self.verb("deleted", Value::Null).await,
             },
             P::RescueFail | P::UnrescueFail => {
-                let target = *dice.pick(&["rescue", "unrescue", "deleted"]);
+                let target = *rng.pick(&["rescue", "unrescue", "deleted"]);
                 let rest =
                     if target == "rescue" { json!({"rescue_password": "let me in"}) } else { Value::Null };
                 self.verb(target, rest).await
             }
-            P::ServiceFail => match dice.number(0..3) {
+            P::ServiceFail => match rng.number(0..3) {
                 0 => self.verb("abort", Value::Null).await,
                 1 => self.verb("service", self.service_steps()).await,
                 _ => self.verb("deleted", Value::Null).await,
             },
             P::Error => self.verb("deleted", Value::Null).await,
-            // At work: somebody has lost patience.
+            // At work: the user has lost patience.
             _ => self.verb("abort", Value::Null).await,
         };
         // Whatever it says, the user looks at the node the next time.
@@ -156,8 +156,8 @@ impl User {
     }
 
     async fn deploy(&self) -> Result<Answer, String> {
-        let dice = &self.world.dice;
-        let traits: Vec<&str> = TRAITS.into_iter().filter(|_| dice.chance(0.5)).collect();
+        let rng = &self.world.rng;
+        let traits: Vec<&str> = TRAITS.into_iter().filter(|_| rng.chance(0.5)).collect();
         let patch = json!([{"op": "add", "path": "/instance_info/traits", "value": traits}]);
         let patched = self.ask("PATCH", "", patch).await?;
         if !patched.is_good() {
@@ -168,8 +168,8 @@ impl User {
         let offered = self.labels(hwm_sdk::StepKind::Deploy);
         let mut steps = Vec::new();
         for label in optional.iter().filter(|label| offered.contains(&(**label).to_owned())) {
-            if dice.chance(0.4) {
-                steps.push(step(label, Some(*dice.pick(&[0, 60, 90, 120]))));
+            if rng.chance(0.4) {
+                steps.push(step(label, Some(*rng.pick(&[0, 60, 90, 120]))));
             }
         }
         self.verb("active", json!({"deploy_steps": steps})).await
@@ -190,21 +190,20 @@ impl User {
         json!({"service_steps": self.some_steps(hwm_sdk::StepKind::Service)})
     }
 
-    /// One to four steps, the reserved ones among them; sometimes one that nobody has.
+    /// One to four steps, the reserved ones among them; sometimes one that does not exist.
     fn some_steps(&self, kind: hwm_sdk::StepKind) -> Vec<Value> {
-        let dice = &self.world.dice;
+        let rng = &self.world.rng;
         let mut labels = self.labels(kind);
         labels
             .extend(["power.reboot", "power.power_off", "power.power_on", "deploy.hold"].map(str::to_owned));
         let mut steps: Vec<Value> =
-            (0..dice.number(1..5)).map(|_| step(dice.pick::<String>(&labels), None)).collect();
-        if dice.chance(0.2) {
-            steps.push(
-                json!({"interface": "power", "step": "wait", "args": {"seconds": dice.number(1..120)}}),
-            );
+            (0..rng.number(1..5)).map(|_| step(rng.pick::<String>(&labels), None)).collect();
+        if rng.chance(0.2) {
+            steps
+                .push(json!({"interface": "power", "step": "wait", "args": {"seconds": rng.number(1..120)}}));
         }
-        if dice.chance(0.03) {
-            steps.push(step("deploy.nobody_has_this", None));
+        if rng.chance(0.03) {
+            steps.push(step("deploy.unknown_step", None));
         }
         steps
     }
@@ -213,22 +212,22 @@ impl User {
         self.ask("PATCH", "", json!([{"op": "add", "path": "/retired", "value": retired}])).await
     }
 
-    /// Something that nobody should do now.
+    /// Send a request that does not make sense in this state.
     async fn meddle(&self, node: &Node) {
-        let dice = &self.world.dice;
-        let answer = match dice.number(0..8) {
+        let rng = &self.world.rng;
+        let answer = match rng.number(0..8) {
             0..3 => self.verb("abort", Value::Null).await,
             3 => {
                 let target =
-                    *dice.pick(&["provide", "manage", "active", "deleted", "unhold", "rebuild", "adopt"]);
-                // A foreign node that is adopted is nobody's to judge.
+                    *rng.pick(&["provide", "manage", "active", "deleted", "unhold", "rebuild", "adopt"]);
+                // A foreign node that is adopted is not judged.
                 if target == "adopt" {
                     return;
                 }
                 self.verb(target, Value::Null).await
             }
             4 => {
-                let target = dice.pick(&[PowerTarget::On, PowerTarget::Off, PowerTarget::Reboot]).as_str();
+                let target = rng.pick(&[PowerTarget::On, PowerTarget::Off, PowerTarget::Reboot]).as_str();
                 self.ask("PUT", "/states/power", json!({"target": target})).await
             }
             5 if node.maintenance => self.ask("DELETE", "/maintenance", Value::Null).await,

@@ -3,7 +3,7 @@
 use crate::commands;
 use crate::controller::Life;
 use crate::machine::Machine;
-use crate::world::{Fate, World, takes_ids};
+use crate::world::{Delivery, World, takes_ids};
 use async_trait::async_trait;
 use axum::http::StatusCode;
 use conductor::agent_transport::{AgentCall, AgentTransport};
@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 /// As the controller's own limit of a call.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// As its limit of a connection: nobody answers for a machine that is off.
+/// The controller's limit of a connection: a machine that is off does not answer.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// The network between one controller and all agents.
@@ -70,10 +70,10 @@ async fn carry(
     machine: &Arc<Machine>,
     ask: Ask,
 ) -> Result<(StatusCode, Vec<u8>), String> {
-    let mut fate = world.fate(machine);
-    if !takes_ids(machine) && matches!(fate, Fate::Late | Fate::Twice) {
+    let mut delivery = world.delivery(machine);
+    if !takes_ids(machine) && matches!(delivery, Delivery::Late | Delivery::Twice) {
         // What such an agent gets twice it does twice: nothing could be promised (docs).
-        fate = Fate::Unanswered;
+        delivery = Delivery::Unanswered;
     }
     let travel = world.travel();
     let later = |after: Duration| {
@@ -87,14 +87,14 @@ async fn carry(
             }
         });
     };
-    match fate {
-        Fate::Good | Fate::Lost => {}
-        Fate::Twice => later(travel + world.dice.millis(1..60_000)),
-        Fate::Unanswered => later(travel),
-        Fate::Late => later(PATIENCE + world.dice.seconds(1..60)),
+    match delivery {
+        Delivery::Good | Delivery::Lost => {}
+        Delivery::Twice => later(travel + world.rng.millis(1..60_000)),
+        Delivery::Unanswered => later(travel),
+        Delivery::Late => later(PATIENCE + world.rng.seconds(1..60)),
     }
-    if matches!(fate, Fate::Lost | Fate::Unanswered | Fate::Late) {
-        let number = world.happened(machine, &format!("a command's message is {fate:?}"));
+    if matches!(delivery, Delivery::Lost | Delivery::Unanswered | Delivery::Late) {
+        let number = world.happened(machine, &format!("a command's message is {delivery:?}"));
         sleep(PATIENCE).await;
         return Err(format!("no answer within {} s {number}", PATIENCE.as_secs()));
     }

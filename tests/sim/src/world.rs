@@ -2,13 +2,13 @@
 
 use crate::clock::SimClock;
 use crate::controller::Incarnation;
-use crate::dice::Dice;
+use crate::faults::Faults;
+use crate::ground_truth::GroundTruth;
 use crate::held;
 use crate::http::{Answer, Request};
 use crate::machine::{Flavour, Machine};
+use crate::rng::SimRng;
 use crate::trace::Trace;
-use crate::truth::Truth;
-use crate::weather::Weather;
 use conductor::Settings;
 use model::Timestamp;
 use std::sync::{Arc, Mutex};
@@ -36,7 +36,7 @@ pub struct Violation {
 /// A world.
 pub struct World {
     /// Chance.
-    pub dice: Dice,
+    pub rng: SimRng,
     /// Time.
     pub clock: Arc<SimClock>,
     /// What happened.
@@ -46,9 +46,9 @@ pub struct World {
     /// The machines.
     pub machines: Vec<Arc<Machine>>,
     /// What really happened.
-    pub truth: Mutex<Truth>,
+    pub ground_truth: Mutex<GroundTruth>,
     /// What goes wrong now.
-    pub weather: Mutex<Weather>,
+    pub faults: Mutex<Faults>,
     /// Settings of every controller of this world.
     pub settings: Settings,
     /// The controller that runs now.
@@ -62,7 +62,7 @@ pub struct World {
     violation: Mutex<Option<Violation>>,
 }
 
-/// The controller dies at the call of the store that burns it down.
+/// Kills the controller at a later call of the store.
 #[derive(Debug, Clone, Copy)]
 pub struct Fuse {
     /// Calls until then.
@@ -71,9 +71,9 @@ pub struct Fuse {
     pub after: bool,
 }
 
-/// What becomes of a message.
+/// How a message is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Delivery {
     /// It arrives, and so does the answer.
     Good,
     /// It does not arrive.
@@ -88,16 +88,16 @@ pub enum Fate {
 
 impl World {
     /// A world without a controller.
-    pub fn new(seed: u64, machines: impl FnOnce(&Dice) -> Vec<Machine>, loud: bool) -> Arc<Self> {
-        let dice = Dice::new(seed);
+    pub fn new(seed: u64, machines: impl FnOnce(&SimRng) -> Vec<Machine>, loud: bool) -> Arc<Self> {
+        let rng = SimRng::new(seed);
         let clock = Arc::new(SimClock::start());
-        let machines: Vec<_> = machines(&dice).into_iter().map(Arc::new).collect();
+        let machines: Vec<_> = machines(&rng).into_iter().map(Arc::new).collect();
         Arc::new(Self {
             trace: Trace::new(clock.clone(), loud),
             disk: Arc::new(MemoryStore::new()),
-            truth: Mutex::new(Truth::new(machines.len())),
+            ground_truth: Mutex::new(GroundTruth::new(machines.len())),
             machines,
-            weather: Mutex::new(Weather::calm(Duration::ZERO)),
+            faults: Mutex::new(Faults::calm(Duration::ZERO)),
             settings: settings(),
             controller: Mutex::default(),
             calm_since: Mutex::default(),
@@ -105,7 +105,7 @@ impl World {
             broken: CancellationToken::new(),
             violation: Mutex::default(),
             clock,
-            dice,
+            rng,
         })
     }
 
@@ -115,8 +115,8 @@ impl World {
     }
 
     /// What goes wrong now.
-    pub fn weather(&self) -> Weather {
-        held(&self.weather).clone()
+    pub fn faults(&self) -> Faults {
+        held(&self.faults).clone()
     }
 
     /// The machine that a node is.
@@ -127,7 +127,7 @@ impl World {
     /// Something happened to a machine that failures may have as their reason. Its number goes into every text
     /// about it: `#7`.
     pub fn happened(&self, machine: &Machine, what: &str) -> String {
-        let number = held(&self.truth).happened(machine.index, what, self.now());
+        let number = held(&self.ground_truth).happened(machine.index, what, self.now());
         self.trace.note(|| format!("{} {what} #{number}", machine.name));
         format!("#{number}")
     }
@@ -153,29 +153,29 @@ impl World {
         machine.state().cut_until.is_some_and(|until| until > self.now())
     }
 
-    /// What becomes of the next message from or to a machine.
-    pub fn fate(&self, machine: &Machine) -> Fate {
+    /// How the next message from or to a machine is delivered.
+    pub fn delivery(&self, machine: &Machine) -> Delivery {
         if self.is_cut(machine) {
-            return Fate::Lost;
+            return Delivery::Lost;
         }
-        let weather = held(&self.weather);
-        for (chance, fate) in [
-            (weather.lost, Fate::Lost),
-            (weather.unanswered, Fate::Unanswered),
-            (weather.twice, Fate::Twice),
-            (weather.late, Fate::Late),
+        let faults = held(&self.faults);
+        for (chance, delivery) in [
+            (faults.lost, Delivery::Lost),
+            (faults.unanswered, Delivery::Unanswered),
+            (faults.twice, Delivery::Twice),
+            (faults.late, Delivery::Late),
         ] {
-            if self.dice.chance(chance) {
-                return fate;
+            if self.rng.chance(chance) {
+                return delivery;
             }
         }
-        Fate::Good
+        Delivery::Good
     }
 
     /// How long a message travels.
     pub fn travel(&self) -> Duration {
-        let slow = held(&self.weather).slow;
-        if self.dice.chance(slow) { self.dice.millis(500..20_000) } else { self.dice.millis(1..15) }
+        let slow = held(&self.faults).slow;
+        if self.rng.chance(slow) { self.rng.millis(500..20_000) } else { self.rng.millis(1..15) }
     }
 
     /// Send a request to the controller from a machine, or about it.
@@ -183,27 +183,27 @@ impl World {
     /// # Errors
     /// Why there is no answer.
     pub async fn send(self: &Arc<Self>, machine: &Machine, request: Request) -> Result<Answer, String> {
-        let fate = self.fate(machine);
+        let delivery = self.delivery(machine);
         let travel = self.travel();
         let later = |after: Duration| {
             let (world, request) = (self.clone(), request.clone());
             tokio::spawn(async move {
                 sleep(after).await;
-                // Nobody hears the answer.
+                // The answer is lost.
                 let _ = world.serve(&request).await;
             });
         };
-        if fate != Fate::Good {
-            self.trace.note(|| format!("{} a message is {fate:?}: {request:?}", machine.name));
+        if delivery != Delivery::Good {
+            self.trace.note(|| format!("{} a message is {delivery:?}: {request:?}", machine.name));
         }
-        match fate {
-            Fate::Good => {}
-            Fate::Twice => later(travel + self.dice.millis(1..60_000)),
-            Fate::Lost => {}
-            Fate::Unanswered => later(travel),
-            Fate::Late => later(PATIENCE + self.dice.seconds(1..120)),
+        match delivery {
+            Delivery::Good => {}
+            Delivery::Twice => later(travel + self.rng.millis(1..60_000)),
+            Delivery::Lost => {}
+            Delivery::Unanswered => later(travel),
+            Delivery::Late => later(PATIENCE + self.rng.seconds(1..120)),
         }
-        if matches!(fate, Fate::Lost | Fate::Unanswered | Fate::Late) {
+        if matches!(delivery, Delivery::Lost | Delivery::Unanswered | Delivery::Late) {
             sleep(PATIENCE).await;
             return Err("no answer".to_owned());
         }

@@ -3,7 +3,7 @@
 use sim::run::run;
 
 /// What each found: decisions on an old contact (38, 290), another agent that was none (41, 451, 794, 990), power that was
-/// judged by nobody who had looked (352), a step of the BMC that had ended (859, 874).
+/// judged without a reading of it (352), a step of the BMC that had ended (859, 874).
 const FOUND: &[u64] = &[38, 41, 290, 352, 451, 794, 859, 874, 990];
 
 #[test]

@@ -16,7 +16,7 @@ fn no_rule_is_broken_by_any_seed() {
         Err(_) => SEEDS,
     };
     let sum = run_all(0..seeds, None);
-    // Past libtest's capture: how much there was is told when all is well, too.
+    // To standard error directly, which libtest does not capture: the sum is also wanted when all is well.
     std::io::stderr().write_all(format!("{sum}\n").as_bytes()).unwrap();
     assert_eq!(sum.broken, 0, "rules were broken: {:?}", sum.rules);
     assert_eq!(sum.seeds, seeds);

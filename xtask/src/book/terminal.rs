@@ -66,7 +66,7 @@ pub fn draw(transcript: &str, title: &str) -> String {
         let _ = match line.strip_prefix("$ ") {
             Some(command) => writeln!(
                 svg,
-                "<text x=\"{MARGIN}\" y=\"{y}\"><tspan class=\"p\">$ </tspan><tspan class=\"c\">{}</tspan></text>",
+                "<text x=\"{MARGIN}\" y=\"{y}\"><tspan class=\"p\">$</tspan><tspan class=\"c\">&#160;{}</tspan></text>",
                 escape(command)
             ),
             None => writeln!(
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn commands_and_output_are_in_the_picture_as_they_are() {
         let svg = draw("$ anneal a <b>\nn1: available\n", "T & t");
-        assert!(svg.contains("<tspan class=\"c\">anneal a &lt;b&gt;</tspan>"));
+        assert!(svg.contains("<tspan class=\"c\">&#160;anneal a &lt;b&gt;</tspan>"));
         assert!(svg.contains("class=\"g\"") && svg.contains(">n1: available</text>"));
         assert!(svg.contains("<title>T &amp; t</title>"));
     }

@@ -53,7 +53,7 @@ pub async fn until_power(bmc: &Arc<dyn Bmc>, wanted: PowerState) {
         if state == wanted {
             return;
         }
-        assert!(Instant::now() < deadline, "still {state}");
+        assert!(Instant::now() < deadline, "still {state:?}");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }

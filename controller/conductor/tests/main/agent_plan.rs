@@ -57,11 +57,11 @@ fn status(status: Status, result: Option<Value>, error: Option<&str>) -> Value {
 }
 
 #[tokio::test]
-async fn each_answer_of_the_agent_is_told_apart() {
+async fn each_answer_of_the_agent_has_its_own_result() {
     let plan = json!({"refuses": false, "disks": []});
     let good = status(Status::Succeeded, Some(plan.clone()), None);
-    let (told, asked) = ask(Ok((StatusCode::OK, good))).await;
-    assert_eq!(told, Ok(plan));
+    let (answer, asked) = ask(Ok((StatusCode::OK, good))).await;
+    assert_eq!(answer, Ok(plan));
     assert_eq!(
         (&asked["name"], &asked["params"]["step"]["args"]["level"]),
         (&json!("anneal.plan_erase"), &json!("purge"))
@@ -83,7 +83,7 @@ async fn each_answer_of_the_agent_is_told_apart() {
     assert!(text.contains("connection refused") && !text.contains("secret-token"), "{text}");
 }
 
-/// What the agent behind `contact` is told of the node's BMC and PSIDs with this step.
+/// The node's BMC and PSIDs as they are sent to the agent behind `contact` with this step.
 async fn driver_info(contact: Contact, step: &str) -> Value {
     let plan = status(Status::Succeeded, Some(json!({})), None);
     let agent = Arc::new(Agent { answer: Ok((StatusCode::OK, plan)), asked: Mutex::default() });

@@ -1,4 +1,4 @@
-//! Verifying, and nodes that nobody asks anything of.
+//! Verifying, and nodes without a request.
 
 use conductor::Settings;
 use conductor::decision::{Action, ActionError, Decision, Outcome, Snapshot};
@@ -16,7 +16,7 @@ fn due(state: ProvisionState) -> Node {
 }
 
 fn snapshot(node: Node) -> Snapshot {
-    let abilities = Err("nobody asks at rest".into());
+    let abilities = Err("not asked at rest".into());
     let contact = Contact::default();
     Snapshot::of(node, contact, abilities, NOW, NOW)
 }
@@ -30,8 +30,8 @@ fn verifying_asks_the_bmc_and_a_refusal_leads_back_to_enroll() {
     let change = apply_outcome(&seen, &Action::VerifyBmc, Outcome::Power(PowerState::Off), &settings);
     assert_eq!(change.node.provision_state, ProvisionState::Manageable);
     assert_eq!((change.node.target_provision_state, change.node.last_error), (None, None));
-    let told: Vec<_> = change.events.iter().map(|event| event.text.split(':').next().unwrap()).collect();
-    assert_eq!(told, ["VERIFIED", "verifying -> manageable"]);
+    let texts: Vec<_> = change.events.iter().map(|event| event.text.split(':').next().unwrap()).collect();
+    assert_eq!(texts, ["VERIFIED", "verifying -> manageable"]);
 
     let wrong =
         ActionError { text: "the BMC refused the password".into(), retryable: false, unreachable: false };
@@ -90,20 +90,24 @@ fn a_stable_state_is_not_left_without_a_request() {
     }
 }
 
-/// As Ironic records it: only what has changed, in its words; a BMC that cannot be asked tells nothing new.
+/// As Ironic records it: only what has changed, in its words; a BMC that cannot be read reports nothing new.
 #[test]
-fn the_health_that_a_bmc_tells_is_the_nodes_and_each_change_is_in_its_history() {
+fn the_health_that_a_bmc_reports_is_the_nodes_and_each_change_is_in_its_history() {
     let settings = Settings::default();
     let mut node = due(ProvisionState::Active);
     node.power_state = Some(PowerState::On);
     let silent = ActionError { text: "no answer".into(), retryable: true, unreachable: true };
-    let told = |health| Outcome::State(PowerState::On, health);
+    let reported = |health| Outcome::State(PowerState::On, health);
     for (outcome, health, says) in [
-        (told(Some(Health::Ok)), Some(Health::Ok), Some("health='OK' (previously 'None')")),
-        (told(Some(Health::Ok)), Some(Health::Ok), None),
-        (told(Some(Health::Critical)), Some(Health::Critical), Some("health='Critical' (previously 'OK')")),
+        (reported(Some(Health::Ok)), Some(Health::Ok), Some("health='OK' (previously 'None')")),
+        (reported(Some(Health::Ok)), Some(Health::Ok), None),
+        (
+            reported(Some(Health::Critical)),
+            Some(Health::Critical),
+            Some("health='Critical' (previously 'OK')"),
+        ),
         (Outcome::Failed(silent), Some(Health::Critical), None),
-        (told(None), None, Some("health='None' (previously 'Critical')")),
+        (reported(None), None, Some("health='None' (previously 'Critical')")),
     ] {
         let change = apply_outcome(&snapshot(node.clone()), &Action::ReadState, outcome, &settings);
         let said: Vec<_> = change.events.iter().map(|event| (event.kind, event.text.clone())).collect();

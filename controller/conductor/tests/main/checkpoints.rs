@@ -28,7 +28,7 @@ fn status(command_status: Status, checkpoint: Option<Value>) -> CommandStatus {
 }
 
 /// The node after its agent, asked for the command, answered this.
-fn told(node: Node, status: CommandStatus) -> Node {
+fn answered(node: Node, status: CommandStatus) -> Node {
     let action = Action::AskCommand { command_id: "c0".into() };
     let seen = snapshot(node, heard("boot-1"), NOW);
     apply_outcome(&seen, &action, Outcome::Command(status), &Settings::default()).node
@@ -37,7 +37,7 @@ fn told(node: Node, status: CommandStatus) -> Node {
 /// A node whose second step saved something.
 fn saved() -> Node {
     let node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
-    told(node, status(Status::Running, Some(json!({"at": 5}))))
+    answered(node, status(Status::Running, Some(json!({"at": 5}))))
 }
 
 /// Keeps what it is asked, and runs it.
@@ -89,8 +89,8 @@ fn after_a_reboot(node: Node) -> Node {
 #[tokio::test]
 async fn the_same_step_of_the_same_run_gets_it_back_after_a_reboot_from_our_agent_alone() {
     let node = saved();
-    // A poll of a step that tells none keeps it.
-    let node = told(node, status(Status::Running, None));
+    // A poll of a step that reports none keeps it.
+    let node = answered(node, status(Status::Running, None));
     let again = after_a_reboot(node);
     let Cursor::Issued { command_id, .. } = &again.run.as_ref().unwrap().cursor else { panic!("not issued") };
     assert!(command_id.ends_with("-1-0-1"), "{command_id}: another command, that of the second try");
@@ -120,16 +120,16 @@ async fn no_other_step_run_or_plan_gets_it() {
     fresh.run =
         Some(Run { plan: before.plan, index: before.index, ..Run::new(RunKind::AutomatedClean, NOW) });
     assert_eq!(given(&fresh, &agent).await, Value::Null, "another run");
-    let ended = told(saved(), status(Status::Succeeded, None));
+    let ended = answered(saved(), status(Status::Succeeded, None));
     assert_eq!(ended.run.unwrap().checkpoint, None, "a step that has ended");
-    let changed = told(saved(), status(Status::VersionMismatch, None));
+    let changed = answered(saved(), status(Status::VersionMismatch, None));
     assert_eq!(changed.run.unwrap().checkpoint, None, "other hardware managers");
 }
 
 #[test]
 fn one_that_is_too_large_is_not_stored() {
     let long = json!("x".repeat(CHECKPOINT_MAX));
-    let node = told(saved(), status(Status::Running, Some(long)));
+    let node = answered(saved(), status(Status::Running, Some(long)));
     assert_eq!(node.run.unwrap().checkpoint.unwrap().data, json!({"at": 5}));
     let decided = decide(&seen(saved(), "boot-2"), &Settings::default());
     let Decision::Record(change) = decided else { panic!("{decided:?}") };
@@ -149,7 +149,7 @@ fn interruptions_count_only_while_the_step_gets_no_further() {
         node.run.as_mut().unwrap().cursor = cursor;
         node.provision_state = ProvisionState::CleanWait;
         if let Some(reached) = reached {
-            node = told(node, status(Status::Running, Some(json!({"reached": reached}))));
+            node = answered(node, status(Status::Running, Some(json!({"reached": reached}))));
         }
         recorded(decide(&seen(node, "boot-2"), &settings))
     };

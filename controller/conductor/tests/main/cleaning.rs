@@ -306,7 +306,7 @@ async fn arguments_of_a_step_that_was_learnt_are_checked_before_the_node_is_boot
         let node = world.until_state(ProvisionState::CleanFail).await;
         assert!(node.last_error.unwrap().ends_with("unexpected arguments: passes"));
         assert!(!node.maintenance);
-        assert_eq!(*world.actions.lock().unwrap(), Vec::<String>::new(), "nobody touched the node");
+        assert_eq!(*world.actions.lock().unwrap(), Vec::<String>::new(), "the node was left alone");
     }
     // A step that was not there last time may be in a newer ramdisk.
     world.steps.lock().unwrap().push(step("new", 0, true));

@@ -136,7 +136,7 @@ async fn a_kept_connection_is_only_for_the_certificate_it_was_opened_with() {
     ask(&client, &agent.contact()).await.unwrap();
 }
 
-/// Nobody tells a controller that a node lost its power: what it sends is not acknowledged any more. Needs root,
+/// A node that loses its power sends no notice: packets to it are not acknowledged any more. Needs root,
 /// for a network of its own that is then cut.
 #[test]
 fn a_node_that_is_gone_is_noticed_on_a_kept_connection_too() {

@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 struct Scene {
     node: Node,
     key: SigningKey,
-    told: Option<String>,
+    reported_key: Option<String>,
 }
 
 impl Scene {
     fn new() -> Self {
         let node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
         let key = SigningKey::generate().unwrap().0;
-        let told = Some(key.public().to_string());
-        Self { node, key, told }
+        let reported_key = Some(key.public().to_string());
+        Self { node, key, reported_key }
     }
 
     fn evidence(&self, succeeded: bool) -> Evidence {
@@ -40,7 +40,7 @@ impl Scene {
         serde_json::from_value(value).unwrap()
     }
 
-    /// The command has ended with the report of `evidence`, and with this beside it.
+    /// The command has ended with the report of `evidence`, and with `signed` added to its result.
     fn ends(&self, evidence: &Evidence, signed: Option<Value>) -> Change {
         let mut result = json!({"clean_result": {"disks": evidence.disks}});
         if let Some(signed) = signed {
@@ -66,7 +66,7 @@ impl Scene {
             progress: None,
         };
         let mut contact = heard("boot-1");
-        anneal(&mut contact).evidence_key = self.told.clone();
+        anneal(&mut contact).evidence_key = self.reported_key.clone();
         let snapshot = snapshot(self.node.clone(), contact, NOW);
         let action = Action::AskCommand { command_id: "c0".into() };
         apply_outcome(&snapshot, &action, Outcome::Command(status), &Settings::default())
@@ -86,9 +86,9 @@ fn error(change: &Change) -> &str {
 fn what_is_signed_is_certified_and_kept_once() {
     let scene = Scene::new();
     for succeeded in [true, false] {
-        let told = scene.evidence(succeeded);
-        let change = scene.ends(&told, scene.sign(&told));
-        assert_eq!(change.evidence.as_ref().expect("it is proven").evidence, told);
+        let evidence = scene.evidence(succeeded);
+        let change = scene.ends(&evidence, scene.sign(&evidence));
+        assert_eq!(change.evidence.as_ref().expect("it is proven").evidence, evidence);
         let result = change.node.run.as_ref().unwrap().results.last().unwrap();
         assert_eq!((result.error.is_none(), result.result.get(EVIDENCE)), (succeeded, None));
     }
@@ -125,7 +125,7 @@ fn what_is_signed_wrongly_or_not_at_all_fails_the_step() {
         "{}",
         error(&change)
     );
-    scene.told = None;
+    scene.reported_key = None;
     let change = scene.ends(&good, scene.sign(&good));
     assert!(error(&change).contains("has reported no key"), "{}", error(&change));
 }
@@ -133,7 +133,7 @@ fn what_is_signed_wrongly_or_not_at_all_fails_the_step() {
 #[test]
 fn an_agent_that_does_not_sign_is_not_certified_and_not_hindered() {
     let mut scene = Scene::new();
-    scene.told = None;
+    scene.reported_key = None;
     let change = scene.ends(&scene.evidence(true), None);
     assert_eq!(error(&change), "");
     let result = change.node.run.as_ref().unwrap().results.last().unwrap();

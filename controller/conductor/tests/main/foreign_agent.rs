@@ -107,7 +107,7 @@ fn a_step_that_was_written_down_for_another_agent_is_not_sent_to_this_one() {
             agent: Some(AgentKind::Ipa),
             ..Contact::default()
         };
-        let (abilities, now) = (Err("nobody asks".into()), Timestamp(200));
+        let (abilities, now) = (Err("not asked".into()), Timestamp(200));
         let listening_since = Timestamp(0);
         let snapshot = Snapshot::of(node, contact, abilities, listening_since, now);
         decide(&snapshot, &Settings::default())
@@ -122,7 +122,7 @@ fn a_step_that_was_written_down_for_another_agent_is_not_sent_to_this_one() {
     }
 }
 
-/// It asks once, gets no token while one is out, and stops for good: nobody would come back. Found with the real one.
+/// It asks once, gets no token while one is out, and stops permanently: no agent would come back. Found with the real one.
 #[test]
 fn a_step_whose_agent_was_started_anew_fails_unless_it_may_be_repeated() {
     let second = 1_000_000;
@@ -147,7 +147,7 @@ fn a_step_whose_agent_was_started_anew_fails_unless_it_may_be_repeated() {
             ..Contact::default()
         };
         let (listening_since, now) = (Timestamp(0), Timestamp(120 * second));
-        let abilities = Err("nobody asks".into());
+        let abilities = Err("not asked".into());
         let snapshot = Snapshot::of(node, contact, abilities, listening_since, now);
         decide(&snapshot, &Settings::default())
     };

@@ -34,7 +34,7 @@ fn fake(world: &World) {
 
 /// specs/state-machine.txt, the table of verbs: intermediate states with their momentary ones, and the end.
 #[tokio::test(start_paused = true)]
-async fn every_verb_passes_its_states_and_the_history_tells_it_all() {
+async fn every_verb_passes_its_states_and_the_history_records_it_all() {
     let world = World::new().await;
     fake(&world);
     world.put(ProvisionState::Enroll, |_| {}).await;
@@ -334,7 +334,7 @@ async fn a_failed_service_keeps_the_node_and_service_is_taken_again() {
     assert!(world.is_on(), "the workload runs again");
 }
 
-/// Ironic's abort of a step that cannot be stopped waits for ever if nothing ends it (05-experiments 20);
+/// Ironic's abort of a step that cannot be stopped never ends if nothing ends the step (05-experiments 20);
 /// here the step has a deadline.
 #[tokio::test(start_paused = true)]
 async fn an_abort_of_a_hanging_step_that_cannot_be_stopped_ends_with_its_deadline() {

@@ -31,7 +31,7 @@ fn failed(seconds: u64, logs_collect: CollectLogs, abort: bool) -> Node {
     let mut node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
     node.run.as_mut().unwrap().abort = abort;
     let snapshot = snapshot(node, heard("boot-1"), NOW.after(Duration::from_secs(seconds)));
-    let told = CommandStatus {
+    let status = CommandStatus {
         id: "c0".into(),
         command_name: "execute_clean_step".into(),
         command_status: Status::Failed,
@@ -46,7 +46,7 @@ fn failed(seconds: u64, logs_collect: CollectLogs, abort: bool) -> Node {
         checkpoint: None,
     };
     let ask = Action::AskCommand { command_id: "c0".into() };
-    let change = apply_outcome(&snapshot, &ask, Outcome::Command(told), &settings(logs_collect));
+    let change = apply_outcome(&snapshot, &ask, Outcome::Command(status), &settings(logs_collect));
     assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
     change.node
 }
@@ -72,7 +72,7 @@ fn they_are_wanted_of_an_agent_that_is_heard_when_its_run_has_failed() {
 
 /// Whatever becomes of them, the node stays as it failed.
 #[test]
-fn they_change_nothing_but_what_is_told_of_them() {
+fn they_change_nothing_but_their_own_state_and_events() {
     let node = failed(10, CollectLogs::OnFailure, false);
     let now = NOW.after(Duration::from_secs(11));
     let seen = snapshot(node.clone(), heard("boot-1"), now);
@@ -107,8 +107,8 @@ async fn a_failed_run_is_stored_before_they_are_asked_for_and_a_good_one_has_non
     let node = world.until("logs", |node| logs(node) != Some(&Logs::Wanted)).await;
     assert!(matches!(logs(&node), Some(Logs::Kept(_))) && world.is_on(), "{node:?}");
     let texts = world.texts().await;
-    let told = |what: &str| texts.iter().position(|text| text.contains(what)).unwrap();
-    assert!(told("-> clean failed") < told("the logs of the ramdisk are kept"), "{texts:#?}");
+    let place = |what: &str| texts.iter().position(|text| text.contains(what)).unwrap();
+    assert!(place("-> clean failed") < place("the logs of the ramdisk are kept"), "{texts:#?}");
     world.verb(Verb::Provide, None).await;
     let node = world.until_state(ProvisionState::Available).await;
     assert_eq!(logs(&node), None);

@@ -92,7 +92,7 @@ fn target() -> Value {
     ]})
 }
 
-/// With a plan, of the steps that ironic-python-agent tells.
+/// With a plan, of the steps that ironic-python-agent advertises.
 fn planned(node: Node, kind: StepKind) -> Node {
     let step = |interface: &str, name: &str, more: Value| {
         let mut step =
@@ -114,8 +114,8 @@ fn planned(node: Node, kind: StepKind) -> Node {
     }))
     .unwrap();
     let seen = snapshot(node, heard(), NOW);
-    let told = Outcome::Steps(BTreeMap::from([(kind, advertised)]));
-    let change = apply_outcome(&seen, &Action::AskSteps(kind), told, &Settings::default());
+    let steps = Outcome::Steps(BTreeMap::from([(kind, advertised)]));
+    let change = apply_outcome(&seen, &Action::AskSteps(kind), steps, &Settings::default());
     assert_eq!(change.node.last_error, None);
     change.node
 }
@@ -138,16 +138,16 @@ async fn sent(node: &Node) -> Value {
     agent.0.lock().unwrap()["params"].clone()
 }
 
-/// The step has ended well, and the agent tells this of it.
-fn ended(node: Node, kind: StepKind, told: Value) -> Change {
+/// The step has ended well, and the agent reports `report` as its result.
+fn ended(node: Node, kind: StepKind, report: Value) -> Change {
     let step = node.run.as_ref().unwrap().current().unwrap().step.step.clone();
-    let result = json!({kind.result_field(): told, kind.step_field(): {"interface": "raid", "step": step}});
+    let result = json!({kind.result_field(): report, kind.step_field(): {"interface": "raid", "step": step}});
     let action = Action::AskCommand { command_id: "its-own".into() };
     let outcome = Outcome::Command(status(Status::Succeeded, result));
     apply_outcome(&snapshot(node, heard(), NOW), &action, outcome, &Settings::default())
 }
 
-/// `create_configuration`: ironic-python-agent makes what the node's target says and tells that; which flags Ironic has
+/// `create_configuration`: ironic-python-agent makes what the node's target says and reports that; which flags Ironic has
 /// for it, it does not know.
 #[tokio::test]
 async fn the_target_reaches_the_agent_and_what_it_made_is_the_nodes() {
@@ -208,11 +208,11 @@ fn a_step_without_a_target_is_not_sent() {
     assert_eq!(failed.run.unwrap().results.len(), 1);
 }
 
-/// What Ironic calls an improper result. ironic-python-agent tells `{}` where it had nothing to make.
+/// What Ironic calls an improper result. ironic-python-agent reports `{}` where it had nothing to make.
 #[test]
-fn a_success_that_does_not_tell_what_was_made_fails_the_step_and_changes_nothing() {
+fn a_success_that_does_not_report_what_was_made_fails_the_step_and_changes_nothing() {
     let kind = StepKind::Clean;
-    for told in [
+    for report in [
         json!({}),
         Value::Null,
         json!({"logical_disks": "two"}),
@@ -223,11 +223,11 @@ fn a_success_that_does_not_tell_what_was_made_fails_the_step_and_changes_nothing
         node.other.insert("target_raid_config".into(), target());
         node.other.insert("raid_config".into(), json!({"logical_disks": [], "last_updated": "before"}));
         let before = begun(planned(node, kind));
-        let after = ended(before.clone(), kind, told.clone()).node;
-        assert_eq!(after.provision_state, ProvisionState::CleanFail, "{told}");
+        let after = ended(before.clone(), kind, report.clone()).node;
+        assert_eq!(after.provision_state, ProvisionState::CleanFail, "{report}");
         let error = after.last_error.unwrap();
         assert!(error.contains("Clean step raid.create_configuration failed"), "{error}");
-        assert_eq!((&after.other, &after.properties), (&before.other, &before.properties), "{told}");
+        assert_eq!((&after.other, &after.properties), (&before.other, &before.properties), "{report}");
         assert!(after.run.unwrap().results[0].error.is_some());
     }
 }
@@ -244,7 +244,7 @@ fn what_was_deleted_is_the_nodes_no_more() {
     }
 }
 
-/// Steps of the controller's own tell it without an agent's envelope.
+/// Steps of the controller's own report it without an agent's envelope.
 #[test]
 fn a_step_of_the_raid_interface_is_settled_likewise() {
     let step = json!({"interface": "raid", "step": "create_configuration", "priority": 0, "in_band": false,

@@ -1,4 +1,4 @@
-//! What the exploration of `tests/explore` found: situations in which progress was lost, invented or told wrong.
+//! What the exploration of `tests/explore` found: situations in which progress was lost, invented or reported wrongly.
 
 use crate::situation::{NOW, anneal, heard, issued, node, recorded, snapshot};
 use agent_protocol::command::{CommandError, CommandStatus, Status};
@@ -58,7 +58,7 @@ fn unreachable_peer() -> Outcome {
 }
 
 /// What an answer of the agent makes of the node.
-fn told(snapshot: &Snapshot, outcome: Outcome) -> Node {
+fn answered(snapshot: &Snapshot, outcome: Outcome) -> Node {
     apply_outcome(snapshot, &ask(), outcome, &Settings::default()).node
 }
 
@@ -87,9 +87,9 @@ fn a_command_is_not_sent_to_another_process_of_the_same_boot() {
     }
 }
 
-/// A controller that was away for longer than an agent may be silent fails nobody for its own absence.
+/// A controller that was away for longer than an agent may be silent fails no run for its own absence.
 #[test]
-fn nobody_is_silent_while_nobody_listened() {
+fn no_agent_is_silent_while_no_controller_listened() {
     let settings = Settings::default();
     let away = settings.boot_timeout_s * 2;
     let started = |node: Node, contact: Contact, later: u64| {
@@ -120,18 +120,18 @@ fn nobody_is_silent_while_nobody_listened() {
     assert_eq!(failed.provision_state, ProvisionState::CleanFail);
 }
 
-/// A step that nobody could hear of is not told to stop for want of progress.
+/// A step is not stopped for lack of progress before a heartbeat could report progress.
 #[test]
-fn progress_is_missed_only_where_it_could_be_told() {
+fn progress_is_missed_only_where_it_could_be_reported() {
     let stall = Settings::default().step_stall_s;
     let hung = |contact: Contact| {
         let snapshot = snapshot(in_step(|_| {}), contact, at(stall));
-        told(&snapshot, status(Status::Running, None)).run.unwrap().hung
+        answered(&snapshot, status(Status::Running, None)).run.unwrap().hung
     };
     assert_eq!(hung(runs(0)), None, "no heartbeat came since");
     let mut before = runs(stall);
     anneal(&mut before).running = None;
-    assert_eq!(hung(before), None, "no heartbeat has told of the step yet");
+    assert_eq!(hung(before), None, "no heartbeat has named the step yet");
     let mut moved = runs(stall);
     moved.progress_at = Some(at(1));
     assert_eq!(hung(moved), None, "it moved");
@@ -150,14 +150,14 @@ fn a_step_past_its_limit_is_judged_by_the_agents_answer() {
         snapshot
     };
     assert_eq!(decide(&past(|_| {}), &settings), Decision::Act(ask()));
-    assert!(told(&past(|_| {}), status(Status::Succeeded, None)).run.unwrap().succeeded(1));
-    let run = told(&past(|_| {}), status(Status::Running, None)).run.unwrap();
+    assert!(answered(&past(|_| {}), status(Status::Succeeded, None)).run.unwrap().succeeded(1));
+    let run = answered(&past(|_| {}), status(Status::Running, None)).run.unwrap();
     assert!(run.hung.unwrap().contains("longer than its limit") && run.cursor != Cursor::Done);
-    // Who is heard and cannot be asked is judged by the clock in the end.
-    let in_vain = |run: &mut model::Run| run.attempts = 2 * Settings::default().max_attempts;
-    let node = recorded(decide(&past(in_vain), &settings));
+    // An agent that sends heartbeats and cannot be asked is judged by the clock in the end.
+    let unanswered = |run: &mut model::Run| run.attempts = 2 * Settings::default().max_attempts;
+    let node = recorded(decide(&past(unanswered), &settings));
     assert!(node.run.unwrap().hung.is_some());
-    let mut ended = past(in_vain);
+    let mut ended = past(unanswered);
     anneal(&mut ended.contact).ended = vec!["c0".into()];
     let node = recorded(decide(&ended, &settings));
     assert!(error(&node).contains("could not be asked how the step ended"), "{}", error(&node));
@@ -166,10 +166,10 @@ fn a_step_past_its_limit_is_judged_by_the_agents_answer() {
 #[test]
 fn the_time_of_a_step_counts_from_when_the_agent_had_it() {
     let node = node(ProvisionState::CleanWait, issued("boot-1", false), 1);
-    let run = told(&snapshot(node, heard("boot-1"), at(500)), status(Status::Running, None)).run.unwrap();
+    let run = answered(&snapshot(node, heard("boot-1"), at(500)), status(Status::Running, None)).run.unwrap();
     assert!(matches!(run.cursor, Cursor::Issued { at: since, accepted: true, .. } if since == at(500)));
     let later = in_step(|run| run.attempts = 1);
-    let run = told(&snapshot(later, runs(500), at(500)), status(Status::Running, None)).run.unwrap();
+    let run = answered(&snapshot(later, runs(500), at(500)), status(Status::Running, None)).run.unwrap();
     assert!(matches!(run.cursor, Cursor::Issued { at, .. } if at == NOW), "it had it before");
 }
 
@@ -191,7 +191,7 @@ fn the_end_of_a_hung_step_is_believed_at_the_last_look() {
             run.hung = Some("the step hangs".into());
             run.attempts = Settings::default().max_attempts - 1;
         });
-        told(&snapshot(node, runs(0), NOW), outcome)
+        answered(&snapshot(node, runs(0), NOW), outcome)
     };
     assert!(last(status(Status::Succeeded, None)).run.unwrap().succeeded(1));
     let failed = last(status(Status::Failed, Some(("CleaningError", "the disk is gone"))));
@@ -204,7 +204,7 @@ fn the_end_of_a_hung_step_is_believed_at_the_last_look() {
 fn a_step_that_failed_by_itself_says_so_although_it_was_to_be_aborted() {
     let end = |error: Option<(&str, &str)>| {
         let node = in_step(|run| run.abort = true);
-        told(&snapshot(node, runs(0), NOW), status(Status::Failed, error))
+        answered(&snapshot(node, runs(0), NOW), status(Status::Failed, error))
     };
     let failed = end(Some(("CleaningError", "the disk is gone")));
     assert!(error(&failed).contains("the disk is gone; before that, a user asked to abort"));
@@ -241,7 +241,7 @@ fn a_question_without_an_answer_does_not_fail_a_step_that_goes_on_outside() {
     };
     let run = after(true).run.unwrap();
     assert!(matches!(run.cursor, Cursor::OutOfBand { polling: true, .. }) && run.attempts == 1);
-    assert_eq!(after(false).provision_state, ProvisionState::CleanFail, "nobody knows whether it began");
+    assert_eq!(after(false).provision_state, ProvisionState::CleanFail, "it is not known whether it began");
 }
 
 /// One change counted twice left half of `max_replans`, and said that they kept changing.
@@ -251,7 +251,7 @@ fn a_change_of_hardware_managers_is_counted_once() {
         run.kind = RunKind::ManualClean;
         run.hardware_manager_version = [("generic".to_owned(), json!("1"))].into_iter().collect();
     });
-    node = told(&snapshot(node, runs(0), NOW), status(Status::VersionMismatch, None));
+    node = answered(&snapshot(node, runs(0), NOW), status(Status::VersionMismatch, None));
     assert_eq!(node.run.as_ref().map(|run| (&run.cursor, run.replans)), Some((&Cursor::LearnSteps, 1)));
     let steps = AdvertisedSteps {
         clean_steps: BTreeMap::new(),

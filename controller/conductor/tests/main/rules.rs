@@ -24,9 +24,9 @@ fn set(path: &str, value: &str) -> Value {
     json!({"op": "set-attribute", "args": {"path": path, "value": value}})
 }
 
-/// What the BMC tells is subject to the same rules; what was made by hardware comes first.
+/// What the BMC reports is subject to the same rules; what was made by hardware comes first.
 #[tokio::test(start_paused = true)]
-async fn rules_apply_to_what_the_bmc_tells() {
+async fn rules_apply_to_what_the_bmc_reports() {
     let world = World::new().await;
     world.abilities.lock().unwrap().inspect = Inspect::Bmc;
     let seen = rule(
@@ -132,11 +132,11 @@ fn what_rules_change_is_one_change() {
             assert_eq!((port.address.as_str(), port.pxe_enabled), ("52:54:00:00:00:03", true));
             assert_eq!((port.uuid, port.node_uuid, &port.extra["x"]), (new, change.node.uuid, &json!(1)));
         }
-        let told = "interfaces become ports, unless a port has their address: 52:54:00:00:00:03";
-        assert_eq!(change.events.iter().filter(|event| event.text == told).count(), made);
+        let text = "interfaces become ports, unless a port has their address: 52:54:00:00:00:03";
+        assert_eq!(change.events.iter().filter(|event| event.text == text).count(), made);
     }
 
-    // Plugin data may not grow beyond what is kept: nothing is stored of it, and the inspection does not try for ever.
+    // Plugin data may not grow beyond the stored maximum: nothing is stored of it, and the inspection is not retried.
     let grow = json!({"op": "set-plugin-data", "args": {"path": "x{item}", "value": "{inventory}"}, "loop": [1, 2, 3]});
     let large =
         Inventory { inventory: json!({"x": "y".repeat(store::inventory::MAX / 3)}), ..inventory.clone() };
@@ -147,12 +147,12 @@ fn what_rules_change_is_one_change() {
     assert!(change.node.last_error.unwrap().contains("more than"), "too large");
     assert_eq!(change.inspected, None);
 
-    // So for a BMC that tells more than is kept.
+    // So for a BMC that reports more than the stored maximum.
     snapshot.rules = Rules::default();
     snapshot.node.enter(ProvisionState::Inspecting, None, NOW);
     snapshot.node.run.as_mut().unwrap().cursor = Cursor::AskInventory;
-    let told = Inventory { inventory: json!("y".repeat(store::inventory::MAX)), ..inventory };
-    let change = apply_outcome(&snapshot, &Action::InspectBmc, Outcome::Inventory(told), &settings);
+    let report = Inventory { inventory: json!("y".repeat(store::inventory::MAX)), ..inventory };
+    let change = apply_outcome(&snapshot, &Action::InspectBmc, Outcome::Inventory(report), &settings);
     assert_eq!(change.node.provision_state, ProvisionState::InspectFail);
     assert_eq!(change.inspected, None);
 }

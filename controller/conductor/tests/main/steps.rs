@@ -170,7 +170,7 @@ async fn reserved_steps_do_what_they_are_called() {
     let held = world.until_state(ProvisionState::CleanHold).await;
     assert!(!world.is_on(), "power_off came before hold");
     assert_eq!(held.clean_step.unwrap()["step"], "hold");
-    let held = world.until("told", |node| node.wait.is_some()).await;
+    let held = world.until("a wait is stored", |node| node.wait.is_some()).await;
     assert!(held.wait.unwrap().reason.contains("unhold"));
     tokio::time::sleep(Duration::from_secs(86_400)).await;
     assert_eq!(world.ran.lock().unwrap().len(), 1, "it really holds");
@@ -292,7 +292,7 @@ async fn an_unknown_deploy_step_is_not_dropped_without_an_agent() {
     assert!(world.ran.lock().unwrap().is_empty());
 }
 
-/// Ironic waits for ever for a step whose agent goes on sending heartbeats.
+/// Ironic waits without limit for a step whose agent goes on sending heartbeats.
 #[tokio::test(start_paused = true)]
 async fn a_hanging_step_is_noticed_while_the_agent_is_heard() {
     for (settings, wanted) in [
@@ -317,7 +317,7 @@ async fn a_hanging_step_is_noticed_while_the_agent_is_heard() {
         assert_eq!((node.provision_state, node.maintenance), (ProvisionState::CleanFail, true));
         let error = node.last_error.unwrap();
         assert!(error.contains(wanted), "{error}");
-        assert!(world.actions.lock().unwrap().contains(&"CancelCommand".to_owned()), "it was told to stop");
+        assert!(world.actions.lock().unwrap().contains(&"CancelCommand".to_owned()), "it was cancelled");
         assert!(world.is_on());
     }
 }
@@ -330,9 +330,9 @@ async fn equal_priorities_of_an_agents_steps_run_by_name_and_that_is_recorded() 
     world.verb(Verb::Provide, None).await;
     let node = ended(&world).await;
     assert_eq!(*world.ran.lock().unwrap(), ["a", "b", "c"]);
-    let told = world.texts().await;
+    let texts = world.texts().await;
     let tie = "deploy.a, deploy.b have the same priority 10: they run in the order of their names";
-    assert_eq!(told.iter().filter(|text| *text == tie).count(), 1, "{told:#?}");
+    assert_eq!(texts.iter().filter(|text| **text == tie).count(), 1, "{texts:#?}");
     let plan: Vec<_> = node.run.unwrap().plan.unwrap().iter().map(PlannedStep::label).collect();
     assert_eq!(plan, ["deploy.a", "deploy.b", "deploy.c"]);
 }

@@ -81,16 +81,16 @@ impl Setting {
         if !output.status.success() {
             bail!("fio: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
-        let told: Value = serde_json::from_slice(&output.stdout).context("what fio told")?;
-        parse(&told, way).context("fio told no time")
+        let result: Value = serde_json::from_slice(&output.stdout).context("the result of fio")?;
+        parse(&result, way).context("fio reported no time")
     }
 }
 
 /// The longest run and the processor time of all jobs; fio gives it as percent of their runs.
-fn parse(told: &Value, way: Way) -> Option<Took> {
+fn parse(result: &Value, way: Way) -> Option<Took> {
     let name = if way == Way::Write { "write" } else { "read" };
     let mut took = Took::default();
-    for job in told["jobs"].as_array()? {
+    for job in result["jobs"].as_array()? {
         let seconds = job[name]["runtime"].as_f64()? / 1000.0;
         took.seconds = took.seconds.max(seconds);
         took.cpu_s += (job["usr_cpu"].as_f64()? + job["sys_cpu"].as_f64()?) / 100.0

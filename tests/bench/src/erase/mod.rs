@@ -1,8 +1,8 @@
-//! How fast the agent overwrites and reads back, beside fio (the limit) and beside what others erase with.
+//! How fast the agent overwrites and reads back, compared with fio (the limit) and with other erase tools.
 //!
 //! Everything runs on the same loop devices in one run. In each round each runs once, directly after one another, and
 //! is held against fio's run of the same round: the machine may be busy with other work, so that only such ratios mean
-//! anything. What is told is the median of the rounds and how they are spread.
+//! anything. The result is the median of the rounds and their spread.
 
 pub mod disks;
 pub mod fio;
@@ -52,7 +52,7 @@ pub fn run(memory: &Path, disk: &Path, image: Option<&Path>, shape: Shape) -> Re
     for (backing, dir, count) in [("memory", memory, 1), ("memory", memory, MANY), ("disk", disk, 1)] {
         let size = if count == 1 { shape.size } else { shape.size / 2 };
         let disks = Disks::written(dir, count, size)?;
-        // The disk below is slow and the same for all: fewer rounds tell as much.
+        // The disk below is slow and the same for all: fewer rounds are enough.
         let rounds = if backing == "disk" { shape.rounds.div_ceil(2) } else { shape.rounds };
         let shape = Shape { rounds, peers: shape.peers && count == 1, ..shape };
         report.contests.push(contest(&program, backing, &disks, shape)?);

@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 const DISKS: [(&str, &str); 2] = [("a node, NVMe", "/dev/nvme0n1"), ("a node, virtio", "/dev/vda")];
 /// Modules, in the order in which they are loaded.
 const MODULES: &str = "/modules";
-/// Where the node tells what it measured.
-const TOLD: &str = "/dev/ttyS1";
+/// The serial port to which the node writes its measurements.
+const RESULT_PORT: &str = "/dev/ttyS1";
 const MOUNTS: [(&str, &str); 4] =
     [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp")];
 /// Until the disks are there.
@@ -33,7 +33,7 @@ const MEMORY_MIB: u32 = 1024;
 /// Start a node with `vmlinuz` and `bench` of `image`, over disks below `memory`, and take what it measured.
 ///
 /// # Errors
-/// When QEMU does not start, or the node did not tell anything.
+/// When QEMU does not start, or the node wrote no result.
 pub fn measure(image: &Path, memory: &Path, shape: Shape) -> Result<Vec<Contest>> {
     let scratch = tempfile::Builder::new().prefix("anneal-bench-node-").tempdir_in(memory)?;
     let file = |name: &str| scratch.path().join(name);
@@ -49,7 +49,7 @@ pub fn measure(image: &Path, memory: &Path, shape: Shape) -> Result<Vec<Contest>
     qemu.args(["-append", &line]);
     // Its console is ours, so that one sees how far it is.
     qemu.args(["-serial", "stdio"]).stdin(Stdio::null());
-    qemu.arg("-serial").arg(format!("file:{}", file("told").display()));
+    qemu.arg("-serial").arg(format!("file:{}", file("result").display()));
     for (name, device) in [("disk0", "nvme,serial=BENCH0"), ("disk1", "virtio-blk-pci,serial=BENCH1")] {
         let path = file(name);
         File::create(&path).and_then(|disk| disk.set_len(shape.size)).context("a disk of the node")?;
@@ -59,22 +59,22 @@ pub fn measure(image: &Path, memory: &Path, shape: Shape) -> Result<Vec<Contest>
     println!("a node with an NVMe and a virtio disk of {mib} MiB each");
     let status = qemu.status().context("qemu-system-x86_64 (Debian package qemu-system-x86)")?;
     ensure!(status.success(), "QEMU ended with {status}");
-    serde_json::from_slice(&fs::read(file("told"))?).context("the node told nothing: its console says why")
+    serde_json::from_slice(&fs::read(file("result"))?).context("the node wrote no result: see its console")
 }
 
-/// Be the init of such a node: measure, tell, power off. EVERYTHING on its disks is lost.
+/// Be the init of such a node: measure, write the result, power off. EVERYTHING on its disks is lost.
 ///
 /// # Errors
 /// When this is not PID 1 of a machine, or the machine cannot be powered off.
 pub fn init(shape: Shape) -> Result<Infallible> {
     ensure!(std::process::id() == 1, "this erases the disks of the machine it is the init of, and is not");
-    if let Err(error) = told(shape) {
+    if let Err(error) = measured(shape) {
         eprintln!("bench: {error:#}");
     }
     Ok(reboot(RebootMode::RB_POWER_OFF)?)
 }
 
-fn told(shape: Shape) -> Result<()> {
+fn measured(shape: Shape) -> Result<()> {
     for (kind, target) in MOUNTS {
         fs::create_dir_all(target)?;
         mount(Some(kind), target, Some(kind), MsFlags::empty(), None::<&str>)
@@ -99,7 +99,7 @@ fn told(shape: Shape) -> Result<()> {
         let disks = Disks::given(vec![node], shape.size)?;
         contests.push(contest(&program, place, &disks, shape)?);
     }
-    serde_json::to_writer(File::options().write(true).open(TOLD)?, &contests)?;
+    serde_json::to_writer(File::options().write(true).open(RESULT_PORT)?, &contests)?;
     // What is still in the serial port would be lost with the power.
-    Ok(nix::sys::termios::tcdrain(File::options().write(true).open(TOLD)?)?)
+    Ok(nix::sys::termios::tcdrain(File::options().write(true).open(RESULT_PORT)?)?)
 }

@@ -42,10 +42,10 @@ pub fn erase(program: &Path, disks: &[PathBuf], stop_after: Option<u64>) -> Resu
     if !output.status.success() {
         bail!("the engine failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
-    serde_json::from_slice(&output.stdout).context("what the child told")
+    serde_json::from_slice(&output.stdout).context("the result of the child")
 }
 
-/// The child: overwrite all of `disks` at once and tell about it on standard output. With `stop_after` each is
+/// The child: overwrite all of `disks` at once and print the result to standard output. With `stop_after` each is
 /// cancelled after that many bytes.
 ///
 /// # Errors

@@ -40,7 +40,7 @@ pub struct Report {
     pub bytes: u64,
     /// One for each set of disks.
     pub contests: Vec<Contest>,
-    /// Erases of which only the memory is told: of large disks, cancelled soon, and of very many, to the end.
+    /// Erases of which only the memory is measured: of large disks, cancelled soon, and of very many, to the end.
     pub memory: Vec<Memory>,
 }
 
@@ -123,7 +123,7 @@ impl Report {
     /// An empty one of now.
     ///
     /// # Errors
-    /// When the machine does not tell about itself.
+    /// When the machine's processor or memory cannot be read.
     pub fn begin(shape: Shape) -> Result<Self> {
         let load = std::fs::read_to_string("/proc/loadavg")?;
         Ok(Self {

@@ -27,12 +27,12 @@ pub fn compare(theirs: &Value, ours: &Value, at: &str, names: &mut Names, out: &
         (Value::String(a), Value::String(b)) => match (error(at, a), error(at, b)) {
             (Some(a), Some(b)) => compare(&a, &b, at, names, out),
             _ if names.same(a, b) => {}
-            _ => out.push(told(Some(theirs), Some(ours), at)),
+            _ => out.push(difference(Some(theirs), Some(ours), at)),
         },
         _ if theirs == ours => {}
         // 10 and 10.0 are one number.
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}
-        _ => out.push(told(Some(theirs), Some(ours), at)),
+        _ => out.push(difference(Some(theirs), Some(ours), at)),
     }
 }
 
@@ -56,7 +56,7 @@ fn either(a: Option<&Value>, b: Option<&Value>, at: &str, names: &mut Names, out
     match (a, b) {
         (Some(a), Some(b)) => compare(a, b, at, names, out),
         (None, None) => {}
-        (a, b) => out.push(told(a, b, at)),
+        (a, b) => out.push(difference(a, b, at)),
     }
 }
 
@@ -65,7 +65,7 @@ fn error(at: &str, text: &str) -> Option<Value> {
     if at.ends_with("/error_message") { serde_json::from_str(text).ok() } else { None }
 }
 
-fn told(theirs: Option<&Value>, ours: Option<&Value>, at: &str) -> Difference {
+fn difference(theirs: Option<&Value>, ours: Option<&Value>, at: &str) -> Difference {
     let side = |value: Option<&Value>| value.map_or_else(|| json!("(absent)"), stable);
     Difference { at: at.to_owned(), theirs: side(theirs), ours: side(ours) }
 }

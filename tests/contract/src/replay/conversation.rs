@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// One exchange.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Exchange {
-    /// `osc`, `agent` or `ironic`: who asked.
+    /// The sender of the request: `osc`, `agent` or `ironic`.
     pub from: String,
     pub method: String,
     /// Path and query.
@@ -26,7 +26,7 @@ pub struct Exchange {
     pub answer: Value,
 }
 
-/// What an operator did whose requests were not recorded.
+/// An operator's action whose requests were not recorded.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Action {
     /// Before this line; one after the last: at the end.
@@ -41,7 +41,7 @@ pub struct Action {
     /// The provision state that the node is waited for in.
     #[serde(default)]
     pub until: String,
-    /// Not before our node's history tells this.
+    /// Not before our node's history has this text.
     #[serde(default)]
     pub once: String,
     /// The conductor is killed first, as by a power cut, and started again.
@@ -58,15 +58,15 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// The certificate that the recorded agent told in its heartbeats, when it listened with TLS.
+    /// The certificate in the recorded agent's heartbeats, when it listened with TLS.
     pub fn certificate(&self) -> Option<&str> {
         self.lines.iter().find_map(|line| line.sent["agent_verify_ca"].as_str())
     }
 
-    /// Seconds, as the recorded Ironic told its agent; 300, its default, where there was none.
+    /// Seconds, as the recorded Ironic sent them to its agent; 300, its default, where there was none.
     pub fn heartbeat_timeout(&self) -> u64 {
-        let told = |line: &Exchange| line.answer["config"]["heartbeat_timeout"].as_u64();
-        self.lines.iter().find_map(told).unwrap_or(300)
+        let timeout = |line: &Exchange| line.answer["config"]["heartbeat_timeout"].as_u64();
+        self.lines.iter().find_map(timeout).unwrap_or(300)
     }
 }
 

@@ -98,7 +98,7 @@ fn is_shaped(text: &str, shape: &str) -> bool {
     text.len() >= shape.len() && text.bytes().zip(shape.bytes()).all(fits)
 }
 
-/// `text` without what differs from run to run: how a list of differences tells it.
+/// `text` without what differs from run to run, as a list of differences shows it.
 pub fn timeless(text: &str) -> String {
     let mut out = String::new();
     let mut word = String::new();

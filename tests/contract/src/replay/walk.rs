@@ -21,7 +21,7 @@ const HASTE: Duration = Duration::from_millis(1500);
 /// How long what the operator waits for may take.
 const LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
-/// How our node's history tells that logs of its ramdisk were stored.
+/// The event of our node's history after logs of its ramdisk were stored.
 const LOGS_KEPT: &str = "the logs of the ramdisk are kept";
 /// States that a node leaves by itself.
 const PASSING: [&str; 4] = ["cleaning", "deleting", "deploying", "unrescuing"];
@@ -34,7 +34,7 @@ pub struct Tally {
     pub agree: usize,
     /// Those that ours does not have at all, since it need not ask.
     pub unasked: usize,
-    /// Those whose answer the recorder missed: they were had, and nothing could be compared.
+    /// Requests whose answer the recorder missed: ours was received, and could not be compared.
     pub unanswered: usize,
     /// Everything that differs.
     pub found: BTreeMap<(String, usize), Vec<Difference>>,
@@ -52,16 +52,16 @@ pub struct Walk<'a> {
     tally: &'a mut Tally,
     names: Names,
     agent: Agent,
-    /// What our conductor asked for while nobody listened for it.
+    /// Commands of our conductor at a time when no recorded answer was due.
     unasked: Vec<Difference>,
     /// What the agent answered to commands that ended at once, by what they asked for.
     answered: BTreeMap<String, Value>,
     /// A command that came while a question was waited for, and is of a later line.
     held: Option<Command>,
-    /// An answer that tells a result at once. It is on its way until the recorded agent's next heartbeat came, since
+    /// An answer that has a result at once. It is on its way until the recorded agent's next heartbeat came, since
     /// Ironic waits for that, and ours would be done before it.
     late: Option<(Command, u16, Value)>,
-    /// How often the agent told its logs.
+    /// How often the agent sent its logs.
     logs: usize,
 }
 
@@ -151,15 +151,15 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Waits until the logs that the agent told are kept, so that no request of the operator's comes between: the
+    /// Waits until the logs that the agent sent are stored, so that no request of the operator's comes between: the
     /// conductor would ask for them again.
     fn keep_logs(&self) -> Result<()> {
         wait_until("the ramdisk's logs are kept", LIMIT, || {
-            Ok(tells(&self.look("/history")?, LOGS_KEPT)? >= self.logs)
+            Ok(count_events(&self.look("/history")?, LOGS_KEPT)? >= self.logs)
         })
     }
 
-    /// What our API tells of the node that the first action made.
+    /// What our API shows of the node that the first action made.
     fn look(&self, tail: &str) -> Result<Value> {
         let made = &self.conversation.actions[0].body["name"];
         let path = format!("/v1/nodes/{}{tail}", made.as_str().context("the first action makes the node")?);
@@ -172,8 +172,8 @@ impl<'a> Walk<'a> {
             self.keep_logs()?;
         }
         if !action.once.is_empty() {
-            self.wait(&format!("the history tells {:?}", action.once), |walk| {
-                Ok(tells(&walk.look("/history")?, &action.once)? > 0)
+            self.wait(&format!("the history has {:?}", action.once), |walk| {
+                Ok(count_events(&walk.look("/history")?, &action.once)? > 0)
             })?;
         }
         if action.restarts {
@@ -244,16 +244,16 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Waits until our node's history tells of a state that the recorded client met the node in, since nobody can say
-    /// how long ours is in it.
+    /// Waits until our node's history has a state in which the recorded client saw the node, since how long our node
+    /// stays in that state is not known.
     fn missed(&self, path: &str, state: &str) -> Result<Option<Difference>> {
         let node = path.split('?').next().unwrap_or_default();
         let request = Request { method: "GET".into(), path: format!("{node}/history"), body: Value::Null };
-        let told = format!("-> {state}");
+        let entered = format!("-> {state}");
         let begun = Instant::now();
         while begun.elapsed() < patience() {
             let history = http::ask(&self.address, Some("1.115"), &request)?.body;
-            if tells(&history, &told)? > 0 {
+            if count_events(&history, &entered)? > 0 {
                 return Ok(None);
             }
             std::thread::sleep(PAUSE);
@@ -356,7 +356,7 @@ fn asks_for(body: &Value) -> String {
 }
 
 /// How many events of a history have this text.
-fn tells(history: &Value, text: &str) -> Result<usize> {
+fn count_events(history: &Value, text: &str) -> Result<usize> {
     let events = history["history"].as_array().context("a history")?;
     Ok(events.iter().filter(|one| one["event"].as_str().is_some_and(|event| event.contains(text))).count())
 }

@@ -10,7 +10,7 @@ use crate::process::wait_until;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-/// Whoever is silent is lost soon.
+/// A silent agent is lost soon.
 const MORE: &str = "\
 agent_silence_s = 30
 [agent]
@@ -41,7 +41,7 @@ fn controller_killed(controller: &mut Controller, node: &Enrolled) -> Result<()>
     node.clean(&json!([step("wait_for_go", &json!({})), slow, look]))?;
     node.until_it_waits(1)?;
     controller.kill();
-    // The step ends while nobody is there to be told.
+    // The step ends while no controller listens.
     node.machine.go(1)?;
     let log = node.machine.log(1);
     wait_until("the step has ended", super::PATIENCE, || {
@@ -60,7 +60,7 @@ fn controller_killed(controller: &mut Controller, node: &Enrolled) -> Result<()>
     node.ensure_rests_in("manageable").map(drop)
 }
 
-/// The node is left as it is, for somebody to look at.
+/// The node is left as it is, for an operator to inspect.
 fn agent_died(node: &Enrolled) -> Result<()> {
     let seen = lost(node, 2, Mishap::AgentDies)?;
     ensure!(last_error(&seen).contains("the agent has not been heard for"), "{}", last_error(&seen));
@@ -71,8 +71,8 @@ fn agent_died(node: &Enrolled) -> Result<()> {
 fn reset(node: &Enrolled) -> Result<()> {
     let seen = lost(node, 3, Mishap::Reset)?;
     let error = last_error(&seen);
-    let told = ["another asks for its token", "a lookup of its node was refused"];
-    ensure!(told.iter().any(|part| error.contains(part)), "last_error: {error}");
+    let reasons = ["another asks for its token", "a lookup of its node was refused"];
+    ensure!(reasons.iter().any(|part| error.contains(part)), "last_error: {error}");
     let log = std::fs::read_to_string(node.machine.log(4))?;
     ensure!(log.contains("token has already been retrieved"), "it was given a token");
     Ok(())

@@ -43,7 +43,7 @@ fn automated(node: &Enrolled) -> Result<()> {
     nothing_is_certified(node)
 }
 
-/// The disk is zero, which nobody who was not there can know: the agent gives no record of a disk.
+/// The disk is zero, but the agent gives no record of a disk, so that this is not certified.
 fn nothing_is_certified(node: &Enrolled) -> Result<()> {
     let records = node.tool.json(&["node", "records", &node.uuid])?;
     let records = records.as_array().context("a list of steps")?;
@@ -74,7 +74,7 @@ fn two_steps(node: &Enrolled, first: &str) -> Value {
     json!([step(first, &json!({})), step("look", &json!({"disk": node.machine.disk}))])
 }
 
-/// At once. The agent cannot be told, so the node is not switched off and the operator is told.
+/// At once. The agent cannot cancel, so the node is not switched off and the error says so to the operator.
 fn aborted(node: &Enrolled) -> Result<()> {
     node.clean(&two_steps(node, "wait_for_go"))?;
     node.until_it_waits(5)?;

@@ -1,5 +1,5 @@
-//! Whom the controller takes for a node's ironic-python-agent: who has the token, serves TLS, and stays the one that
-//! its first heartbeat showed.
+//! When the controller accepts an agent as a node's ironic-python-agent: it has the token, serves TLS, and keeps the
+//! address and certificate of its first heartbeat.
 
 use super::{Enrolled, last_error, step};
 use crate::World;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
-/// Whoever is silent is lost soon.
+/// A silent agent is lost soon.
 const MORE: &str = "\
 agent_silence_s = 10
 [agent]
@@ -44,7 +44,7 @@ pub fn run(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// It is told the node, as in Ironic, and no token.
+/// It gets the node, as in Ironic, and no token.
 fn second_lookup(controller: &Controller, node: &Enrolled) -> Result<()> {
     let url = format!("{}/v1/lookup?addresses={}", controller.endpoint, node.machine.mac);
     let (status, body) = http(&["--get", &url])?;
@@ -93,7 +93,7 @@ fn forged(controller: &Controller, node: &Enrolled, known: &Value) -> Result<()>
     Ok(())
 }
 
-/// It is connected to, and told nothing: not even the token, which travels with every request.
+/// The controller connects to it, and sends nothing: not even the token, which travels with every request.
 fn impostor(world: &World, node: &Enrolled, url: &str) -> Result<()> {
     let home = world.dir.join("impostor");
     std::fs::create_dir(&home)?;
@@ -112,9 +112,9 @@ fn impostor(world: &World, node: &Enrolled, url: &str) -> Result<()> {
     let seen = node.until_in("clean failed")?;
     drop(server);
     ensure!(last_error(&seen).contains("the agent has not been heard for"), "{}", last_error(&seen));
-    ensure!(home.join("connections").exists(), "nobody connected to it");
+    ensure!(home.join("connections").exists(), "no client connected to it");
     let requests = std::fs::read_to_string(home.join("requests")).unwrap_or_default();
-    ensure!(requests.is_empty(), "it was told {requests}");
+    ensure!(requests.is_empty(), "it was sent {requests}");
     node.verb("manage", &[])?;
     node.tool.run(&["node", "maintenance", "unset", &node.uuid])
 }

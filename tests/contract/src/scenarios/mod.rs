@@ -39,22 +39,22 @@ pub struct Scenario {
     pub run: fn(&World) -> Result<()>,
     /// Runs when nothing is named.
     by_default: bool,
-    /// Runs beside others.
-    pub beside: bool,
+    /// Runs at the same time as others.
+    pub parallel: bool,
 }
 
 const ALL: [Scenario; 11] = [
-    Scenario { name: "stock_client", run: stock_client::run, by_default: true, beside: false },
-    Scenario { name: "openstacksdk", run: clients::openstacksdk, by_default: true, beside: true },
-    Scenario { name: "metal3", run: clients::metal3, by_default: true, beside: true },
-    Scenario { name: "replay", run: replay::run, by_default: true, beside: true },
-    Scenario { name: "real_agent", run: real_agent::run, by_default: true, beside: true },
-    Scenario { name: "agent_steps", run: agent_steps::run, by_default: true, beside: true },
-    Scenario { name: "agent_lost", run: agent_lost::run, by_default: true, beside: true },
-    Scenario { name: "agent_trust", run: agent_trust::run, by_default: true, beside: true },
-    Scenario { name: "real_ironic", run: real_ironic::run, by_default: true, beside: false },
-    Scenario { name: "schemathesis", run: schemathesis::run, by_default: true, beside: true },
-    Scenario { name: "calibration", run: calibration::run, by_default: false, beside: false },
+    Scenario { name: "stock_client", run: stock_client::run, by_default: true, parallel: false },
+    Scenario { name: "openstacksdk", run: clients::openstacksdk, by_default: true, parallel: true },
+    Scenario { name: "metal3", run: clients::metal3, by_default: true, parallel: true },
+    Scenario { name: "replay", run: replay::run, by_default: true, parallel: true },
+    Scenario { name: "real_agent", run: real_agent::run, by_default: true, parallel: true },
+    Scenario { name: "agent_steps", run: agent_steps::run, by_default: true, parallel: true },
+    Scenario { name: "agent_lost", run: agent_lost::run, by_default: true, parallel: true },
+    Scenario { name: "agent_trust", run: agent_trust::run, by_default: true, parallel: true },
+    Scenario { name: "real_ironic", run: real_ironic::run, by_default: true, parallel: false },
+    Scenario { name: "schemathesis", run: schemathesis::run, by_default: true, parallel: true },
+    Scenario { name: "calibration", run: calibration::run, by_default: false, parallel: false },
 ];
 
 /// The scenarios named, or those that run by default and have `filter` in their name.
@@ -71,7 +71,7 @@ pub fn choose(names: &[String], filter: &str) -> Result<Vec<&'static Scenario>> 
     names.iter().map(find).collect()
 }
 
-/// Starts an Ironic of the scenario's own, with these settings beside the usual ones; with it what its nodes boot.
+/// Starts an Ironic of the scenario's own, with these settings in addition to the usual ones; with it what its nodes boot.
 fn start_ironic(world: &World, settings: &str) -> Result<(Ironic, Network)> {
     let ironic = Ironic::start(&world.peers, &world.dir, settings, |endpoint| {
         let drivers = Tool::anneal(world, endpoint).json(&["driver", "list"]).unwrap_or_default();
@@ -197,7 +197,7 @@ impl Enrolled {
             cursor["accepted"] == true
                 && node["clean_step"]["step"].as_str().is_some_and(|step| step.starts_with("wait"))
         })?;
-        // The agent tells that it runs before the step has begun.
+        // The agent reports that it runs before the step has begun.
         wait_until("the step has begun", PATIENCE, || Ok(self.machine.ran(boot).is_ok()))
     }
 

@@ -39,9 +39,12 @@ fn inspected(node: &Enrolled) -> Result<()> {
     node.verb("inspect", &[])?;
     let seen = node.ensure_rests_in("manageable")?;
     let command_line = std::fs::read_to_string(node.machine.home(1).join("cmdline"))?;
-    ensure!(command_line.contains("ipa-inspection-callback-url="), "the kernel was told {command_line}");
-    let told = node.tool.json(&["node", "inventory", &node.uuid])?;
-    let inventory = &told["inventory"];
+    ensure!(
+        command_line.contains("ipa-inspection-callback-url="),
+        "the kernel command line is {command_line}"
+    );
+    let answer = node.tool.json(&["node", "inventory", &node.uuid])?;
+    let inventory = &answer["inventory"];
     let disk = &inventory["disks"][0];
     ensure!(disk["name"] == node.machine.disk && disk["serial"] == "CONTRACT1", "disks: {inventory}");
     ensure!(inventory["interfaces"][0]["mac_address"] == node.machine.mac, "NICs: {inventory}");
@@ -59,15 +62,15 @@ fn cleaned(node: &Enrolled) -> Result<()> {
     node.disk.ensure_zero()
 }
 
-/// Of every kind, while the node is off: what the agent told, beside what the driver offers.
+/// Of every kind, while the node is off: the agent's steps together with the driver's.
 fn steps_are_known(node: &Enrolled) -> Result<()> {
     for (kind, wanted) in [
         ("clean", ["deploy.erase_devices", "deploy.look", "bios.factory_reset"]),
         ("deploy", ["deploy.write_image", "deploy.look", "deploy.deploy"]),
         ("service", ["deploy.burnin_cpu", "deploy.look", "bios.factory_reset"]),
     ] {
-        let told = node.tool.json(&["node", "steps", &node.uuid, "--kind", kind])?;
-        let steps = told["steps"].as_array().or(told.as_array()).context("a list of steps")?;
+        let answer = node.tool.json(&["node", "steps", &node.uuid, "--kind", kind])?;
+        let steps = answer["steps"].as_array().or(answer.as_array()).context("a list of steps")?;
         let label = |step: &Value| format!("{}.{}", step["interface"], step["step"]).replace('"', "");
         let names: Vec<_> = steps.iter().map(label).collect();
         for step in wanted {
@@ -113,7 +116,7 @@ fn cleaned_by_hand(controller: &Controller, node: &Enrolled) -> Result<()> {
     node.verb("clean", &["--clean-steps", &json!([metadata, look(&node.machine.disk), create]).to_string()])?;
     let seen = node.ensure_rests_in("manageable")?;
     ensure!(result(&seen, 1)["clean_result"] == json!({"seen": node.machine.disk}), "the result: {seen}");
-    // What the agent was given to make is what it tells to have made.
+    // The stored configuration is the one that the agent reports to have made.
     let made = &seen["raid_config"];
     ensure!(
         made["logical_disks"] == json!([root]) && made["last_updated"].is_string(),
@@ -148,9 +151,9 @@ fn raid_is_wanted(controller: &Controller, node: &Enrolled, target: &Value) -> R
     check(put.args(["--data", &target.to_string(), &url])).map(drop)
 }
 
-/// One archive of each run that failed, named in its story, with the agent's own words; readable by nobody else.
+/// One archive of each failed run, named in its story, with the agent's own log; readable only by its owner.
 fn logs_are_kept(controller: &Controller, node: &Enrolled) -> Result<()> {
-    let seen = node.until("its logs are told", |node| !last_run(node)["logs"]["kept"].is_null())?;
+    let seen = node.until("its logs are stored", |node| !last_run(node)["logs"]["kept"].is_null())?;
     let name = last_run(&seen)["logs"]["kept"].as_str().context("a name")?;
     let named = name.starts_with(&node.uuid) && name.ends_with("_clean.tar.gz");
     ensure!(named, "the archive is called {name}");
@@ -187,7 +190,7 @@ fn serviced(node: &Enrolled) -> Result<()> {
     node.tool.run(&["node", "maintenance", "unset", &node.uuid])
 }
 
-/// The agent got a hash that fits the password, and ended as it does when it has let somebody in.
+/// The agent got a hash that fits the password, and ended as it does after a rescue.
 fn rescued(node: &Enrolled) -> Result<()> {
     node.verb("rescue", &["--rescue-password", PASSWORD])?;
     let seen = node.show()?;

@@ -8,7 +8,7 @@ use crate::tool::Tool;
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
 
-/// Requests that schemathesis makes up for each operation, beside those that cover each schema once. `API_EXAMPLES`
+/// Requests that schemathesis makes up for each operation, in addition to those that cover each schema once. `API_EXAMPLES`
 /// sets another number.
 const EXAMPLES: &str = "3";
 
@@ -33,7 +33,7 @@ pub fn run(world: &World) -> Result<()> {
         tool.run(&["node", "create", "--driver", "fake-hardware", "--name", name])?;
         tool.run(&["node", "manage", name, "--wait", "60"])?;
     }
-    // Who is asked to delete everything deletes nodes too; this one may not be.
+    // Schemathesis also deletes nodes; this one must not be deletable.
     tool.run(&["node", "adopt", KEPT, "--wait", "60"])?;
     let protect = r#"[{"op": "add", "path": "/protected", "value": true}]"#;
     request(&controller, "PATCH", &format!("/v1/nodes/{KEPT}"), protect)?;

@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 /// What ipmi_sim runs: passes its words on and prints the answer.
 ///
 /// # Errors
-/// When nobody listens, or the machine refuses.
+/// When no chassis listens, or the machine refuses.
 pub fn ask(socket: &Path, words: &[String]) -> Result<()> {
     let mut stream = UnixStream::connect(socket).context("no chassis")?;
     writeln!(stream, "{}", words.join(" "))?;

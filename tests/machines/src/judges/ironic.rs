@@ -17,7 +17,7 @@ use serde_json::Value;
 const FILES: u16 = 8088;
 const START: Duration = Duration::from_secs(30);
 
-/// Beside the usual ones: real power, real boot. The full erase runs, and nothing but that.
+/// In addition to the usual ones: real power, real boot. The full erase runs, and nothing but that.
 const SETTINGS: &str = "\
 [DEFAULT]
 my_ip = @ADDRESS@

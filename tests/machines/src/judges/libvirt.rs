@@ -1,4 +1,4 @@
-//! libvirtd of our own, without systemd and beside any other: its directories are laid over the system's in a
+//! libvirtd of our own, without systemd and separate from any other: its directories are laid over the system's in a
 //! mount namespace, and a process namespace takes its machines with it when it ends.
 
 use std::fs;

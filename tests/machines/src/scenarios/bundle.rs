@@ -32,8 +32,8 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(refused.contains("unsigned ones are not allowed"), "{refused}");
     desk.build("acme", true).await?;
     desk.add("acme", "driver:redfish").await?;
-    let told = controller.get(&format!("/v1/anneal/bundles?node={NODE}")).await?;
-    let digest = told["bundles"][0]["digest"].as_str().with_context(|| format!("{told}"))?.to_owned();
+    let list = controller.get(&format!("/v1/anneal/bundles?node={NODE}")).await?;
+    let digest = list["bundles"][0]["digest"].as_str().with_context(|| format!("{list}"))?.to_owned();
 
     let clean = through(controller, verb("provide"), "available").await?;
     let run = &clean.anneal()["run"];

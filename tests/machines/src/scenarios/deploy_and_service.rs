@@ -1,5 +1,5 @@
 //! A node with a real agent and no image to write: never ACTIVE by a deployment. Adopted instead, it is serviced, not
-//! rescued (its ramdisk lets nobody in), and torn down: erased before it is available.
+//! rescued (its ramdisk has no login), and torn down: erased before it is available.
 
 use anyhow::{Result, ensure};
 use lab::disk::Bus;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::node::history;
 use crate::stage::{NO_METADATA, NODE, SHORT, Stage, manageable, through, verb};
 
-const PASSWORD: &str = "nobody-gets-in-with-this";
+const PASSWORD: &str = "no-login-with-this";
 
 pub async fn story(stage: Stage) -> Result<()> {
     let boots = stage.disk("BOOTS", Bus::Sata, 64)?.labelled(Table::Mbr, Content::Data)?;
@@ -46,14 +46,14 @@ pub async fn story(stage: Stage) -> Result<()> {
     wait::for_line(&console, OLD_SYSTEM, SHORT).await?;
     boots.ensure_untouched()?;
 
-    // Nobody could log in: not rescued, in so many words, and the password is nowhere.
+    // No login is possible: not rescued, in so many words, and the password is nowhere.
     let rescue = json!({"target": "rescue", "rescue_password": PASSWORD});
     let failed = through(controller, rescue, "rescue failed").await?;
     failed.ensure_says(&["has no login service", "the node is not rescued"])?;
     ensure!(!failed.0.to_string().contains(PASSWORD), "the password is shown");
     for log in [&controller.config().log(), &console] {
         let text = String::from_utf8_lossy(&std::fs::read(log)?).into_owned();
-        ensure!(!text.contains(PASSWORD) && !text.contains("$6$"), "{} tells the password", log.display());
+        ensure!(!text.contains(PASSWORD) && !text.contains("$6$"), "{} contains the password", log.display());
     }
     std::fs::write(&console, "")?;
     let seen = through(controller, verb("unrescue"), "active").await?;

@@ -28,7 +28,7 @@ const ERASED: [(&str, &str, Left); 13] = [
     ("scsi,SASBUSY,block,busy,takes=6", "scsi-sanitize-block", Left::Zeroes),
 ];
 
-/// Drives that must not be erased, and the reason that is told.
+/// Drives that must not be erased, and the reason that their record gives.
 const REFUSED: [(&str, &str); 4] = [
     ("ata,FROZEN,security,spins,frozen", "the drive is frozen"),
     ("scsi,RESERVED,crypto,reserved", "a persistent reservation"),
@@ -59,7 +59,10 @@ pub async fn story(stage: Stage) -> Result<()> {
     for (spec, reason) in REFUSED {
         let record = held.record(ERASE, serial(spec))?;
         ensure!(record.outcome == Outcome::Skipped, "{record:?}");
-        ensure!(record.reason.as_deref().is_some_and(|told| told.contains(reason)), "{reason:?}: {record:?}");
+        ensure!(
+            record.reason.as_deref().is_some_and(|given| given.contains(reason)),
+            "{reason:?}: {record:?}"
+        );
         held.ensure_says(&[serial(spec), reason])?;
     }
     for disk in rig.disks() {

@@ -1,5 +1,5 @@
 //! A datastore that other hosts may be using refuses the run for all disks of the node. Released by name, the metadata
-//! of everything goes, its second copies too, as the tools that made it tell from outside.
+//! of everything goes, its second copies too, as the tools that made it confirm from outside.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

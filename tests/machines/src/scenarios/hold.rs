@@ -1,4 +1,4 @@
-//! A manual cleaning in the operator's hands: held, switched off, held, switched on (from its disk: no ramdisk is asked
+//! A manual cleaning that the operator holds: held, switched off, held, switched on (from its disk: no ramdisk is asked
 //! for), held, and cleaned at last, for which it boots the ramdisk again.
 
 use anyhow::{Result, ensure};
@@ -27,7 +27,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(held.0["clean_step"]["step"] == "hold", "clean_step: {}", held.0["clean_step"]);
     ensure!(held.0["driver_internal_info"]["clean_step_index"] == 0, "the first hold: {}", held.0);
     ensure!(held.anneal()["agent"]["boot_id"].is_string(), "no agent is known: {}", held.anneal());
-    wait::until("the wait to be told", SHORT, || async {
+    wait::until("the wait to be stored", SHORT, || async {
         let reason = Node::now(controller, NODE).await?.anneal()["wait"]["reason"].to_string();
         Ok(reason.contains("unhold").then_some(()))
     })

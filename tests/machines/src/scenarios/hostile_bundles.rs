@@ -13,13 +13,13 @@ use crate::stage::{ERASE, LONG, METADATA, NODE, SHORT, Stage, manageable, throug
 /// What they say once the harm is under way.
 const ON: &str = "harm is on";
 
-/// Bring it about that `ON` is told as progress.
-const TELL: &str = r#"tell progress '{"id":'$id',"percent":1,"text":"harm is on","disks":[]}'"#;
+/// Report `ON` as progress.
+const REPORT: &str = r#"notify progress '{"id":'$id',"percent":1,"text":"harm is on","disks":[]}'"#;
 
-/// In the middle of a step, until somebody stops them: what they do.
+/// In the middle of a step, until they are stopped: what they do.
 const ENDLESS: [(&str, &str); 2] = [
-    ("bomb", "bomb() { bomb | bomb & }; bomb; TELL; while :; do :; done"),
-    ("flood", "TELL; while :; do busybox head -c 10737418240 /dev/zero; done"),
+    ("bomb", "bomb() { bomb | bomb & }; bomb; REPORT; while :; do :; done"),
+    ("flood", "REPORT; while :; do busybox head -c 10737418240 /dev/zero; done"),
 ];
 
 /// A disk that it was not granted, in every way, and the network.
@@ -42,7 +42,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     let controller = &site.controller;
 
     for (name, harm) in ENDLESS {
-        bring(&desk, name, &format!("on_run() {{ {}; }}", harm.replace("TELL", TELL))).await?;
+        bring(&desk, name, &format!("on_run() {{ {}; }}", harm.replace("REPORT", REPORT))).await?;
     }
     bring(&desk, "burglar", BURGLAR).await?;
     for (name, _) in ENDLESS {
@@ -50,9 +50,9 @@ pub async fn story(stage: Stage) -> Result<()> {
     }
     let burgled = through(controller, clean("burglar"), "clean failed").await?;
     burgled.ensure_says(&["deploy.burglar_step", "nothing to be had"])?;
-    let told = burgled.results("deploy.burglar_step").first().map(ToString::to_string).unwrap_or_default();
+    let answer = burgled.results("deploy.burglar_step").first().map(ToString::to_string).unwrap_or_default();
     for refused in ["/dev/sda: ", "mknod: ", "mount: ", "Network is unreachable"] {
-        ensure!(told.contains(refused), "{refused:?} is not in {told}");
+        ensure!(answer.contains(refused), "{refused:?} is not in {answer}");
     }
     disk.ensure_untouched()?;
     managed(controller).await?;
@@ -86,7 +86,7 @@ fn clean(name: &str) -> serde_json::Value {
 /// The harm is under way, the agent is heard all the same, and the step ends when its user says so.
 async fn stopped_by_its_user(controller: &Controller, name: &str) -> Result<()> {
     controller.provision_with(NODE, clean(name)).await?;
-    wait::until("the harm to be under way, and told in a heartbeat", LONG, || async {
+    wait::until("the harm to be under way, and reported in a heartbeat", LONG, || async {
         let node = Node::now(controller, NODE).await?;
         ensure!(!node.state().ends_with("failed"), "{}: {}", node.state(), node.last_error());
         Ok(node.anneal()["progress"].to_string().contains(ON).then_some(()))
@@ -102,7 +102,7 @@ async fn stopped_by_its_user(controller: &Controller, name: &str) -> Result<()> 
     managed(controller).await
 }
 
-/// Out of the failure, which is still told.
+/// Out of the failure, whose reason is still shown.
 async fn managed(controller: &Controller) -> Result<()> {
     controller.provision(NODE, "manage").await?;
     controller.node_in(NODE, &["manageable"], SHORT).await.map(drop)

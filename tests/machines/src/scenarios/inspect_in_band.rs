@@ -23,8 +23,8 @@ pub async fn story(stage: Stage) -> Result<()> {
 
     let seen = through(&site.controller, verb("inspect"), "manageable").await?;
     ensure!(!node.machine.is_on().await, "an inspected node is off");
-    let told = site.controller.get(&format!("/v1/nodes/{NODE}/inventory")).await?;
-    let inventory = &told["inventory"];
+    let answer = site.controller.get(&format!("/v1/nodes/{NODE}/inventory")).await?;
+    let inventory = &answer["inventory"];
     let listed = inventory["disks"].as_array().context("no disks")?;
     let disk = |serial: &str| {
         let found = listed.iter().find(|disk| disk["serial"] == serial);
@@ -43,7 +43,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(boot["current_boot_mode"] == "bios", "boot: {boot}");
     ensure!(boot["pxe_interface"] == spec.mac.as_str(), "boot: {boot}");
     ensure!(inventory["memory"]["physical_mb"] == spec.memory_mib, "memory: {}", inventory["memory"]);
-    ensure!(told["plugin_data"]["root_disk"]["serial"] == "ROOT", "root disk: {}", told["plugin_data"]);
+    ensure!(answer["plugin_data"]["root_disk"]["serial"] == "ROOT", "root disk: {}", answer["plugin_data"]);
 
     let wanted = [
         ("cpus", json!(1)),
@@ -64,7 +64,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(finished.is_string(), "inspection_finished_at is {finished}");
     let events = history(&site.controller, NODE).await?;
     for text in ["INSPECTED", "the inventory came from agent"] {
-        ensure!(events.iter().any(|event| event.contains(text)), "not told: {text}: {events:?}");
+        ensure!(events.iter().any(|event| event.contains(text)), "no event {text:?}: {events:?}");
     }
     small.ensure_untouched()
 }

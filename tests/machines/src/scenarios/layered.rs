@@ -108,13 +108,16 @@ pub async fn story(stage: Stage) -> Result<()> {
     for (serial, level) in
         [("MIRROR1", "raid1"), ("MIRROR2", "raid1"), ("STRIPE1", "raid0"), ("STRIPE2", "raid0")]
     {
-        let told = judge(Command::new("mdadm").arg("--examine").arg(file(serial))).await?;
+        let output = judge(Command::new("mdadm").arg("--examine").arg(file(serial))).await?;
         ensure!(
-            told.contains(&format!("Raid Level : {level}")) && told.contains("- correct"),
-            "{serial}: {told}"
+            output.contains(&format!("Raid Level : {level}")) && output.contains("- correct"),
+            "{serial}: {output}"
         );
-        ensure!(told.contains("State : clean") && told.contains("Array State : AA"), "{serial}: {told}");
-        ensure!(level == "raid0" || told.contains("Internal Bitmap"), "{serial}: {told}");
+        ensure!(
+            output.contains("State : clean") && output.contains("Array State : AA"),
+            "{serial}: {output}"
+        );
+        ensure!(level == "raid0" || output.contains("Internal Bitmap"), "{serial}: {output}");
     }
     // It takes no file for a member.
     let device =

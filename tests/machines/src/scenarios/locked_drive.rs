@@ -30,8 +30,8 @@ pub async fn story(stage: Stage) -> Result<()> {
 
     let after = Node(site.controller.node_in(NODE, &["manageable", "clean failed"], LONG).await?);
     ensure!(after.state() == "manageable", "{}: {}", after.state(), after.last_error());
-    let told = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
-    ensure!(told.contains("drive HOSTAGE: unlocked"), "the drive was not found locked");
+    let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+    ensure!(text.contains("drive HOSTAGE: unlocked"), "the drive was not found locked");
     ensure!(begun() == 2, "the drive was not erased anew");
     ensure!(!rig.has_password(SERIAL)?, "the drive was left with its password");
     let record = after.record(ERASE, SERIAL)?;

@@ -104,7 +104,7 @@ static ALL: &[Scenario] = &[
     },
     Scenario {
         name: "foreign_metadata",
-        about: "a VMFS datastore beside LUKS2 and BlueStore refuses the run; released by name, all metadata goes",
+        about: "a VMFS datastore next to LUKS2 and BlueStore refuses the run; released by name, all metadata goes",
         prepare: || Ok(()),
         story: |stage| Box::pin(foreign_metadata::story(stage)),
     },
@@ -158,7 +158,7 @@ static ALL: &[Scenario] = &[
     },
     Scenario {
         name: "inspect_in_band",
-        about: "the ramdisk tells what is in the machine, and the node's properties follow",
+        about: "the ramdisk reports what is in the machine, and the node's properties follow",
         prepare: || Ok(()),
         story: |stage| Box::pin(inspect_in_band::story(stage)),
     },

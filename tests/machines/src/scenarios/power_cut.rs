@@ -43,11 +43,11 @@ pub async fn story(stage: Stage) -> Result<()> {
     let left = slow.findings()?;
     let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
     after.ensure_held()?;
-    ensure!(after.last_error().contains("lost power"), "the reason is not told: {}", after.last_error());
+    ensure!(after.last_error().contains("lost power"), "the error is another: {}", after.last_error());
     ensure!(slow.findings()? == left, "written while off");
     let events = history(&site.controller, NODE).await?;
-    let told = events.iter().filter(|event| event.contains("the node lost power in the middle of the step"));
-    ensure!(u64::try_from(told.count())? >= stage.times, "the reason is not told each time: {events:?}");
+    let cuts = events.iter().filter(|event| event.contains("the node lost power in the middle of the step"));
+    ensure!(u64::try_from(cuts.count())? >= stage.times, "not every cut has its event: {events:?}");
     ensure!(!events.iter().any(|event| event.contains("-> available")), "it was available: {events:?}");
     Ok(())
 }

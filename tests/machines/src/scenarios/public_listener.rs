@@ -1,4 +1,4 @@
-//! Off loopback nobody is authenticated: what nodes can reach serves agents, over TLS, and nobody else.
+//! Off loopback no client is authenticated: what nodes can reach serves agents, over TLS, and no other client.
 
 use anyhow::{Result, ensure};
 use lab::controller::Controller;
@@ -22,18 +22,18 @@ pub async fn story(stage: Stage) -> Result<()> {
         &["driver", "list"],
         &["bundle", "list"],
     ] {
-        let (code, told) = anneal(controller, &url, &pin, words).await?;
-        ensure!(code == Some(1), "{words:?} ended with {code:?}: {told}");
+        let (code, output) = anneal(controller, &url, &pin, words).await?;
+        ensure!(code == Some(1), "{words:?} ended with {code:?}: {output}");
         ensure!(
-            told.contains("Only lookup, heartbeat, inspection and bundles of agents"),
-            "{words:?}: {told}"
+            output.contains("Only lookup, heartbeat, inspection and bundles of agents"),
+            "{words:?}: {output}"
         );
     }
     ensure!(controller.node(NODE).await?["provision_state"] == "manageable", "something was changed");
 
     // Another certificate than the pinned one, and no TLS at all.
-    let (code, told) = anneal(controller, &url, &other_pin, &["node", "list"]).await?;
-    ensure!(code == Some(5), "a wrong pin: {code:?} {told}");
+    let (code, output) = anneal(controller, &url, &other_pin, &["node", "list"]).await?;
+    ensure!(code == Some(5), "a wrong pin: {code:?} {output}");
     let plain = reqwest::get(url.replace("https", "http")).await;
     ensure!(plain.is_err(), "plain HTTP is served outside of loopback");
     Ok(())

@@ -35,8 +35,8 @@ pub async fn story(stage: Stage) -> Result<()> {
 
     let image = binaries::image_dir()?.canonicalize()?;
     let mut words = vec!["node", "create", "--driver", "redfish", "--name", "n1", "--mac", MAC];
-    let told = told(&image.display().to_string(), &bmc.url())?;
-    told.iter().for_each(|line| words.extend(["--driver-info", line]));
+    let lines = driver_info(&image.display().to_string(), &bmc.url())?;
+    lines.iter().for_each(|line| words.extend(["--driver-info", line]));
     words.extend(["--interface", "boot=ipxe", "--interface", "deploy=direct"]);
     // As long as the runtime's other worker carries the BMC.
     tokio::task::block_in_place(|| -> Result<()> {
@@ -57,7 +57,7 @@ pub async fn story(stage: Stage) -> Result<()> {
 }
 
 /// The lines `--driver-info KEY=VALUE` of the page for iPXE, with the values that are here.
-fn told(image: &str, bmc: &str) -> Result<Vec<String>> {
+fn driver_info(image: &str, bmc: &str) -> Result<Vec<String>> {
     let lines: Vec<String> = PAGE
         .lines()
         .filter_map(|line| line.trim().strip_prefix("--driver-info "))

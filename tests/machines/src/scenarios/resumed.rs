@@ -11,7 +11,7 @@ use tokio::process::Command;
 use crate::node::{Node, count, erasing, history};
 use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, full_speed, manageable};
 
-/// The engine tells a checkpoint after each of these.
+/// The engine reports a checkpoint after each of these.
 const CHECKPOINT: u64 = 64 << 20;
 /// Written in a second.
 const RATE: u64 = 12 << 20;
@@ -74,8 +74,9 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(seen.passed && seen.bytes_read == record.size, "not all of it was read back: {seen:?}");
     ensure!(seen.samples > 0, "nothing is known of the content before the interruption: {seen:?}");
     let events = history(&site.controller, NODE).await?;
-    let told = |event: &String| event.contains("lost power") && event.contains("goes on from its checkpoint");
-    ensure!(events.iter().any(told), "the interruption is not in the history: {events:?}");
+    let interrupted =
+        |event: &String| event.contains("lost power") && event.contains("goes on from its checkpoint");
+    ensure!(events.iter().any(interrupted), "the interruption is not in the history: {events:?}");
 
     let certificate = after.results(ERASE)[0]["certificate"].as_str().context("no certificate")?.to_owned();
     let file = site.controller.get(&format!("/v1/anneal/certificates/{certificate}")).await?;

@@ -37,8 +37,8 @@ pub async fn story(stage: Stage) -> Result<()> {
     let clean = Node(site.controller.node_in(NODE, &["manageable", "clean failed"], LONG).await?);
     ensure!(clean.state() == "manageable", "{}: {}", clean.state(), clean.last_error());
     let fans = clean.results("management.list_fans");
-    let told = fans.first().map(|result| result["result"].to_string()).unwrap_or_default();
-    ensure!(fans.len() == 1 && told.contains(&json!({"slot": 3, "speed": 40}).to_string()), "{told}");
+    let answer = fans.first().map(|result| result["result"].to_string()).unwrap_or_default();
+    ensure!(fans.len() == 1 && answer.contains(&json!({"slot": 3, "speed": 40}).to_string()), "{answer}");
     ensure!(clean.results("bios.set_fan_speed").len() == 1, "{}", clean.anneal()["run"]);
     disk.ensure_untouched()
 }

@@ -52,7 +52,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(running(&second) != running(&first), "the command of the boot that is over goes on");
     let events = history(&site.controller, NODE).await?;
     for text in ["another asks for its token", "the node rebooted in the middle of the step"] {
-        ensure!(events.iter().any(|event| event.contains(text)), "not told: {text}: {events:?}");
+        ensure!(events.iter().any(|event| event.contains(text)), "no event {text:?}: {events:?}");
     }
     full_speed(&node.machine, 0).await?;
     let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);

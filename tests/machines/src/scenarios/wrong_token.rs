@@ -12,9 +12,9 @@ use crate::node::Node;
 use crate::stage::{NODE, SHORT, Stage, enrol};
 
 const MAC: &str = "52:54:00:a4:ea:10";
-/// Nobody listens there: the controller will fail to ask this agent for its steps, and wait.
+/// No agent listens there: the controller will fail to ask this agent for its steps, and wait.
 const HOME: &str = "https://127.0.0.1:9";
-const NOBODY: &str = "00000000-1111-2222-3333-444444444444";
+const UNKNOWN: &str = "00000000-1111-2222-3333-444444444444";
 
 /// After the first try the conductor keeps still, so that nothing but heartbeats could change the node.
 const SETTINGS: &str =
@@ -27,7 +27,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     enrol(&controller, NODE, "fake-hardware", json!({}), MAC).await?;
     let uuid = controller.node(NODE).await?["uuid"].as_str().context("no uuid")?.to_owned();
 
-    // Nobody is expected yet: the node is not even told of.
+    // No agent is expected yet: the lookup does not even return the node.
     let (status, _) = lookup(&controller).await?;
     ensure!(status == StatusCode::NOT_FOUND, "lookup of a node at rest: {status}");
 
@@ -45,7 +45,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     let mut without = beat(HOME, &token);
     without.as_object_mut().context("no object")?.remove("agent_token");
     refused(&controller, &uuid, &without, 400, "no token").await?;
-    refused(&controller, NOBODY, &beat(HOME, &token), 404, "an unknown node").await?;
+    refused(&controller, UNKNOWN, &beat(HOME, &token), 404, "an unknown node").await?;
     ensure!(self::token(&controller).await? == "******", "the token was given twice");
 
     // The real one: now the callback URL is known, and the conductor tries it once.
@@ -60,7 +60,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     refused(&controller, &uuid, &elsewhere, 400, "another callback URL").await?;
     refused(&controller, &uuid, &beat("https://127.0.0.1:10", "x"), 400, "both wrong").await?;
     refused(&controller, &uuid, &stranger, 400, "another token, again").await?;
-    refused(&controller, NOBODY, &beat(HOME, &token), 404, "an unknown node, again").await?;
+    refused(&controller, UNKNOWN, &beat(HOME, &token), 404, "an unknown node, again").await?;
     let node = Node::now(&controller, NODE).await?;
     ensure!(node.0["driver_internal_info"]["agent_url"] == HOME, "{}", node.0["driver_internal_info"]);
 
@@ -69,7 +69,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(status == StatusCode::ACCEPTED, "the right token, at the end: {status} {body}");
     let log = std::fs::read_to_string(controller.config().log())?;
     ensure!(!log.contains(&token), "the token is in the log");
-    ensure!(log.contains("wrong agent token"), "the log does not tell of strangers");
+    ensure!(log.contains("wrong agent token"), "the log does not name the wrong token");
     Ok(())
 }
 

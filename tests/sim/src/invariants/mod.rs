@@ -3,32 +3,32 @@
 //! the end of the world.
 //!
 //! ```text
-//!  rows.rs     what any two writes of a row must have in common: versions, leases, history, flags
-//!  truth.rs    what a row says against what really happened: successes, plans, disks
-//!  reasons.rs  why a node failed, as it tells, against why it did
-//!  steps.rs    steps as they begin: none twice, one at a time
-//!  tokens.rs   who may speak for a node
-//!  end.rs      when everything has come to rest
+//!  rows.rs          what any two writes of a row must have in common: versions, leases, history, flags
+//!  ground_truth.rs  what a row says against what really happened: successes, plans, disks
+//!  reasons.rs       the stated reason of a failure, against the true one
+//!  steps.rs         steps as they begin: none twice, one at a time
+//!  tokens.rs        which agent may send heartbeats for a node
+//!  end.rs           when everything has come to rest
 //! ```
 
 pub mod end;
+mod ground_truth;
 mod reasons;
 mod rows;
 mod steps;
 mod tokens;
-mod truth;
 
 pub use tokens::{forgotten, granted, heard};
 
+use crate::ground_truth::Chronicle;
 use crate::held;
 use crate::machine::Machine;
-use crate::truth::Chronicle;
 use crate::world::World;
 use model::{Event, Node, Timestamp};
 use store::Lease;
 use uuid::Uuid;
 
-/// Who writes.
+/// The writer of a row.
 #[derive(Debug, Clone, Copy)]
 pub struct By {
     /// The conductor's lease; none: the API.
@@ -67,29 +67,29 @@ const RULES: &[Rule] = &[
     ("maintenance_is_set_by_faults_and_users", rows::maintenance_is_set_by_faults_and_users),
     ("a_retired_node_is_never_available", rows::a_retired_node_is_never_available),
     ("no_progress_is_lost", rows::no_progress_is_lost),
-    ("no_success_is_invented", truth::no_success_is_invented),
-    ("no_step_is_left_out_of_the_plan", truth::no_step_is_left_out_of_the_plan),
-    ("no_step_is_skipped", truth::no_step_is_skipped),
-    ("what_a_step_made_is_written_with_it", truth::what_a_step_made_is_written_with_it),
-    ("nothing_is_available_unclean", truth::nothing_is_available_unclean),
-    ("nothing_is_active_undeployed", truth::nothing_is_active_undeployed),
-    ("a_failure_tells_the_true_reason", reasons::a_failure_tells_the_true_reason),
+    ("no_success_is_invented", ground_truth::no_success_is_invented),
+    ("no_step_is_left_out_of_the_plan", ground_truth::no_step_is_left_out_of_the_plan),
+    ("no_step_is_skipped", ground_truth::no_step_is_skipped),
+    ("what_a_step_made_is_written_with_it", ground_truth::what_a_step_made_is_written_with_it),
+    ("nothing_is_available_unclean", ground_truth::nothing_is_available_unclean),
+    ("nothing_is_active_undeployed", ground_truth::nothing_is_active_undeployed),
+    ("a_failure_states_the_true_reason", reasons::a_failure_states_the_true_reason),
 ];
 
 /// A node was enrolled.
 pub fn enrolled(world: &World, new: &Node) {
     let Some(machine) = world.machine(new.uuid) else { return };
-    held(&world.truth).machines[machine.index].row = Some(new.clone());
+    held(&world.ground_truth).machines[machine.index].row = Some(new.clone());
 }
 
 /// A row was written.
 pub fn written(world: &World, read_at: u64, new: &Node, events: &[Event], by: By) {
     let Some(machine) = world.machine(new.uuid) else { return };
     let calm = *held(&world.calm_since);
-    let mut truth = held(&world.truth);
-    tell(world, machine, new, events, by);
-    let kills = truth.kills.clone();
-    let chronicle = &mut truth.machines[machine.index];
+    let mut ground_truth = held(&world.ground_truth);
+    trace(world, machine, new, events, by);
+    let kills = ground_truth.kills.clone();
+    let chronicle = &mut ground_truth.machines[machine.index];
     steps::note(chronicle, new, by);
     let Some(old) = chronicle.row.replace(new.clone()) else { return };
     let write = Write {
@@ -115,14 +115,14 @@ pub fn written(world: &World, read_at: u64, new: &Node, events: &[Event], by: By
 /// A lease was given.
 pub fn leased(world: &World, node: Uuid, lease: Lease) {
     let Some(machine) = world.machine(node) else { return };
-    let mut truth = held(&world.truth);
-    let before = truth.machines[machine.index].epoch.replace(lease.epoch);
+    let mut ground_truth = held(&world.ground_truth);
+    let before = ground_truth.machines[machine.index].epoch.replace(lease.epoch);
     if before.is_some_and(|before| before >= lease.epoch) {
         world.violated("a_lease_is_newer_than_all_before", format!("{} epoch {}", machine.name, lease.epoch));
     }
 }
 
-fn tell(world: &World, machine: &Machine, new: &Node, events: &[Event], by: By) {
+fn trace(world: &World, machine: &Machine, new: &Node, events: &[Event], by: By) {
     world.trace.note(|| {
         let cursor = new.run.as_ref().map(|run| {
             let cursor = format!("{:?}", run.cursor);
@@ -131,9 +131,9 @@ fn tell(world: &World, machine: &Machine, new: &Node, events: &[Event], by: By) 
         });
         let who = if by.lease.is_some() { "conductor" } else { "api" };
         let wait = new.wait.as_ref().map(|wait| wait.reason.as_str()).unwrap_or_default();
-        let told: Vec<&str> = events.iter().map(|event| event.text.as_str()).collect();
+        let texts: Vec<&str> = events.iter().map(|event| event.text.as_str()).collect();
         format!(
-            "{} {who} writes v{} {:?} [{}] wait {wait:?} {told:?}",
+            "{} {who} writes v{} {:?} [{}] wait {wait:?} {texts:?}",
             machine.name,
             new.version,
             new.provision_state,

@@ -1,10 +1,10 @@
 //! "or in a -fail state with the true reason".
 
 use super::{Broken, Write};
-use crate::truth::End;
+use crate::ground_truth::End;
 use model::{Cursor, ProvisionState, Run};
 
-/// A sentence that failures tell, and whether it is true.
+/// Part of an error text, and a check whether it is true.
 type Reason = (&'static str, fn(&Write, &Run, &str) -> bool);
 
 /// Sentences by what they contain; the first that fits is judged.
@@ -17,7 +17,7 @@ const REASONS: &[Reason] = &[
     ("the controller was interrupted", |write, run, _| write.kills.iter().any(|at| *at >= run.started_at)),
     ("another asks for its token", |write, run, _| came_and_went(write, run, &["agent", "power", "reset"])),
     ("the agent has not been heard for", silent),
-    ("no agent came back within", nobody_was_heard),
+    ("no agent came back within", no_agent_was_heard),
     ("the step hangs", hangs),
     ("the step has taken longer", hangs),
     ("another step's success", |_, _, _| false),
@@ -27,28 +27,28 @@ const REASONS: &[Reason] = &[
     ("the agent is heard, but could not be", |write, run, _| {
         write.chronicle.has(run.started_at, &["a command's message", "agent"])
     }),
-    ("no heartbeat of an agent within", nobody_was_heard),
+    ("no heartbeat of an agent within", no_agent_was_heard),
     ("no inventory within", |write, run, _| write.old.inspection_finished_at.is_none() && run.is_active()),
-    ("no heartbeat came during the step wait", nobody_was_heard),
+    ("no heartbeat came during the step wait", no_agent_was_heard),
     ("Could not find method", |write, run, _| {
         write.chronicle.has(run.started_at, &["hardware managers changed"])
     }),
     ("the hardware managers of the agent kept changing", |write, run, _| {
-        let told = write.chronicle.told.iter().filter(|told| told.at >= run.started_at);
-        let mut versions: Vec<u32> = told.map(|told| told.offers.version).collect();
+        let offered = write.chronicle.advertised.iter().filter(|offered| offered.at >= run.started_at);
+        let mut versions: Vec<u32> = offered.map(|offered| offered.offers.version).collect();
         versions.dedup();
         u32::try_from(versions.len()).is_ok_and(|versions| versions >= write.max_replans)
     }),
     ("the BMC accepted", |_, _, _| false),
     ("node does not support this", |_, run, _| !run.requested.is_empty()),
     ("requires the ramdisk", |_, run, _| run.disable_ramdisk),
-    // Everything else tells of something that happened, by its number.
+    // Every other error cites something that happened by its number.
     ("#", numbered),
 ];
 
-/// "the node is where it would have been or in a `-fail` state with the true reason": why a node failed is known,
-/// told, and so.
-pub fn a_failure_tells_the_true_reason(write: &Write) -> Broken {
+/// "the node is where it would have been or in a `-fail` state with the true reason": a failure has a reason, the
+/// reason is in an event, and it is true.
+pub fn a_failure_states_the_true_reason(write: &Write) -> Broken {
     let (before, after) = (write.old.provision_state, write.new.provision_state);
     let failed = |state: ProvisionState| state.as_str().ends_with("failed");
     let unverified = before == ProvisionState::Verifying && after == ProvisionState::Enroll;
@@ -56,9 +56,8 @@ pub fn a_failure_tells_the_true_reason(write: &Write) -> Broken {
     if write.by.lease.is_none() || !(unverified || torn || failed(after) && !failed(before)) {
         return Ok(());
     }
-    let Some(text) = write.new.last_error.as_deref() else { return Err("no reason is told".to_owned()) };
-    let told = write.events.iter().any(|event| event.text.contains(text));
-    if !told {
+    let Some(text) = write.new.last_error.as_deref() else { return Err("no reason is stored".to_owned()) };
+    if !write.events.iter().any(|event| event.text.contains(text)) {
         return Err(format!("{text:?} is in no event"));
     }
     let run = match &write.old.run {
@@ -88,15 +87,16 @@ fn came_and_went(write: &Write, run: &Run, what: &[&str]) -> bool {
 }
 
 /// No heartbeat was accepted since the run waits in its present place.
-fn nobody_was_heard(write: &Write, run: &Run, _text: &str) -> bool {
+fn no_agent_was_heard(write: &Write, run: &Run, _text: &str) -> bool {
     let since = write.old.wait.as_ref().map_or(run.started_at, |wait| wait.since);
     write.chronicle.heard.last().is_none_or(|heard| *heard < since)
 }
 
 fn silent(write: &Write, _run: &Run, text: &str) -> bool {
-    let told: Option<u64> = text.split("for ").last().and_then(|tail| tail.split(' ').next()?.parse().ok());
+    let claimed: Option<u64> =
+        text.split("for ").last().and_then(|tail| tail.split(' ').next()?.parse().ok());
     let really = write.chronicle.heard.last().map(|heard| write.now.since(*heard).as_secs());
-    told.is_some() && really.is_none_or(|really| Some(really) >= told)
+    claimed.is_some() && really.is_none_or(|really| Some(really) >= claimed)
 }
 
 fn hangs(write: &Write, run: &Run, _text: &str) -> bool {

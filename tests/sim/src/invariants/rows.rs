@@ -13,8 +13,8 @@ pub fn a_write_is_at_the_version_that_was_read(write: &Write) -> Broken {
     Err(format!("read at {}, stored over {before} as {after}", write.read_at))
 }
 
-/// ARCHITECTURE: "A stored row is only written at the version it was read at, and under the newest lease when
-/// the conductor writes."
+/// ARCHITECTURE: "A row is written only at the version at which it was read; the conductor also writes only under
+/// the newest lease."
 pub fn a_conductor_writes_under_the_newest_lease(write: &Write) -> Broken {
     match (write.by.lease, write.chronicle.epoch) {
         (Some(lease), Some(newest)) if lease.epoch != newest => {
@@ -24,10 +24,10 @@ pub fn a_conductor_writes_under_the_newest_lease(write: &Write) -> Broken {
     }
 }
 
-/// The arrows that the events of a write tell of, as names of states.
+/// The transitions that the events of a write report, as names of states.
 fn arrows<'a>(write: &'a Write) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let told = write.events.iter().filter(|event| event.kind == EventKind::Transition);
-    told.filter_map(|event| event.text.split(": ").next()?.split_once(" -> "))
+    let transitions = write.events.iter().filter(|event| event.kind == EventKind::Transition);
+    transitions.filter_map(|event| event.text.split(": ").next()?.split_once(" -> "))
 }
 
 /// "history is contiguous": each transition starts where the last ended, and every change of state has an event
@@ -36,12 +36,12 @@ pub fn history_is_contiguous(write: &Write) -> Broken {
     let mut at = write.old.provision_state.as_str();
     for (from, to) in arrows(write) {
         if from != at {
-            return Err(format!("{from} -> {to} is told, but the node is in {at}"));
+            return Err(format!("an event reports {from} -> {to}, but the node is in {at}"));
         }
         at = to;
     }
     if at != write.new.provision_state.as_str() {
-        return Err(format!("the node is in {}, told is {at}", write.new.provision_state.as_str()));
+        return Err(format!("the node is in {}, the events end in {at}", write.new.provision_state.as_str()));
     }
     Ok(())
 }
@@ -70,7 +70,7 @@ pub fn a_stable_state_has_no_target(write: &Write) -> Broken {
     Err(format!("{} with the target {target:?}", state.as_str()))
 }
 
-/// Nothing is at work without a run that says at what, and no run goes on in a state of rest.
+/// A node in a working state has an active run; a node at rest has none.
 pub fn work_has_a_run_and_rest_has_none(write: &Write) -> Broken {
     let state = write.new.provision_state;
     let verifies = matches!(state, ProvisionState::Verifying | ProvisionState::Adopting);
@@ -88,7 +88,7 @@ pub fn is_at_rest(state: ProvisionState) -> bool {
 }
 
 /// Maintenance and fault are set together by a failed cleaning or service, and end with the next run; what a user
-/// set stays as he set it.
+/// set stays set.
 pub fn maintenance_is_set_by_faults_and_users(write: &Write) -> Broken {
     let (old, new) = (write.old, write.new);
     if new.fault.is_some() && !new.maintenance {

@@ -1,10 +1,10 @@
 //! Rules over steps as they really begin.
 
 use super::By as Writer;
+use crate::ground_truth::{By, Chronicle, End, Execution};
 use crate::held;
 use crate::machine::Machine;
 use crate::offers::Offer;
-use crate::truth::{By, Chronicle, End, Execution};
 use crate::world::World;
 use model::{Node, RunKind};
 
@@ -12,8 +12,8 @@ impl World {
     /// A step begins under the command `id`.
     pub fn step_begins(&self, machine: &Machine, id: &str, offer: &Offer, by: By) {
         self.trace.note(|| format!("{} step {} really begins ({id})", machine.name, offer.label()));
-        let mut truth = held(&self.truth);
-        let chronicle = &mut truth.machines[machine.index];
+        let mut ground_truth = held(&self.ground_truth);
+        let chronicle = &mut ground_truth.machines[machine.index];
         let run = chronicle.row.as_ref().and_then(|row| row.run.as_ref());
         // Only automated cleaning starts anew with fresh steps when hardware managers change.
         let pass = run.filter(|run| run.kind == RunKind::AutomatedClean).map_or(0, |run| run.replans);
@@ -30,7 +30,7 @@ impl World {
         };
         for (rule, broken) in [
             ("no_step_that_may_not_be_repeated_runs_twice", repeated(chronicle, &execution)),
-            ("one_command_at_a_time", beside(chronicle, &execution)),
+            ("one_command_at_a_time", concurrent(chronicle, &execution)),
             ("an_id_is_one_execution", again(chronicle, &execution)),
         ] {
             if let Some(what) = broken {
@@ -51,7 +51,7 @@ fn repeated(chronicle: &Chronicle, next: &Execution) -> Option<String> {
 }
 
 /// An agent runs one command at a time, and so does a controller for one node.
-fn beside(chronicle: &Chronicle, next: &Execution) -> Option<String> {
+fn concurrent(chronicle: &Chronicle, next: &Execution) -> Option<String> {
     let running = chronicle.executions.iter().find(|other| other.ended.is_none() && other.by == next.by)?;
     // A step in the BMC goes on when its run was aborted.
     let abandoned = running.by == By::Bmc && running.run != next.run;

@@ -30,18 +30,18 @@ fn inspected(node: &Enrolled) -> Result<()> {
     node.verb("inspect", &[])?;
     let seen = node.ensure_rests_in("manageable")?;
     ensure!(seen["properties"]["cpu_arch"] == "x86_64", "properties: {}", seen["properties"]);
-    let told = node.tool.json(&["node", "inventory", &node.uuid])?;
-    let inventory = &told["inventory"];
+    let answer = node.tool.json(&["node", "inventory", &node.uuid])?;
+    let inventory = &answer["inventory"];
     ensure!(inventory["disks"][0]["name"] == node.machine.disk.as_str(), "disks: {inventory}");
     ensure!(inventory["interfaces"][0]["mac_address"] == node.machine.mac.as_str(), "NICs: {inventory}");
-    ensure!(told["plugin_data"]["configuration"]["managers"].is_array(), "plugin_data: {told}");
+    ensure!(answer["plugin_data"]["configuration"]["managers"].is_array(), "plugin_data: {answer}");
     Ok(())
 }
 
 /// A node in use, with the properties that its machine has.
 fn serviced(node: &Enrolled) -> Result<()> {
-    let told = node.tool.json(&["node", "inventory", &node.uuid])?;
-    let cpus = format!("cpus={}", told["inventory"]["cpu"]["count"]);
+    let answer = node.tool.json(&["node", "inventory", &node.uuid])?;
+    let cpus = format!("cpus={}", answer["inventory"]["cpu"]["count"]);
     node.tool.run(&["node", "set", &node.uuid, "--property", &cpus])?;
     node.verb("manage", &[])?;
     node.verb("adopt", &[])?;

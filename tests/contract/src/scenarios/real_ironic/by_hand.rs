@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// Everything that can run here. The operator's switches are obeyed, and so is an argument that says otherwise.
 pub(super) fn story(_: &World, node: &Enrolled) -> Result<Names> {
     node.tool.run(&["node", "set", &node.uuid, "--property", "cpu_arch=x86_64"])?;
-    // Nobody erases what the operator has named.
+    // The operator's skip list protects this disk.
     let kept = format!("skip_block_devices=[{{\"name\": \"{}\"}}]", node.machine.disk);
     node.tool.run(&["node", "set", &node.uuid, "--property", &kept])?;
     let before = node.disk.left()?;

@@ -4,7 +4,7 @@
 //!   node        story
 //!   automated   inspection; automated cleaning with a reboot in it, after which a hardware manager is another one; service
 //!   by-hand     manual cleaning; the operator's settings and root device hints
-//!   trouble     a step that fails, with the agent's logs; aborts
+//!   failures    a step that fails, with the agent's logs; aborts
 //! ```
 //!
 //! Together they run every step that the agents advertise. Not advertised, so not run: `apply_configuration_in_band`, which is
@@ -12,7 +12,7 @@
 
 mod automated;
 mod by_hand;
-mod trouble;
+mod failures;
 
 use super::{Enrolled, start_ironic};
 use crate::World;
@@ -54,10 +54,10 @@ type Names = BTreeSet<String>;
 type Story = fn(&World, &Enrolled) -> Result<Names>;
 
 pub fn run(world: &World) -> Result<()> {
-    parameters_are_told(world).context("kernel parameters")?;
+    parameters_are_documented(world).context("kernel parameters")?;
     let settings = SETTINGS.replace("@LOGS@", &world.dir.join("logs").display().to_string());
     let (ironic, network) = start_ironic(world, &settings)?;
-    let story = |name: &'static str, mac: &'static str, tell: Story| {
+    let story = |name: &'static str, mac: &'static str, run: Story| {
         let world =
             World { dir: world.dir.join(name), bin_dir: world.bin_dir.clone(), peers: world.peers.clone() };
         let (network, endpoint) = (&network, &ironic.endpoint);
@@ -68,7 +68,7 @@ pub fn run(world: &World) -> Result<()> {
             let interfaces = &["inspect=agent"];
             let node =
                 Enrolled::called(name, mac, disk, &world, endpoint, network, Kind::Anneal, interfaces)?;
-            let names = tell(&world, &node).context(name)?;
+            let names = run(&world, &node).context(name)?;
             // Ironic touches the power state twice when it starts a node that is off, so boots are not counted.
             node.bmc.stop()?;
             Ok(names)
@@ -78,7 +78,7 @@ pub fn run(world: &World) -> Result<()> {
     let (ran, advertised) = std::thread::scope(|scope| {
         let ran = [
             scope.spawn(story("by-hand", "52:54:00:c0:47:02", by_hand::story)),
-            scope.spawn(story("trouble", "52:54:00:c0:47:03", trouble::story)),
+            scope.spawn(story("failures", "52:54:00:c0:47:03", failures::story)),
         ];
         let first = scope.spawn(story("automated", "52:54:00:c0:47:01", automated::story));
         let ended = |thread: ScopedJoinHandle<Result<Names>>| match thread.join() {
@@ -99,7 +99,7 @@ pub fn run(world: &World) -> Result<()> {
 }
 
 /// What the installed ironic-python-agent reads from the kernel command line is on our page, obeyed or not.
-fn parameters_are_told(world: &World) -> Result<()> {
+fn parameters_are_documented(world: &World) -> Result<()> {
     let page = include_str!("../../../../../docs/compatibility-agent.md");
     let python = world.peers.program("ipa", "python3");
     let home = python.parent().and_then(Path::parent).context("where ironic-python-agent is")?;
@@ -115,7 +115,7 @@ fn parameters_are_told(world: &World) -> Result<()> {
     let names: BTreeSet<_> = found.split('\'').filter(|word| word.starts_with("ipa-")).collect();
     ensure!(names.len() > 35, "only {names:?} were found");
     let missing: Vec<_> = names.iter().filter(|name| !page.contains(&format!("| `{name}` |"))).collect();
-    ensure!(missing.is_empty(), "docs/compatibility-agent.md does not tell {missing:?}");
+    ensure!(missing.is_empty(), "docs/compatibility-agent.md does not list {missing:?}");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The client with `--os-auth-type http_basic`: an administrator, a reader of one project, and nobody.
+//! The client with `--os-auth-type http_basic`: an administrator, a reader of one project, and an unknown user.
 
 use crate::World;
 use crate::controller::Controller;

@@ -1,10 +1,10 @@
-//! What the history tells of the walk: every transition and every momentary state, in order.
+//! The expected history of the walk: every transition and every momentary state, in order.
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
 /// From ENROLL to MANAGEABLE, one line a verb.
-const TOLD: &[&str] = &[
+const EXPECTED: &[&str] = &[
     "enrolled with driver fake-hardware",
     "enroll -> verifying, VERIFIED, verifying -> manageable",
     // inspect
@@ -58,22 +58,22 @@ const TOLD: &[&str] = &[
 ];
 
 /// The events are those, with a cause for each transition.
-pub fn ensure_told(events: &[Value]) -> Result<()> {
-    let mut told = Vec::new();
+pub fn ensure_expected(events: &[Value]) -> Result<()> {
+    let mut seen = Vec::new();
     for event in events {
         let text = event["event"].as_str().unwrap_or_default();
         match event["event_type"].as_str() {
             Some("transition") => {
                 let (way, cause) = text.split_once(": ").unwrap_or((text, ""));
                 ensure!(!way.contains(" -> ") || !cause.is_empty(), "{text:?} has no cause");
-                told.push(way.to_owned());
+                seen.push(way.to_owned());
             }
-            Some("momentary") => told.push(text.to_owned()),
+            Some("momentary") => seen.push(text.to_owned()),
             _ => {}
         }
     }
-    let told = told.join(", ");
-    let wanted = TOLD.join(", ");
-    ensure!(told == wanted, "the history tells\n{told}\nand not\n{wanted}");
+    let seen = seen.join(", ");
+    let expected = EXPECTED.join(", ");
+    ensure!(seen == expected, "the history is\n{seen}\nand not\n{expected}");
     Ok(())
 }

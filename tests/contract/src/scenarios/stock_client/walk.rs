@@ -130,7 +130,11 @@ fn undeploy(node: &Node<'_>) -> Result<()> {
     find(&retired, "uuid", &node.uuid)?;
     let seen = node.through("undeploy", &[], "manageable")?;
     ensure!(seen["retired_reason"] == "worn out", "retired_reason: {}", seen["retired_reason"]);
-    ensure!(seen["instance_info"] == json!({}), "instance_info of nobody: {}", seen["instance_info"]);
+    ensure!(
+        seen["instance_info"] == json!({}),
+        "instance_info without an instance: {}",
+        seen["instance_info"]
+    );
     ensure!(seen["power_state"] == "power off", "a torn down node is {}", seen["power_state"]);
     node.ask(&["unset"], &["--retired"])?;
     let seen = node.show()?;
@@ -155,7 +159,7 @@ fn adopt(node: &Node<'_>) -> Result<()> {
 fn history(node: &Node<'_>) -> Result<()> {
     let events = node.stock.json(&["node", "history", "list", &node.uuid, "--long"])?;
     let events = events.as_array().context("a list")?;
-    story::ensure_told(events)?;
+    story::ensure_expected(events)?;
     let last = events.last().context("an event")?;
     let uuid = last["uuid"].as_str().context("a UUID")?;
     let event = node.stock.json(&["node", "history", "get", &node.uuid, uuid])?;

@@ -1,4 +1,4 @@
-//! The one source of chance. Whoever draws, draws here, so that one seed makes one world.
+//! The only source of randomness: all draws come from here, so that a seed determines the world.
 
 use crate::held;
 use fastrand::Rng;
@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Dice.
-pub struct Dice(Mutex<Rng>);
+/// The random number generator of one world.
+pub struct SimRng(Mutex<Rng>);
 
-impl Dice {
-    /// The dice of a seed.
+impl SimRng {
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(Mutex::new(Rng::with_seed(seed)))
     }

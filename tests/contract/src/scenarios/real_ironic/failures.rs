@@ -70,8 +70,8 @@ fn logs_are_kept(dir: &Path, uuid: &str) -> Result<()> {
 }
 
 /// Aborts while `named` runs: a step that can be stopped ends the cleaning at once, with its agent left on, another one when
-/// it ends. `told` is what the node shows right after, unless it has failed already.
-fn abort(node: &Enrolled, named: &str, told: fn(&Value) -> bool) -> Result<()> {
+/// it ends. `expected` checks what the node shows right after, unless it has failed already.
+fn abort(node: &Enrolled, named: &str, expected: fn(&Value) -> bool) -> Result<()> {
     let steps = json!([step(named), step("erase_devices")]).to_string();
     node.tool.run(&["node", "clean", &node.uuid, "--clean-steps", &steps])?;
     wait_until("the step runs", Duration::from_secs(60), || {
@@ -80,7 +80,7 @@ fn abort(node: &Enrolled, named: &str, told: fn(&Value) -> bool) -> Result<()> {
     })?;
     node.tool.run(&["node", "abort", &node.uuid])?;
     let seen = node.show()?;
-    ensure!(seen["provision_state"] == "clean failed" || told(&seen), "after the abort: {seen}");
+    ensure!(seen["provision_state"] == "clean failed" || expected(&seen), "after the abort: {seen}");
     wait_until("the abort is done", Duration::from_secs(60), || {
         let seen = node.show()?;
         // Ironic says why a little later.

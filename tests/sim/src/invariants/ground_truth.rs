@@ -1,8 +1,8 @@
 //! What a row says, against what really happened.
 
 use super::{Broken, Write};
+use crate::ground_truth::{End, Execution};
 use crate::offers::{Offer, modelled};
-use crate::truth::{End, Execution};
 use hwm_sdk::StepKind as Kind;
 use model::plan::Reserved;
 use model::{EventKind, PlannedStep, ProvisionState, RunKind, StepKind};
@@ -60,8 +60,13 @@ pub fn no_step_is_left_out_of_the_plan(write: &Write) -> Broken {
         };
     }
     let mut agents = vec![BTreeSet::new()];
-    for told in write.chronicle.told.iter().filter(|told| told.kind == kind && told.at >= run.started_at) {
-        agents.push(enabled(&told.offers.steps, kind));
+    for offered in write
+        .chronicle
+        .advertised
+        .iter()
+        .filter(|offered| offered.kind == kind && offered.at >= run.started_at)
+    {
+        agents.push(enabled(&offered.offers.steps, kind));
     }
     let interfaces = enabled(&write.machine.out_of_band, kind);
     let planned: BTreeSet<String> = labels.iter().cloned().collect();
@@ -77,7 +82,9 @@ pub fn no_step_is_left_out_of_the_plan(write: &Write) -> Broken {
         whole == planned
     });
     if !whole {
-        return Err(format!("planned {labels:?}; the agent told {agents:?}, the interfaces {interfaces:?}"));
+        return Err(format!(
+            "planned {labels:?}; the agent offered {agents:?}, the interfaces {interfaces:?}"
+        ));
     }
     let priority = |step: &PlannedStep| step.step.priority.as_f64().unwrap_or_default();
     match plan.windows(2).find(|pair| priority(&pair[0]) < priority(&pair[1])) {
@@ -126,8 +133,8 @@ pub fn no_step_is_skipped(write: &Write) -> Broken {
     Ok(())
 }
 
-/// ARCHITECTURE.md, "An action's intent is stored before the action": nobody comes back for what was not stored with a step's
-/// success, so the RAID that it made is in the same write.
+/// ARCHITECTURE: "The intent of an action is stored before the action is taken." What is not stored with a step's
+/// success is never stored later, so the RAID that the step made is in the same write.
 pub fn what_a_step_made_is_written_with_it(write: &Write) -> Broken {
     let made = |run: &model::Run, index: usize| {
         let step = run.plan.as_ref().and_then(|plan| plan.get(index));

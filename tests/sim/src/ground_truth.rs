@@ -1,4 +1,4 @@
-//! What really happened, beside what the controller believes. Rules are judged by it.
+//! What really happened, as opposed to what the controller believes. Rules are judged by it.
 
 use crate::offers::Offers;
 use model::{Node, StepKind, Timestamp};
@@ -13,7 +13,7 @@ pub enum End {
     Succeeded,
     /// It failed and said so.
     Failed,
-    /// It was told to stop, and did.
+    /// It was cancelled, and stopped.
     Cancelled,
     /// The machine or the agent went away.
     Interrupted,
@@ -21,7 +21,7 @@ pub enum End {
     Lied,
 }
 
-/// Who runs a step.
+/// The process that runs a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// The agent: it ends with the agent's process.
@@ -35,13 +35,13 @@ pub enum By {
 /// One real execution of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Execution {
-    /// The command's id, as whoever runs it knows it.
+    /// The command's id, as the process that runs it knows it.
     pub id: String,
     /// `deploy.erase_devices`.
     pub label: String,
     /// It may be repeated.
     pub idempotent: bool,
-    /// Who runs it.
+    /// The process that runs it.
     pub by: By,
     /// The run of the node when it began.
     pub run: Option<Uuid>,
@@ -66,26 +66,26 @@ pub struct Fact {
     pub at: Timestamp,
 }
 
-/// Offers that an agent told.
+/// Steps that an agent advertised.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct Advertised {
     /// The list that was asked for.
     pub kind: StepKind,
-    /// What was told.
+    /// The steps.
     pub offers: Arc<Offers>,
     /// When.
     pub at: Timestamp,
 }
 
-/// The truth about one machine.
+/// The ground truth about one machine.
 #[derive(Default)]
 pub struct Chronicle {
     /// Executions in the order of their beginning.
     pub executions: Vec<Execution>,
     /// Facts in order.
     pub facts: Vec<Fact>,
-    /// What its agents told.
-    pub told: Vec<Told>,
+    /// What its agents advertised.
+    pub advertised: Vec<Advertised>,
     /// The row as it was last stored.
     pub row: Option<Node>,
     /// Epoch of its newest lease.
@@ -100,8 +100,8 @@ pub struct Chronicle {
     pub excused: bool,
 }
 
-/// The truth.
-pub struct Truth {
+/// The ground truth about all machines.
+pub struct GroundTruth {
     /// By machine.
     pub machines: Vec<Chronicle>,
     /// How often a login was made on each.
@@ -115,7 +115,7 @@ pub struct Truth {
     next: u64,
 }
 
-impl Truth {
+impl GroundTruth {
     /// Of so many machines.
     pub fn new(machines: usize) -> Self {
         Self {
@@ -136,9 +136,9 @@ impl Truth {
         self.next
     }
 
-    /// Note what an agent told of its steps.
-    pub fn told(&mut self, machine: usize, kind: StepKind, offers: &Arc<Offers>, at: Timestamp) {
-        self.machines[machine].told.push(Told { kind, offers: offers.clone(), at });
+    /// Record the steps that an agent advertised.
+    pub fn advertised(&mut self, machine: usize, kind: StepKind, offers: &Arc<Offers>, at: Timestamp) {
+        self.machines[machine].advertised.push(Advertised { kind, offers: offers.clone(), at });
     }
 
     /// An execution has ended.

@@ -1,15 +1,15 @@
-//! How bad a world is: rates of what goes wrong by itself, and numbers of what strikes at random moments.
+//! The faults of one world: rates of spontaneous faults, and numbers of faults at random moments.
 
-use crate::dice::Dice;
+use crate::rng::SimRng;
 use std::time::Duration;
 
-/// The weather of one world.
+/// How often each kind of fault strikes in one world.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Weather {
-    /// How long things go wrong and users ask for things.
+pub struct Faults {
+    /// How long faults strike and users send requests.
     pub lasts: Duration,
-    /// Chances that a message is slow, lost, answered in vain, delivered twice, or delivered after its sender
-    /// gave up.
+    /// Chances that a message is slow, lost, delivered without its answer, delivered twice, or delivered after its
+    /// sender gave up.
     pub slow: f64,
     /// See [`Self::slow`].
     pub lost: f64,
@@ -49,7 +49,7 @@ pub struct Weather {
     pub impatience: f64,
 }
 
-impl Weather {
+impl Faults {
     /// Nothing goes wrong.
     pub fn calm(lasts: Duration) -> Self {
         Self {
@@ -81,19 +81,19 @@ impl Weather {
         *self == Self { impatience: self.impatience, ..Self::calm(self.lasts) }
     }
 
-    /// The weather of a seed: calm, one kind of fault, frequently, a little of everything, or all at once.
-    pub fn drawn(dice: &Dice) -> Self {
-        let calm = Self { impatience: 0.3 * dice.unit(), ..Self::calm(dice.seconds(2400..7200)) };
-        match dice.number(0..10) {
+    /// The faults of a seed: none, one kind of fault, frequently, a little of everything, or all at once.
+    pub fn drawn(rng: &SimRng) -> Self {
+        let calm = Self { impatience: 0.3 * rng.unit(), ..Self::calm(rng.seconds(2400..7200)) };
+        match rng.number(0..10) {
             0 => calm,
-            1..4 => Self::one_trouble(dice, calm),
-            4..8 => calm.mixed(dice, 1),
-            _ => calm.mixed(dice, 3),
+            1..4 => Self::one_kind(rng, calm),
+            4..8 => calm.mixed(rng, 1),
+            _ => calm.mixed(rng, 3),
         }
     }
 
-    fn one_trouble(dice: &Dice, calm: Self) -> Self {
-        match dice.number(0..9) {
+    fn one_kind(rng: &SimRng, calm: Self) -> Self {
+        match rng.number(0..9) {
             0 => Self { controller_kills: 12, ..calm },
             1 => Self { agent_kills: 10, ..calm },
             2 => Self { resets: 5, power_cuts: 5, ..calm },
@@ -106,9 +106,9 @@ impl Weather {
         }
     }
 
-    fn mixed(self, dice: &Dice, much: u32) -> Self {
-        let rate = |most: f64| dice.unit() * most * f64::from(much);
-        let times = |most: u32| dice.number(0..most * much + 1);
+    fn mixed(self, rng: &SimRng, much: u32) -> Self {
+        let rate = |most: f64| rng.unit() * most * f64::from(much);
+        let times = |most: u32| rng.number(0..most * much + 1);
         Self {
             slow: rate(0.05),
             lost: rate(0.03),
