@@ -84,14 +84,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Product crates whose modules still have circles. One that has none any more must be taken out.
-const STILL_CIRCULAR: &[&str] = &[
-    "block",
-    "bmc",
-    "cli",
-    "sandbox",
-    "store",
-    "store-sqlite",
-];
+const STILL_CIRCULAR: &[&str] = &["block", "bmc", "cli", "sandbox", "store", "store-sqlite"];
 
 /// `cargo xtask graph [--circles [--cuts]] [--root DIR]`
 pub fn run(words: Vec<String>) -> Result<()> {
