@@ -1,4 +1,4 @@
-//! What a manager has said so far, and whether it may say what it says now.
+//! The messages of a manager so far, and whether the next one is allowed.
 
 use crate::{Rule, Violation};
 use agent_protocol::progress::{Phase, Progress};
@@ -21,7 +21,7 @@ const DISK_SIZE: u64 = 1 << 30;
 /// The result of a call, or the manager's error.
 pub(crate) type Answer<T> = Result<T, RpcError>;
 
-/// What was said in one session.
+/// The messages of one session.
 #[derive(Default)]
 pub(crate) struct Heard {
     open: HashMap<u64, Open>,
@@ -30,13 +30,13 @@ pub(crate) struct Heard {
     refusal: Option<RpcError>,
     initialised: bool,
     signs: bool,
-    /// What was saved last, by the call that saved it.
+    /// The last checkpoint, with the id of the call that saved it.
     pub(crate) checkpoint: Option<(u64, Value)>,
     /// The manager sent a notification.
     pub(crate) notified: bool,
     /// The manager reported progress.
     pub(crate) progressed: bool,
-    /// The agent was asked something.
+    /// The manager sent a request to the agent.
     pub(crate) served: bool,
     /// Devices that were claimed in `detect`.
     pub(crate) claims: Vec<Claim>,
@@ -74,12 +74,12 @@ impl Heard {
         self.refusal.take()
     }
 
-    /// Whether anything but an answer was said since the last call.
+    /// Whether the manager sent anything but an answer since the last call.
     pub(crate) fn has_sign(&self) -> bool {
         self.signs
     }
 
-    /// A line was said. Gives what is to be said to it.
+    /// Judges a line of the manager. Returns the reply of the agent, if there is one.
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<Option<Message>, Violation> {
         let message = Message::read(line).map_err(|malformed| {
             let start: String = String::from_utf8_lossy(line).chars().take(80).collect();

@@ -1,5 +1,6 @@
-//! Does a hardware manager keep the rules? [`examine`] starts it as an agent would, many times, sends what an agent
-//! sends and what an agent never sends, and reports for each [`Rule`] whether it was kept, broken, or could not be checked.
+//! Checks whether a hardware manager keeps the rules of the protocol. [`examine`] starts it as an agent would, many
+//! times, sends valid and invalid messages, and reports for each [`Rule`] whether it was kept, broken, or could not be
+//! checked.
 //!
 //! ```no_run
 //! let plan = hwm_conformance::Plan::new(vec!["python3".into(), "acme.py".into()]);
@@ -31,7 +32,7 @@ use scenario::{Examination, erase, life, machines, robust, run, steps, versions}
 /// When it cannot be started at all.
 pub fn examine(plan: &Plan) -> Result<Report> {
     let mut examination = Examination::new(plan);
-    // What breaks in an ordinary life would break everywhere.
+    // A rule that is broken in an ordinary run would be broken in all scenarios.
     if examination.play(life::ordinary)? {
         examination.play(versions::newer_agent)?;
         examination.play(versions::foreign_agent)?;

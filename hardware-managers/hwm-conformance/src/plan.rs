@@ -1,4 +1,4 @@
-//! What is tested: a command line, a machine, and the steps that may be run.
+//! The test plan: a command line, a machine, and the steps that may be run.
 
 use agent_protocol::inventory::Inventory;
 use hwm_sdk::protocol::{AskErase, Detect, GRACE, Hello, Init, InventoryCall, Method, Steps};
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The inventory that is used when none is given.
 const EXAMPLE: &str = include_str!("example-inventory.json");
 
-/// What is tested, and with what.
+/// The manager under test, with the machine and the limits.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Program and arguments of the manager.

@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Kept of what the manager writes to its standard output and error.
+/// Bytes kept of the standard output and error of the manager.
 const LOG_MAX: usize = 4 << 10;
 
 /// A started manager. It is killed, with all it started, when this goes.
@@ -21,7 +21,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts it, and gives the agent's end of its socket.
+    /// Starts the manager, and returns the agent's end of its socket.
     pub(crate) fn start(command: &[String]) -> Result<(Self, UnixStream)> {
         let (ours, theirs) = UnixStream::pair().context("no socket for the manager")?;
         // The shell moves the socket to where it belongs, which the standard library has no safe words for.
@@ -58,7 +58,7 @@ impl Process {
         }
     }
 
-    /// The end of what it wrote to its standard output and error.
+    /// The end of its standard output and error.
     pub(crate) fn log(&self) -> String {
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&log).trim_end().to_owned()

@@ -1,4 +1,4 @@
-//! What came of it.
+//! The results of an examination.
 
 use crate::Rule;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Violation {
     /// The rule.
     pub rule: Rule,
-    /// What was seen.
+    /// The observation.
     pub seen: String,
 }
 
@@ -24,7 +24,7 @@ impl Violation {
 pub struct Report {
     kept: BTreeSet<Rule>,
     broken: BTreeMap<Rule, String>,
-    /// The end of what the manager wrote to its standard output and error in the run that broke a rule last.
+    /// The end of the manager's standard output and error in the last run that broke a rule.
     log: String,
 }
 

@@ -22,7 +22,7 @@ macro_rules! rules {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it says.
+            /// Text of the rule.
             pub fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }

@@ -1,4 +1,4 @@
-//! One life of a manager, spoken with as an agent does, and listened to more closely than an agent would.
+//! One run of a manager: sends what an agent sends, and checks the replies more strictly than an agent does.
 
 use crate::heard::{Answer, Heard};
 use crate::process::Process;
@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// A manager that reads nothing is given up after this.
+/// A manager that reads nothing for this long has failed.
 const WRITE: Duration = Duration::from_secs(10);
 
 /// What came from the manager.
@@ -68,7 +68,7 @@ impl Session {
     /// Sends a line as it is.
     pub(crate) fn say(&mut self, line: &str) -> Result<(), Violation> {
         let written = self.socket.write_all(line.as_bytes()).and_then(|()| self.socket.write_all(b"\n"));
-        // Why it is gone is in what it sent last.
+        // The last messages say why the manager ended.
         written.or_else(|_| self.hear(Instant::now() + Duration::from_secs(1), "a line").map(drop))
     }
 

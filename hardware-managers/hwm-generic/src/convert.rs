@@ -1,4 +1,4 @@
-//! From the words of `block` to those of the protocol.
+//! Converts records, progress and plans of `block` into those of the protocol.
 
 use crate::job::{Job, express};
 use crate::pace;
@@ -39,7 +39,7 @@ pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRe
 /// The record of an erase.
 pub(crate) fn erased(disk: &Disk, record: Record) -> DiskRecord {
     let (outcome, reason) = outcome(record.ending, Outcome::Erased);
-    // What failed has reached nothing.
+    // A failed erase has reached no level.
     let reached = record.method.filter(|_| outcome == Outcome::Erased);
     let fallback =
         |(method, error): (block::Method, String)| Fallback { method: method.as_str().into(), error };
@@ -98,7 +98,7 @@ fn verification(seen: &block::Verification) -> Verification {
     }
 }
 
-/// A plan in words.
+/// A plan as the JSON of `HardwareManager::plan`.
 pub(crate) fn plan(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings) -> Value {
     let disk = |(probe, decision): (&Probe, &DiskDecision)| {
         let (what, methods, reason) = match decision {
@@ -123,7 +123,7 @@ pub(crate) fn plan(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings)
            "deadline_s": deadline(job, probes, plan, settings).as_secs(), "take_down": take_down, "disks": disks})
 }
 
-/// When the step would be ended.
+/// Deadline of the step.
 fn deadline(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings) -> Duration {
     let disk = |(probe, decision): (&Probe, &DiskDecision)| match (decision, job) {
         (DiskDecision::Erase(methods), Job::Erase) => {
@@ -137,7 +137,7 @@ fn deadline(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings) -> Dur
     settings.deadline.unwrap_or_else(|| pace::allowed(&disks, settings.concurrency))
 }
 
-/// What is tried on a disk, in order.
+/// The methods that are tried on a disk, in order.
 fn methods(job: Job, probe: &Probe, methods: &[PlannedMethod], settings: &Settings) -> Vec<Value> {
     let described = |method: Method, level: Level, estimate: Duration, reason: &str| {
         json!({"method": method.as_str(), "level": level.as_str(), "estimate_s": estimate.as_secs(),

@@ -37,7 +37,7 @@ pub struct Efi {
 pub struct BootEntry {
     /// `0001` of `Boot0001`.
     pub id: String,
-    /// What the firmware's menu calls it; empty when there is no such entry.
+    /// Its description in the firmware's boot menu; empty when there is no such entry.
     pub description: String,
     /// It is tried.
     pub active: bool,

@@ -27,8 +27,8 @@ enum DiskState {
     Open(Box<Device>, Vec<Method>, Option<Box<DiskRecord>>),
 }
 
-/// Have the drives that hide sectors give them back, once nothing uses the disks. Whether there were any: then everything
-/// that is known of the disks is out of date.
+/// Make the drives that hide sectors (ATA HPA and DCO) show them, once nothing uses the disks. Returns true if there
+/// were any; then the survey of the disks is out of date.
 pub(crate) fn reveal(roots: &Roots, probes: &[Probe], plan: &Plan) -> Result<bool, StepError> {
     let hiding = |(probe, decision): &(&Probe, &DiskDecision)| {
         plan.reveals && matches!(decision, DiskDecision::Erase(_)) && block::reveal::hidden_sectors(probe) > 0
@@ -54,7 +54,7 @@ fn take_down(roots: &Roots, plan: &Plan, disks: &[Disk]) -> Result<(), StepError
         .map_err(|error| not_begun(disks, chain(&error), "not touched: it is in use"))
 }
 
-/// The run ended before the first byte of any disk was written.
+/// The error of a run that ended before the first byte of any disk was written.
 fn not_begun(disks: &[Disk], why: String, of_each: &str) -> StepError {
     let untouched = |disk| untouched(disk, Outcome::Skipped, of_each.to_owned());
     let report = convert::report(&EraseReport { disks: disks.iter().map(untouched).collect() });
@@ -62,7 +62,7 @@ fn not_begun(disks: &[Disk], why: String, of_each: &str) -> StepError {
 }
 
 impl DiskState {
-    /// What the disk takes at most, if it is to be written.
+    /// Longest time that the disk takes, if it is to be written.
     fn longest(&self) -> Option<Duration> {
         match self {
             DiskState::Chosen(probe, methods) => Some(longest(probe, methods)),
@@ -71,7 +71,7 @@ impl DiskState {
     }
 }
 
-/// What a step may take.
+/// Time limits of a step.
 struct Limits {
     deadline: Deadline,
     /// How long a disk may make no progress before the stall is reported.
@@ -208,7 +208,7 @@ fn run_one(
     context: &StepContext,
 ) -> DiskRecord {
     let device_name = device.disk().path.to_string_lossy().into_owned();
-    // Express erases go on from nowhere: what they overwrite is metadata alone.
+    // Express erases are never resumed: they overwrite metadata only.
     let checkpoints = (job == Job::Erase).then_some((checkpoints, device.disk()));
     let watcher = Watcher { device: device_name, checkpoints, limits, context, stall: Mutex::default() };
     let started_at = now();
@@ -249,7 +249,7 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Success only when every disk was erased, or left alone for a reason that leaves no data behind.
+/// Success only when every disk was erased, or skipped for a reason that leaves no data behind.
 fn conclude(
     states: &[DiskState],
     disks: &[Disk],
@@ -346,7 +346,7 @@ impl Watch for Watcher<'_> {
     }
 
     fn resting(&self, temperature: Option<block::temperature::Temperature>) {
-        // A disk that rests does not stand still by itself.
+        // A disk that cools down is not stalled.
         *self.stall.lock().unwrap_or_else(PoisonError::into_inner) = Stall::default();
         let text = temperature.map(|seen| {
             let (now, warning) = (seen.now / 1000, seen.warning / 1000);

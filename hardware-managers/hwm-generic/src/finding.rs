@@ -1,4 +1,4 @@
-//! What a verification found, item by item, and what follows from it.
+//! Findings of a verification, item by item, and the result of the step.
 
 use hwm_sdk::{StepError, StepOutcome};
 use serde_json::{Value, json};
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 /// One thing that was compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What: `memory_mb`, `bios_version`, `disk:MODEL (/dev/sda)`.
+    /// Name: `memory_mb`, `bios_version`, `disk:MODEL (/dev/sda)`.
     pub item: String,
-    /// What was asked for.
+    /// Expected value.
     pub expected: String,
-    /// What is there.
+    /// Value that was found.
     pub found: String,
-    /// Whether that is good enough.
+    /// Whether the value satisfies the expectation.
     pub agrees: bool,
 }
 

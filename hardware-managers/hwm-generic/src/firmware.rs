@@ -20,19 +20,19 @@ pub const ARGUMENT: &str = "baseline";
 const PROPERTY: &str = "node.properties.firmware_baseline";
 const AT_LEAST: &str = ">=";
 
-/// What a baseline looks like.
+/// Form of a baseline.
 pub fn schema() -> Value {
     json!({"type": "object", "additionalProperties": {"type": "string"}})
 }
 
-/// What a component must have.
+/// Required version of a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Wanted {
     Exactly(String),
     AtLeast(String),
 }
 
-/// Components and what they must have; never empty.
+/// Components with their required versions; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Baseline(BTreeMap<String, Wanted>);
 
@@ -51,7 +51,7 @@ impl Baseline {
     /// From the argument, else from the node's properties.
     ///
     /// # Errors
-    /// [`StepError::Argument`] when there is none, or it is not one.
+    /// [`StepError::Argument`] when the baseline is missing or malformed.
     pub fn of(call: &StepCall) -> Result<Self, StepError> {
         let property = &call.node["properties"]["firmware_baseline"];
         let (name, value) = match call.args.get(ARGUMENT) {

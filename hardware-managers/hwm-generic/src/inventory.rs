@@ -6,7 +6,7 @@ use hwm_sdk::protocol::{FirmwareComponent, InventoryPatch};
 use serde_json::{Map, json};
 use std::path::Path;
 
-/// Everything, by sysfs at `sys`. What is not there is left out.
+/// Everything that sysfs at `sys` reports; missing files are left out.
 pub fn patch(sys: &Path, disks: &[Disk]) -> InventoryPatch {
     let settings = bios::drivers(sys);
     let bmc = bmc::bmc(sys);

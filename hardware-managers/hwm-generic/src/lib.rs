@@ -64,7 +64,7 @@ pub const NAME: &str = "generic_hardware_manager";
 /// Version; must grow when a step changes.
 pub const VERSION: &str = "1.4";
 
-/// What follows when there is nothing to compare with.
+/// Consequence in the error text when the disks cannot be listed.
 const NOT_VERIFIED: &str = "nothing was verified";
 
 /// The generic hardware manager.
@@ -74,7 +74,7 @@ pub struct GenericHardwareManager {
     filter: Filter,
     /// See [`GenericHardwareManager::in_the_ramdisk`].
     takes_down: bool,
-    /// What the disks were members of before the erase steps of this boot.
+    /// Arrays and volume groups of the disks before the erase steps of this boot.
     remembered: Arc<RememberedVolumes>,
 }
 
@@ -93,8 +93,8 @@ impl GenericHardwareManager {
         GenericHardwareManager { roots, filter, takes_down: false, remembered: Arc::default() }
     }
 
-    /// The machine is this manager's alone: what uses a disk that is to be erased (swap, mounts, volumes) is taken down
-    /// first. Everywhere else such a disk is refused and nothing is ever taken down.
+    /// For a machine that runs only the agent: swap, mounts and volumes that use a disk to be erased are taken down
+    /// first. Everywhere else such a disk is refused and nothing is taken down.
     #[must_use]
     pub fn in_the_ramdisk(self) -> Self {
         GenericHardwareManager { takes_down: true, ..self }
@@ -122,7 +122,7 @@ impl GenericHardwareManager {
     ) -> Result<StepOutcome, StepError> {
         let (mut probes, mut plan, mut settings) = self.prepare(job, call, true)?;
         if !plan.refuses() && erase_job::reveal(&self.roots, &probes, &plan)? {
-            // They are other disks now, and nothing more may be hidden.
+            // The sizes have changed: survey again, and reveal only once.
             settings.request.policy.reveal = false;
             (probes, plan) = self.judged(job, &settings, true)?;
         }
@@ -159,7 +159,7 @@ impl GenericHardwareManager {
             let reason = format!("nothing was written to any disk: {}", lost.join("; "));
             return Err(StepError::Failed { reason, report: convert::report(&EraseReport::default()) });
         }
-        // Metadata alone is not taken off a drive that shows none.
+        // An erase of metadata alone does not revert a locked drive, whose metadata it could not see.
         let none = BTreeMap::new();
         let psids = if job == Job::Metadata { &none } else { &settings.psids };
         let probes =

@@ -15,7 +15,7 @@ pub struct PciDevice {
     pub device: String,
     /// Base class, subclass and programming interface: `0x020000`.
     pub class: String,
-    /// What the class is called: `Ethernet controller`.
+    /// Name of the class: `Ethernet controller`.
     pub class_name: &'static str,
     /// `0x01`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ pub fn devices(sys: &Path) -> Vec<PciDevice> {
             class_name: class_name(&class),
             class,
             revision: text(&function.join("revision")),
-            // The kernel's -1 is none.
+            // The kernel reports -1 for no NUMA node.
             numa_node: number(&function.join("numa_node")),
             driver: link(&function.join("driver")),
             address,

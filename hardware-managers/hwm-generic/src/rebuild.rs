@@ -1,5 +1,5 @@
 //! Arrays and volume groups after automated cleaning: the apparent configuration of a node must not change
-//! (specs/state-machine.txt, CLEANING), so what was there before is there again, empty. After manual cleaning it is not.
+//! (specs/state-machine.txt, CLEANING), so arrays and groups are written back, empty. After manual cleaning they are not.
 
 use crate::job::Job;
 use agent_protocol::record::{DiskRecord, Outcome, Rebuilt};
@@ -10,7 +10,7 @@ use hwm_sdk::{StepCall, StepKind};
 use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
 
-/// What an erase step has to do about arrays and groups.
+/// What an erase step does about arrays and volume groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RebuildMode {
     /// Nothing.
@@ -45,11 +45,11 @@ impl RebuildMode {
     }
 }
 
-/// What the disks were members of when an erase step of this boot began.
+/// Arrays and groups that the disks were members of when an erase step of this boot began.
 #[derive(Debug, Default)]
 pub(crate) struct RememberedVolumes(Mutex<Vec<(Identity, Member)>>);
 
-/// What a step does about arrays and groups, and what is known of them.
+/// What a step does about arrays and groups, and those that are remembered.
 pub(crate) struct Volumes<'a> {
     pub(crate) mode: RebuildMode,
     pub(crate) remembered: &'a RememberedVolumes,
@@ -63,12 +63,12 @@ fn identity(disk: &Disk) -> Identity {
 }
 
 impl RememberedVolumes {
-    /// A run begins: what an earlier one left is not its own.
+    /// Forget the volumes of an earlier run, at the beginning of a run.
     pub(crate) fn forget(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Look at a disk before it is written. What cannot be read is not remembered.
+    /// Remember the volumes of a disk before it is written. Metadata that cannot be read is logged and not remembered.
     pub(crate) fn remember(&self, device: &Device) {
         match layout::remember(device) {
             Ok(Some(member)) => {
@@ -84,7 +84,7 @@ impl RememberedVolumes {
         }
     }
 
-    /// Write back what is complete on the erased disks, and say so in their records. Nothing is remembered afterwards.
+    /// Write back the volumes of which every member was erased, and name them in the records of the disks. Nothing is remembered afterwards.
     pub(crate) fn rebuild(&self, disks: &mut [(&Device, &mut DiskRecord)]) {
         let known = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let member = |(device, record): &(&Device, &mut DiskRecord)| {
@@ -109,7 +109,7 @@ impl RememberedVolumes {
                 }
             }
         }
-        // Half of an array is worse than none.
+        // An incomplete array is worse than none.
         for ((device, record), member) in disks.iter_mut().zip(&members) {
             let Some(member) = member.as_ref().filter(|member| failed.iter().any(|it| it.is_with(member)))
             else {

@@ -1,4 +1,4 @@
-//! Where overwrites go on after a reboot: kept by the controller, matched by identity alone.
+//! Checkpoints from which overwrites continue after a reboot: stored by the controller, matched by the disk's identity.
 //!
 //! ```json
 //! {"step": "erase_devices", "reached": 4, "disks": [{"serial": "S1", "wwn": "0x5", "size": 8, "method": "overwrite-zeroes",
@@ -47,7 +47,7 @@ pub(crate) struct CheckpointWriter<'a> {
 }
 
 impl<'a> CheckpointWriter<'a> {
-    /// With what an interrupted run of the same step left. What cannot be read is as if there were nothing.
+    /// With what an interrupted run of the same step left. A checkpoint that cannot be read is ignored.
     pub(crate) fn new(step: &str, disks: &'a [Disk], context: &'a StepContext) -> Self {
         let left = context.checkpoint().and_then(|data| serde_json::from_value::<Saved>(data.clone()).ok());
         let fresh = || Saved { step: step.to_owned(), ..Saved::default() };
@@ -55,7 +55,7 @@ impl<'a> CheckpointWriter<'a> {
         CheckpointWriter { disks, saved: Mutex::new(saved), context }
     }
 
-    /// Where the disk goes on, if it does.
+    /// The checkpoint from which the disk continues, if there is one.
     pub(crate) fn take(&self, disk: &Disk) -> Option<Checkpoint> {
         let saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
         let mut entries = saved.disks.iter().filter(|entry| entry.is_of(disk));
@@ -65,7 +65,7 @@ impl<'a> CheckpointWriter<'a> {
         alone.then(|| entry.checkpoint()).flatten()
     }
 
-    /// Keep where the disk would go on.
+    /// Store the checkpoint of a disk.
     pub(crate) fn keep(&self, disk: &Disk, checkpoint: &Checkpoint) {
         if !has_identity(disk) {
             return;

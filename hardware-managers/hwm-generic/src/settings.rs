@@ -32,7 +32,7 @@ pub(crate) const REVEAL: &str = "remove_hidden";
 pub(crate) const PASSES: &str = "passes";
 /// Argument: what with, in the last pass.
 pub(crate) const PATTERN: &str = "pattern";
-/// More passes than this are a slip of the pen: no standard ever asked for more.
+/// More passes than this are an input error: no standard ever required more.
 pub(crate) const MOST_PASSES: u8 = 35;
 
 /// How to erase.
@@ -66,7 +66,7 @@ impl Settings {
     /// From the node as the controller sent it. Absent keys have their defaults.
     ///
     /// # Errors
-    /// [`StepError::Argument`] for a value of the wrong kind: erasing must not go on by a guess.
+    /// [`StepError::Argument`] for a value of the wrong kind: an erase must not guess its settings.
     pub fn from_node(node: &Value) -> Result<Self, StepError> {
         let info = &node["driver_internal_info"];
         let wrong = |name: &str, expected: &str, value: &Value| StepError::Argument {
@@ -126,7 +126,7 @@ impl Settings {
         })
     }
 
-    /// With the arguments of the step, which count more. The agent has checked them against their schemas.
+    /// With the arguments of the step, which take precedence. The agent has checked them against their schemas.
     ///
     /// # Errors
     /// [`StepError::Argument`] for one that is not known, or has a value that is not.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 /// List and probe. A disk that cannot be probed is in the answer, with the reason.
 ///
-/// With `rescue`, a drive that an interrupted erase left with a known password gets it taken off first: it would give no
-/// content. Drives whose serial number is among `psids` have theirs.
+/// With `rescue`, a drive that an interrupted erase left with a known password is unlocked first, since it
+/// would reject reads. Drives whose serial number is among `psids` get their PSID.
 pub(crate) fn survey(
     roots: &Roots,
     filter: &Filter,

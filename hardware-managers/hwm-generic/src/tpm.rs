@@ -12,7 +12,7 @@ pub struct Tpm {
     /// Version of the TPM specification, `2.0` or `1.2`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What ACPI calls it.
+    /// Its ACPI name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Kernel driver.

@@ -13,15 +13,15 @@ use std::time::Duration;
 /// How often a controller is asked how far it is.
 const POLL: Duration = Duration::from_millis(100);
 
-/// What is to be made.
+/// The requested configuration.
 pub struct Order<'a> {
-    /// `target_raid_config`, and what it is called in errors.
+    /// `target_raid_config`, with its name in errors.
     pub target: (&'static str, &'a Value),
     /// Volumes for the operating system.
     pub root: bool,
     /// The others.
     pub nonroot: bool,
-    /// Delete what is there before.
+    /// Delete the present volumes first.
     pub delete_existing: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Order<'a> {
 /// those that are not initialised yet.
 ///
 /// # Errors
-/// [`StepError::Argument`] before anything is touched; else what went wrong, with what was made in the report.
+/// [`StepError::Argument`] before any change; [`StepError::Failed`] with the volumes that were made in its report.
 pub fn create(tool: &Tool, order: &Order, context: &StepContext) -> Result<StepOutcome, StepError> {
     let wrong = |problem| StepError::Argument { name: order.target.0.to_owned(), problem };
     let mut target = parse(order.target.1).map_err(wrong)?;
@@ -47,7 +47,7 @@ pub fn create(tool: &Tool, order: &Order, context: &StepContext) -> Result<StepO
     let volumes = if order.delete_existing && !complete && !deleted {
         let afresh = plan(&target, &topology, true).map_err(wrong)?;
         delete(tool, &topology)?;
-        // Started again it must not delete what it has made by then.
+        // When the step is started again, it must not delete the volumes that it has made.
         context.save_checkpoint(&json!({"deleted": true}));
         afresh
     } else {
@@ -61,7 +61,7 @@ pub fn create(tool: &Tool, order: &Order, context: &StepContext) -> Result<StepO
     Ok(StepOutcome::Done(report(&read(tool)?, &volumes)))
 }
 
-/// The id of the volume when it is there as it shall be.
+/// The id of the volume, if it exists as requested.
 fn present<'a>(topology: &'a Topology, volume: &Volume) -> Option<&'a str> {
     let is_it = |disk: &&LogicalDisk| {
         disk.controller == volume.controller
@@ -137,7 +137,7 @@ fn progress(context: &StepContext, percent: u8, text: &str) {
 /// Remove every volume.
 ///
 /// # Errors
-/// When the tool cannot, or when one is there still.
+/// When the tool fails, or when a volume still exists afterwards.
 pub fn delete_all(tool: &Tool) -> Result<StepOutcome, StepError> {
     let before = read(tool)?;
     delete(tool, &before)?;

@@ -1,4 +1,4 @@
-//! The manager as a program of its own: `hwm-raidtool PATH-OF-THE-TOOL`, started by an agent.
+//! The manager as an external program: `hwm-raidtool PATH-OF-THE-TOOL`, started by an agent.
 
 use hwm_raidtool::{RaidTool, Tool};
 use std::process::ExitCode;

@@ -17,7 +17,7 @@ pub struct Target {
     pub logical_disks: Vec<Wanted>,
 }
 
-/// A volume as it is asked for. What this manager cannot do is refused by name, never left out.
+/// A requested volume. Properties that this manager does not support are rejected by name, never ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
@@ -63,7 +63,7 @@ pub struct Volume {
     pub kind: String,
     /// Ids of its drives.
     pub drives: Vec<String>,
-    /// GiB; `None`: all there is.
+    /// GiB; `None`: all free space.
     pub size_gib: Option<u64>,
     /// The operating system's.
     pub is_root_volume: bool,
@@ -72,7 +72,7 @@ pub struct Volume {
 /// Read a `target_raid_config`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with the target.
 pub fn parse(value: &Value) -> Result<Target, String> {
     if value.as_object().is_none_or(serde_json::Map::is_empty) {
         return Err(

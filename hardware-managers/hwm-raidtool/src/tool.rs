@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A tool that takes longer is hung: long work goes on in the controller, and is asked about.
+/// A call that takes longer hangs: long work runs in the controller and is polled.
 const DEADLINE: Duration = Duration::from_secs(60);
 /// How often it is looked whether it has ended.
 const LOOK: Duration = Duration::from_millis(5);
@@ -22,7 +22,7 @@ pub struct Tool {
     deadline: Duration,
 }
 
-/// What a controller answered.
+/// Answer of a controller.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// Number of the controller.
@@ -32,7 +32,7 @@ pub struct Answer {
 }
 
 impl Tool {
-    /// The one at this path.
+    /// The tool at this path.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), deadline: DEADLINE }
     }
@@ -47,10 +47,10 @@ impl Tool {
         self.program.is_file()
     }
 
-    /// What every controller that was addressed answers to `words`.
+    /// The answers of all addressed controllers to the command `words`.
     ///
     /// # Errors
-    /// When the tool cannot be run, hangs, says something else than its JSON, or says that it failed: in its own words.
+    /// When the tool cannot be run, hangs, prints something else than its JSON, or reports a failure, which the error quotes.
     pub fn ask(&self, words: &[&str]) -> Result<Vec<Answer>, StepError> {
         let text = self.output(words)?;
         let answer: Value = serde_json::from_slice(&text)

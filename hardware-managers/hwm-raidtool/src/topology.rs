@@ -1,11 +1,11 @@
-//! What the tool says of controllers, drives and volumes, in the words of the inventory. Pure but for [`read`].
+//! Controllers, drives and volumes from the tool's output, as the inventory has them. Pure but for [`read`].
 
 use crate::tool::{Answer, Tool};
 use hwm_sdk::StepError;
 use hwm_sdk::protocol::{BiosSetting, LogicalDisk, PhysicalDisk, Raid, RaidController};
 use serde_json::Value;
 
-/// Controllers with what is behind them and their settings.
+/// Controllers with their drives, volumes and settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Topology {
     /// As the inventory reports it.
@@ -17,7 +17,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The name that a volume was given.
+    /// Name of the volume.
     pub fn name_of(&self, disk: &LogicalDisk) -> &str {
         let named = self.names.iter().find(|((of, id), _)| *of == disk.controller && *id == disk.id);
         named.map_or("", |(_, name)| name)
@@ -106,7 +106,7 @@ fn group_of(drive: &Value) -> Option<String> {
     drive["DG"].as_u64().map(|group| group.to_string())
 }
 
-/// `893.750 GB`; its units are binary. `None` for what is no size, or too large for a number.
+/// `893.750 GB`; its units are binary. `None` for text that is no size, or for a size that overflows.
 pub fn bytes(size: &str) -> Option<u64> {
     let (number, unit) = size.trim().split_once(' ')?;
     let shift = match unit {

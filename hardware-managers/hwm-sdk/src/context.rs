@@ -1,4 +1,4 @@
-//! What running work shares with the agent.
+//! The connection between a running step and the agent.
 
 use crate::StepError;
 use crate::protocol::{Artifact, Claim, Level};
@@ -16,23 +16,23 @@ pub trait Host: Debug + Send + Sync {
     /// A line for the log.
     fn log(&self, level: Level, text: &str);
 
-    /// Keep this for the case that the step is interrupted and started again.
+    /// Store this for the case that the step is interrupted and started again.
     fn checkpoint(&self, data: &Value);
 
     /// Bytes of a disk that the manager claimed.
     ///
     /// # Errors
-    /// When it is not granted, or cannot be read.
+    /// [`StepError::Failed`] when the claim is not granted, or the disk cannot be read.
     fn read_device(&self, claim: &Claim, offset: u64, length: u32) -> Result<Vec<u8>, StepError>;
 
     /// A file that the controller has, by `sha256:` and its digest.
     ///
     /// # Errors
-    /// When it is not there.
+    /// [`StepError::Failed`] when the controller does not have it.
     fn fetch(&self, digest: &str) -> Result<Artifact, StepError>;
 }
 
-/// What a running step shares with the agent: progress out, cancellation in.
+/// The connection between a running step and the agent: progress, log and checkpoints out, cancellation in.
 #[derive(Debug, Clone, Default)]
 pub struct StepContext {
     progress: Arc<Mutex<Progress>>,
@@ -54,7 +54,7 @@ impl StepContext {
         Self { host: Some(host), checkpoint: checkpoint.map(Arc::new), ..Self::default() }
     }
 
-    /// The same context, for a step that goes on from what it saved before it was interrupted.
+    /// The same context, for a step that continues from the checkpoint it saved before it was interrupted.
     pub fn resuming(&self, checkpoint: Option<Value>) -> Self {
         Self { checkpoint: checkpoint.map(Arc::new), ..self.clone() }
     }
@@ -73,7 +73,7 @@ impl StepContext {
         }
     }
 
-    /// The progress as it stands.
+    /// The current progress.
     pub fn progress(&self) -> Progress {
         self.progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
@@ -95,7 +95,7 @@ impl StepContext {
         }
     }
 
-    /// Keep this, at most 64 KiB as JSON, for the case that the step is interrupted and started again.
+    /// Store this, at most 64 KiB as JSON, for the case that the step is interrupted and started again.
     pub fn save_checkpoint(&self, data: &Value) {
         *self.saved.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(data.clone());
         if let Some(host) = &self.host {

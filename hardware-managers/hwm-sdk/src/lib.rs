@@ -1,8 +1,8 @@
 //! A hardware manager knows one kind of hardware: what steps it offers and how to run them.
 //!
 //! The agent asks every manager how well it supports the machine ([`HardwareManager::evaluate`]),
-//! merges the steps of all that do, and runs a step in the manager that advertised it, never by
-//! name capture. Steps block: the agent runs them on a thread of their own and watches
+//! merges the steps of those that do, and runs a step in the manager that advertised it; a manager cannot capture a
+//! step of another by its name. Steps block: the agent runs them on a thread of their own and watches
 //! [`StepContext`] from outside.
 //!
 //! A manager in a program of its own calls [`serve`] in its `main`, and speaks the [`protocol`] with the agent.

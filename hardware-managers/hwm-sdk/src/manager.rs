@@ -11,10 +11,10 @@ use agent_protocol::inventory::{Disk, Inventory};
 use agent_protocol::step::Step;
 use serde_json::Value;
 
-/// A hardware manager. Those in the agent and those behind [`serve`] are the same.
+/// A hardware manager. Managers in the agent and managers behind [`crate::serve`] implement the same trait.
 ///
-/// What is not implemented is not there: no claims, nothing to get ready, nothing to add to the inventory, no disk that
-/// it erases in its own way.
+/// The provided methods stand for a manager without claims and quirks, without preparation, which adds nothing to the
+/// inventory and erases no disk in its own way.
 pub trait HardwareManager: Send + Sync {
     /// Name, unique in the agent: `generic_hardware_manager`.
     fn name(&self) -> &str;
@@ -30,58 +30,59 @@ pub trait HardwareManager: Send + Sync {
     /// How well this manager supports the machine. Must be quick: no device is opened for long here.
     fn evaluate(&self, inventory: &Inventory) -> Support;
 
-    /// Devices of this machine that it cares for. Quick, as [`HardwareManager::evaluate`].
+    /// Devices of this machine that this manager is responsible for. Quick, as [`HardwareManager::evaluate`].
     fn claims(&self, _inventory: &Inventory) -> Vec<Claim> {
         Vec::new()
     }
 
-    /// What the agent must leave out on machines of some kinds. Quick, as [`HardwareManager::evaluate`].
+    /// Probes that the agent must leave out on this machine. Quick, as [`HardwareManager::evaluate`].
     fn quirks(&self, _inventory: &Inventory) -> Vec<Quirk> {
         Vec::new()
     }
 
-    /// Get ready for a machine that it supports. Slow things belong here; up to a minute.
+    /// Prepare for a machine that this manager supports. Slow preparation belongs here; up to a minute.
     ///
     /// # Errors
-    /// Its steps are not offered then.
+    /// The agent does not offer the steps of a manager whose preparation failed.
     fn init(&self, _context: &StepContext) -> Result<(), StepError> {
         Ok(())
     }
 
-    /// What it knows of the hardware that the agent cannot see.
+    /// Details of the hardware that the agent itself cannot see.
     ///
     /// # Errors
-    /// The inventory stays without it then.
+    /// The agent reports the inventory without them.
     fn inventory(&self, _context: &StepContext) -> Result<InventoryPatch, StepError> {
         Ok(InventoryPatch::default())
     }
 
-    /// The steps it offers on this machine.
+    /// The steps that this manager offers on this machine.
     fn steps(&self, kind: StepKind, inventory: &Inventory) -> Vec<Step>;
 
-    /// Other priorities for steps that it does not own.
+    /// Other priorities for steps of other managers.
     fn priorities(&self, _kind: StepKind, _inventory: &Inventory) -> Vec<Priority> {
         Vec::new()
     }
 
-    /// Run one of its steps to the end, blocking. Must be idempotent unless its step says otherwise.
+    /// Run one of the manager's steps to the end, blocking. Must be idempotent unless the step is declared otherwise.
     ///
     /// # Errors
     /// Why the step failed.
     fn run(&self, call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepError>;
 
-    /// What one of its steps would do to this machine, as JSON, changing nothing: what [`HardwareManager::run`] would
-    /// refuse is in the answer.
+    /// Return what one of the manager's steps would do to this machine, as JSON, without changing anything. The answer
+    /// includes what [`HardwareManager::run`] would reject.
     ///
     /// # Errors
-    /// [`StepError::Declined`] where the manager does not plan this step; for wrong arguments, the same as [`HardwareManager::run`].
+    /// [`StepError::Declined`] where the manager does not plan this step; for wrong arguments, the same error as
+    /// [`HardwareManager::run`].
     fn plan(&self, call: &StepCall) -> Result<Value, StepError> {
         let reason =
             format!("hardware manager {} does not say what {:?} would do", self.name(), call.step.step);
         Err(StepError::Declined { reason })
     }
 
-    /// How it can erase this disk. Decline every disk that is not known for certain.
+    /// Methods by which this manager can erase the disk. Decline every disk that it does not recognise with certainty.
     fn erase_capabilities(&self, _disk: &Disk) -> EraseCapabilities {
         EraseCapabilities::default()
     }
@@ -90,7 +91,7 @@ pub trait HardwareManager: Send + Sync {
     /// disk back.
     ///
     /// # Errors
-    /// [`StepError::Declined`] when nothing was written and the generic manager shall do it.
+    /// [`StepError::Declined`] when nothing was written and the generic manager is to erase the disk.
     fn erase(&self, erase: &EraseParams, _context: &StepContext) -> Result<ProviderRecord, StepError> {
         let reason = format!("hardware manager {} does not erase {}", self.name(), erase.disk.name);
         Err(StepError::Declined { reason })

@@ -22,7 +22,7 @@ pub struct InspectionReport {
     /// Source of the finding.
     #[serde(default)]
     pub configuration: Configuration,
-    /// What went wrong while it was collected.
+    /// Error during the collection.
     #[serde(default)]
     pub error: Option<String>,
     /// What hardware managers add. Anneal's; Ironic keeps it with the rest of the plugin data.
@@ -33,7 +33,7 @@ pub struct InspectionReport {
     pub other: Map<String, Value>,
 }
 
-/// What hardware managers know that is not in the inventory.
+/// Data of hardware managers that is not in the inventory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Discovered {
     /// By manager, its inventory patch (`hwm_sdk::protocol::InventoryPatch`): `bios_settings`, `firmware`, `raid`, `extra`.

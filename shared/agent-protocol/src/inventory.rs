@@ -32,7 +32,7 @@ pub struct Inventory {
     pub anneal: Option<External>,
 }
 
-/// What external hardware managers are, found and did wrong.
+/// State, findings and errors of the external hardware managers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct External {
     /// One for every manager that this node was given.
@@ -54,7 +54,7 @@ pub struct ManagerReport {
     pub vendor: String,
     /// `ready`, `unsupported` (it says this machine is none of its own), `failed`, or `refused` (never started).
     pub state: String,
-    /// What went wrong, oldest first.
+    /// Errors, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<ManagerRecord>,
     /// What it knows of the hardware: `bios_settings`, `firmware`, `raid`, `extra`.

@@ -1,17 +1,17 @@
-//! What a controller certifies.
+//! The certificate that a controller signs.
 
 use crate::{Evidence, Signed, SigningKey, What};
 use agent_protocol::record::Outcome;
 use serde::{Deserialize, Serialize};
 
-/// What became of the disks of one node in one erase step.
+/// The result of one erase step for the disks of one node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// [`crate::VERSION`].
     pub version: u32,
     /// Which of the node's certificates it is, from 1.
     pub number: u64,
-    /// Digest of the one before ([`Signed::digest`]); none of the first.
+    /// Digest of the previous certificate ([`Signed::digest`]); `None` in the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
     /// When the controller stored it: RFC 3339, UTC, by its clock.
@@ -22,11 +22,11 @@ pub struct Certificate {
     pub node: NodeName,
     /// In which run of the node.
     pub run: RunName,
-    /// What it amounts to.
+    /// The finding.
     pub finding: Finding,
     /// The key that the agent sent over its authenticated channel.
     pub evidence_key: String,
-    /// What the agent signed with it.
+    /// The evidence that the agent signed.
     pub evidence: Signed,
 }
 
@@ -44,7 +44,7 @@ pub struct Controller {
 pub struct NodeName {
     /// Its UUID.
     pub uuid: String,
-    /// What it was called then.
+    /// Name of the node at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -60,7 +60,7 @@ pub struct RunName {
     pub step: u64,
 }
 
-/// What a step amounts to. It follows from the evidence alone, and is held to it.
+/// Finding of a step. It is derived from the evidence alone and verified against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
@@ -70,14 +70,14 @@ pub enum Finding {
     ErasedWithExceptions,
     /// No disk was erased; of those not left alone partition tables and signatures were removed.
     MetadataErased,
-    /// No disk was touched, or there was none.
+    /// No disk was written, or the node had none.
     NothingErased,
-    /// The step failed. What became of each disk its record says.
+    /// The step failed. The record of each disk has its result.
     Failed,
 }
 
 impl Finding {
-    /// What `evidence` amounts to.
+    /// The finding that follows from `evidence`.
     pub fn of(evidence: &Evidence) -> Self {
         let count = |outcome| evidence.disks.iter().filter(|disk| disk.outcome == outcome).count();
         if !evidence.succeeded || count(Outcome::Failed) > 0 {

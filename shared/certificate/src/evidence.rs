@@ -1,17 +1,17 @@
-//! What an agent signs of an erase step, and what a controller holds it to.
+//! The evidence that an agent signs for an erase step, and the controller's checks of it.
 
 use crate::{PublicKey, Refused, Signed, SigningKey, What};
 use agent_protocol::record::{DiskRecord, Outcome};
 use serde::{Deserialize, Serialize};
 
-/// What one erase step did to the disks of a node.
+/// The results of one erase step for the disks of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// [`crate::VERSION`].
     pub version: u32,
     /// The agent that signed it.
     pub agent: AgentName,
-    /// On which machine, by what its firmware says.
+    /// The machine, by its firmware (SMBIOS).
     pub machine: Machine,
     /// UUID of the node, as the controller named it with the command.
     pub node: String,
@@ -72,7 +72,7 @@ pub struct ManagerName {
     pub version: String,
 }
 
-/// What the controller knows of the step that the evidence is to be of.
+/// The step that the evidence must be about, as the controller knows it.
 #[derive(Debug, Clone)]
 pub struct Expected<'a> {
     /// UUID of the node.
@@ -115,7 +115,7 @@ fn name(disk: &DiskRecord) -> String {
     format!("{} (serial {})", disk.device, disk.serial.as_deref().unwrap_or("none"))
 }
 
-/// The evidence in `signed`, if `key` has signed it, it is of what was asked for, and claims no more than it shows.
+/// The evidence in `signed`, if `key` has signed it, it is about the expected step, and its claims follow from its records.
 ///
 /// # Errors
 /// The first thing that is wrong with it.

@@ -1,12 +1,12 @@
-//! Erasure certificates: what an agent signs of an erase, what a controller makes of it, who may believe it.
+//! Erasure certificates: evidence that an agent signs, certificates that a controller signs, and their verification.
 //!
 //! ```text
 //!   agent       EraseReport ─▶ Evidence ── key of its boot ──▶ Signed
 //!   controller  judge(Signed, key of the heartbeat) ─▶ Certificate ── its durable key ──▶ Signed, in the store
-//!   auditor     verify(file, public key) ─▶ Verified, or the one thing that is wrong with it
+//!   auditor     verify(file, public key) ─▶ Verified, or the first error
 //! ```
 //!
-//! What is signed is the text of a payload, kept as a text ([`Signed`]): no program has to write JSON twice in the same way.
+//! The signature covers the text of a payload, stored as a string ([`Signed`]), so no canonical JSON is needed.
 //! `docs/certificate.md` is the text for auditors.
 
 mod certificate;

@@ -1,4 +1,4 @@
-//! What can be wrong with evidence or a certificate: one name each, which does not change.
+//! Errors of evidence and certificates. Each has a name that never changes.
 
 use std::fmt;
 

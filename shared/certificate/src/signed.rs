@@ -4,10 +4,10 @@ use crate::{PublicKey, Refused, SigningKey, VERSION, What};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// A signed text: evidence, or a certificate as it is kept, sent and filed.
+/// A signed text: evidence, or a certificate as it is stored and sent.
 ///
-/// Signed are the bytes of [`What::context`] followed by those of `payload` (UTF-8), which is JSON kept as a string:
-/// what was signed is what is there, and no two writers of JSON have to agree.
+/// The signature covers the bytes of [`What::context`] followed by those of `payload` (UTF-8), which is JSON stored as a
+/// string, so no canonical JSON is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signed {
@@ -25,7 +25,7 @@ struct Versioned {
 }
 
 impl What {
-    /// What the signed bytes begin with, so that the one cannot be taken for the other.
+    /// Prefix of the signed bytes, so that evidence cannot pass for a certificate, nor the reverse.
     fn context(self) -> &'static str {
         match self {
             What::Evidence => "anneal erase evidence\n",

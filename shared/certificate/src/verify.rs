@@ -3,7 +3,7 @@
 use crate::{Certificate, Evidence, Finding, PublicKey, Refused, Signed, What};
 use agent_protocol::record::Outcome;
 
-/// What a certificate is to be of; nothing set: of anything.
+/// The subject that a certificate must have; unset fields accept any.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted<'a> {
     /// UUID of the node.
@@ -75,7 +75,7 @@ fn check_disk(evidence: &Evidence, wanted: &str) -> Result<(), Refused> {
     if disks.peek().is_none() {
         return Err(Refused::AnotherDisk(wanted.to_owned()));
     }
-    // Two disks of one name: either may be the one that is meant.
+    // Two disks have this name, so the one that is meant is ambiguous.
     match disks.find(|disk| disk.outcome != Outcome::Erased) {
         None => Ok(()),
         Some(disk) => {

@@ -5,7 +5,7 @@ use crate::Pin;
 /// Which certificate of the peer is accepted. In all cases the peer must prove that it holds the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Accept {
-    /// The one with this fingerprint, whatever its names, dates and issuer.
+    /// The certificate with this fingerprint; its names, dates and issuer are not checked.
     Only(Pin),
     /// No certificate: for a peer that should have announced its own and did not.
     None,

@@ -1,9 +1,8 @@
-//! Whom a TLS client trusts where there is no authority to ask: exactly one certificate.
+//! TLS clients that trust exactly one certificate, for peers without a certificate authority.
 //!
 //! Agents and controllers sign their certificates themselves. The controller's is known to an agent and to an
-//! operator by its fingerprint; the agent's comes with its heartbeat. webpki would refuse such a certificate
-//! as a leaf, and its names and dates say nothing: the clock of a machine that was off for long may be wrong,
-//! its key may not.
+//! operator by its fingerprint; the agent's comes with its heartbeat. webpki rejects such a certificate
+//! as a leaf. Its names and dates are not checked: the clock of a machine that was off for long may be wrong.
 
 mod accept;
 mod pin;

@@ -1,4 +1,4 @@
-//! What was measured and found: judged, printed and written down.
+//! Judges, prints and stores the measurements and findings.
 
 use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
 use lab::scan::Findings;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::observe;
 
-/// What is known of one disk at the end.
+/// Result of one disk.
 #[derive(Debug)]
 pub struct DiskResult {
     /// Serial number.
@@ -16,13 +16,13 @@ pub struct DiskResult {
     pub bus: &'static str,
     /// The image file.
     pub file: String,
-    /// What the agent says it did.
+    /// The agent's erase record.
     pub record: Option<DiskRecord>,
-    /// What is seen from outside.
+    /// Findings from outside.
     pub found: Findings,
 }
 
-/// What is known of one node at the end.
+/// Result of one node.
 #[derive(Debug)]
 pub struct NodeResult {
     /// Name.
@@ -46,7 +46,7 @@ pub struct NodeResult {
 }
 
 impl DiskResult {
-    /// What speaks against this disk; empty when nothing does.
+    /// Defects of this disk; empty when it passed.
     pub fn complaints(&self) -> Vec<String> {
         let serial = &self.serial;
         let mut list = Vec::new();
@@ -100,7 +100,7 @@ impl DiskResult {
 }
 
 impl NodeResult {
-    /// What speaks against this node; empty when nothing does.
+    /// Defects of this node; empty when it passed.
     pub fn complaints(&self) -> Vec<String> {
         let mut list = Vec::new();
         let state = self.node["provision_state"].as_str().unwrap_or_default();

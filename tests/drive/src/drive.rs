@@ -1,4 +1,4 @@
-//! A drive: its state, and what time does to it.
+//! A drive: its state, and how it changes with time.
 
 use crate::ata;
 use crate::clock::Clock;
@@ -16,7 +16,7 @@ pub const SECTOR: u64 = 512;
 const TEST_UNIT_READY: u8 = 0x00;
 const REQUEST_SENSE: u8 = 0x03;
 
-/// What a drive answers to a command.
+/// Answer of a drive to a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answer {
     /// SCSI status (SAM-6 5.3.1).
@@ -27,7 +27,7 @@ pub struct Answer {
     pub data: Vec<u8>,
 }
 
-/// What becomes of a command that did not end GOOD.
+/// Error of a command that did not end GOOD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// CHECK CONDITION with sense data in fixed format.
@@ -56,7 +56,7 @@ pub struct Drive {
     began: Duration,
     /// Operation code of the command before.
     before: u8,
-    /// What it said on the console.
+    /// Notes for the log, not taken yet.
     notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a drive remembers without power.
+//! Non-volatile state of a drive.
 
 use crate::medium::Medium;
 use crate::work::{Operation, Outcome};

@@ -1,13 +1,13 @@
 //! Sense data (SPC-6 4.4).
 
-/// What went wrong, or is going on.
+/// An error, or an operation in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sense {
     /// Sense key.
     pub key: u8,
     /// Additional sense code and qualifier.
     pub code: (u8, u8),
-    /// Progress of what is going on, in 65536ths.
+    /// Progress of the operation, in 65536ths.
     pub progress: Option<u16>,
 }
 

@@ -1,4 +1,4 @@
-//! What a drive is, said in a word of the kernel's command line.
+//! Specification of a drive, as a parameter of the kernel's command line.
 
 use anyhow::{Context, Result, bail};
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Spec {
     /// From `ata,S1,crypto,block,takes=6`: kind, serial number, then the fields of this struct that are set.
     ///
     /// # Errors
-    /// A word that is none of these.
+    /// An unknown word.
     pub fn parse(text: &str) -> Result<Self> {
         let mut words = text.split(',');
         let kind = match words.next() {

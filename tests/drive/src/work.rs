@@ -2,7 +2,7 @@
 
 use crate::medium::Medium;
 
-/// What is done to the content.
+/// Operation on the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// The key is changed: what is read then is noise.
@@ -38,7 +38,7 @@ impl Operation {
         }
     }
 
-    /// What an overwrite writes.
+    /// Pattern of an overwrite.
     pub fn pattern(self) -> [u8; 4] {
         if let Operation::Overwrite(pattern) = self { pattern } else { [0; 4] }
     }

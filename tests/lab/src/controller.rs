@@ -20,7 +20,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// Ironic's newest microversion that the API is asked with.
 const MICROVERSION: &str = "1.89";
 
-/// What a controller is started with.
+/// Configuration of a controller.
 #[derive(Debug, Clone)]
 pub struct ControllerConfig {
     /// State, configuration and log.
@@ -120,7 +120,7 @@ impl Controller {
         }
     }
 
-    /// What it was started with.
+    /// Its configuration.
     #[must_use]
     pub fn config(&self) -> &ControllerConfig {
         &self.config

@@ -47,7 +47,7 @@ impl FromStr for Bus {
 /// SATA ports of the emulated chipset.
 pub const SATA_PORTS: usize = 6;
 
-/// What is wrong with a disk.
+/// Fault of a disk.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     /// Every write that touches this 512-byte sector fails with EIO (`None`: every write at all).
@@ -71,7 +71,7 @@ pub struct DiskSpec {
     pub serial: String,
     /// World wide name; SATA and SCSI only.
     pub wwn: Option<u64>,
-    /// What is wrong with it.
+    /// Its fault.
     pub faults: Vec<Fault>,
 }
 

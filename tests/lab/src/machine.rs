@@ -96,7 +96,7 @@ impl Machine {
         Self { spec: Arc::new(spec), timeline, state: Arc::default() }
     }
 
-    /// What it is made of.
+    /// Its hardware.
     #[must_use]
     pub fn spec(&self) -> &NodeSpec {
         &self.spec
@@ -112,7 +112,7 @@ impl Machine {
         self.state.lock().await.running().and_then(|r| r.pid)
     }
 
-    /// What its firmware keeps.
+    /// State of its firmware.
     pub async fn bios(&self) -> Bios {
         self.state.lock().await.bios.clone()
     }

@@ -79,7 +79,7 @@ impl Daemon {
         }
     }
 
-    /// SIGKILL: what a crash or a power cut does.
+    /// SIGKILL, like a crash or a power cut.
     ///
     /// # Errors
     /// When it cannot be waited for.

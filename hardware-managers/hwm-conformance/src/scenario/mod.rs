@@ -1,4 +1,4 @@
-//! What is done to a manager, each in a process of its own.
+//! The scenarios, each with a process of the manager of its own.
 
 pub(crate) mod erase;
 pub(crate) mod life;
@@ -19,7 +19,7 @@ use hwm_sdk::{StepKind, Support};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// What is known so far.
+/// Results so far.
 pub(crate) struct Examination<'a> {
     pub(crate) plan: &'a Plan,
     report: Report,
@@ -27,7 +27,7 @@ pub(crate) struct Examination<'a> {
     ready: bool,
     /// Its steps on the machine.
     offers: BTreeMap<StepKind, Vec<StepOffer>>,
-    /// What the last run saved, by its step.
+    /// The last checkpoint of each step.
     checkpoints: BTreeMap<String, Value>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Runnable {
 }
 
 impl Runnable {
-    /// Whether this end may be for want of hardware, or of what only a real node has.
+    /// Whether a step may fail this way because hardware or other parts of a real node are missing.
     pub(crate) fn excuses(&self, error: &RpcError) -> bool {
         !self.planned && [Code::Failed, Code::Argument, Code::Declined].iter().any(|code| error.is(*code))
     }
@@ -61,7 +61,7 @@ impl<'a> Examination<'a> {
         }
     }
 
-    /// Plays a scenario with a manager of its own. False when a rule was broken in it.
+    /// Runs a scenario with a new process of the manager. False when a rule was broken in it.
     pub(crate) fn play(&mut self, scenario: impl FnOnce(&mut Session, &mut Self) -> Played) -> Result<bool> {
         let mut session = Session::start(self.plan)?;
         session.heard.disks.clone_from(&self.plan.inventory.disks);
@@ -92,7 +92,7 @@ impl<'a> Examination<'a> {
         self.ready
     }
 
-    /// A rule was looked at: it is kept, or broken by what was seen.
+    /// Records the result of a rule: kept, or broken, with the observation.
     pub(crate) fn judge(&mut self, rule: Rule, broken: Option<String>) -> Played {
         match broken {
             None => {

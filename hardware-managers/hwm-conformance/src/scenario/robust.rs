@@ -1,4 +1,4 @@
-//! What an agent of this version never says.
+//! Messages that an agent of this version never sends.
 
 use super::{Examination, Played};
 use crate::Rule;

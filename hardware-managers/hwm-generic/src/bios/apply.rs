@@ -58,7 +58,7 @@ impl Outcome {
 ///
 /// # Errors
 /// [`StepError::Argument`] when a setting is not there, or must not or cannot have its value; nothing was written.
-/// [`StepError::Failed`] when the firmware refuses one, or forgets it; what was done before is in the report.
+/// [`StepError::Failed`] when the firmware rejects or does not keep a value; the report lists the changes made before.
 pub fn apply(sys: &Path, call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepError> {
     let drivers = drivers(sys);
     let settings = call.args.get(SETTINGS).unwrap_or(&Value::Null);

@@ -22,7 +22,7 @@ pub struct Driver {
 pub struct Attribute {
     /// Its name.
     pub name: String,
-    /// What values it can have.
+    /// Values that it accepts.
     pub kind: Kind,
     /// Its value; `None` when it cannot be read, or must not be reported.
     pub value: Option<String>,
@@ -32,7 +32,7 @@ pub struct Attribute {
     file: PathBuf,
 }
 
-/// What values a setting can have.
+/// Values that a setting accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// One of these.
@@ -120,7 +120,7 @@ impl Driver {
 }
 
 impl Attribute {
-    /// Its value as it is now.
+    /// Its current value.
     pub fn read(&self) -> Option<String> {
         read(&self.file)
     }

@@ -3,7 +3,7 @@
 use super::attributes::{Attribute, Driver, Kind};
 use serde_json::{Map, Value};
 
-/// A setting and the value that it shall have.
+/// A setting with its new value.
 #[derive(Debug)]
 pub struct Change<'a> {
     /// The setting.
@@ -14,10 +14,10 @@ pub struct Change<'a> {
     pub differs: bool,
 }
 
-/// What `settings` asks for, in its order.
+/// The changes that `settings` requests, in its order.
 ///
 /// # Errors
-/// Everything that is wrong with it, each naming its setting and none a value that was asked for.
+/// All problems with it. Each names its setting; none contains a requested value.
 pub fn changes<'a>(drivers: &'a [Driver], settings: &Value) -> Result<Vec<Change<'a>>, String> {
     let mut wrong = Vec::new();
     let mut changes: Vec<Change> = Vec::new();

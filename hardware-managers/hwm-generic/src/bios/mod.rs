@@ -2,8 +2,8 @@
 //! `hp-bioscfg` …): `/sys/class/firmware-attributes`.
 //!
 //! ```text
-//!   attributes  read what is there                      (sysfs → values)
-//!   change      what is to be written, and what not     (pure)
+//!   attributes  read the settings                       (sysfs → values)
+//!   change      decide which values to write            (pure)
 //!   apply       write, read back, report                (the step)
 //! ```
 

@@ -6,7 +6,7 @@ use agent_protocol::inventory::Inventory;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// `hello`: who is there, and which version of the protocol is spoken.
+/// `hello`: name and version of the manager, and the version of the protocol.
 #[derive(Debug, Clone, Copy)]
 pub struct Hello;
 
@@ -17,7 +17,7 @@ impl Method for Hello {
     type Answer = HelloAnswer;
 }
 
-/// What the agent says of itself.
+/// Versions of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HelloParams {
     /// Versions it speaks.
@@ -26,7 +26,7 @@ pub struct HelloParams {
     pub agent_version: String,
 }
 
-/// What the manager says of itself.
+/// Identity of the manager.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HelloAnswer {
     /// The version that both will speak: one of those offered.
@@ -57,20 +57,20 @@ pub struct DetectParams {
     pub inventory: Inventory,
 }
 
-/// What the manager is for this machine.
+/// Support for this machine, with claims and quirks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detected {
     /// How well it supports the machine.
     pub support: Support,
-    /// Devices it will care for.
+    /// Devices that the manager is responsible for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
-    /// What the agent must leave alone on this machine.
+    /// Probes that the agent must leave out on this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quirks: Vec<Quirk>,
 }
 
-/// `init`: get ready. Slow things belong here.
+/// `init`: prepare. Slow preparation belongs here.
 #[derive(Debug, Clone, Copy)]
 pub struct Init;
 
@@ -101,7 +101,7 @@ impl Notification for Cancel {
     type Params = Cancelled;
 }
 
-/// Which one.
+/// The call to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancelled {
     /// Id of the call.

@@ -1,4 +1,4 @@
-//! Erasing a disk for the generic manager: what a provider can do, and doing it.
+//! Erasing a disk for the generic manager: capabilities of a manager, and the erase itself.
 
 use super::Method;
 use agent_protocol::inventory::Disk;
@@ -27,21 +27,21 @@ pub struct AskEraseParams {
 /// What a manager can do for a disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EraseCapabilities {
-    /// Ways to erase it, the best first; `null` declines the disk, and the generic manager erases it.
+    /// Methods to erase it, the best first; `null` declines the disk, and the generic manager erases it.
     pub methods: Option<Vec<EraseMethod>>,
     /// Whether other disks may be erased at the same time.
     #[serde(default)]
     pub parallel: bool,
 }
 
-/// A way to erase a disk.
+/// A method of erasing a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EraseMethod {
     /// Its name: a word of letters, digits and `-`.
     pub method: String,
     /// How thorough it is (NIST SP 800-88).
     pub level: EraseLevel,
-    /// What the disk reads afterwards. The agent looks.
+    /// Content of the disk afterwards. The agent verifies it.
     pub expected: Expected,
     /// Whether it stops when cancelled.
     #[serde(default)]
@@ -55,9 +55,9 @@ pub struct EraseMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EraseLevel {
-    /// Against the ordinary ways of reading a disk.
+    /// Clear: protects against ordinary reads of the disk.
     Clear,
-    /// Against a laboratory.
+    /// Purge: protects against laboratory techniques.
     Purge,
 }
 
@@ -67,7 +67,7 @@ pub enum EraseLevel {
 pub enum Expected {
     /// Every byte is zero.
     Zeroes,
-    /// Anything but what was there.
+    /// Anything but the previous content.
     Changed,
 }
 
@@ -82,7 +82,7 @@ impl Method for Erase {
     type Answer = EraseAnswer;
 }
 
-/// The disk and the way.
+/// The disk and the method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EraseParams {
     /// As in the inventory.
@@ -101,9 +101,9 @@ pub struct EraseAnswer {
 /// What the manager did to a disk. The agent reads the disk back and writes the record of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProviderRecord {
-    /// The way it was done.
+    /// Method that was used.
     pub method: String,
-    /// Bytes that were covered.
+    /// Bytes that were erased.
     pub bytes_erased: u64,
     /// Anything else worth keeping.
     #[serde(default, skip_serializing_if = "Map::is_empty")]

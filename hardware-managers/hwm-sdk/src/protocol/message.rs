@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 /// A message of either side.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// A call that wants an answer.
+    /// A call with an answer.
     Request {
         /// Names the call among those of its side that are not answered yet.
         id: u64,
@@ -17,23 +17,23 @@ pub enum Message {
         /// An object, not read further yet.
         params: Box<RawValue>,
     },
-    /// A call that wants none.
+    /// A call without an answer.
     Notification {
         /// Method.
         method: String,
         /// An object, not read further yet.
         params: Box<RawValue>,
     },
-    /// The answer to a call that went well.
+    /// The result of a call.
     Answer {
         /// Of the call.
         id: u64,
         /// An object, not read further yet.
         result: Box<RawValue>,
     },
-    /// The answer to a call that did not.
+    /// The error of a call.
     Error {
-        /// Of the call; `None` when the line could not be read so far.
+        /// Of the call; `None` when the line could not be parsed far enough to find it.
         id: Option<u64>,
         /// What was wrong.
         error: RpcError,
@@ -90,7 +90,7 @@ impl Message {
         Self::Notification { method: N::NAME.to_owned(), params: raw(params) }
     }
 
-    /// The good answer to a call.
+    /// The result of a call.
     pub fn answer<M: Method>(id: u64, answer: &M::Answer) -> Self {
         Self::Answer { id, result: raw(answer) }
     }

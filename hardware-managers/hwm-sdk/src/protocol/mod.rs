@@ -49,19 +49,19 @@ pub const VERSION: u32 = 1;
 pub const FD: i32 = 3;
 /// Environment variable with its number.
 pub const FD_VARIABLE: &str = "ANNEAL_HWM_FD";
-/// Within this a cancelled `run` or `erase` that is abortable has answered, and a manager is gone after `shutdown`
-/// or the end of its socket.
+/// A cancelled `run` or `erase` that is abortable must answer within this time, and a manager must exit within it after
+/// `shutdown` or the end of its socket.
 pub const GRACE: Duration = Duration::from_secs(10);
 
 /// A request with an answer.
 pub trait Method {
     /// Name on the wire.
     const NAME: &'static str;
-    /// Within this the answer is there; `None`: as long as [`run_deadline`] says.
+    /// Time for the answer; `None`: as [`run_deadline`] says.
     const DEADLINE: Option<Duration>;
-    /// What is asked.
+    /// Parameters of the request.
     type Params: Serialize + DeserializeOwned;
-    /// What is answered.
+    /// Result of the request.
     type Answer: Serialize + DeserializeOwned;
 }
 

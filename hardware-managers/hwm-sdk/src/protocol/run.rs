@@ -1,4 +1,4 @@
-//! Running a step, and what is heard meanwhile.
+//! Running a step, and the notifications meanwhile.
 
 use super::{Method, Notification};
 use crate::StepKind;
@@ -18,7 +18,7 @@ impl Method for Run {
     type Answer = RunAnswer;
 }
 
-/// Which step, and with what.
+/// The step with its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunParams {
     /// In which of its lists the step was found.
@@ -38,7 +38,7 @@ pub struct RunParams {
     pub checkpoint: Option<Value>,
 }
 
-/// How it ended.
+/// Result of a step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunAnswer {
     /// For the controller, as the step's `result_schema` says.
@@ -49,7 +49,7 @@ pub struct RunAnswer {
     pub reboot_requested: bool,
 }
 
-/// `progress`: how far a call is.
+/// `progress`: progress of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Progressed;
 
@@ -58,7 +58,7 @@ impl Notification for Progressed {
     type Params = ProgressReport;
 }
 
-/// How far it is. Nothing in it goes back while a call runs.
+/// Progress of a call. No value in it decreases while the call runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProgressReport {
     /// Id of the call.
@@ -80,27 +80,27 @@ impl Notification for Log {
 /// A line for the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Logged {
-    /// How bad it is.
+    /// Severity.
     pub level: Level,
     /// What happened.
     pub text: String,
 }
 
-/// How bad it is.
+/// Severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// For the author of the manager.
+    /// For developers of the manager.
     Debug,
-    /// Ordinary.
+    /// Normal operation.
     Info,
-    /// Look at it.
+    /// An operator should look at it.
     Warning,
-    /// Something did not work.
+    /// An operation failed.
     Error,
 }
 
-/// `checkpoint`: what to give back should the step be interrupted.
+/// `checkpoint`: data that the agent returns to the step when it starts again after an interruption.
 #[derive(Debug, Clone, Copy)]
 pub struct Checkpoint;
 
@@ -109,7 +109,7 @@ impl Notification for Checkpoint {
     type Params = CheckpointSaved;
 }
 
-/// What to keep; it replaces what was kept before.
+/// Data to store; it replaces an earlier checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckpointSaved {
     /// Id of the `run`.

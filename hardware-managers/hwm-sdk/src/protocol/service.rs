@@ -1,4 +1,4 @@
-//! What a manager may ask of the agent.
+//! Requests of a manager to the agent.
 
 use super::{Claim, Method};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ impl Method for ReadDevice {
     type Answer = DeviceData;
 }
 
-/// What to read.
+/// The range to read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadDeviceParams {
     /// A claim of kind `block` with an id.
@@ -29,7 +29,7 @@ pub struct ReadDeviceParams {
     pub length: u32,
 }
 
-/// What was read.
+/// The bytes that were read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceData {
     /// The bytes in Base64 (RFC 4648, with padding); fewer than asked at the end of the disk.
@@ -54,7 +54,7 @@ pub struct FetchParams {
     pub digest: String,
 }
 
-/// Where it is now.
+/// The file on the node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
     /// Path that the manager can open for reading.

@@ -19,7 +19,7 @@ impl Method for Steps {
     type Answer = StepsAnswer;
 }
 
-/// Of which kind.
+/// The kind of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepsParams {
     /// Of which kind.
@@ -51,7 +51,7 @@ pub struct StepOffer {
     /// JSON Schema of its result, as far as [`agent_protocol::schema`] goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_schema: Option<Value>,
-    /// The node is to be rebooted after it.
+    /// The node must be rebooted after it.
     #[serde(default)]
     pub reboot_requested: bool,
     /// It stops when it is cancelled.
@@ -76,7 +76,7 @@ pub enum Destructive {
     None,
     /// Settings of the machine.
     Configuration,
-    /// What is on disks. Also what is thought of a step that does not say.
+    /// Data on disks. The default for a step that does not declare it.
     #[default]
     Data,
 }
@@ -88,11 +88,11 @@ pub struct Priority {
     pub interface: String,
     /// Its name.
     pub step: String,
-    /// The priority that it shall have.
+    /// Its new priority.
     pub priority: u32,
 }
 
-/// Members of [`Step::other`] that carry what Ironic's steps have no place for.
+/// Members of [`Step::other`] for properties that Ironic's steps do not have.
 const IDEMPOTENT: &str = "idempotent";
 const DESTRUCTIVE: &str = "destructive";
 const ESTIMATE: &str = "estimated_duration_s";

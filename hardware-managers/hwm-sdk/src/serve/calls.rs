@@ -1,4 +1,4 @@
-//! The agent's calls, each on a thread of its own, so that it can be cancelled and a panic is its own.
+//! The agent's calls, each on a thread of its own, so that each can be cancelled and a panic ends only its own call.
 
 use super::peer::{CallHost, Peer};
 use crate::protocol::{
@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is going on.
+/// The calls in progress.
 pub(super) struct Calls {
     manager: Arc<dyn HardwareManager>,
     peer: Arc<Peer>,

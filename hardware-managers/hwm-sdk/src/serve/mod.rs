@@ -27,13 +27,13 @@ pub enum ServeError {
         "this is a hardware manager: an agent starts it, with a socket on file descriptor 3 ({0}); try it with hwm-conformance"
     )]
     NotStarted(io::Error),
-    /// The socket broke.
+    /// I/O on the socket failed.
     #[error("the agent cannot be heard: {0}")]
     Broken(io::Error),
 }
 
-/// Serve on file descriptor 3 until the agent is done. Return the status from `main` at once: work that still runs is
-/// given up. Errors of serving are written to standard error.
+/// Serve on file descriptor 3 until the agent ends the session. Return the status from `main` at once: work that still
+/// runs is abandoned. Errors of serving are written to standard error.
 ///
 /// Programs that the manager starts inherit the socket; they must not write to it.
 pub fn serve(manager: impl HardwareManager + 'static) -> ExitCode {

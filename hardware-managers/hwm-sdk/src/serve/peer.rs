@@ -1,4 +1,4 @@
-//! The agent as the manager sees it: messages to it, and questions it answers.
+//! The agent as the manager sees it: notifications to it, and requests that it answers.
 
 use crate::protocol::{
     Artifact, Checkpoint, CheckpointSaved, Claim, Fetch, FetchParams, Level, Log, Logged, Message, Method,
@@ -28,7 +28,7 @@ pub(super) struct Peer {
     asked: Mutex<Asked>,
 }
 
-/// Questions to the agent that it has not answered.
+/// Requests that the agent has not answered.
 #[derive(Default)]
 struct Asked {
     last: u64,
@@ -44,7 +44,7 @@ impl Peer {
         Self { output: Mutex::new(Box::new(output)), asked: Mutex::default() }
     }
 
-    /// Sends a message. An answer that is too long for a line becomes an error; anything else is left out.
+    /// Sends a message. An answer that is too long for a line becomes an error; any other message that is too long is dropped.
     pub(super) fn send(&self, message: &Message) {
         let line = message.line().or_else(|too_long| match message {
             Message::Answer { id, .. } => {

@@ -32,7 +32,7 @@ pub(crate) const ABORTED: Registers = Registers { error: 0x04, count: 0, lba: 0 
 /// Registers and data of a command that ended well, or registers of one that did not.
 pub(crate) type Ended = Result<(Registers, Vec<u8>), Registers>;
 
-/// What is gone with the power.
+/// Volatile state, lost with the power.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct State {
     /// The drive rejects access to its content.
