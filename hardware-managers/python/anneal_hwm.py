@@ -188,7 +188,7 @@ class reboot:
 
 
 class Claimed:
-    """Return this from `detect` when there are claims or quirks to tell."""
+    """Return this from `detect` when there are claims or quirks to report."""
 
     def __init__(self, support, claims=(), quirks=()):
         self.support = support
@@ -233,13 +233,13 @@ class HardwareManager:
 # ---------------------------------------------------------------------------------------------- calls
 
 class Call:
-    """A call that is under way: what it is about, and the agent to tell and to ask."""
+    """A call that is under way: its parameters, and the connection to the agent."""
 
     def __init__(self, peer, id, params):
         self._peer = peer
         self._id = id
         self._cancelled = threading.Event()
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._waiting = None
         self.kind = params.get("kind")
         #: Arguments of the step, checked against their schemas.
@@ -274,20 +274,20 @@ class Call:
         if text is not None:
             report["text"] = text
         report["disks"] = list(disks)
-        if time.monotonic() - self._told_at < PROGRESS_INTERVAL:
+        if time.monotonic() - self._reported_at < PROGRESS_INTERVAL:
             self._waiting = report
             return
-        self._told_at = time.monotonic()
+        self._reported_at = time.monotonic()
         self._waiting = None
-        self._peer.tell("progress", report)
+        self._peer.notify("progress", report)
 
     def checkpoint(self, data):
         """Keep this (64 KiB of JSON) for the case that the step is interrupted and started again."""
-        self._peer.tell("checkpoint", {"id": self._id, "data": data})
+        self._peer.notify("checkpoint", {"id": self._id, "data": data})
 
     def log(self, text, level="info"):
         """A line for the log: level debug, info, warning or error."""
-        self._peer.tell("log", {"level": level, "text": str(text)})
+        self._peer.notify("log", {"level": level, "text": str(text)})
 
     def read_device(self, claim, offset, length):
         """Bytes of a disk that was claimed."""
@@ -301,7 +301,7 @@ class Call:
     def _flush(self):
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
-            self._peer.tell("progress", waiting)
+            self._peer.notify("progress", waiting)
 
 
 class _Peer:
@@ -328,7 +328,7 @@ class _Peer:
         except OSError:
             pass  # The reader sees the end.
 
-    def tell(self, method, params):
+    def notify(self, method, params):
         self.send({"method": method, "params": params})
 
     def ask(self, method, params):

@@ -17,7 +17,7 @@ use crate::args::Args;
 use crate::{deps, fault_points, image, sh, specs};
 use proof::{Extent, Proof};
 use ran::Listed;
-use tally::{Beside, Tally};
+use tally::{Background, Tally};
 
 /// Crates that the fast tier leaves out: those that need nodes, the image or other projects' programs.
 const HEAVY: [&str; 3] = ["machines", "contract", "lab"];
@@ -114,11 +114,11 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
         Vec::new()
     };
     let contract = if selection.has_heavy("contract") {
-        Some(Beside::start(contract_command(&bin_dir).args(selection.filter()))?)
+        Some(Background::start(contract_command(&bin_dir).args(selection.filter()))?)
     } else {
         None
     };
-    let background = background(selection).map(|mut command| Beside::start(&mut command)).transpose()?;
+    let background = background(selection).map(|mut command| Background::start(&mut command)).transpose()?;
     if selection.has("cargo") {
         let env: &[_] = if selection.fast { &[("SIM_SEEDS", FAST_SEEDS)] } else { &[] };
         if lanes::run(&cargo, env, tally)? {

@@ -20,7 +20,7 @@ pub struct Ended<'a> {
     pub node: &'a Value,
     /// Id of the command.
     pub command_id: &'a str,
-    /// Who ran it: name and version.
+    /// Name and version of the agent that ran it.
     pub manager: Option<(String, String)>,
 }
 

@@ -92,7 +92,7 @@ pub struct HeartbeatTemplate {
     pub verify_ca: Option<String>,
 }
 
-/// Beat for ever. When the controller does not answer, the other `urls` are tried, too.
+/// Send heartbeats without end. When the controller does not answer, the other `urls` are tried, too.
 pub async fn run(
     executor: Arc<Executor>,
     client: Client,

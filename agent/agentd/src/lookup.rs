@@ -38,7 +38,7 @@ pub struct LookupResult {
     pub bundles: Vec<BundleOffer>,
 }
 
-/// Who asks.
+/// Identity of the agent that sends the request.
 #[derive(Debug, Clone, Default)]
 pub struct LookupRequest {
     /// MAC addresses of the machine.

@@ -126,7 +126,7 @@ async fn inspected_only(config: &Config, state: &State) -> Result<Option<Exit>, 
     Ok(Some(state.exited().await))
 }
 
-/// In the ramdisk the agent waits for ever: a controller may come back, or forget a dead agent.
+/// In the ramdisk the agent waits without limit: a controller may come back, or forget a dead agent.
 async fn within<T>(config: &Config, work: impl Future<Output = T>) -> Result<T, RunError> {
     if config.ramdisk {
         return Ok(work.await);

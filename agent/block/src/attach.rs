@@ -31,7 +31,7 @@ pub fn attach(file: &File, size: u64) -> io::Result<Attached> {
         let device = OpenOptions::new().read(true).open(&path)?;
         match loopdev::configure(&device, file, size) {
             Ok(()) => return Ok(Attached { path, _device: device }),
-            // Somebody else was faster.
+            // Another process took the device first.
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy && tries < TRIES => tries += 1,
             Err(error) => return Err(error),
         }

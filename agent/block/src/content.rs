@@ -8,7 +8,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 /// Bytes of noise that are made at a time to be compared.
 const PIECE: usize = 4096;
 
-/// What the random content of a disk is made from: another one for each erase, never told.
+/// What the random content of a disk is made from: a new one for each erase, never logged or reported.
 #[derive(Clone, Copy)]
 pub(crate) struct Seed([u8; 32]);
 

@@ -3,13 +3,13 @@
 
 use crate::disk::Disk;
 use crate::drive::Drive;
-use crate::heat::{self, Temperature};
 use crate::list::{Roots, usable};
 use crate::nvme::{self, NvmeCommand, SecureErase};
 use crate::paths;
 use crate::probe::{self, Probe, Signature};
 use crate::sys;
 use crate::target::Target;
+use crate::temperature::{self, Temperature};
 use crate::transport::Transport;
 use nix::sys::stat::{major, minor};
 use std::fs::{self, File, OpenOptions};
@@ -196,7 +196,7 @@ impl Target for Device {
     }
 
     fn temperature(&self) -> Option<Temperature> {
-        heat::temperature(&self.sys_dir)
+        temperature::of_disk(&self.sys_dir)
     }
 
     fn drive(&self) -> Option<Drive<'_>> {

@@ -98,7 +98,7 @@ pub struct Holder {
     pub dev: (u32, u32),
     /// Size in bytes; 0 for one that is not running.
     pub size: u64,
-    /// Whether nothing can be read from it until somebody resumes it.
+    /// Whether nothing can be read from it until it is resumed.
     pub suspended: bool,
     /// Kernel names of the whole devices that it is built on, those of other disks included.
     pub below: Vec<String>,

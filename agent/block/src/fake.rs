@@ -1,9 +1,9 @@
 //! A disk in memory with faults as data: what real disks do wrong, done on request.
 
-use crate::heat::Temperature;
 use crate::nvme::SecureErase;
 use crate::probe::{Signature, SignatureKind};
 use crate::target::Target;
+use crate::temperature::Temperature;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -4,7 +4,7 @@ use crate::probe::Probe;
 use crate::shared;
 use std::path::PathBuf;
 
-/// Label of the image a controller hands to a ramdisk as virtual media (Ironic's).
+/// Label of the image that a controller passes to a ramdisk as virtual media (Ironic's).
 const VIRTUAL_MEDIA_LABEL: &str = "ir-vfd-dev";
 
 /// A reason not to write to a disk.
@@ -161,7 +161,7 @@ impl std::fmt::Display for Refusal {
             }
             Refusal::BootArea(name) => write!(
                 f,
-                "its boot area {name} holds firmware or what somebody put there, which no erase reaches; empty it, or \
+                "its boot area {name} holds firmware or hidden data, which no erase reaches; empty it, or \
                  allow \"hidden\""
             ),
             Refusal::HiddenNamespaces(count) => write!(
@@ -174,10 +174,10 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// All reasons not to write to a disk, the most telling first; empty when it may be written.
+/// All reasons not to write to a disk, the most important first; empty when it may be written.
 ///
 /// Signatures of md, LVM or file systems that nothing uses are no reason: they are what is to be erased. Media
-/// are told by what the hardware says (removable, or on USB) together with the content: content alone is
+/// are recognised by what the hardware says (removable, or on USB) together with the content: content alone is
 /// written by the node's last user and must not save a disk from being erased.
 pub fn judge(probe: &Probe) -> Vec<Refusal> {
     let disk = &probe.disk;
@@ -194,11 +194,11 @@ pub fn judge(probe: &Probe) -> Vec<Refusal> {
     refusals
 }
 
-/// Why nothing is known of what a locked drive holds, unless its PSID was given: who has it may erase whatever it is.
+/// The reason for a locked drive, whose content is unknown, unless its PSID was given: the PSID is permission enough.
 fn locked(probe: &Probe) -> Option<String> {
-    let told = "it is locked by TCG Opal and gives no content: name its PSID, which is on its label, in \
+    let reason = "it is locked by TCG Opal and gives no content: name its PSID, which is on its label, in \
                 driver_info.agent_opal_psids, or unlock it";
-    (probe.is_locked() && probe.psid.is_none()).then(|| told.to_owned())
+    (probe.is_locked() && probe.psid.is_none()).then(|| reason.to_owned())
 }
 
 fn read_only(probe: &Probe) -> bool {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_drives_own_reasons_are_told() {
+    fn the_drives_own_reasons_are_reported() {
         let refused =
             |probe: Probe| judge(&probe).iter().map(Refusal::to_string).collect::<Vec<_>>().join("; ");
         let mut scsi = crate::scsi::Capabilities { write_protected: true, ..Default::default() };

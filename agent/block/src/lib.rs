@@ -3,14 +3,14 @@
 //! ```text
 //!   list ──▶ Disk ──▶ probe ──▶ Probe ──▶ guard::judge ──▶ may it be written?   (nothing written so far)
 //!  (sysfs)           (libblkid,           method::methods ──▶ what the drive supports, best first
-//!                     ask: the drive)           │
+//!                     capabilities: the drive)  │
 //!                          all probes ──▶ plan::plan ──▶ methods for each disk, or a refusal of the whole run
 //!                          holders::take_down ──▶ what uses the disks is stopped, topmost first
 //!                          reveal ──▶ hidden sectors are given back, and all disks judged again
 //!                          Device::open (O_EXCL) ──▶ erase::erase ──▶ Record
 //!                                                    metadata::erase_metadata ──▶ MetadataRecord
 //!                                                    layout::write_back ──▶ arrays and groups, empty
-//!   run: a pass in lanes, at the disk's pace ◀── content: zeroes, patterns, noise; pool: bounded buffers; heat: rest
+//!   pass: in lanes, at the disk's pace ◀── content: zeroes, patterns, noise; pool: bounded buffers; temperature: rest
 //!   drive: state machines of the drive-side methods ──▶ transport: bytes to the drive and back
 //! ```
 //!
@@ -24,9 +24,11 @@
 pub mod aligned;
 #[cfg(test)]
 mod any;
-pub mod ask;
+
 pub mod ata;
 pub mod attach;
+pub mod capabilities;
+mod checkpoint;
 mod content;
 pub mod device;
 pub mod disk;
@@ -35,7 +37,7 @@ pub mod erase;
 pub mod fake;
 pub mod fault;
 pub mod guard;
-pub mod heat;
+
 pub mod hint;
 pub mod holders;
 mod identity;
@@ -48,26 +50,30 @@ pub mod mmc;
 mod mounts;
 pub mod nvme;
 pub mod opal;
+mod pass;
 mod paths;
 pub mod plan;
 mod pool;
 pub mod probe;
 pub mod progress;
+mod rescue;
 pub mod reveal;
-mod run;
+
 mod sample;
 pub mod sanitize;
 pub mod scsi;
 mod shared;
 mod sys;
 pub mod target;
+pub mod temperature;
 pub mod transport;
 pub mod unattached;
 mod verify;
 
+pub use checkpoint::Checkpoint;
 pub use device::{Device, OpenError};
 pub use disk::{Disk, Holder, HolderKind, Partition};
-pub use erase::{Checkpoint, Ending, Record, erase, resume};
+pub use erase::{Ending, Record, erase, resume};
 pub use guard::{Reason, Refusal, judge};
 pub use hint::Hint;
 pub use holders::{Map, TakeDownError, TeardownStep, take_down};
@@ -75,8 +81,9 @@ pub use list::{Filter, ListError, Roots, list};
 pub use metadata::{MetadataRecord, erase_metadata};
 pub use method::{Fill, Level, Method, Passes, Promise, methods};
 pub use plan::{DiskDecision, EraseRequest, Plan, PlannedMethod, Policy, plan, plan_metadata};
-pub use probe::{PartitionType, Probe, ProbeError, Signature, SignatureKind, probe, rescue};
+pub use probe::{PartitionType, Probe, ProbeError, Signature, SignatureKind, probe};
 pub use progress::{Phase, Progress, Watch};
+pub use rescue::rescue;
 pub use target::Target;
 pub use unattached::unattached;
 pub use verify::Verification;

@@ -151,7 +151,7 @@ fn order(name: &str) -> (usize, String) {
     (width, padded)
 }
 
-/// Fold further paths to a disk into its first one. Everything that could tell two disks apart must agree.
+/// Fold further paths to a disk into its first one. Everything that could distinguish two disks must agree.
 fn merge_paths(disks: Vec<Disk>) -> Vec<Disk> {
     let mut merged: Vec<Disk> = Vec::new();
     for disk in disks {
@@ -195,7 +195,7 @@ impl Listing<'_> {
         }
         let queue = dir.join("queue");
         let logical_block = block_size(&queue.join("logical_block_size"))?;
-        // Less than a sector at the end can be neither read nor written, by nobody.
+        // Less than a sector at the end can be neither read nor written.
         let size = usable(self.sectors(&dir.join("size"))?, logical_block);
         if size == 0 {
             return Ok(None);

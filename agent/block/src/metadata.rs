@@ -54,7 +54,7 @@ pub fn erase_metadata(target: &dyn Target, watch: &dyn Watch) -> MetadataRecord 
 fn erase_all(target: &dyn Target, watch: &dyn Watch, record: &mut MetadataRecord) -> Result<(), Fault> {
     let found = look(target)?;
     record.removed = found.iter().map(Signature::to_string).collect();
-    // Partitions before the table that tells where they are: an interrupted run must be repeatable.
+    // Partitions before the table that lists them: an interrupted run must be repeatable.
     let mut ranges = target.ranges().map_err(|source| Fault::Command { what: "probing", source })?;
     ranges.reverse();
     let places: Vec<(u64, u64)> = ranges.into_iter().flat_map(|range| places(range, target.size())).collect();

@@ -10,7 +10,7 @@ use std::fmt;
 pub struct Status {
     /// It is an Opal drive.
     pub supported: bool,
-    /// Somebody has taken it over: it locks when its power goes.
+    /// An owner has taken it over: it locks when it loses power.
     pub owned: bool,
     /// A range of it is locked.
     pub locked: bool,
@@ -36,8 +36,8 @@ impl Status {
     }
 }
 
-/// The PSID of a drive, which is printed on its label: with it everything on the drive can be erased, by anybody. Shown
-/// to nobody.
+/// The PSID of a drive, which is printed on its label. It suffices to erase everything on the drive, so it is never
+/// logged or reported.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Psid(String);
 
@@ -62,8 +62,8 @@ impl fmt::Debug for Psid {
     }
 }
 
-/// What the status of a method means (TCG Storage Architecture Core Specification 2.01, 5.1.5), which the kernel hands
-/// through where it is none of its own errors.
+/// What the status of a method means (TCG Storage Architecture Core Specification 2.01, 5.1.5), which the kernel
+/// passes through where it is none of its own errors.
 pub fn status_text(status: i32) -> String {
     let text = match status {
         0x01 => "the drive does not take the PSID: it is another drive's, or mistyped",

@@ -1,10 +1,8 @@
-//! What reading a disk tells: signatures by libblkid and NVMe Identify. Nothing is written.
+//! What is read of a disk: signatures by libblkid, and the drive's own answers. Nothing is written.
 
-use crate::ask;
 use crate::ata;
+use crate::capabilities;
 use crate::disk::{Disk, Holder, HolderKind};
-use crate::drive::{Drive, ata_security};
-use crate::fault::Fault;
 use crate::holders::{self, Map};
 use crate::list::usable;
 use crate::lvm;
@@ -54,11 +52,11 @@ pub struct Probe {
     pub boot_areas: Vec<BootArea>,
     /// What the kernel says of a TCG Opal drive.
     pub opal: Option<opal::Status>,
-    /// The PSID of a TCG Opal drive, where the operator gave it: nothing that a disk tells.
+    /// The PSID of a TCG Opal drive, where the operator gave it; a disk never reports it.
     pub psid: Option<Psid>,
 }
 
-/// What reading a volume built on the disk tells. Another disk of it may be where that is written.
+/// What is read of a volume built on the disk. The bytes may be on another disk of that volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layer {
     /// The volume, in words.
@@ -91,9 +89,9 @@ pub struct Signature {
     pub label: Option<String>,
     /// UUID.
     pub uuid: Option<String>,
-    /// Byte offset of the magic from the beginning of the disk, where libblkid tells it.
+    /// Byte offset of the magic from the beginning of the disk, where libblkid reports it.
     pub offset: Option<u64>,
-    /// Length of the magic in bytes; 0 where libblkid does not tell it.
+    /// Length of the magic in bytes; 0 where libblkid does not report it.
     pub length: u64,
     /// The range `(start, size)` in bytes in which it was looked for: the disk or a partition.
     pub range: (u64, u64),
@@ -154,7 +152,7 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     };
     let mut found = Probe { disk: disk.clone(), ..Probe::default() };
     if let Some(nsid) = disk.namespace {
-        match ask::nvme(&file, nsid) {
+        match capabilities::nvme(&file, nsid) {
             Ok(answer) => {
                 if let Some((namespace, health)) = answer {
                     (found.nvme, found.health) = (Some(namespace), health);
@@ -164,14 +162,14 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
         }
     } else if disk.hctl.is_some() && disk.transport.as_deref() != Some("usb") {
         if disk.ata {
-            match ask::ata(&file) {
+            match capabilities::ata(&file) {
                 Ok(answer) => found.ata = Some(answer),
                 Err(error) => unanswered("ATA IDENTIFY DEVICE", error.to_string()),
             }
         }
         // A disk may look like an ATA one and be none (scsi_debug does).
         if found.ata.is_none() && disk.transport.as_deref() != Some("sata") {
-            match ask::scsi(&file) {
+            match capabilities::scsi(&file) {
                 Ok(answer) => found.scsi = Some(answer),
                 Err(error) => unanswered("SCSI", error.to_string()),
             }
@@ -179,7 +177,7 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     } else if disk.transport.as_deref() == Some("mmc") {
         found.secure_discard = secure_discard(disk);
         if disk.emmc {
-            match ask::mmc(&file) {
+            match capabilities::mmc(&file) {
                 Ok(answer) => found.mmc = answer,
                 Err(error) => unanswered("SEND_EXT_CSD", error.to_string()),
             }
@@ -203,8 +201,8 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     Ok(found)
 }
 
-/// What the volumes above a disk hold. One that gives no content, like an array without enough members, gives it to
-/// nobody; one that is suspended would make us wait, and a map of paths shows its disk once more.
+/// What the volumes above a disk hold. Skipped are volumes without content (an array without enough members), suspended
+/// ones, whose reads would block, and multipath maps, which only show their disk again.
 fn layers(disk: &Disk) -> Vec<Layer> {
     let mut found: Vec<Layer> = Vec::new();
     for holder in disk.all_holders().into_iter().flat_map(Holder::with_all_above) {
@@ -237,8 +235,8 @@ fn layer(holder: &Holder) -> io::Result<Layer> {
 }
 
 impl Probe {
-    /// Parts of the drive that no erase reaches, in words: of an eMMC its boot areas and the memory block that only who has
-    /// its key can write.
+    /// Parts of the drive that no erase reaches, in words: of an eMMC its boot areas and the memory block that can only be
+    /// written with its key.
     pub fn out_of_reach(&self) -> Vec<String> {
         let kib = |bytes: u64| bytes / 1024;
         let area = |area: &BootArea| {
@@ -274,21 +272,6 @@ impl Probe {
     }
 }
 
-/// Take off a password that an interrupted erase left on an ATA drive, when it is one that is known, so that the
-/// drive can be probed. No content is touched. Whether there was one that went.
-///
-/// # Errors
-/// [`Fault`] when the drive does not answer.
-pub fn rescue(disk: &Disk) -> Result<bool, Fault> {
-    if !disk.ata {
-        return Ok(false);
-    }
-    let file =
-        File::open(&disk.path).map_err(|source| Fault::Command { what: "opening the disk", source })?;
-    let probe = Probe { disk: disk.clone(), ..Probe::default() };
-    ata_security::rescue(&Drive { transport: &file, probe: &probe })
-}
-
 /// Whether the kernel would erase blocks securely. The question is a range that no kernel takes.
 pub(crate) fn secure_discard(disk: &Disk) -> bool {
     let writable = std::fs::OpenOptions::new().write(true).open(&disk.path);
@@ -306,7 +289,7 @@ fn clustered(file: &File, signatures: &[Signature]) -> io::Result<Option<String>
         });
         match group {
             Ok(None) => {}
-            // A volume whose label points outside of it has no group that anybody could use.
+            // A volume whose label points outside of it has no usable group.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
             found => return found,
         }

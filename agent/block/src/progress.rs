@@ -1,8 +1,8 @@
 //! How far the work on one disk is.
 
-use crate::erase::Checkpoint;
-use crate::heat::Temperature;
+use crate::checkpoint::Checkpoint;
 use crate::method::Method;
+use crate::temperature::Temperature;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -34,12 +34,12 @@ pub struct Progress {
     pub eta: Option<Duration>,
 }
 
-/// Who watches the work, and may stop it. Called from the thread that called [`crate::erase()`], at least four
-/// times a second while that makes progress or waits.
+/// Receives the progress of the work and may stop it. Called from the thread that called [`crate::erase()`], at least four
+/// times a second while the work makes progress or waits.
 pub trait Watch: Sync {
     /// Progress, several times a second.
     fn progress(&self, progress: Progress);
-    /// Whether to stop. Asked several times a second.
+    /// Returns whether to stop. Called several times a second.
     fn cancelled(&self) -> bool;
     /// An overwrite can go on from here with [`crate::resume`] when it is interrupted. About every ten seconds.
     fn checkpoint(&self, _: Checkpoint) {}
@@ -47,7 +47,7 @@ pub trait Watch: Sync {
     fn resting(&self, _: Option<Temperature>) {}
 }
 
-/// Nobody watches.
+/// Ignores progress and never cancels.
 impl Watch for () {
     fn progress(&self, _: Progress) {}
     fn cancelled(&self) -> bool {

@@ -22,7 +22,8 @@ pub(crate) struct Samples {
     known: usize,
 }
 
-/// A sector and the beginning of its SHA-256. What the rest would tell apart looks unchanged, so that less is believed.
+/// A sector and the beginning of its SHA-256. Two sectors that differ only in the rest of
+/// the hash count as unchanged: an error on the safe side.
 pub(crate) type Kept = (u64, [u8; KEPT]);
 
 /// Bytes of a digest that outlive the process.
@@ -33,8 +34,8 @@ const KEPT_SAMPLES: usize = 32;
 impl Samples {
     /// Look at the disk. Sectors that cannot be read are left out: writing may yet repair them.
     ///
-    /// A drive that is locked or at a sanitize operation gives none: in the latter case the kernel repeats each read of a SCSI disk for three minutes
-    /// before it says so, and nobody could cancel that.
+    /// None are taken from a drive that is locked or runs a sanitize operation: in the latter case the kernel repeats each
+    /// read of a SCSI disk for three minutes before it reports an error, and that cannot be cancelled.
     pub(crate) fn take(target: &dyn Target, watch: &dyn Watch) -> Result<Self, Fault> {
         let sector = target.logical_block() as usize;
         let mut samples = Samples { sectors: Vec::new(), sector, known: 32 };

@@ -20,15 +20,15 @@ pub struct Support {
     pub block: bool,
     /// Overwrite.
     pub overwrite: bool,
-    /// State; `None` when the drive does not tell, and then nothing of this is used: the end of an operation
-    /// could not be seen.
+    /// State; `None` when the drive does not report it. Sanitize is then not used, since the end of an operation could
+    /// not be seen.
     pub state: Option<State>,
 }
 
 /// Where the last sanitize operation of a drive stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// None is running. Whether one ended well is not to be believed of one that somebody else began.
+    /// None is running. The result of an operation that another host started is not trusted.
     Idle,
     /// One is running; done so far in 65536ths.
     Running(u16),

@@ -3,9 +3,9 @@
 
 use crate::drive::Drive;
 use crate::fault::Fault;
-use crate::heat::Temperature;
 use crate::nvme::SecureErase;
 use crate::probe::Signature;
+use crate::temperature::Temperature;
 use std::io;
 
 /// A disk that may be erased.
@@ -87,8 +87,8 @@ pub(crate) fn read_exact(target: &dyn Target, buffer: &mut [u8], offset: u64) ->
     Ok(())
 }
 
-/// Write all of `bytes` at `offset`, however short the writes are, telling `written` of each part that is on
-/// the disk. When a write fails its halves are tried, so that the error names the first sector that is bad.
+/// Write all of `bytes` at `offset`, however short the writes are, calling `written` with the length of each part that
+/// is on the disk. When a write fails its halves are tried, so that the error names the first bad sector.
 pub(crate) fn write_all(
     target: &dyn Target,
     bytes: &[u8],

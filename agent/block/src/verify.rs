@@ -3,9 +3,9 @@
 use crate::content::Content;
 use crate::fault::Fault;
 use crate::method::{Method, Promise};
+use crate::pass::Pass;
 use crate::pool::{LARGEST, lend};
 use crate::progress::{Phase, Watch};
-use crate::run::Pass;
 use crate::sample::Samples;
 use crate::target::{Target, read_exact};
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! A file as a block device: what is in it, read-only, as long as somebody uses it. Needs root.
+//! A file as a block device: what is in it, read-only, as long as it is in use. Needs root.
 
 use block::attach::attach;
 use std::fs;
@@ -27,7 +27,7 @@ fn a_file_is_a_read_only_device_until_its_last_user_is_gone() {
     // The kernel may take a moment; another test may take the number, for another file.
     let inode = |name: &str| attribute(name, "loop/backing_file");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while inode(&name).is_ok_and(|told| told.contains("(deleted)") && told.contains("/.tmp")) {
+    while inode(&name).is_ok_and(|path| path.contains("(deleted)") && path.contains("/.tmp")) {
         assert!(std::time::Instant::now() < deadline, "{name} still has its file");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }

@@ -1,4 +1,4 @@
-//! What docs/erase.md tells operators is what the code does.
+//! What docs/erase.md documents is what the code does.
 
 use block::{Method, Reason};
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ fn every_method_has_its_row_with_its_level_and_a_test_that_exists() {
     tests(&room.join("src"), &mut known);
     tests(&room.join("tests"), &mut known);
     scenarios(&room.join("../../tests/machines/src/scenarios"), &mut known);
-    let mut told = BTreeSet::new();
+    let mut documented = BTreeSet::new();
     for row in table("| disk | method | level | standard | where it ran | test |") {
         let [disk, method, level, standard, ran, test] = &row[..] else { panic!("{row:?}") };
         let method = Method::of(method.trim_matches('`')).unwrap_or_else(|| panic!("{method}"));
@@ -73,9 +73,9 @@ fn every_method_has_its_row_with_its_level_and_a_test_that_exists() {
             "{row:?}"
         );
         assert!(!ran.is_empty(), "{row:?}");
-        told.insert(method);
+        documented.insert(method);
     }
-    assert_eq!(told, BTreeSet::from(Method::ALL));
+    assert_eq!(documented, BTreeSet::from(Method::ALL));
     for row in table("| metadata | made by | test |") {
         for test in row[2].split(", ") {
             assert!(known.contains(test.trim_matches('`').rsplit("::").next().unwrap()), "{test}");
@@ -84,10 +84,10 @@ fn every_method_has_its_row_with_its_level_and_a_test_that_exists() {
 }
 
 #[test]
-fn every_reason_is_told_with_what_may_be_done_about_it() {
+fn every_reason_is_documented_with_what_may_be_done_about_it() {
     let rows = table("| reason | what | may be |");
-    let told: Vec<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
-    assert_eq!(told, Reason::ALL.map(Reason::as_str));
+    let documented: Vec<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
+    assert_eq!(documented, Reason::ALL.map(Reason::as_str));
     for (row, reason) in rows.iter().zip(Reason::ALL) {
         assert_eq!(row[2].contains("or erased"), reason.may_be_overridden(), "{row:?}");
     }

@@ -1,5 +1,5 @@
-//! The drive-side methods on simulated drives: every answer that a standard allows, and the lies that drives tell.
-//! They show which bytes go to a drive and what is made of its answers, and nothing about any real drive.
+//! The drive-side methods on simulated drives: every answer that a standard allows, and false ones.
+//! They show which bytes go to a drive and how its answers are judged, and nothing about any real drive.
 
 #[path = "drives/mod.rs"]
 mod simulated;
@@ -9,7 +9,7 @@ use block::fake::FakeDisk;
 use block::method::Family::{Ata, Nvme, Scsi};
 use block::opal::{Psid, Status};
 use block::sanitize::{Operation, State};
-use block::{Ending, Method, Phase, Probe, Record, Watch, ask, erase};
+use block::{Ending, Method, Phase, Probe, Record, Watch, capabilities, erase};
 use proptest::prelude::*;
 use simulated::ata::{AtaDrive, Whim as AtaWhim};
 use simulated::emmc::{EmmcDevice, SECTORS, Whim as EmmcWhim};
@@ -82,7 +82,7 @@ fn nvme_sanitize_that_lies_is_found_out_by_reading_back_and_the_next_method_come
 }
 
 #[test]
-fn nvme_sanitize_that_fails_or_is_stuck_is_told() {
+fn nvme_sanitize_that_fails_or_is_stuck_is_reported() {
     let disk = disk();
     let drive = NvmeDrive::new(&disk, Whim::Fails, 0, 0);
     let record = run(&disk, &drive, &[Method::Sanitize(Nvme, Operation::Block)]);
@@ -140,7 +140,7 @@ fn ata_sanitize_runs_to_its_end_and_is_read_back() {
 }
 
 #[test]
-fn ata_sanitize_failures_frozen_drives_and_stale_successes_are_told() {
+fn ata_sanitize_failures_frozen_drives_and_stale_successes_are_reported() {
     let method = [Method::Sanitize(Ata, Operation::Block)];
     let disk = disk();
     let drive = AtaDrive::new(&disk, AtaWhim::SanitizesNothing);
@@ -206,7 +206,7 @@ fn ata_frozen_locked_and_foreign_passwords() {
     (drive.state.lock().unwrap().password, drive.state.lock().unwrap().locked) = (Some(theirs), true);
     assert_eq!(run(&disk, &drive, &[Method::AtaErase]).ending, Ending::Erased);
 
-    // Somebody's own password: refused, and one attempt is left to him.
+    // An unknown password: refused, and one attempt is left to the operator.
     let drive = AtaDrive::new(&disk, AtaWhim::None);
     (drive.state.lock().unwrap().password, drive.state.lock().unwrap().locked) = (Some([9; 32]), true);
     let record = run(&disk, &drive, &[Method::AtaErase]);
@@ -282,7 +282,7 @@ fn hidden_sectors_are_given_back_in_the_order_that_drives_take() {
     {
         let drive = AtaDrive::new(&disk, AtaWhim::None).hiding(hidden);
         assert_eq!(ata_hidden::reveal(&drive).unwrap(), sectors, "{hidden:?}");
-        assert_eq!(ask::ata(&drive).unwrap().hidden.sectors(), 0);
+        assert_eq!(capabilities::ata(&drive).unwrap().hidden.sectors(), 0);
     }
     let drive = AtaDrive::new(&disk, AtaWhim::None).hiding([100, 0, 0]);
     drive.state.lock().unwrap().frozen = true;
@@ -295,25 +295,25 @@ fn hidden_sectors_are_given_back_in_the_order_that_drives_take() {
 fn drives_are_asked_what_they_can_do() {
     let disk = disk();
     let drive = NvmeDrive::new(&disk, Whim::None, 0x002, 2);
-    let (namespace, _) = ask::nvme(&drive, 1).unwrap().unwrap();
+    let (namespace, _) = capabilities::nvme(&drive, 1).unwrap().unwrap();
     assert!(namespace.sanitize.crypto && namespace.alone);
     assert!(matches!(namespace.sanitize.state, Some(State::Running(_))));
 
     let drive = AtaDrive::new(&disk, AtaWhim::None).hiding([100, 0, 0]);
-    let found = ask::ata(&drive).unwrap();
+    let found = capabilities::ata(&drive).unwrap();
     assert!(found.sanitize.takes(Operation::Overwrite) && found.security.enhanced);
     assert_eq!((found.sectors, found.hidden.host_protected), (2048, 100));
     assert_eq!(found.security.time, Some(Duration::from_secs(120)));
 
     let drive = ScsiDisk { registered_keys: 2, ..ScsiDisk::new(&disk) };
-    let found = ask::scsi(&drive).unwrap();
+    let found = capabilities::scsi(&drive).unwrap();
     assert!(found.sanitize.takes(Operation::Crypto) && found.format_unit && found.unmap && found.write_same);
     assert_eq!((found.reservation.keys, found.write_protected), (2, false));
     let probe = Probe { scsi: Some(found), ..Probe::default() };
     assert_eq!(block::judge(&probe).len(), 1, "registered keys: other machines use it");
 }
 
-/// What was being done, each time that progress was told.
+/// What was being done, each time that progress was reported.
 #[derive(Default)]
 struct Phases(Mutex<Vec<Phase>>);
 
@@ -331,7 +331,7 @@ fn a_drive_that_is_sanitizing_is_not_read_before_it_was_waited_for() {
     let disk = disk();
     let drive = ScsiDisk::new(&disk);
     drive.state.lock().unwrap().running = Some((0x04, 0x1b));
-    let probe = Probe { scsi: Some(ask::scsi(&drive).unwrap()), ..Probe::default() };
+    let probe = Probe { scsi: Some(capabilities::scsi(&drive).unwrap()), ..Probe::default() };
     assert!(probe.is_sanitizing(), "{probe:?}");
     let (target, phases) = (Simulated { disk: &disk, transport: &drive, probe }, Phases::default());
     let record = erase(&target, &[Method::Sanitize(Scsi, Operation::Block)], &phases);
@@ -349,7 +349,7 @@ fn opal(disk: &FakeDisk, whim: OpalWhim, status: Status, psid: &str, methods: &[
 const OWNED: Status = Status { supported: true, owned: true, locked: false, shadowed: false };
 
 #[test]
-fn an_opal_drive_is_reverted_with_its_psid_alone_and_no_other_is_told() {
+fn an_opal_drive_is_reverted_with_its_psid_alone_and_no_psid_is_reported() {
     let both = [Method::OpalRevert, Method::Overwrite];
     let drive = disk();
     let record = opal(&drive, OpalWhim::None, OWNED, PSID, &both);
@@ -359,9 +359,9 @@ fn an_opal_drive_is_reverted_with_its_psid_alone_and_no_other_is_told() {
     let other = "FEDCBA9876543210FEDCBA9876543210";
     let drive = disk();
     let record = opal(&drive, OpalWhim::None, OWNED, other, &both);
-    let told = format!("{record:?}");
-    assert!(!told.contains(other) && !told.contains(PSID), "{told}");
-    assert!(record.fallbacks[0].1.contains("does not take the PSID"), "{told}");
+    let text = format!("{record:?}");
+    assert!(!text.contains(other) && !text.contains(PSID), "{text}");
+    assert!(record.fallbacks[0].1.contains("does not take the PSID"), "{text}");
     assert_eq!((record.ending, record.method), (Ending::Erased, Some(Method::Overwrite)));
 }
 
@@ -390,7 +390,7 @@ fn of_a_locked_opal_drive_nothing_is_sampled_and_nothing_but_its_psid_counts() {
 
 fn emmc(disk: &FakeDisk, whim: EmmcWhim) -> (Record, (u32, u32)) {
     let device = EmmcDevice::new(disk, whim);
-    let probe = Probe { mmc: ask::mmc(&device).unwrap(), ..Probe::default() };
+    let probe = Probe { mmc: capabilities::mmc(&device).unwrap(), ..Probe::default() };
     assert_eq!(probe.mmc.unwrap().protected, u32::from(whim == EmmcWhim::Skips));
     assert!(block::methods(&probe).contains(&Method::EmmcSanitize));
     let record = erase(&Simulated { disk, transport: &device, probe }, &[Method::EmmcSanitize], &());
@@ -407,7 +407,7 @@ fn an_emmc_is_erased_group_by_group_sanitized_and_read_back() {
 }
 
 #[test]
-fn an_emmc_that_leaves_groups_or_refuses_is_told() {
+fn an_emmc_that_leaves_groups_or_refuses_is_reported() {
     let (record, seen) = emmc(&disk(), EmmcWhim::Skips);
     assert!(reason(&record).contains("write protected were left") && seen.1 == 0, "{record:?}");
     let (record, _) = emmc(&disk(), EmmcWhim::RefusesSanitize);

@@ -113,15 +113,15 @@ fn an_unreadable_sector_after_the_erase_is_no_success() {
     assert!(reason(&record.ending).contains("read of"), "{:?}", record.ending);
 }
 
-/// Cancels at the n-th question; keeps what it was told.
+/// Cancels at the n-th question; keeps the reported progress.
 struct Impatient {
     left: AtomicUsize,
-    told: Mutex<Vec<Progress>>,
+    reported: Mutex<Vec<Progress>>,
 }
 
 impl Watch for Impatient {
     fn progress(&self, progress: Progress) {
-        self.told.lock().unwrap().push(progress);
+        self.reported.lock().unwrap().push(progress);
     }
     fn cancelled(&self) -> bool {
         self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1)).is_err()
@@ -132,7 +132,7 @@ impl Watch for Impatient {
 fn cancelling_at_any_question_ends_as_cancelled_or_done() {
     let mut endings = Vec::new();
     for after in (0..520).step_by(13).chain(256..280) {
-        let watch = Impatient { left: AtomicUsize::new(after), told: Mutex::default() };
+        let watch = Impatient { left: AtomicUsize::new(after), reported: Mutex::default() };
         let disk = FakeDisk::new(content(1 << 20), 512, vec![]);
         let record = erase(&disk, &[Method::Overwrite], &watch);
         if after == 0 {
@@ -169,13 +169,13 @@ impl Watch for Cancels {
     fn cancelled(&self) -> bool {
         self.since.lock().unwrap().is_some()
     }
-    fn resting(&self, temperature: Option<block::heat::Temperature>) {
+    fn resting(&self, temperature: Option<block::temperature::Temperature>) {
         self.rests.fetch_add(usize::from(temperature.is_some()), Ordering::AcqRel);
     }
 }
 
 #[test]
-fn a_slow_disk_is_left_within_two_seconds_of_being_told_to_and_what_was_done_is_told() {
+fn a_slow_disk_is_left_within_two_seconds_of_a_cancellation_and_reports_what_was_done() {
     for method in [Method::Overwrite, Method::of("overwrite-random").unwrap()] {
         let watch = Cancels::after(128 << 10);
         let disk = FakeDisk::new(content(8 << 20), 512, vec![Flaw::Slow(256 << 10)]);
@@ -244,15 +244,15 @@ fn one_sector_that_is_not_as_the_last_pass_left_it_is_found_out() {
 
 #[test]
 fn progress_goes_through_the_phases_and_ends_at_the_size() {
-    let watch = Impatient { left: AtomicUsize::new(usize::MAX), told: Mutex::default() };
+    let watch = Impatient { left: AtomicUsize::new(usize::MAX), reported: Mutex::default() };
     let disk = FakeDisk::new(content(9 << 20), 512, vec![]);
     erase(&disk, &[Method::Overwrite], &watch);
-    let told = watch.told.into_inner().unwrap();
-    let mut phases: Vec<Phase> = told.iter().map(|progress| progress.phase).collect();
+    let reported = watch.reported.into_inner().unwrap();
+    let mut phases: Vec<Phase> = reported.iter().map(|progress| progress.phase).collect();
     phases.dedup();
     assert_eq!(phases, [Phase::Sampling, Phase::Erasing, Phase::Verifying]);
     for phase in [Phase::Erasing, Phase::Verifying] {
-        let last = told.iter().rfind(|progress| progress.phase == phase).unwrap();
+        let last = reported.iter().rfind(|progress| progress.phase == phase).unwrap();
         assert_eq!((last.done, last.total), (9 << 20, 9 << 20));
     }
 }

@@ -186,7 +186,7 @@ fn partitions_holders_and_mounts_down_the_stack() {
 }
 
 #[test]
-fn holders_tell_what_they_are_and_all_that_they_are_built_on() {
+fn holders_name_what_they_are_and_all_that_they_are_built_on() {
     let tree = Tree::new();
     let sda = tree.disk(SATA, "sda", "8:0", 1 << 20);
     let sda1 = tree.partition(&sda, "sda1", 1, "8:1", 2048, 2048);

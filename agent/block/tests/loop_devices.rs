@@ -297,7 +297,7 @@ fn a_disk_with_a_healthy_map_is_erased_through_it_and_only_when_it_is_the_same_d
 
     let device = block::Device::open(&roots, &with(&map.0)).unwrap();
     let busy = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&map.0.path);
-    assert_eq!(busy.unwrap_err().raw_os_error(), Some(libc::EBUSY), "nobody else has the map");
+    assert_eq!(busy.unwrap_err().raw_os_error(), Some(libc::EBUSY), "no other opener has the map");
     // A real map has its paths for itself: ours must not ask for the first one alone.
     let claimed = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&disk.path);
     assert!(claimed.is_ok(), "{claimed:?}");

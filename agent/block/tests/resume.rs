@@ -12,10 +12,10 @@ use std::sync::Mutex;
 const MIB: u64 = 1 << 20;
 /// The first part of every pass.
 const PART: u64 = 64 * MIB;
-/// Tells the test that is run again as a program of its own which disk it is to erase.
+/// Names the disk to erase to the test that runs again as a program of its own.
 const CHILD: &str = "ANNEAL_TEST_ERASE";
 
-/// Keeps the checkpoints, and how far erasing was when it was first told.
+/// Keeps the checkpoints, and the first reported progress of erasing.
 #[derive(Default)]
 struct Seen {
     kept: Mutex<Vec<Checkpoint>>,
@@ -65,7 +65,7 @@ fn only_what_is_left_is_written_and_all_of_it_is_read_back() {
     assert!(*seen.began_at.lock().unwrap() >= Some(PART), "progress does not begin at 0 again");
 }
 
-/// Sees at each checkpoint whether the disk has been told to keep what is below.
+/// Checks at each checkpoint that everything below it was flushed.
 struct Flushed<'a>(&'a FakeDisk);
 
 impl Watch for Flushed<'_> {
@@ -82,7 +82,7 @@ impl Watch for Flushed<'_> {
 }
 
 #[test]
-fn a_checkpoint_is_told_when_all_below_it_is_on_the_disk() {
+fn a_checkpoint_is_reported_when_all_below_it_is_on_the_disk() {
     let disk = FakeDisk::new(content(), 512, Vec::new());
     assert_eq!(erase(&disk, &[Method::Overwrite], &Flushed(&disk)).ending, Ending::Erased);
 }
@@ -145,9 +145,9 @@ fn methods_before_that_of_the_checkpoint_are_not_tried_again_and_those_after_beg
 }
 
 /// Prints the first checkpoint, and waits there to be killed.
-struct Told;
+struct PrintsCheckpoint;
 
-impl Watch for Told {
+impl Watch for PrintsCheckpoint {
     fn progress(&self, _: Progress) {}
     fn cancelled(&self) -> bool {
         false
@@ -169,7 +169,7 @@ fn the_program_that_is_killed() {
     let filter = block::Filter::Only(vec![node.into()]);
     let disks = block::list(&block::Roots::default(), &filter).unwrap();
     let device = block::Device::open(&block::Roots::default(), &block::probe(&disks[0]).unwrap()).unwrap();
-    erase(&device, &[Method::Overwrite], &Told);
+    erase(&device, &[Method::Overwrite], &PrintsCheckpoint);
 }
 
 fn killed(disk: &Loop) -> Checkpoint {
@@ -179,9 +179,9 @@ fn killed(disk: &Loop) -> Checkpoint {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let told = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let output = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let line =
-        told.into_iter().find_map(|line| line.split_once("checkpoint ").map(|(_, rest)| rest.to_owned()));
+        output.into_iter().find_map(|line| line.split_once("checkpoint ").map(|(_, rest)| rest.to_owned()));
     child.kill().unwrap();
     child.wait().unwrap();
     let line = line.expect("the program came as far as its first checkpoint");

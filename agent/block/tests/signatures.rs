@@ -137,7 +137,7 @@ fn shared(disk: &Loop) -> String {
 }
 
 #[test]
-fn shared_disks_are_told_by_what_real_tools_write() {
+fn shared_disks_are_recognised_by_what_real_tools_write() {
     for (kind, expected) in [
         ("1:AA31E02A-400F-11DB-9590-000C2911D1B8", "a VMFS partition"),
         ("1:37affc90-ef7d-4e96-91c3-2d7ae055b174", "a GPFS partition"),
@@ -170,7 +170,7 @@ fn shared_disks_are_told_by_what_real_tools_write() {
 }
 
 #[test]
-fn a_clustered_volume_group_is_told_from_a_local_one() {
+fn a_clustered_volume_group_is_distinguished_from_a_local_one() {
     let disk = Loop::sparse(64 * MIB, &[]);
     let filter = format!("devices {{ use_devicesfile=0 filter=[\"a|^{}$|\",\"r|.*|\"] }}", disk.node());
     let group = format!("vg_{}", disk.name());

@@ -21,7 +21,7 @@ pub const ARTIFACTS: &str = ".artifacts";
 pub struct Source {
     /// Its root file system.
     pub root: PathBuf,
-    /// Who it says it is, and what it is granted.
+    /// The name and version that the manager reports, and its grants.
     pub manifest: Manifest,
     /// SHA-256 of its bundle: 64 hexadecimal digits, lower case.
     pub digest: String,

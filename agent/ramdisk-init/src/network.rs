@@ -27,7 +27,7 @@ const LOOPBACK: u32 = 1;
 /// Metric of default routes: this plus the interface's index.
 const METRIC: u32 = 100;
 
-/// Return when an interface has an address; until then, never. Leases are renewed for ever by
+/// Return when an interface has an address; until then, never. Leases are renewed permanently by
 /// threads that go on after this has returned.
 pub fn bring_up(boot_mac: Option<Mac>, interfaces: fn() -> Vec<Interface>) {
     if let Err(error) = netlink::link_up(LOOPBACK) {
@@ -77,7 +77,7 @@ fn start(interface: Interface, ready: Sender<String>) {
     });
 }
 
-/// One interface's DHCP client, for ever.
+/// Run one interface's DHCP client; never returns.
 fn client(interface: &Interface, ready: &Sender<String>) -> io::Result<()> {
     let name = &interface.name;
     let index: u32 = fs::read_to_string(format!("/sys/class/net/{name}/ifindex"))?

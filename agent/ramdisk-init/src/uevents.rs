@@ -18,7 +18,7 @@ const SOCKET_BYTES: usize = 4 << 20;
 /// Events seen so far; [`super::storage`] waits until it stands still.
 pub static SEEN: AtomicU64 = AtomicU64::new(0);
 
-/// Load modules for devices that appear from now on, on a thread of its own, for ever.
+/// Load modules for devices that appear from now on, on a thread of its own that never ends.
 pub fn watch(loader: Arc<Loader>) {
     let socket = match open() {
         Ok(socket) => socket,

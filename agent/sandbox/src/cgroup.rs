@@ -1,6 +1,6 @@
 //! cgroup v2: one group a program, `MOUNT/anneal-PID/NAME-N`.
 
-use crate::Error;
+use crate::error::Error;
 use crate::grants::Grants;
 use crate::host::Host;
 use std::fs::{self, File};

@@ -13,7 +13,7 @@ pub(crate) struct Ends {
     pub(crate) output: RawFd,
     /// Its descriptor 3.
     pub(crate) socket: RawFd,
-    /// Tells the parent what failed; its end without a word is a successful exec.
+    /// Reports to the parent what failed; when it closes without a report, the exec succeeded.
     pub(crate) report: RawFd,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn run(
     let mut report = [0_u8; 8];
     report[..4].copy_from_slice(&place.to_ne_bytes());
     report[4..].copy_from_slice(&errno.to_ne_bytes());
-    // SAFETY: the buffer is ours, and nobody closed this descriptor.
+    // SAFETY: the buffer is ours, and this descriptor is still open.
     unsafe {
         libc::write(ends.report, report.as_ptr().cast(), report.len());
         libc::_exit(127)

@@ -1,6 +1,6 @@
 //! What a plan needs to know of the host, and of a program's root.
 
-use crate::Error;
+use crate::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Between clone and exec the child is the copy of one thread of many: it may not allocate, lock or unwind. So
-//! everything it is to do is decided before, as [`Op`]s and numbers, and it does them one by one ([`child`]); the
-//! first that fails is told to the parent by its place in the list, and the program is not started.
+//! everything it is to do is decided before, as [`Op`]s and numbers, and it does them one by one ([`child`]). It
+//! reports the first that fails to the parent, by its place in the list, and the program is not started.
 //!
 //! What holds for every program started here:
 //!
@@ -28,11 +28,12 @@
 //! - cgroup v2 bounds memory, processes and processor time where it is mounted with these controllers; else the
 //!   limits of setrlimit(2) do it alone, and [`Plan::notes`] says what is not bounded.
 //!
-//! Not absent by accident: there is no switch that leaves a namespace out. Where one cannot be made the program is
-//! refused ([`Error`]).
+//! There is no switch that leaves a namespace out, on purpose. Where one cannot be made, the program is refused
+//! ([`Error`]).
 
 mod cgroup;
 mod child;
+mod error;
 mod filter;
 mod grants;
 mod host;
@@ -41,6 +42,7 @@ mod op;
 mod plan;
 mod spawn;
 
+pub use error::Error;
 pub use grants::{DeviceNode, Grants, NodeKind};
 pub use host::{Entry, EntryKind, Host};
 pub use kept::Kept;
@@ -49,36 +51,6 @@ pub use plan::{Plan, Program, RootChange, plan};
 pub use spawn::{Confined, Ended, spawn};
 
 use std::path::{Path, PathBuf};
-
-/// Why a program was not started. Nothing of it is left behind.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// What is asked makes no sense, or cannot be bounded on this machine.
-    #[error("{0}")]
-    Refused(String),
-    /// Something of the host's.
-    #[error("{what}: {source}")]
-    Host {
-        /// What was being done.
-        what: String,
-        /// Why it failed.
-        source: std::io::Error,
-    },
-    /// The child could not be confined, or its program not executed.
-    #[error("the program is not started, since it cannot be confined: {what}: {source}")]
-    Confine {
-        /// Which operation.
-        what: String,
-        /// Why it failed.
-        source: std::io::Error,
-    },
-}
-
-impl Error {
-    fn host(what: impl Into<String>, source: impl Into<std::io::Error>) -> Self {
-        Self::Host { what: what.into(), source: source.into() }
-    }
-}
 
 /// Look at the host and at the root, plan, and start.
 ///

@@ -10,11 +10,12 @@
 //!   it opens is filtered (mount, namespaces, bpf, swap, quota, keyrings …). It lifts `RLIMIT_NPROC`, so a program
 //!   with it is refused where no cgroup bounds its processes.
 
+use crate::cgroup;
+use crate::error::Error;
 use crate::filter;
 use crate::grants::{DeviceNode, Grants, NodeKind};
 use crate::host::{Entry, EntryKind, Host};
 use crate::op::Op;
-use crate::{Error, cgroup};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ pub struct Program {
     pub root: PathBuf,
     /// Absolute path in that root, and arguments. Not empty.
     pub argv: Vec<String>,
-    /// Its environment, beside `PATH`, `HOME`, `TMPDIR` and `LANG`.
+    /// Its environment, in addition to `PATH`, `HOME`, `TMPDIR` and `LANG`.
     pub environment: Vec<(String, String)>,
 }
 
@@ -323,7 +324,7 @@ fn mount(
     Op::Mount { source, target, kind, flags, data }
 }
 
-/// Make the mount at `target` read-only, with `flags` beside.
+/// Make the mount at `target` read-only, with `flags` in addition.
 fn read_only(target: CString, flags: u64) -> Op {
     mount(None, target, None, libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | flags, None)
 }

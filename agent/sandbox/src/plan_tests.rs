@@ -43,7 +43,7 @@ fn a_program_gets_the_capabilities_of_its_devices_and_no_others() {
 }
 
 #[test]
-fn what_cannot_be_bounded_is_refused_or_told() {
+fn what_cannot_be_bounded_is_refused_or_noted() {
     let nvme = Grants { devices: vec![device("nvme0n1", true)], ..Grants::default() };
     assert!(planned(&nvme, &host(&ALL)).is_ok());
     let refusal = planned(&nvme, &host(&["memory"])).expect_err("nothing bounds its processes");

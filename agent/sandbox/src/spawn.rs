@@ -1,8 +1,8 @@
 //! Starting by a plan, and what was started.
 
-use crate::Error;
 use crate::cgroup::Cgroup;
 use crate::child::{self, Ends, FIRST_STAGE, STAGES};
+use crate::error::Error;
 use crate::plan::Plan;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -26,7 +26,7 @@ pub enum Ended {
     Exited(i32),
     /// By this signal.
     Killed(i32),
-    /// Somebody else reaped it: the init that the agent is in the ramdisk takes all children.
+    /// Another part of this process reaped it: as init of the ramdisk the agent reaps all children.
     Reaped,
 }
 
@@ -45,7 +45,7 @@ impl std::fmt::Display for Ended {
 pub struct Confined {
     /// The other end of its descriptor 3.
     pub socket: UnixStream,
-    /// Its standard output and error, not blocking. Whoever holds this must read it or close it.
+    /// Its standard output and error, not blocking. Must be read or closed, or the program blocks.
     pub output: File,
     process: OwnedFd,
     ended: Option<Ended>,
@@ -83,7 +83,7 @@ pub fn spawn(plan: Plan) -> Result<Confined, Error> {
     drop((input, output_end, theirs, report_end, group));
 
     let mut confined = Confined { socket, output, process, ended: None, cgroup };
-    match told(&mut report) {
+    match read_report(&mut report) {
         Ok(None) => Ok(confined),
         Ok(Some((place, errno))) => {
             confined.kill();
@@ -123,7 +123,7 @@ fn clone(namespaces: u64, group: Option<&File>) -> Result<Option<OwnedFd>, Error
             what: "make its process and namespaces".to_owned(),
             source: io::Error::last_os_error(),
         }),
-        // SAFETY: CLONE_PIDFD has just made it, and nobody else has it.
+        // SAFETY: CLONE_PIDFD has just made it, and nothing else owns it.
         _ => Ok(Some(unsafe { OwnedFd::from_raw_fd(process) })),
     }
 }
@@ -140,12 +140,12 @@ fn high(descriptor: impl Into<OwnedFd>) -> Result<OwnedFd, Error> {
     let descriptor = descriptor.into();
     let copy = fcntl(&descriptor, FcntlArg::F_DUPFD_CLOEXEC(HIGH))
         .map_err(|error| Error::host("duplicate a descriptor", error))?;
-    // SAFETY: just made, and nobody else has it.
+    // SAFETY: just made, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
 /// What the child reports: nothing when it executed its program.
-fn told(report: &mut File) -> io::Result<Option<(u32, i32)>> {
+fn read_report(report: &mut File) -> io::Result<Option<(u32, i32)>> {
     if !readable(report, CONFINING)? {
         return Err(io::ErrorKind::TimedOut.into());
     }
@@ -233,7 +233,7 @@ impl Drop for Confined {
 }
 
 fn reap(process: RawFd) -> Ended {
-    // SAFETY: all fields are integers or pointers nobody follows.
+    // SAFETY: all fields are integers or pointers that are not followed.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     let flags = libc::WEXITED | libc::__WALL;
     // SAFETY: the kernel writes one siginfo.

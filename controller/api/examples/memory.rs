@@ -1,4 +1,4 @@
-//! The API on 127.0.0.1 over a store in memory, with nobody who acts on nodes: to try clients by hand.
+//! The API on 127.0.0.1 over a store in memory, without a conductor: to try clients by hand.
 //!
 //! usage: memory [PORT]      then: `OS_AUTH_TYPE=none OS_ENDPOINT=http://127.0.0.1:PORT openstack baremetal …`
 

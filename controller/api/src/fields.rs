@@ -44,7 +44,7 @@ pub struct Field {
     pub name: &'static str,
     /// Minor version since which it exists.
     pub since: u16,
-    /// Who writes it.
+    /// Which side writes it.
     pub write: Write,
     /// Whether lists can be sorted by it.
     pub sortable: bool,

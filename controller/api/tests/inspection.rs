@@ -1,4 +1,4 @@
-//! `POST /v1/continue_inspection`: who is listened to, and what is kept. Nobody is authenticated there.
+//! `POST /v1/continue_inspection`: which reports are accepted, and what is stored. The endpoint needs no authentication.
 
 use crate::common::Api;
 use axum::body::Body;

@@ -1,4 +1,4 @@
-//! Declarations of out-of-band steps: constants that stand beside the code they declare.
+//! Declarations of out-of-band steps: constants next to the code that they declare.
 //!
 //! ```text
 //!   const STEPS: &[Declared] = &[
@@ -51,7 +51,7 @@ pub struct StepCall<'a> {
 pub enum StepEnd {
     /// The step has succeeded; its result, in which no secret is.
     Done(Value),
-    /// It goes on outside, for what the text says. The same call with `polling` tells more.
+    /// The step is still running on the BMC; the text says what it waits for. Call again with `polling` for its progress.
     Running(String),
 }
 

@@ -3,7 +3,7 @@
 use crate::declared::{Declared, StepCall, StepEnd};
 use crate::{BmcError, ErrorKind};
 
-/// The core step of a deployment. It runs in the controller, which tells the agent what to write.
+/// The core step of a deployment. It runs in the controller, which sends the agent what to write.
 pub(crate) const STEPS: &[Declared] =
     &[Declared::new("deploy", |call| Box::pin(deploy(call))).deploy(100).requires_ramdisk()];
 

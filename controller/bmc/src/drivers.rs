@@ -7,13 +7,11 @@ use async_trait::async_trait;
 use model::Abilities;
 use serde_json::{Map, Value};
 
+use crate::driver_names::unknown;
 use crate::{Bmc, BmcError, ErrorKind, StepCall, StepEnd, execute, fake, interfaces, ipmi, redfish};
 
-/// Names of the drivers, as in Ironic.
-pub const DRIVERS: &[&str] = &["redfish", "ipmi", "fake-hardware"];
-
-/// Port for those who hold many nodes: opens BMCs, and does what the drivers can do besides power and boot;
-/// tests may put their own in its place.
+/// Opens the BMCs of nodes, and does what the drivers can do besides power and boot. A trait, so that tests can
+/// replace the drivers.
 #[async_trait]
 pub trait Drivers: Send + Sync {
     /// As [`open`].
@@ -47,7 +45,7 @@ pub trait Drivers: Send + Sync {
     /// ironic-python-agent's inspection. Ends within about two minutes.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] with a driver that cannot; otherwise what kept the BMC from telling.
+    /// [`ErrorKind::Unsupported`] with a driver that cannot; otherwise why the BMC could not be read.
     async fn inspect(
         &self,
         driver: &str,
@@ -89,18 +87,12 @@ impl Drivers for Builtin {
             redfish::NAME => redfish::inspect(driver_info).await,
             fake::NAME => fake::inspect(driver_info, node_uuid),
             ipmi::NAME => {
-                let message = "IPMI tells no inventory; inspect with inspect_interface 'agent'";
+                let message = "IPMI reports no inventory; inspect with inspect_interface 'agent'";
                 Err(BmcError::new(ErrorKind::Unsupported, "", "inspect", message))
             }
             _ => Err(unknown(driver)),
         }
     }
-}
-
-pub(crate) fn unknown(driver: &str) -> BmcError {
-    let driver: String = driver.chars().take(64).collect();
-    let message = format!("unknown driver '{driver}'; known are: {}", DRIVERS.join(", "));
-    BmcError::new(ErrorKind::Config, "", "choose a driver", message)
 }
 
 /// The BMC of one node. Opens no connection: that is done by the first call.
@@ -148,6 +140,7 @@ pub fn properties(driver: &str) -> Option<BTreeMap<&'static str, &'static str>> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DRIVERS;
 
     #[test]
     fn every_driver_has_properties_and_says_what_it_lacks() {

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// Which kind of trouble; what a caller decides by.
+/// The kind of an error; callers decide by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// `driver_info` is missing a key or holds a wrong one; nothing went out.
@@ -83,7 +83,7 @@ impl BmcError {
         self
     }
 
-    /// Kind of trouble.
+    /// Kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -128,7 +128,7 @@ pub(crate) fn chosen(
     names: &BTreeMap<String, String>,
 ) -> Result<Vec<(&'static str, &'static Implementation)>, BmcError> {
     let config = |message: String| BmcError::new(ErrorKind::Config, "", "choose interfaces", message);
-    let table = interfaces(driver).ok_or_else(|| crate::drivers::unknown(driver))?;
+    let table = interfaces(driver).ok_or_else(|| crate::driver_names::unknown(driver))?;
     let key = |interface: &Interface| format!("{}_interface", interface.name);
     if let Some(stranger) = names.keys().find(|name| !table.iter().any(|known| key(known) == **name)) {
         let known = table.iter().map(key).collect::<Vec<_>>().join(", ");

@@ -1,11 +1,11 @@
-//! What is done with one node out-of-band: power, boot device, steps, inspection, through its BMC.
+//! Out-of-band control of one node through its BMC: power, boot device, steps, inspection.
 //!
 //! ```text
 //!   node.driver + node.driver_info ── open() ──▶ Arc<dyn Bmc> ──▶ redfish │ ipmi │ fake
 //!                                  └─ validate()  pure: which key is missing or wrong
 //!   node.driver + node.interfaces ─── interfaces.rs: the one table ──▶ abilities(), run_step()
 //!                                                     ▲
-//!                       Declared: constants beside the code of redfish, fake, direct
+//!                       Declared: constants next to the code of redfish, fake, direct
 //! ```
 //!
 //! A [`Bmc`] holds no policy: it does not wait until a node is off, nor decide whether it may be
@@ -16,6 +16,7 @@
 mod declared;
 mod direct;
 mod driver_info;
+mod driver_names;
 mod drivers;
 mod error;
 mod execute;
@@ -29,17 +30,19 @@ mod settings;
 mod types;
 
 pub use declared::{Arg, Declared, StepCall, StepEnd, StepFn, StepFuture};
-pub use drivers::{Builtin, DRIVERS, Drivers, open, properties, validate};
+pub use driver_names::DRIVERS;
+pub use drivers::{Builtin, Drivers, open, properties, validate};
 pub use error::{BmcError, ErrorKind};
 pub use interfaces::{Implementation, Interface, abilities, interfaces};
 pub use priorities::{BadPriorities, check_priorities};
 pub use types::{
-    BootDevice, BootMode, BootSetting, Indicator, LampState, MediaKind, ParseError, PowerAction, PowerState,
+    BootDevice, BootMode, BootSetting, Indicator, IndicatorState, MediaKind, ParseError, PowerAction,
     VirtualDrive,
 };
 
 use async_trait::async_trait;
 use model::Health;
+pub use model::PowerState;
 use serde_json::{Map, Value};
 
 /// One node's BMC.
@@ -55,11 +58,11 @@ pub trait Bmc: Send + Sync {
     /// [`ErrorKind::Protocol`] when the BMC answers but does not know (Redfish `PowerState: null`).
     async fn power_state(&self) -> Result<PowerState, BmcError>;
 
-    /// Whether the node has power now, and the health of its hardware; `None` from a BMC that tells none. Asks no more
-    /// often than [`Bmc::power_state`].
+    /// Whether the node has power now, and the health of its hardware; `None` from a BMC that reports none. Sends no
+    /// more requests than [`Bmc::power_state`].
     ///
     /// # Errors
-    /// As [`Bmc::power_state`]: nothing is wrong with a BMC that tells no health.
+    /// As [`Bmc::power_state`]: a BMC that reports no health is no error.
     async fn state(&self) -> Result<(PowerState, Option<Health>), BmcError> {
         Ok((self.power_state().await?, None))
     }
@@ -77,7 +80,7 @@ pub trait Bmc: Send + Sync {
     /// The boot device override in force.
     ///
     /// # Errors
-    /// As for any call; a BMC that cannot tell gives `device: None`.
+    /// As for any call; a BMC that does not report it gives `device: None`.
     async fn boot_device(&self) -> Result<BootSetting, BmcError>;
 
     /// Set the device of the next boot, or of every boot when `persistent`.
@@ -93,10 +96,10 @@ pub trait Bmc: Send + Sync {
         mode: Option<BootMode>,
     ) -> Result<(), BmcError>;
 
-    /// Really go out: the address answers, the credentials work, the system exists.
+    /// Check over the network that the address answers, the credentials work and the system exists.
     ///
     /// # Errors
-    /// The first thing that does not hold.
+    /// The first check that fails.
     async fn verify(&self) -> Result<(), BmcError>;
 
     /// Boot in this firmware mode from the next start on.
@@ -126,12 +129,12 @@ pub trait Bmc: Send + Sync {
     /// The firmware's settings that are in force, by name. Some may be passwords.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] when the BMC tells none.
+    /// [`ErrorKind::Unsupported`] when the BMC reports none.
     async fn bios_settings(&self) -> Result<Map<String, Value>, BmcError> {
         Err(BmcError::not_offered("read the BIOS settings"))
     }
 
-    /// The lamps of the node.
+    /// The indicators (LEDs) of the node.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] with a driver that knows none.
@@ -139,19 +142,24 @@ pub trait Bmc: Send + Sync {
         Err(BmcError::not_offered("read the indicators"))
     }
 
-    /// What a lamp of [`Bmc::indicators`] does.
+    /// The state of one of [`Bmc::indicators`].
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] when there is no such lamp.
-    async fn indicator(&self, _component: &str, _name: &str) -> Result<LampState, BmcError> {
+    /// [`ErrorKind::Unsupported`] when there is no such indicator.
+    async fn indicator(&self, _component: &str, _name: &str) -> Result<IndicatorState, BmcError> {
         Err(BmcError::not_offered("read an indicator"))
     }
 
-    /// Let a lamp of [`Bmc::indicators`] do this.
+    /// Set the state of one of [`Bmc::indicators`].
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] when there is no such lamp, or it cannot.
-    async fn set_indicator(&self, _component: &str, _name: &str, _state: LampState) -> Result<(), BmcError> {
+    /// [`ErrorKind::Unsupported`] when there is no such indicator, or it has no such state.
+    async fn set_indicator(
+        &self,
+        _component: &str,
+        _name: &str,
+        _state: IndicatorState,
+    ) -> Result<(), BmcError> {
         Err(BmcError::not_offered("set an indicator"))
     }
 
@@ -163,8 +171,8 @@ pub trait Bmc: Send + Sync {
         Err(BmcError::not_offered("read the virtual media"))
     }
 
-    /// Put the image of this URL, which the BMC must reach, into the first virtual drive of the kind; what is
-    /// in there is taken out.
+    /// Put the image of this URL, which the BMC must reach, into the first virtual drive of the kind,
+    /// in place of what is in it.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] when there is no such drive.

@@ -23,7 +23,7 @@ impl Secret {
 
     /// `text` from a BMC or a tool, made fit for an error: one line, bounded, the secret removed
     /// should the other side have echoed it.
-    pub(crate) fn tell(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         const LONGEST: usize = 300;
         let text = if self.0.is_empty() { text.to_owned() } else { text.replace(self.0.as_str(), "***") };
         let mut line = one_line(&text);
@@ -54,8 +54,8 @@ mod tests {
     #[test]
     fn an_echoed_secret_is_removed_and_text_is_one_bounded_line() {
         let secret = Secret::new("hunter2".to_owned());
-        assert_eq!(secret.tell("bad password\r\n 'hunter2'\u{1b}[0m"), "bad password '***' [0m");
-        assert_eq!(secret.tell(&"ä ".repeat(1000)).chars().count(), 301);
+        assert_eq!(secret.redact("bad password\r\n 'hunter2'\u{1b}[0m"), "bad password '***' [0m");
+        assert_eq!(secret.redact(&"ä ".repeat(1000)).chars().count(), 301);
         assert_eq!(format!("{secret:?}"), "Secret(***)");
     }
 }

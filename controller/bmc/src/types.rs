@@ -1,8 +1,9 @@
-//! Nouns of power and boot, with Ironic's wire strings.
+//! Power actions, boot devices, indicators and virtual media, with Ironic's wire strings.
 
 use std::fmt;
 use std::str::FromStr;
 
+use model::PowerState;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A string that is none of an enum's wire strings.
@@ -64,17 +65,6 @@ macro_rules! wire_enum {
 }
 
 wire_enum! {
-    /// Whether a node has power. A node on its way down is still [`PowerState::On`]: "off" is said only
-    /// when the BMC says it.
-    PowerState, "power state" {
-        /// The node has power, or is gaining or losing it.
-        On = "power on",
-        /// The node has no power.
-        Off = "power off",
-    }
-}
-
-wire_enum! {
     /// What may be asked of a node's power; the strings are those of `PUT …/states/power`.
     PowerAction, "power action" {
         /// Switch on.
@@ -123,15 +113,15 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// What a lamp does (`ironic.common.indicator_states`).
-    LampState, "indicator state" {
+    /// State of an indicator (`ironic.common.indicator_states`).
+    IndicatorState, "indicator state" {
         /// Blinking.
         Blinking = "blinking",
         /// Dark.
         Off = "off",
         /// Lit.
         On = "on",
-        /// The BMC does not tell.
+        /// The BMC does not report it.
         Unknown = "unknown",
     }
 }
@@ -148,7 +138,7 @@ wire_enum! {
     }
 }
 
-/// A lamp.
+/// An indicator: an LED of the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Indicator {
     /// What it is on: `system`, `chassis`.
@@ -158,7 +148,7 @@ pub struct Indicator {
     /// Whether it can be looked at only.
     pub read_only: bool,
     /// What it can do.
-    pub states: &'static [LampState],
+    pub states: &'static [IndicatorState],
 }
 
 /// A virtual drive.

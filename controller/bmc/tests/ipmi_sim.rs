@@ -124,14 +124,14 @@ async fn power_and_boot_device() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_told_from_a_bmc_that_is_not_there() {
+async fn a_wrong_password_is_distinguished_from_an_absent_bmc() {
     let sim = sim().await;
     let error = open(&sim, "wrong-one").verify().await.unwrap_err();
     assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Auth, false), "{error}");
     assert!(!format!("{error} {error:?}").contains("wrong-one"));
 
     let stranger =
-        info(json!({"ipmi_address": "127.0.0.1", "ipmi_port": sim.port, "ipmi_username": "nobody"}));
+        info(json!({"ipmi_address": "127.0.0.1", "ipmi_port": sim.port, "ipmi_username": "stranger"}));
     let error = bmc::open("ipmi", &stranger, "n1").unwrap().verify().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
 

@@ -119,7 +119,7 @@ async fn an_unknown_setting_is_named_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn what_the_bmc_refuses_is_told_in_its_words_without_the_value() {
+async fn a_setting_that_the_bmc_rejects_is_reported_in_its_words_without_the_value() {
     let service = Service::start(|request, _| match request.line.as_str() {
         "GET /redfish/v1/Systems/1" => system(),
         BIOS => bios(&json!({"BootMode": "Bios", "AdminPassword": null}), Value::Null),

@@ -1,11 +1,11 @@
-//! What a Redfish service offers besides power and boot device: boot mode, secure boot, NMI, lamp, virtual media.
+//! What a Redfish service offers besides power and boot device: boot mode, secure boot, NMI, indicator, virtual media.
 
 #[path = "support/service.rs"]
 mod service;
 
 use std::sync::{Arc, Mutex};
 
-use bmc::{Bmc, BmcError, BootMode, ErrorKind, LampState, MediaKind, PowerState};
+use bmc::{Bmc, BmcError, BootMode, ErrorKind, IndicatorState, MediaKind, PowerState};
 use model::Health;
 use serde_json::{Value, json};
 use service::{Service, answer, ok};
@@ -29,14 +29,14 @@ fn is_unsupported(result: Result<(), BmcError>, says: &str) {
     assert!(error.to_string().contains(says), "{error}");
 }
 
-/// Told with the power state, in the one answer. What is no health in Redfish's words is none.
+/// Read with the power state, in one request. A value that Redfish does not define counts as none.
 #[tokio::test]
 async fn health() {
     let status = Arc::new(Mutex::new(Value::Null));
-    let told = status.clone();
+    let reported = status.clone();
     let system = move |_: &service::Request, _| {
         let mut system = json!({"PowerState": "On"});
-        let status = told.lock().unwrap().clone();
+        let status = reported.lock().unwrap().clone();
         if !status.is_null() {
             system["Status"] = status;
         }
@@ -93,7 +93,7 @@ async fn boot_mode_secure_boot_and_nmi() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_told_and_nothing_is_written() {
+async fn a_missing_resource_is_reported_and_nothing_is_written() {
     let service = Service::start(|request, _| match request.line.as_str() {
         "GET /redfish/v1/Systems/1" => ok(json!({
             "PowerState": "On", "Boot": {"BootSourceOverrideMode": "Legacy"},
@@ -109,7 +109,7 @@ async fn what_is_not_there_is_told_and_nothing_is_written() {
     is_unsupported(bmc.set_secure_boot(true).await, "secure boot needs boot mode uefi");
     is_unsupported(bmc.inject_nmi().await, "it offers only On, ForceOff");
     is_unsupported(bmc.insert_media(MediaKind::Cdrom, "http://x/y.iso").await, "no virtual media");
-    is_unsupported(bmc.set_indicator("system", "1", LampState::On).await, "no such indicator");
+    is_unsupported(bmc.set_indicator("system", "1", IndicatorState::On).await, "no such indicator");
     assert_eq!(bmc.indicators().await.unwrap(), []);
     assert_eq!(written(&service), []);
     // A driver that has no such thing with any BMC says so without an address.
@@ -119,17 +119,17 @@ async fn what_is_not_there_is_told_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn the_lamp() {
+async fn the_indicator_led_is_read_and_set() {
     let service = Service::start(|request, _| match request.line.as_str() {
         "GET /redfish/v1/Systems/1" => ok(json!({"UUID": "u-1", "IndicatorLED": "Off"})),
         _ => answer("204 No Content", "", ""),
     })
     .await;
     let bmc = open(&service);
-    let lamps = bmc.indicators().await.unwrap();
-    assert_eq!((lamps.len(), lamps[0].component, lamps[0].name.as_str()), (1, "system", "u-1"));
-    assert_eq!(bmc.indicator("system", "u-1").await.unwrap(), LampState::Off);
-    bmc.set_indicator("system", "u-1", LampState::Blinking).await.unwrap();
+    let found = bmc.indicators().await.unwrap();
+    assert_eq!((found.len(), found[0].component, found[0].name.as_str()), (1, "system", "u-1"));
+    assert_eq!(bmc.indicator("system", "u-1").await.unwrap(), IndicatorState::Off);
+    bmc.set_indicator("system", "u-1", IndicatorState::Blinking).await.unwrap();
     assert_eq!(written(&service), [(format!("PATCH {SYSTEM}"), json!({"IndicatorLED": "Blinking"}))]);
 }
 

@@ -256,7 +256,7 @@ async fn reset_types_are_asked_of_the_action_info() {
 }
 
 #[tokio::test]
-async fn a_task_that_fails_is_told() {
+async fn a_failed_task_is_reported() {
     let service = Service::start(|request, _| match request.line.as_str() {
         GET_SYSTEM => ok(system("Off")),
         RESET => answer("202 Accepted", "Location: /redfish/v1/TaskService/TaskMonitors/5\r\n", "{}"),
@@ -287,7 +287,7 @@ async fn several_systems_are_listed_when_none_is_configured() {
 }
 
 #[tokio::test]
-async fn nobody_there() {
+async fn a_bmc_that_does_not_listen_is_unreachable() {
     let gone = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())

@@ -1,4 +1,4 @@
-//! Inspection against Redfish services that tell too much, too little, or nonsense.
+//! Inspection against Redfish services that report too much, too little, or nonsense.
 
 #[path = "support/service.rs"]
 mod service;
@@ -58,13 +58,13 @@ fn below(request: &Request) -> &str {
     request.line.strip_prefix("GET /redfish/v1/Systems/1").unwrap_or("elsewhere")
 }
 
-fn notes(told: &Value) -> String {
-    told["plugin_data"]["redfish"]["notes"].to_string()
+fn notes(report: &Value) -> String {
+    report["plugin_data"]["redfish"]["notes"].to_string()
 }
 
 #[tokio::test]
 async fn a_whole_tree_is_read_and_each_resource_once() {
-    let (told, service) = inspect(|request, _| match below(request) {
+    let (report, service) = inspect(|request, _| match below(request) {
         "" => ok(system()),
         "/Processors" => members(&["/redfish/v1/Systems/1/Processors/CPU1"]),
         "/Processors/CPU1" => ok(json!({"ProcessorType": "CPU", "TotalThreads": 16})),
@@ -85,8 +85,8 @@ async fn a_whole_tree_is_read_and_each_resource_once() {
         _ => not_found(),
     })
     .await;
-    let told = told.unwrap();
-    let inventory = &told["inventory"];
+    let report = report.unwrap();
+    let inventory = &report["inventory"];
     assert_eq!(inventory["cpu"]["count"], 16);
     assert_eq!(inventory["memory"]["physical_mb"], 8192);
     assert_eq!(
@@ -95,8 +95,8 @@ async fn a_whole_tree_is_read_and_each_resource_once() {
     );
     assert_eq!(inventory["disks"], json!([{"name": "bay 0", "size": 1_000_000}]));
     assert_eq!(inventory["bmc_address"], "127.0.0.1");
-    assert_eq!(told["plugin_data"]["redfish"]["system"], SYSTEM);
-    assert_eq!(notes(&told), "[]");
+    assert_eq!(report["plugin_data"]["redfish"]["system"], SYSTEM);
+    assert_eq!(notes(&report), "[]");
     let mut lines: Vec<String> = service.seen().into_iter().map(|request| request.line).collect();
     let all = lines.len();
     lines.sort();
@@ -105,8 +105,8 @@ async fn a_whole_tree_is_read_and_each_resource_once() {
 }
 
 #[tokio::test]
-async fn without_drives_the_devices_of_simple_storage_are_told() {
-    let (told, _) = inspect(|request, _| match below(request) {
+async fn without_drives_the_devices_of_simple_storage_are_reported() {
+    let (report, _) = inspect(|request, _| match below(request) {
         "" => ok(system()),
         "/SimpleStorage" => members(&["/redfish/v1/Systems/1/SimpleStorage/1"]),
         "/SimpleStorage/1" => ok(json!({"Devices": [
@@ -115,18 +115,18 @@ async fn without_drives_the_devices_of_simple_storage_are_told() {
         _ => not_found(),
     })
     .await;
-    let told = told.unwrap();
+    let report = report.unwrap();
     let expected = json!([{"name": "SATA Bay 1", "model": "3000GT8", "size": 8_000_000_000_000_u64}]);
-    assert_eq!(told["inventory"]["disks"], expected);
+    assert_eq!(report["inventory"]["disks"], expected);
     // What it links to and does not have.
     for path in ["Processors", "EthernetInterfaces", "Storage"] {
-        assert!(notes(&told).contains(&format!("{SYSTEM}/{path}")), "{}", notes(&told));
+        assert!(notes(&report).contains(&format!("{SYSTEM}/{path}")), "{}", notes(&report));
     }
 }
 
 #[tokio::test]
 async fn wrong_types_are_left_out_with_a_note() {
-    let (told, _) = inspect(|request, _| match below(request) {
+    let (report, _) = inspect(|request, _| match below(request) {
         "" => ok(system()),
         "/Processors" => ok(json!({"Members": {"@odata.id": "/redfish/v1/Systems/1/Processors/1"}})),
         "/EthernetInterfaces" => ok(json!({"Members": [7, null, {"@odata.id": 5}, {"@odata.id": "//evil/x"},
@@ -142,17 +142,17 @@ async fn wrong_types_are_left_out_with_a_note() {
         _ => not_found(),
     })
     .await;
-    let told = told.unwrap();
-    assert_eq!(told["inventory"]["interfaces"], json!([]));
-    assert_eq!(told["inventory"]["disks"], json!([]));
+    let report = report.unwrap();
+    assert_eq!(report["inventory"]["interfaces"], json!([]));
+    assert_eq!(report["inventory"]["disks"], json!([]));
     for words in ["list is not a JSON object", "interface unnamed has no MAC", "broken: it answered 500"] {
-        assert!(notes(&told).contains(words), "{words} in {}", notes(&told));
+        assert!(notes(&report).contains(words), "{words} in {}", notes(&report));
     }
 }
 
 #[tokio::test]
 async fn a_circle_of_links_is_walked_once() {
-    let (told, service) = inspect(|request, _| match below(request) {
+    let (report, service) = inspect(|request, _| match below(request) {
         "" => ok(system()),
         "/EthernetInterfaces" => {
             ok(json!({"Members": links(&[SYSTEM, "/redfish/v1/Systems/1/EthernetInterfaces"]),
@@ -162,11 +162,11 @@ async fn a_circle_of_links_is_walked_once() {
         _ => not_found(),
     })
     .await;
-    assert_eq!(told.unwrap()["inventory"]["interfaces"], json!([]));
+    assert_eq!(report.unwrap()["inventory"]["interfaces"], json!([]));
     assert!(service.seen().len() < 10, "{:?}", service.seen());
 
     // Pages without end, each another.
-    let (told, service) = inspect(|request, before| match below(request) {
+    let (report, service) = inspect(|request, before| match below(request) {
         "" => ok(system()),
         path if path.starts_with("/EthernetInterfaces") => {
             let next = format!("/redfish/v1/Systems/1/EthernetInterfaces?page={before}");
@@ -175,13 +175,13 @@ async fn a_circle_of_links_is_walked_once() {
         _ => not_found(),
     })
     .await;
-    assert!(notes(&told.unwrap()).contains("EthernetInterfaces has more than 32 pages"));
+    assert!(notes(&report.unwrap()).contains("EthernetInterfaces has more than 32 pages"));
     assert!(service.seen().len() < 50);
 }
 
 #[tokio::test]
 async fn a_list_without_end_is_cut_off() {
-    let (told, service) = inspect(|request, before| match below(request) {
+    let (report, service) = inspect(|request, before| match below(request) {
         "" => ok(system()),
         "/EthernetInterfaces" => {
             let paths = (0..20_000).map(|n| json!({"@odata.id": format!("{SYSTEM}/EthernetInterfaces/{n}")}));
@@ -194,39 +194,39 @@ async fn a_list_without_end_is_cut_off() {
         _ => not_found(),
     })
     .await;
-    let told = told.unwrap();
-    assert_eq!(told["inventory"]["interfaces"].as_array().unwrap().len(), 256);
-    assert!(notes(&told).contains("more than 256 EthernetInterfaces"), "{}", notes(&told));
-    assert!(told.to_string().len() < 200_000 && service.seen().len() < 300);
+    let report = report.unwrap();
+    assert_eq!(report["inventory"]["interfaces"].as_array().unwrap().len(), 256);
+    assert!(notes(&report).contains("more than 256 EthernetInterfaces"), "{}", notes(&report));
+    assert!(report.to_string().len() < 200_000 && service.seen().len() < 300);
 }
 
 #[tokio::test]
 async fn a_busy_moment_is_an_error_and_no_inventory_without_disks() {
-    let (told, _) = inspect(|request, _| match below(request) {
+    let (report, _) = inspect(|request, _| match below(request) {
         "" => ok(system()),
         "/Storage" => answer("503 Service Unavailable", "Retry-After: 0\r\n", "busy"),
         _ => not_found(),
     })
     .await;
-    let error = told.unwrap_err();
+    let error = report.unwrap_err();
     assert!(
         error.is_retryable() && error.to_string().contains("Systems/1/Storage: it answered 503"),
         "{error}"
     );
 
-    let (told, _) = inspect(|request, _| match below(request) {
+    let (report, _) = inspect(|request, _| match below(request) {
         "" => ok(system()),
         "/Storage" => answer("403 Forbidden", "", "{}"),
         _ => not_found(),
     })
     .await;
-    assert_eq!(told.unwrap_err().kind(), ErrorKind::Auth);
+    assert_eq!(report.unwrap_err().kind(), ErrorKind::Auth);
 }
 
 #[tokio::test]
-async fn what_is_no_system_is_told() {
-    let (told, _) = inspect(|_, _| ok(json!({"Members": []}))).await;
-    let error = told.unwrap_err();
+async fn a_resource_that_is_no_computer_system_is_rejected() {
+    let (report, _) = inspect(|_, _| ok(json!({"Members": []}))).await;
+    let error = report.unwrap_err();
     assert!(error.to_string().contains("/redfish/v1/Systems/1 is not a ComputerSystem"), "{error}");
     let ipmi = json!({"ipmi_address": "127.0.0.1"});
     let error = Builtin.inspect("ipmi", ipmi.as_object().unwrap(), "n1").await.unwrap_err();
@@ -238,12 +238,12 @@ async fn what_is_no_system_is_told() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_takes_its_time_does_not_take_ours() {
     let started = tokio::time::Instant::now();
-    let (told, _) = inspect_slowly(Duration::from_secs(5), |request| match below(request) {
+    let (report, _) = inspect_slowly(Duration::from_secs(5), |request| match below(request) {
         "" => ok(system()),
         path => members(&(0..200).map(|n| format!("{SYSTEM}{path}/{n}")).collect::<Vec<_>>()),
     })
     .await;
-    let error = told.unwrap_err();
+    let error = report.unwrap_err();
     assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Timeout, true), "{error}");
     assert!(error.to_string().contains("not read within 110 s"), "{error}");
     assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
@@ -289,15 +289,15 @@ proptest! {
 
     /// Whatever a system's resources are, the inspection ends with an inventory, after few requests.
     #[test]
-    fn no_service_makes_an_inspection_panic_or_go_on_for_ever(
+    fn no_service_makes_an_inspection_panic_or_run_without_end(
         resources in prop::collection::vec((any_resource(), 0..8_u8), 6), system in any_resource()
     ) {
         let link = |n: u8| json!({"@odata.id": format!("{SYSTEM}/{n}")});
         let whole = json!({"UUID": "x", "Processors": link(0), "EthernetInterfaces": link(1), "Storage": link(2),
             "SimpleStorage": link(3), "Boot": system});
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (told, requests) = runtime.block_on(async {
-            let (told, service) = inspect(move |request, _| {
+        let (report, requests) = runtime.block_on(async {
+            let (report, service) = inspect(move |request, _| {
                 if below(request).is_empty() {
                     return ok(whole.clone());
                 }
@@ -309,10 +309,10 @@ proptest! {
                 }
             })
             .await;
-            (told, service.seen().len())
+            (report, service.seen().len())
         });
         prop_assert!(requests < 12, "{requests} requests for 7 resources");
-        let told = told.unwrap();
-        prop_assert!(told["inventory"]["interfaces"].is_array(), "{told}");
+        let report = report.unwrap();
+        prop_assert!(report["inventory"]["interfaces"].is_array(), "{report}");
     }
 }

@@ -1,4 +1,4 @@
-//! Out-of-band steps as the conductor meets them: told by the drivers, checked, run.
+//! Out-of-band steps as the conductor uses them: listed by the drivers, checked, run.
 
 #[path = "support/call.rs"]
 mod call;
@@ -204,7 +204,7 @@ async fn arguments_are_checked_before_anything_is_done() {
     let bad = json!({"raid_config": {"logical_disks": [{"size_gb": 1, "raid_level": "7"}]}});
     let text = refused("raid.create_configuration", bad).await;
     assert!(text.contains("argument raid_config.logical_disks[0].raid_level must be one of"), "{text}");
-    // Not of this kind, of another implementation, of nobody.
+    // A step of another kind, one of another implementation, and two that do not exist.
     for label in ["deploy.deploy", "raid.apply_configuration", "bios.nope", "nope.nope"] {
         assert!(refused(label, json!({})).await.starts_with(&format!("clean step {label} does not exist")));
     }
@@ -243,9 +243,9 @@ async fn the_fakes_configuration_changes_by_manual_steps_of_every_kind() {
     let disk = |level: &str| json!({"size_gb": "MAX", "raid_level": level});
     let config = |level: &str| json!({"raid_config": {"logical_disks": [disk(level)]}});
     node.done(StepKind::Deploy, "raid.apply_configuration", config("1")).await;
-    let mut beside = config("0");
-    beside["delete_existing"] = json!(false);
-    node.done(StepKind::Service, "raid.create_configuration", beside).await;
+    let mut added = config("0");
+    added["delete_existing"] = json!(false);
+    node.done(StepKind::Service, "raid.create_configuration", added).await;
     assert_eq!(fake::configuration("config").raid, [disk("1"), disk("0")]);
     node.done(StepKind::Clean, "raid.create_configuration", config("5")).await;
     assert_eq!(fake::configuration("config").raid, [disk("5")], "in the place of the present ones");
@@ -297,7 +297,7 @@ async fn a_slow_step_goes_on_outside_and_is_one_execution_by_its_id() {
 }
 
 #[tokio::test]
-async fn the_fakes_deployment_starts_the_workload_and_its_failure_is_told() {
+async fn the_fakes_deployment_starts_the_workload_and_its_failure_is_reported() {
     let node = Node::fake("deploy");
     let machine = Builtin.open("fake-hardware", &Map::new(), "deploy").unwrap();
     assert_eq!(machine.power_state().await.unwrap(), PowerState::Off);
@@ -334,14 +334,14 @@ async fn direct_deployment_fails_with_a_clear_message() {
 #[tokio::test]
 async fn the_fakes_inventory_says_that_it_is_made_up() {
     let inspect = async |uuid: &str| Builtin.inspect("fake-hardware", &Map::new(), uuid).await.unwrap();
-    let told = inspect("i1").await;
-    assert_eq!(told, inspect("i1").await);
-    let inventory = &told["inventory"];
+    let report = inspect("i1").await;
+    assert_eq!(report, inspect("i1").await);
+    let inventory = &report["inventory"];
     assert_eq!(inventory["memory"]["physical_mb"], 8192);
     assert!(inventory["system_vendor"]["product_name"].as_str().unwrap().contains("made up"));
-    assert!(told["plugin_data"]["fake"].is_string());
-    let mac = |told: &Value| told["inventory"]["interfaces"][0]["mac_address"].clone();
-    assert_ne!(mac(&told), mac(&inspect("i2").await));
-    let mac = mac(&told);
+    assert!(report["plugin_data"]["fake"].is_string());
+    let mac = |report: &Value| report["inventory"]["interfaces"][0]["mac_address"].clone();
+    assert_ne!(mac(&report), mac(&inspect("i2").await));
+    let mac = mac(&report);
     assert!(mac.as_str().is_some_and(|mac| mac.starts_with("02:") && mac.len() == 17), "{mac}");
 }

@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bmc::{BootDevice, BootMode, Builtin, Drivers, ErrorKind, LampState, MediaKind, PowerAction, PowerState};
+use bmc::{
+    BootDevice, BootMode, Builtin, Drivers, ErrorKind, IndicatorState, MediaKind, PowerAction, PowerState,
+};
 use call::Node;
 use model::{Health, StepKind};
 use serde_json::{Value, json};
@@ -135,24 +137,24 @@ async fn power_and_boot_device() {
 }
 
 #[tokio::test]
-async fn secure_boot_mode_lamp_and_virtual_media() {
+async fn secure_boot_boot_mode_indicator_and_virtual_media() {
     let sushy = sushy("", "http").await;
     let bmc = open(json!({"redfish_address": sushy.address}));
-    let told = async |path: &str, pointer: &str| {
+    let read = async |path: &str, pointer: &str| {
         let url = format!("{}/redfish/v1/Systems/{SYSTEM}{path}", sushy.address);
         let body = reqwest::get(url).await.unwrap().json::<Value>().await.unwrap();
         body.pointer(pointer).unwrap().clone()
     };
     bmc.set_secure_boot(true).await.unwrap();
-    assert_eq!(told("/SecureBoot", "/SecureBootEnable").await, true);
+    assert_eq!(read("/SecureBoot", "/SecureBootEnable").await, true);
     bmc.set_boot_mode(BootMode::Bios).await.unwrap();
-    assert_eq!(told("", "/Boot/BootSourceOverrideMode").await, "Legacy");
+    assert_eq!(read("", "/Boot/BootSourceOverrideMode").await, "Legacy");
 
-    let lamp = bmc.indicators().await.unwrap().remove(0);
-    assert_eq!((lamp.component, lamp.name.as_str()), ("system", SYSTEM));
-    for state in [LampState::Blinking, LampState::Off, LampState::On] {
-        bmc.set_indicator(lamp.component, &lamp.name, state).await.unwrap();
-        assert_eq!(bmc.indicator(lamp.component, &lamp.name).await.unwrap(), state);
+    let indicator = bmc.indicators().await.unwrap().remove(0);
+    assert_eq!((indicator.component, indicator.name.as_str()), ("system", SYSTEM));
+    for state in [IndicatorState::Blinking, IndicatorState::Off, IndicatorState::On] {
+        bmc.set_indicator(indicator.component, &indicator.name, state).await.unwrap();
+        assert_eq!(bmc.indicator(indicator.component, &indicator.name).await.unwrap(), state);
     }
 
     // The emulator fetches what is inserted.
@@ -258,9 +260,9 @@ async fn inspection() {
          SUSHY_EMULATOR_DRIVES = {{('{SYSTEM}', '1'): [{{'Id': '32ADF365C6C1B7BD', 'Name': 'Drive Sample', \
          'CapacityBytes': 899527000000, 'Protocol': 'SAS'}}]}}"
     );
-    let told = inspect(&sushy(&drives, "http").await).await;
+    let report = inspect(&sushy(&drives, "http").await).await;
     assert_eq!(
-        told["inventory"],
+        report["inventory"],
         json!({
             "cpu": {"count": 8, "model_name": "C86", "architecture": "x86_64"},
             "memory": {"physical_mb": 16384, "total": 17_179_869_184_u64},
@@ -272,13 +274,13 @@ async fn inspection() {
             "bmc_address": "127.0.0.1",
         })
     );
-    assert_eq!(told["plugin_data"]["redfish"]["uuid"], SYSTEM);
-    assert_eq!(told["plugin_data"]["redfish"]["notes"], json!([]));
+    assert_eq!(report["plugin_data"]["redfish"]["uuid"], SYSTEM);
+    assert_eq!(report["plugin_data"]["redfish"]["notes"], json!([]));
 
     // Without storage it links to what it then answers with 500.
-    let told = inspect(&sushy("", "http").await).await;
-    assert_eq!(told["inventory"]["disks"], json!([]));
+    let report = inspect(&sushy("", "http").await).await;
+    assert_eq!(report["inventory"]["disks"], json!([]));
     assert!(
-        told["plugin_data"]["redfish"]["notes"][0].as_str().unwrap().contains("/Storage: it answered 500")
+        report["plugin_data"]["redfish"]["notes"][0].as_str().unwrap().contains("/Storage: it answered 500")
     );
 }

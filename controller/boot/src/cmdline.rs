@@ -1,6 +1,6 @@
 //! The kernel command line of the ramdisk.
 
-/// What the ramdisk is told. Text fields must not contain white space or control characters; see
+/// The parameters of the ramdisk. Text fields must not contain white space or control characters; see
 /// [`ramdisk_cmdline`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RamdiskParams {

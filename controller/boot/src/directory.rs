@@ -24,7 +24,7 @@ pub trait BootDirectory: Send + Sync {
     async fn boot_for(&self, mac: &str) -> BootAnswer;
 
     /// The first byte of a boot file (`vmlinuz`, `initramfs`, `ipxe` for the script) is about to go to
-    /// the node with this MAC (`None` when the request does not tell). For measuring; does nothing
+    /// the node with this MAC (`None` if the request does not name it). For measuring; does nothing
     /// unless overridden.
     async fn first_byte(&self, _mac: Option<&str>, _file: &str) {}
 }

@@ -17,7 +17,6 @@ mod directory;
 mod error;
 pub mod http;
 pub mod loaders;
-mod mac;
 pub mod ra;
 mod range;
 pub mod script;

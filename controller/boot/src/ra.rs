@@ -1,6 +1,6 @@
 //! Router advertisements that say "no router, no prefix" (RFC 4861), so that iPXE need not wait.
 //!
-//! iPXE configures IPv6 beside IPv4 and waits 16 s for an advertisement before it goes on. One that
+//! iPXE configures IPv6 in addition to IPv4 and waits 16 s for an advertisement before it goes on. One that
 //! offers nothing (router lifetime 0, no prefix, no managed flag) ends the wait and changes nothing for
 //! other hosts. Sent only in answer to a solicitation. Optional: a network with a real IPv6 router needs
 //! none.

@@ -20,7 +20,7 @@ const LOCAL_DISK: &str = "iseq ${platform} efi && exit 1 ||\nsanboot --no-descri
 /// The script that does what `answer` says. `base_url` is that of the boot HTTP service, without a slash
 /// at its end.
 ///
-/// A ramdisk that cannot be fetched is tried again for ever, each time with a new script: the node must
+/// A ramdisk that cannot be fetched is tried again without limit, each time with a new script: the node must
 /// not fall through to a disk that is to be erased, and the controller may have changed its mind.
 ///
 /// # Errors
@@ -67,7 +67,7 @@ fn check(args: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    const MAC: Mac = Mac([0x52, 0x54, 0, 0xab, 0xcd, 1]);
+    const MAC: Mac = Mac::new([0x52, 0x54, 0, 0xab, 0xcd, 1]);
 
     fn ramdisk(args: &str) -> Result<String, ScriptError> {
         script("http://10.9.0.1:8080", MAC, &BootAnswer::Ramdisk { kernel_args: args.to_owned() })

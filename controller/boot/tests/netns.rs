@@ -219,7 +219,7 @@ fn exchange(asked: &Message, to: (Ipv4Addr, u16), patience: Duration) -> Option<
 }
 
 #[test]
-fn a_proxy_answers_pxe_clients_on_both_ports_and_nobody_else() {
+fn a_proxy_answers_pxe_clients_on_both_ports_and_no_other_client() {
     let mut net = Net::new();
     net.start_dhcp(Mode::Proxy);
     ip(&format!("-n {}-c addr add 10.9.0.50/24 dev c0", net.name));

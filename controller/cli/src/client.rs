@@ -13,7 +13,7 @@ use std::time::Duration;
 const MICROVERSION: u32 = 115;
 const VERSION_HEADER: &str = agent_protocol::MICROVERSION_HEADER;
 const MAX_VERSION_HEADER: &str = "x-openstack-ironic-api-maximum-version";
-/// With a 202 of a list of steps: seconds until it is worth asking again, -1 where nobody knows.
+/// With a 202 of a list of steps: seconds until it is worth asking again, -1 if that is unknown.
 const RETRY_HEADER: &str = "retry-request-after";
 /// Retries while a node is locked, one a second: the same as Ironic's own client makes.
 const LOCKED_RETRIES: u32 = 5;

@@ -30,7 +30,7 @@ fn encode(bytes: &[u8]) -> Result<Value, String> {
     if bytes.starts_with(&GZIP) {
         return Ok(STANDARD.encode(bytes).into());
     }
-    // Encoded by somebody already, perhaps with line breaks as base64(1) writes them.
+    // Already encoded, perhaps with line breaks as base64(1) writes them.
     let digits: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
     if STANDARD.decode(&digits).is_ok_and(|inner| inner.starts_with(&GZIP)) {
         return String::from_utf8(digits).map(Value::from).map_err(|error| error.to_string());

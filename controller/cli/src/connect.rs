@@ -22,7 +22,7 @@ pub struct Connection {
         value_name = "URL"
     )]
     endpoint: String,
-    /// Accept exactly the certificate with this SHA-256 (of its DER), whoever signed it.
+    /// Accept exactly the certificate with this SHA-256 (of its DER), whatever its issuer.
     #[arg(
         long,
         global = true,
@@ -34,7 +34,7 @@ pub struct Connection {
     /// Trust the CAs in this PEM file instead of the system's.
     #[arg(long, global = true, env = "ANNEAL_CACERT", value_name = "FILE", conflicts_with = "insecure")]
     cacert: Option<PathBuf>,
-    /// Accept any certificate. Whoever is in between reads and changes everything.
+    /// Accept any certificate. An attacker on the network path can then read and change everything.
     #[arg(long, global = true)]
     insecure: bool,
 }
@@ -64,7 +64,7 @@ impl Connection {
         let trust = match (self.pin, &self.cacert) {
             (Some(pin), _) => Trust::Pinned(pin),
             (None, Some(path)) => Trust::authority(path).map_err(Failure::Usage)?,
-            (None, None) if self.insecure => Trust::Anybody,
+            (None, None) if self.insecure => Trust::Any,
             (None, None) => Trust::System,
         };
         Client::new(endpoint, trust, credentials)

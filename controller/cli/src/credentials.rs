@@ -1,9 +1,10 @@
-//! Who the operator is: from the environment, never from the command line, which everybody on the machine can read.
+//! The credentials of the operator: from the environment, never from the command line, which every user of the machine
+//! can read.
 
 use crate::failure::Failure;
 use reqwest::{Url, header::HeaderValue};
 
-/// A user and his password, as they go into the header of every request.
+/// A user name and password, as they go into the header of every request.
 pub struct Credentials(HeaderValue);
 
 impl Credentials {
@@ -37,7 +38,7 @@ impl Credentials {
         Ok(Self(header))
     }
 
-    /// The header, for a controller to whom nobody listens on the way.
+    /// The header, if the connection to `endpoint` cannot be read on the network path: HTTPS or loopback.
     pub fn header_for(&self, endpoint: &Url) -> Result<HeaderValue, Failure> {
         if endpoint.scheme() == "https" || is_loopback(endpoint) {
             return Ok(self.0.clone());

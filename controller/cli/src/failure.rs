@@ -1,4 +1,4 @@
-//! How a command can fail, and the exit code that tells scripts which way it was.
+//! How a command can fail, and the exit code that reports it to scripts.
 
 use thiserror::Error;
 
@@ -39,7 +39,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The same without `secret`: who refuses a request may quote it.
+    /// The same without `secret`: a controller that rejects a request may quote it.
     pub fn without(self, secret: &str) -> Self {
         match self {
             Self::Refused { status, message } => {
@@ -49,7 +49,7 @@ impl Failure {
         }
     }
 
-    /// Exit code; [`EXIT_CODES`] tells users the same.
+    /// Exit code; [`EXIT_CODES`] says the same in `--help`.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Refused { .. } | Self::Output(_) => 1,

@@ -1,4 +1,4 @@
-//! Whom to trust: a pinned certificate, a CA file, the system's CAs, or (asked for) anybody.
+//! Which certificates to trust: a pinned one, those of a CA file, of the system's CAs, or (if asked for) any.
 
 use pinned_tls::{Accept, Pin, client_config};
 use rustls::crypto::ring;
@@ -17,8 +17,8 @@ pub enum Trust {
     Authority(RootCertStore),
     /// One certificate, whatever its name, dates and issuer.
     Pinned(Pin),
-    /// Nobody checks.
-    Anybody,
+    /// Any certificate: it is not checked.
+    Any,
 }
 
 impl Trust {
@@ -43,7 +43,7 @@ impl Trust {
         match self {
             Self::System => Ok(None),
             Self::Pinned(pin) => pinned(Accept::Only(pin)),
-            Self::Anybody => pinned(Accept::Any),
+            Self::Any => pinned(Accept::Any),
             Self::Authority(roots) => {
                 let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
                 let builder = builder.with_safe_default_protocol_versions()?;

@@ -131,14 +131,10 @@ pub fn steps(option: &str, source: &str) -> Result<Value, Failure> {
 
 /// A MAC address, canonical: lower case with colons.
 pub fn mac(text: &str) -> Result<String, String> {
-    let canonical = text.to_ascii_lowercase().replace('-', ":");
-    let octets: Vec<_> = canonical.split(':').collect();
-    let octet = |text: &&str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if octets.len() == 6 && octets.iter().all(octet) {
-        Ok(canonical)
-    } else {
-        Err("a MAC address has six octets, for example 52:54:00:12:34:56".to_owned())
-    }
+    let parsed = text.parse::<mac::Mac>();
+    parsed
+        .map(|mac| mac.to_string())
+        .map_err(|_| "a MAC address has six octets, for example 52:54:00:12:34:56".to_owned())
 }
 
 #[cfg(test)]

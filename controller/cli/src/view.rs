@@ -65,7 +65,7 @@ pub struct Internal {
     pub anneal: Anneal,
 }
 
-/// What Anneal tells of a node beyond Ironic.
+/// What Anneal reports of a node beyond Ironic.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Anneal {
@@ -124,7 +124,7 @@ pub struct StepResult {
     pub result: Value,
     /// Why it failed.
     pub error: Option<String>,
-    /// Id of the certificate that tells of it; of steps that erase alone.
+    /// Id of its certificate; only steps that erase have one.
     pub certificate: Option<String>,
     /// Why it has none.
     pub uncertified: Option<String>,
@@ -183,7 +183,7 @@ impl NodeView {
         self.name.as_deref().unwrap_or(&self.uuid)
     }
 
-    /// Provision state; `unknown` to a server that does not tell.
+    /// Provision state; `unknown` if the server does not report it.
     pub fn state(&self) -> &str {
         self.provision_state.as_deref().unwrap_or("unknown")
     }
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_step_of_each_kind_of_run_is_told() {
+    fn the_step_of_each_kind_of_run_is_shown() {
         for kind in ["clean", "deploy", "service"] {
             let mut body = json!({"uuid": "u", "clean_step": {}, "deploy_step": {}, "service_step": {}});
             body[format!("{kind}_step")] = json!({"interface": "raid", "step": "create"});

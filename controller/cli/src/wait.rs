@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The option `--wait`.
 #[derive(Debug, Args)]
 pub struct WaitOption {
-    /// Wait until it is done: for ever, or for so many seconds.
+    /// Wait until it is done: without limit, or for so many seconds.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "0")]
     wait: Option<u64>,
 }
@@ -99,7 +99,7 @@ pub fn status_line(node: &NodeView) -> String {
     printable(&line)
 }
 
-/// Looks at the node `ident` until `goal` is reached and gives the node as it is then. Changes are told
+/// Looks at the node `ident` until `goal` is reached and gives the node as it is then. Changes are printed
 /// on standard error.
 pub async fn until(
     client: &Client,
@@ -109,16 +109,16 @@ pub async fn until(
 ) -> Result<Value, Failure> {
     let begun = Instant::now();
     let mut away_since: Option<Instant> = None;
-    let mut told = String::new();
+    let mut printed = String::new();
     loop {
         match client.get(&["nodes", ident], &[]).await {
             Ok(body) => {
                 away_since = None;
                 let node = NodeView::of(&body);
                 let line = status_line(&node);
-                if line != told {
+                if line != printed {
                     eprintln!("{line}");
-                    told = line;
+                    printed = line;
                 }
                 match judge(&node, goal) {
                     Verdict::Reached => return Ok(body),
@@ -139,7 +139,7 @@ pub async fn until(
         }
         if limit.is_some_and(|limit| begun.elapsed() >= limit) {
             let waited = duration(begun.elapsed().as_secs());
-            return Err(Failure::Timeout(format!("gave up waiting after {waited}; last seen: {told}")));
+            return Err(Failure::Timeout(format!("gave up waiting after {waited}; last seen: {printed}")));
         }
         tokio::time::sleep(PAUSE).await;
     }

@@ -18,7 +18,7 @@ use store::prelude::*;
 
 const TEXT: &str = include_str!("../../../docs/bundles.md");
 
-/// The API on loopback; what is kept is in `shelf`. It takes what nobody has signed, and what `keys` have.
+/// The API on loopback; its bundles are stored in `shelf`. It accepts unsigned bundles, and those signed with `keys`.
 fn controller(shelf: &Path, keys: Vec<bundle::PublicKey>) -> (tokio::runtime::Runtime, String) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let endpoint = runtime.block_on(async {
@@ -126,7 +126,7 @@ fn the_text_for_vendors_and_operators_is_what_happens() {
 }
 
 #[test]
-fn what_is_wrong_is_told_before_anything_is_sent() {
+fn a_wrong_bundle_is_reported_before_anything_is_sent() {
     let (desk, shelf) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (_runtime, endpoint) = controller(shelf.path(), Vec::new());
     let run = |line: &str| anneal(&endpoint, desk.path(), line);

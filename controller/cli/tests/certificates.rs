@@ -1,4 +1,4 @@
-//! Certificates from the command line: what an auditor is told of a file, and what is refused.
+//! Certificates from the command line: what an auditor learns from a file, and what is rejected.
 
 mod common;
 #[path = "../../../shared/certificate/tests/common/mod.rs"]
@@ -10,7 +10,7 @@ use example::{NODE, certificate, evidence, key, other_key};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Exit code, output, complaint, of a command that reaches nobody.
+/// Exit code, standard output and standard error of a command that reaches no controller.
 fn offline(dir: &Path, line: &str) -> (i32, String, String) {
     let path = dir.to_str().unwrap();
     let line = line.replace("DIR", path).replace("OTHER", &other_key().public().to_string());
@@ -22,11 +22,11 @@ fn offline(dir: &Path, line: &str) -> (i32, String, String) {
 
 /// The first and the second certificate of a node whose machine has a nasty name.
 fn two() -> (Signed, Signed) {
-    let mut told = evidence();
-    told.machine.product_name = "<script>alert(1)</script>\u{1b}[2J".to_owned();
-    told.disks[0].model = Some("\"><img src=x onerror='x'>".to_owned());
-    let first = certificate(told.clone()).sign(key());
-    let mut second = certificate(told);
+    let mut report = evidence();
+    report.machine.product_name = "<script>alert(1)</script>\u{1b}[2J".to_owned();
+    report.disks[0].model = Some("\"><img src=x onerror='x'>".to_owned());
+    let first = certificate(report.clone()).sign(key());
+    let mut second = certificate(report);
     (second.number, second.previous) = (2, Some(first.digest()));
     (first, second.sign(key()))
 }

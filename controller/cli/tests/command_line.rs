@@ -113,7 +113,7 @@ fn lists_follow_pages_and_filters() {
 }
 
 #[test]
-fn clean_waits_for_manageable_and_tells_each_change_once() {
+fn clean_waits_for_manageable_and_prints_each_change_once() {
     let server = serve(|index, seen| match (index, seen.line.starts_with("PUT")) {
         (_, true) => (202, Value::Null),
         (1 | 2, _) => (200, node("cleaning", Some("manageable"))),
@@ -132,7 +132,7 @@ fn clean_waits_for_manageable_and_tells_each_change_once() {
 }
 
 #[test]
-fn exit_codes_tell_failed_timed_out_and_unreachable_apart() {
+fn exit_codes_distinguish_failed_timed_out_and_unreachable() {
     let failing = serve(|index, _| match index {
         0 => (202, Value::Null),
         _ => {
@@ -155,9 +155,9 @@ fn exit_codes_tell_failed_timed_out_and_unreachable_apart() {
     assert_eq!(slow.run(&["node", "provide", "n1", "--wait", "1"]).0, 3);
 
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = format!("http://{}", listener.local_addr().unwrap());
+    let closed = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let output = anneal(&nobody, &["node", "list"], "");
+    let output = anneal(&closed, &["node", "list"], "");
     assert_eq!(output.status.code(), Some(5));
 
     let web = serve(|_, _| (200, json!({"hello": "world"})));
@@ -293,7 +293,7 @@ fn power_waits_until_nothing_is_asked_for_any_more() {
 }
 
 #[test]
-fn watch_tells_changes_and_ends_when_all_rest() {
+fn watch_prints_changes_and_ends_when_all_rest() {
     let server = serve(|index, _| {
         let mut one = node("clean wait", Some("available"));
         one["driver_internal_info"] = json!({"anneal": {"progress": {"disks": [
@@ -315,7 +315,7 @@ fn watch_tells_changes_and_ends_when_all_rest() {
 }
 
 #[test]
-fn watch_ends_in_the_state_that_was_asked_for_or_tells_that_it_is_out_of_reach() {
+fn watch_ends_in_the_requested_state_or_reports_that_it_is_out_of_reach() {
     let to = |end: &'static str| {
         serve(move |index, _| (200, node(if index < 2 { "clean wait" } else { end }, Some("available"))))
     };
@@ -352,14 +352,14 @@ fn a_controller_that_restarts_does_not_end_the_wait() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
     assert_eq!(line, "n1: cleaning\n");
     running.abort();
     drop(runtime.block_on(running));
     line.clear();
-    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
     assert!(line.ends_with("; still trying\n"), "{line}");
     let (second, _) = router(|_, _| (200, node("available", None)));
     let listener = std::net::TcpListener::bind(address).unwrap();

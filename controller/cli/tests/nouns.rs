@@ -1,4 +1,4 @@
-//! Steps, hardware, traits, deploy templates, and what `show` and `watch` tell of a run.
+//! Steps, hardware, traits, deploy templates, and what `show` and `watch` print about a run.
 
 mod common;
 
@@ -131,7 +131,7 @@ fn deploy_templates_are_made_listed_shown_and_removed() {
 
 /// specs/deploy-steps.txt: responses for a node include the deploy step, and its entries in driver_internal_info.
 #[test]
-fn show_and_watch_tell_the_step_of_a_run() {
+fn show_and_watch_print_the_step_of_a_run() {
     for (kind, state, rest) in [
         ("clean", "clean wait", "manageable"),
         ("deploy", "wait call-back", "active"),
@@ -158,10 +158,10 @@ fn show_and_watch_tell_the_step_of_a_run() {
 
 #[test]
 fn a_plan_is_a_table_of_disks_and_a_refusal_is_an_exit_code() {
-    let disk = json!({"device": "/dev/sda", "serial": "S1", "wwn": null, "size": 1024, "fate": "erase", "reason": null,
+    let disk = json!({"device": "/dev/sda", "serial": "S1", "wwn": null, "size": 1024, "fate": "erase", "reason": null, // wording: wire name
         "methods": [{"method": "discard", "level": "clear", "estimate_s": 3, "abortable": true, "reason": "RZAT"},
                     {"method": "overwrite-zeroes", "level": "clear", "estimate_s": 65, "abortable": true, "reason": "any"}]});
-    let refused = json!({"device": "/dev/sdb", "serial": "S2", "wwn": "0x5", "size": 2048, "fate": "refuse",
+    let refused = json!({"device": "/dev/sdb", "serial": "S2", "wwn": "0x5", "size": 2048, "fate": "refuse", // wording: wire name
         "reason": "shared: VMFS", "methods": []});
     let good = json!({"refuses": false, "estimate_s": 3, "deadline_s": 3612, "disks": [disk]});
     let bad = json!({"refuses": true, "estimate_s": 3, "disks": [disk, refused]});
@@ -172,16 +172,16 @@ fn a_plan_is_a_table_of_disks_and_a_refusal_is_an_exit_code() {
     assert_eq!(code, 0, "{err}");
     assert_eq!(
         out,
-        "DEVICE    SERIAL  WWN  SIZE     FATE   METHOD            LEVEL  TAKES  REASON\n\
-         /dev/sda  S1      -    1.0 KiB  erase  discard           clear  3s     RZAT\n\
-         \x20                                      overwrite-zeroes  clear  1m05s  any\n\
+        "DEVICE    SERIAL  WWN  SIZE     DECISION  METHOD            LEVEL  TAKES  REASON\n\
+         /dev/sda  S1      -    1.0 KiB  erase     discard           clear  3s     RZAT\n\
+         \x20                                         overwrite-zeroes  clear  1m05s  any\n\
          \nestimate without reading back  3s\n\
          deadline of the step           1h00m\n"
     );
     let purge = ["node", "plan", "n1", "--step", "erase_devices_express", "--args", r#"{"level": "purge"}"#];
     let (code, out, err) = server.run(&purge);
     assert_eq!((code, err.as_str()), (4, "anneal: the run would be refused, because of /dev/sdb\n"));
-    assert!(out.contains("refuse  -                 -      -      shared: VMFS\n"), "{out}");
+    assert!(out.contains("refuse    -                 -      -      shared: VMFS\n"), "{out}");
     let asked = json!({"step": "erase_devices_express", "args": {"level": "purge"}});
     assert_eq!((server.lines()[1].as_str(), server.body(1)), ("POST /v1/anneal/nodes/n1/erase_plan", asked));
     let (code, out, _) = server.run(&["node", "plan", "n1", "-o", "json"]);

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tower::ServiceExt;
 
-/// An HTTPS server with a certificate that nobody signed for a name that is not its own.
+/// An HTTPS server with a self-signed certificate for another name.
 fn serve_tls() -> (Server, String) {
     let key = rcgen::generate_simple_self_signed(vec!["another.example".to_owned()]).unwrap();
     let der = key.cert.der().clone();

@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use async_trait::async_trait;
 use bmc::{BmcError, BootDevice, BootSetting, Drivers, ErrorKind, PowerAction, StepCall, StepEnd};
 use model::run::PersistentBoot;
-use model::{Abilities, Contact, Inventory, Node, PlannedStep, PowerState, PowerTarget, StepKind};
+use model::{Abilities, Contact, Inventory, Node, PlannedStep, PowerTarget, StepKind};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Clock;
@@ -75,7 +75,7 @@ impl LiveExecutor {
             Action::VerifyBmc => bmc.verify().await?,
             Action::ReadState => {
                 let (state, health) = bmc.state().await?;
-                return Ok(Outcome::State(power(state), health));
+                return Ok(Outcome::State(state, health));
             }
             Action::ReadBootDevice => return Ok(Outcome::BootDevice(persistent(bmc.boot_device().await?))),
             Action::SetBootDevice => {
@@ -89,13 +89,13 @@ impl LiveExecutor {
             }
             Action::SetPower(target) => {
                 let reboots = matches!(target, PowerTarget::Reboot | PowerTarget::SoftReboot);
-                if reboots || power(bmc.power_state().await?) != target.resulting_state() {
+                if reboots || bmc.power_state().await? != target.resulting_state() {
                     bmc.set_power(power_action(*target)).await?;
                 }
             }
             _ => {}
         }
-        Ok(Outcome::Power(power(bmc.power_state().await?)))
+        Ok(Outcome::Power(bmc.power_state().await?))
     }
 
     async fn run_step(
@@ -172,13 +172,6 @@ fn failed(error: BmcError) -> Outcome {
         unreachable: matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Timeout),
         text: error.to_string(),
     })
-}
-
-fn power(state: bmc::PowerState) -> PowerState {
-    match state {
-        bmc::PowerState::On => PowerState::On,
-        bmc::PowerState::Off => PowerState::Off,
-    }
 }
 
 fn power_action(target: PowerTarget) -> PowerAction {

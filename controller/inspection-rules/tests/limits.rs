@@ -135,7 +135,7 @@ fn what_a_machine_says_is_no_template() {
 }
 
 #[test]
-fn a_failure_names_the_rule_and_tells_nothing_of_a_sensitive_one() {
+fn a_failure_names_the_rule_and_reveals_nothing_of_a_sensitive_one() {
     let actions = json!([{"op": "log", "args": {"msg": "x"}}, {"op": "fail", "args": {"msg": "s3cr3t"}}]);
     let name = "inspection rule 00000000-0000-0000-0000-000000000007 failed in action 2 (fail): ";
     assert_eq!(why(actions.clone()), format!("{name}s3cr3t"));
@@ -179,7 +179,7 @@ fn work_and_depth_are_bounded() {
     );
     let nested = json!([{"op": "set-attribute", "args": {"path": "extra", "value": {"x": nested}}}]);
     assert!(why(nested).contains("nested"));
-    // A large expression, and one that takes others for ever.
+    // A large expression, and one that takes other engines very long.
     let large = json!([{"op": "contains", "args": {"value": "x", "regex": "(\\w{500}){500}"}}]);
     assert!(check::conditions(&large).unwrap_err().contains("too large"));
     let slow = json!({"op": "matches", "args": {"value": "a".repeat(100_000) + "b", "regex": "(a*)*c"}});

@@ -50,7 +50,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn properties_are_what_the_inventory_tells_and_no_more() {
+    fn properties_are_what_the_inventory_reports_and_no_more() {
         let reported = json!({
             "cpu": {"count": 8, "architecture": "x86_64"}, "memory": {"physical_mb": 4096},
             "disks": [{"size": 1u64 << 40}, {"size": 500u64 << 30}, {"size": 1u64 << 30}, {"size": "big"}],

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Power state of a node as last read from its BMC.
+/// Whether a node has power, as last read from its BMC. A node on its way down is still [`PowerState::On`] until the BMC
+/// reports that it is off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PowerState {
     /// On.

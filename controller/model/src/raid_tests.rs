@@ -135,7 +135,7 @@ fn what_was_made_is_written_down_with_the_root_volume() {
 }
 
 #[test]
-fn a_result_that_tells_nothing_changes_nothing() {
+fn a_result_that_reports_nothing_changes_nothing() {
     let root = |more: Value| {
         let mut disk = json!({"raid_level": "1", "size_gb": 5, "is_root_volume": true});
         disk.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -1,7 +1,7 @@
 //! Leases, wake-up times and the writes of a pass.
 
 use crate::SqliteStore;
-use crate::sql::{certificate, contact, inventory, lease, node, port};
+use crate::sql::{certificate, contact, inventory, lease, node, node_version, port};
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp};
@@ -41,7 +41,7 @@ impl ConductorStore for SqliteStore {
     async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
         let look = move |connection: &Connection| {
             let node = match known {
-                Some(known) if node::version(connection, uuid)? == Some(known) => None,
+                Some(known) if node_version::version(connection, uuid)? == Some(known) => None,
                 _ => {
                     let found = node::by_uuid(connection, uuid)?;
                     Some(found.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))?)

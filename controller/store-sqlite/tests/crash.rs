@@ -26,7 +26,7 @@ fn uuid(index: u128) -> Uuid {
     Uuid::from_u128(0x1111_1111_1111_4111_8111_0000_0000_0000 + index)
 }
 
-/// The child: two tasks a node write for ever, one the node with an event each, one its contact.
+/// The child: two tasks a node write without end, one the node with an event each, one its contact.
 /// Prints `node INDEX VERSION` and `beat INDEX COUNT` once that is acknowledged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the child of acknowledged_writes_survive_sigkill"]

@@ -17,15 +17,10 @@ mod lease;
 mod nodes;
 mod ports;
 mod resources;
+mod samples;
 
-use crate::{Noun, Store, StoreError, Unique};
-use model::history::Severity;
-use model::{Event, EventKind, Node, Port, Timestamp};
-use serde_json::{Map, json};
-use std::collections::BTreeSet;
+use crate::Store;
 use std::sync::Arc;
-use tokio::sync::mpsc::UnboundedReceiver;
-use uuid::Uuid;
 
 /// Run every check, each on a new store of `make`. Panics at the first that fails.
 pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
@@ -91,87 +86,6 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         lease::a_lease_of_another_node_does_not_count,
         lease::leases_do_not_ring,
     );
-}
-
-/// The instant `n` microseconds after an arbitrary one.
-fn at(n: i64) -> Timestamp {
-    Timestamp(1_790_000_000_000_000 + n)
-}
-
-/// A node with something in every kind of field.
-fn new_node(name: &str) -> Node {
-    let mut node = Node::enrolled(Uuid::new_v4(), "redfish", at(0));
-    node.name = Some(name.to_owned());
-    node.instance_uuid = Some(Uuid::new_v4());
-    node.driver_info =
-        object(json!({"redfish_address": "https://192.0.2.1", "redfish_password": "ünïcode \"\0"}));
-    node.properties = object(json!({"memory_mb": 262144, "deep": {"list": [1, -2, 0.5, null, true, "x"]}}));
-    node.extra = object(json!({"'; DROP TABLE node; --": u64::MAX}));
-    node.next_wake_at = Some(at(50));
-    node
-}
-
-fn new_port(node: Uuid, address: &str) -> Port {
-    Port {
-        uuid: Uuid::new_v4(),
-        node_uuid: node,
-        address: address.to_owned(),
-        name: Some("eno1".to_owned()),
-        pxe_enabled: true,
-        extra: object(json!({"rack": 7})),
-        local_link_connection: Map::new(),
-        other: Map::new(),
-        created_at: at(0),
-        updated_at: None,
-    }
-}
-
-fn event(n: i64) -> Event {
-    Event::new(EventKind::Transition, Severity::Info, format!("event {n}"), at(n))
-}
-
-fn object(value: serde_json::Value) -> Map<String, serde_json::Value> {
-    value.as_object().cloned().unwrap_or_default()
-}
-
-/// Enrol a node with [`new_node`]'s fields.
-async fn enrolled<S: Store>(store: &S, name: &str) -> Node {
-    store.create_node(new_node(name), vec![]).await.expect("a new node is stored")
-}
-
-/// The nodes rung for since the last call of this; a call of the store has rung when it returns.
-fn rung(ears: &mut UnboundedReceiver<Uuid>) -> BTreeSet<Uuid> {
-    std::iter::from_fn(|| ears.try_recv().ok()).collect()
-}
-
-#[track_caller]
-fn assert_not_found<T: std::fmt::Debug>(
-    outcome: crate::Result<T>,
-    expected: impl Into<Noun>,
-    ident: impl ToString,
-) {
-    let expected = (expected.into(), ident.to_string());
-    match outcome {
-        Err(StoreError::NotFound { what, ident }) => assert_eq!((what, ident), expected),
-        other => panic!("expected not found: {expected:?}, got {other:?}"),
-    }
-}
-
-#[track_caller]
-fn assert_duplicate<T: std::fmt::Debug>(outcome: crate::Result<T>, expected: Unique, value: impl ToString) {
-    let expected = (expected, value.to_string());
-    match outcome {
-        Err(StoreError::Duplicate { what, value }) => assert_eq!((what, value), expected),
-        other => panic!("expected a duplicate: {expected:?}, got {other:?}"),
-    }
-}
-
-#[track_caller]
-fn assert_stale<T: std::fmt::Debug>(outcome: crate::Result<T>, node: Uuid) {
-    match outcome {
-        Err(StoreError::Stale(stale)) => assert_eq!(stale, node),
-        other => panic!("expected the write of node {node} to be stale, got {other:?}"),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! What a manager has said so far, and whether it may say what it says now.
 
-use crate::session::Answer;
 use crate::{Rule, Violation};
 use agent_protocol::progress::{Phase, Progress};
 use base64::Engine;
@@ -19,6 +18,9 @@ const CHECKPOINT_MAX: usize = 64 << 10;
 /// Bytes of every simulated disk; all are zero.
 const DISK_SIZE: u64 = 1 << 30;
 
+/// The result of a call, or the manager's error.
+pub(crate) type Answer<T> = Result<T, RpcError>;
+
 /// What was said in one session.
 #[derive(Default)]
 pub(crate) struct Heard {
@@ -30,9 +32,9 @@ pub(crate) struct Heard {
     signs: bool,
     /// What was saved last, by the call that saved it.
     pub(crate) checkpoint: Option<(u64, Value)>,
-    /// Anything was told.
-    pub(crate) told: bool,
-    /// Progress was told.
+    /// The manager sent a notification.
+    pub(crate) notified: bool,
+    /// The manager reported progress.
     pub(crate) progressed: bool,
     /// The agent was asked something.
     pub(crate) served: bool,
@@ -97,8 +99,8 @@ impl Heard {
             }
             Message::Notification { method, params } => {
                 self.signs = true;
-                self.told = true;
-                self.tell(&method, &params).map(|()| None)
+                self.notified = true;
+                self.notification(&method, &params).map(|()| None)
             }
             Message::Request { id, method, params } => {
                 self.signs = true;
@@ -117,7 +119,7 @@ impl Heard {
         Ok(())
     }
 
-    fn tell(&mut self, method: &str, params: &RawValue) -> Result<(), Violation> {
+    fn notification(&mut self, method: &str, params: &RawValue) -> Result<(), Violation> {
         let bad = |error: RpcError| Violation::new(Rule::Notifications, error.message);
         match method {
             Progressed::NAME => {

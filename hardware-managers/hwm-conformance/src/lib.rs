@@ -1,5 +1,5 @@
-//! Does a hardware manager keep the rules? [`examine`] starts it as an agent would, many times, says what an agent
-//! says and what an agent never says, and tells for each [`Rule`] whether it was kept, broken, or not to be seen.
+//! Does a hardware manager keep the rules? [`examine`] starts it as an agent would, many times, sends what an agent
+//! sends and what an agent never sends, and reports for each [`Rule`] whether it was kept, broken, or could not be checked.
 //!
 //! ```no_run
 //! let plan = hwm_conformance::Plan::new(vec!["python3".into(), "acme.py".into()]);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Starts a hardware manager as an agent would, and tells which rules of PROTOCOL.md it keeps. Nothing else is needed:
+/// Starts a hardware manager as an agent would, and reports which rules of PROTOCOL.md it keeps. Nothing else is needed:
 /// no server, no sandbox, no hardware. Steps that destroy nothing are run; others only with --run.
 #[derive(Debug, Parser)]
 #[command(version)]

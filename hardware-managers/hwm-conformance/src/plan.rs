@@ -40,7 +40,7 @@ pub struct Deadlines {
     pub inventory: Duration,
     /// `steps`.
     pub steps: Duration,
-    /// `run` and `erase`; here, since nobody wants to wait for a day.
+    /// `run` and `erase`; shorter than the default of the protocol, which is up to a day.
     pub run: Duration,
     /// `erase_capabilities`.
     pub erase_capabilities: Duration,

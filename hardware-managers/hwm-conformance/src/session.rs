@@ -1,6 +1,6 @@
 //! One life of a manager, spoken with as an agent does, and listened to more closely than an agent would.
 
-use crate::heard::Heard;
+use crate::heard::{Answer, Heard};
 use crate::process::Process;
 use crate::{Plan, Rule, Violation};
 use anyhow::Result;
@@ -30,9 +30,6 @@ pub(crate) struct Session {
     /// The rule that is broken if the manager ends or is silent now, when it is not an ordinary call.
     blame: Option<Rule>,
 }
-
-/// A good answer, or the error.
-pub(crate) type Answer<T> = Result<T, RpcError>;
 
 impl Session {
     pub(crate) fn start(plan: &Plan) -> Result<Self> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const BROKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken/broken.py");
 const GOOD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken/good.py");
-/// Python that starts fast and writes nothing beside the programs.
+/// Python that starts fast and writes nothing next to the programs.
 const PYTHON: [&str; 2] = ["python3", "-BSEs"];
 
 /// Half of what the slow ones sleep, and plenty for what is not slow.

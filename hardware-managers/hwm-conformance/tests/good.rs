@@ -48,7 +48,7 @@ fn the_tests_of_the_python_module_pass() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The tutorial tells the reader what to write, and what to try when. This does it, block by block.
+/// The tutorial says what to write and what to run. This test does so, block by block.
 #[test]
 fn the_tutorial_ends_with_a_manager_that_works() {
     let tutorial =

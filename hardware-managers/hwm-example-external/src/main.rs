@@ -136,7 +136,7 @@ fn is_ours(disk: &Disk) -> bool {
     disk.model.as_deref().is_some_and(|model| model.starts_with("ACME "))
 }
 
-/// Blinks, tells how often, stops when cancelled, and goes on where it was.
+/// Blinks, reports how often, stops when cancelled, and goes on where it was.
 fn blink(call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepError> {
     let times = call.args.get("times").and_then(Value::as_u64).unwrap_or(20);
     let begin = context.checkpoint().and_then(Value::as_u64).unwrap_or_default();

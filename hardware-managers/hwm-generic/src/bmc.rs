@@ -1,5 +1,5 @@
-//! The BMC, as far as the kernel's IPMI driver and SMBIOS tell it. No address: that takes IPMI commands, which are not
-//! spoken here.
+//! The BMC, as far as the kernel's IPMI driver and SMBIOS report it. Without its address: that takes IPMI commands,
+//! which this manager does not send.
 
 use crate::sysfs::{names, text};
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub struct Bmc {
     pub product_id: Option<String>,
 }
 
-/// The BMC of the machine, if it tells of one.
+/// The BMC of the machine, if SMBIOS or the kernel reports one.
 pub fn bmc(sys: &Path) -> Option<Bmc> {
     let devices = sys.join("bus/platform/devices");
     let driven = names(&devices).into_iter().find(|name| name.starts_with("ipmi_bmc"));

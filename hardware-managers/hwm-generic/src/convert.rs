@@ -1,6 +1,6 @@
 //! From the words of `block` to those of the protocol.
 
-use crate::Job;
+use crate::job::{Job, express};
 use crate::pace;
 use crate::settings::Settings;
 use agent_protocol::progress::{DiskProgress, Phase};
@@ -108,7 +108,9 @@ pub(crate) fn plan(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings)
         };
         let disk = &probe.disk;
         let mut entry = json!({"device": disk.path, "serial": disk.serial, "wwn": disk.wwn, "model": disk.model,
-                               "size": disk.size, "fate": what, "reason": reason, "methods": methods});
+                               "size": disk.size,
+                               // wording: wire name
+                               "fate": what, "reason": reason, "methods": methods});
         let hidden = block::reveal::hidden_sectors(probe);
         if plan.reveals && hidden > 0 && what == "erase" {
             entry["gives_back_sectors"] = hidden.into();
@@ -116,7 +118,7 @@ pub(crate) fn plan(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings)
         entry
     };
     let disks: Vec<Value> = probes.iter().zip(&plan.decisions).map(disk).collect();
-    let take_down: Vec<String> = plan.take_down.iter().map(|deed| format!("take down: {deed}")).collect();
+    let take_down: Vec<String> = plan.take_down.iter().map(|step| format!("take down: {step}")).collect();
     json!({"refuses": plan.refuses(), "estimate_s": plan.estimate().as_secs(),
            "deadline_s": deadline(job, probes, plan, settings).as_secs(), "take_down": take_down, "disks": disks})
 }
@@ -127,9 +129,7 @@ fn deadline(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings) -> Dur
         (DiskDecision::Erase(methods), Job::Erase) => {
             Some(pace::longest(probe, &methods.iter().map(|planned| planned.method).collect::<Vec<_>>()))
         }
-        (DiskDecision::Erase(_), Job::Express) => {
-            Some(pace::longest(probe, &crate::work::express(probe, settings)))
-        }
+        (DiskDecision::Erase(_), Job::Express) => Some(pace::longest(probe, &express(probe, settings))),
         (DiskDecision::Erase(_), Job::Metadata) => Some(Duration::ZERO),
         (DiskDecision::Leave(_) | DiskDecision::Refuse(_), _) => None,
     };
@@ -154,11 +154,11 @@ fn methods(job: Job, probe: &Probe, methods: &[PlannedMethod], settings: &Settin
             .collect(),
         Job::Metadata => vec![metadata()],
         Job::Express => {
-            let express = crate::work::express(probe, settings).into_iter().map(|method| {
+            let by_command = express(probe, settings).into_iter().map(|method| {
                 let level = method.level(probe.disk.rotational);
                 described(method, level, block::plan::estimate(probe, method), "one command of the drive")
             });
-            express.chain([metadata()]).collect()
+            by_command.chain([metadata()]).collect()
         }
     }
 }

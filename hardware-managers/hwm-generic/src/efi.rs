@@ -1,4 +1,4 @@
-//! What the firmware's variables tell: Secure Boot and what boots in which order (UEFI Specification 2.10, 3.3).
+//! Secure Boot and the boot order, from the firmware's variables (UEFI Specification 2.10, 3.3).
 //!
 //! A file of efivarfs is `NAME-GUID`: 4 bytes of attributes, then the value.
 
@@ -18,7 +18,7 @@ pub struct Efi {
     /// Only signed loaders are started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secure_boot: Option<bool>,
-    /// No platform key is enrolled: anybody may change the keys of Secure Boot.
+    /// No platform key is enrolled: any program may change the keys of Secure Boot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup_mode: Option<bool>,
     /// The entry that this boot came from: `0001`.
@@ -43,7 +43,7 @@ pub struct BootEntry {
     pub active: bool,
 }
 
-/// What the variables below `sys` tell; `None` on a machine that did not boot by UEFI, or has them not mounted.
+/// Contents of the variables below `sys`; `None` on a machine that did not boot by UEFI, or has them not mounted.
 pub fn efi(sys: &Path) -> Option<Efi> {
     let variables = sys.join("firmware/efi/efivars");
     if names(&variables).is_empty() {

@@ -1,9 +1,9 @@
 //! `verify_firmware`: has every component the firmware that a baseline asks for?
 //!
-//! Components are what sysfs tells in-band: `bios_version`, `bios_vendor`, `bios_date` (SMBIOS), and
+//! Components are what sysfs reports in-band: `bios_version`, `bios_vendor`, `bios_date` (SMBIOS), and
 //! `disk:MODEL` for all disks of a model, whose version is `firmware_rev` of NVMe and `rev` of SCSI and SATA (four
 //! characters: SCSI INQUIRY has no room for more). Not here: NICs, whose version only ethtool(8)'s ioctl
-//! tells, and the BMC, which tells its own out-of-band.
+//! returns, and the BMC, which reports its own out-of-band.
 
 use crate::finding::Finding;
 use crate::sysfs::text;
@@ -43,7 +43,7 @@ pub struct Installed {
     pub component: String,
     /// The device, when there may be several.
     pub device: Option<String>,
-    /// `None`: it does not tell.
+    /// `None`: it does not report its version.
     pub version: Option<String>,
 }
 
@@ -90,7 +90,7 @@ impl Baseline {
                     None => component.clone(),
                 },
                 expected: wanted.to_string(),
-                found: one.version.clone().unwrap_or_else(|| "a version that is not told".into()),
+                found: one.version.clone().unwrap_or_else(|| "no reported version".into()),
                 agrees: one.version.as_deref().is_some_and(|version| wanted.holds(version)),
             }));
         }
@@ -106,7 +106,7 @@ impl Wanted {
         };
         match version.chars().next() {
             None => Err("no version".into()),
-            // Not taken for a part of the version, which would make the step fail for ever with a riddle.
+            // Taken for a part of the version, it would make every run fail with a misleading text.
             Some('<' | '=' | '>' | '!' | '~' | '^') => {
                 Err(format!("must be a version, or {AT_LEAST} and a version"))
             }
@@ -132,7 +132,7 @@ impl std::fmt::Display for Wanted {
     }
 }
 
-/// What firmware there is, by sysfs at `sys`. What is not told is there without a version.
+/// The installed firmware, by sysfs at `sys`. Components that report no version are listed without one.
 pub fn installed(sys: &Path, disks: &[Disk]) -> Vec<Installed> {
     let bios = ["bios_version", "bios_vendor", "bios_date"].map(|component| Installed {
         component: component.to_owned(),
@@ -150,8 +150,8 @@ pub fn installed(sys: &Path, disks: &[Disk]) -> Vec<Installed> {
     bios.into_iter().chain(disks.iter().filter_map(disk)).collect()
 }
 
-/// Firmware by the names of Ironic's firmware API, with its version: `bios`, `disk:/dev/sda`, `ec` (embedded controller). What tells no version is
-/// left out.
+/// Firmware by the names of Ironic's firmware API, with its version: `bios`, `disk:/dev/sda`, `ec` (embedded controller). Firmware that reports no
+/// version is left out.
 pub fn components(sys: &Path, disks: &[Disk]) -> Vec<(String, String)> {
     let component = |one: Installed| {
         let name = match one.device {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn every_piece_is_held_to_the_baseline_and_every_difference_is_told() {
+    fn every_component_is_compared_with_the_baseline_and_every_difference_is_reported() {
         let wanted = json!({"bios_version": ">=2.10", "disk:FAST": "GDC5602Q", "nic": "1", "bios_date": ">= 2023-01-01"});
         let installed = [
             found("bios_version", None, Some("2.9")),
@@ -203,18 +203,18 @@ mod tests {
             found("disk:FAST", Some("/dev/nvme2n1"), None),
         ];
         let findings = baseline(Some(wanted), Value::Null).expect("a baseline").compare(&installed);
-        let told: Vec<(&str, &str, &str, bool)> = findings
+        let compared: Vec<(&str, &str, &str, bool)> = findings
             .iter()
             .map(|f| (f.item.as_str(), f.expected.as_str(), f.found.as_str(), f.agrees))
             .collect();
         assert_eq!(
-            told,
+            compared,
             [
                 ("bios_date", ">=2023-01-01", "03/15/2023", true),
                 ("bios_version", ">=2.10", "2.9", false),
                 ("disk:FAST (/dev/nvme0n1)", "GDC5602Q", "GDC5602Q", true),
                 ("disk:FAST (/dev/nvme1n1)", "GDC5602Q", "GDC5602R", false),
-                ("disk:FAST (/dev/nvme2n1)", "GDC5602Q", "a version that is not told", false),
+                ("disk:FAST (/dev/nvme2n1)", "GDC5602Q", "no reported version", false),
                 ("nic", "1", "no such component", false),
             ]
         );
@@ -231,18 +231,18 @@ mod tests {
         for (argument, property) in
             [(None, Value::Null), (None, json!({})), (Some(json!({})), json!({"a": "1"}))]
         {
-            let told = baseline(argument, property).expect_err("refused");
-            assert!(told.contains("no firmware baseline") && told.contains(PROPERTY), "{told}");
+            let error = baseline(argument, property).expect_err("refused");
+            assert!(error.contains("no firmware baseline") && error.contains(PROPERTY), "{error}");
         }
     }
 
     #[test]
     fn a_baseline_that_is_none_is_refused_by_name() {
-        let told = baseline(None, json!({"bios_version": 2})).expect_err("refused");
-        assert!(told.contains(PROPERTY) && told.contains(": bios_version must be a string"), "{told}");
+        let error = baseline(None, json!({"bios_version": 2})).expect_err("refused");
+        assert!(error.contains(PROPERTY) && error.contains(": bios_version must be a string"), "{error}");
         for version in ["", ">=", "> 2", "<3", "== 2", ">=>2"] {
-            let told = baseline(Some(json!({"bios_version": version})), Value::Null).expect_err(version);
-            assert!(told.contains("bios_version: "), "{told}");
+            let error = baseline(Some(json!({"bios_version": version})), Value::Null).expect_err(version);
+            assert!(error.contains("bios_version: "), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the kernel tells of the machine beyond ironic-python-agent's inventory.
+//! What the kernel reports of the machine beyond ironic-python-agent's inventory.
 
 use crate::{bios, bmc, efi, firmware, pci, tpm};
 use block::Disk;

@@ -1,6 +1,6 @@
-//! The hardware manager for every machine: it lists the disks and erases them, and compares the machine with what
-//! it is to be, tells what the kernel knows of it, and changes BIOS settings where the kernel can (`steps.rs` declares
-//! all steps).
+//! The hardware manager for every machine: it lists and erases the disks, compares the machine with its expected
+//! properties and firmware, reports what the kernel knows of it, and changes BIOS settings where the kernel can
+//! (`steps.rs` declares all steps).
 //!
 //! ```text
 //!   run(erase_devices) ─▶ survey: list and probe every disk           nothing is written
@@ -8,7 +8,7 @@
 //!                         block::reveal: hidden sectors given back, then survey and plan again
 //!                         block::take_down: what uses the disks, in the ramdisk only
 //!                         open every disk exclusively
-//!                         work: one thread a disk ─▶ block::erase     progress ─▶ StepContext
+//!                         erase_job: one thread a disk ─▶ block::erase     progress ─▶ StepContext
 //!                         rebuild: arrays and groups of before, empty, after automated cleaning
 //!                         report: one record a disk
 //! ```
@@ -22,9 +22,11 @@ mod bmc;
 mod convert;
 mod disks;
 mod efi;
+mod erase_job;
 mod finding;
 mod firmware;
 mod inventory;
+mod job;
 mod pace;
 mod pci;
 mod properties;
@@ -36,7 +38,6 @@ mod survey;
 mod sysfs;
 mod tpm;
 mod version;
-mod work;
 
 pub use disks::DisksError;
 pub use pci::{PciDevice, devices as pci_devices};
@@ -52,7 +53,8 @@ use agent_protocol::step::Step;
 use block::{Filter, Plan, Probe, Roots};
 use hwm_sdk::protocol::InventoryPatch;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
-use rebuild::{Duty, Memory, Volumes};
+use job::Job;
+use rebuild::{RebuildMode, RememberedVolumes, Volumes};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -73,29 +75,7 @@ pub struct GenericHardwareManager {
     /// See [`GenericHardwareManager::in_the_ramdisk`].
     takes_down: bool,
     /// What the disks were members of before the erase steps of this boot.
-    memory: Arc<Memory>,
-}
-
-/// What is to be done to the disks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Job {
-    /// Everything on them.
-    Erase,
-    /// Everything where one command does it, else partition tables and signatures.
-    Express,
-    /// Partition tables and signatures.
-    Metadata,
-}
-
-impl Job {
-    fn of(step: &str) -> Option<Self> {
-        match step {
-            ERASE_DEVICES => Some(Job::Erase),
-            ERASE_DEVICES_EXPRESS => Some(Job::Express),
-            ERASE_DEVICES_METADATA => Some(Job::Metadata),
-            _ => None,
-        }
-    }
+    remembered: Arc<RememberedVolumes>,
 }
 
 fn unknown(call: &StepCall) -> StepError {
@@ -110,7 +90,7 @@ impl GenericHardwareManager {
 
     /// With sysfs, procfs and device nodes elsewhere.
     pub fn with_roots(roots: Roots, filter: Filter) -> Self {
-        GenericHardwareManager { roots, filter, takes_down: false, memory: Arc::default() }
+        GenericHardwareManager { roots, filter, takes_down: false, remembered: Arc::default() }
     }
 
     /// The machine is this manager's alone: what uses a disk that is to be erased (swap, mounts, volumes) is taken down
@@ -141,17 +121,17 @@ impl GenericHardwareManager {
         context: &StepContext,
     ) -> Result<StepOutcome, StepError> {
         let (mut probes, mut plan, mut settings) = self.prepare(job, call, true)?;
-        if !plan.refuses() && work::reveal(&self.roots, &probes, &plan)? {
+        if !plan.refuses() && erase_job::reveal(&self.roots, &probes, &plan)? {
             // They are other disks now, and nothing more may be hidden.
             settings.request.policy.reveal = false;
             (probes, plan) = self.judged(job, &settings, true)?;
         }
-        let (duty, first) = Duty::of(call);
+        let (mode, first) = RebuildMode::of(call);
         if first {
-            self.memory.forget();
+            self.remembered.forget();
         }
-        let volumes = Volumes { duty, memory: &self.memory };
-        work::work(&self.roots, job, probes, plan, &settings, &volumes, context)
+        let volumes = Volumes { mode, remembered: &self.remembered };
+        erase_job::run(&self.roots, job, probes, plan, &settings, &volumes, context)
     }
 
     /// Probe all disks and plan for all of them. Nothing is written; with `rescue`, drives are freed of the password
@@ -197,7 +177,7 @@ impl GenericHardwareManager {
         Ok((probes, plan))
     }
 
-    // Both read a few files of sysfs: they end long before anybody can cancel them.
+    // Both read a few files of sysfs, so they are too short to be cancelled.
 
     fn verify_properties(&self, call: &StepCall) -> Result<StepOutcome, StepError> {
         let findings = properties::compare(&call.node, &call.inventory, &self.listed(NOT_VERIFIED)?)?;
@@ -232,7 +212,7 @@ impl HardwareManager for GenericHardwareManager {
     }
 
     fn inventory(&self, _: &StepContext) -> Result<InventoryPatch, StepError> {
-        let disks = self.listed("the inventory is not told")?;
+        let disks = self.listed("no inventory is reported")?;
         Ok(inventory::patch(&self.roots.sys, &disks))
     }
 

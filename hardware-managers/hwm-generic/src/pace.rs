@@ -3,7 +3,7 @@
 use block::{Method, Probe, Progress};
 use std::time::{Duration, Instant};
 
-/// How long bytes may stand still before that is told.
+/// How long a disk may make no progress before the stall is reported.
 pub(crate) const STALL: Duration = Duration::from_secs(600);
 /// What a step may take beyond three times what it was thought to.
 const ALLOWANCE: Duration = Duration::from_secs(3600);
@@ -18,7 +18,7 @@ pub(crate) struct Stall {
 impl Stall {
     /// Since when (in seconds since 1970) the disk stands still, once that has lasted for `limit`.
     ///
-    /// A method that no drive can interrupt tells no progress either: of its standing still nothing follows.
+    /// A method that no drive can interrupt reports no progress either, so it never counts as stalled.
     pub(crate) fn since(
         &mut self,
         progress: Progress,
@@ -32,8 +32,8 @@ impl Stall {
             _ => self.seen = Some((progress, at, unix)),
         }
         let (seen, since, unix) = self.seen.as_ref()?;
-        let tells = seen.method.is_none_or(Method::abortable);
-        (tells && at.duration_since(*since) >= limit).then_some(*unix)
+        let reports_progress = seen.method.is_none_or(Method::abortable);
+        (reports_progress && at.duration_since(*since) >= limit).then_some(*unix)
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn standing_still_is_told_with_its_beginning_until_it_moves() {
+    fn a_stall_is_reported_with_its_start_until_progress_resumes() {
         let (begun, mut stall) = (Instant::now(), Stall::default());
         let mut at = |second: u32, done| {
             stall.since(
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_nothing_is_not_said_to_stand_still() {
+    fn a_method_without_progress_is_never_reported_as_stalled() {
         let (begun, mut stall) = (Instant::now(), Stall::default());
         for hour in 0..9 {
             let at = begun + SECOND * 3600 * hour;

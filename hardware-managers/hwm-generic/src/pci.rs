@@ -28,7 +28,7 @@ pub struct PciDevice {
     pub driver: Option<String>,
 }
 
-/// All functions by address. One that does not tell what it is, since it is just being removed, is left out.
+/// All functions by address. A function that is being removed and no longer reports its identity is left out.
 pub fn devices(sys: &Path) -> Vec<PciDevice> {
     let bus = sys.join("bus/pci/devices");
     let device = |address: String| {

@@ -1,7 +1,7 @@
 //! Arrays and volume groups after automated cleaning: the apparent configuration of a node must not change
 //! (specs/state-machine.txt, CLEANING), so what was there before is there again, empty. After manual cleaning it is not.
 
-use crate::Job;
+use crate::job::Job;
 use agent_protocol::record::{DiskRecord, Outcome, Rebuilt};
 use block::fault::chain;
 use block::layout::{self, Member};
@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// What an erase step has to do about arrays and groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Duty {
+pub(crate) enum RebuildMode {
     /// Nothing.
     None,
     /// Remember them: a later step of the run erases more.
@@ -21,10 +21,10 @@ pub(crate) enum Duty {
     Rebuild,
 }
 
-impl Duty {
-    /// From what the controller tells of the run, in Ironic's words, and whether the step is the first of the run that
+impl RebuildMode {
+    /// From the node's fields (Ironic's names) that describe the run; and whether the step is the first of the run that
     /// writes to disks. Only a cleaning that ends with an available node is an automated one; without the list of its
-    /// steps nobody knows which erase is the last.
+    /// steps the last erase cannot be determined.
     pub(crate) fn of(call: &StepCall) -> (Self, bool) {
         let info = &call.node["driver_internal_info"];
         let automated = call.kind == StepKind::Clean && call.node["target_provision_state"] == "available";
@@ -47,12 +47,12 @@ impl Duty {
 
 /// What the disks were members of when an erase step of this boot began.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<Vec<(Identity, Member)>>);
+pub(crate) struct RememberedVolumes(Mutex<Vec<(Identity, Member)>>);
 
 /// What a step does about arrays and groups, and what is known of them.
 pub(crate) struct Volumes<'a> {
-    pub(crate) duty: Duty,
-    pub(crate) memory: &'a Memory,
+    pub(crate) mode: RebuildMode,
+    pub(crate) remembered: &'a RememberedVolumes,
 }
 
 /// A disk within one boot.
@@ -62,7 +62,7 @@ fn identity(disk: &Disk) -> Identity {
     (disk.serial.clone(), disk.wwn.clone(), disk.size, disk.path.clone())
 }
 
-impl Memory {
+impl RememberedVolumes {
     /// A run begins: what an earlier one left is not its own.
     pub(crate) fn forget(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -84,7 +84,7 @@ impl Memory {
         }
     }
 
-    /// Write back what is complete on the erased disks, and say so in their records. The memory is empty afterwards.
+    /// Write back what is complete on the erased disks, and say so in their records. Nothing is remembered afterwards.
     pub(crate) fn rebuild(&self, disks: &mut [(&Device, &mut DiskRecord)]) {
         let known = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let member = |(device, record): &(&Device, &mut DiskRecord)| {
@@ -101,7 +101,7 @@ impl Memory {
                 continue;
             }
             match layout::write_back(*device, member) {
-                Ok(regions) => record.rebuilt = regions.into_iter().map(told).collect(),
+                Ok(regions) => record.rebuilt = regions.into_iter().map(rebuilt).collect(),
                 Err(error) => {
                     record.outcome = Outcome::Failed;
                     record.reason = Some(format!("erased, but not rebuilt: {}", chain(&error)));
@@ -129,7 +129,7 @@ impl Memory {
     }
 }
 
-fn told(region: layout::Rebuilt) -> Rebuilt {
+fn rebuilt(region: layout::Rebuilt) -> Rebuilt {
     let layout::Rebuilt { kind, name, uuid, bytes, offset } = region;
     Rebuilt { kind: kind.to_owned(), name, uuid, bytes, offset }
 }
@@ -140,7 +140,7 @@ mod tests {
     use agent_protocol::step::Step;
     use serde_json::json;
 
-    fn duty(kind: StepKind, target: &str, steps: Value, index: u64) -> (Duty, bool) {
+    fn mode(kind: StepKind, target: &str, steps: Value, index: u64) -> (RebuildMode, bool) {
         let steps_now = steps.as_array().cloned().unwrap_or_default();
         let now = steps_now
             .get(usize::try_from(index).unwrap())
@@ -151,7 +151,13 @@ mod tests {
                 .unwrap();
         let node = json!({"target_provision_state": target,
             "driver_internal_info": {"clean_steps": steps, "clean_step_index": index}});
-        Duty::of(&StepCall { kind, step, args: Default::default(), node, inventory: Default::default() })
+        RebuildMode::of(&StepCall {
+            kind,
+            step,
+            args: Default::default(),
+            node,
+            inventory: Default::default(),
+        })
     }
 
     #[test]
@@ -165,12 +171,16 @@ mod tests {
             ])
         };
         let clean = StepKind::Clean;
-        assert_eq!(duty(clean, "available", both(), 0), (Duty::Remember, true));
-        assert_eq!(duty(clean, "available", both(), 2), (Duty::Rebuild, false));
+        assert_eq!(mode(clean, "available", both(), 0), (RebuildMode::Remember, true));
+        assert_eq!(mode(clean, "available", both(), 2), (RebuildMode::Rebuild, false));
         let raid = json!([step("deploy", "erase_devices"), step("raid", "create_configuration")]);
-        assert_eq!(duty(clean, "available", raid, 0), (Duty::Remember, true));
-        assert_eq!(duty(clean, "manageable", both(), 2).0, Duty::None, "manual cleaning");
-        assert_eq!(duty(clean, "available", Value::Null, 0).0, Duty::None, "nobody knows what follows");
-        assert_eq!(duty(StepKind::Deploy, "available", both(), 2).0, Duty::None);
+        assert_eq!(mode(clean, "available", raid, 0), (RebuildMode::Remember, true));
+        assert_eq!(mode(clean, "manageable", both(), 2).0, RebuildMode::None, "manual cleaning");
+        assert_eq!(
+            mode(clean, "available", Value::Null, 0).0,
+            RebuildMode::None,
+            "the steps that follow are unknown"
+        );
+        assert_eq!(mode(StepKind::Deploy, "available", both(), 2).0, RebuildMode::None);
     }
 }

@@ -39,20 +39,20 @@ struct Entry {
     samples: Vec<(u64, String)>,
 }
 
-/// Keeps the checkpoints of the disks of one step.
-pub(crate) struct Keeper<'a> {
+/// Reads the checkpoint that an interrupted run left, and stores those of the disks of this run.
+pub(crate) struct CheckpointWriter<'a> {
     disks: &'a [Disk],
     saved: Mutex<Saved>,
     context: &'a StepContext,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> CheckpointWriter<'a> {
     /// With what an interrupted run of the same step left. What cannot be read is as if there were nothing.
     pub(crate) fn new(step: &str, disks: &'a [Disk], context: &'a StepContext) -> Self {
         let left = context.checkpoint().and_then(|data| serde_json::from_value::<Saved>(data.clone()).ok());
         let fresh = || Saved { step: step.to_owned(), ..Saved::default() };
         let saved = left.filter(|left| left.step == step).unwrap_or_else(fresh);
-        Keeper { disks, saved: Mutex::new(saved), context }
+        CheckpointWriter { disks, saved: Mutex::new(saved), context }
     }
 
     /// Where the disk goes on, if it does.
@@ -136,11 +136,11 @@ mod tests {
     /// What a disk of a later boot, among `present`, goes on from after `kept` was kept.
     fn again(kept: &Disk, present: &[Disk], step: &str) -> Vec<Option<Checkpoint>> {
         let before = StepContext::new();
-        let keeper = Keeper::new("erase_devices", std::slice::from_ref(kept), &before);
-        keeper.keep(kept, &checkpoint(2));
+        let writer = CheckpointWriter::new("erase_devices", std::slice::from_ref(kept), &before);
+        writer.keep(kept, &checkpoint(2));
         let after = StepContext::new().resuming(before.saved());
-        let keeper = Keeper::new(step, present, &after);
-        present.iter().map(|disk| keeper.take(disk)).collect()
+        let writer = CheckpointWriter::new(step, present, &after);
+        present.iter().map(|disk| writer.take(disk)).collect()
     }
 
     #[test]
@@ -168,8 +168,8 @@ mod tests {
         let disks: Vec<Disk> =
             (0..100).map(|at| disk(&format!("sd{at}"), Some(&format!("SERIAL{at:014}")), None)).collect();
         let context = StepContext::new();
-        let keeper = Keeper::new("erase_devices", &disks, &context);
-        disks.iter().for_each(|disk| keeper.keep(disk, &checkpoint(32)));
+        let writer = CheckpointWriter::new("erase_devices", &disks, &context);
+        disks.iter().for_each(|disk| writer.keep(disk, &checkpoint(32)));
         let saved = context.saved().unwrap();
         assert_eq!(saved["disks"].as_array().unwrap().len(), 100);
         assert!(
@@ -189,7 +189,7 @@ mod tests {
                 "method": "nosuch", "offset": 5, "samples": []}]}),
         ] {
             let context = StepContext::new().resuming(Some(data));
-            assert_eq!(Keeper::new("erase_devices", &disks, &context).take(&disks[0]), None);
+            assert_eq!(CheckpointWriter::new("erase_devices", &disks, &context).take(&disks[0]), None);
         }
     }
 }

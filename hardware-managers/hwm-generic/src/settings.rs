@@ -19,7 +19,7 @@ pub(crate) const LEVEL: &str = "level";
 pub(crate) const ALLOW: &str = "allow";
 /// Argument: reasons for which a disk may be left alone.
 pub(crate) const LEAVE: &str = "leave";
-/// Argument: reasons that keep nobody from erasing.
+/// Argument: reasons to leave a disk that are ignored.
 pub(crate) const DESPITE: &str = "despite";
 /// Argument: the longest that one method may take on one disk.
 pub(crate) const BUDGET: &str = "time_budget_s";
@@ -44,7 +44,7 @@ pub struct Settings {
     pub psids: BTreeMap<String, Psid>,
     /// What is wanted of each disk.
     pub request: EraseRequest,
-    /// How long a disk may stand still before that is told (`agent_erase_stall_s`).
+    /// How long a disk may make no progress before the stall is reported (`agent_erase_stall_s`).
     pub stall: Duration,
     /// How long the step may take; `None`: by the plan's estimate.
     pub deadline: Option<Duration>,
@@ -222,8 +222,8 @@ fn fill(word: &str) -> Option<Fill> {
 }
 
 /// Ironic's `agent_erase_devices_iterations` (random passes, 1 by default) and `agent_erase_devices_zeroize` (one of
-/// zeroes after them, on by default). Every Ironic sends the two: its defaults are nobody's request, and one pass of zeroes
-/// does what they are for.
+/// zeroes after them, on by default). Every Ironic sends both: the defaults are no operator's request, and one pass of zeroes
+/// serves their purpose.
 fn passes(info: &Value) -> Result<Option<Passes>, StepError> {
     let name = "agent_erase_devices_iterations";
     let wrong = |name: &str, problem: String| StepError::Argument {
@@ -249,7 +249,7 @@ fn passes(info: &Value) -> Result<Option<Passes>, StepError> {
     }
 }
 
-/// An object from serial number to PSID. What is wrong with it is told without what is in it.
+/// An object from serial number to PSID. Errors name the problem without its content.
 fn psids(object: &Value) -> Result<BTreeMap<String, Psid>, StepError> {
     let wrong =
         |problem: String| StepError::Argument { name: "node.driver_info.agent_opal_psids".into(), problem };
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn psids_are_by_serial_and_no_error_tells_one() {
+    fn psids_are_by_serial_and_no_error_contains_one() {
         let of = |psids: Value| Settings::from_node(&json!({"driver_info": {"agent_opal_psids": psids}}));
         let settings = of(json!({"S1": " 0123456789ABCDEF "})).unwrap();
         assert_eq!(

@@ -29,7 +29,7 @@ pub fn link(link: &Path) -> Option<String> {
     Some(fs::read_link(link).ok()?.file_name()?.to_str()?.to_owned())
 }
 
-/// Whether nobody may write the file, by its mode: root may open any, and learns only then.
+/// Whether the file is read-only by its mode. The mode is asked because root can open every file for writing.
 pub fn is_read_only(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o222 == 0)
 }

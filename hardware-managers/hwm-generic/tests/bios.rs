@@ -40,10 +40,10 @@ fn replace(tree: &Tree, name: &str, with: &str) {
 }
 
 #[test]
-fn settings_are_told_in_the_words_of_ironics_bios_api_and_no_password_is() {
-    let told = inventory(&Tree::new("dell-sysman"));
+fn settings_are_reported_in_the_form_of_ironics_bios_api_without_passwords() {
+    let reported = inventory(&Tree::new("dell-sysman"));
     assert_eq!(
-        serde_json::to_value(&told).unwrap(),
+        serde_json::to_value(&reported).unwrap(),
         json!({
             "bios_settings": [
                 {"name": "AssetTag", "value": "", "attribute_type": "String", "min_length": 0, "max_length": 64},
@@ -82,7 +82,7 @@ fn settings_are_written_read_back_and_only_those_that_differ() {
     let unchanged = report(["unchanged"; 4]);
     assert_eq!(apply(&tree, settings).unwrap(), StepOutcome::RebootRequested(unchanged));
 
-    // A firmware that tells the old value until it has booted.
+    // A firmware that reports the old value until it has booted.
     replace(&tree, "CpuCore", "/dev/null");
     let outcome = apply(&tree, json!([{"name": "CpuCore", "value": "Cores2"}])).unwrap();
     let waits = json!({"settings": [{"name": "CpuCore", "outcome": "pending"}]});
@@ -90,7 +90,7 @@ fn settings_are_written_read_back_and_only_those_that_differ() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_named_before_anything_is_written_and_no_value_is_told() {
+fn every_error_is_named_before_anything_is_written_and_no_value_is_reported() {
     let tree = Tree::new("dell-sysman");
     let refused = |settings| match apply(&tree, settings) {
         Err(StepError::Argument { name, problem }) => (name, problem),
@@ -124,14 +124,15 @@ fn everything_that_is_wrong_is_named_before_anything_is_written_and_no_value_is_
 #[test]
 fn a_firmware_that_refuses_or_forgets_a_value_fails_the_step_with_what_was_done() {
     // Both are files of the kernel: one takes no such text, the other keeps nothing.
-    for (file, told) in [("/proc/self/oom_score_adj", "refuses it"), ("/dev/null", "reads as something else")]
+    for (file, expected) in
+        [("/proc/self/oom_score_adj", "refuses it"), ("/dev/null", "reads as something else")]
     {
         let tree = Tree::new("dell-sysman");
         replace(&tree, "CpuCore", file);
         let settings = json!([{"name": "BootMode", "value": "Bios"}, {"name": "CpuCore", "value": "Cores2"}]);
         match apply(&tree, settings) {
             Err(StepError::Failed { reason, report }) => {
-                assert!(reason.contains("BIOS setting CpuCore") && reason.contains(told), "{reason}");
+                assert!(reason.contains("BIOS setting CpuCore") && reason.contains(expected), "{reason}");
                 assert_eq!(report, json!({"settings": [{"name": "BootMode", "outcome": "changed"}]}));
             }
             other => panic!("{other:?}"),
@@ -150,7 +151,7 @@ fn where_the_kernel_offers_no_settings_the_step_is_not_offered() {
 }
 
 #[test]
-fn variables_of_the_firmware_tell_secure_boot_and_the_boot_order() {
+fn firmware_variables_report_secure_boot_and_the_boot_order() {
     let efi = &inventory(&Tree::new("server")).extra["efi"];
     let entry =
         |id: &str, description: &str, active| json!({"id": id, "description": description, "active": active});

@@ -13,7 +13,7 @@ fn the_generic_manager_keeps_every_rule_of_the_protocol() {
     }
     let report = examine(&plan).expect("starts");
     assert!(report.passed(), "{report}");
-    // It erases disks by its step, asks nobody, and saves nothing.
+    // It erases disks by its step, asks the agent for nothing, and saves nothing.
     let unseen: Vec<Rule> = report.unseen().collect();
     let expected = [Rule::ResultSchema, Rule::Checkpoint, Rule::Resume, Rule::Erase, Rule::Services];
     assert_eq!(unseen, expected, "{report}");

@@ -200,11 +200,11 @@ fn killed_at_any_moment_nothing_claims_more_than_is_true() {
                     "seed {seed}, kill {killed}: not all below {offset} is gone"
                 );
             }
-            if let Some(told) = read(desk.path(), "report") {
-                assert!(is_zero(&outside), "seed {seed}, kill {killed}: told as erased: {told}");
-                break (from, report(&told).disks.remove(0));
+            if let Some(text) = read(desk.path(), "report") {
+                assert!(is_zero(&outside), "seed {seed}, kill {killed}: reported as erased: {text}");
+                break (from, report(&text).disks.remove(0));
             }
-            assert_eq!(status.signal(), Some(9), "seed {seed}: it ended by itself, and told nothing");
+            assert_eq!(status.signal(), Some(9), "seed {seed}: it ended by itself without a report");
             killed += 1;
             if below(&mut state, 2) == 0 {
                 disk.attach_again();

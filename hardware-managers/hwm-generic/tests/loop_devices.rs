@@ -102,7 +102,7 @@ fn a_mounted_disk_stops_the_step_before_any_other_is_written() {
 }
 
 #[test]
-fn a_disk_that_somebody_else_holds_stops_the_step_before_any_other_is_written() {
+fn a_disk_that_another_process_holds_stops_the_step_before_any_other_is_written() {
     use std::os::unix::fs::OpenOptionsExt;
     let before = pattern(8 << 20);
     let (other, held) = (Loop::new(&before), Loop::new(&before));
@@ -221,7 +221,7 @@ fn a_disk_of_the_skip_list_is_kept_and_said() {
 }
 
 #[test]
-fn a_plan_tells_what_would_be_done_and_writes_nothing() {
+fn a_plan_reports_what_would_be_done_and_writes_nothing() {
     let before = pattern(2 << 20);
     let (disk, shared) = (Loop::new(&before), vmfs());
     let table = shared.outside();
@@ -230,6 +230,7 @@ fn a_plan_tells_what_would_be_done_and_writes_nothing() {
     assert_eq!(plan["refuses"], true);
     let of =
         |node: &str| plan["disks"].as_array().unwrap().iter().find(|disk| disk["device"] == node).unwrap();
+    // wording: wire name
     assert_eq!(of(shared.node())["fate"], "refuse");
     let methods = of(disk.node())["methods"].as_array().unwrap();
     assert_eq!(methods.last().unwrap()["method"], "overwrite-zeroes");

@@ -117,7 +117,7 @@ fn properties_are_verified_against_the_hardware_of_this_moment() {
 }
 
 #[test]
-fn firmware_is_verified_as_sysfs_tells_it() {
+fn firmware_is_verified_as_sysfs_reports_it() {
     let machine = Machine::new();
     let good = json!({"bios_version": ">=2.9", "bios_vendor": "Anneal Works", "bios_date": "03/15/2023",
                       "disk:FAST 100": "GDC5602Q", "disk:SLOW 20": ">=A1"});

@@ -109,7 +109,7 @@ fn make(
     }
 }
 
-/// Make it, begin to initialise it, and tell its id.
+/// Make the volume, begin to initialise it, and return its id.
 fn add(tool: &Tool, volume: &Volume, context: &StepContext) -> Result<String, StepError> {
     let controller = format!("/c{}", volume.controller);
     let size = volume.size_gib.map_or_else(|| "size=all".to_owned(), |gib| format!("size={gib}GB"));

@@ -1,5 +1,5 @@
-//! A hardware manager over a RAID command-line tool that vendors ship, of the kind of `storcli`: it tells controllers,
-//! drives, volumes and controller settings, and makes volumes in Ironic's words.
+//! A hardware manager over a RAID command-line tool that vendors ship, of the kind of `storcli`: it reports
+//! controllers, drives, volumes and controller settings, and makes the volumes of Ironic's `target_raid_config`.
 //!
 //! ```text
 //!   tool      runs the tool, judges its answer        PROGRAM /call show all J
@@ -8,8 +8,8 @@
 //!   configure makes, initialises, removes volumes     settings: of controllers
 //! ```
 //!
-//! It models such a tool, to show what a vendor's manager is like: the one that it is tested against stands in
-//! `tests/fake_tool.py`, and nobody claims that a real one says exactly the same. In the agent it is a manager like any
+//! It models such a tool, to show what a vendor's manager is like: it is tested against `tests/fake_tool.py`, and the output
+//! of a real tool may differ. In the agent it is a manager like any
 //! other; its program (`main.rs`) serves the same manager as an external one.
 
 mod configure;

@@ -248,7 +248,7 @@ mod tests {
 
     fn placed(disks: Value, afresh: bool) -> Result<Vec<String>, String> {
         let target = parse(&json!({ "logical_disks": disks }))?;
-        let told = |volume: Volume| {
+        let text = |volume: Volume| {
             format!(
                 "{} {} c{} {} {:?}",
                 volume.name,
@@ -258,7 +258,7 @@ mod tests {
                 volume.size_gib
             )
         };
-        Ok(plan(&target, &topology(), afresh)?.into_iter().map(told).collect())
+        Ok(plan(&target, &topology(), afresh)?.into_iter().map(text).collect())
     }
 
     #[test]
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_made_is_refused_by_name() {
-        for (disk, told) in [
+        for (disk, expected) in [
             (json!({"raid_level": "7", "size_gb": 1}), "raid_level that is not known here: 7"),
             (
                 json!({"raid_level": "5", "size_gb": 1, "number_of_physical_disks": 2}),
@@ -305,8 +305,8 @@ mod tests {
                 "unknown field `share_physical_disks`",
             ),
         ] {
-            let error = placed(json!([disk]), false).expect_err(told);
-            assert!(error.contains(told), "{error}");
+            let error = placed(json!([disk]), false).expect_err(expected);
+            assert!(error.contains(expected), "{error}");
         }
         let twice = json!([{"raid_level": "0", "size_gb": 1, "volume_name": "a"}, {"raid_level": "0", "size_gb": 1, "volume_name": "a"}]);
         assert!(placed(twice, false).unwrap_err().contains("volume_name that another one has"));

@@ -53,18 +53,18 @@ impl Tool {
     /// When the tool cannot be run, hangs, says something else than its JSON, or says that it failed: in its own words.
     pub fn ask(&self, words: &[&str]) -> Result<Vec<Answer>, StepError> {
         let text = self.output(words)?;
-        let told: Value = serde_json::from_slice(&text)
+        let answer: Value = serde_json::from_slice(&text)
             .map_err(|error| self.failed(words, &format!("its answer is no JSON: {error}")))?;
-        let controllers = told["Controllers"].as_array().filter(|controllers| !controllers.is_empty());
+        let controllers = answer["Controllers"].as_array().filter(|controllers| !controllers.is_empty());
         let controllers = controllers.ok_or_else(|| self.failed(words, "its answer has no Controllers"))?;
         controllers.iter().map(|controller| self.judge(words, controller)).collect()
     }
 
-    fn judge(&self, words: &[&str], told: &Value) -> Result<Answer, StepError> {
-        let status = &told["Command Status"];
+    fn judge(&self, words: &[&str], answer: &Value) -> Result<Answer, StepError> {
+        let status = &answer["Command Status"];
         if status["Status"] == "Success" {
             let controller = status["Controller"].as_u64().unwrap_or_default();
-            return Ok(Answer { controller, data: told["Response Data"].clone() });
+            return Ok(Answer { controller, data: answer["Response Data"].clone() });
         }
         let details = status["Detailed Status"].as_array().into_iter().flatten();
         let details: Vec<&str> = details.filter_map(|detail| detail["ErrMsg"].as_str()).collect();
@@ -80,7 +80,7 @@ impl Tool {
         command.args(words).arg("J").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().map_err(|error| self.failed(words, &error.to_string()))?;
         let pipe = child.stdout.take();
-        // Read beside waiting: a tool that has more to say than a pipe holds would never end.
+        // Read while waiting: a tool that writes more than a pipe holds would never end.
         let reader = thread::spawn(move || {
             let mut text = Vec::new();
             let read = pipe.map(|pipe| pipe.take(ANSWER_MAX).read_to_end(&mut text));

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Controllers with what is behind them and their settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Topology {
-    /// As the inventory tells it.
+    /// As the inventory reports it.
     pub raid: Raid,
     /// Settings of controllers: `c0.patrol_read`.
     pub settings: Vec<BiosSetting>,

@@ -7,9 +7,9 @@
     fake_tool.py /cN/vM start|show|stop init [full] J      each `show` is a quarter of the way
     fake_tool.py /cN set PROPERTY=VALUE J
 
-The state is STATE.json beside this file's copy. Its member "faults" makes it misbehave: by the words of a command, either
+The state is STATE.json next to this file's copy. Its member "faults" makes it misbehave: by the words of a command, either
 a text that the controller says, or {"print": TEXT}, {"hang": true}, {"forget": true}. Every command is written to the log
-beside the state.
+next to the state.
 """
 import json
 import os

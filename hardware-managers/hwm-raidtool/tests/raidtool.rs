@@ -55,7 +55,7 @@ const ADD_SYSTEM: &str = "/c0 add vd type=raid1 size=50GB names=system drives=25
 const ADD_DATA: &str = "/c0 add vd type=raid0 size=all names=volume1 drives=252:4";
 
 #[test]
-fn topology_settings_and_firmware_are_told() {
+fn topology_settings_and_firmware_are_reported() {
     let rig = Rig::new();
     rig.run("create_configuration", json!({"create_nonroot_volumes": false}), target(), &StepContext::new())
         .unwrap();
@@ -110,7 +110,7 @@ fn volumes_are_made_with_progress_kept_when_asked_again_and_removed() {
 }
 
 #[test]
-fn another_configuration_replaces_the_first_only_when_it_is_told_to_and_can_be_made() {
+fn another_configuration_replaces_the_first_only_if_requested_and_possible() {
     let rig = Rig::new();
     rig.run("create_configuration", json!({}), target(), &StepContext::new()).unwrap();
     rig.commands();
@@ -120,12 +120,12 @@ fn another_configuration_replaces_the_first_only_when_it_is_told_to_and_can_be_m
         rig.run("apply_configuration", args, json!({}), &StepContext::new())
     };
     // Three drives could be had, but only if what is there is deleted; four are not there at all.
-    for (level, delete_existing, told) in
+    for (level, delete_existing, expected) in
         [("5", false, "needs 3 ssd drives that are ready"), ("6", true, "needs 4 ssd drives")]
     {
         let error = apply(level, delete_existing).unwrap_err();
         assert!(matches!(&error, StepError::Argument { name, .. } if name == "raid_config"), "{error}");
-        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
         assert!(rig.commands().is_empty(), "something was touched");
     }
     let volume = made("volume0", "0", "5", 200, &["252:0", "252:1", "252:2"], false);
@@ -171,7 +171,7 @@ fn a_step_that_is_stopped_leaves_no_half_volume_and_goes_on_where_it_was() {
 
 #[test]
 fn a_tool_that_fails_hangs_forgets_or_babbles_fails_the_step_in_its_words() {
-    for (command, fault, told) in [
+    for (command, fault, expected) in [
         ("/c0 add vd type=raid0", json!("drive 252:4 is locked"), "drives=252:4: drive 252:4 is locked"),
         (
             "/c0 add vd type=raid0",
@@ -185,11 +185,11 @@ fn a_tool_that_fails_hangs_forgets_or_babbles_fails_the_step_in_its_words() {
         rig.fault(command, fault);
         match rig.run("create_configuration", json!({}), target(), &StepContext::new()) {
             Err(StepError::Failed { reason, report }) => {
-                assert!(reason.contains(told), "{reason}");
+                assert!(reason.contains(expected), "{reason}");
                 assert_eq!(
                     report["logical_disks"].as_array().map(Vec::len),
                     Some(1),
-                    "what was made is told: {report}"
+                    "what was made is reported: {report}"
                 );
             }
             other => panic!("{command}: {other:?}"),
@@ -216,13 +216,13 @@ fn settings_of_controllers_are_judged_written_and_read_back() {
     let outcome = apply(json!([patrol("off"), rate])).unwrap();
     assert_eq!(outcome, StepOutcome::Done(json!({"changed": ["c0.patrol_read"]})));
     assert_eq!(rig.commands(), ["/c0 set patrol_read=off"]);
-    for (wrong, told) in [
+    for (wrong, expected) in [
         (patrol("s3cret"), "nothing was written: c0.patrol_read must be one of: auto, off"),
         (json!({"name": "c9.x", "value": "1"}), "c9.x is no setting of any controller"),
     ] {
         let error =
             apply(json!([{"name": "c0.rebuild_rate", "value": "50"}, wrong])).unwrap_err().to_string();
-        assert!(error.contains(told) && !error.contains("s3cret"), "{error}");
+        assert!(error.contains(expected) && !error.contains("s3cret"), "{error}");
         assert!(rig.commands().is_empty());
     }
     rig.fault("/c0 set", json!({"forget": true}));

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 #[test]
-fn the_program_speaks_the_protocol_with_progress_and_ends_when_told() {
+fn the_program_speaks_the_protocol_with_progress_and_ends_when_asked() {
     let rig = Rig::new();
     let (ours, theirs) = UnixStream::pair().unwrap();
     // A shell puts the socket onto file descriptor 3.
@@ -27,13 +27,13 @@ fn the_program_speaks_the_protocol_with_progress_and_ends_when_told() {
         id += 1;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         (&ours).write_all(format!("{request}\n").as_bytes()).unwrap();
-        let mut told = Vec::new();
+        let mut notifications = Vec::new();
         loop {
             let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
             if line["id"] == id {
-                return (line, told);
+                return (line, notifications);
             }
-            told.push(line);
+            notifications.push(line);
         }
     };
     let (hello, _) = ask("hello", json!({"protocol_versions": [1], "agent_version": "0"}));
@@ -54,15 +54,15 @@ fn the_program_speaks_the_protocol_with_progress_and_ends_when_told() {
     let node = json!({"target_raid_config": {"logical_disks": [{"raid_level": "1", "size_gb": "MAX"}]}});
     let run =
         |step: &str| json!({"kind": "clean", "interface": "raid", "step": step, "args": {}, "node": node});
-    let (answer, told) = ask("run", run("create_configuration"));
+    let (answer, notifications) = ask("run", run("create_configuration"));
     assert_eq!(answer["result"]["result"]["logical_disks"][0]["raid_level"], "1", "{answer}");
-    let percents: Vec<u64> = told
+    let percents: Vec<u64> = notifications
         .iter()
         .filter(|line| line["method"] == "progress")
         .filter_map(|line| line["params"]["percent"].as_u64())
         .collect();
     assert!(percents.is_sorted() && percents.contains(&50) && percents.last() == Some(&100), "{percents:?}");
-    assert!(told.iter().any(|line| line["method"] == "log"));
+    assert!(notifications.iter().any(|line| line["method"] == "log"));
     let (deleted, _) = ask("run", run("delete_configuration"));
     assert_eq!(deleted["result"]["result"], json!({"deleted": 1}));
 

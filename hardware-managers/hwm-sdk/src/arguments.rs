@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// [`StepError::Argument`] naming the argument that is missing, unknown, or not as its schema says. Its value,
-/// which may be a secret, is not told.
+/// which may be a secret, is not in the error.
 pub fn checked_arguments(
     given: Option<&Value>,
     declared: Option<&BTreeMap<String, ArgInfo>>,
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn a_wrong_argument_is_named_and_its_value_is_not_shown() {
         assert_eq!(problem(json!({"size": 4, "level": "1", "free": [null]})), "");
-        for (given, told) in [
+        for (given, expected) in [
             (json!({}), r#"argument "size": required, not given"#),
             (json!({"size": "secret"}), r#"argument "size": must be a whole number"#),
             (json!({"size": 0}), r#"argument "size": must be at least 1"#),
@@ -69,7 +69,7 @@ mod tests {
             (json!({"size": 4, "fast": "secret"}), r#"argument "fast": this step has no such argument"#),
             (json!(["secret"]), r#"argument "args": must be an object"#),
         ] {
-            assert_eq!(problem(given), told);
+            assert_eq!(problem(given), expected);
         }
     }
 

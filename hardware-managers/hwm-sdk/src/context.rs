@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What work can tell and ask the agent, apart from [`StepContext`]'s own memory.
+/// The agent, as running work can report to it and ask it.
 pub trait Host: Debug + Send + Sync {
     /// The progress has changed. Called often; must be quick.
     fn progress(&self, progress: &Progress);
@@ -43,12 +43,12 @@ pub struct StepContext {
 }
 
 impl StepContext {
-    /// A fresh context with empty progress and nobody to ask.
+    /// A fresh context with empty progress and without an agent.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A fresh context with somebody to tell and to ask; `checkpoint` is what the step saved before it was
+    /// A fresh context that reports to and asks `host`; `checkpoint` is what the step saved before it was
     /// interrupted.
     pub fn with_host(host: Arc<dyn Host>, checkpoint: Option<Value>) -> Self {
         Self { host: Some(host), checkpoint: checkpoint.map(Arc::new), ..Self::default() }
@@ -88,7 +88,7 @@ impl StepContext {
         self.cancelled.load(Ordering::Acquire)
     }
 
-    /// A line for the log of the step. Nobody hears it in a context without a host.
+    /// A line for the log of the step. Dropped in a context without a host.
     pub fn log(&self, level: Level, text: &str) {
         if let Some(host) = &self.host {
             host.log(level, text);
@@ -103,7 +103,7 @@ impl StepContext {
         }
     }
 
-    /// What the step has saved last, to be kept by who runs it.
+    /// What the step has saved last, for the caller to keep.
     pub fn saved(&self) -> Option<Value> {
         self.saved.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }

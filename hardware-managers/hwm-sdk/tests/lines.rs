@@ -96,7 +96,7 @@ fn memory_is_given_back_after_a_long_line() {
 }
 
 #[test]
-fn a_reader_tells_the_end_from_an_end_within_a_line() {
+fn a_reader_distinguishes_the_end_from_an_end_within_a_line() {
     let mut whole = LineReader::new(b"a\nb\n".as_slice());
     assert_eq!(whole.next_line().expect("reads"), Some(b"a".as_slice()));
     assert_eq!(whole.next_line().expect("reads"), Some(b"b".as_slice()));

@@ -162,15 +162,15 @@ fn a_manager_of_the_trait_speaks_the_protocol() {
     assert_eq!(wrong["error"]["data"], json!({"name": "times", "problem": "must be at least 1"}));
     let panicked = agent.run(11, "panic", json!({}));
     assert_eq!(panicked["error"]["code"], -32603);
-    let told = "hardware manager acme panicked in run: controller 0 went away";
-    assert_eq!(panicked["error"]["message"], told);
+    let expected = "hardware manager acme panicked in run: controller 0 went away";
+    assert_eq!(panicked["error"]["message"], expected);
 
     agent.say(
         r#"{"jsonrpc":"2.0","id":12,"method":"run","params":{"kind":"clean","interface":"raid","step":"wait_for_cancel"}}"#,
     );
     assert_eq!(agent.hear()["params"], json!({"id": 12, "percent": 1, "disks": []}));
-    let beside = agent.call(13, "steps", json!({"kind": "clean"}));
-    assert!(beside.get("result").is_some(), "the socket is read while a step runs");
+    let meanwhile = agent.call(13, "steps", json!({"kind": "clean"}));
+    assert!(meanwhile.get("result").is_some(), "the socket is read while a step runs");
     agent.say(r#"{"jsonrpc":"2.0","method":"cancel","params":{"id":12}}"#);
     let cancelled = agent.hear();
     assert_eq!((&cancelled["id"], &cancelled["error"]["code"]), (&json!(12), &json!(-32002)));
@@ -187,7 +187,7 @@ fn a_manager_of_the_trait_speaks_the_protocol() {
 }
 
 #[test]
-fn a_running_step_tells_and_asks_the_agent() {
+fn a_running_step_reports_to_and_asks_the_agent() {
     let mut agent = Agent::start();
     agent.say(
         r#"{"jsonrpc":"2.0","id":1,"method":"run","params":{"kind":"clean","interface":"raid","step":"count","args":{"times":200},"checkpoint":3}}"#,
@@ -203,7 +203,7 @@ fn a_running_step_tells_and_asks_the_agent() {
                     message["params"],
                     json!({"claim": {"kind": "block", "id": "/dev/sda"}, "offset": 0, "length": 4})
                 );
-                agent.say(r#"{"jsonrpc":"2.0","id":77,"result":{"data":"to nobody"}}"#);
+                agent.say(r#"{"jsonrpc":"2.0","id":77,"result":{"data":"to no call"}}"#);
                 let id = &message["id"];
                 agent.say(&json!({"jsonrpc": "2.0", "id": id, "result": {"data": "QUNNRQ=="}}).to_string());
             }

@@ -38,7 +38,7 @@ class Schemas(unittest.TestCase):
             self.assertIsNotNone(hwm.check(schema, bad), (schema, bad))
         self.assertIn("pattern", hwm.check({"pattern": "^a$"}, "a"))
 
-    def test_a_problem_never_tells_the_value(self):
+    def test_a_problem_never_contains_the_value(self):
         with self.assertRaises(hwm.Argument) as caught:
             hwm._check_args({"size": "secret"}, {"size": hwm.arg("GiB", {"type": "integer"})})
         self.assertNotIn("secret", json.dumps(caught.exception.wire()))
@@ -50,9 +50,9 @@ class Document(unittest.TestCase):
     def test_errors_have_the_codes_of_the_document(self):
         with open(PROTOCOL, encoding="utf-8") as document:
             text = document.read()
-        told = {int(code) for code in re.findall(r'"code":(-\d+)', text)}
+        documented = {int(code) for code in re.findall(r'"code":(-\d+)', text)}
         for error in (hwm.Failed("x"), hwm.Argument("a", "b"), hwm.Cancelled(), hwm.Declined("x")):
-            self.assertIn(error.code, told)
+            self.assertIn(error.code, documented)
 
     def test_a_manager_answers_the_agent_of_the_document(self):
         class Quiet(hwm.HardwareManager):

@@ -19,7 +19,7 @@ pub struct InspectionReport {
     /// MAC of the NIC that PXE used, as in [`crate::inventory::Boot::pxe_interface`].
     #[serde(default)]
     pub boot_interface: Option<String>,
-    /// Who found it.
+    /// Source of the finding.
     #[serde(default)]
     pub configuration: Configuration,
     /// What went wrong while it was collected.

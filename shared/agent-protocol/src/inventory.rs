@@ -50,7 +50,7 @@ pub struct ManagerReport {
     pub name: String,
     /// `VERSION@DIGEST12`.
     pub version: String,
-    /// Who made it, by its manifest.
+    /// Vendor, by its manifest.
     pub vendor: String,
     /// `ready`, `unsupported` (it says this machine is none of its own), `failed`, or `refused` (never started).
     pub state: String,

@@ -16,7 +16,7 @@ pub struct Certificate {
     pub previous: Option<String>,
     /// When the controller stored it: RFC 3339, UTC, by its clock.
     pub issued_at: String,
-    /// Who certifies.
+    /// Issuer of the certificate.
     pub controller: Controller,
     /// Whose disks they were.
     pub node: NodeName,

@@ -5,26 +5,17 @@
 //! as a leaf, and its names and dates say nothing: the clock of a machine that was off for long may be wrong,
 //! its key may not.
 
+mod accept;
 mod pin;
 mod verifier;
 
+pub use accept::Accept;
 pub use pin::{BadPin, Pin};
 
 use rustls::ClientConfig;
 use rustls::crypto::ring;
 use std::sync::Arc;
 use verifier::Verifier;
-
-/// Which certificate of the peer is accepted. In all cases the peer must prove that it holds the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Accept {
-    /// The one with this fingerprint, whatever its names, dates and issuer.
-    Only(Pin),
-    /// No certificate: for a peer that should have announced its own and did not.
-    None,
-    /// Any certificate, because the operator asked for it: a man in the middle can read and change everything.
-    Any,
-}
 
 /// TLS 1.2 and 1.3 without a client certificate, towards a peer that errors call `peer` (`the agent`).
 ///

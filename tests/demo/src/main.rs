@@ -1,7 +1,7 @@
 //! `cargo xtask demo`: two emulated servers with old data, taken to clean and available by the real
 //! controller, the real agent and the real command line, and looked at from outside afterwards.
 //!
-//! [`story`] tells what happens in order; [`observe`] measures it by asking the API as any client could;
+//! [`story`] runs the demonstration in order; [`observe`] measures it by asking the API as any client could;
 //! [`disks`] makes the disks and keeps what they held; [`report`] judges and writes it down.
 
 mod disks;
@@ -63,11 +63,11 @@ fn run(options: &Options) -> Result<()> {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     }
     let namespace = format!("anneal-demo-{}", std::process::id());
-    let told = lab::site::in_namespace(&namespace, || story::tell(options, &namespace, &scratch, &pool));
-    if told.is_ok() {
+    let result = lab::site::in_namespace(&namespace, || story::run(options, &namespace, &scratch, &pool));
+    if result.is_ok() {
         std::fs::remove_dir_all(&scratch).with_context(|| format!("cannot remove {}", scratch.display()))?;
     } else {
         eprintln!("logs are left in {}", scratch.display());
     }
-    told
+    result
 }

@@ -136,7 +136,7 @@ impl Served {
     }
 }
 
-/// The largest `peak_memory_kib=N` that an agent told on its console, in bytes.
+/// The largest `peak_memory_kib=N` that an agent printed on its console, in bytes.
 pub fn agent_memory(serial_log: &Path) -> Option<u64> {
     let text = String::from_utf8_lossy(&std::fs::read(serial_log).ok()?).into_owned();
     text.split("peak_memory_kib=")
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_of_what_the_agent_told() {
+    fn the_largest_reported_peak_counts() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "a peak_memory_kib=3000\nb peak_memory_kib=4000 x\n").unwrap();
         assert_eq!(agent_memory(file.path()), Some(4_096_000));

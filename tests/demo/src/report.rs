@@ -39,7 +39,7 @@ pub struct NodeResult {
     pub manage_seconds: f64,
     /// The node as the API shows it.
     pub node: Value,
-    /// Peak memory of the agent in bytes, where it told.
+    /// Peak memory of the agent in bytes, where it reported one.
     pub agent_memory: Option<u64>,
     /// Its disks.
     pub disks: Vec<DiskResult>,
@@ -244,7 +244,7 @@ pub fn print(nodes: &[NodeResult], timeline: &Timeline, document: &Value) {
     let memory = &document["peak_memory_bytes"];
     let mib = |value: &Value| match value.as_f64() {
         Some(bytes) => format!("{:.1} MiB", bytes / 1_048_576.0),
-        None => "not told".to_owned(),
+        None => "not reported".to_owned(),
     };
     println!(
         "\nkernel + initramfs {} bytes; peak memory: controller {}, agent {}",
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shortcoming_is_told() {
+    fn every_shortcoming_is_reported() {
         let erased = || Some(record(Outcome::Erased, "zeroes"));
         for (disk, word) in [
             (disk(Findings { unchanged: 1, ..CLEAN }, erased()), "1 sectors"),

@@ -28,14 +28,14 @@ struct Actor {
     disks: Vec<DemoDisk>,
 }
 
-/// Tells the story; an error when it does not end well. An interrupt ends it at any point.
-pub async fn tell(options: &Options, namespace: &str, scratch: &Path, pool: &Path) -> Result<()> {
+/// Runs the demonstration; an error when it fails. An interrupt ends it at any point.
+pub async fn run(options: &Options, namespace: &str, scratch: &Path, pool: &Path) -> Result<()> {
     let play = async {
         let (site, actors) = set_up(options, namespace, scratch, pool).await?;
-        let told = clean(options, &site, &actors).await;
-        Ok::<_, anyhow::Error>((site, actors, told))
+        let result = clean(options, &site, &actors).await;
+        Ok::<_, anyhow::Error>((site, actors, result))
     };
-    let (site, actors, told) = tokio::select! {
+    let (site, actors, result) = tokio::select! {
         played = play => played?,
         interrupted = interrupt() => {
             interrupted?;
@@ -43,19 +43,19 @@ pub async fn tell(options: &Options, namespace: &str, scratch: &Path, pool: &Pat
         }
     };
     if options.keep {
-        if let Err(error) = &told {
+        if let Err(error) = &result {
             println!("\n{error:#}");
         }
-        tell_how_to_play(&site, &actors, namespace)?;
+        print_how_to_play(&site, &actors, namespace)?;
         interrupt().await?;
     }
     for actor in &actors {
         actor.node.machine.power_off().await?;
     }
-    told
+    result
 }
 
-/// Returns when the user, or whoever else stops programs, wants the end.
+/// Returns when the program receives SIGINT or SIGTERM.
 async fn interrupt() -> Result<()> {
     let mut terminated = signal(SignalKind::terminate()).context("cannot listen to signals")?;
     tokio::select! {
@@ -191,13 +191,13 @@ async fn examine(site: &Site, actor: &Actor, asked_at: f64, manage_seconds: f64)
 }
 
 /// Says how to play with what keeps running.
-fn tell_how_to_play(site: &Site, actors: &[Actor], namespace: &str) -> Result<()> {
+fn print_how_to_play(site: &Site, actors: &[Actor], namespace: &str) -> Result<()> {
     let cli = lab::binaries::binary("anneal")?;
     println!("\nEverything keeps running. To play with it, as root:\n");
     for words in ["node list", "node records bios-1", "node provide --help", "node watch"] {
         println!("  ip netns exec {namespace} {} {words}", cli.display());
     }
-    println!("\ncontroller: {} (log beside it)", site.controller.config().file().display());
+    println!("\ncontroller: {} (log next to it)", site.controller.config().file().display());
     for actor in actors {
         let spec = actor.node.machine.spec();
         println!("{}: BMC {}, console {}", spec.name, actor.node.bmc.url(), spec.serial_log().display());

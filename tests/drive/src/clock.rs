@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// What tells a drive the time.
+/// The clock of a drive.
 pub trait Clock: Send {
     /// Since any moment that stays the same.
     fn now(&self) -> Duration;

@@ -57,7 +57,7 @@ pub struct Drive {
     /// Operation code of the command before.
     before: u8,
     /// What it said on the console.
-    told: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl Drive {
@@ -71,7 +71,7 @@ impl Drive {
         let elapsed = memory.running.map_or(0, |(_, elapsed)| elapsed);
         let began = clock.now().saturating_sub(Duration::from_millis(elapsed.into()));
         let ata = ata::State::power_on(&spec, &memory, medium.size() / SECTOR);
-        Drive { spec, medium, memory, ata, clock, kept, began, before: 0, told: Vec::new() }
+        Drive { spec, medium, memory, ata, clock, kept, began, before: 0, notes: Vec::new() }
     }
 
     /// Sectors that can be addressed.
@@ -90,7 +90,7 @@ impl Drive {
         let mut whole = [0; 16];
         let length = cdb.len().min(16);
         whole[..length].copy_from_slice(&cdb[..length]);
-        // The first question of somebody who wants to know what there is, and not one of somebody who waits.
+        // A first REQUEST SENSE asks what the drive is doing; later ones only poll.
         if whole[0] == REQUEST_SENSE && !matches!(self.before, REQUEST_SENSE | TEST_UNIT_READY) {
             self.asked_what_there_is();
         }
@@ -105,13 +105,13 @@ impl Drive {
         answer
     }
 
-    /// What happened since this was asked last, for a log.
-    pub fn take_told(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.told)
+    /// Takes the notes since the last call, for a log.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
     }
 
-    pub(crate) fn tell(&mut self, words: impl Into<String>) {
-        self.told.push(words.into());
+    pub(crate) fn note(&mut self, words: impl Into<String>) {
+        self.notes.push(words.into());
     }
 
     pub(crate) fn save(&self) {
@@ -129,7 +129,7 @@ impl Drive {
 
     /// Begin an operation. Everything else waits for its end.
     fn begin(&mut self, operation: Operation) {
-        self.tell(format!("{operation:?} begins"));
+        self.note(format!("{operation:?} begins"));
         self.began = self.clock.now();
         self.memory.running = Some((operation, 0));
     }
@@ -142,7 +142,7 @@ impl Drive {
         Some((operation, u16::try_from(share).unwrap_or(u16::MAX)))
     }
 
-    /// Of a busy drive, another host begins an operation whenever somebody asks what the drive can do, until one of
+    /// Of a busy drive, another host begins an operation whenever the drive is asked what it can do, until one of
     /// ours was taken.
     pub(crate) fn asked_what_there_is(&mut self) {
         if self.spec.busy && !self.memory.had_its_whim && self.memory.running.is_none() {
@@ -171,14 +171,14 @@ impl Drive {
         self.memory.running = None;
         if self.spec.fails && self.whim() {
             self.memory.outcome = Some(Outcome::Failed);
-            self.tell(format!("{operation:?} fails"));
+            self.note(format!("{operation:?} fails"));
             return;
         }
         if !self.lies() {
             operation.apply(&*self.medium, 0..self.medium.size());
         }
         self.memory.outcome = Some(Outcome::Succeeded);
-        self.tell(format!("{operation:?} ends"));
+        self.note(format!("{operation:?} ends"));
     }
 
     /// Whether content can be read and written now.

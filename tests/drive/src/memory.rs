@@ -5,7 +5,7 @@ use crate::work::{Operation, Outcome};
 
 /// Bytes of it.
 pub const BYTES: usize = 64;
-/// Tells memory that was written from memory that never was.
+/// Distinguishes memory that was written from memory that never was.
 const MAGIC: [u8; 4] = *b"DRV1";
 
 /// Password and erase, as they outlive a loss of power.

@@ -1,7 +1,7 @@
 //! Drives in a ramdisk, before the agent begins.
 //!
 //! The kernel starts the program as PID 1 (`rdinit=/rig/drive drive=ata,S1,crypto drive=…`). It starts itself as a
-//! child, which keeps its mounts for itself, loads the modules beside it, and plugs the drives in; then PID 1 becomes
+//! child, which keeps its mounts for itself, loads the modules next to it, and plugs the drives in; then PID 1 becomes
 //! `/init`, the agent, which finds disks and nothing else.
 //!
 //! Content and memory of the drives are outside of the machine, where they outlive its power and can be looked at:
@@ -57,7 +57,7 @@ pub fn first() -> Result<()> {
     Err(Command::new("/init").exec()).context("/init")
 }
 
-/// Plug the drives of the kernel's command line in and serve them for ever.
+/// Plug the drives of the kernel's command line in and serve them without end.
 ///
 /// # Errors
 /// When the kernel refuses.

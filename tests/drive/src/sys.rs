@@ -17,7 +17,7 @@ pub struct Map {
 
 // SAFETY: the mapping belongs to the process and not to a thread, and is only accessed by copies and atomics.
 unsafe impl Send for Map {}
-// SAFETY: as above. Whoever is on the other side may change bytes at any time anyway; nothing here forms a reference
+// SAFETY: as above. The other side may change bytes at any time anyway; nothing here forms a reference
 // to them but atomics.
 unsafe impl Sync for Map {}
 

@@ -67,12 +67,12 @@ impl Backend {
         Ok(Backend { drive, ring, uio, directory, index })
     }
 
-    /// What makes it a disk, once somebody serves it.
+    /// What makes it a disk, once a process serves it.
     pub fn link(&self) -> Link {
         Link { directory: self.directory.clone(), index: self.index }
     }
 
-    /// Answer commands for ever.
+    /// Answer commands without end.
     ///
     /// # Errors
     /// When the ring is not as the kernel describes it.
@@ -100,7 +100,7 @@ impl Backend {
             tail = (tail + length) % size;
             self.ring.store(TAIL, u32::try_from(tail)?);
             // Each at once: the next one may take minutes.
-            self.uio.write_all(&1u32.to_ne_bytes()).context("telling the kernel")?;
+            self.uio.write_all(&1u32.to_ne_bytes()).context("notifying the kernel")?;
         }
         Ok(())
     }
@@ -115,7 +115,7 @@ impl Backend {
             self.ring.read(offset, &mut out[old..]);
         }
         let answer = self.drive.execute(&cdb, &out);
-        for words in self.drive.take_told() {
+        for words in self.drive.take_notes() {
             eprintln!("drive {}: {words}", self.drive.spec().serial);
         }
         self.respond(entry, &areas, &answer)
@@ -128,14 +128,14 @@ impl Backend {
             self.ring.write(offset, now);
             rest = later;
         }
-        let told = answer.data.len() - rest.len();
+        let sent = answer.data.len() - rest.len();
         let mut sense = [0; SENSE_BYTES];
         let length = answer.sense.len().min(SENSE_BYTES);
         sense[..length].copy_from_slice(&answer.sense[..length]);
         self.ring.write(entry + STATUS, &[answer.status, 0, 0, 0]);
-        self.ring.write(entry + READ_LENGTH, &u32::try_from(told)?.to_ne_bytes());
+        self.ring.write(entry + READ_LENGTH, &u32::try_from(sent)?.to_ne_bytes());
         self.ring.write(entry + SENSE, &sense);
-        self.ring.write(entry + USER_FLAGS, &[if told > 0 { READ_LENGTH_COUNTS } else { 0 }]);
+        self.ring.write(entry + USER_FLAGS, &[if sent > 0 { READ_LENGTH_COUNTS } else { 0 }]);
         Ok(())
     }
 
@@ -153,7 +153,7 @@ impl Backend {
         let at = self.long(entry + CDB)?;
         let mut code = [0];
         self.ring.read(at, &mut code);
-        // SAM-6 5.2: the group code tells the length.
+        // SAM-6 5.2: the group code determines the length.
         let mut cdb = vec![
             0;
             match code[0] >> 5 {

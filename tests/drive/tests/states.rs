@@ -171,7 +171,7 @@ fn an_ata_sanitize_goes_on_after_a_loss_of_power_and_a_failure_stays_until_it_is
 }
 
 #[test]
-fn a_scsi_sanitize_refuses_what_is_not_the_standards_and_tells_its_progress() {
+fn a_scsi_sanitize_rejects_what_is_not_the_standards_and_reports_its_progress() {
     let mut bench = Bench::new("scsi,S1,overwrite,format,takes=2");
     let overwrite = [0x48, 0x81, 0, 0, 0, 0, 0, 0, 8, 0];
     let wrong = [

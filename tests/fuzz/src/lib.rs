@@ -45,20 +45,20 @@ impl<'a> Tape<'a> {
 /// A drive that says what the fuzzer says, and is silent when that is over.
 pub struct Oracle<'a> {
     tape: Mutex<Tape<'a>>,
-    /// Data of the last answer to each opcode that was told from the drive, and what was asked.
-    told: Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
+    /// Data that the drive returned, with the command that asked for it.
+    returned: Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
 }
 
 impl<'a> Oracle<'a> {
     /// Answers from these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Oracle { tape: Mutex::new(Tape(bytes)), told: Mutex::default() }
+        Oracle { tape: Mutex::new(Tape(bytes)), returned: Mutex::default() }
     }
 
-    /// What the drive told when it was last asked this, if it was; `is` is given the command as bytes.
-    pub fn last_told(&self, is: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.iter().rev().find(|(asked, _)| is(asked)).map(|(_, data)| data.clone())
+    /// What the drive returned for the last command that `is` accepts, given its bytes; `None` without such a command.
+    pub fn last_returned(&self, is: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+        let returned = self.returned.lock().unwrap_or_else(PoisonError::into_inner);
+        returned.iter().rev().find(|(asked, _)| is(asked)).map(|(_, data)| data.clone())
     }
 
     fn fill(&self, tape: &mut Tape<'a>, asked: Vec<u8>, data: &mut [u8]) {
@@ -71,7 +71,7 @@ impl<'a> Oracle<'a> {
             data[510] = 0xa5;
             data[511] = data[..511].iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte));
         }
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).push((asked, data.to_owned()));
+        self.returned.lock().unwrap_or_else(PoisonError::into_inner).push((asked, data.to_owned()));
     }
 }
 
@@ -151,5 +151,5 @@ pub fn work_of(
 ) -> Result<(), Fault> {
     let drive = Drive { transport: oracle, probe };
     let watch: &dyn Watch = &();
-    run(&Work { drive, tell: &|_| {}, watch, estimate: Duration::from_secs(60) })
+    run(&Work { drive, report: &|_| {}, watch, estimate: Duration::from_secs(60) })
 }

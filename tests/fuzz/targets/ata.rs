@@ -2,7 +2,7 @@
 #![no_main]
 
 use block::Probe;
-use block::ask;
+use block::capabilities;
 use block::drive::{Drive, ata_sanitize, ata_security};
 use block::sanitize::Operation;
 use fuzz::{Oracle, Tape, work};
@@ -18,7 +18,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         enhanced @ (3 | 4) => {
             if work(&oracle, |work| ata_security::run(work, enhanced == 4)).is_ok() {
                 // IDENTIFY DEVICE, word 128, bit 1: a password is set. A drive is never left with one in silence.
-                let identify = oracle.last_told(|_| true).expect("no success without an answer");
+                let identify = oracle.last_returned(|_| true).expect("no success without an answer");
                 assert_eq!(identify[256] & 2, 0, "left with a password");
             }
         }
@@ -26,6 +26,6 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
             let probe = Probe::default();
             let _ = ata_security::rescue(&Drive { transport: &oracle, probe: &probe });
         }
-        _ => drop(ask::ata(&oracle)),
+        _ => drop(capabilities::ata(&oracle)),
     }
 });

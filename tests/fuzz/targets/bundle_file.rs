@@ -1,4 +1,4 @@
-//! Bundles: trailer, manifest and signature of a file that anybody may have made.
+//! Bundles: trailer, manifest and signature of a file from an untrusted source.
 #![no_main]
 
 use bundle::{Manifest, Trust, verify};

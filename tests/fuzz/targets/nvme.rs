@@ -1,7 +1,7 @@
 //! NVMe: what the probe asks, and Sanitize, on a controller that may say anything.
 #![no_main]
 
-use block::ask;
+use block::capabilities;
 use block::drive::nvme_sanitize;
 use block::sanitize::Operation;
 use fuzz::{Oracle, Tape, work};
@@ -15,13 +15,13 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         1 => Operation::Block,
         2 => Operation::Overwrite,
         _ => {
-            let _ = ask::nvme(&oracle, u32::from(choice));
+            let _ = capabilities::nvme(&oracle, u32::from(choice));
             return;
         }
     };
     if work(&oracle, |work| nvme_sanitize::run(work, operation)).is_ok() {
         // Sanitize log page, bytes 2 and 3: SSTAT; 1 and 4 are the two kinds of success.
-        let log = oracle.last_told(|asked| asked[0] == 0x02).expect("no success without a log");
+        let log = oracle.last_returned(|asked| asked[0] == 0x02).expect("no success without a log");
         assert!(matches!(log[2] & 7, 1 | 4), "believed a log of status {:#x}", log[2]);
     }
 });

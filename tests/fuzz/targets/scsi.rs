@@ -3,7 +3,7 @@
 #![no_main]
 
 use block::Probe;
-use block::ask;
+use block::capabilities;
 use block::drive::{emmc_sanitize, scsi_format, scsi_sanitize};
 use block::mmc::ExtCsd;
 use block::sanitize::Operation;
@@ -25,12 +25,12 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
             }
         }
         5 => {
-            if let Ok(Some(mmc)) = ask::mmc(&oracle) {
+            if let Ok(Some(mmc)) = capabilities::mmc(&oracle) {
                 let probe = Probe { mmc: Some(mmc), ..Probe::default() };
                 let _ = work_of(&oracle, &probe, emmc_sanitize::run);
             }
         }
         6 => drop(ExtCsd::parse(tape.0)),
-        _ => drop(ask::scsi(&oracle)),
+        _ => drop(capabilities::scsi(&oracle)),
     }
 });

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, ensure};
 
-/// Directories of the programs and of the image, when they were told.
+/// Directories of the programs and of the image, when they were set.
 static DIRS: OnceLock<(Option<PathBuf>, Option<PathBuf>)> = OnceLock::new();
 
 /// Says where programs and image are, before either is asked for; the first call counts.
@@ -13,14 +13,14 @@ pub fn use_dirs(programs: Option<PathBuf>, image: Option<PathBuf>) {
     DIRS.get_or_init(|| (programs, image));
 }
 
-/// A program of this workspace, such as `anneal-controller`: in `ANNEAL_BIN`, or beside the program that
+/// A program of this workspace, such as `anneal-controller`: in `ANNEAL_BIN`, or next to the program that
 /// runs now (tests run from `deps/` below it).
 ///
 /// # Errors
 /// When it was not built.
 pub fn binary(name: &str) -> Result<PathBuf> {
-    let told = DIRS.get().and_then(|dirs| dirs.0.clone());
-    let dir = match told.or_else(|| std::env::var_os("ANNEAL_BIN").map(PathBuf::from)) {
+    let set = DIRS.get().and_then(|dirs| dirs.0.clone());
+    let dir = match set.or_else(|| std::env::var_os("ANNEAL_BIN").map(PathBuf::from)) {
         Some(dir) => dir,
         None => {
             let this = std::env::current_exe().context("where am I?")?;
@@ -39,8 +39,8 @@ pub fn binary(name: &str) -> Result<PathBuf> {
 /// # Errors
 /// When they are not there.
 pub fn image_dir() -> Result<PathBuf> {
-    let told = DIRS.get().and_then(|dirs| dirs.1.clone());
-    let dir = match told.or_else(|| std::env::var_os("ANNEAL_IMAGE").map(PathBuf::from)) {
+    let set = DIRS.get().and_then(|dirs| dirs.1.clone());
+    let dir = match set.or_else(|| std::env::var_os("ANNEAL_IMAGE").map(PathBuf::from)) {
         Some(dir) => dir,
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../image/out"),
     };

@@ -142,8 +142,8 @@ mod tests {
             .unwrap();
         let outside = Command::new("ip").args(["link", "show", "tap0"]).output().unwrap();
         assert!(!outside.status.success(), "the tap leaked out of the namespace");
-        let panicked = netns.run(|| -> Result<()> { panic!("told why") }).unwrap_err();
-        assert!(panicked.to_string().contains("told why"), "{panicked}");
+        let panicked = netns.run(|| -> Result<()> { panic!("with a reason") }).unwrap_err();
+        assert!(panicked.to_string().contains("with a reason"), "{panicked}");
         drop(netns);
         assert!(!std::path::Path::new("/run/netns").join(&name).exists());
     }

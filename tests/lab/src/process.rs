@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_early_end_is_told_with_the_log() {
+    async fn an_early_exit_is_reported_with_the_log() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
         let mut command = leashed("sh");

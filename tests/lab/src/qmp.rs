@@ -32,7 +32,7 @@ impl Qmp {
     /// when QEMU does.
     ///
     /// # Errors
-    /// When nobody listens there (QEMU may be starting: try again) or it does not speak QMP.
+    /// When no process listens there (QEMU may be starting: try again) or it does not speak QMP.
     pub async fn connect(socket: &Path) -> Result<(Self, mpsc::UnboundedReceiver<Value>)> {
         let stream = UnixStream::connect(socket)
             .await
@@ -79,7 +79,7 @@ async fn read(mut reader: BufReader<OwnedReadHalf>, waiting: Waiting, events: mp
     while reader.read_line(&mut line).await.is_ok_and(|n| n > 0) {
         match serde_json::from_str::<Value>(&line) {
             Ok(message) if message.get("event").is_some() => {
-                // Nobody listens any more: the machine is being dropped.
+                // QEMU no longer listens: the machine is being dropped.
                 let _ = events.send(message);
             }
             Ok(message) => {

@@ -57,10 +57,10 @@ where
     let netns = Netns::create(name)?;
     netns.run(|| {
         let runtime = tokio::runtime::Runtime::new().context("no runtime")?;
-        let told = runtime.block_on(story());
+        let result = runtime.block_on(story());
         // Machines and services still running end here, before the namespace goes.
         drop(runtime);
-        told
+        result
     })
 }
 

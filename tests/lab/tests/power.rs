@@ -102,7 +102,7 @@ fn a_pxe_override_counts_for_one_boot_and_power_off_pulls_the_plug() {
         ensure!(system["Boot"]["BootSourceOverrideEnabled"] == "Disabled", "used up by the boot");
         wait::for_line(&serial, "Booting from ROM", BOOT).await?;
 
-        // The next boot is from disk again, though nobody said so.
+        // The next boot is from disk again, though no request set it.
         std::fs::write(&serial, "")?;
         ensure!(caller.reset("ForceRestart").await == StatusCode::NO_CONTENT);
         wait::for_line(&serial, OLD_SYSTEM, BOOT).await?;

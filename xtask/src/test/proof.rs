@@ -52,7 +52,7 @@ impl Proof {
 /// A scenario, or a test of a crate that boots nodes.
 fn is_heavy(name: &str) -> bool {
     let owner = name.split(':').next().unwrap_or(name);
-    // The crate `kill` has quick tests of its own beside its scenarios.
+    // The crate `kill` has quick tests of its own in addition to its scenarios.
     HEAVY.contains(&owner) || name.starts_with("kill:") && !name.starts_with("kill::")
 }
 

@@ -19,15 +19,15 @@ pub fn ensure() -> Result<()> {
         return Ok(());
     }
     let there = target.ancestors().find(|dir| dir.exists()).unwrap_or(Path::new("/"));
-    let told = sh::output(Command::new("df").args(["--block-size=1M", "--output=avail"]).arg(there))?;
-    judge(&told, there)
+    let output = sh::output(Command::new("df").args(["--block-size=1M", "--output=avail"]).arg(there))?;
+    judge(&output, there)
 }
 
-/// What `df` tells of a directory, against [`WHOLE`].
-fn judge(told: &str, dir: &Path) -> Result<()> {
+/// Compares the output of `df` for a directory with [`WHOLE`].
+fn judge(output: &str, dir: &Path) -> Result<()> {
     let dir = dir.display();
-    let free: Option<u64> = told.lines().nth(1).and_then(|line| line.trim().parse().ok());
-    let free = free.with_context(|| format!("what df tells of {dir}: {told:?}"))?;
+    let free: Option<u64> = output.lines().nth(1).and_then(|line| line.trim().parse().ok());
+    let free = free.with_context(|| format!("the output of df for {dir}: {output:?}"))?;
     ensure!(free >= WHOLE, "{free} MiB are free below {dir}, and the tests need {WHOLE}: make room there");
     Ok(())
 }
@@ -38,12 +38,15 @@ mod tests {
 
     #[test]
     fn a_disk_without_room_is_named_with_what_is_missing() {
-        let judged = |told: &str| judge(told, Path::new("/x"));
+        let judged = |output: &str| judge(output, Path::new("/x"));
         assert!(judged("Avail\n 8192\n").is_ok());
         let full = judged("Avail\n 8191\n").unwrap_err().to_string();
         assert_eq!(full, "8191 MiB are free below /x, and the tests need 8192: make room there");
         for strange in ["", "Avail\n", "Avail\n-\n"] {
-            assert!(judged(strange).unwrap_err().to_string().contains("what df tells of /x"), "{strange:?}");
+            assert!(
+                judged(strange).unwrap_err().to_string().contains("the output of df for /x"),
+                "{strange:?}"
+            );
         }
     }
 }

@@ -92,13 +92,13 @@ impl Tally {
     }
 }
 
-/// A suite that runs next to others. Its output is kept until [`Beside::end`] shows it.
-pub struct Beside {
+/// A suite that runs next to others. Its output is kept until [`Background::end`] shows it.
+pub struct Background {
     child: Child,
     printed: JoinHandle<std::io::Result<(Vec<String>, Duration)>>,
 }
 
-impl Beside {
+impl Background {
     pub fn start(command: &mut Command) -> Result<Self> {
         let begun = Instant::now();
         let mut child =

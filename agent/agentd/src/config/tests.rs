@@ -37,7 +37,7 @@ fn a_boot_script_line_is_understood() {
 }
 
 #[test]
-fn words_that_the_kernel_hands_to_init_are_no_flags() {
+fn kernel_parameters_passed_to_init_are_not_flags() {
     let config = parse(&Environment {
         arguments: vec!["vmlinuz".into(), "splash".into()],
         kernel_command_line: "vmlinuz initrd=initramfs ipa-api-url=http://192.0.2.1 anneal.ramdisk splash"

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_aborted_command_and_a_deaf_controller_are_told_apart() {
+    fn an_aborted_command_and_a_silent_controller_are_distinguished() {
         let reply = status_return([0, 0x04, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x51]);
         assert!(matches!(Registers::of(&reply), Err(Error::Aborted(registers)) if registers.error == 4));
         // ILLEGAL REQUEST, INVALID COMMAND OPERATION CODE: no translation layer there.

@@ -3,7 +3,7 @@
 use super::{Command, Protocol, SECTOR};
 
 /// The password that is set for the time of an erase, and cleared after it. It is no secret and no protection: it
-/// is known, so that a drive that lost power in between can be unlocked by whoever meets it next.
+/// is public, so that a drive that lost power in between can be unlocked by any later run or tool.
 pub const PASSWORD: &[u8; 32] = b"Anneal erase, not a secret.     ";
 
 /// Passwords that other erase tools leave behind when they die between setting and clearing theirs:

@@ -2,20 +2,20 @@
 //! configuration overlay (ACS-2 7.8), accessible max address configuration (ACS-4 7.2). All of it stays given back when
 //! the drive is powered off.
 
-use super::fault;
-use crate::ask;
+use super::work::fault;
 use crate::ata::{Command, HiddenArea};
+use crate::capabilities;
 use crate::fault::Fault;
 use crate::transport::Transport;
 
 const WHAT: &str = "giving back hidden sectors";
 
-/// Give them back. How many sectors can be addressed afterwards: all that there are.
+/// Make all sectors addressable, and return their number.
 ///
 /// # Errors
 /// [`Fault`] when the drive refuses, or still hides some. No content is touched either way.
 pub fn reveal(drive: &dyn Transport) -> Result<u64, Fault> {
-    let look = || ask::ata(drive).map_err(|error| fault(WHAT, error.to_string()));
+    let look = || capabilities::ata(drive).map_err(|error| fault(WHAT, error.to_string()));
     let mut now = look()?;
     // The overlay cannot go while there is a protected area, and may leave one that was beyond it.
     for step in [protected, overlay, protected, accessible] {
@@ -55,7 +55,7 @@ fn accessible(drive: &dyn Transport, hidden: &HiddenArea) -> Result<(), Fault> {
     send(drive, "SET ACCESSIBLE MAX ADDRESS EXT", &Command::set_accessible_max(native)).map(drop)
 }
 
-/// Send; the LBA of the answer.
+/// Send a command and return the LBA of the answer.
 fn send(drive: &dyn Transport, what: &'static str, command: &Command) -> Result<u64, Fault> {
     let words = |error: crate::ata::Error| {
         fault(
@@ -63,7 +63,7 @@ fn send(drive: &dyn Transport, what: &'static str, command: &Command) -> Result<
             format!("{error}; drives that are frozen or were changed before take it after power off and on"),
         )
     };
-    match ask::registers(drive, command).map_err(words)? {
+    match capabilities::registers(drive, command).map_err(words)? {
         registers if registers.truncated => Err(fault(what, "the controller cuts the answer off")),
         registers => Ok(registers.lba),
     }

@@ -1,16 +1,16 @@
 //! ATA SANITIZE DEVICE (ACS-4 7.36).
 
-use super::{Seen, Work, fault};
-use crate::ask::registers;
+use super::work::{DriveStatus, Work, fault};
 use crate::ata::Command;
 use crate::ata::sanitize::Status;
+use crate::capabilities::registers;
 use crate::fault::Fault;
 use crate::sanitize::{Operation, State};
 
 const WHAT: &str = "ATA SANITIZE DEVICE";
 
-/// Run the operation to its end. One that is running already is waited for first, and ours begun after it: the drive
-/// does not tell which it was.
+/// Run the operation to its end. If another operation is already running, wait for it first and then start ours: the
+/// drive does not report which operation it is running.
 ///
 /// # Errors
 /// [`Fault`] when the drive refuses, fails, is frozen or stuck, or only shows the success of an earlier operation.
@@ -38,7 +38,7 @@ pub fn run(work: &Work<'_>, operation: Operation) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Wait until none is running, beginning with what the drive said last. Whether one was seen running.
+/// Wait until no operation is running, starting from the drive's last status. Returns whether one was seen running.
 fn follow(work: &Work<'_>, begun: Status, foreign: bool) -> Result<bool, Fault> {
     let (mut seen_running, mut next) = (false, Some(begun));
     work.wait(WHAT, || {
@@ -49,10 +49,10 @@ fn follow(work: &Work<'_>, begun: Status, foreign: bool) -> Result<bool, Fault> 
         match status.state {
             State::Running(progress) => {
                 seen_running = true;
-                Ok(Seen::Running(Some(progress)))
+                Ok(DriveStatus::Running(Some(progress)))
             }
-            State::Idle if status.succeeded || foreign => Ok(Seen::Done),
-            State::Failed if foreign => Ok(Seen::Done),
+            State::Idle if status.succeeded || foreign => Ok(DriveStatus::Done),
+            State::Failed if foreign => Ok(DriveStatus::Done),
             State::Idle => Err(fault(WHAT, "the drive took the command and does not say that it was done")),
             State::Failed => Err(fault(WHAT, "the drive says that the operation failed")),
             State::Frozen => Err(fault(WHAT, "the drive says that it is frozen")),

@@ -1,12 +1,12 @@
 //! ATA SECURITY ERASE UNIT (ACS-4 4.16, 7.38 to 7.43).
 //!
-//! The erase needs a password. It is a known one, it is cleared whatever happens, and a run that died in between is
-//! made good by the next one: [`rescue`] unlocks what carries a password that an erase tool left.
+//! The erase needs a password. The password is a known one and is cleared whatever happens. If a run is interrupted
+//! in between, the next one repairs the drive: [`rescue`] removes a password that an erase tool left.
 
-use super::{Drive, Work, fault};
-use crate::ask::{ata_identify, ata_transfer, registers};
+use super::work::{Drive, Work, fault};
 use crate::ata::security::{KNOWN, PASSWORD, data, erase_data};
 use crate::ata::{Command, Security};
+use crate::capabilities::{ata_identify, ata_transfer, registers};
 use crate::fault::{Fault, chain};
 use crate::transport::{Data, QUESTION, Transport};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 const WHAT: &str = "ATA SECURITY ERASE UNIT";
 /// A drive takes five wrong passwords, then none until it is powered off: one is left to the operator.
 const ATTEMPTS: usize = 4;
-/// No drive was heard of that takes longer.
+/// No known drive takes longer.
 const MOST: Duration = Duration::from_secs(48 * 3600);
 
 /// Erase, `enhanced` or not.
@@ -43,7 +43,7 @@ pub fn run(work: &Work<'_>, enhanced: bool) -> Result<(), Fault> {
     send(transport, &Command::SECURITY_SET_PASSWORD, &data(PASSWORD), QUESTION)?;
     let timeout = MOST.min(Duration::from_secs(3600).max(work.estimate * 3));
     let erased = erase(transport, enhanced, timeout);
-    // Whatever the drive said: without a password it is nobody's hostage.
+    // Whatever the drive answered: remove the password, so that the drive stays usable.
     let state = identify(transport)?;
     let cleared = if state.enabled { clear(transport, state)? } else { true };
     match (erased, cleared) {
@@ -70,8 +70,8 @@ fn erase(transport: &dyn Transport, enhanced: bool, timeout: Duration) -> Result
     send(transport, &Command::SECURITY_ERASE_UNIT, &erase_data(PASSWORD, enhanced), timeout)
 }
 
-/// Take a password off a drive that an erase left it on, when it is one of those that erase tools use. No content is
-/// touched. Whether there was one that went.
+/// Remove a password that an erase left on the drive, if it is one of those that erase tools use. No content is
+/// touched. Returns whether a password was removed.
 ///
 /// # Errors
 /// [`Fault`] when the drive does not answer. A password that is not known is no error.
@@ -83,14 +83,14 @@ pub fn rescue(drive: &Drive<'_>) -> Result<bool, Fault> {
     clear(drive.transport, state)
 }
 
-/// Unlock and take the password off. Whether there is none now.
+/// Unlock the drive and remove the password. Returns whether the drive now has none.
 fn clear(transport: &dyn Transport, state: Security) -> Result<bool, Fault> {
     if state.expired {
         return Ok(false);
     }
     for password in KNOWN.iter().take(ATTEMPTS) {
         if identify(transport)?.locked {
-            // A wrong password is an aborted command; the drive says afterwards what it is.
+            // A wrong password aborts the command; IDENTIFY DEVICE then shows whether the drive is still locked.
             let _ = send(transport, &Command::SECURITY_UNLOCK, &data(password), QUESTION);
             if identify(transport)?.locked {
                 continue;

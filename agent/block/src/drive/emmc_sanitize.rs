@@ -1,7 +1,7 @@
 //! eMMC: every erase group is erased, then Sanitize removes what is not mapped any more (JESD84-B51, 6.6.9, 6.6.11).
 //! Sanitize by itself touches nothing that is mapped; the kernel's discard may leave sectors mapped.
 
-use super::{Work, fault};
+use super::work::{Work, fault};
 use crate::fault::Fault;
 use crate::mmc::{Command, complaint};
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub fn run(work: &Work<'_>) -> Result<(), Fault> {
         send(work, &Command::erase(first, first + (length - 1), time))?;
         first += length;
         let done = u64::from(first) * 65535 / u64::from(registers.sectors);
-        (work.tell)(u16::try_from(done).unwrap_or(u16::MAX));
+        (work.report)(u16::try_from(done).unwrap_or(u16::MAX));
     }
     send(work, &[Command::sanitize(MOST)])
 }

@@ -1,7 +1,7 @@
 //! NVMe Sanitize (NVM Express Base Specification 2.0, 5.24): started, followed in its log page, believed only when it
 //! is the one that was started.
 
-use super::{Seen, Work, fault};
+use super::work::{DriveStatus, Work, fault};
 use crate::fault::Fault;
 use crate::nvme::log::{LENGTH, SANITIZE, SanitizeLog};
 use crate::nvme::{NvmeCommand, status_text};
@@ -12,7 +12,7 @@ const WHAT: &str = "NVMe Sanitize";
 /// Status of a command that comes while a sanitize operation is running.
 const IN_PROGRESS: u16 = 0x1d;
 
-/// Run the operation to its end. One that is running already is waited for first; when it is the same, it counts.
+/// Run the operation to its end. If one is already running, wait for it first; if it is of the same kind, it counts.
 ///
 /// # Errors
 /// [`Fault`] when the drive refuses, fails, is stuck, or only shows the success of an earlier operation.
@@ -29,8 +29,8 @@ pub fn run(work: &Work<'_>, operation: Operation) -> Result<(), Fault> {
     let ended = work.drive.transport.nvme(&command, &mut [], QUESTION);
     match ended.map_err(|source| Fault::Command { what: WHAT, source })?.status {
         0 => {}
-        // Another host began one between our two questions. It is not ours, whatever it is.
-        IN_PROGRESS => return Err(fault(WHAT, "somebody else has just begun a sanitize operation")),
+        // Another host started an operation between our two commands.
+        IN_PROGRESS => return Err(fault(WHAT, "another host has just started a sanitize operation")),
         status => return Err(fault(WHAT, status_text(status))),
     }
     let seen_running = follow(work)?;
@@ -54,16 +54,16 @@ fn same(log: &SanitizeLog, command: &NvmeCommand) -> bool {
     log.command & 7 == command.cdw10 & 7
 }
 
-/// Wait until none is running. Whether one was seen running.
+/// Wait until no operation is running. Returns whether one was seen running.
 fn follow(work: &Work<'_>) -> Result<bool, Fault> {
     let mut seen_running = false;
     work.wait(WHAT, || match log(work.drive.transport)?.state {
         Some(State::Running(progress)) => {
             seen_running = true;
-            Ok(Seen::Running(Some(progress)))
+            Ok(DriveStatus::Running(Some(progress)))
         }
         Some(State::Failed) => Err(fault(WHAT, "the drive says that the operation failed")),
-        Some(State::Idle) => Ok(Seen::Done),
+        Some(State::Idle) => Ok(DriveStatus::Done),
         Some(State::Frozen) | None => Err(fault(WHAT, "the drive's sanitize log makes no sense")),
     })?;
     Ok(seen_running)

@@ -1,6 +1,6 @@
 //! TCG Opal PSID revert: the drive forgets its keys, so that nothing it holds can be read any more, and its owner.
 
-use super::{Work, fault};
+use super::work::{Work, fault};
 use crate::fault::Fault;
 use crate::opal::{Psid, status_text};
 use crate::transport::Transport;
@@ -14,7 +14,7 @@ const WHAT: &str = "TCG Opal PSID revert";
 /// None names the PSID.
 pub fn run(work: &Work<'_>) -> Result<(), Fault> {
     let Some(psid) = &work.drive.probe.psid else {
-        return Err(fault(WHAT, "nobody gave the PSID of the drive"));
+        return Err(fault(WHAT, "the PSID of the drive was not given"));
     };
     revert(work.drive.transport, psid)
 }

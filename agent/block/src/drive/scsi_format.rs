@@ -1,6 +1,7 @@
 //! SCSI FORMAT UNIT (SBC-4 5.4): the last resort, since a disk that loses power in it must be formatted again.
 
-use super::{Work, scsi_sanitize};
+use super::scsi_sanitize;
+use super::work::Work;
 use crate::fault::Fault;
 use crate::scsi;
 

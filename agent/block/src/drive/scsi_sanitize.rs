@@ -1,17 +1,17 @@
 //! SCSI SANITIZE (SBC-4 5.30).
 
-use super::{Seen, Work, fault};
+use super::work::{DriveStatus, Work, fault};
 use crate::fault::Fault;
 use crate::sanitize::Operation;
 use crate::scsi::{self, Reply};
 use crate::transport::{Data, QUESTION};
 
 const WHAT: &str = "SCSI SANITIZE";
-/// How often a unit attention is taken for news and the command sent again.
+/// How often a command is sent in all when the disk answers with a unit attention.
 const ATTENTIONS: usize = 4;
 
-/// Run the operation to its end. One that is running already is waited for first, and ours begun after it: the disk
-/// does not tell which it was.
+/// Run the operation to its end. If another operation is already running, wait for it first and then start ours: the
+/// disk does not report which operation it is running.
 ///
 /// # Errors
 /// [`Fault`] when the disk refuses, fails or is stuck.
@@ -23,15 +23,15 @@ pub fn run(work: &Work<'_>, operation: Operation) -> Result<(), Fault> {
     follow(work, WHAT, (0x04, 0x1b), (0x31, 0x03), false)
 }
 
-/// Begin an operation that the disk answers at once.
+/// Start an operation whose command the disk answers at once.
 pub(super) fn begin(work: &Work<'_>, what: &'static str, cdb: &[u8], parameters: &[u8]) -> Result<(), Fault> {
     let reply =
         send(work, what, cdb, || if parameters.is_empty() { Data::None } else { Data::Out(parameters) })?;
     if reply.good() { Ok(()) } else { Err(fault(what, reply.to_string())) }
 }
 
-/// Wait until the disk is no longer at it: REQUEST SENSE tells of the operation, TEST UNIT READY of its end. A
-/// failure of before (`foreign`) does not count.
+/// Wait for the end of the operation: REQUEST SENSE reports its progress, TEST UNIT READY its end. With `foreign` the
+/// operation is an earlier one, whose failure does not count.
 pub(super) fn follow(
     work: &Work<'_>,
     what: &'static str,
@@ -43,22 +43,22 @@ pub(super) fn follow(
         let mut bytes = [0u8; 252];
         let reply = work.drive.transport.scsi(&scsi::REQUEST_SENSE, Data::In(&mut bytes), QUESTION);
         let reply = reply.map_err(|source| Fault::Command { what, source })?;
-        let told = if reply.good() { &bytes[..reply.transferred.min(bytes.len())] } else { &reply.sense };
-        match scsi::sense::Sense::parse(told) {
-            Some(sense) if sense.is(running.0, running.1) => return Ok(Seen::Running(sense.progress)),
+        let sense = if reply.good() { &bytes[..reply.transferred.min(bytes.len())] } else { &reply.sense };
+        match scsi::sense::Sense::parse(sense) {
+            Some(sense) if sense.is(running.0, running.1) => return Ok(DriveStatus::Running(sense.progress)),
             Some(sense) if sense.is(failed.0, failed.1) && !foreign => {
                 return Err(fault(what, format!("the disk says {sense}")));
             }
             Some(_) => {}
-            None => return Err(fault(what, format!("the disk does not tell what it is doing: {reply}"))),
+            None => return Err(fault(what, format!("the disk does not report what it is doing: {reply}"))),
         }
         let ready = send(work, what, &scsi::TEST_UNIT_READY, || Data::None)?;
         match ready.sense() {
-            _ if ready.good() => Ok(Seen::Done),
-            Some(sense) if sense.is(running.0, running.1) => Ok(Seen::Running(sense.progress)),
+            _ if ready.good() => Ok(DriveStatus::Done),
+            Some(sense) if sense.is(running.0, running.1) => Ok(DriveStatus::Running(sense.progress)),
             // Becoming ready.
-            Some(sense) if sense.is(0x04, 0x01) => Ok(Seen::Running(None)),
-            Some(sense) if sense.is(failed.0, failed.1) && foreign => Ok(Seen::Done),
+            Some(sense) if sense.is(0x04, 0x01) => Ok(DriveStatus::Running(None)),
+            Some(sense) if sense.is(failed.0, failed.1) && foreign => Ok(DriveStatus::Done),
             _ => Err(fault(what, format!("the disk is not ready afterwards: {ready}"))),
         }
     })

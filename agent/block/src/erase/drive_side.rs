@@ -1,15 +1,15 @@
 //! Methods that are one command for the whole drive.
 
-use super::Attempt;
+use super::record::Attempt;
 use crate::drive::{
     Work, ata_sanitize, ata_security, emmc_sanitize, nvme_sanitize, opal_revert, scsi_format, scsi_sanitize,
 };
 use crate::fault::Fault;
 use crate::method::{Family, Method};
 use crate::nvme::SecureErase;
+use crate::pass::Pass;
 use crate::plan::estimate;
 use crate::progress::{Meter, Phase, Progress, Watch, eta};
-use crate::run::Pass;
 use crate::target::Target;
 use std::io;
 use std::ops::ControlFlow;
@@ -39,7 +39,7 @@ fn format(target: &dyn Target, erase: SecureErase) -> Result<(), Fault> {
     target.format(erase).map_err(|source| Fault::Command { what: "NVMe Format", source })
 }
 
-/// A method that cannot be asked how far it is, run beside its watcher.
+/// A method that cannot be asked how far it is, run next to its watcher.
 fn blocking(
     method: Method,
     target: &dyn Target,
@@ -62,16 +62,16 @@ fn blocking(
     pass.run([lane]).result
 }
 
-/// A method that the drive runs by itself and tells of.
+/// A method that the drive runs by itself, and whose progress it reports.
 fn followed(method: Method, target: &dyn Target, watch: &dyn Watch) -> Result<(), Fault> {
     let (meter, total) = (Mutex::new(Meter::default()), target.size());
-    let tell = |progress: u16| {
+    let report = |progress: u16| {
         let done = u64::try_from(u128::from(total) * u128::from(progress) / 65536).unwrap_or(0);
         let rate = meter.lock().unwrap_or_else(PoisonError::into_inner).rate(Instant::now(), done);
         let (phase, method, eta) = (Phase::Erasing, Some(method), eta(done, total, rate));
         watch.progress(Progress { phase, method, done, total, rate, eta });
     };
-    with(method, target, watch, &tell, |work| match method {
+    with(method, target, watch, &report, |work| match method {
         Method::Sanitize(Family::Nvme, operation) => nvme_sanitize::run(work, operation),
         Method::Sanitize(Family::Ata, operation) => ata_sanitize::run(work, operation),
         Method::Sanitize(Family::Scsi, operation) => scsi_sanitize::run(work, operation),
@@ -87,12 +87,12 @@ fn with(
     method: Method,
     target: &dyn Target,
     watch: &dyn Watch,
-    tell: &dyn Fn(u16),
+    report: &dyn Fn(u16),
     run: impl Fn(&Work<'_>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let Some(drive) = target.drive() else {
         let source = io::Error::from(io::ErrorKind::Unsupported);
         return Err(Fault::Command { what: "a command to the drive", source });
     };
-    run(&Work { drive, tell, watch, estimate: estimate(drive.probe, method) })
+    run(&Work { drive, report, watch, estimate: estimate(drive.probe, method) })
 }

@@ -4,71 +4,33 @@ mod drive_side;
 mod overwrite;
 mod parts;
 mod range;
+mod record;
 mod resume;
 
-pub use resume::{Checkpoint, resume};
+pub(crate) use record::ending;
+pub use record::{Ending, Record};
+pub use resume::resume;
 
+use crate::checkpoint::Checkpoint;
 use crate::content::{Content, Seed};
-use crate::fault::{Fault, chain};
+use crate::fault::Fault;
 use crate::metadata;
 use crate::method::{Method, Promise};
 use crate::progress::Watch;
 use crate::sample::Samples;
 use crate::target::Target;
 use crate::verify::{Verification, verify};
-
-/// What was done to a disk, and what was seen afterwards.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// How it ended.
-    pub ending: Ending,
-    /// The method that erased the disk, or the last one that was tried.
-    pub method: Option<Method>,
-    /// Methods tried before, each with why it was given up.
-    pub fallbacks: Vec<(Method, String)>,
-    /// Bytes that `method` has erased, those before the interruption included; when it was stopped in one of several
-    /// passes, those of that pass.
-    pub bytes_erased: u64,
-    /// Where `method` went on after an interruption; `None`: it began at 0.
-    pub resumed_from: Option<u64>,
-    /// What the last read-back saw.
-    pub verification: Option<Verification>,
-}
-
-/// How work on a disk ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
-    /// Done, and the read-back agreed.
-    Erased,
-    /// Not done, and why, with the byte offset where there is one. The caller knows which disk it is.
-    Failed(String),
-    /// Stopped on request; the disk is half erased.
-    Cancelled,
-}
-
-/// How one method went: bytes erased, and the fault that ended it.
-type Attempt = (u64, Result<(), Fault>);
+use record::{Attempt, untried};
 
 /// Erase a disk with the first of `methods` (of [`crate::methods()`]) that works and whose read-back agrees.
 ///
-/// Blocks until the end. `watch` is told of progress and asked for cancellation four times a second; a
-/// drive-side format cannot be interrupted, cancellation then takes effect when it has ended. Runs again from the
-/// beginning when repeated; [`resume`] goes on.
+/// Blocks until the end. `watch` receives progress and is asked for cancellation four times a second. A drive-side
+/// format cannot be interrupted: cancellation takes effect when it has ended. A repeated call starts from the
+/// beginning; [`resume`] goes on.
 pub fn erase(target: &dyn Target, methods: &[Method], watch: &dyn Watch) -> Record {
     match Samples::take(target, watch) {
         Ok(samples) => work(target, methods, &samples, None, watch),
         Err(fault) => Record { ending: ending(target, &fault), ..untried() },
-    }
-}
-
-fn untried() -> Record {
-    Record {
-        ending: Ending::Failed("no erase method was given".to_owned()),
-        method: None,
-        fallbacks: Vec::new(),
-        bytes_erased: 0,
-        resumed_from: None,
-        verification: None,
     }
 }
 
@@ -131,16 +93,6 @@ fn confirm(
         verification.passed = false;
     }
     result
-}
-
-pub(crate) fn ending(target: &dyn Target, fault: &Fault) -> Ending {
-    match fault {
-        Fault::Cancelled => Ending::Cancelled,
-        fault if !target.present() && !matches!(fault, Fault::Vanished(_)) => {
-            Ending::Failed(Fault::Vanished(chain(fault)).to_string())
-        }
-        fault => Ending::Failed(chain(fault)),
-    }
 }
 
 impl Method {

@@ -1,14 +1,16 @@
 //! Zeroes, or what was wanted instead, written over everything, past the page cache.
 
-use super::{Attempt, Method, parts};
+use super::parts;
+use super::record::Attempt;
 use crate::aligned::{ZEROES_LENGTH, zeroes};
 use crate::content::{Content, Seed};
 use crate::fault::Fault;
-use crate::method::Passes;
+use crate::method::{Fill, Method, Passes};
+use crate::pass::Pass;
 use crate::pool::{LARGEST, lend};
 use crate::progress::{Phase, Progress, Watch, eta};
-use crate::run::Pass;
 use crate::target::{Target, write_all};
+use crate::temperature::Temperature;
 use std::ops::ControlFlow;
 
 pub(super) fn run(target: &dyn Target, from: u64, watch: &dyn Watch, kept: &dyn Fn(u64)) -> Attempt {
@@ -37,7 +39,7 @@ pub(super) fn passes(target: &dyn Target, passes: Passes, seed: Seed, watch: &dy
     for number in 0..count {
         let content = match number + 1 == count {
             true => Content::after(method, seed),
-            false => Content::of(crate::method::Fill::Random, seed, number),
+            false => Content::of(Fill::Random, seed, number),
         };
         let several = Several { watch, before: number * target.size(), total: count * target.size() };
         let pass = Pass {
@@ -70,7 +72,7 @@ pub(super) fn passes(target: &dyn Target, passes: Passes, seed: Seed, watch: &dy
     (done, Ok(()))
 }
 
-/// Tells of a pass as a part of all of them.
+/// Reports the progress of one pass as a part of all passes.
 struct Several<'a> {
     watch: &'a dyn Watch,
     before: u64,
@@ -87,7 +89,7 @@ impl Watch for Several<'_> {
         self.watch.cancelled()
     }
 
-    fn resting(&self, temperature: Option<crate::heat::Temperature>) {
+    fn resting(&self, temperature: Option<Temperature>) {
         self.watch.resting(temperature);
     }
 }

@@ -1,10 +1,10 @@
-//! A pass in parts of about ten seconds: after each, all below its end is on the disk, and an interrupted erase can go on
-//! from there.
+//! A pass in parts of about ten seconds: after each, everything below its end is on the disk, and an interrupted erase
+//! can go on from there.
 
-use super::Attempt;
+use super::record::Attempt;
 use crate::fault::Fault;
+use crate::pass::Pass;
 use crate::progress::Meter;
-use crate::run::Pass;
 use crate::target::Target;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 const FIRST: u64 = 64 << 20;
 /// How long a part shall take: what an interruption costs at most, against the pipeline that runs empty at its end.
 const PERIOD: Duration = Duration::from_secs(10);
-/// No part grows by more at once: a first one that a cache swallowed tells little of the disk.
+/// No part grows by more at once: the speed of a first part that went to a cache says little about the disk.
 const GROWTH: u64 = 32;
 
-/// Do the pass from `from` on, in `lanes` lanes; `kept` is told of each offset below which all is written and flushed.
+/// Do the pass from `from` on, in `lanes` lanes; `kept` is called with each offset below which all is written and
+/// flushed.
 pub(super) fn run<W>(
     pass: &Pass,
     target: &dyn Target,
@@ -62,6 +63,6 @@ mod tests {
         assert_eq!(next(23 * FIRST, Duration::from_secs(10)), 23 * FIRST);
         assert_eq!(next(23 * FIRST, Duration::from_secs(3600)), FIRST, "it got slow");
         assert_eq!(next(FIRST, Duration::ZERO), 32 * FIRST, "it grows step by step");
-        assert_eq!(next(1 << 40, Duration::ZERO), 1 << 40, "and not for ever");
+        assert_eq!(next(1 << 40, Duration::ZERO), 1 << 40, "and not without limit");
     }
 }

@@ -1,11 +1,12 @@
 //! What the kernel has the device do range by range: write zeroes (`BLKZEROOUT`), discard (`BLKDISCARD`), discard
 //! securely (`BLKSECDISCARD`).
 
-use super::{Attempt, parts};
+use super::parts;
+use super::record::Attempt;
 use crate::fault::Fault;
 use crate::method::Method;
+use crate::pass::Pass;
 use crate::progress::{Phase, Watch};
-use crate::run::Pass;
 use crate::target::Target;
 use std::io;
 use std::ops::ControlFlow;

@@ -1,24 +1,14 @@
 //! Going on with an overwrite that was interrupted: by a reboot, a power cut, the death of the process.
 
-use super::{Record, ending, erase, untried, work};
+use super::record::{Record, ending, untried};
+use super::{erase, work};
 use crate::aligned::{Aligned, is_zero};
+use crate::checkpoint::Checkpoint;
 use crate::fault::Fault;
 use crate::method::Method;
 use crate::progress::Watch;
 use crate::sample::Samples;
 use crate::target::{Target, read_exact};
-
-/// Where an interrupted overwrite goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// The method that was at work.
-    pub method: Method,
-    /// In bytes: everything below has been written and flushed.
-    pub offset: u64,
-    /// Some of the sectors that were sampled before the first byte was written, by their offset, with the first eight
-    /// bytes of the SHA-256 of what they held.
-    pub samples: Vec<(u64, [u8; 8])>,
-}
 
 /// Methods that were tried and given up before the interruption say so.
 const BEFORE: &str = "given up before the interruption";

@@ -22,11 +22,12 @@ pub struct Map {
 }
 
 /// The map of the disk, where it is healthy: running, as large as the disk, over paths of this disk alone, at least one
-/// of which the kernel uses. One without any would make us wait for ever.
+/// of which the kernel uses. A map without any would block reads without limit.
 pub(crate) fn find(disk: &Disk) -> Option<Map> {
     let map = candidate(disk)?;
     let control = disk.path.with_file_name("mapper").join("control");
-    match File::open(control).and_then(|control| target_status(&sys::hold::table_status(&control, map.dev)?))
+    match File::open(control)
+        .and_then(|control| target_status(&sys::teardown::table_status(&control, map.dev)?))
     {
         Ok(status) if active_paths(&status) > 0 => Some(map),
         Ok(status) => {
@@ -34,7 +35,7 @@ pub(crate) fn find(disk: &Disk) -> Option<Map> {
             None
         }
         Err(error) => {
-            tracing::warn!(map = map.name, %error, "the multipath map does not tell its paths");
+            tracing::warn!(map = map.name, %error, "cannot read the state of the multipath map's paths");
             None
         }
     }
@@ -113,7 +114,7 @@ mod tests {
     const STATUS: &str = "2 0 0 0 2 1 A 0 1 2 8:16 A 0 0 1 E 0 1 2 8:32 A 1 0 1 ";
 
     #[test]
-    fn paths_that_are_up_are_counted_as_the_kernel_tells_them() {
+    fn paths_that_are_up_are_counted_as_the_kernel_reports_them() {
         assert_eq!(active_paths(STATUS), 2);
         assert_eq!(active_paths(&STATUS.replace("8:16 A", "8:16 F")), 1);
         assert_eq!(active_paths(&STATUS.replace(" A 0 0 1", " F 0 0 1").replace("8:32 A", "8:32 F")), 0);

@@ -131,7 +131,7 @@ fn obstacle(holder: &Holder) -> Option<String> {
         return Some(format!("{holder} is suspended, so that nothing is known of what it holds"));
     }
     if holder.kind == HolderKind::Other {
-        return Some(format!("{holder} is of a kind that nobody here knows how to stop"));
+        return Some(format!("{holder} is of a kind that this agent cannot stop"));
     }
     None
 }

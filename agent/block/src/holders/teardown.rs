@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long something may still be busy: whoever looks at new devices lets go of them again.
+/// How long a device may stay busy: programs that probe new devices (udev) close them again within this time.
 const BUSY: Duration = Duration::from_secs(5);
 /// How long a device that stops in its own time may take.
 const GOING: Duration = Duration::from_secs(60);
@@ -98,15 +98,15 @@ pub fn take_down(roots: &Roots, steps: &[TeardownStep]) -> Result<(), TakeDownEr
 
 fn once(roots: &Roots, step: &TeardownStep) -> io::Result<()> {
     match step {
-        TeardownStep::SwapOff { what } => sys::hold::swap_off(&roots.dev.join(what)),
+        TeardownStep::SwapOff { what } => sys::teardown::swap_off(&roots.dev.join(what)),
         TeardownStep::Unmount { what, at } => unmount(roots, what, at),
-        TeardownStep::StopArray { what, .. } => sys::hold::stop_array(&File::open(roots.dev.join(what))?),
+        TeardownStep::StopArray { what, .. } => sys::teardown::stop_array(&File::open(roots.dev.join(what))?),
         TeardownStep::Remove { what, name, dev } => {
             let now = fs::read_to_string(roots.sys.join("block").join(what).join("dm/name"))?;
             if now.trim_end() != name {
                 return Err(io::Error::other(format!("it is {:?} by now", now.trim_end())));
             }
-            sys::hold::remove(&File::open(roots.dev.join("mapper/control"))?, *dev)
+            sys::teardown::remove(&File::open(roots.dev.join("mapper/control"))?, *dev)
         }
         TeardownStep::StopBcache { what } => stop_bcache(roots, what),
     }

@@ -1,7 +1,7 @@
 //! Physical volumes of LVM (`lib/format_text/layout.h` of LVM2): the label, the headers of the metadata areas, and the
 //! current text.
 
-use super::{Member, Whole};
+use super::member::{Member, Whole};
 use crate::fault::Fault;
 use crate::lvm::{LABEL_AREA, label_sector, metadata_areas, text_place};
 use std::collections::BTreeSet;

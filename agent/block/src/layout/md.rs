@@ -1,6 +1,6 @@
 //! Superblocks of md, version 1.x (`linux/raid/md_p.h`, `struct mdp_superblock_1`); all numbers little-endian.
 
-use super::{Member, Whole};
+use super::member::{Member, Whole};
 use crate::fault::Fault;
 use std::collections::BTreeSet;
 
@@ -38,10 +38,10 @@ mod at {
 }
 
 /// What is at the places of superblocks.
-pub(super) enum Found {
-    None,
+pub(super) enum Superblock {
+    Absent,
     /// A superblock of an array that cannot be rebuilt.
-    Unsound,
+    NotRebuildable,
     Member(Member),
 }
 
@@ -49,21 +49,23 @@ pub(super) enum Found {
 pub(super) fn member(
     size: u64,
     read: &mut impl FnMut(u64, u64) -> Result<Vec<u8>, Fault>,
-) -> Result<Found, Fault> {
+) -> Result<Superblock, Fault> {
     let end = (size / 512).saturating_sub(16) & !7;
     for offset in [0, 4096, end * 512] {
         let bytes = read(offset, LENGTH)?;
         let Some(sound) = sound(&bytes, offset) else { continue };
-        let Some(mut member) = sound else { return Ok(Found::Unsound) };
+        let Some(mut member) = sound else { return Ok(Superblock::NotRebuildable) };
         let bitmap = bitmap_at(&member.pieces[0].1, offset);
         if let Some(place) = bitmap {
             let head = read(place, BITMAP_HEAD)?;
-            let Some(head) = clean_bitmap(head, member.whole.version) else { return Ok(Found::Unsound) };
+            let Some(head) = clean_bitmap(head, member.whole.version) else {
+                return Ok(Superblock::NotRebuildable);
+            };
             member.pieces.push((place, head));
         }
-        return Ok(Found::Member(member));
+        return Ok(Superblock::Member(member));
     }
-    Ok(Found::None)
+    Ok(Superblock::Absent)
 }
 
 /// The member of a superblock: nothing where there is none, `Some(None)` where it is of an array that is changing, has
@@ -183,7 +185,7 @@ mod tests {
         bytes
     }
 
-    fn on_disk(superblock: &[u8]) -> Result<Found, Fault> {
+    fn on_disk(superblock: &[u8]) -> Result<Superblock, Fault> {
         let mut disk = vec![0; 1 << 20];
         disk[4096..4096 + superblock.len()].copy_from_slice(superblock);
         disk[8192..8196].copy_from_slice(&BITMAP_MAGIC.to_le_bytes());
@@ -196,7 +198,9 @@ mod tests {
 
     #[test]
     fn a_member_is_kept_clean_and_with_a_fresh_bitmap() {
-        let Ok(Found::Member(member)) = on_disk(&superblock(BITMAP | BAD_BLOCKS, 1)) else { panic!("none") };
+        let Ok(Superblock::Member(member)) = on_disk(&superblock(BITMAP | BAD_BLOCKS, 1)) else {
+            panic!("none")
+        };
         assert_eq!(
             (member.whole.name.as_str(), member.part.as_str(), member.whole.version),
             ("old:mirror", "1", 17)
@@ -214,11 +218,14 @@ mod tests {
     #[test]
     fn what_changes_has_lost_its_role_or_is_damaged_is_not_kept() {
         for (features, role) in [(2, 0), (4, 0), (0x200, 0), (0, 0xfffe), (0, 0xffff), (0, 2)] {
-            assert!(matches!(on_disk(&superblock(features, role)), Ok(Found::Unsound)), "{features} {role}");
+            assert!(
+                matches!(on_disk(&superblock(features, role)), Ok(Superblock::NotRebuildable)),
+                "{features} {role}"
+            );
         }
         let mut damaged = superblock(0, 0);
         damaged[at::LEVEL] = 5;
-        assert!(matches!(on_disk(&damaged), Ok(Found::None)));
+        assert!(matches!(on_disk(&damaged), Ok(Superblock::Absent)));
     }
 
     proptest! {

@@ -12,39 +12,17 @@
 
 mod group;
 mod md;
+mod member;
+
+pub use member::Member;
 
 use crate::aligned::{Aligned, is_zero};
 use crate::fault::Fault;
 use crate::probe::{Signature, SignatureKind};
 use crate::target::{Target, read_exact, write_all};
+use md::Superblock;
+use member::Whole;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Where so many bytes are.
-type Piece = (u64, Vec<u8>);
-
-/// What one disk is a member of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// What.
-    whole: Whole,
-    /// Which of its parts this disk is.
-    part: String,
-    /// What is written back: byte offset on the disk, and bytes.
-    pieces: Vec<Piece>,
-}
-
-/// An array or group as one of its members describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Whole {
-    /// `md` or `lvm`.
-    kind: &'static str,
-    name: String,
-    uuid: String,
-    /// Which version of the description it is; members that disagree belong to different moments.
-    version: u64,
-    /// All parts that have to be there.
-    parts: BTreeSet<String>,
-}
 
 /// A region that was written back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,15 +50,15 @@ pub fn remember(target: &dyn Target) -> Result<Option<Member>, Fault> {
         |signature: &Signature| signature.kind == SignatureKind::Member && signature.name != "LVM2_member";
     let mut read = |offset: u64, length: u64| read(target, offset, length);
     match md::member(target.size(), &mut read)? {
-        md::Found::Member(member) => Ok(Some(member)),
+        Superblock::Member(member) => Ok(Some(member)),
         // What lies below an array is the array's content.
-        md::Found::Unsound => Ok(None),
-        md::Found::None if signatures.iter().any(other) => Ok(None),
-        md::Found::None => group::member(&mut read),
+        Superblock::NotRebuildable => Ok(None),
+        Superblock::Absent if signatures.iter().any(other) => Ok(None),
+        Superblock::Absent => group::member(&mut read),
     }
 }
 
-/// Those whose array or group has all of its parts here, each once, and all of one mind.
+/// Keep members whose array or group has every part here exactly once with identical metadata.
 pub fn complete(members: Vec<Option<Member>>) -> Vec<Option<Member>> {
     let mut wholes: BTreeMap<String, Vec<&Member>> = BTreeMap::new();
     for member in members.iter().flatten() {
@@ -95,35 +73,6 @@ pub fn complete(members: Vec<Option<Member>>) -> Vec<Option<Member>> {
     let sound: BTreeSet<String> =
         wholes.into_iter().filter(|(_, all)| sound(all)).map(|(uuid, _)| uuid).collect();
     members.into_iter().map(|member| member.filter(|member| sound.contains(&member.whole.uuid))).collect()
-}
-
-impl Member {
-    /// Whether both are parts of one array or group.
-    pub fn is_with(&self, other: &Member) -> bool {
-        self.whole.uuid == other.whole.uuid
-    }
-
-    /// What is written: whole sectors, zero where nothing was kept.
-    fn sectors(&self, block: u64) -> Vec<Piece> {
-        let mut sectors: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
-        for (offset, bytes) in &self.pieces {
-            for (at, byte) in (*offset..).zip(bytes) {
-                let sector =
-                    sectors.entry(at / block).or_insert_with(|| vec![0; usize::try_from(block).unwrap_or(0)]);
-                sector[usize::try_from(at % block).unwrap_or(0)] = *byte;
-            }
-        }
-        let mut joined: Vec<Piece> = Vec::new();
-        for (number, bytes) in sectors {
-            match joined.last_mut() {
-                Some((start, before)) if *start + before.len() as u64 == number * block => {
-                    before.extend(bytes);
-                }
-                _ => joined.push((number * block, bytes)),
-            }
-        }
-        joined
-    }
 }
 
 /// Write back what was kept of an erased disk, and read it back. Every place must read as zeroes before.
@@ -144,14 +93,14 @@ pub fn write_back(target: &dyn Target, member: &Member) -> Result<Vec<Rebuilt>, 
     }
     target.flush().map_err(|source| Fault::Command { what: "flush", source })?;
     let Whole { kind, name, uuid, .. } = &member.whole;
-    let told = |(offset, bytes): (u64, Vec<u8>)| Rebuilt {
+    let rebuilt = |(offset, bytes): (u64, Vec<u8>)| Rebuilt {
         kind,
         name: name.clone(),
         uuid: uuid.clone(),
         bytes: bytes.len() as u64,
         offset,
     };
-    Ok(pieces.into_iter().map(told).collect())
+    Ok(pieces.into_iter().map(rebuilt).collect())
 }
 
 /// Take back what was written back.

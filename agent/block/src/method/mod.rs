@@ -70,7 +70,7 @@ pub enum Method {
     Discard,
     /// Zeroes written over everything.
     Overwrite,
-    /// Other content written over everything, perhaps several times: only where somebody wants it.
+    /// Other content written over everything, perhaps several times: only on request.
     OverwriteWith(Passes),
     /// SCSI FORMAT UNIT.
     ScsiFormat,
@@ -194,8 +194,8 @@ impl Method {
         }
     }
 
-    /// Whether it stops within two seconds of being told to. A sanitize goes on in the drive all the same, and is
-    /// found at it by the next run.
+    /// Whether it stops within two seconds of a request. A sanitize operation continues in the drive all the same, and
+    /// the next run finds it running.
     pub fn abortable(self) -> bool {
         !matches!(
             self,

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Seek};
 use std::os::unix::fs::FileExt;
 
-/// A boot area of an eMMC (`mmcblk0boot0`): sectors of their own, which hold firmware or what somebody hid there. Nothing
+/// A boot area of an eMMC (`mmcblk0boot0`): sectors of their own, which hold firmware or hidden data. Nothing
 /// erases them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BootArea {

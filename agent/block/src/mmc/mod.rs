@@ -59,7 +59,7 @@ impl Command {
     }
 }
 
-/// What is wrong, by the device status of a response (R1; 6.13). Bits that tell of no fault are passed over.
+/// Returns the fault in the device status of a response (R1; 6.13). Bits that report no fault are ignored.
 pub fn complaint(status: u32) -> Option<&'static str> {
     let faults = [
         (31, "address out of range"),

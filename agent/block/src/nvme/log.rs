@@ -82,7 +82,7 @@ impl Health {
     }
 }
 
-/// Who else has a claim to a namespace, from a reservation report (7.5).
+/// Claims of other hosts to a namespace, from a reservation report (7.5).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reservation {
     /// Reservation type, 0 when there is none.

@@ -134,15 +134,15 @@ pub struct Namespace {
     pub deallocate: bool,
     /// Reservations are supported (ONCS bit 5).
     pub reservations: bool,
-    /// Who else has a claim to it, where the controller tells.
+    /// Claims of other hosts to it, where the controller reports them.
     pub reservation: Option<log::Reservation>,
     /// The namespace is write protected (NSATTR bit 0).
     pub write_protected: bool,
     /// Namespaces that are allocated in the subsystem, and attached to no controller that we see: their data
     /// is reached by no block device.
     pub hidden: u32,
-    /// It is the only namespace there is to be seen: no other is attached to this controller, nor, where the
-    /// controller can tell, allocated in the subsystem.
+    /// It is the only visible namespace: no other is attached to this controller or, where the controller reports
+    /// that, allocated in the subsystem.
     pub alone: bool,
 }
 

@@ -31,14 +31,14 @@ pub struct Policy {
     pub insist: bool,
     /// Reasons for which a disk may be left alone without refusing the run.
     pub leave: BTreeSet<Reason>,
-    /// Reasons that keep nobody from erasing; only those of [`Reason::may_be_overridden`].
+    /// Reasons that do not prevent an erase; only those of [`Reason::may_be_overridden`].
     pub despite: BTreeSet<Reason>,
     /// Disks that the operator keeps.
     pub skip: Vec<Hint>,
     /// Sectors that an ATA drive hides may be given back before it is erased.
     pub reveal: bool,
     /// What uses a disk that is to be erased may be taken down first. Only where the machine is the caller's alone: in
-    /// the ramdisk. Who allows `in-use` in `leave` has such disks left alone instead.
+    /// the ramdisk. With `in-use` in `leave` such disks are left alone instead.
     pub take_down: bool,
 }
 

@@ -18,7 +18,7 @@ pub struct Capabilities {
     pub protection: u8,
     /// The disk is write protected (MODE SENSE, WP).
     pub write_protected: bool,
-    /// Who else has a claim to it.
+    /// Claims of other hosts to it.
     pub reservation: Reservation,
 }
 

@@ -118,7 +118,7 @@ pub fn sanitize_action(operation: Operation) -> u8 {
 /// FORMAT UNIT (SBC-4 5.4) with the protection information that the disk has (`type`, 0..=3), and its parameters: the
 /// initialisation pattern of zeroes also goes to reassigned blocks (SI), answered at once (IMMED).
 pub fn format_unit(protection: u8) -> ([u8; 6], [u8; 12]) {
-    // FMTPINFO 10b is type 1, 11b types 2 and 3; PROTECTION FIELD USAGE 001b tells type 3 from type 2.
+    // FMTPINFO 10b is type 1, 11b types 2 and 3; PROTECTION FIELD USAGE 001b distinguishes type 3 from type 2.
     let (information, usage) = match protection {
         1 => (0b10, 0),
         2 => (0b11, 0),

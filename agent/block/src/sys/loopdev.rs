@@ -44,7 +44,7 @@ mod raw {
     nix::ioctl_none_bad!(loop_ctl_get_free, 0x4C82);
 }
 
-/// The number of a loop device that nobody uses (`LOOP_CTL_GET_FREE` on `/dev/loop-control`).
+/// The number of an unused loop device (`LOOP_CTL_GET_FREE` on `/dev/loop-control`).
 pub(crate) fn free(control: &File) -> io::Result<u32> {
     // SAFETY: the descriptor is open for the whole call; the ioctl takes no argument.
     let number = unsafe { raw::loop_ctl_get_free(control.as_raw_fd()) }?;

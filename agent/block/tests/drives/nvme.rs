@@ -19,9 +19,9 @@ pub enum Whim {
     Lies,
     /// The operation fails half-way.
     Fails,
-    /// Progress stands still for ever.
+    /// Progress never moves.
     Stuck,
-    /// It is over before anybody can look.
+    /// It is over before its first status is read.
     Quick,
 }
 

@@ -25,9 +25,9 @@ pub struct Lease {
     pub router: Option<Ipv4Addr>,
     /// MTU, when the server gives one that makes sense (576 to 9216).
     pub mtu: Option<u16>,
-    /// Who granted it.
+    /// The DHCP server that granted it.
     pub server: Ipv4Addr,
-    /// Seconds; `u32::MAX` is for ever.
+    /// Seconds; `u32::MAX` is without end (RFC 2131, 3.3).
     pub seconds: u32,
     t1: u32,
     t2: u32,

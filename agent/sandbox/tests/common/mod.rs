@@ -1,9 +1,10 @@
-//! Programs in a root of their own: busybox, and what the test puts beside it.
+//! Programs in a root of their own: busybox, and what the test adds.
 
 use sandbox::{Confined, Ended, Entry, EntryKind, Grants, Host, Kept, Program, plan, spawn};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -34,7 +35,11 @@ impl Jail {
         fs::set_permissions(root.path(), modes).expect("permissions");
         fs::create_dir_all(root.path().join("usr/bin")).expect("usr/bin");
         std::os::unix::fs::symlink("usr/bin", root.path().join("bin")).expect("bin");
-        fs::copy("/usr/bin/busybox", root.path().join("usr/bin/busybox")).expect("package busybox-static");
+        // By a process of its own: a descriptor of this one that is open for writing would go to every child that
+        // another test forks meanwhile, and until that child's exec the copy could not be executed (ETXTBSY).
+        let copied =
+            Command::new("cp").arg("/usr/bin/busybox").arg(root.path().join("usr/bin/busybox")).status();
+        assert!(copied.expect("cp").success(), "package busybox-static");
         std::os::unix::fs::symlink("busybox", root.path().join("usr/bin/sh")).expect("sh");
         Self { root, host: Host::look() }
     }

@@ -29,7 +29,7 @@ pub enum Type {
     Special(Reader),
 }
 
-/// Who writes a field.
+/// Which side writes a field.
 #[derive(Debug, Clone, Copy)]
 pub enum Write {
     /// The controller.
@@ -80,7 +80,7 @@ pub struct Field {
     pub name: &'static str,
     /// The minor version since which it exists.
     pub since: u16,
-    /// Who writes it.
+    /// Which side writes it.
     pub write: Write,
     /// Its default.
     pub empty: Empty,

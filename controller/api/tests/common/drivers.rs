@@ -172,7 +172,7 @@ impl DriverQueries for KeptDrivers {
         self.record(node, "detach_virtual_media", json!(devices))
     }
 
-    /// Tells what it was asked for; a level that there is none of is refused, `busy` is.
+    /// Returns what it was asked for; refuses an unknown level, and is busy at the level `busy`.
     async fn erase_plan(&self, _: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {
         match step["args"]["level"].as_str() {
             Some("busy") => {

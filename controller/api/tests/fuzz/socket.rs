@@ -114,7 +114,7 @@ async fn no_bytes_break_the_listener() {
 /// Say it, stop talking, and listen to the end.
 async fn say(address: std::net::SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
-    // Who is refused early may not be read to the end.
+    // The server may reject a request before it has read all of it.
     let _ = stream.write_all(bytes).await;
     let _ = stream.shutdown().await;
     let mut answer = Vec::new();

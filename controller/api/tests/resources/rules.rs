@@ -150,7 +150,7 @@ async fn an_allocation_is_given_a_free_node_that_suits_it() {
     }
     api.post("/v1/allocations", json!({"name": "x"})).await.is(400);
 
-    // Whoever frees the node ends the allocation, and the other way round.
+    // Freeing the node ends the allocation, and the other way round.
     api.delete("/v1/nodes/right/allocation").await.is(204);
     assert_eq!(api.get("/v1/nodes/right").await.body["instance_uuid"], Value::Null);
     api.get(&format!("/v1/allocations/{}", second["uuid"].as_str().unwrap())).await.is(404);

@@ -1,5 +1,5 @@
-//! Every row of the table × every caller: 401 without valid credentials, 403 or 404 for those who may not, and for those who may the
-//! answer that an administrator gets. What is refused has changed nothing.
+//! Every row of the table × every caller: 401 without valid credentials, 403 or 404 for callers without access, and
+//! for callers with access the answer that an administrator gets. A rejected request has changed nothing.
 
 use super::callers::{User, WITHOUT_ROLE, basic, strangers};
 use super::world::{ABSENT, CERTIFICATE, RESOURCE, RESOURCES, World, about_a_node};
@@ -185,9 +185,9 @@ async fn what_is_open_is_open() {
     }
 }
 
-/// Where only agents are let in (`noauth`, off loopback) no password helps.
+/// An API that accepts only agents (`noauth`, off loopback) accepts no password.
 #[tokio::test]
-async fn where_only_agents_are_let_in_everything_else_is_refused() {
+async fn an_api_for_agents_only_rejects_everything_else() {
     for row in guarded() {
         let world = World::new(Auth::Agents).await;
         let before = world.api.everything().await;

@@ -1,4 +1,4 @@
-//! Nobody without the rights gets in: every endpoint of the table × every caller.
+//! Callers without access are rejected: every endpoint of the table × every caller.
 
 mod basic;
 mod callers;

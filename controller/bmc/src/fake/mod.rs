@@ -4,23 +4,23 @@
 //! off. Tests start an agent when [`subscribe`] says that a node was switched on.
 
 mod inventory;
+mod machine;
 mod steps;
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tokio::sync::broadcast;
-use tokio::time::Instant;
 
 use crate::driver_info::Reader;
 use crate::{
-    Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, Indicator, LampState, PowerAction,
+    Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, Indicator, IndicatorState, PowerAction,
     PowerState,
 };
 pub(crate) use inventory::inspect;
+pub use machine::{Configuration, PowerEvent, configuration, cut_power, subscribe};
+use machine::{Machine, machine};
 pub(crate) use steps::{BIOS_STEPS, DEPLOY_STEPS, MANAGEMENT_STEPS, RAID_STEPS, VENDOR_STEPS};
 
 pub(crate) const NAME: &str = "fake-hardware";
@@ -29,106 +29,6 @@ pub(crate) const PROPERTIES: &[(&str, &str)] = &[(
     "fake_power_latency_ms",
     "Milliseconds each power or boot device call takes, 0 to 600000. Optional; default 0.",
 )];
-
-/// Events that a slow subscriber may lag behind before it loses the oldest.
-const EVENTS: usize = 1024;
-
-/// A power action that a fake node was given and has done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PowerEvent {
-    /// Node, as given to [`crate::open`].
-    pub node_uuid: String,
-    /// What was asked.
-    pub action: PowerAction,
-    /// The state before.
-    pub before: PowerState,
-    /// The state after.
-    pub after: PowerState,
-    /// The boot override that this boot uses, when the node was started or restarted.
-    pub boot: BootSetting,
-}
-
-#[derive(Default)]
-struct World {
-    nodes: HashMap<String, Machine>,
-}
-
-struct Machine {
-    power: PowerState,
-    boot: BootSetting,
-    configuration: Configuration,
-    /// The last `fake_slow`: its command, and when it began.
-    slow: Option<(String, Instant)>,
-    /// How often `fake_reset` ran.
-    resets: u64,
-}
-
-/// What of a fake node is configured, and outlives its runs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Configuration {
-    /// Logical disks, as `raid.create_configuration` was given them.
-    pub raid: Vec<Value>,
-    /// BIOS settings.
-    pub bios: Map<String, Value>,
-}
-
-impl Default for Machine {
-    fn default() -> Self {
-        Self {
-            power: PowerState::Off,
-            boot: BootSetting::default(),
-            configuration: Configuration { raid: Vec::new(), bios: steps::factory_bios() },
-            slow: None,
-            resets: 0,
-        }
-    }
-}
-
-impl Machine {
-    /// Does a power action and rings the bell.
-    fn power(&mut self, node_uuid: &str, action: PowerAction) {
-        let before = self.power;
-        let after = action.target_state();
-        self.power = after;
-        let starts = after == PowerState::On && (before == PowerState::Off || action != PowerAction::On);
-        let boot = if starts { self.boot } else { BootSetting::default() };
-        if starts && self.boot.persistent == Some(false) {
-            self.boot = BootSetting { mode: self.boot.mode, ..BootSetting::default() };
-        }
-        // Sent under the lock, so that events of a node come in the order of its changes. No
-        // receiver is no error: nobody is obliged to listen.
-        let _ = BELL.send(PowerEvent { node_uuid: node_uuid.to_owned(), action, before, after, boot });
-    }
-}
-
-static WORLD: LazyLock<Mutex<World>> = LazyLock::new(Mutex::default);
-static BELL: LazyLock<broadcast::Sender<PowerEvent>> = LazyLock::new(|| broadcast::channel(EVENTS).0);
-
-fn world() -> MutexGuard<'static, World> {
-    // Every change below is one assignment, so a panic of another holder leaves nothing half done.
-    WORLD.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Power events of all fake nodes of this process, from now on. A subscriber that lags behind by more
-/// than 1024 events loses the oldest.
-pub fn subscribe() -> broadcast::Receiver<PowerEvent> {
-    BELL.subscribe()
-}
-
-/// Cut a fake node's power as a failing supply would: no event, no command.
-pub fn cut_power(node_uuid: &str) {
-    machine(node_uuid, |machine| machine.power = PowerState::Off);
-}
-
-/// How a fake node is configured now.
-pub fn configuration(node_uuid: &str) -> Configuration {
-    machine(node_uuid, |machine| machine.configuration.clone())
-}
-
-/// Does something with a node's machine; one that was never met is off and as from the factory.
-fn machine<T>(node_uuid: &str, action: impl FnOnce(&mut Machine) -> T) -> T {
-    action(world().nodes.entry(node_uuid.to_owned()).or_default())
-}
 
 pub(crate) fn latency(info: &Map<String, Value>) -> Result<Duration, BmcError> {
     let mut reader = Reader::new(NAME, info);
@@ -200,22 +100,23 @@ impl Bmc for Fake {
         Ok(self.with(|machine| machine.configuration.bios.clone()).await)
     }
 
-    /// Those of Ironic's fake: always lit, and nobody can change that.
+    /// Those of Ironic's fake driver: always lit, and setting them changes nothing.
     async fn indicators(&self) -> Result<Vec<Indicator>, BmcError> {
-        const STATES: &[LampState] = &[LampState::Blinking, LampState::Off, LampState::On];
+        const STATES: &[IndicatorState] =
+            &[IndicatorState::Blinking, IndicatorState::Off, IndicatorState::On];
         Ok(vec![
             Indicator {
                 component: "chassis",
                 name: "led-0".to_owned(),
                 read_only: true,
-                states: &[LampState::Off, LampState::On],
+                states: &[IndicatorState::Off, IndicatorState::On],
             },
             Indicator { component: "system", name: "led".to_owned(), read_only: false, states: STATES },
         ])
     }
 
-    async fn indicator(&self, _component: &str, _name: &str) -> Result<LampState, BmcError> {
-        Ok(LampState::On)
+    async fn indicator(&self, _component: &str, _name: &str) -> Result<IndicatorState, BmcError> {
+        Ok(IndicatorState::On)
     }
 
     fn supported_boot_devices(&self) -> &'static [BootDevice] {

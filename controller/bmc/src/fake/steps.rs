@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::machine;
+use super::machine::{factory_bios, machine};
 use crate::declared::{Arg, Declared, StepCall, StepEnd};
 use crate::{BmcError, ErrorKind, PowerAction};
 
@@ -67,7 +67,7 @@ const RAID_ARGS: &[Arg] = &[
     },
     Arg {
         name: "delete_existing",
-        description: "true (the default): in the place of the present logical disks; false: beside them.",
+        description: "true (the default): replaces the present logical disks; false: adds to them.",
         required: false,
         schema: r#"{"type": "boolean"}"#,
     },
@@ -91,7 +91,7 @@ pub(crate) const RAID_STEPS: &[Declared] = &[
 /// Those of Ironic's fake, which its own tests and many of its users' call.
 pub(crate) const VENDOR_STEPS: &[Declared] = &[
     Declared::new("log_passthrough", |_| Box::pin(nothing())).clean(0.0).service().idempotent(),
-    // Nobody ends it: the node waits until the step's time is out.
+    // Nothing ends it: the node waits until the step's time is out.
     Declared::new("trigger_servicewait", |_| Box::pin(wait())).service().idempotent(),
 ];
 
@@ -100,12 +100,7 @@ async fn nothing() -> Result<StepEnd, BmcError> {
 }
 
 async fn wait() -> Result<StepEnd, BmcError> {
-    Ok(StepEnd::Running("the fake waits for somebody else".to_owned()))
-}
-
-pub(super) fn factory_bios() -> Map<String, Value> {
-    let factory = [("BootMode", "Uefi"), ("ProcTurboMode", "Enabled"), ("EmbeddedSata", "Ahci")];
-    factory.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+    Ok(StepEnd::Running("the fake waits for an external event".to_owned()))
 }
 
 fn failed(call: &StepCall<'_>, message: &str) -> BmcError {

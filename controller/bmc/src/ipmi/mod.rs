@@ -38,7 +38,7 @@ impl Ipmi {
     async fn power(&self, action: &str) -> Result<PowerState, BmcError> {
         let output = tool::run(&self.config, action, &["chassis", "power", "status"]).await?;
         parse::power_state(&output).ok_or_else(|| {
-            let message = format!("it tells no power state: {output}");
+            let message = format!("it reports no power state: {output}");
             tool::error(&self.config, ErrorKind::Protocol, action, &message)
         })
     }
@@ -46,7 +46,7 @@ impl Ipmi {
     async fn boot(&self, action: &str) -> Result<BootSetting, BmcError> {
         let output = tool::run(&self.config, action, &["chassis", "bootparam", "get", "5"]).await?;
         parse::boot_setting(&output).ok_or_else(|| {
-            let message = format!("it tells no boot flags: {output}");
+            let message = format!("it reports no boot flags: {output}");
             tool::error(&self.config, ErrorKind::Protocol, action, &message)
         })
     }

@@ -34,7 +34,7 @@ fn remember_cipher(config: &Config, cipher: u64) {
 
 pub(super) fn error(config: &Config, kind: ErrorKind, action: &str, message: &str) -> BmcError {
     let address = format!("{}:{}", config.address, config.port);
-    BmcError::new(kind, &address, action, config.password.tell(message))
+    BmcError::new(kind, &address, action, config.password.redact(message))
 }
 
 /// Arguments without the secret: `-f /dev/stdin` makes the tool read the password from its pipe.
@@ -95,7 +95,7 @@ async fn once(
         .map_err(|error| fault(format!("ipmitool cannot be started (is it installed?): {error}")))?;
     if let Some(mut pipe) = child.stdin.take() {
         let line = zeroize::Zeroizing::new(format!("{}\n", config.password.expose()));
-        // A tool that died before reading tells why on stderr.
+        // A tool that died before reading says why on stderr.
         let _ = pipe.write_all(line.as_bytes()).await;
     }
     let output = match tokio::time::timeout(RUN, child.wait_with_output()).await {

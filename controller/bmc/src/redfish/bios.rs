@@ -60,7 +60,7 @@ async fn apply_configuration(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
     change.retain(|name, value| present.get(name) != Some(value));
     if !change.is_empty() {
         let (target, on_reset) =
-            target(&bios, &path).ok_or_else(|| protocol("its Bios resource tells no place for settings"))?;
+            target(&bios, &path).ok_or_else(|| protocol("its Bios resource names no settings resource"))?;
         let mut body = json!({ "Attributes": change });
         if on_reset {
             body["@Redfish.SettingsApplyTime"] = json!({"ApplyTime": "OnReset"});

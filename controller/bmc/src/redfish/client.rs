@@ -56,7 +56,8 @@ pub(super) struct Reply {
 enum Auth {
     /// Not tried yet, or the session was refused.
     Unknown,
-    Nobody,
+    /// No credentials are configured, or the request needs none.
+    None,
     Basic,
     Session {
         token: Secret,
@@ -114,8 +115,8 @@ impl Client {
     /// An error of this BMC; `message` is made safe to show.
     pub(super) fn error(&self, kind: ErrorKind, action: &str, message: &str) -> BmcError {
         let message = match &self.endpoint.login {
-            Some((_, password)) => password.tell(message),
-            None => Secret::new(String::new()).tell(message),
+            Some((_, password)) => password.redact(message),
+            None => Secret::new(String::new()).redact(message),
         };
         BmcError::new(kind, self.endpoint.address(), action, message)
     }
@@ -211,13 +212,13 @@ impl Client {
         }
     }
 
-    /// Who we are to this BMC; logs in when that is not settled. Others wait meanwhile, so that a
-    /// burst of calls makes one session.
+    /// The credentials to send to this BMC; logs in if there is no session yet. Other calls wait meanwhile,
+    /// so that a burst of calls makes one session.
     async fn credentials(&self, action: &str) -> Result<Auth, BmcError> {
         let mut auth = self.auth.lock().await;
         if matches!(*auth, Auth::Unknown) {
             *auth = match (&self.endpoint.login, self.endpoint.auth) {
-                (None, _) => Auth::Nobody,
+                (None, _) => Auth::None,
                 (Some(_), AuthType::Basic) => Auth::Basic,
                 (Some((user, password)), kind) => match self.log_in(action, user, password).await? {
                     Some(session) => session,
@@ -265,7 +266,7 @@ impl Client {
     ) -> Result<Reply, BmcError> {
         let mut back_off = BACK_OFF.iter();
         loop {
-            let outcome = self.send(action, method, path, body, None, &Auth::Nobody).await;
+            let outcome = self.send(action, method, path, body, None, &Auth::None).await;
             let transient = match &outcome {
                 Ok(reply) => is_transient(reply.status),
                 Err(failure) => failure.transient,

@@ -1,4 +1,4 @@
-//! Inspection: reads what a Redfish service tells of a system, bounded in time, number and depth.
+//! Inspection: reads what a Redfish service reports about a system, bounded in time, number and depth.
 //!
 //! ```text
 //!   System ─┬─ Processors ─▶ members
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! No path is read twice, and nothing deeper than drawn: a service whose links lead in a circle is read once.
-//! What it does not have, or tells wrongly, is left out and noted in `plugin_data.redfish.notes`. What it may
-//! have and cannot tell now (busy, unreachable, refused) is an error: an inventory without the disks of a busy
-//! moment would look like one of a node without disks.
+//! What the service does not have, or reports in a wrong form, is left out and noted in
+//! `plugin_data.redfish.notes`. A resource that cannot be read now (busy, unreachable, refused) is an error:
+//! otherwise the inventory of a busy service would look like that of a node without disks.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -66,10 +66,10 @@ impl Survey<'_> {
         let inventory =
             inventory::inventory(&parts, self.redfish.config.endpoint.base.host_str(), &mut notes);
         notes.into_iter().for_each(|note| self.note(note));
-        let mut told = inventory::plugin_data(&system);
-        told.insert("system".to_owned(), json!(self.redfish.system_path(ACTION).await?));
-        told.insert("notes".to_owned(), json!(self.notes));
-        Ok(json!({"inventory": inventory, "plugin_data": {"redfish": told}}))
+        let mut details = inventory::plugin_data(&system);
+        details.insert("system".to_owned(), json!(self.redfish.system_path(ACTION).await?));
+        details.insert("notes".to_owned(), json!(self.notes));
+        Ok(json!({"inventory": inventory, "plugin_data": {"redfish": details}}))
     }
 
     fn note(&mut self, note: String) {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
 
-use model::port::canonical_mac;
+use mac::Mac;
 use serde_json::{Map, Value, json};
 
 use super::system;
@@ -97,7 +97,7 @@ pub(super) fn inventory(
     inventory
 }
 
-/// What only Redfish tells.
+/// Fields that only Redfish reports.
 pub(super) fn plugin_data(system: &Value) -> Map<String, Value> {
     let mut data = Map::new();
     put(&mut data, "uuid", text(system, "UUID"));
@@ -116,13 +116,16 @@ fn cpu(parts: &Parts<'_>, notes: &mut Vec<String>) -> Map<String, Value> {
         whole(one, "TotalThreads", most.clone()).or_else(|| whole(one, "TotalCores", most.clone()))
     };
     let summary = parts.system.get("ProcessorSummary").cloned().unwrap_or_default();
-    let told = |key| whole(&summary, key, most.clone());
+    let reported = |key| whole(&summary, key, most.clone());
     // A sum with a part missing would be wrong; the service's own is not.
     let sum = processors.iter().map(threads).sum::<Option<u64>>();
     let sum = sum.filter(|sum| *sum > 0 && parts.processors.complete);
-    let count = told("LogicalProcessorCount").or(sum).or_else(|| told("CoreCount")).or_else(|| told("Count"));
+    let count = reported("LogicalProcessorCount")
+        .or(sum)
+        .or_else(|| reported("CoreCount"))
+        .or_else(|| reported("Count"));
     if count.is_none() {
-        notes.push("it tells no number of processors".to_owned());
+        notes.push("it reports no number of processors".to_owned());
     }
     let first = |key| processors.iter().find_map(|one| text(one, key));
     let mut cpu = Map::new();
@@ -156,7 +159,7 @@ fn memory(system: &Value, notes: &mut Vec<String>) -> Map<String, Value> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and below 2^31")]
     let megabytes = gib.map(|gib| (gib * 1024.0).round() as u64);
     if megabytes.is_none() {
-        notes.push("it tells no size of the memory".to_owned());
+        notes.push("it reports no size of the memory".to_owned());
     }
     put(&mut memory, "physical_mb", megabytes);
     put(&mut memory, "total", megabytes.map(|megabytes| megabytes << 20));
@@ -192,9 +195,10 @@ fn interfaces(nics: &[Value], notes: &mut Vec<String>) -> Vec<Value> {
     interfaces
 }
 
-/// As Ironic writes it; not the address of nobody or of everybody.
+/// In Ironic's form; `None` for the null and the broadcast address.
 fn mac_address(text: &str) -> Option<String> {
-    canonical_mac(text).filter(|mac| mac != "00:00:00:00:00:00" && mac != "ff:ff:ff:ff:ff:ff")
+    let mac = text.trim().parse::<Mac>().ok()?;
+    (![[0; 6], [0xff; 6]].contains(&mac.octets())).then(|| mac.to_string())
 }
 
 fn disks(drives: &[Value], notes: &mut Vec<String>) -> Vec<Value> {
@@ -204,7 +208,7 @@ fn disks(drives: &[Value], notes: &mut Vec<String>) -> Vec<Value> {
         // 1 EiB at most.
         let size = whole(drive, "CapacityBytes", 1.0..=1_152_921_504_606_846_976.0);
         if size.is_none() {
-            notes.push(format!("disk {name} tells no size"));
+            notes.push(format!("disk {name} reports no size"));
         }
         let mut disk = Map::new();
         disk.insert("name".to_owned(), name.into());

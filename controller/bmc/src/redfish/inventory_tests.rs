@@ -75,7 +75,7 @@ fn numbers_come_as_strings_and_absurd_ones_are_left_out() {
     let (inventory, notes) =
         of(json!({}), vec![], vec![], vec![json!({"Id": "d", "CapacityBytes": -5}), json!(7)]);
     assert_eq!(inventory["disks"], json!([{"name": "d"}]));
-    assert!(notes.contains(&"disk d tells no size".to_owned()), "{notes:?}");
+    assert!(notes.contains(&"disk d reports no size".to_owned()), "{notes:?}");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn processors_of_which_one_was_left_out_are_not_counted() {
 }
 
 #[test]
-fn an_address_of_nobody_of_another_or_of_a_part_that_is_absent_is_left_out() {
+fn null_addresses_duplicates_and_absent_parts_are_left_out() {
     let nic = |name: &str, mac: Value| json!({"Id": name, "MACAddress": mac});
     let mut absent = nic("gone", json!("52:54:00:00:00:09"));
     absent["Status"] = json!({"State": "Absent"});

@@ -4,9 +4,9 @@ mod bios;
 mod boot_mode;
 mod client;
 mod config;
+mod indicators;
 mod inspect;
 mod inventory;
-mod lamps;
 mod media;
 mod system;
 mod tls;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 
 use crate::{
-    Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, Indicator, LampState, MediaKind,
+    Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, Indicator, IndicatorState, MediaKind,
     PowerAction, PowerState, VirtualDrive,
 };
 pub(crate) use bios::BIOS_STEPS;
@@ -122,7 +122,7 @@ impl Redfish {
         self.watch(action, reply).await
     }
 
-    /// A 202 names a task; its failure within the first seconds is ours to tell.
+    /// A 202 names a task; a failure of that task within the first seconds is reported as the call's error.
     async fn watch(&self, action: &str, mut reply: Reply) -> Result<(), BmcError> {
         let task = system::link(Some(&reply.body)).map(str::to_owned);
         let Some(monitor) = reply.location.take().or(task) else { return Ok(()) };
@@ -277,17 +277,22 @@ impl Bmc for Redfish {
     }
 
     async fn indicators(&self) -> Result<Vec<Indicator>, BmcError> {
-        Ok(lamps::indicator(&self.system("read the indicators").await?.body).into_iter().collect())
+        Ok(indicators::indicator(&self.system("read the indicators").await?.body).into_iter().collect())
     }
 
-    async fn indicator(&self, _component: &str, _name: &str) -> Result<LampState, BmcError> {
-        Ok(lamps::state(&self.system("read an indicator").await?.body))
+    async fn indicator(&self, _component: &str, _name: &str) -> Result<IndicatorState, BmcError> {
+        Ok(indicators::state(&self.system("read an indicator").await?.body))
     }
 
-    async fn set_indicator(&self, _component: &str, _name: &str, state: LampState) -> Result<(), BmcError> {
+    async fn set_indicator(
+        &self,
+        _component: &str,
+        _name: &str,
+        state: IndicatorState,
+    ) -> Result<(), BmcError> {
         let action = "set an indicator";
         let system = self.system(action).await?;
-        let patch = lamps::patch(&system.body, state)
+        let patch = indicators::patch(&system.body, state)
             .ok_or_else(|| self.client.error(ErrorKind::Unsupported, action, "it has no such indicator"))?;
         self.patch(action, self.system_path(action).await?, &system, &patch).await
     }

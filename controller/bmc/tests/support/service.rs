@@ -1,4 +1,4 @@
-//! A Redfish service that misbehaves as told: each request is answered with bytes of the test's choice.
+//! A Redfish service that misbehaves on demand: each request is answered with bytes of the test's choice.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::sync::{Arc, Mutex};

@@ -63,9 +63,9 @@ pub fn answer(
     if message.opcode() != Opcode::BootRequest || message.htype() != HType::Eth || message.hlen() != 6 {
         return None;
     }
-    let mac = Mac(message.chaddr().try_into().ok()?);
-    // A group address is nobody's.
-    if mac.0[0] & 1 == 1 {
+    let mac = Mac::new(message.chaddr().try_into().ok()?);
+    // A group address belongs to no client.
+    if mac.octets()[0] & 1 == 1 {
         return None;
     }
     let client = Client { mac, boot: boot_file(config, message, mac), message };
@@ -290,7 +290,8 @@ fn boot_options(config: &DhcpConfig, reply: &mut Message, boot: &BootFile) {
 fn reply_to(config: &DhcpConfig, client: &Client<'_>, kind: MessageType) -> Message {
     let asked = client.message;
     let unset = Ipv4Addr::UNSPECIFIED;
-    let mut reply = Message::new_with_id(asked.xid(), unset, unset, unset, asked.giaddr(), &client.mac.0);
+    let mut reply =
+        Message::new_with_id(asked.xid(), unset, unset, unset, asked.giaddr(), &client.mac.octets());
     reply.set_opcode(Opcode::BootReply).set_flags(asked.flags());
     if kind == MessageType::Ack {
         reply.set_ciaddr(asked.ciaddr());

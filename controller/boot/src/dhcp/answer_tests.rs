@@ -174,7 +174,7 @@ fn what_is_not_ours_is_not_answered() {
     assert_eq!(to, To::Relay(Ipv4Addr::new(10, 7, 0, 1)));
 }
 
-/// Beside the site's DHCP server, an answer to anybody but firmware would be an offer that leads nowhere.
+/// Next to the site's DHCP server, an answer to a client other than firmware would be an offer without an address.
 #[test]
 fn a_proxy_answers_firmware_only() {
     let answered = |options: Vec<DhcpOption>| {

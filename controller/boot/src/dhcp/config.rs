@@ -23,8 +23,8 @@ pub struct DhcpConfig {
 pub enum Mode {
     /// The only DHCP server of the network: gives addresses to all, boot files to those that boot.
     Server(Pool),
-    /// Another server gives the addresses; this one tells PXE and UEFI HTTP clients their boot file,
-    /// and answers nobody else.
+    /// Another server gives the addresses; this one sends PXE and UEFI HTTP clients their boot file,
+    /// and answers no other client.
     Proxy,
 }
 

@@ -1,4 +1,4 @@
-//! Who has which address: in memory only.
+//! Which client has which address: in memory only.
 //!
 //! A node is offered the same address each time (its MAC chooses where the search begins), and a client
 //! that comes with an address after our restart keeps it if it is free: so nothing need be stored.
@@ -79,7 +79,7 @@ impl Leases {
         }
     }
 
-    /// The client found its address in use by somebody who does not ask us.
+    /// The client found its address in use by a host that does not use this server.
     pub(super) fn decline(&mut self, mac: Mac, address: Ipv4Addr, now: Instant) {
         if self.by_mac.get(&mac).is_some_and(|lease| lease.address == address) {
             self.release(mac);
@@ -108,7 +108,9 @@ impl Leases {
 
 /// FNV-1a: the same in every process, unlike the standard library's.
 fn hash(mac: Mac) -> u32 {
-    mac.0.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+    mac.octets()
+        .into_iter()
+        .fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]
@@ -130,14 +132,14 @@ mod tests {
 
     #[test]
     fn the_same_node_the_same_address_also_after_a_restart() {
-        let (now, mac) = (Instant::now(), Mac([2, 0, 0, 0, 0, 1]));
+        let (now, mac) = (Instant::now(), Mac::new([2, 0, 0, 0, 0, 1]));
         let address = Leases::default().offer(&pool(99), &[], mac, None, now).unwrap();
         let mut leases = Leases::default();
         assert_eq!(leases.offer(&pool(99), &[], mac, None, now), Some(address));
         assert!(leases.grant(&pool(99), &[], mac, address, now));
-        assert!(!leases.grant(&pool(99), &[], Mac([2, 0, 0, 0, 0, 2]), address, now));
+        assert!(!leases.grant(&pool(99), &[], Mac::new([2, 0, 0, 0, 0, 2]), address, now));
         let later = now + Duration::from_secs(3601);
-        assert!(leases.grant(&pool(99), &[], Mac([2, 0, 0, 0, 0, 2]), address, later), "expired");
+        assert!(leases.grant(&pool(99), &[], Mac::new([2, 0, 0, 0, 0, 2]), address, later), "expired");
     }
 
     #[test]
@@ -147,17 +149,17 @@ mod tests {
         let mut leases = Leases::default();
         let mut given = HashSet::new();
         for n in 0..3 {
-            let address = leases.offer(&pool, &reserved, Mac([2, 0, 0, 0, 0, n]), None, now).unwrap();
+            let address = leases.offer(&pool, &reserved, Mac::new([2, 0, 0, 0, 0, n]), None, now).unwrap();
             assert!(given.insert(address) && address != reserved[0]);
         }
-        let late = Mac([2, 0, 0, 0, 0, 9]);
+        let late = Mac::new([2, 0, 0, 0, 0, 9]);
         assert_eq!(leases.offer(&pool, &reserved, late, None, now), None);
-        let first = leases.by_mac[&Mac([2, 0, 0, 0, 0, 0])].address;
+        let first = leases.by_mac[&Mac::new([2, 0, 0, 0, 0, 0])].address;
         leases.decline(late, first, now);
         assert_eq!(leases.offer(&pool, &reserved, late, None, now), None, "not its address to decline");
-        leases.decline(Mac([2, 0, 0, 0, 0, 0]), first, now);
+        leases.decline(Mac::new([2, 0, 0, 0, 0, 0]), first, now);
         assert_eq!(leases.offer(&pool, &reserved, late, Some(first), now), None);
-        leases.release(Mac([2, 0, 0, 0, 0, 1]));
+        leases.release(Mac::new([2, 0, 0, 0, 0, 1]));
         assert!(leases.offer(&pool, &reserved, late, None, now).is_some());
     }
 }

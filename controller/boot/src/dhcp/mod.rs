@@ -1,4 +1,4 @@
-//! DHCP for booting: the only server of a network, or a helper beside another one (proxy DHCP).
+//! DHCP for booting: the only server of a network, or a helper next to another one (proxy DHCP).
 //!
 //! Not a DHCP server for offices: one network, one range, leases in memory.
 

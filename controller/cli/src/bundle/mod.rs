@@ -1,7 +1,7 @@
-//! `anneal bundle …`: hardware managers of vendors, made at a desk and given to a controller.
+//! `anneal bundle …`: hardware managers of vendors: packed offline, and uploaded to a controller.
 
-mod desk;
-mod shelf;
+mod offline;
+mod remote;
 
 use crate::client::Client;
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
     },
-    /// Judge a file as a controller does, and tell what is in it.
+    /// Verify a file as a controller does, and show what is in it.
     Verify {
         /// The file.
         bundle: PathBuf,
@@ -75,14 +75,14 @@ pub struct Scope {
 /// Does it.
 pub async fn run(client: &Client, format: Format, command: Command) -> Result<(), Failure> {
     match command {
-        Command::Keygen { file } => desk::keygen(format, &file),
+        Command::Keygen { file } => offline::keygen(format, &file),
         Command::Build { root, manifest, bundle, key } => {
-            desk::build(format, &root, &manifest, &bundle, key.as_deref())
+            offline::build(format, &root, &manifest, &bundle, key.as_deref())
         }
-        Command::Verify { bundle, trust } => desk::verify(format, &bundle, &trust),
-        Command::Add { bundle, scope } => shelf::add(client, format, &bundle, scope.scope).await,
-        Command::List { node } => shelf::list(client, format, node).await,
-        Command::Show { digest } => shelf::show_one(client, format, &digest).await,
-        Command::Remove { digest, scope } => shelf::remove(client, format, &digest, scope.scope).await,
+        Command::Verify { bundle, trust } => offline::verify(format, &bundle, &trust),
+        Command::Add { bundle, scope } => remote::add(client, format, &bundle, scope.scope).await,
+        Command::List { node } => remote::list(client, format, node).await,
+        Command::Show { digest } => remote::show_one(client, format, &digest).await,
+        Command::Remove { digest, scope } => remote::remove(client, format, &digest, scope.scope).await,
     }
 }

@@ -1,6 +1,6 @@
-//! `anneal certificate …`: what was erased, signed by the controller, judged with its public key alone.
+//! `anneal certificate …`: what was erased, signed by the controller, verified with its public key alone.
 
-mod desk;
+mod offline;
 mod page;
 
 use crate::client::Client;
@@ -18,12 +18,12 @@ pub enum Command {
         /// Name or UUID; a node that is gone has its UUID.
         node: String,
     },
-    /// One certificate, verified with the key that the controller tells.
+    /// One certificate, verified with the key that the controller returns.
     Show {
         /// Its id: 64 hexadecimal digits.
         id: String,
     },
-    /// Judge a file with a public key, and nobody else's help.
+    /// Verify a file with a public key, offline.
     Verify {
         /// The file.
         file: PathBuf,
@@ -40,7 +40,7 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         previous: Option<PathBuf>,
     },
-    /// Write one to a file, once it has been verified with the key that the controller tells.
+    /// Write one to a file, once it has been verified with the key that the controller returns.
     Export {
         /// Its id: 64 hexadecimal digits.
         id: String,
@@ -63,17 +63,17 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
         }
         Command::Show { id } => {
             let (_, verified) = fetched(client, &id).await?;
-            desk::tell(format, &verified)
+            offline::report(format, &verified)
         }
         Command::Verify { file, key, node, serial, previous } => {
             let verified =
-                desk::verify(&file, &key, node.as_deref(), serial.as_deref(), previous.as_deref())?;
-            desk::tell(format, &verified)
+                offline::verify(&file, &key, node.as_deref(), serial.as_deref(), previous.as_deref())?;
+            offline::report(format, &verified)
         }
         Command::Export { id, file, html } => {
             let (text, verified) = fetched(client, &id).await?;
             let text = if html { page::page(&verified, &text) } else { format!("{text}\n") };
-            desk::write(&file, &text)
+            offline::write(&file, &text)
         }
         Command::Key => {
             let key = client.get(&["anneal", "certificate_key"], &[]).await?;
@@ -86,7 +86,7 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
 async fn fetched(client: &Client, id: &str) -> Result<(String, certificate::Verified), Failure> {
     let key = client.get(&["anneal", "certificate_key"], &[]).await?;
     let text = client.get(&["anneal", "certificates", id], &[]).await?.to_string();
-    let verified = desk::judge(&text, &cell(&key["key"]), &certificate::Wanted::default())?;
+    let verified = offline::judge(&text, &cell(&key["key"]), &certificate::Wanted::default())?;
     if verified.id != id {
         return Err(Failure::Usage(format!("the controller sent certificate {}, not {id}", verified.id)));
     }

@@ -1,7 +1,7 @@
 //! A certificate as one page of HTML: nothing in it is fetched from elsewhere, and nothing that a disk, a node or an
 //! agent calls itself is more than text.
 
-use super::desk::{facts, outcome, read_back};
+use super::offline::{facts, outcome, read_back};
 use crate::output::bytes;
 use agent_protocol::record::DiskRecord;
 use certificate::Verified;

@@ -34,8 +34,8 @@ pub async fn run(client: &Client, format: Format, options: &Options) -> Result<(
     if plan["refuses"] == Value::Bool(false) {
         return Ok(());
     }
-    let refusing = disks(&plan).filter(|disk| disk["fate"] == "refuse").map(|disk| cell(&disk["device"]));
-    let refusing: Vec<_> = refusing.collect();
+    let is_refused = |disk: &&Value| disk["fate"] == "refuse"; // wording: wire name
+    let refusing: Vec<_> = disks(&plan).filter(is_refused).map(|disk| cell(&disk["device"])).collect();
     Err(Failure::Ended(format!("the run would be refused, because of {}", refusing.join(", "))))
 }
 
@@ -48,7 +48,7 @@ fn view(plan: &Value) -> String {
     for disk in disks(plan) {
         let size = disk["size"].as_u64().map_or_else(|| "-".to_owned(), bytes);
         let mut row = ["device", "serial", "wwn"].map(|key| cell(&disk[key])).to_vec();
-        row.extend([size, cell(&disk["fate"])]);
+        row.extend([size, cell(&disk["fate"])]); // wording: wire name
         let methods = disk["methods"].as_array().map(Vec::as_slice).unwrap_or_default();
         if methods.is_empty() {
             row.extend(["-".to_owned(), "-".to_owned(), "-".to_owned(), cell(&disk["reason"])]);
@@ -62,7 +62,7 @@ fn view(plan: &Value) -> String {
             rows.push(line);
         }
     }
-    let headings = ["DEVICE", "SERIAL", "WWN", "SIZE", "FATE", "METHOD", "LEVEL", "TAKES", "REASON"];
+    let headings = ["DEVICE", "SERIAL", "WWN", "SIZE", "DECISION", "METHOD", "LEVEL", "TAKES", "REASON"];
     let time = |key: &str| plan[key].as_u64().map_or_else(|| "-".to_owned(), duration);
     let times = [("estimate without reading back", "estimate_s"), ("deadline of the step", "deadline_s")];
     let times: Vec<_> = times.iter().map(|(name, key)| ((*name).to_owned(), time(key))).collect();

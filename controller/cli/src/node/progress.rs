@@ -90,10 +90,10 @@ pub fn percent(disk: &DiskProgress) -> u64 {
     }
 }
 
-/// A line of a log, and what of it makes it worth telling.
+/// A line of a log, and the part of it whose changes are worth a new line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// The line is told again when this changes. Deadlines, put off with every sign of life, are not in it.
+    /// The line is printed again when this changes. It has no deadlines: every heartbeat moves them.
     pub key: String,
     /// The line.
     pub text: String,

@@ -26,7 +26,7 @@ pub struct Of {
 pub struct Deployment {
     #[command(flatten)]
     of: Of,
-    /// Deploy steps beside those that run by themselves, a JSON list of {"interface", "step", "args", "priority"}: a
+    /// Deploy steps in addition to the default ones, a JSON list of {"interface", "step", "args", "priority"}: a
     /// file, `-` for standard input, or the JSON itself. Priority 0 switches a step off.
     #[arg(long, value_name = "FILE|-|JSON")]
     deploy_steps: Option<String>,

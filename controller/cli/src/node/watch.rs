@@ -113,7 +113,7 @@ fn ending(nodes: &[NodeView]) -> Result<(), Failure> {
 enum Screen {
     /// A terminal.
     Bars(Box<Bars>),
-    /// A log: the last lines of each node, so that only changes are told.
+    /// A log: the last lines of each node, so that only changes are printed.
     Lines(HashMap<String, Vec<LogLine>>),
     /// A program: the last body of each node.
     Objects(HashMap<String, Value>),
@@ -123,8 +123,8 @@ impl Screen {
     fn has_seen_any(&self) -> bool {
         match self {
             Self::Bars(bars) => !bars.nodes.is_empty(),
-            Self::Lines(told) => !told.is_empty(),
-            Self::Objects(told) => !told.is_empty(),
+            Self::Lines(printed) => !printed.is_empty(),
+            Self::Objects(printed) => !printed.is_empty(),
         }
     }
 
@@ -132,18 +132,18 @@ impl Screen {
         let node = NodeView::of(body);
         match self {
             Self::Bars(bars) => bars.update(&node),
-            Self::Lines(told) => {
+            Self::Lines(printed) => {
                 let lines = log_lines(&node);
-                let before = told.insert(node.uuid.clone(), lines.clone()).unwrap_or_default();
+                let before = printed.insert(node.uuid.clone(), lines.clone()).unwrap_or_default();
                 let news = |line: &&LogLine| before.iter().all(|old| old.key != line.key);
                 for line in lines.iter().filter(news) {
                     print(&line.text)?;
                 }
             }
-            Self::Objects(told) => {
-                if told.get(&node.uuid) != Some(body) {
+            Self::Objects(printed) => {
+                if printed.get(&node.uuid) != Some(body) {
                     print(&body.to_string())?;
-                    told.insert(node.uuid.clone(), body.clone());
+                    printed.insert(node.uuid.clone(), body.clone());
                 }
             }
         }

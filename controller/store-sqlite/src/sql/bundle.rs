@@ -1,6 +1,6 @@
 //! Bundles of external hardware managers.
 
-use super::node;
+use super::node_version;
 use crate::document::{encode, failed, select};
 use model::{Bundle, Scope};
 use rusqlite::{Connection, params};
@@ -11,7 +11,7 @@ const TABLE: &str = "bundle";
 /// Put `bundle` in the place of the one of its name and scope.
 pub fn put(connection: &Connection, bundle: &Bundle) -> Result<Option<Bundle>> {
     if let Scope::Node(uuid) = bundle.scope {
-        node::check_exists(connection, uuid)?;
+        node_version::check_exists(connection, uuid)?;
     }
     let scope = bundle.scope.to_string();
     let sql = "SELECT name, doc FROM bundle WHERE name = ?1 AND scope = ?2";

@@ -1,6 +1,6 @@
 //! Contact with agents, and the steps they offer.
 
-use super::node;
+use super::node_version;
 use crate::document::{encode, failed, select};
 use model::agent::Contact;
 use model::{Catalogue, Timestamp};
@@ -20,7 +20,7 @@ pub fn grant_token(
     boot_id: Option<&str>,
     at: Timestamp,
 ) -> Result<TokenGrant> {
-    node::check_exists(connection, node)?;
+    node_version::check_exists(connection, node)?;
     let mut contact = of_node(connection, node)?;
     let grant = store::contact::grant(&mut contact, token, boot_id, at);
     write(connection, node, &contact)?;
@@ -33,7 +33,7 @@ pub fn record_heartbeat(
     token: &str,
     beat: HeartbeatRecord,
 ) -> Result<()> {
-    node::check_exists(connection, node)?;
+    node_version::check_exists(connection, node)?;
     let mut contact = of_node(connection, node)?;
     if !store::contact::beat(&mut contact, token, beat) {
         return Err(StoreError::Stale(node));
@@ -42,7 +42,7 @@ pub fn record_heartbeat(
 }
 
 pub fn forget(connection: &Connection, node: Uuid) -> Result<()> {
-    node::check_exists(connection, node)?;
+    node_version::check_exists(connection, node)?;
     connection
         .prepare_cached("DELETE FROM contact WHERE node = ?1")
         .and_then(|mut statement| statement.execute([node.to_string()]))
@@ -72,7 +72,7 @@ pub fn put_catalogue(
     kind: StepKind,
     catalogue: &Catalogue,
 ) -> Result<()> {
-    node::check_exists(connection, node)?;
+    node_version::check_exists(connection, node)?;
     let doc = encode("catalogue", node, catalogue)?;
     let sql = "INSERT INTO catalogue (node, kind, doc) VALUES (?1, ?2, ?3)
                ON CONFLICT (node, kind) DO UPDATE SET doc = excluded.doc";

@@ -1,6 +1,6 @@
 //! Inventories.
 
-use super::node;
+use super::node_version;
 use crate::document::{encode, failed, select};
 use model::Inventory;
 use rusqlite::{Connection, params};
@@ -14,7 +14,7 @@ pub fn of_node(connection: &Connection, node: Uuid) -> Result<Option<Inventory>>
 
 pub fn put(connection: &Connection, node: Uuid, inventory: &Inventory) -> Result<()> {
     store::inventory::check(node, inventory)?;
-    node::check_exists(connection, node)?;
+    node_version::check_exists(connection, node)?;
     let doc = encode("inventory", node, inventory)?;
     let sql = "INSERT INTO inventory (node, doc) VALUES (?1, ?2)
                ON CONFLICT (node) DO UPDATE SET doc = excluded.doc";

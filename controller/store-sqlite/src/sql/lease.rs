@@ -1,7 +1,7 @@
 //! Leases. The newest of a node is its only row; giving it back removes the row, and AUTOINCREMENT makes the
 //! next one newer than any before.
 
-use super::node;
+use super::node_version;
 use crate::document::failed;
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -15,7 +15,7 @@ pub fn take(
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<Lease>> {
-    node::check_exists(connection, node)?;
+    node_version::check_exists(connection, node)?;
     if self::holder(connection, node, now)?.is_some_and(|other| other != holder) {
         return Ok(None);
     }

@@ -6,5 +6,6 @@ pub mod contact;
 pub mod inventory;
 pub mod lease;
 pub mod node;
+pub mod node_version;
 pub mod port;
 pub mod resource;

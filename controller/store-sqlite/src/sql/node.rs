@@ -1,10 +1,11 @@
 //! Nodes and their history.
 
+use super::node_version::version;
 use super::{lease, resource};
 use crate::document::{encode, failed, select};
 use model::history::StateAtEvent;
 use model::{Event, Node, Timestamp};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use store::{Lease, Noun, Result, StoreError, Unique};
 use uuid::Uuid;
 
@@ -111,20 +112,6 @@ pub fn next_due(connection: &Connection, now: Timestamp) -> Result<Option<Timest
         .and_then(|mut statement| statement.query_row([now.0], |row| row.get::<_, Option<i64>>(0)))
         .map(|at| at.map(Timestamp))
         .map_err(failed("reading when the next node is due"))
-}
-
-/// Refuses, with the trait's error, to hang anything on a node that is not there.
-pub fn check_exists(connection: &Connection, uuid: Uuid) -> Result<()> {
-    version(connection, uuid)?.map(drop).ok_or_else(|| StoreError::not_found(Noun::Node, uuid))
-}
-
-/// Its version, without reading the document.
-pub fn version(connection: &Connection, uuid: Uuid) -> Result<Option<u64>> {
-    let version: Option<i64> = connection
-        .prepare_cached("SELECT version FROM node WHERE uuid = ?1")
-        .and_then(|mut statement| statement.query_row([uuid.to_string()], |row| row.get(0)).optional())
-        .map_err(failed(format_args!("reading node {uuid}")))?;
-    Ok(version.map(i64::cast_unsigned))
 }
 
 /// Refuses a node whose name or instance UUID belongs to another one. The unique indexes would too, but could

@@ -1,6 +1,6 @@
 //! Ports.
 
-use super::node;
+use super::node_version;
 use crate::document::{encode, failed, select};
 use model::Port;
 use rusqlite::{Connection, params};
@@ -53,7 +53,7 @@ pub fn of_node(connection: &Connection, node: Uuid) -> Result<Vec<Port>> {
 
 /// Refuses a port of an unknown node, or with the address of another port.
 fn check_sound(connection: &Connection, port: &Port) -> Result<()> {
-    node::check_exists(connection, port.node_uuid)?;
+    node_version::check_exists(connection, port.node_uuid)?;
     let taken = connection
         .prepare_cached("SELECT 1 FROM port WHERE address = ?1 AND uuid <> ?2")
         .and_then(|mut statement| statement.exists([&port.address, &port.uuid.to_string()]))

@@ -1,6 +1,6 @@
 //! Resources: chassis, port groups, volumes, allocations, runbooks, inspection rules.
 
-use super::node;
+use super::node_version;
 use crate::document::{encode, failed, select};
 use model::{Node, Resource, ResourceKind};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -95,7 +95,7 @@ fn at_version(connection: &Connection, kind: ResourceKind, uuid: Uuid, read: u64
 /// Write the document, unless it is of an unknown node, or its name or key belongs to another one of its kind.
 fn put(connection: &Connection, sql: &str, resource: &Resource) -> Result<()> {
     if let Some(node) = resource.node {
-        node::check_exists(connection, node)?;
+        node_version::check_exists(connection, node)?;
     }
     let (kind, uuid) = (resource.kind.as_str(), resource.uuid.to_string());
     for (column, what, value) in

@@ -1,6 +1,6 @@
 //! Bundles: one of a name in a scope, and gone with the node that they were meant for.
 
-use super::{assert_not_found, at, enrolled, object, rung};
+use super::samples::{assert_not_found, at, enrolled, object, rung};
 use crate::{Noun, Store};
 use model::{Bundle, Scope};
 use serde_json::json;

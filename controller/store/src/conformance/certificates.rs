@@ -1,6 +1,6 @@
 //! Certificates: stored with the write that they belong to or not at all, numbered without gaps, and never deleted.
 
-use super::{assert_not_found, assert_stale, at, enrolled, event, rung};
+use super::samples::{assert_not_found, assert_stale, at, enrolled, event, rung};
 use crate::{Lease, Noun, Store};
 use model::{Certificate, Node};
 use std::collections::BTreeSet;

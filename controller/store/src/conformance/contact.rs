@@ -1,7 +1,6 @@
 //! Contact with agents: tokens, heartbeats, catalogues.
 
-use super::nodes::beat;
-use super::{assert_stale, at, enrolled, new_node, rung};
+use super::samples::{assert_stale, at, beat, enrolled, new_node, rung};
 use crate::{StepKind, Store, TokenGrant};
 use model::agent::{AgentKind, AgentState, Contact, Rival};
 use model::{Catalogue, CatalogueStep};

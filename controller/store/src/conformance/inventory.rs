@@ -1,6 +1,6 @@
 //! Inventories: kept, bounded, heard.
 
-use super::{assert_not_found, assert_stale, at, enrolled, event, new_port, rung};
+use super::samples::{assert_not_found, assert_stale, at, enrolled, event, new_port, rung};
 use crate::{Inspected, Lease, Noun, PortChange, Store, StoreError, inventory};
 use model::{Inventory, Node, Port};
 use serde_json::{Value, json};

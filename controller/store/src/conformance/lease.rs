@@ -1,6 +1,6 @@
 //! Leases and their fencing epochs.
 
-use super::{assert_stale, at, enrolled, event, rung};
+use super::samples::{assert_stale, at, enrolled, event, rung};
 use crate::{Lease, Store};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! Nodes: versions, uniqueness, order, history, deletion, waking.
 
-use super::{
-    assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, new_node, new_port, object, rung,
+use super::samples::{
+    assert_duplicate, assert_not_found, assert_stale, at, beat, enrolled, event, new_node, new_port, object,
+    rung,
 };
-use crate::{HeartbeatRecord, Noun, StepKind, Store, StoreError, Unique};
+use crate::{Noun, StepKind, Store, StoreError, Unique};
 use model::agent::{AgentKind, Contact};
 use model::{Catalogue, Event, Inventory, Node, ProvisionState};
 use serde_json::{Map, json};
@@ -322,14 +323,4 @@ pub async fn the_bell_rings_for_nodes<S: Store>(store: Arc<S>) {
 
     store.delete_node(newer.uuid, newer.version).await.unwrap();
     assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]), "delete");
-}
-
-pub(super) fn beat(n: i64) -> HeartbeatRecord {
-    HeartbeatRecord {
-        callback_url: "https://192.0.2.9:9999".to_owned(),
-        verify_ca: Some("PEM".to_owned()),
-        agent_version: Some("0.1.0".to_owned()),
-        at: at(n),
-        agent: AgentKind::Ipa,
-    }
 }

@@ -1,6 +1,6 @@
 //! Ports.
 
-use super::{assert_duplicate, assert_not_found, at, enrolled, new_port, rung};
+use super::samples::{assert_duplicate, assert_not_found, at, enrolled, new_port, rung};
 use crate::{Noun, Store, StoreError, Unique};
 use std::collections::BTreeSet;
 use std::sync::Arc;

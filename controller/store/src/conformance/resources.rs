@@ -1,6 +1,6 @@
 //! Resources: names, keys, versions, order, and their relation to nodes.
 
-use super::{assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, object, rung};
+use super::samples::{assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, object, rung};
 use crate::{Noun, ResourceWrite, Store, StoreError, Unique};
 use model::{Node, Resource, ResourceKind};
 use serde_json::json;

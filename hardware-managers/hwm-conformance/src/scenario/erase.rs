@@ -29,7 +29,7 @@ fn capabilities(
     Ok(capabilities)
 }
 
-/// A disk that nobody knows.
+/// A disk that no manager knows.
 pub(crate) fn unknown_disk(session: &mut Session, examination: &mut Examination) -> Played {
     examination.get_ready(session)?;
     let disk = Disk {

@@ -15,7 +15,7 @@ pub(crate) fn same_machine(session: &mut Session, examination: &mut Examination)
     examination.judge(Rule::DetectRepeats, seen)
 }
 
-/// An empty machine, and one with more than anybody has.
+/// An empty machine, and one with more devices than any real machine.
 pub(crate) fn any_machine(session: &mut Session, examination: &mut Examination) -> Played {
     examination.hello(session)?;
     let rule = Rule::DetectAnyMachine;

@@ -70,7 +70,7 @@ impl<'a> Examination<'a> {
             (session.heard.progressed, Rule::Progress),
             (session.heard.checkpoint.is_some(), Rule::Checkpoint),
             (session.heard.served, Rule::Services),
-            (session.heard.told, Rule::Notifications),
+            (session.heard.notified, Rule::Notifications),
             (true, Rule::Alive),
             (true, Rule::OnlyMessages),
             (true, Rule::LineLimit),

@@ -1,7 +1,8 @@
 //! Running a step: with wrong arguments, to its end, again, from its checkpoint, cancelled, and deserted.
 
 use super::{Examination, Played, Runnable};
-use crate::session::{Answer, Session, described};
+use crate::heard::Answer;
+use crate::session::{Session, described};
 use crate::{Rule, Violation};
 use agent_protocol::schema;
 use hwm_sdk::protocol::{Code, Method, Run, RunAnswer, RunParams};

@@ -49,8 +49,8 @@ pub(crate) fn foreign_agent(session: &mut Session, examination: &mut Examination
         Err(error) if !error.is(Code::Version) => Some(format!("the refusal is {error}")),
         Err(error) => {
             let supported = error.data.as_ref().map(|data| data["supported"].clone()).unwrap_or_default();
-            let tells = supported.as_array().is_some_and(|versions| versions.contains(&VERSION.into()));
-            (!tells).then(|| format!("the refusal says that the versions {supported} are spoken"))
+            let listed = supported.as_array().is_some_and(|versions| versions.contains(&VERSION.into()));
+            (!listed).then(|| format!("the refusal says that the versions {supported} are spoken"))
         }
     };
     examination.judge(rule, seen)

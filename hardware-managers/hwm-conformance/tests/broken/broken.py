@@ -119,7 +119,7 @@ class complains_of_nothing(Good):
 @breaks("notifications")
 class log_without_level(Good):
     def do_init(self, id, params):
-        self.tell("log", text="hello")
+        self.notify("log", text="hello")
         return {}
 
 
@@ -199,10 +199,10 @@ class silent_to_unknown_methods(Good):
 
 @breaks("unknown-notification")
 class dies_of_unknown_notifications(Good):
-    def told(self, method, params):
+    def notified(self, method, params):
         if method != "cancel":
             os._exit(1)
-        super().told(method, params)
+        super().notified(method, params)
 
 
 @breaks("bad-line")
@@ -413,8 +413,8 @@ class other_result_than_promised(Good):
 @breaks("progress")
 class progress_goes_back(Good):
     def count(self, id, times, begin):
-        self.tell("progress", id=id, percent=50, disks=[])
-        self.tell("progress", id=id, percent=40, disks=[])
+        self.notify("progress", id=id, percent=50, disks=[])
+        self.notify("progress", id=id, percent=40, disks=[])
         return super().count(id, times, begin)
 
 
@@ -423,35 +423,35 @@ class progress_of_a_disk_goes_back(Good):
     def count(self, id, times, begin):
         for phase, done in (("erasing", 5), ("verifying", 1), ("erasing", 6)):
             disk = {"device": "/dev/sda", "phase": phase, "bytes_done": done, "bytes_total": 9, "rate": 0}
-            self.tell("progress", id=id, disks=[disk])
+            self.notify("progress", id=id, disks=[disk])
         return super().count(id, times, begin)
 
 
 @breaks("progress")
 class progress_of_nothing(Good):
     def count(self, id, times, begin):
-        self.tell("progress", id=id + 1000, percent=1, disks=[])
+        self.notify("progress", id=id + 1000, percent=1, disks=[])
         return super().count(id, times, begin)
 
 
 @breaks("progress")
 class more_than_all(Good):
     def count(self, id, times, begin):
-        self.tell("progress", id=id, percent=101, disks=[])
+        self.notify("progress", id=id, percent=101, disks=[])
         return super().count(id, times, begin)
 
 
 @breaks("checkpoint")
 class saves_too_much(Good):
     def count(self, id, times, begin):
-        self.tell("checkpoint", id=id, data="x" * 70000)
+        self.notify("checkpoint", id=id, data="x" * 70000)
         return super().count(id, times, begin)
 
 
 @breaks("checkpoint")
 class saves_for_another(Good):
     def count(self, id, times, begin):
-        self.tell("checkpoint", id=id + 1000, data=1)
+        self.notify("checkpoint", id=id + 1000, data=1)
         return super().count(id, times, begin)
 
 
@@ -478,7 +478,7 @@ class only_once(Good):
 @breaks("cancel")
 class ignores_cancel(Good):
     def count(self, id, times, begin):
-        self.tell("progress", id=id, percent=0, disks=[])
+        self.notify("progress", id=id, percent=0, disks=[])
         time.sleep(4)
         return {"counted": times}
 
@@ -501,10 +501,10 @@ class fails_when_cancelled(Good):
 
 @breaks("late-cancel")
 class dies_of_late_cancels(Good):
-    def told(self, method, params):
+    def notified(self, method, params):
         if method == "cancel" and params["id"] > 1000:
             os._exit(1)
-        super().told(method, params)
+        super().notified(method, params)
 
 
 # ---------------------------------------------------------------------------------- erase and services

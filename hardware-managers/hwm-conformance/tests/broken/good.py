@@ -37,7 +37,7 @@ class Good:
     def send(self, message):
         self.write(json.dumps(dict(jsonrpc="2.0", **message)).encode() + b"\n")
 
-    def tell(self, method, **params):
+    def notify(self, method, **params):
         self.send({"method": method, "params": params})
 
     def ask(self, method, **params):
@@ -78,14 +78,14 @@ class Good:
         elif "method" not in message:
             self.answered[message["id"]] = message
         elif "id" not in message:
-            self.told(message["method"], message.get("params", {}))
+            self.notified(message["method"], message.get("params", {}))
         else:
             threading.Thread(target=self.work, args=(message,), daemon=True).start()
 
     def bad_line(self, code):
         self.send({"id": None, "error": {"code": code, "message": "bad line"}})
 
-    def told(self, method, params):
+    def notified(self, method, params):
         if method == "cancel":
             self.cancelled.add(params["id"])
 
@@ -172,8 +172,8 @@ class Good:
             if self.is_cancelled(id):
                 raise Error(-32002, "cancelled", {"report": n})
             time.sleep(0.01)
-            self.tell("progress", id=id, percent=100 * (n + 1) // times, disks=[])
-            self.tell("checkpoint", id=id, data=n + 1)
+            self.notify("progress", id=id, percent=100 * (n + 1) // times, disks=[])
+            self.notify("checkpoint", id=id, data=n + 1)
         return {"counted": times}
 
     def is_cancelled(self, id):

@@ -39,7 +39,7 @@ enum Outcome {
     Unchanged,
     /// Written, and it reads the same.
     Changed,
-    /// Written; the firmware tells the old value until the next boot.
+    /// Written; the firmware reports the old value until the next boot.
     Pending,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel tells of BIOS settings (Linux, Documentation/ABI/testing/sysfs-class-firmware-attributes).
+//! BIOS settings as the kernel reports them (Linux, Documentation/ABI/testing/sysfs-class-firmware-attributes).
 
 use crate::sysfs::{is_read_only, names, number, text};
 use hwm_sdk::protocol::BiosSetting;
@@ -24,7 +24,7 @@ pub struct Attribute {
     pub name: String,
     /// What values it can have.
     pub kind: Kind,
-    /// Its value; `None` when it cannot be read, or must not be told.
+    /// Its value; `None` when it cannot be read, or must not be reported.
     pub value: Option<String>,
     /// The kernel does not let it be written.
     pub read_only: bool,
@@ -53,7 +53,7 @@ pub enum Kind {
     },
     /// These, in an order of choice, with `;` between them.
     OrderedList(Vec<String>),
-    /// Text that nobody may see.
+    /// A password: its value is never reported.
     Password,
     /// A type that this version does not know.
     Unknown(String),
@@ -67,7 +67,7 @@ pub fn drivers(sys: &Path) -> Vec<Driver> {
 
 fn driver(directory: PathBuf, name: String) -> Driver {
     let settings = directory.join("attributes");
-    // Beside the settings, which are directories, there are files: pending_reboot, reset_bios, debug_cmd.
+    // Next to the settings, which are directories, there are files: pending_reboot, reset_bios, debug_cmd.
     let attributes =
         names(&settings).into_iter().filter_map(|name| attribute(&settings.join(&name), name)).collect();
     let passwords = directory.join("authentication");

@@ -4,7 +4,7 @@
 //! ```text
 //!   attributes  read what is there                      (sysfs → values)
 //!   change      what is to be written, and what not     (pure)
-//!   apply       write, read back, tell                  (the step)
+//!   apply       write, read back, report                (the step)
 //! ```
 
 mod apply;

@@ -22,7 +22,7 @@ pub fn call(manager: &GenericHardwareManager, step: &str, info: Value) -> StepCa
     StepCall { kind: StepKind::Clean, step, args: Map::new(), node, inventory: Arc::default() }
 }
 
-/// What the step tells of each disk.
+/// What the step reports of each disk.
 pub fn report(value: &Value) -> EraseReport {
     serde_json::from_value(value.clone()).unwrap()
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes down what the generic manager reads of a machine's sysfs, a file a line, for the trees beside this script:
+# Writes down what the generic manager reads of a machine's sysfs, a file a line, for the trees next to this script:
 #
 #   MODE PATH text VALUE      a file of text; a line feed in it becomes \n
 #   MODE PATH hex 0a0b…       a file of other bytes

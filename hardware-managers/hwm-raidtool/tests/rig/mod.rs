@@ -14,9 +14,9 @@ use std::time::Duration;
 fn interpreter() -> &'static str {
     static FOUND: OnceLock<String> = OnceLock::new();
     FOUND.get_or_init(|| {
-        let told =
+        let output =
             Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
-        String::from_utf8(told.stdout).unwrap().trim().to_owned()
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
     })
 }
 

@@ -35,7 +35,7 @@ pub struct HelloAnswer {
     pub name: String,
     /// Its version, see [`super::bad_version`]; a change restarts automated cleaning.
     pub version: String,
-    /// Who made it.
+    /// Vendor of the manager.
     pub vendor: String,
 }
 

@@ -71,7 +71,7 @@ pub enum Expected {
     Changed,
 }
 
-/// `erase`: erase this disk in one of the ways you told.
+/// `erase`: erase this disk with one of the methods that the manager offered.
 #[derive(Debug, Clone, Copy)]
 pub struct Erase;
 

@@ -117,10 +117,10 @@ mod tests {
             StepError::Failed { reason: "drive 3 is gone".into(), report: json!({"done": 3}) },
             StepError::Declined { reason: "not a disk of ours".into() },
         ] {
-            let told = format!("{error:?}");
+            let before = format!("{error:?}");
             let wire = serde_json::to_string(&RpcError::from(error)).expect("writes");
             let read: RpcError = serde_json::from_str(&wire).expect("reads");
-            assert_eq!(format!("{:?}", read.into_step_error("m", "s")), told);
+            assert_eq!(format!("{:?}", read.into_step_error("m", "s")), before);
         }
     }
 }

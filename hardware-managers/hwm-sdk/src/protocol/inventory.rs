@@ -45,7 +45,7 @@ pub struct InventoryPatch {
 pub struct BiosSetting {
     /// Its name.
     pub name: String,
-    /// Its value as text; `null` where it must not be told (a password).
+    /// Its value as text; `null` where it must not be reported (a password).
     pub value: Option<String>,
     /// `Enumeration`, `String`, `Integer`, `Boolean` or `Password`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Lines: how messages are told apart on the socket.
+//! Lines: how messages are separated on the socket.
 
 use std::io::{self, Read};
 
@@ -7,7 +7,7 @@ pub const LINE_MAX: usize = 1 << 20;
 /// What is held between lines; a longer line grows it for itself alone.
 const USUAL: usize = 8 << 10;
 
-/// A line of more than [`LINE_MAX`] bytes. Nothing after it can be told apart: give the peer up.
+/// A line of more than [`LINE_MAX`] bytes. No message after it can be recognised: give the peer up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a line has more than {LINE_MAX} bytes")]
 pub struct TooLong;

@@ -74,7 +74,7 @@ struct Envelope {
     error: Option<RpcError>,
 }
 
-/// Tells `"id": null` from no id.
+/// Distinguishes `"id": null` from no id.
 fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<u64>>, D::Error> {
     Option::deserialize(input).map(Some)
 }

@@ -1,6 +1,6 @@
 //! The protocol between the agent and an external hardware manager, version 1.
 //!
-//! JSON-RPC 2.0, one message a line, both ways over one Unix stream socket. `PROTOCOL.md` beside this crate is its
+//! JSON-RPC 2.0, one message a line, both ways over one Unix stream socket. `PROTOCOL.md` in this crate is its
 //! reference; every example there is read and written back by these types in `tests/frozen_protocol_1.rs`.
 
 mod call;
@@ -47,7 +47,7 @@ use std::time::Duration;
 pub const VERSION: u32 = 1;
 /// File descriptor of the socket in the manager.
 pub const FD: i32 = 3;
-/// Environment variable that tells its number.
+/// Environment variable with its number.
 pub const FD_VARIABLE: &str = "ANNEAL_HWM_FD";
 /// Within this a cancelled `run` or `erase` that is abortable has answered, and a manager is gone after `shutdown`
 /// or the end of its socket.
@@ -69,7 +69,7 @@ pub trait Method {
 pub trait Notification {
     /// Name on the wire.
     const NAME: &'static str;
-    /// What is told.
+    /// Its content.
     type Params: Serialize + DeserializeOwned;
 }
 

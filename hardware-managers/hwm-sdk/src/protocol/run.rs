@@ -90,7 +90,7 @@ pub struct Logged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// For who wrote the manager.
+    /// For the author of the manager.
     Debug,
     /// Ordinary.
     Info,

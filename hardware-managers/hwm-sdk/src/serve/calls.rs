@@ -64,8 +64,8 @@ impl Calls {
         ControlFlow::Continue(())
     }
 
-    /// The agent tells something.
-    pub(super) fn told(&self, method: &str, params: &RawValue) {
+    /// A notification of the agent.
+    pub(super) fn notified(&self, method: &str, params: &RawValue) {
         if method == Cancel::NAME
             && let Ok(Cancelled { id }) = decode(method, params)
             && let Some(context) = lock(&self.running).get(&id)

@@ -33,7 +33,7 @@ pub enum ServeError {
 }
 
 /// Serve on file descriptor 3 until the agent is done. Return the status from `main` at once: work that still runs is
-/// given up. Why it could not serve is told on standard error.
+/// given up. Errors of serving are written to standard error.
 ///
 /// Programs that the manager starts inherit the socket; they must not write to it.
 pub fn serve(manager: impl HardwareManager + 'static) -> ExitCode {
@@ -68,7 +68,7 @@ pub fn serve_on(
                     break;
                 }
             }
-            Ok(Message::Notification { method, params }) => calls.told(&method, &params),
+            Ok(Message::Notification { method, params }) => calls.notified(&method, &params),
             Ok(Message::Answer { id, result }) => peer.answered(id, Ok(result)),
             Ok(Message::Error { id: Some(id), error }) => peer.answered(id, Err(error)),
             Ok(Message::Error { id: None, .. }) => {}

@@ -17,7 +17,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Progress is told at most so often; what comes between is told later, or by the next.
+/// Shortest time between two progress notifications; progress in between is sent later, or replaced by newer progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 type Reply = Result<Box<RawValue>, RpcError>;
@@ -92,28 +92,28 @@ impl Debug for Peer {
 pub(super) struct CallHost {
     peer: Arc<Peer>,
     id: u64,
-    told: Mutex<Told>,
+    progress: Mutex<PacedProgress>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct PacedProgress {
     at: Option<Instant>,
     waiting: Option<Progress>,
 }
 
 impl CallHost {
     pub(super) fn new(peer: Arc<Peer>, id: u64) -> Self {
-        Self { peer, id, told: Mutex::default() }
+        Self { peer, id, progress: Mutex::default() }
     }
 
-    /// Tells what progress was held back.
+    /// Sends the progress that was held back.
     pub(super) fn flush(&self) {
-        if let Some(progress) = lock(&self.told).waiting.take() {
-            self.tell(progress);
+        if let Some(progress) = lock(&self.progress).waiting.take() {
+            self.send(progress);
         }
     }
 
-    fn tell(&self, progress: Progress) {
+    fn send(&self, progress: Progress) {
         let report = ProgressReport { id: self.id, progress };
         self.peer.send(&Message::notification::<Progressed>(&report));
     }
@@ -125,13 +125,13 @@ fn failed(what: &str, error: RpcError) -> StepError {
 
 impl Host for CallHost {
     fn progress(&self, progress: &Progress) {
-        let mut told = lock(&self.told);
-        if told.at.is_some_and(|at| at.elapsed() < PROGRESS_INTERVAL) {
-            told.waiting = Some(progress.clone());
+        let mut paced = lock(&self.progress);
+        if paced.at.is_some_and(|at| at.elapsed() < PROGRESS_INTERVAL) {
+            paced.waiting = Some(progress.clone());
             return;
         }
-        *told = Told { at: Some(Instant::now()), waiting: None };
-        self.tell(progress.clone());
+        *paced = PacedProgress { at: Some(Instant::now()), waiting: None };
+        self.send(progress.clone());
     }
 
     fn log(&self, level: Level, text: &str) {

@@ -39,7 +39,7 @@ pub(crate) fn identify(drive: &Drive) -> [u8; 512] {
     put(85, bits(&[(1, drive.memory.password.is_some()), (10, hidden)]));
     put(86, bits(&[(10, true), (11, hidden)]));
     put(87, 1 << 14);
-    // Two minutes, the least that can be told.
+    // Two minutes, the shortest time that the field can express.
     put(89, u16::from(security));
     put(90, u16::from(security && !spec.plain));
     for (index, shift) in [0, 16, 32, 48].into_iter().enumerate() {

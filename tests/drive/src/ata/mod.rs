@@ -35,7 +35,7 @@ pub(crate) type Ended = Result<(Registers, Vec<u8>), Registers>;
 /// What is gone with the power.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct State {
-    /// Content is given to nobody.
+    /// The drive rejects access to its content.
     pub(crate) locked: bool,
     /// No security command is taken.
     pub(crate) frozen: bool,

@@ -33,7 +33,7 @@ pub(crate) fn execute(drive: &mut Drive, cdb: &[u8; 16], out: &[u8]) -> Result<V
             code: cdb[9],
         }
     };
-    // Non-data, PIO in, PIO out; the transfer is told by the host and must be the command's.
+    // Non-data, PIO in, PIO out; the host gives the transfer's direction and must be the command's.
     let wanted = match command.code {
         0xec | 0xb1 => 4,
         0xf1 | 0xf2 | 0xf4 | 0xf6 => 5,

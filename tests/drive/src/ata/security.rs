@@ -34,7 +34,7 @@ pub(super) fn execute(drive: &mut Drive, code: u8, prepared: bool, out: &[u8]) -
     match code {
         0xf1 if !drive.ata.locked && control & 1 == 0 => {
             drive.memory.password = Some(password);
-            drive.tell("a password is set");
+            drive.note("a password is set");
             done
         }
         0xf2 if drive.ata.wrong < MOST_WRONG => {
@@ -43,7 +43,7 @@ pub(super) fn execute(drive: &mut Drive, code: u8, prepared: bool, out: &[u8]) -
                 return Err(ABORTED);
             }
             drive.ata.locked = false;
-            drive.tell("unlocked");
+            drive.note("unlocked");
             done
         }
         0xf4 if known && prepared && !(drive.spec.plain && control & 2 != 0) => {
@@ -51,7 +51,7 @@ pub(super) fn execute(drive: &mut Drive, code: u8, prepared: bool, out: &[u8]) -
         }
         0xf6 if known && !drive.ata.locked => {
             drive.memory.password = None;
-            drive.tell("the password is taken off");
+            drive.note("the password is taken off");
             done
         }
         _ => Err(ABORTED),
@@ -77,6 +77,6 @@ fn erase(drive: &mut Drive, enhanced: bool) -> Ended {
     }
     drive.memory.password = None;
     drive.ata.locked = false;
-    drive.tell(format!("{name} ends"));
+    drive.note(format!("{name} ends"));
     Ok((Registers::default(), Vec::new()))
 }

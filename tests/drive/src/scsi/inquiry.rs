@@ -64,7 +64,7 @@ fn limits() -> Vec<u8> {
     page
 }
 
-/// A world wide name that follows from the serial number: NAA 5, an OUI that nobody has.
+/// A world wide name that follows from the serial number: NAA 5, an OUI that is not assigned.
 pub(crate) fn name(drive: &Drive) -> u64 {
     let serial = drive
         .spec

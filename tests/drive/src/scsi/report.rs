@@ -1,4 +1,4 @@
-//! What a drive tells of itself besides INQUIRY.
+//! What a drive reports of itself besides INQUIRY.
 
 use crate::drive::{Drive, Refusal};
 use crate::sense::Sense;

@@ -1,4 +1,4 @@
-//! Who may speak to the BMC: HTTP Basic, or a session (DSP0266, "Redfish session login authentication").
+//! Authentication of the BMC's clients: HTTP Basic, or a session (DSP0266, "Redfish session login authentication").
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -15,7 +15,7 @@ use tokio_rustls::server::TlsStream;
 /// A client that connects and says nothing is dropped after this long.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Listens with TLS, and tells the certificate in PEM.
+/// Listens with TLS, and returns the certificate in PEM.
 pub fn listener(inner: TcpListener, address: IpAddr) -> Result<(TlsListener, String)> {
     let made =
         rcgen::generate_simple_self_signed([address.to_string()]).context("cannot make a certificate")?;

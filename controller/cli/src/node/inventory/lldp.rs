@@ -18,7 +18,7 @@ const PORT_MAC: u8 = 3;
 const IPV4: u8 = 1;
 const IPV6: u8 = 2;
 
-/// A neighbour. What it does not tell is empty.
+/// A neighbour. Fields that it does not announce are empty.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Neighbour {
     /// Its name.

@@ -1,6 +1,6 @@
-//! What hardware managers told beyond the inventory, each line with who did: `plugin_data.anneal.managers`. Pure.
+//! What hardware managers reported beyond the inventory, each line with its manager: `plugin_data.anneal.managers`. Pure.
 
-use super::Section;
+use super::section::Section;
 use crate::output::{bytes, cell};
 use serde_json::Value;
 
@@ -110,8 +110,8 @@ fn efi(item: &Value) -> Vec<String> {
         format!("{} {}{inactive}", cell(&entry["id"]), cell(&entry["description"]))
     };
     let order: Vec<String> = items(&item["boot_order"]).into_iter().map(entry).collect();
-    let told = [flag("secure_boot").to_owned(), flag("setup_mode").to_owned()];
-    [&told[..], &cells(item, &["boot_current", "boot_next"]), &[order.join(", ")]].concat()
+    let flags = [flag("secure_boot").to_owned(), flag("setup_mode").to_owned()];
+    [&flags[..], &cells(item, &["boot_current", "boot_next"]), &[order.join(", ")]].concat()
 }
 
 /// The class's code is second, until [`without_code`] takes it out.
@@ -158,7 +158,7 @@ fn setting(item: &Value) -> Vec<String> {
     vec![cell(&item["name"]), cell(&item["value"]), cell(&format!("{can_be}{fixed}").into())]
 }
 
-/// The rest, and who could not tell what he knows.
+/// The members of `extra` that have no section of their own.
 fn also(managers: &Value) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (manager, patch) in managers.as_object().into_iter().flatten() {

@@ -2,12 +2,14 @@
 
 mod lldp;
 mod managers;
+mod section;
 
 use crate::output::{bytes, cell, fields, table};
+use section::Section;
 use serde_json::Value;
 
-/// The machine, its disks and network interfaces, the switches it hangs on, and what hardware managers know. What was
-/// found out-of-band has fewer fields than what an agent found: whatever is not there is left out.
+/// The machine, its disks and network interfaces, the switches it hangs on, and what hardware managers know. An
+/// out-of-band inspection finds fewer fields than an agent: absent ones are left out.
 pub fn tables(found: &Value) -> String {
     let (inventory, plugin_data) = (&found["inventory"], &found["plugin_data"]);
     let of = |key: &str, row: fn(&Value) -> Vec<String>| -> Vec<Vec<String>> {
@@ -35,19 +37,7 @@ pub fn tables(found: &Value) -> String {
     out
 }
 
-/// A table; one without rows is not shown.
-struct Section {
-    headings: &'static [&'static str],
-    rows: Vec<Vec<String>>,
-}
-
-impl Section {
-    fn new(headings: &'static [&'static str], rows: Vec<Vec<String>>) -> Self {
-        Self { headings, rows }
-    }
-}
-
-/// Who found it. An agent names its hardware managers; what a BMC told is under its driver's name.
+/// The sources of the inventory: the agent's hardware managers, or the driver if the BMC was inspected.
 fn reporters(plugin_data: &Value) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let managers = plugin_data["configuration"]["managers"].as_array().into_iter().flatten();
@@ -68,17 +58,17 @@ fn reporters(plugin_data: &Value) -> Vec<(String, String)> {
     lines
 }
 
-/// One a link; what the collector `lldp` told, else what is in the interface.
+/// One row a link, from the collector `lldp` if it reported, else from the interface.
 fn neighbours(inventory: &Value, plugin_data: &Value) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for interface in inventory["interfaces"].as_array().into_iter().flatten() {
         let collected = &plugin_data["lldp_raw"][interface["name"].as_str().unwrap_or_default()];
         let tlvs = if collected.is_null() { &interface["lldp"] } else { collected };
         if let Some(found) = lldp::neighbour(tlvs) {
-            let told =
+            let texts =
                 [found.system, found.chassis, found.port, found.description, found.vlan, found.address];
-            let told = told.map(|text| if text.is_empty() { "-".to_owned() } else { cell(&text.into()) });
-            rows.push([&[cell(&interface["name"])], &told[..]].concat());
+            let texts = texts.map(|text| if text.is_empty() { "-".to_owned() } else { cell(&text.into()) });
+            rows.push([&[cell(&interface["name"])], &texts[..]].concat());
         }
     }
     rows
@@ -119,7 +109,7 @@ const MACHINE: [(&str, &[(&str, &str)]); 7] = [
 ];
 
 fn machine(inventory: &Value) -> Vec<(String, String)> {
-    let told = |(path, around): &(&str, &str)| {
+    let filled = |(path, around): &(&str, &str)| {
         let value = inventory.pointer(path).filter(|value| !value.is_null() && value.as_str() != Some(""))?;
         let text = match (*path, value.as_u64()) {
             ("/memory/total", Some(count)) => bytes(count),
@@ -128,7 +118,7 @@ fn machine(inventory: &Value) -> Vec<(String, String)> {
         Some(around.replace("{}", &text))
     };
     let line = |(name, parts): (&str, &[(&str, &str)])| {
-        let text = parts.iter().filter_map(told).collect::<Vec<_>>().join(", ");
+        let text = parts.iter().filter_map(filled).collect::<Vec<_>>().join(", ");
         (!text.is_empty()).then(|| (name.to_owned(), text))
     };
     MACHINE.into_iter().filter_map(line).collect()

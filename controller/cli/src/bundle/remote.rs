@@ -1,6 +1,6 @@
 //! What an operator does with the bundles of a controller.
 
-use super::desk;
+use super::offline;
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, bytes, cell, fields, print, show, table};
@@ -14,7 +14,7 @@ const PATH: [&str; 2] = ["anneal", "bundles"];
 /// `anneal bundle add`
 pub async fn add(client: &Client, format: Format, path: &Path, scope: Option<String>) -> Result<(), Failure> {
     // Whose it is the controller says; whether it is whole is seen before it is sent.
-    let found = desk::judge(path, &Trust::Digest)?;
+    let found = offline::judge(path, &Trust::Digest)?;
     let mut query = vec![("digest", found.digest)];
     query.extend(scope.map(|scope| ("scope", scope)));
     let added = client.upload(&PATH, &query, path).await?;
@@ -54,7 +54,7 @@ fn listing(bundles: &Value) -> String {
     table(&["NAME", "VERSION", "SCOPE", "DIGEST", "SIZE", "SIGNED BY"], &rows)
 }
 
-/// As much of a digest as tells bundles apart for people.
+/// The first 12 digits of a digest: enough for people to distinguish bundles.
 fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
@@ -74,7 +74,7 @@ pub async fn show_one(client: &Client, format: Format, digest: &str) -> Result<(
         };
         rows.push(("scopes".to_owned(), words(&bundle["scopes"])));
         rows.push(("entry".to_owned(), words(&bundle["manifest"]["entry"])));
-        rows.push(("grants".to_owned(), desk::granted(&bundle["manifest"]["grants"])));
+        rows.push(("grants".to_owned(), offline::granted(&bundle["manifest"]["grants"])));
         fields(&rows)
     })
 }

@@ -1,10 +1,10 @@
-//! Doing what was decided: a thread for each disk, and a report of all of them.
+//! Carries out the plan of an erase step: one thread for each disk, and one report of all disks.
 
-use crate::Job;
 use crate::convert::{self, untouched};
+use crate::job::{Job, express};
 use crate::pace::{Deadline, Stall, longest};
-use crate::rebuild::{Duty, Volumes};
-use crate::resume::Keeper;
+use crate::rebuild::{RebuildMode, Volumes};
+use crate::resume::CheckpointWriter;
 use crate::settings::Settings;
 use agent_protocol::progress::{Phase, Progress};
 use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A disk in the course of the step.
-enum Place {
-    /// Its record is final and stands in nobody's way.
-    Told(Box<DiskRecord>),
+/// State of a disk during the step.
+enum DiskState {
+    /// Its record is final, and other disks may be written.
+    Final(Box<DiskRecord>),
     /// It must not be touched, and may hold data of the node.
-    Stopped(Box<DiskRecord>),
+    Blocked(Box<DiskRecord>),
     /// To be written, not yet opened.
     Chosen(Box<Probe>, Vec<Method>),
     /// Opened, and with its record once it was written.
@@ -61,12 +61,12 @@ fn not_begun(disks: &[Disk], why: String, of_each: &str) -> StepError {
     StepError::Failed { reason: format!("nothing was written to any disk: {why}"), report }
 }
 
-impl Place {
+impl DiskState {
     /// What the disk takes at most, if it is to be written.
     fn longest(&self) -> Option<Duration> {
         match self {
-            Place::Chosen(probe, methods) => Some(longest(probe, methods)),
-            Place::Told(_) | Place::Stopped(_) | Place::Open(..) => None,
+            DiskState::Chosen(probe, methods) => Some(longest(probe, methods)),
+            DiskState::Final(_) | DiskState::Blocked(_) | DiskState::Open(..) => None,
         }
     }
 }
@@ -74,12 +74,12 @@ impl Place {
 /// What a step may take.
 struct Limits {
     deadline: Deadline,
-    /// How long a disk may stand still before that is told.
+    /// How long a disk may make no progress before the stall is reported.
     stall: Duration,
 }
 
-/// Do it. All disks are opened exclusively before the first is written.
-pub(crate) fn work(
+/// Run the plan. All disks are opened exclusively before the first is written.
+pub(crate) fn run(
     roots: &Roots,
     job: Job,
     surveyed: Vec<Probe>,
@@ -94,35 +94,35 @@ pub(crate) fn work(
     if !refuses {
         take_down(roots, &plan, &disks)?;
     }
-    let mut places: Vec<Place> = surveyed
+    let mut states: Vec<DiskState> = surveyed
         .into_iter()
         .zip(plan.decisions)
-        .map(|(probe, decision)| place(job, probe, decision, settings))
+        .map(|(probe, decision)| state_of(job, probe, decision, settings))
         .collect();
-    let takes: Vec<Duration> = places.iter().filter_map(Place::longest).collect();
+    let takes: Vec<Duration> = states.iter().filter_map(DiskState::longest).collect();
     let limits = Limits {
         deadline: Deadline::new(begun, settings.deadline, &takes, settings.concurrency),
         stall: settings.stall,
     };
     if !refuses {
-        open_all(roots, &mut places);
+        open_all(roots, &mut states);
     }
-    let stopped = places.iter().any(|place| matches!(place, Place::Stopped(_)));
-    if !stopped {
-        tracing::info!(disks = places.len(), ?job, "all disks judged, beginning");
+    let blocked = states.iter().any(|state| matches!(state, DiskState::Blocked(_)));
+    if !blocked {
+        tracing::info!(disks = states.len(), ?job, "all disks judged, beginning");
         context
             .report(Progress { disks: disks.iter().map(convert::pending).collect(), ..Progress::default() });
-        remember(&places, volumes);
-        let keeper = Keeper::new(crate::ERASE_DEVICES, &disks, context);
-        run_all(job, &mut places, settings.concurrency, &keeper, &limits, context);
-        if volumes.duty == Duty::Rebuild && job == Job::Erase && !context.is_cancelled() {
-            rebuild(&mut places, volumes);
+        remember(&states, volumes);
+        let checkpoints = CheckpointWriter::new(crate::ERASE_DEVICES, &disks, context);
+        run_all(job, &mut states, settings.concurrency, &checkpoints, &limits, context);
+        if volumes.mode == RebuildMode::Rebuild && job == Job::Erase && !context.is_cancelled() {
+            rebuild(&mut states, volumes);
         }
     }
-    conclude(&places, &disks, &limits.deadline, context)
+    conclude(&states, &disks, &limits.deadline, context)
 }
 
-fn place(job: Job, probe: Probe, decision: DiskDecision, settings: &Settings) -> Place {
+fn state_of(job: Job, probe: Probe, decision: DiskDecision, settings: &Settings) -> DiskState {
     let skipped = |reason: String| Box::new(untouched(&probe.disk, Outcome::Skipped, reason));
     match decision {
         DiskDecision::Erase(methods) => {
@@ -131,75 +131,67 @@ fn place(job: Job, probe: Probe, decision: DiskDecision, settings: &Settings) ->
                 Job::Express => express(&probe, settings),
                 Job::Metadata => Vec::new(),
             };
-            Place::Chosen(Box::new(probe), methods)
+            DiskState::Chosen(Box::new(probe), methods)
         }
-        DiskDecision::Leave(reason) => Place::Told(skipped(reason)),
-        DiskDecision::Refuse(reason) => Place::Stopped(skipped(reason)),
+        DiskDecision::Leave(reason) => DiskState::Final(skipped(reason)),
+        DiskDecision::Refuse(reason) => DiskState::Blocked(skipped(reason)),
     }
 }
 
-/// What erases the disk by one command.
-pub(crate) fn express(probe: &Probe, settings: &Settings) -> Vec<Method> {
-    let allowed = |method: &Method| {
-        method.is_express(probe.disk.rotational) && !settings.request.policy.never.contains(method)
-    };
-    block::methods(probe).into_iter().filter(allowed).collect()
-}
-
-fn open_all(roots: &Roots, places: &mut [Place]) {
-    for place in places {
-        if let Place::Chosen(probe, methods) = place {
-            *place = match Device::open(roots, probe) {
-                Ok(device) => Place::Open(Box::new(device), std::mem::take(methods), None),
+fn open_all(roots: &Roots, states: &mut [DiskState]) {
+    for state in states {
+        if let DiskState::Chosen(probe, methods) = state {
+            *state = match Device::open(roots, probe) {
+                Ok(device) => DiskState::Open(Box::new(device), std::mem::take(methods), None),
                 Err(error) => {
-                    Place::Stopped(Box::new(untouched(&probe.disk, Outcome::Failed, chain(&error))))
+                    DiskState::Blocked(Box::new(untouched(&probe.disk, Outcome::Failed, chain(&error))))
                 }
             };
         }
     }
 }
 
-fn remember(places: &[Place], volumes: &Volumes) {
-    for place in places {
-        if let Place::Open(device, ..) = place
-            && volumes.duty != Duty::None
+fn remember(states: &[DiskState], volumes: &Volumes) {
+    for state in states {
+        if let DiskState::Open(device, ..) = state
+            && volumes.mode != RebuildMode::None
         {
-            volumes.memory.remember(device);
+            volumes.remembered.remember(device);
         }
     }
 }
 
-fn rebuild(places: &mut [Place], volumes: &Volumes) {
-    let done = |place| match place {
-        &mut Place::Open(ref device, _, Some(ref mut record)) => Some((&**device, &mut **record)),
+fn rebuild(states: &mut [DiskState], volumes: &Volumes) {
+    let done = |state| match state {
+        &mut DiskState::Open(ref device, _, Some(ref mut record)) => Some((&**device, &mut **record)),
         _ => None,
     };
-    let mut disks: Vec<(&Device, &mut DiskRecord)> = places.iter_mut().filter_map(done).collect();
-    volumes.memory.rebuild(&mut disks);
+    let mut disks: Vec<(&Device, &mut DiskRecord)> = states.iter_mut().filter_map(done).collect();
+    volumes.remembered.rebuild(&mut disks);
 }
 
 /// Erase the open disks, at most `concurrency` at once.
 fn run_all(
     job: Job,
-    places: &mut [Place],
+    states: &mut [DiskState],
     concurrency: usize,
-    keeper: &Keeper<'_>,
+    checkpoints: &CheckpointWriter<'_>,
     limits: &Limits,
     context: &StepContext,
 ) {
-    let count = places.len();
-    let slots: Vec<Mutex<&mut Place>> = places.iter_mut().map(Mutex::new).collect();
+    let count = states.len();
+    let slots: Vec<Mutex<&mut DiskState>> = states.iter_mut().map(Mutex::new).collect();
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..concurrency.min(count) {
             scope.spawn(|| {
                 while let Some(slot) = slots.get(next.fetch_add(1, Ordering::AcqRel)) {
-                    let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                    if let Place::Open(device, methods, record) = &mut **place
+                    let mut state = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let DiskState::Open(device, methods, record) = &mut **state
                         && !context.is_cancelled()
                         && !limits.deadline.passed()
                     {
-                        *record = Some(Box::new(run_one(job, device, methods, keeper, limits, context)));
+                        *record = Some(Box::new(run_one(job, device, methods, checkpoints, limits, context)));
                     }
                 }
             });
@@ -211,19 +203,19 @@ fn run_one(
     job: Job,
     device: &Device,
     methods: &[Method],
-    keeper: &Keeper<'_>,
+    checkpoints: &CheckpointWriter<'_>,
     limits: &Limits,
     context: &StepContext,
 ) -> DiskRecord {
     let device_name = device.disk().path.to_string_lossy().into_owned();
     // Express erases go on from nowhere: what they overwrite is metadata alone.
-    let keeper = (job == Job::Erase).then_some((keeper, device.disk()));
-    let watcher = Watcher { device: device_name, keeper, limits, context, stall: Mutex::default() };
+    let checkpoints = (job == Job::Erase).then_some((checkpoints, device.disk()));
+    let watcher = Watcher { device: device_name, checkpoints, limits, context, stall: Mutex::default() };
     let started_at = now();
     let metadata = || convert::metadata_erased(device.disk(), block::erase_metadata(device, &watcher));
     let record = match job {
         Job::Erase => {
-            let record = match keeper.and_then(|(keeper, disk)| keeper.take(disk)) {
+            let record = match checkpoints.and_then(|(checkpoints, disk)| checkpoints.take(disk)) {
                 Some(from) => block::resume(device, methods, &from, &watcher),
                 None => block::erase(device, methods, &watcher),
             };
@@ -259,23 +251,23 @@ fn now() -> f64 {
 
 /// Success only when every disk was erased, or left alone for a reason that leaves no data behind.
 fn conclude(
-    places: &[Place],
+    states: &[DiskState],
     disks: &[Disk],
     deadline: &Deadline,
     context: &StepContext,
 ) -> Result<StepOutcome, StepError> {
-    let stopped = places.iter().any(|place| matches!(place, Place::Stopped(_)));
+    let blocked = states.iter().any(|state| matches!(state, DiskState::Blocked(_)));
     let mut failures = Vec::new();
     let mut records = Vec::new();
     let mut begun_all = true;
-    for (place, disk) in places.iter().zip(disks) {
-        let record = match place {
-            Place::Told(record) | Place::Stopped(record) | Place::Open(_, _, Some(record)) => {
+    for (state, disk) in states.iter().zip(disks) {
+        let record = match state {
+            DiskState::Final(record) | DiskState::Blocked(record) | DiskState::Open(_, _, Some(record)) => {
                 DiskRecord::clone(record)
             }
-            Place::Chosen(..) | Place::Open(_, _, None) => {
+            DiskState::Chosen(..) | DiskState::Open(_, _, None) => {
                 begun_all = false;
-                let reason = if stopped {
+                let reason = if blocked {
                     "not touched, since another disk of the node must not be".to_owned()
                 } else if context.is_cancelled() {
                     "cancelled before it was begun".to_owned()
@@ -285,8 +277,8 @@ fn conclude(
                 untouched(disk, Outcome::Skipped, reason)
             }
         };
-        let not_begun = matches!(place, Place::Open(_, _, None)) && !stopped;
-        if matches!(place, Place::Stopped(_)) || record.outcome == Outcome::Failed || not_begun {
+        let not_begun = matches!(state, DiskState::Open(_, _, None)) && !blocked;
+        if matches!(state, DiskState::Blocked(_)) || record.outcome == Outcome::Failed || not_begun {
             failures.push(format!("{}: {}", disk.describe(), record.reason.as_deref().unwrap_or("unknown")));
         }
         records.push(record);
@@ -297,7 +289,7 @@ fn conclude(
         tracing::warn!("no disk was found, so there was nothing to erase");
         report["note"] = "no disk was found, so there was nothing to erase".into();
     }
-    if stopped {
+    if blocked {
         let reason = format!("nothing was written to any disk: {}", failures.join("; "));
         return Err(StepError::Failed { reason, report });
     }
@@ -313,7 +305,7 @@ fn conclude(
 /// Carries the progress of one disk to the step's context.
 struct Watcher<'a> {
     device: String,
-    keeper: Option<(&'a Keeper<'a>, &'a Disk)>,
+    checkpoints: Option<(&'a CheckpointWriter<'a>, &'a Disk)>,
     limits: &'a Limits,
     stall: Mutex<Stall>,
     context: &'a StepContext,
@@ -348,12 +340,12 @@ impl Watch for Watcher<'_> {
     }
 
     fn checkpoint(&self, checkpoint: Checkpoint) {
-        if let Some((keeper, disk)) = self.keeper {
-            keeper.keep(disk, &checkpoint);
+        if let Some((checkpoints, disk)) = self.checkpoints {
+            checkpoints.keep(disk, &checkpoint);
         }
     }
 
-    fn resting(&self, temperature: Option<block::heat::Temperature>) {
+    fn resting(&self, temperature: Option<block::temperature::Temperature>) {
         // A disk that rests does not stand still by itself.
         *self.stall.lock().unwrap_or_else(PoisonError::into_inner) = Stall::default();
         let text = temperature.map(|seen| {
@@ -387,7 +379,7 @@ mod tests {
         let limits = Limits { deadline, stall: Duration::ZERO };
         let watcher = Watcher {
             device: "/dev/sdb".to_owned(),
-            keeper: None,
+            checkpoints: None,
             limits: &limits,
             context: &context,
             stall: Mutex::default(),

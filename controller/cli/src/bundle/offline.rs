@@ -26,9 +26,9 @@ pub fn keygen(format: Format, path: &Path) -> Result<(), Failure> {
     };
     write(path, 0o600, &text).map_err(|error| wrong(path, error))?;
     write(&public, 0o644, &format!("{}\n", key.public())).map_err(|error| wrong(&public, error))?;
-    let told =
+    let key_pair =
         json!({"private_key": path, "public_key": key.public().to_string(), "key_id": key.public().id()});
-    show(format, &told, crate::output::detail)
+    show(format, &key_pair, crate::output::detail)
 }
 
 /// `anneal bundle build`
@@ -41,7 +41,7 @@ pub fn build(
 ) -> Result<(), Failure> {
     let source = fs::read(manifest).map_err(|error| wrong(manifest, error))?;
     let key = key.map(signing_key).transpose()?;
-    // By way of a neighbour, so that a file of this name is whole.
+    // Written next to the target and renamed, so that a file of this name is always complete.
     let part = PathBuf::from(format!("{}.part", out.display()));
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(true).open(&part);
@@ -53,10 +53,10 @@ pub fn build(
         Ok(verified)
     });
     if kept.is_err() {
-        // What is told is why there is no bundle.
+        // The error reported below is why there is no bundle.
         let _ = fs::remove_file(&part);
     }
-    tell(format, &kept?)
+    report(format, &kept?)
 }
 
 fn signing_key(path: &Path) -> Result<SigningKey, Failure> {
@@ -72,7 +72,7 @@ pub fn verify(format: Format, path: &Path, trust: &[PathBuf]) -> Result<(), Fail
         keys.extend(PublicKey::list(&text).map_err(|error| wrong(list, error))?);
     }
     let trust = if trust.is_empty() { Trust::Digest } else { Trust::Keys { keys, unsigned: false } };
-    tell(format, &judge(path, &trust)?)
+    report(format, &judge(path, &trust)?)
 }
 
 /// The judgement of the file at `path`.
@@ -81,9 +81,9 @@ pub fn judge(path: &Path, trust: &Trust) -> Result<Verified, Failure> {
     bundle::verify(&mut file, trust).map_err(|error| wrong(path, error))
 }
 
-fn tell(format: Format, verified: &Verified) -> Result<(), Failure> {
+fn report(format: Format, verified: &Verified) -> Result<(), Failure> {
     let manifest = &verified.manifest;
-    let told = json!({
+    let summary = json!({
         "name": manifest.name,
         "version": manifest.version,
         "vendor": manifest.vendor,
@@ -93,7 +93,7 @@ fn tell(format: Format, verified: &Verified) -> Result<(), Failure> {
         "signed_by": verified.signed_by,
         "manifest": manifest,
     });
-    show(format, &told, |_| {
+    show(format, &summary, |_| {
         let signature = match (&verified.signed_by, &manifest.key_id) {
             (Some(key), _) => format!("by key {key}, which is trusted"),
             (None, Some(key)) => format!("by key {key}, not compared with any"),

@@ -15,8 +15,8 @@ pub struct Temperature {
     pub warning: i64,
 }
 
-/// Whether work has to rest: from the warning on, until the drive is five degrees cooler. One that tells no
-/// temperature is never spared.
+/// Returns whether work has to rest: from the warning on, until the drive is five degrees cooler. Work on a drive
+/// that reports no temperature never rests.
 pub fn must_rest(resting: bool, temperature: Option<Temperature>) -> bool {
     temperature
         .is_some_and(|seen| if resting { seen.now > seen.warning - RELIEF } else { seen.now >= seen.warning })
@@ -24,12 +24,12 @@ pub fn must_rest(resting: bool, temperature: Option<Temperature>) -> bool {
 
 /// The temperature of the disk of this directory (`/sys/block/sda`): by the kernel's `hwmon` of NVMe controllers, or by
 /// its `drivetemp`. `None` where there is none, or the drive names no warning.
-pub fn temperature(disk: &Path) -> Option<Temperature> {
+pub fn of_disk(disk: &Path) -> Option<Temperature> {
     let device = disk.join("device");
     // Where NVMe multipath is on, the device of a disk is its subsystem, and that has links to its controllers.
     let controllers = children(&device, "nvme");
     let monitors = std::iter::once(device).chain(controllers).flat_map(|base| {
-        // drivetemp's are below a directory of the class, those of NVMe lie beside it or in it.
+        // drivetemp's are below a directory of the class, those of NVMe are next to it or in it.
         children(&base, "hwmon").into_iter().flat_map(|found| {
             let below = children(&found, "hwmon");
             std::iter::once(found).chain(below)
@@ -73,7 +73,7 @@ mod tests {
             resting = must_rest(resting, Some(Temperature { now: degrees * 1000, warning: 70_000 }));
             assert_eq!(resting, wanted, "at {degrees}");
         }
-        assert!(!must_rest(true, None), "what tells nothing any more is not waited for");
+        assert!(!must_rest(true, None), "a drive that stops reporting is not waited for");
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
         {
             let (input, max) = (format!("{place}/temp1_input"), format!("{place}/temp1_max"));
             let disk = tree(&[(&input, "71000\n"), (&max, "70000\n")]);
-            assert_eq!(temperature(disk.path()), hot, "{place}");
+            assert_eq!(of_disk(disk.path()), hot, "{place}");
         }
         // The hotter of two controllers counts; one without a warning does not.
         let disk = tree(&[
@@ -94,8 +94,8 @@ mod tests {
             ("device/nvme1/hwmon1/temp1_max", "70000"),
             ("device/hwmon9/temp1_input", "99000"),
         ]);
-        assert_eq!(temperature(disk.path()), hot);
-        assert_eq!(temperature(tree(&[("device/hwmon9/temp1_input", "99000")]).path()), None);
-        assert_eq!(temperature(Path::new("/nonexistent")), None);
+        assert_eq!(of_disk(disk.path()), hot);
+        assert_eq!(of_disk(tree(&[("device/hwmon9/temp1_input", "99000")]).path()), None);
+        assert_eq!(of_disk(Path::new("/nonexistent")), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Letting go of block devices: `swapoff(2)`, `STOP_ARRAY` of `linux/raid/md_u.h`, `DM_DEV_REMOVE` of
-//! `linux/dm-ioctl.h`, and what it says of a map before (`DM_TABLE_STATUS`).
+//! Releasing block devices: `swapoff(2)`, `STOP_ARRAY` of `linux/raid/md_u.h`, `DM_DEV_REMOVE` of
+//! `linux/dm-ioctl.h`, and the status of a map before that (`DM_TABLE_STATUS`).
 
 use std::ffi::CString;
 use std::fs::File;
@@ -36,7 +36,7 @@ struct Answer {
     room: [u8; ROOM],
 }
 
-/// Bytes that a map may tell of itself: some 80 paths.
+/// Room for the status of a map, in bytes: some 80 paths.
 const ROOM: usize = 4096;
 const _: () = assert!(size_of::<Answer>() == SIZE as usize + ROOM);
 

@@ -1,22 +1,22 @@
-//! A pass over a whole disk in chunks, several in flight, watched once in a while; at the pace that the disk keeps, and
-//! with a rest where it gets too hot.
+//! A pass over a whole disk in chunks, several in flight, with regular calls of the watcher. The size of the chunks
+//! follows the disk's speed, and the pass rests while the drive is too hot.
 
 use crate::fault::Fault;
-use crate::heat::must_rest;
 use crate::method::Method;
 use crate::progress::{Meter, Phase, Progress, Watch, eta};
 use crate::target::Target;
+use crate::temperature::must_rest;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the watcher is told and asked.
+/// How often the watcher is called.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How often the temperature is read: some drives do nothing else meanwhile.
+/// How often the temperature is read: some drives do no other work while they answer.
 const LOOK: Duration = Duration::from_secs(5);
-/// What one chunk may take and no more: with a few in flight, a pass stops well within two seconds of being told to.
+/// What one chunk may take and no more: with a few in flight, a pass stops well within two seconds of a cancellation.
 const SLOW: Duration = Duration::from_millis(200);
 /// What one chunk takes when a larger one may be tried.
 const FAST: Duration = Duration::from_millis(20);
@@ -97,7 +97,7 @@ impl Pass<'_> {
         });
         let done = shared.done.load(Ordering::Acquire);
         if done == self.total {
-            self.tell(done, &mut Meter::default());
+            self.report(done, &mut Meter::default());
         }
         let fault = shared.running.into_inner().unwrap_or_else(PoisonError::into_inner).1;
         let result = match fault {
@@ -108,12 +108,12 @@ impl Pass<'_> {
         Passed { done, result }
     }
 
-    /// One lane: chunk after chunk until there is none, or somebody says stop.
+    /// One lane: chunk after chunk until the end of the part, a fault or a cancellation.
     fn work<W>(&self, shared: &Shared, mut worker: W)
     where
         W: FnMut(u64, u64, &mut dyn FnMut(u64)) -> Result<ControlFlow<()>, Fault>,
     {
-        // Ends the lane in the books even if the worker panics: the watcher must not wait for ever.
+        // Counts the lane as ended even if the worker panics: otherwise the watcher would wait without limit.
         let _leave = Leave(shared);
         while !shared.stop.load(Ordering::Acquire) {
             if shared.resting.load(Ordering::Acquire) {
@@ -147,7 +147,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Tell and ask the watcher until all lanes have ended. Whether it said stop.
+    /// Call the watcher until all lanes have ended. Returns whether it cancelled.
     fn attend(&self, shared: &Shared, meter: &mut Meter) -> bool {
         let mut cancelled = false;
         let mut looked = Instant::now();
@@ -156,7 +156,7 @@ impl Pass<'_> {
                 looked = Instant::now();
                 self.look(shared);
             }
-            self.tell(shared.done.load(Ordering::Acquire), meter);
+            self.report(shared.done.load(Ordering::Acquire), meter);
             if !cancelled && self.watch.cancelled() {
                 cancelled = true;
                 shared.stop.store(true, Ordering::Release);
@@ -172,7 +172,7 @@ impl Pass<'_> {
         }
     }
 
-    /// See whether the drive is too hot to go on, or cool enough again.
+    /// Read the temperature, and rest or go on.
     fn look(&self, shared: &Shared) {
         let temperature = self.target.temperature();
         let before = shared.resting.load(Ordering::Acquire);
@@ -194,7 +194,7 @@ impl Pass<'_> {
         if self.paced() { LEAST.min(self.chunk) } else { self.chunk }
     }
 
-    fn tell(&self, done: u64, meter: &mut Meter) {
+    fn report(&self, done: u64, meter: &mut Meter) {
         let rate = meter.rate(Instant::now(), done);
         let eta = eta(done, self.total, rate);
         let (phase, method, total) = (self.phase, self.method, self.total);

@@ -1,5 +1,5 @@
 //! Asking a drive what it can do. Nothing here writes, and a question without an answer is no error: what a drive
-//! does not tell is not used.
+//! does not report is not used.
 
 use crate::ata::{self, HiddenAreaQuestions, Identify, Registers};
 use crate::mmc::{self, Emmc, ExtCsd};
@@ -145,7 +145,7 @@ const PROTECTION_QUESTIONS: u32 = 4096;
 /// What an eMMC says. `Ok(None)` for one of before version 4.41.
 ///
 /// # Errors
-/// When the device does not tell its registers.
+/// When the device does not return its registers.
 pub fn mmc(drive: &dyn Transport) -> io::Result<Option<Emmc>> {
     let mut bytes = [0; mmc::LENGTH];
     let statuses = drive.mmc(&[mmc::Command::SEND_EXT_CSD], &mut bytes)?;

@@ -46,9 +46,10 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// What a certificate says.
-pub fn tell(format: Format, verified: &Verified) -> Result<(), Failure> {
-    let told = json!({"id": verified.id, "certificate": verified.certificate, "evidence": verified.evidence});
-    show(format, &told, |_| {
+pub fn report(format: Format, verified: &Verified) -> Result<(), Failure> {
+    let contents =
+        json!({"id": verified.id, "certificate": verified.certificate, "evidence": verified.evidence});
+    show(format, &contents, |_| {
         let rows: Vec<_> = verified.evidence.disks.iter().map(row).collect();
         let headings =
             ["DEVICE", "MODEL", "SERIAL", "WWN", "SIZE", "OUTCOME", "METHOD", "LEVEL", "READ BACK", "REASON"];

@@ -1,0 +1,13 @@
+//! The names of the drivers.
+
+use crate::{BmcError, ErrorKind};
+
+/// Names of the drivers, as in Ironic.
+pub const DRIVERS: &[&str] = &["redfish", "ipmi", "fake-hardware"];
+
+/// The error for a driver that is not in [`DRIVERS`].
+pub(crate) fn unknown(driver: &str) -> BmcError {
+    let driver: String = driver.chars().take(64).collect();
+    let message = format!("unknown driver '{driver}'; known are: {}", DRIVERS.join(", "));
+    BmcError::new(ErrorKind::Config, "", "choose a driver", message)
+}

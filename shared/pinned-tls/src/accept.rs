@@ -1,0 +1,14 @@
+//! Which certificates a client accepts.
+
+use crate::Pin;
+
+/// Which certificate of the peer is accepted. In all cases the peer must prove that it holds the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Accept {
+    /// The one with this fingerprint, whatever its names, dates and issuer.
+    Only(Pin),
+    /// No certificate: for a peer that should have announced its own and did not.
+    None,
+    /// Any certificate, because the operator asked for it: a man in the middle can read and change everything.
+    Any,
+}
