@@ -161,7 +161,7 @@ async fn a_service_without_bios_settings_says_so() {
         (json!({"Attributes": [1]}), "has no Attributes"),
         (
             json!({"Attributes": {"A": 0}, "@Redfish.Settings": {"SettingsObject": {"@odata.id": "//evil/x"}}}),
-            "no place",
+            "names no settings resource",
         ),
     ] {
         let service = Service::start(move |request, _| match request.line.as_str() {
