@@ -44,44 +44,6 @@ const EXEMPT: &[&str] = &[
 /// Directories of recorded texts, wherever they are.
 const RECORDED: &[&str] = &["/fixtures/", "/transcripts/", "/frozen/"];
 
-/// Paths below which words are still to be replaced. One that has no such word any more must be taken out.
-pub const STILL_TO_SWEEP: &[&str] = &[
-    "agent/agentd",
-    "agent/block",
-    "agent/hwm-host",
-    "agent/ramdisk-init",
-    "agent/sandbox",
-    "controller/api",
-    "controller/bmc",
-    "controller/boot",
-    "controller/cli",
-    "controller/conductor",
-    "controller/inspection-rules",
-    "controller/model",
-    "controller/store-sqlite",
-    "docs",
-    "hardware-managers/hwm-conformance",
-    "hardware-managers/hwm-example-external",
-    "hardware-managers/hwm-generic",
-    "hardware-managers/hwm-raidtool",
-    "hardware-managers/hwm-sdk",
-    "hardware-managers/python",
-    "shared/agent-protocol",
-    "shared/certificate",
-    "tests/bench",
-    "tests/contract",
-    "tests/demo",
-    "tests/drive",
-    "tests/explore",
-    "tests/fuzz",
-    "tests/kill",
-    "tests/lab",
-    "tests/machines",
-    "tests/mutants",
-    "tests/sim",
-    "xtask",
-];
-
 /// True for files that are read.
 pub fn is_read(path: &str) -> bool {
     KINDS.iter().any(|kind| path.ends_with(kind))
