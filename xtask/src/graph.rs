@@ -83,9 +83,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Product crates whose modules still have circles. One that has none any more must be taken out.
-const STILL_CIRCULAR: &[&str] = &[];
-
 /// `cargo xtask graph [--circles [--cuts]] [--root DIR]`
 pub fn run(words: Vec<String>) -> Result<()> {
     let mut args = Args::new(words);
@@ -97,7 +94,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
         print!("{}", report::all(&crates, cuts));
     } else {
         arrows()?;
-        println!("{}", report::judge(&crates, STILL_CIRCULAR)?);
+        println!("{}", report::judge(&crates)?);
     }
     Ok(())
 }

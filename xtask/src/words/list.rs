@@ -44,9 +44,6 @@ const EXEMPT: &[&str] = &[
 /// Directories of recorded texts, wherever they are.
 const RECORDED: &[&str] = &["/fixtures/", "/transcripts/", "/frozen/"];
 
-/// Paths below which words are still to be replaced. One that has no such word any more must be taken out.
-pub const STILL_TO_SWEEP: &[&str] = &[];
-
 /// True for files that are read.
 pub fn is_read(path: &str) -> bool {
     KINDS.iter().any(|kind| path.ends_with(kind))
