@@ -14,6 +14,10 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// Bytes of log kept in memory.
 const RING_BYTES: usize = 256 * 1024;
 
+/// The crates whose lines the log shows at info; of all others it shows warnings.
+const OUR_CRATES: [&str; 7] =
+    ["agentd", "anneal_agent", "block", "hwm_generic", "hwm_host", "ramdisk_init", "sandbox"];
+
 /// The last [`RING_BYTES`] of the log, and where lines are shown.
 #[derive(Clone, Default)]
 pub struct LogRing {
@@ -53,7 +57,7 @@ impl LogRing {
     pub fn install(&self, debug: bool) {
         let ours = if debug { LevelFilter::DEBUG } else { LevelFilter::INFO };
         let targets = Targets::new().with_default(LevelFilter::WARN).with_targets(
-            ["agentd", "anneal_agent", "hwm_generic", "block", "sandbox"].map(|target| (target, ours)),
+            OUR_CRATES.map(|target| (target, ours)),
         );
         let lines = tracing_subscriber::fmt::layer()
             .with_ansi(false)
@@ -97,6 +101,19 @@ impl MakeWriter<'_> for LogRing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The crates of the agent are the folders of `agent/`.
+    #[test]
+    fn every_crate_of_the_agent_is_logged() {
+        let agent = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("agent/");
+        let mut crates: Vec<String> = std::fs::read_dir(agent)
+            .expect("agent/")
+            .map(|entry| entry.expect("entry").file_name().into_string().expect("utf-8").replace('-', "_"))
+            .collect();
+        crates.extend(["anneal_agent", "hwm_generic"].map(String::from));
+        crates.sort();
+        assert_eq!(crates, OUR_CRATES);
+    }
 
     #[test]
     fn the_ring_keeps_whole_newest_lines() {
