@@ -129,7 +129,7 @@ async fn a_kept_connection_is_only_for_the_certificate_it_was_opened_with() {
     ask(&client, &agent.contact()).await.unwrap();
     let contact = Contact { verify_ca: next.contact().verify_ca, ..agent.contact() };
     let refused = ask(&client, &contact).await.unwrap_err();
-    assert!(refused.contains("pinned is"), "{refused}");
+    assert!(refused.contains("is pinned"), "{refused}");
     let nobodys = Contact { verify_ca: None, ..agent.contact() };
     let refused = ask(&client, &nobodys).await.unwrap_err();
     assert!(refused.contains("none is pinned"), "{refused}");
