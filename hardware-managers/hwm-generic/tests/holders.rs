@@ -1,15 +1,11 @@
 //! Disks in use, and arrays and groups that come back: on loop devices that each test makes for itself. Needs root,
 //! losetup, mkswap, e2fsprogs and lvm2.
 
-#[path = "../../../agent/block/tests/common/mod.rs"]
-mod common;
-mod step;
-
+use crate::common::{Loop, pattern, run};
+use crate::step::{call, done, failed, manager};
 use agent_protocol::record::Outcome;
-use common::{Loop, pattern, run};
 use hwm_sdk::{HardwareManager, StepContext};
 use serde_json::json;
-use step::{call, done, failed, manager};
 
 #[test]
 fn in_the_ramdisk_swap_and_mounts_are_planned_taken_down_and_then_the_disks_are_erased() {

@@ -1,12 +1,9 @@
 //! An erase that is interrupted, by a reboot or by its deadline. Needs root and losetup.
 
-#[path = "../../../agent/block/tests/common/mod.rs"]
-mod common;
-mod step;
-
+use crate::common::{Loop, pattern};
+use crate::step::{done, failed, report};
 use agent_protocol::record::Outcome;
 use block::Filter;
-use common::{Loop, pattern};
 use hwm_generic::{ERASE_DEVICES, GenericHardwareManager};
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepOutcome};
 use serde_json::{Value, json};
@@ -15,10 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use step::{done, failed, report};
 
 fn erase_devices(manager: &GenericHardwareManager) -> StepCall {
-    step::call(manager, ERASE_DEVICES, json!({}))
+    crate::step::call(manager, ERASE_DEVICES, json!({}))
 }
 
 /// A copy of what sysfs says of a loop device, with the serial number that loop devices have not.
@@ -150,7 +146,7 @@ fn killed_at_any_moment_nothing_claims_more_than_is_true() {
     let desk = tempfile::tempdir().unwrap();
     let start = |disk: &Loop| {
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["--ignored", "--exact", "erase_until_killed"]).stdout(Stdio::null());
+        child.args(["--ignored", "--exact", "interrupted::erase_until_killed"]).stdout(Stdio::null());
         child.env("ERASE_DESK", desk.path()).env("ERASE_DISK", disk.node()).spawn().unwrap()
     };
     let begun = Instant::now();

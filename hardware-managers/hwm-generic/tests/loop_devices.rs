@@ -1,18 +1,14 @@
 //! The steps on real block devices: loop devices that each test makes for itself. Needs root, losetup and sgdisk.
 
-#[path = "../../../agent/block/tests/common/mod.rs"]
-mod common;
-mod step;
-
+use crate::common::{Loop, SmallRoom, lvm_label, pattern, run, survivors};
+use crate::step::{call, done, failed, manager, report};
 use agent_protocol::inventory::Inventory;
 use agent_protocol::progress::Phase;
 use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
 use block::Filter;
-use common::{Loop, SmallRoom, lvm_label, pattern, run, survivors};
 use hwm_generic::GenericHardwareManager;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
 use serde_json::{Value, json};
-use step::{call, done, failed, manager, report};
 
 fn perform(disks: &[&Loop], step: &str, info: Value) -> (Result<StepOutcome, StepError>, StepContext) {
     let (manager, context) = (manager(disks), StepContext::new());
