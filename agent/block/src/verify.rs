@@ -83,14 +83,8 @@ pub(crate) fn verify(
     watch: &dyn Watch,
 ) -> Result<Verification, Fault> {
     let mismatched = AtomicU64::new(0);
-    let pass = Pass {
-        phase: Phase::Verifying,
-        method: Some(method),
-        total: target.size(),
-        chunk: LARGEST as u64,
-        target,
-        watch,
-    };
+    let erasing = Pass::erasing(method, target, LARGEST as u64, watch);
+    let pass = Pass { phase: Phase::Verifying, ..erasing };
     let passed = pass.run(lend(target.lanes()).into_iter().map(|mut buffer| {
         let mismatched = &mismatched;
         move |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
