@@ -178,6 +178,20 @@ impl External {
         CallLimits { deadline, context: None, abortable: false, grace: self.limits.grace }
     }
 
+    fn run_limits<'a>(
+        &self,
+        estimate: Option<u64>,
+        abortable: bool,
+        context: &'a StepContext,
+    ) -> CallLimits<'a> {
+        CallLimits {
+            deadline: run_deadline(estimate),
+            context: Some(context),
+            abortable,
+            grace: self.limits.grace,
+        }
+    }
+
     /// Its running process, started if it has to be; or why there is none.
     fn link(&self, inventory: &Inventory) -> Result<Arc<Link>, String> {
         let mut life = self.life();
@@ -345,12 +359,7 @@ impl External {
             node: call.node.clone(),
             checkpoint: checkpoint.filter(|_| offer.idempotent),
         };
-        let call_limits = CallLimits {
-            deadline: run_deadline(offer.estimated_duration_s),
-            context: Some(context),
-            abortable: offer.abortable,
-            grace: self.limits.grace,
-        };
+        let call_limits = self.run_limits(offer.estimated_duration_s, offer.abortable, context);
         // Earlier output belongs to no step.
         self.log(&link.take_log(), "before its step");
         let answer = link.call::<Run>(&params, &call_limits);
@@ -504,12 +513,7 @@ impl HardwareManager for External {
         let Some(method) = capabilities.methods.unwrap_or_default().into_iter().find(known) else {
             return Err(declined(format!("it has no method {:?} for {}", erase.method, erase.disk.name)));
         };
-        let call_limits = CallLimits {
-            deadline: run_deadline(method.estimated_duration_s),
-            context: Some(context),
-            abortable: method.abortable,
-            grace: self.limits.grace,
-        };
+        let call_limits = self.run_limits(method.estimated_duration_s, method.abortable, context);
         match link.call::<Erase>(erase, &call_limits) {
             Ok(answer) => Ok(answer.record),
             // It has no such method, after all: nothing was written.
