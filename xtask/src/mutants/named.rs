@@ -24,8 +24,10 @@ pub fn check(test: &TestCommand, sources: &Sources) -> Result<()> {
             };
             (paths, format!("fn {}(", filter.rsplit("::").next().unwrap_or(filter)))
         }
-        TestCommand::Machines { filter } => (vec![sources.dir("machines")?.join("src")], scenario(filter)),
-        TestCommand::Kill { filter } => (vec![sources.dir("kill")?.join("src")], scenario(filter)),
+        TestCommand::Machines { filter } => {
+            (vec![sources.dir("machines")?.join("src")], format!("    (\"{filter}"))
+        }
+        TestCommand::Kill { filter } => (vec![sources.dir("kill")?.join("src")], format!("name: \"{filter}")),
     };
     let mut files = Vec::new();
     for path in paths {
@@ -47,10 +49,6 @@ fn test_binary(tests: &Path, file: &str) -> Result<Vec<PathBuf>> {
         modules.flat_map(|module| [tests.join(format!("{module}.rs")), tests.join(module)]).collect();
     paths.push(root);
     Ok(paths)
-}
-
-fn scenario(filter: &str) -> String {
-    format!("name: \"{filter}")
 }
 
 /// The texts of the Rust files at a path; none where there is no such path.

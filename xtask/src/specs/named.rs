@@ -117,8 +117,9 @@ fn is_test(text: &str, function: &str, runs_ignored: bool) -> bool {
 
 /// The list has a scenario of this name that runs without being named.
 fn has_scenario(list: &str, scenario: &str) -> bool {
-    let name = format!("name: \"{scenario}\"");
-    list.lines().any(|line| line.contains(&name) && !line.contains("by_default: false"))
+    let names = [format!("name: \"{scenario}\""), format!("    (\"{scenario}\", ")];
+    let has = |line: &str| names.iter().any(|name| line.contains(name));
+    list.lines().any(|line| has(line) && !line.contains("by_default: false"))
 }
 
 #[cfg(test)]
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn scenarios_that_only_run_when_named_do_not_count() {
         let list = "    Scenario { name: \"a\", run: a::run, by_default: true },\n    Scenario { name: \"b\", run: \
-                    b::run, by_default: false },\n        name: \"c\",\n";
+                    b::run, by_default: false },\n    (\"c\", c::ABOUT, c::story),\n";
         assert!(has_scenario(list, "a") && has_scenario(list, "c"));
         assert!(!has_scenario(list, "b") && !has_scenario(list, "nosuch"));
     }

@@ -2,13 +2,13 @@
 
 /// The first bytes of an output without end, and the count of the rest.
 #[derive(Debug)]
-pub struct Kept {
+pub struct OutputBuffer {
     bytes: Vec<u8>,
     limit: usize,
     dropped: u64,
 }
 
-impl Kept {
+impl OutputBuffer {
     /// Keep at most `limit` bytes between two [`take`](Self::take)s.
     pub fn new(limit: usize) -> Self {
         Self { bytes: Vec::new(), limit, dropped: 0 }
@@ -35,11 +35,11 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use super::Kept;
+    use super::OutputBuffer;
 
     #[test]
     fn the_beginning_is_kept_and_the_rest_is_counted() {
-        let mut kept = Kept::new(4);
+        let mut kept = OutputBuffer::new(4);
         for _ in 0..3 {
             kept.push(b"abc");
         }

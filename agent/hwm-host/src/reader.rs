@@ -36,15 +36,15 @@ const PAUSE_MS: u16 = 5;
 const ENDING: Duration = Duration::from_millis(500);
 
 /// Read until the link breaks, then kill.
-pub(super) fn attend(mut confined: Confined, shared: &Shared, services: &Services) {
-    let broken = Attendant { shared, services, budget: Budget::default() }.listen(&mut confined);
+pub(super) fn read_all(mut confined: Confined, shared: &Shared, services: &Services) {
+    let broken = Reader { shared, services, budget: Budget::default() }.listen(&mut confined);
     shared.break_off(broken);
     if confined.kill().is_none() {
         tracing::error!(manager = shared.name, "a hardware manager was killed and hangs in the kernel");
     }
 }
 
-struct Attendant<'a> {
+struct Reader<'a> {
     shared: &'a Shared,
     services: &'a Services,
     budget: Budget,
@@ -77,7 +77,7 @@ impl Budget {
     }
 }
 
-impl Attendant<'_> {
+impl Reader<'_> {
     /// Until it breaks.
     fn listen(&mut self, confined: &mut Confined) -> Broken {
         let mut lines = LineBuffer::new();

@@ -1,11 +1,8 @@
 //! An eMMC of 2.5 GiB as the kernel's ioctls show it; its user area is that of a smaller disk, stretched.
 
-use super::silent;
 use block::fake::FakeDisk;
 use block::mmc::Command;
-use block::nvme::{Completion, NvmeCommand};
-use block::scsi::Reply;
-use block::transport::{Data, Transport};
+use block::transport::Transport;
 use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -85,14 +82,6 @@ impl<'a> EmmcDevice<'a> {
 }
 
 impl Transport for EmmcDevice<'_> {
-    fn nvme(&self, _: &NvmeCommand, _: &mut [u8], _: Duration) -> io::Result<Completion> {
-        Err(silent())
-    }
-
-    fn scsi(&self, _: &[u8], _: Data<'_>, _: Duration) -> io::Result<Reply> {
-        Err(silent())
-    }
-
     fn mmc(&self, commands: &[Command], data: &mut [u8]) -> io::Result<Vec<u32>> {
         commands.iter().map(|command| self.answer(command, data)).collect()
     }

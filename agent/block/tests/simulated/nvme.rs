@@ -1,10 +1,8 @@
 //! An NVMe controller with Sanitize.
 
-use super::silent;
 use block::fake::FakeDisk;
 use block::nvme::{Completion, NvmeCommand, Queue};
-use block::scsi::Reply;
-use block::transport::{Data, Transport};
+use block::transport::Transport;
 use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -111,10 +109,6 @@ impl Transport for NvmeDrive<'_> {
             _ => return Ok(Completion { status: 0x4001 }),
         }
         Ok(Completion::default())
-    }
-
-    fn scsi(&self, _: &[u8], _: Data<'_>, _: Duration) -> io::Result<Reply> {
-        Err(silent())
     }
 
     fn pause(&self, duration: Duration) {

@@ -1,14 +1,10 @@
 //! A TCG Opal drive as the kernel's ioctls show it.
 
-use super::silent;
 use block::fake::FakeDisk;
-use block::nvme::{Completion, NvmeCommand};
 use block::opal::{Psid, Status};
-use block::scsi::Reply;
-use block::transport::{Data, Transport};
+use block::transport::Transport;
 use std::io;
 use std::sync::Mutex;
-use std::time::Duration;
 
 /// What is on the label of the drive.
 pub const PSID: &str = "0123456789ABCDEF0123456789ABCDEF";
@@ -30,14 +26,6 @@ pub struct OpalDrive<'a> {
 }
 
 impl Transport for OpalDrive<'_> {
-    fn nvme(&self, _: &NvmeCommand, _: &mut [u8], _: Duration) -> io::Result<Completion> {
-        Err(silent())
-    }
-
-    fn scsi(&self, _: &[u8], _: Data<'_>, _: Duration) -> io::Result<Reply> {
-        Err(silent())
-    }
-
     fn opal_status(&self) -> io::Result<Status> {
         Ok(*self.status.lock().unwrap())
     }

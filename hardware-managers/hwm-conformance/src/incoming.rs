@@ -23,7 +23,7 @@ pub(crate) type Answer<T> = Result<T, RpcError>;
 
 /// The messages of one session.
 #[derive(Default)]
-pub(crate) struct Heard {
+pub(crate) struct Incoming {
     open: HashMap<u64, Open>,
     answers: HashMap<u64, Answer<Box<RawValue>>>,
     refusals_expected: u32,
@@ -51,7 +51,7 @@ struct Open {
     disks: BTreeMap<String, (Phase, u64)>,
 }
 
-impl Heard {
+impl Incoming {
     pub(crate) fn called(&mut self, id: u64, method: &str) {
         self.initialised |= method == Init::NAME;
         self.signs = false;

@@ -1,16 +1,16 @@
 //! An ordinary life, and its ends.
 
-use super::{Examination, Played};
+use super::{Examination, ScenarioResult};
 use crate::session::Session;
 use crate::{Rule, Violation};
 use hwm_sdk::protocol::{
-    ClaimKind, Code, Detected, InventoryCall, Method, Nothing, Shutdown, Suppressed, bad_manager_name,
+    ClaimKind, Code, Detected, Empty, InventoryCall, Method, Shutdown, Suppressed, bad_manager_name,
     bad_version, is_reserved_manager,
 };
 use hwm_sdk::{StepKind, Support};
 
 /// From `hello` to `shutdown`, with everything that changes nothing.
-pub(crate) fn ordinary(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn ordinary(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     let deadlines = examination.plan.deadlines;
     let hello = examination.hello(session)?;
     examination.judge(Rule::HelloDeadline, None)?;
@@ -32,7 +32,7 @@ pub(crate) fn ordinary(session: &mut Session, examination: &mut Examination) -> 
         examination.judge(Rule::Init, None)?;
         examination.judge(Rule::InitDeadline, None)?;
         let (late, rule) = (Rule::InventoryDeadline, Rule::Inventory);
-        match session.call::<InventoryCall>(&Nothing {}, deadlines.inventory, late, rule)? {
+        match session.call::<InventoryCall>(&Empty {}, deadlines.inventory, late, rule)? {
             Err(error) if error.is(Code::Failed) => {}
             answer => {
                 let refused = answer.err().map(|error| format!("inventory was refused: {error}"));
@@ -49,10 +49,10 @@ pub(crate) fn ordinary(session: &mut Session, examination: &mut Examination) -> 
     shut_down(session, examination)
 }
 
-fn shut_down(session: &mut Session, examination: &mut Examination) -> Played {
+fn shut_down(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     let within = examination.plan.deadlines.grace;
     let broken = |seen: String| Violation::new(Rule::Shutdown, seen);
-    let id = session.ask::<Shutdown>(&Nothing {})?;
+    let id = session.ask::<Shutdown>(&Empty {})?;
     let answer = session
         .blaming(Rule::Shutdown, |session| session.wait(id, within, Rule::Shutdown, Shutdown::NAME))?;
     answer.map_err(|error| broken(format!("shutdown was refused: {error}")))?;
@@ -66,14 +66,14 @@ fn shut_down(session: &mut Session, examination: &mut Examination) -> Played {
 }
 
 /// An agent that is gone.
-pub(crate) fn closed_socket(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn closed_socket(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     examination.hello(session)?;
     session.close();
     gone(session, examination)
 }
 
 /// The socket is closed: so the program ends.
-pub(super) fn gone(session: &mut Session, examination: &mut Examination) -> Played {
+pub(super) fn gone(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     let within = examination.plan.deadlines.grace;
     let runs = session.exit(within).is_none();
     examination
@@ -81,13 +81,6 @@ pub(super) fn gone(session: &mut Session, examination: &mut Examination) -> Play
 }
 
 fn bad_claim(detected: &Detected) -> Option<String> {
-    let properties = |kind| -> &[&str] {
-        match kind {
-            ClaimKind::Block => &["model", "serial", "vendor", "wwn", "tran"],
-            ClaimKind::Pci => &["vendor", "device", "class"],
-            ClaimKind::Dmi => &["manufacturer", "product_name", "serial_number"],
-        }
-    };
     detected.claims.iter().find_map(|claim| {
         if claim.id.is_none() && claim.properties.is_empty() {
             return Some(format!("a claim of kind {:?} names nothing", claim.kind));
@@ -95,14 +88,14 @@ fn bad_claim(detected: &Detected) -> Option<String> {
         if claim.id.is_some() && claim.kind == ClaimKind::Dmi {
             return Some("a claim of kind dmi has an id".to_owned());
         }
-        let unknown = claim.properties.keys().find(|name| !properties(claim.kind).contains(&name.as_str()));
+        let unknown = claim.properties.keys().find(|name| !claim.kind.properties().contains(&name.as_str()));
         unknown.map(|name| format!("a claim of kind {:?} has no property {name:?}", claim.kind))
     })
 }
 
 fn bad_quirk(detected: &Detected) -> Option<String> {
     detected.quirks.iter().find_map(|quirk| {
-        let known = ["manufacturer", "product_name", "serial_number"];
+        let known = ClaimKind::Dmi.properties();
         let unknown = quirk.machine.keys().find(|name| !known.contains(&name.as_str()));
         if quirk.suppress == Suppressed::Unknown {
             Some("a quirk suppresses what this version does not know".to_owned())

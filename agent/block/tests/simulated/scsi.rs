@@ -1,8 +1,6 @@
 //! A SAS disk with SANITIZE and FORMAT UNIT.
 
-use super::silent;
 use block::fake::FakeDisk;
-use block::nvme::{Completion, NvmeCommand};
 use block::scsi::Reply;
 use block::transport::{Data, Transport};
 use std::io;
@@ -80,10 +78,6 @@ impl ScsiDisk<'_> {
 }
 
 impl Transport for ScsiDisk<'_> {
-    fn nvme(&self, _: &NvmeCommand, _: &mut [u8], _: Duration) -> io::Result<Completion> {
-        Err(silent())
-    }
-
     fn scsi(&self, cdb: &[u8], mut data: Data<'_>, _: Duration) -> io::Result<Reply> {
         let mut state = self.state.lock().unwrap();
         if state.attention && cdb[0] != 0x03 {

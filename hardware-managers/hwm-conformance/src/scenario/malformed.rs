@@ -1,13 +1,13 @@
 //! Messages that an agent of this version never sends.
 
-use super::{Examination, Played};
+use super::{Examination, ScenarioResult};
 use crate::Rule;
 use crate::session::Session;
 use hwm_sdk::protocol::Code;
 use serde_json::json;
 
 /// Calls of a later version.
-pub(crate) fn unknown_calls(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn unknown_calls(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     examination.hello(session)?;
     let within = examination.plan.deadlines.steps;
     let rule = Rule::UnknownMethod;
@@ -27,7 +27,7 @@ pub(crate) fn unknown_calls(session: &mut Session, examination: &mut Examination
 }
 
 /// Lines that are no messages.
-pub(crate) fn unreadable_lines(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn unreadable_lines(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     examination.hello(session)?;
     let rule = Rule::BadLine;
     let within = examination.plan.deadlines.steps;
@@ -51,7 +51,7 @@ pub(crate) fn unreadable_lines(session: &mut Session, examination: &mut Examinat
 }
 
 /// Params that are not those of the method.
-pub(crate) fn wrong_params(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn wrong_params(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     examination.hello(session)?;
     let rule = Rule::BadParams;
     let within = examination.plan.deadlines.steps;
@@ -75,7 +75,7 @@ pub(crate) fn wrong_params(session: &mut Session, examination: &mut Examination)
 }
 
 /// A cancel that is too late, and one of nothing.
-pub(crate) fn late_cancel(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn late_cancel(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     examination.hello(session)?;
     session.blaming(Rule::LateCancel, |session| {
         session.cancel(1)?;

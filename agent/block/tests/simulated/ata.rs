@@ -2,7 +2,6 @@
 
 use super::silent;
 use block::fake::FakeDisk;
-use block::nvme::{Completion, NvmeCommand};
 use block::scsi::Reply;
 use block::transport::{Data, Transport};
 use std::io;
@@ -226,10 +225,6 @@ impl<'a> AtaDrive<'a> {
 }
 
 impl Transport for AtaDrive<'_> {
-    fn nvme(&self, _: &NvmeCommand, _: &mut [u8], _: Duration) -> io::Result<Completion> {
-        Err(silent())
-    }
-
     fn scsi(&self, cdb: &[u8], data: Data<'_>, _: Duration) -> io::Result<Reply> {
         let mut state = self.state.lock().unwrap();
         if self.dies_after.is_some_and(|limit| state.commands.len() >= limit) {
