@@ -3,6 +3,7 @@
 mod create;
 mod edit;
 mod facts;
+mod fields;
 mod inventory;
 mod list;
 mod maintenance;
