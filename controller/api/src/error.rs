@@ -114,8 +114,6 @@ impl From<StoreError> for ApiError {
                     "Instance {value} is already associated with a node, it cannot be associated with this \
                      other node"
                 ),
-                Unique::PortAddress => format!("A port with MAC address {value} already exists."),
-                Unique::PortUuid => format!("A port with UUID {value} already exists."),
                 Unique::ResourceUuid | Unique::ResourceName | Unique::ResourceKey => error.to_string(),
             }),
             StoreError::Stale(node) => {

@@ -3,6 +3,7 @@
 
 use crate::error::ApiError;
 use crate::microversion::Version;
+use crate::shown;
 use model::Node;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -166,12 +167,7 @@ pub fn check_wanted(wanted: &[String], version: Version) -> Result<(), ApiError>
             version.needs(field.since)?;
         }
     }
-    let unknown: Vec<_> =
-        wanted.iter().map(String::as_str).filter(|name| find(name).is_none() && *name != "links").collect();
-    if unknown.is_empty() {
-        return Ok(());
-    }
-    Err(ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", "))))
+    shown::check_known(wanted, |name| find(name).is_some() || name == "links")
 }
 
 fn text(value: Option<&String>) -> Value {

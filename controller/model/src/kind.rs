@@ -2,6 +2,7 @@
 
 use crate::provision::Verb;
 use crate::step::StepKind;
+use crate::table;
 use serde::{Deserialize, Serialize};
 
 /// Kind of a run.
@@ -43,33 +44,26 @@ pub enum After {
     Ramdisk,
 }
 
+/// Every kind with its name on the wire.
+const KINDS: [(RunKind, &str); 9] = [
+    (RunKind::AutomatedClean, "automated_clean"),
+    (RunKind::ManualClean, "manual_clean"),
+    (RunKind::Deploy, "deploy"),
+    (RunKind::Rebuild, "rebuild"),
+    (RunKind::Service, "service"),
+    (RunKind::Inspect, "inspect"),
+    (RunKind::Rescue, "rescue"),
+    (RunKind::Unrescue, "unrescue"),
+    (RunKind::Delete, "delete"),
+];
+
 impl RunKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
-        Self::AutomatedClean,
-        Self::ManualClean,
-        Self::Deploy,
-        Self::Rebuild,
-        Self::Service,
-        Self::Inspect,
-        Self::Rescue,
-        Self::Unrescue,
-        Self::Delete,
-    ];
+    pub const ALL: [Self; 9] = table::keys(KINDS);
 
     /// Name on the wire.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AutomatedClean => "automated_clean",
-            Self::ManualClean => "manual_clean",
-            Self::Deploy => "deploy",
-            Self::Rebuild => "rebuild",
-            Self::Service => "service",
-            Self::Inspect => "inspect",
-            Self::Rescue => "rescue",
-            Self::Unrescue => "unrescue",
-            Self::Delete => "delete",
-        }
+        KINDS[self as usize].1
     }
 
     /// Its steps, if it has any.

@@ -4,8 +4,10 @@ use crate::args::BOOLEANS;
 use crate::driver_queries::INTERFACES;
 use crate::fields::{self, Kind, Write};
 use crate::microversion::{MIN, Version};
-use crate::ports;
 use crate::resources::deploy_templates;
+use crate::resources::field::{COMMON, Field, Type};
+use crate::resources::ports::Port;
+use crate::resources::resource::ResourceHandler;
 use model::{PowerTarget, ProvisionState};
 use serde_json::{Map, Value, json};
 
@@ -214,28 +216,32 @@ fn new_node() -> Value {
 }
 
 fn port() -> Value {
-    let properties: Map<_, _> = ports::FIELDS
-        .iter()
-        .map(|field| {
-            (
-                field.name.to_owned(),
-                since(field.kind.map_or_else(|| read_only(field.name), read), field.since),
-            )
-        })
-        .collect();
+    let field = |field: &Field| {
+        let schema = field.patchable().map_or_else(|| read_only(field.name), |kind| read(plain(kind)));
+        (field.name.to_owned(), since(schema, field.since))
+    };
+    let mut properties: Map<_, _> = Port::SPEC.fields.iter().chain(COMMON).map(field).collect();
+    properties.insert("links".into(), reference("Links"));
     closed(Value::Object(properties), &["links"])
 }
 
 fn new_port() -> Value {
-    let mut properties: Map<_, _> = ports::FIELDS
-        .iter()
-        .filter_map(|field| Some((field.name.to_owned(), since(written(field.kind?), field.since))))
-        .collect();
-    properties.insert("uuid".into(), json!({"type": ["string", "null"], "format": "uuid"}));
+    let field =
+        |field: &Field| Some((field.name.to_owned(), since(written(plain(field.creatable()?)), field.since)));
+    let mut properties: Map<_, _> = Port::SPEC.fields.iter().chain(COMMON).filter_map(field).collect();
     properties.insert("node_ident".into(), since(text(), 94));
     let mac = json!({"type": "string", "pattern": "^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$"});
     properties.insert("address".into(), mac);
     closed(Value::Object(properties), &["address"])
+}
+
+/// The type of nodes' fields that is nearest to that of a field of a port.
+fn plain(kind: Type) -> Kind {
+    match kind {
+        Type::Plain(kind) => kind,
+        Type::Node => Kind::Uuid,
+        Type::Text | Type::Address | Type::Integer | Type::Special(_) => Kind::Text(255),
+    }
 }
 
 /// A step that comes with a verb.

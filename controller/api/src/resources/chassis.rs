@@ -38,7 +38,7 @@ impl ResourceHandler for Chassis {
         since: 1,
         too_old: TooOld::Unsupported,
         detail: Some(43),
-        named: false,
+        named: None,
         fields: &[object("extra", 1), written("description", 1, Write::Always(Type::Plain(Kind::Text(255))))],
         short: &["uuid", "description"],
         filters: &[],

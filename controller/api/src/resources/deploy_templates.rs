@@ -57,7 +57,7 @@ impl ResourceHandler for DeployTemplate {
         since: SINCE,
         too_old: TooOld::Disallowed("deploy templates"),
         detail: Some(SINCE),
-        named: true,
+        named: Some(1),
         fields: &[
             optional("extra", read_extra).or(Empty::Object).unsortable(),
             required("name", |what, _, value| Ok(traits::name(what, value)?.into())),

@@ -4,8 +4,8 @@ use crate::body::python;
 use crate::error::ApiError;
 use crate::fields::Kind;
 use crate::schema;
+use mac::Mac;
 use model::Resource;
-use model::port::canonical_mac;
 use serde_json::{Value, json};
 
 /// Reads a value as clients write it: what is read (`portgroup`, `patch`), the field, the value. The value as it is
@@ -165,9 +165,11 @@ pub fn check(what: &str, name: &str, kind: Type, value: &Value) -> Result<Value,
         (Type::Integer, _) => wrong("integer"),
         (Type::Address, Value::Null) => Ok(Value::Null),
         (Type::Address, value) => {
-            let bad =
-                || ApiError::invalid(format!("Expected valid MAC address for {name}: {}", python(value)));
-            Ok(canonical_mac(value.as_str().ok_or_else(bad)?).ok_or_else(bad)?.into())
+            let shown =
+                || value.as_str().map_or_else(|| python(value), |text| text.chars().take(64).collect());
+            let address = value.as_str().and_then(|text| text.trim().parse::<Mac>().ok());
+            let bad = || ApiError::invalid(format!("Expected valid MAC address for {name}: {}", shown()));
+            Ok(address.ok_or_else(bad)?.to_string().into())
         }
     }
 }

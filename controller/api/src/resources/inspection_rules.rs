@@ -45,7 +45,7 @@ impl ResourceHandler for Rule {
         since: 96,
         too_old: TooOld::Disallowed("inspection rules"),
         detail: Some(96),
-        named: false,
+        named: None,
         fields: &[
             written("actions", 96, Write::Required(Type::Special(actions))).unsortable(),
             written("conditions", 96, Write::Always(Type::Special(conditions))).or(Empty::List).unsortable(),

@@ -52,7 +52,7 @@ impl ResourceHandler for Runbook {
         since: 92,
         too_old: TooOld::Disallowed("runbooks"),
         detail: Some(92),
-        named: true,
+        named: Some(1),
         fields: &[
             written("disable_ramdisk", 92, Write::Always(Type::Plain(Kind::Boolean))).or(Empty::Bool(false)),
             object("extra", 92),

@@ -3,7 +3,7 @@
 mod allocation;
 mod choose;
 
-use super::resource::{ResourceHandler, refused};
+use super::resource::{ResourceHandler, named_node, refused};
 use super::{list, rights, view, write};
 use crate::body::python;
 use crate::call::{Call, empty, json};
@@ -11,7 +11,7 @@ use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
 use crate::nodes::validation::UPDATE_ALLOWED;
 use crate::write as nodes;
-use allocation::{Allocation, named_node};
+use allocation::Allocation;
 use axum::extract::Path;
 use model::{Node, ProvisionState, Resource, ResourceKind};
 use serde_json::Value;
@@ -102,7 +102,7 @@ async fn delete(Path(ident): Path<String>, call: Call) -> Reply {
 async fn of_node(Path(ident): Path<String>, call: Call) -> Reply {
     Allocation::SPEC.exists(&call, 404)?;
     call.args.only(&["fields"])?;
-    let wanted = list::fields::<Allocation>(&call)?;
+    let wanted = list::fields_asked::<Allocation>(&call)?;
     let allocation = that_of(&call, &ident).await?;
     Ok(json(200, &view::view::<Allocation>(&call, &allocation, wanted.as_deref())))
 }

@@ -46,11 +46,10 @@ async fn identified(auth: Auth, routes: Router, mut request: Request) -> Respons
 
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
-    use crate::{bundles, certificates, drivers, nodes, openapi, ports, ramdisk, resources, root};
+    use crate::{bundles, certificates, drivers, nodes, openapi, ramdisk, resources, root};
     [
         root::endpoints(),
         nodes::endpoints(),
-        ports::endpoints(),
         drivers::endpoints(),
         resources::endpoints(),
         ramdisk::endpoints(),
