@@ -3,7 +3,6 @@
 //! The caller is not authenticated, as in Ironic. docs/decisions/0007 says what limits this.
 
 use super::lookup;
-use crate::body::python;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::microversion::MIN;
@@ -141,8 +140,7 @@ fn missing(key: &str) -> ApiError {
 }
 
 fn wrong(place: &str, value: &Value, types: &str) -> ApiError {
-    let shown = python(value);
-    ApiError::invalid(format!("Schema error for data: {shown} is not of type {types} (field \"{place}\")"))
+    schema::wrong_field("data", place, value, types)
 }
 
 /// The one node that UUID, MAC addresses and BMC addresses all identify; 404 without a reason otherwise.

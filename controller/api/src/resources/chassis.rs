@@ -6,8 +6,9 @@ use super::{list, write};
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
-use crate::fields::{self, Kind};
+use crate::fields;
 use crate::nodes;
+use crate::schema::Kind;
 use model::{Resource, ResourceKind};
 
 /// A chassis.

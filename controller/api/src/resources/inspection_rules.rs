@@ -7,7 +7,7 @@ use super::{list, write};
 use crate::call::{Call, empty};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
-use crate::fields::Kind;
+use crate::schema::Kind;
 use inspection_rules::check;
 use model::{Resource, ResourceKind};
 use serde_json::{Map, Value};

@@ -10,7 +10,7 @@ use super::write;
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
-use crate::fields::Kind;
+use crate::schema::Kind;
 use model::{ProvisionState, Resource, ResourceKind};
 
 /// A port group.
@@ -176,10 +176,7 @@ pub async fn find(call: &Call, ident: &str) -> Result<Resource, ApiError> {
 /// boots.
 pub async fn takes(call: &Call, port: &Resource) -> Result<(), ApiError> {
     let Some(uuid) = port.text("portgroup_uuid") else { return Ok(()) };
-    let portgroup = find(call, uuid).await.map_err(|error| match error.status {
-        404 => ApiError::invalid(error.message),
-        _ => error,
-    })?;
+    let portgroup = find(call, uuid).await.map_err(ApiError::of_body)?;
     if portgroup.node != port.node {
         return Err(ApiError::invalid("Port can not be added to a portgroup belonging to a different node."));
     }

@@ -6,12 +6,11 @@ use super::list;
 use super::resource::{ResourceHandler, ResourceSpec, TooOld, named_node, not_while_inspecting, owner};
 use super::{portgroups, write};
 use crate::args::is_logical_name;
-use crate::body::python;
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
-use crate::fields::Kind;
 use crate::schema;
+use crate::schema::Kind;
 use axum::extract::Path;
 use model::{Resource, ResourceKind};
 use serde_json::Value;
@@ -145,10 +144,7 @@ async fn create(call: Call) -> Reply {
             ));
         }
         let Value::String(ident) = ident else {
-            return Err(ApiError::invalid(format!(
-                "Schema error for port: {} is not of type 'string' (field \"node_ident\")",
-                python(&ident)
-            )));
+            return Err(schema::wrong_field("port", "node_ident", &ident, "'string'"));
         };
         call.version.needs(94)?;
         given.insert("node_uuid".into(), named_node(&call, &ident).await?.uuid.to_string().into());
@@ -182,9 +178,6 @@ fn check_link(link: &Value) -> Result<(), ApiError> {
     schema::no_others("local_link_connection", &unknown)?;
     match link.iter().find(|(_, value)| !value.is_string()) {
         None => Ok(()),
-        Some((key, value)) => Err(ApiError::invalid(format!(
-            "Schema error for local_link_connection: {} is not of type 'string' (field \"{key}\")",
-            python(value)
-        ))),
+        Some((key, value)) => Err(schema::wrong_field("local_link_connection", key, value, "'string'")),
     }
 }

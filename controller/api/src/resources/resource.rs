@@ -191,25 +191,19 @@ pub fn refused<R: ResourceHandler>(error: StoreError, resource: &Resource) -> Ap
             "{} {uuid} was changed by another request, please retry.",
             resource.kind.noun()
         )),
-        StoreError::NotFound { what: Noun::Node, ident } => no_owner(&ident),
+        error @ StoreError::NotFound { what: Noun::Node, .. } => ApiError::from(error).of_body(),
         other => other.into(),
     }
 }
 
 /// A node that stands in a body, not in the path: 400 when there is none.
 pub async fn owner(call: &Call, node: Uuid) -> Result<Node, ApiError> {
-    call.app.store.node(node).await.map_err(|error| match error {
-        StoreError::NotFound { ident, .. } => no_owner(&ident),
-        other => other.into(),
-    })
+    call.app.store.node(node).await.map_err(|error| ApiError::from(error).of_body())
 }
 
 /// A node that a query or a body names: 400 when there is none.
 pub async fn named_node(call: &Call, ident: &str) -> Result<Node, ApiError> {
-    call.node(ident).await.map_err(|error| match error.status {
-        404 => ApiError::invalid(error.message),
-        _ => error,
-    })
+    call.node(ident).await.map_err(ApiError::of_body)
 }
 
 /// 409 while the node is in the state INSPECTING, since 1.39; `what` is the object of the sentence.
@@ -219,10 +213,6 @@ pub fn not_while_inspecting(call: &Call, node: &Node, what: &str) -> Result<(), 
     }
     let node = node.uuid;
     Err(ApiError::conflict(format!("Cannot update {what} \"{node}\" while it is in state \"inspecting\".")))
-}
-
-fn no_owner(ident: &str) -> ApiError {
-    ApiError::invalid(format!("Node {ident} could not be found."))
 }
 
 /// 409 while a conductor works on the node.

@@ -129,19 +129,7 @@ fn may_be_patched<R: ResourceHandler>(call: &Call, ops: &[Op]) -> Result<(), Api
     for op in ops {
         match R::SPEC.field(op.field()).filter(|field| field.patchable().is_some()) {
             Some(field) => call.version.needs(field.since)?,
-            None => {
-                let allowed: Vec<_> = R::SPEC
-                    .fields
-                    .iter()
-                    .filter(|field| field.patchable().is_some())
-                    .map(|field| field.name)
-                    .collect();
-                return Err(ApiError::invalid(format!(
-                    "Cannot patch {}. Only the following can be updated: {}",
-                    op.pointer(),
-                    allowed.join(", ")
-                )));
-            }
+            None => return Err(patch::not_patchable(op, R::SPEC.fields)),
         }
     }
     Ok(())

@@ -1,7 +1,6 @@
 //! Values that the checks store, and what they expect of an outcome.
 
 use crate::{HeartbeatRecord, Noun, ResourceWrite, Store, StoreError, Unique};
-use mac::Mac;
 use model::agent::AgentKind;
 use model::history::Severity;
 use model::{Event, EventKind, Node, Resource, Timestamp};
@@ -30,7 +29,8 @@ pub(super) fn new_node(name: &str) -> Node {
 
 /// A port with the address 52:54:00:00:00:`last`.
 pub(super) fn new_port(node: Uuid, last: u8) -> Resource {
-    Resource::port(Uuid::new_v4(), node, Mac::new([0x52, 0x54, 0, 0, 0, last]), at(0))
+    let address = format!("52:54:00:00:00:{last:02x}").parse().expect("a MAC address");
+    Resource::port(Uuid::new_v4(), node, address, at(0))
 }
 
 /// Store a new resource.

@@ -2,11 +2,11 @@
 
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::fields::Kind;
 use crate::resources::field::{
     Empty, Field, Reader, Type, Write, object, read_only, texts, trait_names, written,
 };
 use crate::resources::resource::{ResourceHandler, ResourceSpec, TooOld, check_name, equal, named_node};
+use crate::schema::Kind;
 use model::{Resource, ResourceKind};
 
 /// An allocation.
