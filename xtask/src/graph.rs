@@ -44,7 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pinned-tls",
         ],
     ),
-    ("model", &[]),
+    ("model", &["mac"]),
     ("inspection-rules", &["model"]),
     ("store", &["model"]),
     ("store-sqlite", &["store", "model"]),
@@ -54,7 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "conductor",
         &["store", "bmc", "inspection-rules", "model", "certificate", "agent-protocol", "pinned-tls"],
     ),
-    ("api", &["store", "inspection-rules", "model", "bundle", "agent-protocol"]),
+    ("api", &["store", "inspection-rules", "model", "bundle", "agent-protocol", "mac"]),
     (
         "controllerd",
         &[

@@ -9,7 +9,7 @@ use crate::world::{
     Agent, Applying, Command, Held, Machine, Runs, Stand, State, Storing, Story, Task, World,
 };
 use conductor::decision::{Action, Change, Outcome, Snapshot};
-use model::agent::{AgentState, Rival};
+use model::agent::{AgentState, SecondAgent};
 use model::{Contact, Cursor, Node, Run, StepResult, Timestamp, Wait};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -262,7 +262,7 @@ impl Canon<'_> {
         self.put(contact.anneal().is_some());
         contact.anneal().iter().for_each(|state| self.agent_state(state));
         self.put(rival.is_some());
-        if let Some(Rival { at, boot_id }) = rival {
+        if let Some(SecondAgent { at, boot_id }) = rival {
             self.time(Some(*at));
             self.numbered(boot_id.as_deref().unwrap_or_default(), self.world.machine.boot);
         }

@@ -8,7 +8,7 @@ use crate::power;
 use crate::world::World;
 use async_trait::async_trait;
 use bmc::{
-    Bmc, BmcError, BootDevice, BootMode, BootSetting, Drivers, ErrorKind, PowerAction, PowerState, StepCall,
+    Bmc, BmcError, BootDevice, BootMode, BootSetting, Drivers, ErrorKind, PowerState, PowerTarget, StepCall,
     StepEnd,
 };
 use model::Abilities;
@@ -137,7 +137,7 @@ impl Bmc for SimBmc {
         Ok(if on { PowerState::On } else { PowerState::Off })
     }
 
-    async fn set_power(&self, action: PowerAction) -> Result<(), BmcError> {
+    async fn set_power(&self, action: PowerTarget) -> Result<(), BmcError> {
         self.request("set the power state", move |world, machine| {
             let (world, machine) = (world.clone(), machine.clone());
             // Accepted now, done in a moment, and after what was accepted before.
@@ -151,9 +151,9 @@ impl Bmc for SimBmc {
             tokio::spawn(async move {
                 sleep(done_at.since(world.now())).await;
                 match action {
-                    PowerAction::On => power::on(&world, &machine),
-                    PowerAction::Off | PowerAction::SoftOff => power::off(&world, &machine, "power off"),
-                    PowerAction::Reboot | PowerAction::SoftReboot => {
+                    PowerTarget::On => power::on(&world, &machine),
+                    PowerTarget::Off | PowerTarget::SoftOff => power::off(&world, &machine, "power off"),
+                    PowerTarget::Reboot | PowerTarget::SoftReboot => {
                         power::reset(&world, &machine, "power off for a reboot");
                     }
                 }

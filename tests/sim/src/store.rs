@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use model::agent::Contact;
 use model::request::RESCUE_HASH;
 use model::{
-    Bundle, Catalogue, Certificate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope, StepKind,
+    Bundle, Catalogue, Certificate, Event, Inventory, Node, Resource, ResourceKind, Scope, StepKind,
     Timestamp,
 };
 use serde::Serialize;
@@ -206,32 +206,6 @@ impl AgentStore for WatchedStore {
 
 #[async_trait]
 impl ResourceStore for WatchedStore {
-    async fn create_port(&self, port: Port) -> Result<Port> {
-        let record = json!({"port": port});
-        self.write(record, self.world.disk.create_port(port)).await
-    }
-
-    async fn port(&self, uuid: Uuid) -> Result<Port> {
-        self.read(self.world.disk.port(uuid)).await
-    }
-
-    async fn port_by_address(&self, address: &str) -> Result<Port> {
-        self.read(self.world.disk.port_by_address(address)).await
-    }
-
-    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>> {
-        self.read(self.world.disk.ports(node)).await
-    }
-
-    async fn update_port(&self, port: Port) -> Result<Port> {
-        let record = json!({"port": port});
-        self.write(record, self.world.disk.update_port(port)).await
-    }
-
-    async fn delete_port(&self, uuid: Uuid) -> Result<()> {
-        self.write(json!({"delete": uuid}), self.world.disk.delete_port(uuid)).await
-    }
-
     async fn write_resource(
         &self,
         write: ResourceWrite,
@@ -254,6 +228,10 @@ impl ResourceStore for WatchedStore {
 
     async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
         self.read(self.world.disk.resource(kind, ident)).await
+    }
+
+    async fn resource_by_key(&self, kind: ResourceKind, key: &str) -> Result<Resource> {
+        self.read(self.world.disk.resource_by_key(kind, key)).await
     }
 
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {

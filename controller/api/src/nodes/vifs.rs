@@ -2,9 +2,10 @@
 //! checked as Ironic checks them, answered with 204 and not stored. The list is always empty.
 
 use crate::args::is_logical_name;
-use crate::body::{self, python};
+use crate::body;
 use crate::call::{Call, empty, json};
 use crate::error::{ApiError, Reply};
+use crate::schema;
 use axum::extract::Path;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -27,10 +28,7 @@ pub async fn attach(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let given = call.json()?;
     let Value::Object(vif) = &given else {
-        return Err(ApiError::invalid(format!(
-            "Schema error for vif: {} is not of type 'object'",
-            python(&given)
-        )));
+        return Err(schema::wrong_type("vif", &given, "'object'"));
     };
     if !vif.contains_key("id") {
         return Err(ApiError::invalid("Schema error for vif: 'id' is a required property"));

@@ -7,7 +7,7 @@ use conductor::agent_client::AgentClient;
 use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Decision, Outcome, Snapshot};
 use conductor::stages::decide;
-use model::agent::{AgentKind, Rival};
+use model::agent::{AgentKind, SecondAgent};
 use model::run::{Cursor, Run};
 use model::{Contact, Node, PlannedStep, ProvisionState, RunKind, Timestamp};
 use reqwest::StatusCode;
@@ -142,7 +142,7 @@ fn a_step_whose_agent_was_started_anew_fails_unless_it_may_be_repeated() {
             token_at: Some(Timestamp(0)),
             callback_url: Some("https://192.0.2.1:9999".into()),
             last_heartbeat_at: Some(Timestamp(0)),
-            rival: Some(Rival { at: Timestamp(asked_at * second), boot_id: None }),
+            rival: Some(SecondAgent { at: Timestamp(asked_at * second), boot_id: None }),
             agent: Some(AgentKind::Ipa),
             ..Contact::default()
         };

@@ -5,9 +5,9 @@ use conductor::Settings;
 use model::abilities::Inspect;
 use model::request::{RESCUE_HASH, VerbRequest};
 use model::run::Cursor;
-use model::{Node, ProvisionState, RequestedStep, StepKind, Verb};
+use model::{Node, ProvisionState, RequestedStep, ResourceKind, StepKind, Verb};
 use serde_json::{Value, json};
-use store::prelude::*;
+use store::{ResourceWrite, prelude::*};
 
 fn asked(step: &str) -> RequestedStep {
     serde_json::from_value(json!({"interface": "deploy", "step": step})).unwrap()
@@ -131,9 +131,9 @@ async fn the_agent_sends_the_inventory_and_properties_follow_it() {
     assert!(!world.is_on());
     assert_eq!(world.store.inventory(world.node).await.unwrap().unwrap().source, "agent");
 
-    let ports = world.store.ports(Some(world.node)).await.unwrap();
+    let ports = world.store.resources(ResourceKind::Port, Some(world.node)).await.unwrap();
     let [port] = ports.as_slice() else { panic!("{ports:?}") };
-    assert_eq!((port.address.as_str(), port.pxe_enabled), (NIC, true));
+    assert_eq!((port.address(), port.pxe_enabled()), (NIC, true));
 
     for how in [Inspect::Bmc, Inspect::Fake] {
         world.abilities.lock().unwrap().inspect = how;
@@ -141,10 +141,11 @@ async fn the_agent_sends_the_inventory_and_properties_follow_it() {
         world.until("asked the BMC", |node| node.provision_state == ProvisionState::Manageable).await;
         assert_eq!(world.store.inventory(world.node).await.unwrap().unwrap().source, "redfish");
         assert!(!world.is_on(), "the BMC needs no boot");
-        let now = world.store.ports(Some(world.node)).await.unwrap();
+        let now = world.store.resources(ResourceKind::Port, Some(world.node)).await.unwrap();
         if how == Inspect::Bmc {
             assert_eq!(now, ports, "the port is there already");
-            world.store.delete_port(port.uuid).await.unwrap();
+            let gone = ResourceWrite::Delete(port.kind, port.uuid, port.version);
+            world.store.write_resource(gone, None).await.unwrap();
         } else {
             assert_eq!(now, [], "what is made up becomes no port");
         }

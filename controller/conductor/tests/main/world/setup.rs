@@ -5,7 +5,7 @@ use super::executor::SimExecutor;
 use super::fault::Fault;
 use super::machine::Machine;
 use agent_protocol::step::Step;
-use conductor::{Conductor, Executor, Notary, Settings, SigningKey};
+use conductor::{CertificateIssuer, Conductor, Executor, Settings, SigningKey};
 use model::abilities::{Inspect, Rescue};
 use model::{Abilities, Node, ProvisionState, StepKind};
 use serde_json::{Value, json};
@@ -152,9 +152,9 @@ impl World {
         settings: Settings,
     ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
         let executor: Arc<dyn Executor> = Arc::new(SimExecutor(self.clone()));
-        let notary = Notary::new(SigningKey::generate().unwrap().0, "sim");
+        let issuer = CertificateIssuer::new(SigningKey::generate().unwrap().0, "sim");
         let store = self.store.clone();
-        let conductor = Conductor::new(store, executor, clock, settings, "sim".into(), notary);
+        let conductor = Conductor::new(store, executor, clock, settings, "sim".into(), issuer);
         let stop = CancellationToken::new();
         let task = tokio::spawn(conductor.run(stop.clone()));
         *self.running.lock().unwrap() = Some(task.abort_handle());
