@@ -2,6 +2,7 @@
 //! services). Addresses are checked by parsing them.
 
 use crate::body::python;
+use mac::Mac;
 use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -111,11 +112,7 @@ fn mask_is_contiguous(mask: &str) -> bool {
 }
 
 fn mac(item: &Value, name: &str) -> Result<(), String> {
-    let given = text(item, name)?;
-    let parts: Vec<_> = given.split([':', '-']).collect();
-    let sound = parts.len() == 6
-        && parts.iter().all(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    if sound { Ok(()) } else { Err(wrong(name, &item[name])) }
+    text(item, name)?.parse::<Mac>().map(drop).map_err(|_| wrong(name, &item[name]))
 }
 
 fn required<'a>(item: &'a Value, name: &str) -> Result<&'a Value, String> {
