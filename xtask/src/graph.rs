@@ -79,7 +79,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("contract", &[]),
     ("bench", &["agent-protocol", "block", "contract"]),
     ("kill", &["agent-protocol", "bench", "contract"]),
-    ("sim", &["api", "conductor", "store", "bmc", "model", "agentd", "hwm-sdk", "agent-protocol"]),
+    ("room", &["model", "agentd", "hwm-sdk", "agent-protocol"]),
+    ("sim", &["api", "conductor", "store", "bmc", "model", "agentd", "hwm-sdk", "agent-protocol", "room"]),
     ("xtask", &[]),
 ];
 

@@ -4,7 +4,7 @@ use crate::rng::SimRng;
 use std::time::Duration;
 
 /// How often each kind of fault strikes in one world.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Faults {
     /// How long faults strike and users send requests.
     pub lasts: Duration,
@@ -52,28 +52,7 @@ pub struct Faults {
 impl Faults {
     /// Nothing goes wrong.
     pub fn calm(lasts: Duration) -> Self {
-        Self {
-            lasts,
-            slow: 0.0,
-            lost: 0.0,
-            unanswered: 0.0,
-            twice: 0.0,
-            late: 0.0,
-            bmc: 0.0,
-            step_fails: 0.0,
-            step_hangs: 0.0,
-            step_lies: 0.0,
-            boot_fails: 0.0,
-            controller_kills: 0,
-            freezes: 0,
-            agent_kills: 0,
-            resets: 0,
-            power_cuts: 0,
-            bmc_outages: 0,
-            network_cuts: 0,
-            manager_changes: 0,
-            impatience: 0.0,
-        }
+        Self { lasts, ..Self::default() }
     }
 
     /// Whether nothing goes wrong but what users ask for.

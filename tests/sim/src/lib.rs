@@ -40,9 +40,5 @@ pub mod user;
 pub mod wire;
 pub mod world;
 
-use std::sync::{Mutex, MutexGuard};
-
-/// Lock a mutex, poisoned or not: [`run`] reports the panic that poisoned it.
-pub fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
+// A mutex may be poisoned: `run` reports the panic.
+use room::held;

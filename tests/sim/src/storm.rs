@@ -89,7 +89,7 @@ impl World {
                 agent::kill(self, &machine);
             }
             Strike::Reset => power::reset(self, &machine, "power off by a reset"),
-            Strike::CutPower if machine.state().on => {
+            Strike::CutPower if machine.state().power.on => {
                 power::off(self, &machine, "power off by a cut");
                 if self.rng.chance(0.5) {
                     sleep(self.rng.seconds(1..120)).await;
@@ -109,7 +109,7 @@ impl World {
             }
             Strike::ChangeManagers => {
                 let mut state = machine.state();
-                state.offers = Arc::new(state.offers.changed(&self.rng, machine.flavour));
+                state.offers = Arc::new(state.offers.changed(&self.rng, machine.agent_kind));
                 drop(state);
                 self.happened(&machine, "hardware managers changed");
             }

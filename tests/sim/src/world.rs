@@ -6,7 +6,7 @@ use crate::faults::Faults;
 use crate::ground_truth::GroundTruth;
 use crate::held;
 use crate::http::{Answer, Request};
-use crate::machine::{Flavour, Machine};
+use crate::machine::Machine;
 use crate::rng::SimRng;
 use crate::trace::Trace;
 use conductor::Settings;
@@ -221,9 +221,4 @@ fn settings() -> Settings {
         power_sync_s: 600,
         ..Settings::default()
     }
-}
-
-/// A machine whose agent does not take a command's id from the controller may be asked twice for what arrives late.
-pub fn takes_ids(machine: &Machine) -> bool {
-    machine.flavour == Flavour::Anneal
 }

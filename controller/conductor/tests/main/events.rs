@@ -69,8 +69,7 @@ async fn each_event_is_logged_once_and_only_when_it_is_stored() {
             }
         }
     });
-    world.faults.lock().unwrap().push_back(Fault::None);
-    world.faults.lock().unwrap().push_back(Fault::StepFails("the disk is broken"));
+    world.suffer([Fault::None, Fault::StepFails("the disk is broken")]);
     let request_id = Some("req-1".to_owned());
     // What the world asks for itself, it does not log.
     world.ask(VerbRequest { request_id: request_id.clone(), ..VerbRequest::of(Verb::Provide) }).await;

@@ -100,16 +100,15 @@ fn they_change_nothing_but_their_own_state_and_events() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_run_is_stored_before_they_are_asked_for_and_a_good_one_has_none() {
     let world = World::new().await;
-    world.faults.lock().unwrap().push_back(Fault::StepFails("no"));
-    let (stop, task) = world.conductor(Settings::default());
-    world.verb(Verb::Provide, None).await;
+    world.suffer([Fault::StepFails("no")]);
+    let (stop, task) = world.provide(Settings::default()).await;
     world.until_state(ProvisionState::CleanFail).await;
     let node = world.until("logs", |node| logs(node) != Some(&Logs::Wanted)).await;
     assert!(matches!(logs(&node), Some(Logs::Kept(_))) && world.is_on(), "{node:?}");
     let texts = world.texts().await;
     let place = |what: &str| texts.iter().position(|text| text.contains(what)).unwrap();
     assert!(place("-> clean failed") < place("the logs of the ramdisk are kept"), "{texts:#?}");
-    world.verb(Verb::Provide, None).await;
+    world.verb(Verb::Provide).await;
     let node = world.until_state(ProvisionState::Available).await;
     assert_eq!(logs(&node), None);
     stop.cancel();
@@ -119,8 +118,7 @@ async fn a_failed_run_is_stored_before_they_are_asked_for_and_a_good_one_has_non
 #[tokio::test(start_paused = true)]
 async fn always_is_before_the_ramdisk_is_stopped() {
     let world = World::new().await;
-    let (stop, task) = world.conductor(settings(CollectLogs::Always));
-    world.verb(Verb::Provide, None).await;
+    let (stop, task) = world.provide(settings(CollectLogs::Always)).await;
     let node = world.until_state(ProvisionState::Available).await;
     assert!(matches!(logs(&node), Some(Logs::Kept(_))), "{:?}", logs(&node));
     assert_eq!(node.run.as_ref().unwrap().cursor, Cursor::Done);
