@@ -3,10 +3,11 @@
 //! same experiment with ours: every step runs, and only then the node is available.
 
 use crate::controller::{Controller, Fault, LOOK};
-use crate::machine::{MAC, Machine, step};
+use crate::machine::{MAC, Machine};
 use crate::operator::Operator;
 use crate::play::REASON;
 use anyhow::{Context, Result, bail, ensure};
+use bench::agent::step;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -74,7 +75,7 @@ async fn one(killed: &Killed, program: &Path, dir: &Path) -> Result<String> {
         node["provision_state"] == "clean wait" && node["power_state"] == "power on"
     })
     .await?;
-    let steps = vec![step("first", 30, false), step("second", 20, false), step("last", 5, false)];
+    let steps = vec![step("first", 30), step("second", 20), step("last", 5)];
     let machine = Machine::new(controller.address, steps).await?;
     machine.boot();
     let node = operator.rest(&mut controller, "available").await?;
@@ -161,7 +162,7 @@ async fn cleaning(
     fault: Option<Fault>,
 ) -> Result<(Controller, Operator)> {
     let mut controller = Controller::start(program, dir, fault).await?;
-    let operator = Operator::new(Uuid::new_v4().to_string())?;
+    let operator = Operator { uuid: Uuid::new_v4().to_string() };
     let node = json!({ "driver": "fake-hardware", "deploy_interface": "direct" });
     operator.enrol(&mut controller, node, MAC).await?;
     operator.say(&mut controller, "manage", &Value::Null).await?;

@@ -11,6 +11,7 @@
 //! do to the machine, is for each room to say. [`Power`] is a machine's power and what runs with it.
 
 mod agent;
+mod log;
 mod machine;
 mod status;
 mod work;
@@ -18,6 +19,7 @@ mod work;
 pub use agent::{Agent, Call, Kind, Reply};
 pub use agentd::registry::Ending;
 pub use hwm_sdk::StepContext;
+pub use log::Log;
 pub use machine::Power;
 pub use status::{command, failed};
 pub use work::{Begun, Work, advertised, step_result};
