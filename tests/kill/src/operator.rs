@@ -1,7 +1,7 @@
 //! The operator: says verbs, and looks at the node before saying one again whose answer was lost.
 
 use crate::controller::{Controller, LOOK};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -134,15 +134,30 @@ impl Operator {
     /// # Errors
     /// When that takes more than a minute.
     pub async fn rest(&self, from: &mut Controller, state: &str) -> Result<Value> {
+        let rests = |node: &Value| {
+            let now = node["provision_state"].as_str().unwrap_or_default();
+            (now == state || now.ends_with("failed") || now == "error") && node["reservation"].is_null()
+        };
+        self.until(from, &format!("a node that is {state}"), rests).await
+    }
+
+    /// Waits until the node is as it should be.
+    ///
+    /// # Errors
+    /// When that takes more than a minute.
+    pub async fn until(
+        &self,
+        from: &mut Controller,
+        what: &str,
+        is_so: impl Fn(&Value) -> bool,
+    ) -> Result<Value> {
         let begun = Instant::now();
         loop {
             let node = self.node(from).await?;
-            let now = node["provision_state"].as_str().context("a provision state")?;
-            let ended = now == state || now.ends_with("failed") || now == "error";
-            if ended && node["reservation"].is_null() {
+            if is_so(&node) {
                 return Ok(node);
             }
-            ensure!(begun.elapsed() < LIMIT, "the node is {now}, not {state}, after {LIMIT:?}: {node}");
+            ensure!(begun.elapsed() < LIMIT, "{what}: not within {LIMIT:?}: {node}");
             tokio::time::sleep(LOOK).await;
         }
     }

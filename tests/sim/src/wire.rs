@@ -56,31 +56,21 @@ async fn carry(
         // What such an agent gets twice it does twice: nothing could be promised (docs).
         delivery = Delivery::Unanswered;
     }
-    let travel = world.travel();
-    let later = |after: Duration| {
-        let (world, machine) = (world.clone(), machine.clone());
-        let (call, certificate) = (call.clone(), certificate.clone());
-        let process = machine.agent().map(|agent| agent.process_id.clone());
-        tokio::spawn(async move {
-            sleep(after).await;
-            // A connection does not survive the process that it was made to.
-            if machine.agent().map(|agent| agent.process_id.clone()) == process {
-                let _ = commands::answer(&world, &machine, &call, certificate.as_deref());
-            }
-        });
+    let (there, here) = (world.clone(), machine.clone());
+    let (late, pinned) = (call.clone(), certificate.clone());
+    let process = machine.agent().map(|agent| agent.process_id.clone());
+    let again = async move {
+        // A connection does not survive the process that it was made to.
+        if here.agent().map(|agent| agent.process_id.clone()) == process {
+            drop(commands::answer(&there, &here, &late, pinned.as_deref()));
+        }
     };
-    match delivery {
-        Delivery::Good | Delivery::Lost => {}
-        Delivery::Twice => later(travel + world.rng.millis(1..60_000)),
-        Delivery::Unanswered => later(travel),
-        Delivery::Late => later(PATIENCE + world.rng.seconds(1..60)),
-    }
-    if matches!(delivery, Delivery::Lost | Delivery::Unanswered | Delivery::Late) {
-        let number = world.happened(machine, &format!("a command's message is {delivery:?}"));
-        sleep(PATIENCE).await;
+    let lost = !delivery.is_answered();
+    let number = lost.then(|| world.happened(machine, &format!("a command's message is {delivery:?}")));
+    world.carry(delivery, PATIENCE, 1..60, again).await;
+    if let Some(number) = number {
         return Err(format!("no answer within {} s {number}", PATIENCE.as_secs()));
     }
-    sleep(travel).await;
     if !machine.state().power.on {
         sleep(CONNECT).await;
         return Err(format!(

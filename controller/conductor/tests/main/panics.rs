@@ -1,7 +1,7 @@
 //! A defect of this program that shows as a panic while one node is driven: the other nodes and the process are not
 //! affected, and the node is not lost.
 
-use crate::world::{SimClock, World};
+use crate::world::{Running, SimClock, World};
 use conductor::Settings;
 use model::{Node, ProvisionState, Timestamp, Verb};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +23,14 @@ async fn actions(world: &Arc<World>, more: usize) {
     while world.actions().len() < wanted {
         sleep(Duration::from_millis(10)).await;
     }
+}
+
+/// The conductor drives the node again, and ends when it is stopped.
+async fn drives_again(world: &Arc<World>, (stop, task): Running) {
+    world.verb(Verb::Provide).await;
+    world.until_state(ProvisionState::Available).await;
+    stop.cancel();
+    task.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,7 +57,7 @@ async fn a_run_fails_with_the_text_of_the_panic_after_max_attempts() {
     let world = World::new().await;
     let settings = Settings { power_sync_s: 0, ..Settings::default() };
     *world.panics.lock().unwrap() = u32::MAX;
-    let (stop, task) = world.provide(settings.clone()).await;
+    let conductor = world.provide(settings.clone()).await;
     let node = world.until_state(ProvisionState::CleanFail).await;
     assert!(node.last_error.as_deref().unwrap_or_default().contains(PANIC), "{:?}", node.last_error);
     assert!(node.maintenance && node.fault.as_deref() == Some("clean failure"), "{node:#?}");
@@ -61,10 +69,7 @@ async fn a_run_fails_with_the_text_of_the_panic_after_max_attempts() {
     // The node is driven again as soon as a user wants it.
     *world.panics.lock().unwrap() = 0;
     world.verb(Verb::Manage).await;
-    world.verb(Verb::Provide).await;
-    world.until_state(ProvisionState::Available).await;
-    stop.cancel();
-    task.await.unwrap();
+    drives_again(&world, conductor).await;
 }
 
 /// Storing the failure asks nothing of the driver.
@@ -72,15 +77,12 @@ async fn a_run_fails_with_the_text_of_the_panic_after_max_attempts() {
 async fn a_run_also_fails_when_the_node_cannot_be_loaded_without_a_panic() {
     let world = World::new().await;
     world.loading_panics.store(true, Ordering::Relaxed);
-    let (stop, task) = world.provide(Settings { power_sync_s: 0, ..Settings::default() }).await;
+    let conductor = world.provide(Settings { power_sync_s: 0, ..Settings::default() }).await;
     let node = world.until_state(ProvisionState::CleanFail).await;
     assert!(node.last_error.as_deref().unwrap_or_default().contains(PANIC), "{:?}", node.last_error);
     world.loading_panics.store(false, Ordering::Relaxed);
     world.verb(Verb::Manage).await;
-    world.verb(Verb::Provide).await;
-    world.until_state(ProvisionState::Available).await;
-    stop.cancel();
-    task.await.unwrap();
+    drives_again(&world, conductor).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +90,7 @@ async fn a_node_at_rest_goes_into_maintenance_instead() {
     let world = World::new().await;
     let settings = Settings { power_sync_s: 60, ..Settings::default() };
     *world.panics.lock().unwrap() = u32::MAX;
-    let (stop, task) = world.conductor(settings.clone());
+    let conductor = world.conductor(settings.clone());
     let in_maintenance = |node: &Node| node.maintenance;
     world.put(ProvisionState::Manageable, |node| node.next_wake_at = node.provision_updated_at).await;
     let node = world.until("in maintenance", in_maintenance).await;
@@ -104,10 +106,7 @@ async fn a_node_at_rest_goes_into_maintenance_instead() {
     assert_eq!(world.texts().await.len(), 1, "{left:#?} {:#?}", world.texts().await);
 
     *world.panics.lock().unwrap() = 0;
-    world.verb(Verb::Provide).await;
-    world.until_state(ProvisionState::Available).await;
-    stop.cancel();
-    task.await.unwrap();
+    drives_again(&world, conductor).await;
 }
 
 /// A clock that can break for everything but the loop of the conductor: then not even the failure can be stored.

@@ -17,4 +17,4 @@ mod user;
 pub use agent::NIC;
 pub use clock::SimClock;
 pub use fault::Fault;
-pub use setup::{World, asked, step};
+pub use setup::{Running, World, asked, step};

@@ -58,6 +58,9 @@ pub struct World {
     pub node: Uuid,
 }
 
+/// What stops a conductor, and its task.
+pub type Running = (CancellationToken, tokio::task::JoinHandle<()>);
+
 /// A step as an agent advertises it.
 pub fn step(name: &str, priority: i64, idempotent: bool) -> Step {
     serde_json::from_value(json!({
@@ -161,18 +164,12 @@ impl World {
         self.abilities.lock().unwrap().steps.insert(kind, steps.collect());
     }
 
-    pub fn conductor(
-        self: &Arc<Self>,
-        settings: Settings,
-    ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
+    pub fn conductor(self: &Arc<Self>, settings: Settings) -> Running {
         self.conductor_at(self.clock.clone(), settings)
     }
 
     /// A conductor that is asked to make the node available.
-    pub async fn provide(
-        self: &Arc<Self>,
-        settings: Settings,
-    ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
+    pub async fn provide(self: &Arc<Self>, settings: Settings) -> Running {
         let conductor = self.conductor(settings);
         self.verb(Verb::Provide).await;
         conductor
@@ -189,11 +186,7 @@ impl World {
     }
 
     /// A conductor that reads the time from another clock.
-    pub fn conductor_at(
-        self: &Arc<Self>,
-        clock: Arc<dyn Clock>,
-        settings: Settings,
-    ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
+    pub fn conductor_at(self: &Arc<Self>, clock: Arc<dyn Clock>, settings: Settings) -> Running {
         let executor: Arc<dyn Executor> = Arc::new(SimExecutor::new(self));
         let notary = Notary::new(SigningKey::generate().unwrap().0, "sim");
         let store = self.store.clone();
