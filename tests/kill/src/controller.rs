@@ -1,6 +1,5 @@
 //! The controller under test: started with a fault point, killed by it or by us, and started again without.
 
-use crate::operator::LIMIT;
 use anyhow::{Context, Result, ensure};
 use bench::operator::Api;
 use contract::process::{Daemon, free_port};
@@ -14,6 +13,8 @@ use tokio::net::TcpStream;
 const START: Duration = Duration::from_secs(30);
 /// Between two looks at what is awaited; everything is on this machine.
 pub const LOOK: Duration = Duration::from_millis(4);
+/// For anything that is awaited; a token whose answer was lost is given again after 15 s.
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Quick, and nothing happens but what a story asks for.
 const SETTINGS: &str = "\

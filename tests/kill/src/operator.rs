@@ -1,13 +1,10 @@
 //! The operator: says verbs, and looks at the node before saying one again whose answer was lost.
 
-use crate::controller::{Controller, LOOK};
+use crate::controller::{Controller, LIMIT, LOOK};
 use anyhow::{Result, bail, ensure};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
-
-/// For anything that is awaited; a token whose answer was lost is given again after 15 s.
-pub const LIMIT: Duration = Duration::from_secs(60);
+use std::time::Instant;
 
 /// An operator of one node.
 pub struct Operator {
