@@ -79,7 +79,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("contract", &[]),
     ("bench", &["agent-protocol", "block", "contract", "model", "room"]),
     ("kill", &["agent-protocol", "bench", "contract", "room"]),
-    ("room", &["model", "agentd", "hwm-sdk", "agent-protocol"]),
+    ("room", &["model", "store", "agentd", "hwm-sdk", "agent-protocol"]),
     ("sim", &["api", "conductor", "store", "bmc", "model", "agentd", "hwm-sdk", "agent-protocol", "room"]),
     ("xtask", &[]),
 ];

@@ -8,9 +8,11 @@
 //! ```
 //!
 //! An [`Agent`] answers commands as `anneal-agent` and ironic-python-agent do; how a call reaches it, and what the steps
-//! do to the machine, is for each room to say. [`Power`] is a machine's power and what runs with it.
+//! do to the machine, is for each room to say. [`Power`] is a machine's power and what runs with it;
+//! [`SimClock`] is virtual time.
 
 mod agent;
+mod clock;
 mod log;
 mod machine;
 mod status;
@@ -18,6 +20,7 @@ mod work;
 
 pub use agent::{Agent, Call, Kind, Reply};
 pub use agentd::registry::Ending;
+pub use clock::SimClock;
 pub use hwm_sdk::StepContext;
 pub use log::Log;
 pub use machine::Power;

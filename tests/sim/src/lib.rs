@@ -16,7 +16,6 @@
 
 pub mod agent;
 pub mod bmc;
-pub mod clock;
 pub mod commands;
 pub mod controller;
 pub mod drivers;

@@ -1,6 +1,5 @@
 //! The world: everything that there is, and how messages travel in it.
 
-use crate::clock::SimClock;
 use crate::controller::Incarnation;
 use crate::faults::Faults;
 use crate::ground_truth::GroundTruth;
@@ -11,6 +10,7 @@ use crate::rng::SimRng;
 use crate::trace::Trace;
 use conductor::Settings;
 use model::Timestamp;
+use room::SimClock;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -10,8 +10,9 @@ use conductor::settings::CollectLogs;
 use conductor::stages::{apply_outcome, decide};
 use conductor::{Executor, LiveExecutor, Settings};
 use model::run::{Cursor, Logs};
-use model::{Contact, Node, ProvisionState, Timestamp, Verb};
+use model::{Contact, Node, ProvisionState, Verb};
 use reqwest::StatusCode;
+use room::SimClock;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -107,14 +108,6 @@ async fn always_is_before_the_ramdisk_is_stopped() {
     assert_eq!(node.run.as_ref().unwrap().cursor, Cursor::Done);
 }
 
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Timestamp {
-        NOW
-    }
-}
-
 async fn collected(directory: &Path, result: Value) -> Outcome {
     let answer = json!({"id": "1", "command_name": "collect_system_logs", "command_status": "SUCCEEDED",
         "command_result": result});
@@ -126,7 +119,7 @@ async fn collected(directory: &Path, result: Value) -> Outcome {
     };
     let agent = Scripted::new(Ok((StatusCode::OK, answer)));
     let agents = AgentClient::over(agent.clone());
-    let executor = LiveExecutor::new(Arc::new(Builtin), agents, Arc::new(Still), settings);
+    let executor = LiveExecutor::new(Arc::new(Builtin), agents, Arc::new(SimClock::start()), settings);
     let contact: Contact = heard("boot-1");
     let node = node(ProvisionState::CleanFail, Cursor::Done, 1);
     let action = Action::CollectLogs(format!("{}_now_clean.tar.gz", node.uuid));

@@ -1,9 +1,10 @@
 //! A defect of this program that shows as a panic while one node is driven: the other nodes and the process are not
 //! affected, and the node is not lost.
 
-use crate::world::{Running, SimClock, World};
+use crate::world::{Running, World};
 use conductor::Settings;
 use model::{Node, ProvisionState, Timestamp, Verb};
+use room::SimClock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -3,10 +3,9 @@
 //!
 //! - `setup.rs`: the world and what tests set in it; `user.rs`: verbs, waiting, the history
 //! - `machine.rs`: power and boots; `agent.rs`: the agent, whose commands are those of the crate `room`; `interface.rs`: steps of interfaces
-//! - `executor.rs`: the conductor's actions on these; `fault.rs`: what can go wrong; `clock.rs`: virtual time
+//! - `executor.rs`: the conductor's actions on these; `fault.rs`: what can go wrong
 
 mod agent;
-mod clock;
 mod executor;
 mod fault;
 mod interface;
@@ -15,6 +14,5 @@ mod setup;
 mod user;
 
 pub use agent::NIC;
-pub use clock::SimClock;
 pub use fault::Fault;
 pub use setup::{Running, World, asked, step};

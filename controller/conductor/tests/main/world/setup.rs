@@ -1,13 +1,12 @@
 //! The world: a store, a clock, one node with its machine, and what tests set and record.
 
-use super::clock::SimClock;
 use super::executor::SimExecutor;
 use super::fault::Fault;
 use agent_protocol::step::Step;
 use conductor::{Conductor, Executor, Notary, Settings, SigningKey};
 use model::abilities::{Inspect, Rescue};
 use model::{Abilities, Node, ProvisionState, RequestedStep, StepKind, Verb};
-use room::{Agent, Power};
+use room::{Agent, Power, SimClock};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicBool;
@@ -80,7 +79,7 @@ pub fn asked(label: &str, more: Value) -> RequestedStep {
 
 impl World {
     pub async fn new() -> Arc<Self> {
-        let clock = Arc::new(SimClock(Instant::now()));
+        let clock = Arc::new(SimClock::start());
         let store = Arc::new(MemoryStore::new());
         let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", clock.now());
         node.provision_state = ProvisionState::Manageable;
