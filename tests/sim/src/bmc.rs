@@ -2,7 +2,7 @@
 
 use crate::controller::Life;
 use crate::held;
-use crate::machine::{Flavour, Machine};
+use crate::machine::Machine;
 use crate::out_of_band;
 use crate::power;
 use crate::world::World;
@@ -46,7 +46,7 @@ impl SimDrivers {
 
 /// What a node of the machine can do.
 pub fn abilities(machine: &Machine) -> Abilities {
-    let agent = machine.flavour != Flavour::Bmc;
+    let agent = machine.agent_kind.is_some();
     Abilities {
         agent,
         inspect: if agent { Inspect::Agent } else { Inspect::Bmc },
@@ -132,7 +132,7 @@ impl SimBmc {
 #[async_trait]
 impl Bmc for SimBmc {
     async fn power_state(&self) -> Result<PowerState, BmcError> {
-        let read = |_: &Arc<World>, machine: &Arc<Machine>| machine.state().on;
+        let read = |_: &Arc<World>, machine: &Arc<Machine>| machine.state().power.on;
         let on = self.request("read the power state", read).await?;
         Ok(if on { PowerState::On } else { PowerState::Off })
     }

@@ -95,6 +95,33 @@ impl WatchedStore {
         self.leave().await;
         result
     }
+
+    /// A write of the node that was read at this version.
+    async fn write_node(
+        &self,
+        read_at: u64,
+        events: &[Event],
+        lease: Option<Lease>,
+        call: impl Future<Output = Result<Node>>,
+    ) -> Result<Node> {
+        self.enter().await;
+        let result = call.await;
+        if let Ok(new) = &result {
+            self.written(read_at, new, events, lease);
+        }
+        self.leave().await;
+        result
+    }
+
+    /// The trace stores the row without the salted hash of a password, which no seed repeats; the rules see it whole.
+    fn written(&self, read_at: u64, new: &Node, events: &[Event], lease: Option<Lease>) {
+        let mut row = new.clone();
+        if let Some(hash) = row.instance_info.get_mut(RESCUE_HASH) {
+            *hash = "hash".into();
+        }
+        self.world.trace.write(&("update", row, events, lease.map(|lease| lease.epoch)));
+        invariants::written(&self.world, read_at, new, events, By { lease });
+    }
 }
 
 #[async_trait]
@@ -123,15 +150,9 @@ impl NodeStore for WatchedStore {
     }
 
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
-        self.enter().await;
         let read_at = node.version;
-        let result = self.world.disk.update_node(node, events.clone(), lease).await;
-        if let Ok(new) = &result {
-            self.trace_node(new, &events, lease);
-            invariants::written(&self.world, read_at, new, &events, By { lease });
-        }
-        self.leave().await;
-        result
+        let write = self.world.disk.update_node(node, events.clone(), lease);
+        self.write_node(read_at, &events, lease, write).await
     }
 
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
@@ -218,8 +239,7 @@ impl ResourceStore for WatchedStore {
             self.world.trace.write(&json!({"resource": written}));
             if let Some((uuid, read_at, events)) = read {
                 let new = self.world.disk.node(uuid).await?;
-                self.trace_node(&new, &events, None);
-                invariants::written(&self.world, read_at, &new, &events, By { lease: None });
+                self.written(read_at, &new, &events, None);
             }
         }
         self.leave().await;
@@ -299,15 +319,9 @@ impl ConductorStore for WatchedStore {
         lease: Option<Lease>,
         certificate: Certificate,
     ) -> Result<Node> {
-        self.enter().await;
         let read_at = node.version;
-        let result = self.world.disk.certify(node, events.clone(), lease, certificate).await;
-        if let Ok(new) = &result {
-            self.trace_node(new, &events, lease);
-            invariants::written(&self.world, read_at, new, &events, By { lease });
-        }
-        self.leave().await;
-        result
+        let write = self.world.disk.certify(node, events.clone(), lease, certificate);
+        self.write_node(read_at, &events, lease, write).await
     }
 
     async fn update_inspected(
@@ -317,15 +331,9 @@ impl ConductorStore for WatchedStore {
         lease: Option<Lease>,
         inspected: Inspected,
     ) -> Result<Node> {
-        self.enter().await;
         let read_at = node.version;
-        let result = self.world.disk.update_inspected(node, events.clone(), lease, inspected).await;
-        if let Ok(new) = &result {
-            self.trace_node(new, &events, lease);
-            invariants::written(&self.world, read_at, new, &events, By { lease });
-        }
-        self.leave().await;
-        result
+        let write = self.world.disk.update_inspected(node, events.clone(), lease, inspected);
+        self.write_node(read_at, &events, lease, write).await
     }
 
     async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
@@ -350,22 +358,5 @@ impl ConductorStore for WatchedStore {
 
     fn bell(&self) -> &Bell {
         self.world.disk.bell()
-    }
-}
-
-impl WatchedStore {
-    /// The row without the salted hash of a password, which no seed repeats.
-    fn trace_node(&self, new: &Node, events: &[Event], lease: Option<Lease>) {
-        let record = |node: &Node| {
-            let epoch = lease.map(|lease| lease.epoch);
-            self.world.trace.write(&("update", node, events, epoch));
-        };
-        if new.instance_info.contains_key(RESCUE_HASH) {
-            let mut plain = new.clone();
-            plain.instance_info.insert(RESCUE_HASH.to_owned(), "hash".into());
-            record(&plain);
-        } else {
-            record(new);
-        }
     }
 }

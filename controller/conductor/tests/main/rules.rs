@@ -7,7 +7,6 @@ use conductor::decision::{Action, Decision, Outcome, Rules};
 use conductor::stages::{apply_outcome, decide};
 use model::abilities::Inspect;
 use model::interface::AddPorts;
-use model::request::VerbRequest;
 use model::run::Cursor;
 use model::{Contact, Inventory, ProvisionState, Resource, ResourceKind, Run, RunKind, Verb};
 use serde_json::{Value, json};
@@ -39,7 +38,7 @@ async fn rules_apply_to_what_the_bmc_reports() {
         world.store.write_resource(ResourceWrite::Create(rule.clone()), None).await.unwrap();
     }
     let _conductor = world.conductor(Settings::default());
-    world.ask(VerbRequest::of(Verb::Inspect)).await;
+    world.verb(Verb::Inspect).await;
     let node = world.until_state(ProvisionState::InspectFail).await;
     assert!(node.last_error.unwrap().contains(&failing.uuid.to_string()));
     assert!(node.extra.is_empty() && node.properties.is_empty(), "{:?} {:?}", node.extra, node.properties);
@@ -47,7 +46,7 @@ async fn rules_apply_to_what_the_bmc_reports() {
     assert!(kept.source == "redfish" && !kept.ruled, "so that it can be seen why");
 
     world.store.write_resource(ResourceWrite::Delete(failing.kind, failing.uuid, 1), None).await.unwrap();
-    world.ask(VerbRequest::of(Verb::Inspect)).await;
+    world.verb(Verb::Inspect).await;
     let node = world.until_state(ProvisionState::Manageable).await;
     assert_eq!((&node.extra["seen"], &node.properties["memory_mb"]), (&json!("512"), &json!("7")));
 }
