@@ -44,7 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pinned-tls",
         ],
     ),
-    ("model", &[]),
+    ("model", &["mac"]),
     ("inspection-rules", &["model"]),
     ("store", &["model"]),
     ("store-sqlite", &["store", "model"]),
@@ -54,7 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "conductor",
         &["store", "bmc", "inspection-rules", "model", "certificate", "agent-protocol", "pinned-tls"],
     ),
-    ("api", &["store", "inspection-rules", "model", "bundle", "agent-protocol"]),
+    ("api", &["store", "inspection-rules", "model", "bundle", "agent-protocol", "mac"]),
     (
         "controllerd",
         &[
@@ -71,15 +71,16 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("cli", &["bundle", "certificate", "agent-protocol", "mac", "pinned-tls"]),
-    ("explore", &["conductor", "store", "model", "agent-protocol"]),
+    ("explore", &["conductor", "store", "model", "agent-protocol", "room"]),
     ("drive", &[]),
     ("lab", &[]),
     ("machines", &["lab", "agent-protocol", "contract"]),
     ("demo", &["lab", "agent-protocol"]),
     ("contract", &[]),
-    ("bench", &["agent-protocol", "block", "contract"]),
-    ("kill", &["agent-protocol", "bench", "contract"]),
-    ("sim", &["api", "conductor", "store", "bmc", "model", "agentd", "hwm-sdk", "agent-protocol"]),
+    ("bench", &["agent-protocol", "block", "contract", "model", "room"]),
+    ("kill", &["agent-protocol", "bench", "contract", "room"]),
+    ("room", &["model", "store", "agentd", "hwm-sdk", "agent-protocol"]),
+    ("sim", &["api", "conductor", "store", "bmc", "model", "agentd", "hwm-sdk", "agent-protocol", "room"]),
     ("xtask", &[]),
 ];
 

@@ -2,7 +2,7 @@
 //! ironic-python-agent does not sign, so its erases get no certificate.
 
 use crate::agents;
-use crate::notary::Proof;
+use crate::issuer::Proof;
 use crate::stages::view::View;
 use agent_protocol::record::EraseReport;
 use certificate::{Document, EVIDENCE, Expected, PublicKey, Refused, Signed, StepName};

@@ -16,12 +16,12 @@ pub struct Proof {
 }
 
 /// The controller as one that certifies.
-pub struct Notary {
+pub struct CertificateIssuer {
     key: SigningKey,
     controller: certificate::Controller,
 }
 
-impl Notary {
+impl CertificateIssuer {
     /// The controller called `name`, with its durable key.
     pub fn new(key: SigningKey, name: &str) -> Self {
         let (name, version) = (name.to_owned(), env!("CARGO_PKG_VERSION").to_owned());

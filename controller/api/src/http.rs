@@ -15,6 +15,7 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, Response, Uri};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
+use percent_encoding::percent_decode_str;
 use std::sync::Arc;
 use tower::ServiceExt;
 use tracing::Instrument;
@@ -46,11 +47,10 @@ async fn identified(auth: Auth, routes: Router, mut request: Request) -> Respons
 
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
-    use crate::{bundles, certificates, drivers, nodes, openapi, ports, ramdisk, resources, root};
+    use crate::{bundles, certificates, drivers, nodes, openapi, ramdisk, resources, root};
     [
         root::endpoints(),
         nodes::endpoints(),
-        ports::endpoints(),
         drivers::endpoints(),
         resources::endpoints(),
         ramdisk::endpoints(),
@@ -145,23 +145,7 @@ fn without_json(uri: &Uri) -> Option<(Uri, Suffixed)> {
 
 /// Whether a percent-encoded text is UTF-8 once decoded.
 fn decodes(text: &str) -> bool {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut ahead = rest.clone();
-        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-        if let (Some(high), Some(low)) = (digit(ahead.next()), digit(ahead.next())) {
-            bytes.push(u8::try_from(high * 16 + low).unwrap_or(b'?'));
-            rest = ahead;
-        } else {
-            bytes.push(byte);
-        }
-    }
-    std::str::from_utf8(&bytes).is_ok()
+    percent_decode_str(text).decode_utf8().is_ok()
 }
 
 /// An error of the framework in Ironic's body.

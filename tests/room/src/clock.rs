@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// Where the world begins, in microseconds since 1970.
 const EPOCH: i64 = 1_800_000_000_000_000;
 
-/// The clock of the simulated world.
+/// The clock of a simulated world.
 pub struct SimClock(Instant);
 
 impl SimClock {
