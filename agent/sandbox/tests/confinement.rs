@@ -139,10 +139,10 @@ fn memory_scratch_and_files_are_bounded() {
 #[test]
 fn a_program_starts_while_others_end() {
     std::thread::scope(|scope| {
-        for _ in 0..4 {
+        for _ in 0..2 {
             scope.spawn(|| {
                 let jail = Jail::new();
-                (0..25).for_each(|_| drop(jail.run(":", &Grants::default())));
+                (0..50).for_each(|_| drop(jail.run(":", &Grants::default())));
             });
         }
     });
