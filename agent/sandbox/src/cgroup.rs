@@ -6,6 +6,7 @@ use crate::host::Host;
 use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Controllers that are used, with what they bound.
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
@@ -13,6 +14,10 @@ const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 const CPU_MAX: &str = "100000 100000";
 /// A fifth of what everything else has, when all want the processor.
 const CPU_WEIGHT: &str = "20";
+
+/// Held while a group is made in the directory of this process, and while that directory is removed: the last program
+/// that ends must not take it from the next that starts.
+static PARENT: Mutex<()> = Mutex::new(());
 
 /// The group that a program is to have. Pure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +67,7 @@ impl Wanted {
     /// When a controller that the host offers cannot be had, or a bound not be set.
     pub(crate) fn make(&self) -> Result<Cgroup, Error> {
         let ours = self.mount.join(format!("anneal-{}", std::process::id()));
+        let parent = lock();
         make(&ours)?;
         for controller in &self.controllers {
             for group in [&self.mount, &ours] {
@@ -70,6 +76,7 @@ impl Wanted {
         }
         let path = ours.join(&self.name);
         make(&path)?;
+        drop(parent);
         let group = Cgroup { path, parent: ours };
         for (file, content) in &self.settings {
             write(&group.path.join(file), content)?;
@@ -78,6 +85,10 @@ impl Wanted {
         let _ = fs::write(group.path.join("memory.swap.max"), "0");
         Ok(group)
     }
+}
+
+fn lock() -> MutexGuard<'static, ()> {
+    PARENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn make(path: &Path) -> Result<(), Error> {
@@ -120,6 +131,7 @@ impl Drop for Cgroup {
         if let Err(error) = fs::remove_dir(&self.path) {
             tracing::warn!(cgroup = %self.path.display(), %error, "a cgroup cannot be removed");
         }
+        let _parent = lock();
         // Succeeds with the last group in it.
         let _ = fs::remove_dir(&self.parent);
     }

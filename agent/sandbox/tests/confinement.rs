@@ -135,6 +135,19 @@ fn memory_scratch_and_files_are_bounded() {
     assert!(said.contains("No space left"), "{said}");
 }
 
+/// The directory of this process's groups goes with its last program, and not from under the next.
+#[test]
+fn a_program_starts_while_others_end() {
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let jail = Jail::new();
+                (0..50).for_each(|_| drop(jail.run(":", &Grants::default())));
+            });
+        }
+    });
+}
+
 /// A loop device over a file of 4 MiB; detached when dropped.
 struct Loop {
     path: String,
