@@ -79,8 +79,8 @@ pub const BENCH: &[&str] = &["fio", "nwipe", "util-linux", "coreutils", "mount"]
 pub const PEER: &[&str] = &["python3-venv"];
 
 /// `cargo xtask deps`: all of them.
-pub fn run(words: Vec<String>) -> Result<()> {
-    Args::new(words).finish()?;
+pub fn run(args: Args) -> Result<()> {
+    args.finish()?;
     ensure(&[BUILD, UNIT, IMAGE, LAB, JUDGES])
 }
 

@@ -2,15 +2,20 @@
 
 mod circles;
 mod modules;
-mod report;
 mod resolve;
-mod uses;
 
-use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::args::Args;
-use crate::sh;
+use crate::tracked::{self, Texts};
+use crate::{findings, sh};
+use circles::Uses;
+use modules::Tree;
 
 /// Crate, and which of ours it may use (dev-dependencies are free).
 const ARROWS: &[(&str, &[&str])] = &[
@@ -83,19 +88,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// `cargo xtask graph [--circles [--cuts]] [--root DIR]`
-pub fn run(words: Vec<String>) -> Result<()> {
-    let mut args = Args::new(words);
-    let (list, cuts) = (args.flag("--circles"), args.flag("--cuts"));
-    let root = args.option("--root")?.map_or_else(sh::root, Into::into);
+/// `cargo xtask graph [--root DIR]`
+pub fn run(mut args: Args) -> Result<()> {
+    let root = args.root()?;
     args.finish()?;
-    let crates = report::read(&root)?;
-    if list {
-        print!("{}", report::all(&crates, cuts));
-    } else {
-        arrows()?;
-        println!("{}", report::judge(&crates)?);
-    }
+    arrows()?;
+    let crates = read(&root)?;
+    let circles: Vec<String> = crates.iter().flat_map(|(name, uses)| shown(name, uses)).collect();
+    findings::none(&circles, "modules use each other in circles")?;
+    println!("modules: no circles in {} product crates", crates.len());
     Ok(())
 }
 
@@ -120,9 +121,69 @@ fn arrows() -> Result<()> {
             }
         }
     }
-    if !wrong.is_empty() {
-        bail!("the arrows between the crates are not those of ARCHITECTURE.md:\n  {}", wrong.join("\n  "));
-    }
+    findings::none(&wrong, "the arrows between the crates are not those of ARCHITECTURE.md")?;
     println!("arrows: {} crates as ARCHITECTURE.md draws them", packages.len());
     Ok(())
+}
+
+/// What the files of each product crate of a checkout use of each other.
+fn read(root: &Path) -> Result<BTreeMap<String, Uses>> {
+    let mut sources: BTreeMap<String, Texts> = BTreeMap::new();
+    for (path, text) in tracked::product_source(root)? {
+        if let Some((name, dir)) = tracked::product_crate(&path) {
+            let inner = path[dir.len() + "/src/".len()..].to_owned();
+            sources.entry(name.to_owned()).or_default().insert(inner, text);
+        }
+    }
+    let uses = sources.into_iter().map(|(name, texts)| {
+        let uses = of_crate(&texts).with_context(|| format!("crate {name}"))?;
+        Ok((name, uses))
+    });
+    uses.collect()
+}
+
+/// Those of one crate: of its library and of each of its programs.
+fn of_crate(texts: &Texts) -> Result<Uses> {
+    let mut uses = Uses::new();
+    let is_root = |path: &str| {
+        matches!(path, "lib.rs" | "main.rs") || (path.starts_with("bin/") && path.matches('/').count() == 1)
+    };
+    for root in texts.keys().filter(|path| is_root(path)) {
+        circles::add_uses(&Tree::read(root, texts)?, &mut uses);
+    }
+    Ok(uses)
+}
+
+/// Each circle of a crate, with what its files use of each other.
+fn shown(name: &str, uses: &Uses) -> Vec<String> {
+    let one = |files: std::collections::BTreeSet<&str>| {
+        let mut text = format!("{name}: a circle of {} files", files.len());
+        for from in &files {
+            for (to, names) in uses[*from].iter().filter(|(to, _)| files.contains(to.as_str())) {
+                let names: Vec<_> = names.iter().map(String::as_str).collect();
+                let _ = write!(text, "\n    {from} → {to}: {}", names.join(", "));
+            }
+        }
+        text
+    };
+    circles::find(uses).into_iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_circle_is_reported_with_its_edges() {
+        let judged = |lib: &str| {
+            let texts = [("lib.rs", lib), ("a.rs", "pub struct A; use crate::Root;")];
+            let texts = texts.map(|(path, text)| (path.to_owned(), text.to_owned())).into();
+            shown("block", &of_crate(&texts).unwrap())
+        };
+        assert_eq!(
+            judged("mod a; pub struct Root(a::A);"),
+            ["block: a circle of 2 files\n    a.rs → lib.rs: Root\n    lib.rs → a.rs: A"]
+        );
+        assert!(judged("mod a; pub struct Root; pub use a::A;").is_empty());
+    }
 }

@@ -1,11 +1,11 @@
 //! The quick start of docs/getting-started.md, word by word, as an ordinary user of a fresh Debian: the root file system
 //! is debootstrap's, the toolchain and the crates are this machine's, and there is no network but loopback.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use fs_err as fs;
 
 use crate::book::blocks;
 use crate::{deps, sh};

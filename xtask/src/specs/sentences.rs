@@ -3,11 +3,13 @@
 //! An id stays with its sentence whatever is done to others. Breaks, tabs and backslashes in a text are written
 //! `\n`, `\t`, `\\`; together the texts of a file are the file, byte for byte.
 
+use fs_err as fs;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+
+use crate::tracked::{self, Texts};
 
 /// Where the texts are, from the root of the repository.
 pub const DIR: &str = "docs/specs";
@@ -49,18 +51,10 @@ impl Sentence {
 
 /// The sentences in order, which cover all texts of [`DIR`].
 pub fn read(root: &Path) -> Result<Vec<Sentence>> {
-    let dir = root.join(DIR);
-    let list = dir.join("sentences.tsv");
-    let list = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
-    let mut texts = BTreeMap::new();
-    for entry in fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))? {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        if name.ends_with(".txt") {
-            let text = fs::read_to_string(&path).with_context(|| format!("cannot read {name}"))?;
-            texts.insert(name, text);
-        }
-    }
+    let list = fs::read_to_string(root.join(DIR).join("sentences.tsv"))?;
+    let prefix = format!("{DIR}/");
+    let texts = tracked::texts(root, |path| path.starts_with(&prefix) && path.ends_with(".txt"))?;
+    let texts = texts.into_iter().map(|(path, text)| (path[prefix.len()..].to_owned(), text)).collect();
     let sentences = parse(&list)?;
     cover(&sentences, &texts)?;
     Ok(sentences)
@@ -96,21 +90,21 @@ fn unescape(text: &str) -> Result<String> {
     let mut out = String::new();
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
-        out.push(match (letter, letter == '\\') {
-            (_, true) => match letters.next() {
+        out.push(match letter {
+            '\\' => match letters.next() {
                 Some('n') => '\n',
                 Some('t') => '\t',
                 Some('\\') => '\\',
                 other => bail!("a backslash before {other:?}"),
             },
-            (letter, false) => letter,
+            letter => letter,
         });
     }
     Ok(out)
 }
 
 /// The sentences of each file are the file.
-fn cover(sentences: &[Sentence], texts: &BTreeMap<String, String>) -> Result<()> {
+fn cover(sentences: &[Sentence], texts: &Texts) -> Result<()> {
     let mut rest: BTreeMap<&str, &str> =
         texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     for Sentence { id, file, text } in sentences {
