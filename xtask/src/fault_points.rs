@@ -1,10 +1,10 @@
 //! `anneal-controller` with its fault points compiled in, for `tests/kill`: next to the real one, never instead of it.
 
-use fs_err as fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
+use fs_err as fs;
 
 use crate::sh;
 

@@ -20,11 +20,12 @@ mod notices;
 mod rig;
 mod sizes;
 
-use fs_err as fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use fs_err as fs;
+use serde::{Deserialize, Serialize};
 
 use crate::args::Args;
 use crate::{deps, sh};
@@ -81,7 +82,7 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
     let kernel = kernel::fetch(&work)?;
     let list_file = sh::root().join("image/modules.txt");
     let list = fs::read_to_string(&list_file)?;
-    let modules = pack_modules(&work, &kernel, &list, force)?;
+    let (packed_modules, modules) = pack_modules(&work, &kernel, &list, force)?;
 
     let agent = match agent {
         Some(path) => path.to_owned(),
@@ -89,12 +90,11 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
     };
     let init = fs::read(&agent)?;
     agent::ensure_static(&init, &agent)?;
-    let read = |path: &Path| fs::read(path);
-    let trusted_keys = trusted_keys.map(read).transpose()?;
+    let trusted_keys = trusted_keys.map(fs::read).transpose()?;
     let packed_agent = compress(&work, "agent", &init_archive(&init, trusted_keys.as_deref())?)?;
 
     let vmlinuz = fs::read(&kernel.vmlinuz)?;
-    let initramfs = [modules.packed.as_slice(), packed_agent.as_slice()].concat();
+    let initramfs = [&packed_modules[..], &packed_agent].concat();
     write_if_changed(&out.join("vmlinuz"), &vmlinuz)?;
     write_if_changed(&out.join("initramfs"), &initramfs)?;
     write_if_changed(&out.join("NOTICES"), notices::text(&kernel)?.as_bytes())?;
@@ -102,7 +102,7 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
         &out.join("sizes.json"),
         &sizes::Sizes {
             kernel: vmlinuz.len(),
-            modules: modules.packed.len(),
+            modules: packed_modules.len(),
             agent: packed_agent.len(),
             agent_binary: init.len(),
             module_count: modules.count,
@@ -114,26 +114,23 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
     )
 }
 
-/// The packed archive of modules.
-struct Packed {
-    packed: Vec<u8>,
-    unpacked: usize,
+/// What is known of the archive of modules.
+#[derive(Serialize, Deserialize)]
+struct Modules {
     count: usize,
+    /// Bytes.
+    unpacked: usize,
 }
 
 /// Packs the modules, or takes the archive of the last run when kernel and list are the same.
-fn pack_modules(work: &Path, kernel: &kernel::Kernel, list: &str, force: bool) -> Result<Packed> {
+fn pack_modules(work: &Path, kernel: &kernel::Kernel, list: &str, force: bool) -> Result<(Vec<u8>, Modules)> {
     let key = sh::sha256(format!("{}\n{list}\n{RECIPE}", kernel.sha256).as_bytes());
     let packed_file = work.join(format!("modules-{}.cpio.zst", &key[..16]));
     let facts_file = packed_file.with_extension("json");
     if !force && let (Ok(packed), Ok(facts)) = (fs::read(&packed_file), fs::read_to_string(&facts_file)) {
-        let facts: serde_json::Value = serde_json::from_str(&facts)
+        let modules = serde_json::from_str(&facts)
             .with_context(|| format!("{} is damaged; use --force", facts_file.display()))?;
-        let number = |key: &str| -> Result<usize> {
-            let number = facts[key].as_u64().with_context(|| format!("no {key} in {facts}"))?;
-            Ok(usize::try_from(number)?)
-        };
-        return Ok(Packed { packed, unpacked: number("unpacked")?, count: number("count")? });
+        return Ok((packed, modules));
     }
     println!("packing the modules of {} (once for each kernel)", kernel.version);
     let selection = modules::select(work, kernel, list)?;
@@ -142,9 +139,9 @@ fn pack_modules(work: &Path, kernel: &kernel::Kernel, list: &str, force: bool) -
     let archive = archive.finish();
     let packed = compress(work, "modules", &archive)?;
     fs::write(&packed_file, &packed)?;
-    let facts = serde_json::json!({"unpacked": archive.len(), "count": selection.count()});
-    fs::write(&facts_file, facts.to_string())?;
-    Ok(Packed { packed, unpacked: archive.len(), count: selection.count() })
+    let modules = Modules { count: selection.count(), unpacked: archive.len() };
+    fs::write(&facts_file, serde_json::to_string(&modules)?)?;
+    Ok((packed, modules))
 }
 
 /// Changes whenever this code makes other archives of the same inputs.

@@ -1,9 +1,9 @@
 //! The generated files, each a pure function of committed ones.
 
-use fs_err as fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use fs_err as fs;
 
 use super::states::{self, TABLES, Transition};
 use super::{diagram, terminal};

@@ -1,12 +1,12 @@
 //! `image/out/bench`: an initramfs of its own for `cargo xtask bench erase`. Its init is the bench; next to it are the tools
 //! that are measured, with their libraries, and the modules of the node's disks.
 
-use fs_err as fs;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use fs_err as fs;
 
 use super::cpio::Archive;
 use super::{kernel, modules};

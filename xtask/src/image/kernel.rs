@@ -1,10 +1,10 @@
 //! Debian's kernel package, downloaded and unpacked but never installed.
 
-use fs_err as fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use fs_err as fs;
 
 use crate::{deps, sh};
 

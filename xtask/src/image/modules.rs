@@ -1,10 +1,10 @@
 //! Which kernel modules are shipped: the list of `image/modules.txt` and all they depend on.
 
-use fs_err as fs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use fs_err as fs;
 
 use super::cpio::Archive;
 use super::kernel::Kernel;

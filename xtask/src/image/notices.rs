@@ -1,9 +1,9 @@
 //! Licence notices of what an image holds, written next to it.
 
-use fs_err as fs;
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use fs_err as fs;
 
 use super::kernel::Kernel;
 use crate::sh;

@@ -1,10 +1,10 @@
 //! `image/out/rig`: an archive to be put behind the initramfs, with the drive in user space of `tests/drive` and the
 //! kernel modules that it needs. Only tests have it; the image itself stays as it is.
 
-use fs_err as fs;
 use std::path::Path;
 
 use anyhow::Result;
+use fs_err as fs;
 
 use super::cpio::Archive;
 use super::{agent, kernel, modules};

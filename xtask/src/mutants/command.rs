@@ -6,9 +6,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
+use crate::args::Args;
 use crate::test_names::TestNames;
 use crate::tracked::Workspace;
 
@@ -32,10 +33,11 @@ pub struct TestCommand {
 /// What runs a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Suite {
-    /// `cargo test SELECTION FILTER [-- --ignored]`
+    /// `cargo test -p PACKAGE TARGET FILTER [-- --ignored]`
     Cargo {
-        /// Arguments that choose what to build: `-p conductor --test cleaning`.
-        selection: Vec<String>,
+        package: String,
+        /// Arguments that choose what to build of it: `--test cleaning`.
+        target: Vec<String>,
         /// The test is marked `#[ignore]`.
         ignored: bool,
     },
@@ -72,14 +74,12 @@ impl TestCommand {
     /// When there is no such test.
     pub fn ensure_exists(&self, names: &TestNames, workspace: &Workspace) -> Result<()> {
         let prefix = match &self.suite {
-            Suite::Cargo { selection, .. } => {
-                let value = |flag: &str| {
-                    let at = selection.iter().position(|word| word == flag)?;
-                    selection.get(at + 1)
-                };
-                let krate = value("-p").context("no crate")?;
-                workspace.dir(krate)?;
-                value("--test").map_or(format!("{krate}::"), |program| format!("{krate}::{program}::"))
+            Suite::Cargo { package, target, .. } => {
+                workspace.dir(package)?;
+                match &target[..] {
+                    [flag, program] if flag == "--test" => format!("{package}::{program}::"),
+                    _ => format!("{package}::"),
+                }
             }
             Suite::Machines => "machines:".to_owned(),
             Suite::Kill => "kill:".to_owned(),
@@ -93,35 +93,30 @@ impl TestCommand {
     /// When the text is none of the three commands.
     pub fn parse(text: &str) -> Result<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let rest = match words[..] {
-            ["machines", "--filter", filter] => {
-                return Ok(Self { suite: Suite::Machines, filter: filter.to_owned() });
-            }
-            ["kill", "--filter", filter] => {
-                return Ok(Self { suite: Suite::Kill, filter: filter.to_owned() });
-            }
-            ["cargo", "test", ..] => &words[2..],
+        let suite = match words[..] {
+            ["machines", "--filter", _] => Suite::Machines,
+            ["kill", "--filter", _] => Suite::Kill,
+            ["cargo", "test", ..] => return Self::parse_cargo(&words[2..]).context(text.to_owned()),
             _ => bail!(
                 "{text:?} is neither `cargo test …` nor `machines --filter NAME` nor `kill --filter NAME`"
             ),
         };
-        let (mut selection, mut filter, mut ignored) = (Vec::new(), None, false);
-        let mut rest = rest.iter();
-        while let Some(&word) = rest.next() {
-            match word {
-                "-p" | "--test" | "--bin" => {
-                    let value = rest.next().with_context(|| format!("{word} needs a value"))?;
-                    selection.extend([word.to_owned(), (*value).to_owned()]);
-                }
-                "--lib" => selection.push(word.to_owned()),
-                "--ignored" => ignored = true,
-                _ if word.starts_with('-') || filter.is_some() => bail!("unexpected {word:?} in {text:?}"),
-                _ => filter = Some(word.to_owned()),
-            }
+        Ok(Self { suite, filter: words[2].to_owned() })
+    }
+
+    fn parse_cargo(words: &[&str]) -> Result<Self> {
+        let mut args = Args::new(words.iter().map(|word| (*word).to_owned()).collect());
+        let package = args.option("-p")?.context("names no crate")?;
+        let ignored = args.flag("--ignored");
+        let mut target: Vec<String> = args.flag("--lib").then(|| "--lib".to_owned()).into_iter().collect();
+        for flag in ["--test", "--bin"] {
+            target.extend(args.option(flag)?.into_iter().flat_map(|name| [flag.to_owned(), name]));
         }
-        ensure!(selection.iter().any(|word| word == "-p"), "{text:?} names no crate");
-        let filter = filter.with_context(|| format!("{text:?} names no test"))?;
-        Ok(Self { suite: Suite::Cargo { selection, ignored }, filter })
+        let filters = args.words();
+        args.finish()?;
+        let [filter] =
+            <[String; 1]>::try_from(filters).map_err(|all| anyhow!("names {} tests", all.len()))?;
+        Ok(Self { suite: Suite::Cargo { package, target, ignored }, filter })
     }
 }
 
@@ -129,9 +124,10 @@ impl fmt::Display for TestCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let filter = &self.filter;
         match &self.suite {
-            Suite::Cargo { selection, ignored } => {
+            Suite::Cargo { package, target, ignored } => {
+                let target: String = target.iter().map(|word| format!("{word} ")).collect();
                 let ignored = if *ignored { " --ignored" } else { "" };
-                write!(f, "cargo test {} {filter}{ignored}", selection.join(" "))
+                write!(f, "cargo test -p {package} {target}{filter}{ignored}")
             }
             Suite::Machines => write!(f, "machines --filter {filter}"),
             Suite::Kill => write!(f, "kill --filter {filter}"),
@@ -162,9 +158,9 @@ mod tests {
         for (text, said) in [
             ("rm -rf /", "neither"),
             ("cargo test name", "names no crate"),
-            ("cargo test -p block", "names no test"),
-            ("cargo test -p block --workspace x", "unexpected \"--workspace\""),
-            ("cargo test -p block one two", "unexpected \"two\""),
+            ("cargo test -p block", "names 0 tests"),
+            ("cargo test -p block --workspace x", "unknown argument \"--workspace\""),
+            ("cargo test -p block one two", "names 2 tests"),
         ] {
             let error = format!("{:#}", TestCommand::parse(text).unwrap_err());
             assert!(error.contains(said), "{text}: {error}");

@@ -1,5 +1,6 @@
 //! One edit of a protection's row: where it is, what it looks for, what comes in its place.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use anyhow::{Context, Result, ensure};
@@ -78,7 +79,7 @@ fn apart(text: &str, range: &Range<usize>, mut with: String) -> String {
 /// When two changes overlap.
 pub fn changed(mut changes: Vec<Change>, texts: &Texts) -> Result<Texts> {
     // Each file from its end, so that the places before a change stay as they are.
-    changes.sort_by(|a, b| b.range.start.cmp(&a.range.start));
+    changes.sort_by_key(|change| Reverse(change.range.start));
     let mut files = Texts::new();
     for Change { file, range, with } in &changes {
         let overlaps = |other: &Change| {

@@ -129,7 +129,7 @@ impl Reader<'_> {
                 continue;
             }
             let Some(name) = rust::name(item) else { continue };
-            let inner = [outer, &[name.clone()]].concat();
+            let inner = [outer, std::slice::from_ref(&name)].concat();
             match item {
                 Item::Mod(module) => {
                     if let Some((_, items)) = &module.content {

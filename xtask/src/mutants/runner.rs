@@ -91,8 +91,9 @@ impl Runner {
     fn builds<'a>(&self, test: &'a TestCommand, image: bool) -> Vec<Vec<&'a str>> {
         let programs = || vec!["build", "--workspace", "--bins"];
         match &test.suite {
-            Suite::Cargo { selection, .. } => {
-                vec![["test", "--no-run"].into_iter().chain(selection.iter().map(String::as_str)).collect()]
+            Suite::Cargo { package, target, .. } => {
+                let target = target.iter().map(String::as_str);
+                vec![["test", "--no-run", "-p", package].into_iter().chain(target).collect()]
             }
             Suite::Kill => vec![fault_points::BUILD.into(), fault_points::BUILD_KILL.into()],
             Suite::Machines if image || !self.clean_image_built.get() => {
@@ -106,9 +107,9 @@ impl Runner {
     fn command(&self, test: &TestCommand, image: bool) -> Result<Command> {
         let bins = self.target.join("debug");
         let mut run = match &test.suite {
-            Suite::Cargo { selection, ignored } => {
+            Suite::Cargo { package, target, ignored } => {
                 let mut run = self.cargo();
-                run.arg("test").args(selection).args(["--no-fail-fast", &test.filter]);
+                run.args(["test", "-p", package]).args(target).args(["--no-fail-fast", &test.filter]);
                 run.args(["--", "--ignored"].iter().filter(|_| *ignored));
                 return Ok(run);
             }

@@ -18,7 +18,7 @@ const USER: (&str, u32) = ("user", 1000);
 
 pub fn run() -> Result<()> {
     ensure!(deps::is_root(), "a root file system is made and entered: run this as root");
-    deps::ensure(&[&["debootstrap", "util-linux", "iproute2"]])?;
+    deps::ensure(&["debootstrap util-linux iproute2"])?;
     let base = sh::target_dir().join("quickstart");
     let room = base.join("root");
     if base.exists() {

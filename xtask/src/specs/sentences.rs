@@ -3,11 +3,11 @@
 //! An id stays with its sentence whatever is done to others. Breaks, tabs and backslashes in a text are written
 //! `\n`, `\t`, `\\`; together the texts of a file are the file, byte for byte.
 
-use fs_err as fs;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use fs_err as fs;
 
 use crate::tracked::{self, Texts};
 
@@ -86,21 +86,9 @@ pub fn is_id(text: &str) -> bool {
         && bytes[6..].iter().all(u8::is_ascii_lowercase)
 }
 
+/// JSON has the same escapes.
 fn unescape(text: &str) -> Result<String> {
-    let mut out = String::new();
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        out.push(match letter {
-            '\\' => match letters.next() {
-                Some('n') => '\n',
-                Some('t') => '\t',
-                Some('\\') => '\\',
-                other => bail!("a backslash before {other:?}"),
-            },
-            letter => letter,
-        });
-    }
-    Ok(out)
+    Ok(serde_json::from_str(&format!("\"{}\"", text.replace('"', "\\\"")))?)
 }
 
 /// The sentences of each file are the file.
@@ -146,7 +134,7 @@ mod tests {
             ("AA-001\ta.txt\n", "not three columns"),
             ("A-001\ta.txt\tOne.\n", "is no id"),
             ("AA-001\ta.txt\tOne\nAA-001\ta.txt\t.\n", "AA-001 is there twice"),
-            ("AA-001\ta.txt\tOne\\x\n", "backslash"),
+            ("AA-001\ta.txt\tOne\\x\n", "invalid escape"),
             ("AA-001\ta.txt\tOne\nAA-002\ta.txt\t\\n\n", "AA-002 is empty"),
             ("AA-001\tb.txt\tOne.\n", "there is no b.txt"),
         ] {

@@ -7,11 +7,11 @@
 //! open: GROUP: WHAT                                          what is missing; `### GROUP` says what to build
 //! ```
 
-use fs_err as fs;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use fs_err as fs;
 
 use super::sentences::is_id;
 
