@@ -57,7 +57,7 @@ fn kill() -> Result<()> {
 /// A thousand kills of an erase at random moments, each seen from outside.
 fn erase(seed: Option<&str>) -> Result<()> {
     let mut test = sh::cargo();
-    test.args(["test", "--package", "hwm-generic", "--tests", "killed_at_any_moment"]);
+    test.args(["test", "--package", "hwm-generic", "--test", "main", "killed_at_any_moment"]);
     test.args(["--", "--nocapture"]).env("ERASE_KILLS", "1000");
     sh::run(test.envs(seed.map(|seed| ("ERASE_SEED", seed))))
 }

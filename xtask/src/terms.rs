@@ -25,12 +25,6 @@ const GLOSSARY: &str = "docs/glossary.md";
 /// The most terms of our own that the product may have.
 const MOST: usize = 15;
 
-/// Words that are neither accepted nor in the glossary yet: rename, or list.
-const STILL_OWN: &[&str] = &[
-    "notary", "what", "nothing", "promise", "life", "lent", "kept", "heard", "attend", "learn", "front",
-    "rival", "played", "reveal", "resting", "terms", "goal", "flaw", "robust",
-];
-
 /// `cargo xtask terms [--list] [--root DIR]`
 pub fn run(mut args: Args) -> Result<()> {
     let list = args.flag("--list");
@@ -100,9 +94,9 @@ fn judge(names: &[Name], accepted: &BTreeSet<&str>, terms: Option<&[String]>) ->
     let listed = terms.unwrap_or_default().iter().flat_map(|term| crate::words::text_words(term));
     let listed: Vec<String> = listed.map(str::to_ascii_lowercase).collect();
     let listed: BTreeSet<&str> = listed.iter().map(String::as_str).collect();
-    let unknown = by_word(names).into_iter().filter(|(word, _)| {
-        !is_accepted(word, accepted) && !is_accepted(word, &listed) && !STILL_OWN.contains(&word.as_str())
-    });
+    let unknown = by_word(names)
+        .into_iter()
+        .filter(|(word, _)| !is_accepted(word, accepted) && !is_accepted(word, &listed));
     let mut findings: Vec<String> = unknown
         .map(|(word, names)| {
             format!(

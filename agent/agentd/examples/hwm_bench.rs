@@ -3,52 +3,34 @@
 //! Start: the same program, from the start of its process to its answer to `hello`, once confined and once by a plain
 //! fork and exec, in turn; the medians of both. Memory: what the host grows by, with managers that are ready.
 
+#[path = "../tests/vendor/mod.rs"]
+mod vendor;
+
 use agent_protocol::inventory::Inventory;
 use hwm_host::{Externals, Limits, read};
 use sandbox::{Grants, Program};
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use vendor::Vendors;
 
 const PAIRS: usize = 300;
 const MANAGERS: u64 = 20;
 /// The goals of issue 5.
 const GOAL_MS: f64 = 10.0;
 const GOAL_KIB: u64 = 1024;
-const SCRIPT: &str = include_str!("../tests/vendor/manager.sh");
 const HELLO: &[u8] =
     b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"protocol_versions\":[1],\"agent_version\":\"0\"}}\n";
 
 fn main() {
-    let directory = tempfile::tempdir().expect("a directory");
-    for number in 0..MANAGERS {
-        put(&directory.path().join(format!("bench{number}")), &format!("bench{number}"));
-    }
-    start(&directory.path().join("bench0/root"));
-    memory(directory.path());
-}
-
-/// A manager in shell, as the tests have it.
-fn put(place: &Path, name: &str) {
-    let bin = place.join("root/bin");
-    fs::create_dir_all(&bin).expect("root");
-    for path in [place, place.join("root").as_path(), bin.as_path()] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
-    }
-    fs::copy("/usr/bin/busybox", bin.join("busybox")).expect("Debian package busybox-static");
-    symlink("busybox", bin.join("sh")).expect("sh");
-    fs::write(place.join("root/manager"), format!("NAME={name}\n{SCRIPT}\nserve\n")).expect("manager");
-    let manifest = format!(
-        r#"{{"format":1,"name":"{name}","version":"1.0","vendor":"bench","protocol_versions":[1],"entry":["/bin/sh","/manager"],"root_sha256":"{}","root_size":4096}}"#,
-        "0".repeat(64)
-    );
-    fs::write(place.join("manifest.json"), manifest).expect("manifest");
+    let vendors = Vendors::new();
+    (0..MANAGERS).for_each(|number| vendors.add(&format!("bench{number}"), ""));
+    start(&vendors.path().join("bench0/root"));
+    memory(vendors.path());
 }
 
 fn start(root: &Path) {
@@ -140,7 +122,7 @@ fn memory(directory: &Path) {
 
 /// `RssAnon` of proc(5).
 fn resident_kib() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("/proc");
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("RssAnon");
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }

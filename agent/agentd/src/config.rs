@@ -124,6 +124,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
     if !ramdisk && values.contains_key("--login-program") && !values.contains_key("--rescue-password-file") {
         return Err(bad("--login-program", "outside the ramdisk it needs --rescue-password-file"));
     }
+    let path = |flag| last(&values, flag).map(|text| absolute(flag, text)).transpose();
     let tls = !values.contains_key("--no-tls");
     let listen = listen(&values, ramdisk, tls)?;
     Ok(Config {
@@ -146,18 +147,11 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
         agent_token: last(&values, "(ipa-agent-token)").map(token).transpose()?,
         lookup_timeout: last(&values, "--lookup-timeout").map_or(Ok(LOOKUP_TIMEOUT), seconds)?,
         inspection,
-        login_program: last(&values, "--login-program")
-            .map(|path| absolute("--login-program", path))
-            .transpose()?,
-        rescue_password_file: last(&values, "--rescue-password-file")
-            .map_or(Ok(RESCUE_PASSWORD_FILE.into()), |path| absolute("--rescue-password-file", path))?,
-        bundles: match last(&values, "--bundles") {
-            Some(path) => Some(absolute("--bundles", path)?),
-            None => ramdisk.then(|| BUNDLES.into()),
-        },
-        trusted_keys: last(&values, "--trusted-keys")
-            .map_or(Ok(TRUSTED_KEYS.into()), |path| absolute("--trusted-keys", path))?,
-        external: last(&values, "--external").map(|path| absolute("--external", path)).transpose()?,
+        login_program: path("--login-program")?,
+        rescue_password_file: path("--rescue-password-file")?.unwrap_or_else(|| RESCUE_PASSWORD_FILE.into()),
+        bundles: path("--bundles")?.or_else(|| ramdisk.then(|| BUNDLES.into())),
+        trusted_keys: path("--trusted-keys")?.unwrap_or_else(|| TRUSTED_KEYS.into()),
+        external: path("--external")?,
         debug: values.contains_key("--debug"),
         ignored,
     })

@@ -122,7 +122,7 @@ impl Executor {
                 context: &context,
             };
             let ending = catch_unwind(AssertUnwindSafe(|| (command.run)(&call)))
-                .unwrap_or_else(|panic| (command.panicked)(&params, &panic_text(&*panic)));
+                .unwrap_or_else(|panic| command.panicked(&params, &panic_text(&*panic)));
             executor.finish(&thread_id, ending);
             if command.mode == Mode::Async {
                 executor.heartbeat_due.notify_one();

@@ -56,9 +56,9 @@ impl LogRing {
     /// Make this the log of the process: info and above, or debug of our own crates.
     pub fn install(&self, debug: bool) {
         let ours = if debug { LevelFilter::DEBUG } else { LevelFilter::INFO };
-        let targets = Targets::new().with_default(LevelFilter::WARN).with_targets(
-            OUR_CRATES.map(|target| (target, ours)),
-        );
+        let targets = Targets::new()
+            .with_default(LevelFilter::WARN)
+            .with_targets(OUR_CRATES.map(|target| (target, ours)));
         let lines = tracing_subscriber::fmt::layer()
             .with_ansi(false)
             .with_writer(self.clone())

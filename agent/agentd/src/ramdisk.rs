@@ -8,10 +8,10 @@ use ramdisk_init::Exit;
 use std::process::ExitCode;
 
 /// The agent's life as [`init`] is given it.
-pub type Life = fn(&Config, &LogRing) -> Result<Option<Exit>, String>;
+pub type AgentMain = fn(&Config, &LogRing) -> Result<Option<Exit>, String>;
 
 /// Be PID 1. Returns only when this is no ramdisk (a container's PID 1, for example).
-pub fn init(logs: &LogRing, life: Life) -> ExitCode {
+pub fn init(logs: &LogRing, life: AgentMain) -> ExitCode {
     if !Environment::of_this_process().root_is_initramfs {
         return ordinary(logs, life);
     }
@@ -20,7 +20,7 @@ pub fn init(logs: &LogRing, life: Life) -> ExitCode {
 }
 
 /// PID 1 of a system that is not the ramdisk: an agent like any other.
-fn ordinary(logs: &LogRing, life: Life) -> ExitCode {
+fn ordinary(logs: &LogRing, life: AgentMain) -> ExitCode {
     let result = config::parse(&Environment::of_this_process()).map_err(|error| error.to_string());
     match result.and_then(|config| {
         logs.install(config.debug);
@@ -34,7 +34,7 @@ fn ordinary(logs: &LogRing, life: Life) -> ExitCode {
     }
 }
 
-fn boot(logs: &LogRing, life: Life) -> Result<Exit, String> {
+fn boot(logs: &LogRing, life: AgentMain) -> Result<Exit, String> {
     let problems = ramdisk_init::mount_all();
     if let Some(console) = ramdisk_init::console() {
         logs.show_on(console);

@@ -32,43 +32,25 @@ pub struct Words {
     pub message: &'static str,
 }
 
-const CLEAN: Words = Words {
-    steps: "clean_steps",
-    step: "clean_step",
-    result: "clean_result",
-    version: "clean_version",
-    adjective: "clean",
-    error: "CleaningError",
-    message: "Clean step failed",
-};
-const DEPLOY: Words = Words {
-    steps: "deploy_steps",
-    step: "deploy_step",
-    result: "deploy_result",
-    version: "deploy_version",
-    adjective: "deploy",
-    error: "DeploymentError",
-    message: "Deploy step failed",
-};
-const SERVICE: Words = Words {
-    steps: "service_steps",
-    step: "service_step",
-    result: "service_result",
-    version: "service_version",
-    adjective: "service",
-    error: "ServicingError",
-    message: "Service step failed",
-};
+macro_rules! words {
+    ($kind:literal, $error:literal, $message:literal) => {
+        Words {
+            steps: concat!($kind, "_steps"),
+            step: concat!($kind, "_step"),
+            result: concat!($kind, "_result"),
+            version: concat!($kind, "_version"),
+            adjective: $kind,
+            error: $error,
+            message: $message,
+        }
+    };
+}
+
+const CLEAN: Words = words!("clean", "CleaningError", "Clean step failed");
+const DEPLOY: Words = words!("deploy", "DeploymentError", "Deploy step failed");
+const SERVICE: Words = words!("service", "ServicingError", "Service step failed");
 /// No command of ironic-python-agent's runs these; the words follow the others.
-const INSPECT: Words = Words {
-    steps: "inspect_steps",
-    step: "inspect_step",
-    result: "inspect_result",
-    version: "inspect_version",
-    adjective: "inspect",
-    error: "InspectionError",
-    message: "Inspection step failed",
-};
+const INSPECT: Words = words!("inspect", "InspectionError", "Inspection step failed");
 
 /// The words of a kind.
 pub fn words(kind: StepKind) -> &'static Words {

@@ -2,18 +2,16 @@
 
 mod common;
 mod controller;
+mod life;
 
-use agentd::config::{Config, Environment};
-use agentd::run::run;
 use bundle::build::{SigningKey, build};
-use common::Probe;
 use controller::{Controller, Script};
+use life::Life;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
 fn made(name: &str, key: Option<&SigningKey>) -> (Value, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
@@ -68,27 +66,13 @@ impl Drop for Place {
 /// Runs an agent until its first heartbeat, after which all is mounted that is going to be.
 async fn until_first_heartbeat(bundles: Vec<(Value, Vec<Vec<u8>>)>, place: &Place) -> Vec<String> {
     let mut controller = Controller::start(Script { offer: true, bundles, ..Script::default() }).await;
-    let arguments = vec![
-        format!("--api-url={}", controller.url),
-        format!("--pin={}", controller.pin),
-        "--listen=127.0.0.1:0".into(),
-        format!("--bundles={}", place.managers().display()),
-        format!("--trusted-keys={}", place.keys().display()),
-    ];
-    live(arguments, &mut controller).await;
-    controller.requests()
-}
-
-/// An agent with these arguments, from its start to its first heartbeat; how it was configured.
-async fn live(arguments: Vec<String>, controller: &mut Controller) -> Config {
-    let config = agentd::config::parse(&Environment { arguments, ..Environment::default() }).unwrap();
-    let (agent, stop) = (common::agent(&Arc::new(Probe::default())), CancellationToken::new());
-    let (stopped, configured) = (stop.clone(), config.clone());
-    let life = tokio::spawn(async move { run(&configured, agent, stopped).await });
+    let managers = format!("--bundles={}", place.managers().display());
+    let keys = format!("--trusted-keys={}", place.keys().display());
+    let config = life::config(&controller, &["--api-url=API", &managers, &keys]);
+    let life = Life::start(config, &Arc::default());
     controller.heartbeat().await;
-    stop.cancel();
-    life.await.unwrap().unwrap();
-    config
+    life.stop().await;
+    controller.requests()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -196,11 +180,10 @@ async fn outside_the_ramdisk_nothing_is_mounted_unasked() {
     let mut controller =
         Controller::start(Script { offer: true, bundles: vec![(offer, vec![bytes])], ..Script::default() })
             .await;
-    let arguments = vec![
-        format!("--api-url={}", controller.url),
-        format!("--pin={}", controller.pin),
-        "--listen=127.0.0.1:0".into(),
-    ];
-    assert_eq!(live(arguments, &mut controller).await.bundles, None);
+    let config = life::config(&controller, &["--api-url=API"]);
+    assert_eq!(config.bundles, None);
+    let life = Life::start(config, &Arc::default());
+    controller.heartbeat().await;
+    life.stop().await;
     assert!(!controller.requests().iter().any(|line| line.contains("bundles")));
 }

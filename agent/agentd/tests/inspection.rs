@@ -2,34 +2,21 @@
 
 mod common;
 mod controller;
+mod life;
 
-use agentd::config::{Config, Environment};
-use agentd::run::{RunError, run};
-use common::Probe;
 use controller::{Controller, Script, UUID};
+use life::Life;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 const POSTED: &str = "POST /v1/continue_inspection";
 
-type Life = JoinHandle<Result<Option<ramdisk_init::Exit>, RunError>>;
-
-fn config(controller: &Controller, flags: &[&str]) -> Config {
-    let mut arguments = vec![format!("--pin={}", controller.pin), "--listen=127.0.0.1:0".into()];
-    arguments.extend(flags.iter().map(|flag| flag.replace("API", &controller.url)));
-    let mut config =
-        agentd::config::parse(&Environment { arguments, ..Environment::default() }).expect("valid");
+fn live(controller: &Controller, flags: &[&str]) -> Life {
+    let mut config = life::config(controller, flags);
     config.inspection.as_mut().expect("asked for").first_wait = Duration::from_millis(10);
-    config
-}
-
-fn live(config: Config, stop: &CancellationToken) -> Life {
-    let (agent, stop) = (common::agent(&Arc::<Probe>::default()), stop.clone());
-    tokio::spawn(async move { run(&config, agent, stop).await })
+    Life::start(config, &Arc::default())
 }
 
 /// Every path in a value, `inventory.cpu.count`.
@@ -54,8 +41,7 @@ async fn the_inventory_is_posted_before_the_lookup_in_the_form_of_ipa() {
         "--collect-lldp",
         "--lldp-timeout=0.1",
     ];
-    let stop = CancellationToken::new();
-    let life = live(config(&controller, &flags), &stop);
+    let life = live(&controller, &flags);
     controller.heartbeat().await;
     assert_eq!(controller.requests()[..3], [POSTED, "GET /", "GET /v1/lookup"]);
     assert!(controller.lookups()[0].ends_with(&format!("&node_uuid={UUID}")), "{:?}", controller.lookups());
@@ -93,8 +79,7 @@ async fn the_inventory_is_posted_before_the_lookup_in_the_form_of_ipa() {
     };
     let missing: Vec<&&String> = missing.iter().filter(|path| !optional(path)).collect();
     assert!(missing.is_empty(), "{missing:?}");
-    stop.cancel();
-    life.await.expect("no panic").expect("stopped");
+    life.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,15 +87,13 @@ async fn a_failing_inspection_is_tried_five_times_and_then_the_lookup_goes_on() 
     for (answers, posts) in [(vec![503, 409, 500, 503, 503, 503], 5), (vec![503, 400], 2), (vec![500], 2)] {
         let delivered = answers.len() < posts;
         let mut controller = Controller::start(Script { inspections: answers, ..Script::default() }).await;
-        let stop = CancellationToken::new();
         // Collectors alone: to the API itself.
         let flags = ["--api-url=API", "--inspection-collectors=default"];
-        let life = live(config(&controller, &flags), &stop);
+        let life = live(&controller, &flags);
         controller.heartbeat().await;
         assert_eq!(controller.requests().iter().filter(|line| *line == POSTED).count(), posts);
         assert_eq!(controller.lookups()[0].contains("node_uuid"), delivered);
-        stop.cancel();
-        life.await.expect("no panic").expect("stopped");
+        life.stop().await;
     }
 }
 
@@ -119,19 +102,17 @@ async fn a_controller_with_another_certificate_gets_no_inventory() {
     let mut controller = Controller::start(Script::default()).await;
     let other = Controller::start(Script::default()).await;
     let callback = format!("--inspection-callback-url={}/v1/continue_inspection", other.url);
-    let stop = CancellationToken::new();
-    let life = live(config(&controller, &["--api-url=API", &callback]), &stop);
+    let life = live(&controller, &["--api-url=API", &callback]);
     controller.heartbeat().await;
     assert!(other.requests().is_empty(), "something was sent to an unknown controller");
-    stop.cancel();
-    life.await.expect("no panic").expect("stopped");
+    life.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_boot_for_inspection_alone_posts_and_looks_nothing_up() {
     let controller = Controller::start(Script::default()).await;
     let flags = ["--inspection-callback-url=API/v1/continue_inspection"];
-    let life = live(config(&controller, &flags), &CancellationToken::new());
-    assert!(matches!(life.await.expect("no panic"), Ok(None)));
+    let life = live(&controller, &flags);
+    assert!(matches!(life.end().await, Ok(None)));
     assert_eq!(controller.requests(), [POSTED]);
 }

@@ -1,18 +1,14 @@
 //! Requests once sent to ironic-python-agent 13.0.0 are sent to our API. Status, redirect and every member of every body
 //! are compared; what differs must be in [`DIFFERENCES`], word for word, and all of that must occur.
 
+mod api;
 mod common;
 
-use agentd::api;
-use agentd::token::Token;
-use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::http::{Request, header};
+use api::{TOKEN, ask, router};
 use common::Probe;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tower::ServiceExt;
 
 #[derive(Deserialize)]
 struct Probed {
@@ -53,30 +49,10 @@ const POISONED: &str = "ED-009";
 /// program here.
 const PYTHON: &str = "python";
 
-const TOKEN: &str = "tok-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
-
-async fn ask(router: &Router, method: &str, path: &str, body: Option<&str>) -> (u16, Option<String>, Value) {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(header::HOST, "127.0.0.1:9990")
-        .body(Body::from(body.unwrap_or_default().to_owned()))
-        .expect("request");
-    let response = router.clone().oneshot(request).await.expect("infallible");
-    let status = response.status().as_u16();
-    let location =
-        response.headers().get(header::LOCATION).map(|value| value.to_str().expect("text").to_owned());
-    let body = to_bytes(response.into_body(), usize::MAX).await.expect("body");
-    let text = String::from_utf8(body.to_vec()).expect("utf-8");
-    (status, location, serde_json::from_str(&text).unwrap_or(Value::String(text)))
-}
-
 #[tokio::test]
 async fn our_api_answers_as_ipa_did() {
     let probe = Arc::new(Probe::default());
-    let agent = common::agent(&probe);
-    agent.state().set_token(Token::new(TOKEN).expect("token"));
-    let router = api::router(agent, "http");
+    let router = router(common::agent(&probe));
     let mut running = String::new();
     let mut found = Vec::new();
     let lines = include_str!("fixtures/ipa_api_probes.jsonl").lines();
@@ -86,8 +62,8 @@ async fn our_api_answers_as_ipa_did() {
         if probed.method == "GET" && path.contains("wait=true") {
             probe.gate.open();
         }
-        let (status, location, mut answer) =
-            ask(&router, &probed.method, &path, probed.body.as_deref()).await;
+        let (status, mut answer, location) =
+            ask(&router, &probed.method, &path, probed.body.unwrap_or_default()).await;
         if answer["command_status"] == "RUNNING" {
             let id = answer["id"].as_str().expect("id").to_owned();
             if probed.answer["command_status"] == "RUNNING" {
@@ -95,7 +71,7 @@ async fn our_api_answers_as_ipa_did() {
             } else {
                 // IPA's had ended by the time it answered; wait for ours.
                 let path = format!("/v1/commands/{id}?wait=true&agent_token={TOKEN}");
-                answer = ask(&router, "GET", &path, None).await.2;
+                answer = ask(&router, "GET", &path, "").await.1;
             }
         }
         let theirs = json!({"status": probed.status, "location": probed.location, "body": probed.answer});
@@ -150,7 +126,7 @@ fn differences_have_reasons() {
 
 #[tokio::test]
 async fn without_a_token_only_the_public_pages_are_served() {
-    let router = api::router(common::agent(&Arc::default()), "https");
+    let router = agentd::api::router(common::agent(&Arc::default()), "https");
     for (path, expected) in [
         ("/", 200),
         ("/v1/", 200),
@@ -159,23 +135,15 @@ async fn without_a_token_only_the_public_pages_are_served() {
         ("/v1/commands/?agent_token=", 401),
         ("/commands/x?agent_token=", 401),
     ] {
-        let request = Request::get(path).body(Body::empty()).expect("request");
-        let status = router.clone().oneshot(request).await.expect("infallible").status();
-        assert_eq!(status.as_u16(), expected, "{path}");
+        assert_eq!(ask(&router, "GET", path, "").await.0, expected, "{path}");
     }
 }
 
 #[tokio::test]
 async fn bodies_and_ids_have_limits() {
-    let agent = common::agent(&Arc::default());
-    let token = "t".repeat(40);
-    agent.state().set_token(Token::new(&token).expect("token"));
-    let router = api::router(agent, "https");
-    let post = async |body: String| {
-        let uri = format!("/v1/commands/?agent_token={token}");
-        let request = Request::post(uri).body(Body::from(body)).expect("request");
-        router.clone().oneshot(request).await.expect("infallible").status().as_u16()
-    };
+    let router = router(common::agent(&Arc::default()));
+    let uri = format!("/v1/commands/?agent_token={TOKEN}");
+    let post = async |body: String| ask(&router, "POST", &uri, body).await.0;
     assert_eq!(post(" ".repeat(5 << 20)).await, 413);
     for id in ["\"\"", "\"a/b\"", "7", &format!("{:?}", "x".repeat(129))] {
         let body = format!(r#"{{"name":"standby.sync","params":{{}},"anneal_command_id":{id}}}"#);

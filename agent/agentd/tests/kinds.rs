@@ -1,19 +1,15 @@
 //! Clean, deploy and service steps over the API: the same rules, each with its own words.
 
+mod api;
 mod common;
 
-use agentd::api;
-use agentd::token::Token;
+use api::{TOKEN, ask, router};
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::http::Request;
 use common::Probe;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tower::ServiceExt;
 
-const TOKEN: &str = "tok-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 const KINDS: [(&str, &str, &str); 3] = [
     ("clean", "CleaningError", "Clean step failed"),
     ("deploy", "DeploymentError", "Deploy step failed"),
@@ -28,18 +24,14 @@ struct Api {
 impl Api {
     fn new() -> Self {
         let probe = Arc::new(Probe::default());
-        let agent = common::agent(&probe);
-        agent.state().set_token(Token::new(TOKEN).expect("token"));
-        Self { router: api::router(agent, "http"), probe }
+        Self { router: router(common::agent(&probe)), probe }
     }
 
     async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
         let uri = format!("{path}&agent_token={TOKEN}");
-        let request = Request::builder().method(method).uri(uri).body(Body::from(body.to_string()));
-        let response = self.router.clone().oneshot(request.expect("request")).await.expect("infallible");
-        assert!(response.status().is_success(), "{response:?}");
-        serde_json::from_slice(&to_bytes(response.into_body(), usize::MAX).await.expect("body"))
-            .expect("JSON")
+        let (status, answer, _) = ask(&self.router, method, &uri, body.to_string()).await;
+        assert_eq!(status, 200, "{answer}");
+        answer
     }
 
     async fn post(&self, name: &str, params: Value, id: &str, wait: bool) -> Value {

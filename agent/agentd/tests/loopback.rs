@@ -2,41 +2,28 @@
 
 mod common;
 mod controller;
+mod life;
 mod remote;
 
-use agentd::config::{Config, Environment};
-use agentd::run::{RunError, run};
+use agentd::config::Config;
+use agentd::run::RunError;
 use agentd::tls::Trust;
 use common::Probe;
 use controller::{Controller, Script, TOKEN};
+use life::Life;
 use pinned_tls::Pin;
 use remote::Remote;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 fn other_token() -> String {
     TOKEN.chars().rev().collect()
 }
 
-type Life = JoinHandle<Result<Option<ramdisk_init::Exit>, RunError>>;
-
 fn config(controller: &Controller) -> Config {
-    let arguments = vec![
-        format!("--api-url={}", controller.url),
-        format!("--pin={}", controller.pin),
-        "--listen=127.0.0.1:0".into(),
-        "--lookup-timeout=60".into(),
-    ];
-    agentd::config::parse(&Environment { arguments, ..Environment::default() }).expect("valid")
-}
-
-fn live(config: Config, probe: &Arc<Probe>, stop: &CancellationToken) -> Life {
-    let (agent, stop) = (common::agent(probe), stop.clone());
-    tokio::spawn(async move { run(&config, agent, stop).await })
+    life::config(controller, &["--api-url=API", "--lookup-timeout=60"])
 }
 
 fn step(name: &str, id: &str) -> Value {
@@ -54,8 +41,8 @@ fn step(name: &str, id: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_controller_that_offers_the_extension_gets_everything() {
     let mut controller = Controller::start(Script { offer: true, ..Script::default() }).await;
-    let (probe, stop) = (Arc::new(Probe::default()), CancellationToken::new());
-    let life = live(config(&controller), &probe, &stop);
+    let probe = Arc::new(Probe::default());
+    let life = Life::start(config(&controller), &probe);
 
     let first = controller.heartbeat().await;
     assert_eq!(first["agent_token"], TOKEN);
@@ -118,14 +105,13 @@ async fn a_controller_that_offers_the_extension_gets_everything() {
     assert!(logs["command_result"]["system_logs"].as_str().is_some_and(|text| text.starts_with("H4sI")));
     let (status, _) = remote.post(&json!({ "name": "standby.power_off", "params": {} }), true).await;
     assert_eq!(status, 200);
-    assert!(matches!(life.await.expect("no panic"), Ok(Some(ramdisk_init::Exit::PowerOff))));
+    assert!(matches!(life.end().await, Ok(Some(ramdisk_init::Exit::PowerOff))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ironic_gets_nothing_of_ours_and_is_not_hurried() {
     let mut controller = Controller::start(Script::default()).await;
-    let (probe, stop) = (Arc::new(Probe::default()), CancellationToken::new());
-    let life = live(config(&controller), &probe, &stop);
+    let life = Life::start(config(&controller), &Arc::default());
     let first = controller.heartbeat().await;
     let after_first = Instant::now();
     let mut keys: Vec<&str> = first.as_object().expect("object").keys().map(String::as_str).collect();
@@ -139,8 +125,7 @@ async fn an_ironic_gets_nothing_of_ours_and_is_not_hurried() {
     controller.heartbeat().await;
     // A little less than the gap: our clock starts when the answer has gone out, the agent's before.
     assert!(after_first.elapsed() > Duration::from_millis(4500), "Ironic's gap of 5 s was not kept");
-    stop.cancel();
-    assert!(matches!(life.await.expect("no panic"), Ok(None)));
+    life.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,9 +134,8 @@ async fn a_controller_with_another_certificate_gets_nothing() {
     let mut config = config(&controller);
     config.trust = Some(Trust::Pin(Pin::of_der(b"another")));
     config.lookup_timeout = Duration::from_secs(3);
-    let life = live(config, &Arc::default(), &CancellationToken::new());
-    let result =
-        tokio::time::timeout(Duration::from_secs(30), life).await.expect("it goes on").expect("no panic");
+    let life = Life::start(config, &Arc::default());
+    let result = tokio::time::timeout(Duration::from_secs(30), life.end()).await.expect("it goes on");
     assert!(matches!(result, Err(RunError::LookupTimeout(_))));
     assert!(controller.requests().is_empty(), "something was sent to an unknown controller");
 }
@@ -160,28 +144,24 @@ async fn a_controller_with_another_certificate_gets_nothing() {
 async fn a_token_given_away_is_waited_for() {
     let script = Script { tokens: vec!["******".into(), TOKEN.into()], ..Script::default() };
     let mut controller = Controller::start(script).await;
-    let stop = CancellationToken::new();
-    let life = live(config(&controller), &Arc::default(), &stop);
+    let life = Life::start(config(&controller), &Arc::default());
     assert_eq!(controller.heartbeat().await["agent_token"], TOKEN);
     assert_eq!(controller.lookups().len(), 2);
-    stop.cancel();
-    life.await.expect("no panic").expect("stopped");
+    life.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_heartbeat_leads_to_a_new_lookup() {
     let script = Script { tokens: vec![TOKEN.into(), other_token()], refuse: 1, ..Script::default() };
     let mut controller = Controller::start(script).await;
-    let stop = CancellationToken::new();
-    let life = live(config(&controller), &Arc::default(), &stop);
+    let life = Life::start(config(&controller), &Arc::default());
     assert_eq!(controller.heartbeat().await["agent_token"], TOKEN);
     let second = controller.heartbeat().await;
     assert_eq!(second["agent_token"], other_token());
     let remote = Remote::of(&second);
     assert_eq!(remote.get("x", false).await.0, 404, "the new token must be the one that counts");
     assert_eq!(Remote::of(&json!({ "agent_token": TOKEN, "callback_url": second["callback_url"], "agent_verify_ca": second["agent_verify_ca"] })).get("x", false).await.0, 401);
-    stop.cancel();
-    life.await.expect("no panic").expect("stopped");
+    life.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,8 +172,7 @@ async fn when_one_controller_dies_the_next_gets_the_heartbeats() {
     config.api_urls = [&first, &second].map(|controller| controller.url.parse().expect("URL")).to_vec();
     // Each has a certificate of its own, and there is one pin.
     config.trust = Some(Trust::Insecure);
-    let stop = CancellationToken::new();
-    let life = live(config, &Arc::default(), &stop);
+    let life = Life::start(config, &Arc::default());
     let remote = Remote::of(&first.heartbeat().await);
     assert!(second.requests().is_empty());
     drop(first);
@@ -201,8 +180,7 @@ async fn when_one_controller_dies_the_next_gets_the_heartbeats() {
     assert_eq!(remote.post(&step("probe_quick", "one"), true).await.0, 200);
     let reported = second.heartbeat().await;
     assert_eq!(reported["anneal"]["ended"], json!(["one"]));
-    stop.cancel();
-    life.await.expect("no panic").expect("stopped");
+    life.stop().await;
 }
 
 #[test]

@@ -1,37 +1,28 @@
 //! `rescue.finalize_rescue` over the API: it succeeds only when a user can log in, and the password stays secret.
 
+mod api;
 mod common;
 
-use agentd::api;
 use agentd::logging::LogRing;
 use agentd::login::{LoginProgram, LoginService, NoLogin};
-use agentd::token::Token;
+use api::TOKEN;
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::http::Request;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tower::ServiceExt;
 
-const TOKEN: &str = "tok-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 const HASH: &str =
     "$6$saltstring$adDbXsJjcDlq2662QPgd.tkSOVmnG9Tt3oXl4HR60SusC3AGjirnDenVZp3DGwLwqy6iYKCzannhaX9DR72nN1";
 const PLAIN: &str = "correct horse battery staple";
 
 fn router(login: Box<dyn LoginService>, logs: &LogRing) -> Router {
-    let agent = common::agent_with_login(&Arc::default(), login, logs.clone());
-    agent.state().set_token(Token::new(TOKEN).expect("token"));
-    api::router(agent, "http")
+    api::router(common::agent_with_login(&Arc::default(), login, logs.clone()))
 }
 
 async fn ask(router: &Router, method: &str, body: Value) -> Value {
     let uri = format!("/v1/commands/?wait=true&agent_token={TOKEN}");
-    let request =
-        Request::builder().method(method).uri(uri).body(Body::from(body.to_string())).expect("request");
-    let response = router.clone().oneshot(request).await.expect("infallible");
-    serde_json::from_slice(&to_bytes(response.into_body(), usize::MAX).await.expect("body")).expect("JSON")
+    api::ask(router, method, &uri, body.to_string()).await.1
 }
 
 async fn rescue(router: &Router, params: Value, id: &str) -> Value {

@@ -1,7 +1,7 @@
 //! What a disk is overwritten with, and how that is known again when it is read back.
 
 use crate::aligned::is_zero;
-use crate::method::{Fill, Method, Promise};
+use crate::method::{ExpectedContent, Fill, Method};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 
@@ -86,13 +86,13 @@ fn noise(seed: Seed, pass: u64, offset: u64) -> ChaCha20Rng {
     noise
 }
 
-impl Promise {
+impl ExpectedContent {
     /// What a byte or noise promises.
     pub(crate) fn of(fill: Fill) -> Self {
         match fill {
-            Fill::Byte(0) => Promise::Zeroes,
-            Fill::Byte(_) => Promise::Pattern,
-            Fill::Random => Promise::Random,
+            Fill::Byte(0) => ExpectedContent::Zeroes,
+            Fill::Byte(_) => ExpectedContent::Pattern,
+            Fill::Random => ExpectedContent::Random,
         }
     }
 }

@@ -15,7 +15,7 @@ pub const MAGIC: &[u8; 8] = b"FAKESIGN";
 
 /// What is wrong with a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Flaw {
+pub enum FakeFault {
     /// Writes that touch these bytes fail with `EIO`.
     WriteError(Range<u64>),
     /// Reads that touch these bytes fail with `EIO`.
@@ -47,7 +47,7 @@ pub enum Flaw {
 pub struct FakeDisk {
     content: Mutex<Vec<u8>>,
     block: u32,
-    flaws: Vec<Flaw>,
+    flaws: Vec<FakeFault>,
     written: AtomicU64,
     durable: AtomicU64,
     asked: AtomicU64,
@@ -55,7 +55,7 @@ pub struct FakeDisk {
 
 impl FakeDisk {
     /// With the given content, sectors of `block` bytes, and flaws.
-    pub fn new(content: Vec<u8>, block: u32, flaws: Vec<Flaw>) -> Self {
+    pub fn new(content: Vec<u8>, block: u32, flaws: Vec<FakeFault>) -> Self {
         let (written, durable, asked) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         FakeDisk { content: Mutex::new(content), block, flaws, written, durable, asked }
     }
@@ -94,7 +94,7 @@ impl FakeDisk {
     }
 
     /// Whether a flaw matches.
-    fn has(&self, test: impl Fn(&Flaw) -> bool) -> bool {
+    fn has(&self, test: impl Fn(&FakeFault) -> bool) -> bool {
         self.flaws.iter().any(test)
     }
 }
@@ -128,7 +128,7 @@ impl Target for FakeDisk {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.alive()?;
         let range = offset..offset + buffer.len() as u64;
-        if self.has(|flaw| matches!(flaw, Flaw::ReadError(bad) if touch(bad, &range))) {
+        if self.has(|flaw| matches!(flaw, FakeFault::ReadError(bad) if touch(bad, &range))) {
             return Err(eio());
         }
         buffer.copy_from_slice(self.lock().get(bounds(&range)?).ok_or(io::ErrorKind::InvalidInput)?);
@@ -138,17 +138,17 @@ impl Target for FakeDisk {
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<usize> {
         self.alive()?;
         let limit = self.flaws.iter().find_map(|flaw| match flaw {
-            Flaw::ShortWrites(limit) => Some(*limit),
+            FakeFault::ShortWrites(limit) => Some(*limit),
             _ => None,
         });
         let buffer = &buffer[..buffer.len().min(limit.unwrap_or(usize::MAX))];
         let range = offset..offset + buffer.len() as u64;
-        if self.has(|flaw| matches!(flaw, Flaw::WriteError(bad) if touch(bad, &range))) {
+        if self.has(|flaw| matches!(flaw, FakeFault::WriteError(bad) if touch(bad, &range))) {
             return Err(eio());
         }
         let mut content = self.lock();
         let rate = self.flaws.iter().find_map(|flaw| match flaw {
-            Flaw::Slow(rate) => Some(*rate),
+            FakeFault::Slow(rate) => Some(*rate),
             _ => None,
         });
         if let Some(time) = rate.and_then(|rate| (buffer.len() as u64 * 1_000_000).checked_div(rate)) {
@@ -158,7 +158,7 @@ impl Target for FakeDisk {
         let before = content.get(bounds(&range)?).ok_or(io::ErrorKind::InvalidInput)?.to_vec();
         content[bounds(&range)?].copy_from_slice(buffer);
         for flaw in &self.flaws {
-            if let Flaw::IgnoresWrites(deaf) = flaw {
+            if let FakeFault::IgnoresWrites(deaf) = flaw {
                 let kept = deaf.start.max(range.start)..deaf.end.min(range.end);
                 if kept.start < kept.end {
                     let from = bounds(&(kept.start - range.start..kept.end - range.start))?;
@@ -171,7 +171,7 @@ impl Target for FakeDisk {
 
     fn temperature(&self) -> Option<Temperature> {
         let (from, times) = self.flaws.iter().find_map(|flaw| match flaw {
-            Flaw::Hot(from, times) => Some((*from, *times)),
+            FakeFault::Hot(from, times) => Some((*from, *times)),
             _ => None,
         })?;
         let hot = self.written() >= from && self.asked.fetch_add(1, Ordering::AcqRel) < times;
@@ -180,10 +180,10 @@ impl Target for FakeDisk {
 
     fn zero_out(&self, offset: u64, length: u64) -> io::Result<()> {
         self.alive()?;
-        if self.has(|flaw| *flaw == Flaw::RefusesZeroOut) {
+        if self.has(|flaw| *flaw == FakeFault::RefusesZeroOut) {
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
-        if self.has(|flaw| *flaw == Flaw::IgnoresZeroOut) {
+        if self.has(|flaw| *flaw == FakeFault::IgnoresZeroOut) {
             return Ok(());
         }
         self.fill(0, offset..offset + length)
@@ -191,7 +191,8 @@ impl Target for FakeDisk {
 
     fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
         self.alive()?;
-        let edge = u64::from(if self.has(|flaw| *flaw == Flaw::DiscardLeavesEdges) { self.block } else { 0 });
+        let edge =
+            u64::from(if self.has(|flaw| *flaw == FakeFault::DiscardLeavesEdges) { self.block } else { 0 });
         self.fill(0, offset + edge..(offset + length).saturating_sub(edge).max(offset + edge))
     }
 
@@ -201,11 +202,11 @@ impl Target for FakeDisk {
 
     fn format(&self, _: SecureErase) -> io::Result<()> {
         self.alive()?;
-        if self.has(|flaw| *flaw == Flaw::FormatDoesNothing) {
+        if self.has(|flaw| *flaw == FakeFault::FormatDoesNothing) {
             return Ok(());
         }
         let fill = self.flaws.iter().find_map(|flaw| match flaw {
-            Flaw::FormatFills(byte) => Some(*byte),
+            FakeFault::FormatFills(byte) => Some(*byte),
             _ => None,
         });
         self.fill(fill.ok_or_else(eio)?, 0..self.size())
@@ -218,7 +219,7 @@ impl Target for FakeDisk {
     }
 
     fn present(&self) -> bool {
-        !self.has(|flaw| matches!(flaw, Flaw::VanishesAfter(limit) if self.written() >= *limit))
+        !self.has(|flaw| matches!(flaw, FakeFault::VanishesAfter(limit) if self.written() >= *limit))
     }
 
     fn signatures(&self) -> io::Result<Vec<Signature>> {

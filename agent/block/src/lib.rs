@@ -38,6 +38,7 @@ pub mod fake;
 pub mod fault;
 pub mod guard;
 
+pub mod hidden_area;
 pub mod hint;
 pub mod holders;
 mod identity;
@@ -57,7 +58,6 @@ mod pool;
 pub mod probe;
 pub mod progress;
 mod rescue;
-pub mod reveal;
 
 mod sample;
 pub mod sanitize;
@@ -79,7 +79,7 @@ pub use hint::Hint;
 pub use holders::{Map, TakeDownError, TeardownStep, take_down};
 pub use list::{Filter, ListError, Roots, list};
 pub use metadata::{MetadataRecord, erase_metadata};
-pub use method::{Fill, Level, Method, Passes, Promise, methods};
+pub use method::{ExpectedContent, Fill, Level, Method, Passes, methods};
 pub use plan::{DiskDecision, EraseRequest, Plan, PlannedMethod, Policy, plan, plan_metadata};
 pub use probe::{PartitionType, Probe, ProbeError, Signature, SignatureKind, probe};
 pub use progress::{Phase, Progress, Watch};

@@ -4,7 +4,7 @@
 use crate::aligned::{Aligned, ZEROES_LENGTH, zeroes};
 use crate::erase::{Ending, ending};
 use crate::fault::Fault;
-use crate::method::Promise;
+use crate::method::ExpectedContent;
 use crate::probe::Signature;
 use crate::progress::{Phase, Progress, Watch};
 use crate::target::{Target, read_exact, write_all};
@@ -73,7 +73,7 @@ fn erase_all(target: &dyn Target, watch: &dyn Watch, record: &mut MetadataRecord
     record.verification = Some(Verification {
         kind: Coverage::Signatures,
         bytes_read,
-        expected: Promise::Zeroes,
+        expected: ExpectedContent::Zeroes,
         mismatched_bytes,
         unchanged_samples: left.len() as u64,
         samples: found.len() as u64,

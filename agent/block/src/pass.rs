@@ -53,7 +53,12 @@ struct Shared {
     ended: Condvar,
 }
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
+    /// A pass over all of a disk that erases it.
+    pub(crate) fn erasing(method: Method, target: &'a dyn Target, chunk: u64, watch: &'a dyn Watch) -> Self {
+        Pass { phase: Phase::Erasing, method: Some(method), total: target.size(), chunk, target, watch }
+    }
+
     /// Run, one worker to a lane: it is given `(offset, length, count)`, does that chunk, and calls `count` for bytes as
     /// they are done. A worker ends the whole pass early by `Break` or a fault.
     pub(crate) fn run<W>(&self, workers: impl IntoIterator<Item = W>) -> Passed

@@ -22,24 +22,24 @@ static LENT: AtomicUsize = AtomicUsize::new(0);
 
 /// A buffer, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Lent(Aligned);
+pub(crate) struct PoolBuffer(Aligned);
 
 /// The buffers that there is room for, of one disk that can use as many as it has `lanes`; never none.
-pub(crate) fn lend(lanes: usize) -> Vec<Lent> {
-    let mut lent: Vec<Lent> = (0..lanes).map_while(|lane| take(LARGEST, ROOM[lane.min(2)])).collect();
+pub(crate) fn lend(lanes: usize) -> Vec<PoolBuffer> {
+    let mut lent: Vec<PoolBuffer> = (0..lanes).map_while(|lane| take(LARGEST, ROOM[lane.min(2)])).collect();
     if lent.is_empty() {
         let (size, limit) = MEDIUM;
-        lent.push(take(size, limit).unwrap_or_else(|| Lent(Aligned::new(SMALL))));
+        lent.push(take(size, limit).unwrap_or_else(|| PoolBuffer(Aligned::new(SMALL))));
     }
     lent
 }
 
-fn take(size: usize, limit: usize) -> Option<Lent> {
+fn take(size: usize, limit: usize) -> Option<PoolBuffer> {
     let room = |lent: usize| (lent + size <= limit).then_some(lent + size);
-    LENT.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).ok().map(|_| Lent(Aligned::new(size)))
+    LENT.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).ok().map(|_| PoolBuffer(Aligned::new(size)))
 }
 
-impl Drop for Lent {
+impl Drop for PoolBuffer {
     fn drop(&mut self) {
         if self.0.len() > SMALL {
             LENT.fetch_sub(self.0.len(), Ordering::AcqRel);
@@ -47,14 +47,14 @@ impl Drop for Lent {
     }
 }
 
-impl Deref for Lent {
+impl Deref for PoolBuffer {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
         &self.0
     }
 }
 
-impl DerefMut for Lent {
+impl DerefMut for PoolBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.0
     }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_is_lent_is_limited_and_none_waits() {
-        let many: Vec<Vec<Lent>> = (0..100).map(|_| lend(8)).collect();
+        let many: Vec<Vec<PoolBuffer>> = (0..100).map(|_| lend(8)).collect();
         let sizes: Vec<usize> = many.iter().flatten().map(|lent| lent.len()).collect();
         let counted: usize = sizes.iter().filter(|&&size| size > SMALL).sum();
         assert!(counted <= MEDIUM.1 && sizes.iter().sum::<usize>() <= 24 << 20, "{counted}");

@@ -24,7 +24,7 @@ pub(crate) struct Samples {
 
 /// A sector and the beginning of its SHA-256. Two sectors that differ only in the rest of
 /// the hash count as unchanged: an error on the safe side.
-pub(crate) type Kept = (u64, [u8; KEPT]);
+pub(crate) type SampleDigest = (u64, [u8; KEPT]);
 
 /// Bytes of a digest that outlive the process.
 const KEPT: usize = 8;
@@ -67,19 +67,21 @@ impl Samples {
     }
 
     /// A few of them, for [`Samples::again`].
-    pub(crate) fn kept(&self) -> Vec<Kept> {
+    pub(crate) fn kept(&self) -> Vec<SampleDigest> {
         let step = self.sectors.len().div_ceil(KEPT_SAMPLES).max(1);
         let short = |digest: &[u8; 32]| std::array::from_fn(|at| digest[at]);
         self.sectors.iter().step_by(step).map(|(offset, digest)| (*offset, short(digest))).collect()
     }
 
     /// Those of an earlier process, as far as they are sectors of this disk.
-    pub(crate) fn again(target: &dyn Target, kept: &[Kept]) -> Self {
+    pub(crate) fn again(target: &dyn Target, kept: &[SampleDigest]) -> Self {
         let sector = u64::from(target.logical_block());
-        let fits = |&&(at, _): &&Kept| {
+        let fits = |&&(at, _): &&SampleDigest| {
             at % sector == 0 && at.checked_add(sector).is_some_and(|end| end <= target.size())
         };
-        let long = |&(offset, short): &Kept| (offset, std::array::from_fn(|at| *short.get(at).unwrap_or(&0)));
+        let long = |&(offset, short): &SampleDigest| {
+            (offset, std::array::from_fn(|at| *short.get(at).unwrap_or(&0)))
+        };
         let sectors = kept.iter().filter(fits).map(long).collect();
         Samples { sectors, sector: target.logical_block() as usize, known: KEPT }
     }

@@ -16,13 +16,17 @@ pub trait Transport: Sync {
     ///
     /// # Errors
     /// When the command did not reach the controller, or has not ended within `timeout`.
-    fn nvme(&self, command: &NvmeCommand, data: &mut [u8], timeout: Duration) -> io::Result<Completion>;
+    fn nvme(&self, _command: &NvmeCommand, _data: &mut [u8], _timeout: Duration) -> io::Result<Completion> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Run a SCSI command.
     ///
     /// # Errors
     /// When the command did not reach the drive, or has not ended within `timeout`.
-    fn scsi(&self, cdb: &[u8], data: Data<'_>, timeout: Duration) -> io::Result<Reply>;
+    fn scsi(&self, _cdb: &[u8], _data: Data<'_>, _timeout: Duration) -> io::Result<Reply> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// What the kernel knows of the drive as a TCG Opal one.
     ///

@@ -2,7 +2,7 @@
 
 use crate::content::Content;
 use crate::fault::Fault;
-use crate::method::{Method, Promise};
+use crate::method::{ExpectedContent, Method};
 use crate::pass::Pass;
 use crate::pool::{LARGEST, lend};
 use crate::progress::{Phase, Watch};
@@ -19,7 +19,7 @@ pub struct Verification {
     /// Bytes read back.
     pub bytes_read: u64,
     /// What the content was held against.
-    pub expected: Promise,
+    pub expected: ExpectedContent,
     /// Bytes seen that are other than expected. Reading ends with the first chunk that has any.
     pub mismatched_bytes: u64,
     /// Sampled sectors that still read as before the erase.
@@ -58,8 +58,8 @@ impl Verification {
         let (mismatched, read) = (self.mismatched_bytes, self.bytes_read);
         let (unchanged, samples) = (self.unchanged_samples, self.samples);
         let wrong = match self.expected {
-            Promise::Zeroes | Promise::Changed => "not zero",
-            Promise::Pattern | Promise::Random => "not what was written",
+            ExpectedContent::Zeroes | ExpectedContent::Changed => "not zero",
+            ExpectedContent::Pattern | ExpectedContent::Random => "not what was written",
         };
         format!(
             "{mismatched} bytes are {wrong} in the first {read} read, \
@@ -83,14 +83,8 @@ pub(crate) fn verify(
     watch: &dyn Watch,
 ) -> Result<Verification, Fault> {
     let mismatched = AtomicU64::new(0);
-    let pass = Pass {
-        phase: Phase::Verifying,
-        method: Some(method),
-        total: target.size(),
-        chunk: LARGEST as u64,
-        target,
-        watch,
-    };
+    let erasing = Pass::erasing(method, target, LARGEST as u64, watch);
+    let pass = Pass { phase: Phase::Verifying, ..erasing };
     let passed = pass.run(lend(target.lanes()).into_iter().map(|mut buffer| {
         let mismatched = &mismatched;
         move |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
@@ -118,16 +112,20 @@ pub(crate) fn verify(
     let full = Verification {
         kind: Coverage::Full,
         bytes_read: passed.done,
-        expected: if method.promise() == Promise::Changed { Promise::Zeroes } else { method.promise() },
+        expected: if method.expected_content() == ExpectedContent::Changed {
+            ExpectedContent::Zeroes
+        } else {
+            method.expected_content()
+        },
         mismatched_bytes,
         unchanged_samples,
         samples: samples.count(),
         passed: all_as_written,
     };
-    Ok(match method.promise() {
-        Promise::Changed if !all_as_written => Verification {
+    Ok(match method.expected_content() {
+        ExpectedContent::Changed if !all_as_written => Verification {
             kind: Coverage::Sampled,
-            expected: Promise::Changed,
+            expected: ExpectedContent::Changed,
             mismatched_bytes: 0,
             passed: unchanged_samples == 0,
             ..full

@@ -1,9 +1,12 @@
 //! The drive-side methods on simulated drives: every answer that a standard allows, and false ones.
 //! They show which bytes go to a drive and how its answers are judged, and nothing about any real drive.
 
-#[path = "drives/mod.rs"]
-mod simulated;
-
+use crate::simulated::ata::{AtaDrive, Whim as AtaWhim};
+use crate::simulated::emmc::{EmmcDevice, SECTORS, Whim as EmmcWhim};
+use crate::simulated::nvme::{NvmeDrive, Whim};
+use crate::simulated::opal::{OpalDrive, PSID, Whim as OpalWhim};
+use crate::simulated::scsi::ScsiDisk;
+use crate::simulated::{Simulated, content};
 use block::drive::{Drive, ata_hidden, ata_security};
 use block::fake::FakeDisk;
 use block::method::Family::{Ata, Nvme, Scsi};
@@ -11,12 +14,6 @@ use block::opal::{Psid, Status};
 use block::sanitize::{Operation, State};
 use block::{Ending, Method, Phase, Probe, Record, Watch, capabilities, erase};
 use proptest::prelude::*;
-use simulated::ata::{AtaDrive, Whim as AtaWhim};
-use simulated::emmc::{EmmcDevice, SECTORS, Whim as EmmcWhim};
-use simulated::nvme::{NvmeDrive, Whim};
-use simulated::opal::{OpalDrive, PSID, Whim as OpalWhim};
-use simulated::scsi::ScsiDisk;
-use simulated::{Simulated, content};
 use std::sync::Mutex;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The erase engine on disks that go wrong.
 
 use block::aligned::is_zero;
-use block::fake::{FakeDisk, Flaw, MAGIC};
+use block::fake::{FakeDisk, FakeFault, MAGIC};
 use block::{Ending, Fill, Method, Passes, Phase, Progress, Target, Watch, erase, erase_metadata};
 use proptest::prelude::*;
 use std::num::NonZeroU8;
@@ -26,7 +26,7 @@ fn reason(ending: &Ending) -> &str {
 #[test]
 fn the_first_bad_sector_is_named_and_bytes_are_what_was_written() {
     let bad = 5 * (1 << 20) + 512 * 3;
-    let flaws = vec![Flaw::WriteError(bad..bad + 100)];
+    let flaws = vec![FakeFault::WriteError(bad..bad + 100)];
     let disk = FakeDisk::new(content(12 << 20), 512, flaws);
     let record = erase(&disk, &[Method::Overwrite], &());
     let reason = reason(&record.ending);
@@ -42,7 +42,7 @@ fn the_first_bad_sector_is_named_and_bytes_are_what_was_written() {
 
 #[test]
 fn a_device_that_ignores_writes_is_found_out() {
-    let disk = FakeDisk::new(content(8 << 20), 512, vec![Flaw::IgnoresWrites(0..8 << 20)]);
+    let disk = FakeDisk::new(content(8 << 20), 512, vec![FakeFault::IgnoresWrites(0..8 << 20)]);
     let record = erase(&disk, &[Method::Overwrite], &());
     let seen = record.verification.clone().unwrap();
     assert!(reason(&record.ending).contains("read-back"), "{:?}", record.ending);
@@ -53,14 +53,14 @@ fn a_device_that_ignores_writes_is_found_out() {
 #[test]
 fn one_sector_that_ignores_writes_is_found_out() {
     let at = (3 << 20) + 4096 + 512;
-    let disk = FakeDisk::new(content(8 << 20), 512, vec![Flaw::IgnoresWrites(at..at + 512)]);
+    let disk = FakeDisk::new(content(8 << 20), 512, vec![FakeFault::IgnoresWrites(at..at + 512)]);
     let record = erase(&disk, &[Method::Overwrite], &());
     assert!(reason(&record.ending).contains("512 bytes are not zero"), "{:?}", record.ending);
 }
 
 #[test]
 fn each_lie_falls_back_to_the_next_method_and_is_kept() {
-    let flaws = vec![Flaw::FormatDoesNothing, Flaw::IgnoresZeroOut, Flaw::DiscardLeavesEdges];
+    let flaws = vec![FakeFault::FormatDoesNothing, FakeFault::IgnoresZeroOut, FakeFault::DiscardLeavesEdges];
     let disk = FakeDisk::new(content(6 << 20), 512, flaws);
     let record = erase(&disk, &ALL, &());
     assert_eq!((record.ending, record.method), (Ending::Erased, Some(Method::Overwrite)));
@@ -72,7 +72,7 @@ fn each_lie_falls_back_to_the_next_method_and_is_kept() {
 
 #[test]
 fn a_refused_method_keeps_its_error() {
-    let disk = FakeDisk::new(content(1 << 20), 4096, vec![Flaw::RefusesZeroOut]);
+    let disk = FakeDisk::new(content(1 << 20), 4096, vec![FakeFault::RefusesZeroOut]);
     let record = erase(&disk, &[Method::ZeroOut, Method::Overwrite], &());
     assert_eq!(record.ending, Ending::Erased);
     assert!(record.fallbacks[0].1.contains("not supported"), "{:?}", record.fallbacks);
@@ -81,7 +81,7 @@ fn a_refused_method_keeps_its_error() {
 #[test]
 fn a_format_that_fills_with_ones_is_held_to_change_and_one_that_zeroes_to_zero() {
     for (fill, expected) in [(0xff, "changed"), (0, "zeroes")] {
-        let disk = FakeDisk::new(content(4 << 20), 512, vec![Flaw::FormatFills(fill)]);
+        let disk = FakeDisk::new(content(4 << 20), 512, vec![FakeFault::FormatFills(fill)]);
         let record = erase(&disk, &[Method::NvmeFormat], &());
         assert_eq!(record.ending, Ending::Erased);
         let seen = record.verification.unwrap();
@@ -91,7 +91,7 @@ fn a_format_that_fills_with_ones_is_held_to_change_and_one_that_zeroes_to_zero()
 
 #[test]
 fn short_writes_are_continued() {
-    let disk = FakeDisk::new(content((5 << 20) + 1536), 512, vec![Flaw::ShortWrites(64 << 10)]);
+    let disk = FakeDisk::new(content((5 << 20) + 1536), 512, vec![FakeFault::ShortWrites(64 << 10)]);
     let record = erase(&disk, &[Method::Overwrite], &());
     assert_eq!((record.ending, record.bytes_erased), (Ending::Erased, (5 << 20) + 1536));
     assert!(is_zero(&disk.content()));
@@ -100,7 +100,7 @@ fn short_writes_are_continued() {
 
 #[test]
 fn a_disk_that_vanishes_is_said_to_and_no_other_method_is_tried() {
-    let disk = FakeDisk::new(content(16 << 20), 512, vec![Flaw::VanishesAfter(4 << 20)]);
+    let disk = FakeDisk::new(content(16 << 20), 512, vec![FakeFault::VanishesAfter(4 << 20)]);
     let record = erase(&disk, &[Method::Overwrite, Method::ZeroOut], &());
     assert!(reason(&record.ending).contains("vanished"), "{:?}", record.ending);
     assert_eq!((record.method, record.fallbacks.len()), (Some(Method::Overwrite), 0));
@@ -108,7 +108,7 @@ fn a_disk_that_vanishes_is_said_to_and_no_other_method_is_tried() {
 
 #[test]
 fn an_unreadable_sector_after_the_erase_is_no_success() {
-    let disk = FakeDisk::new(content(4 << 20), 512, vec![Flaw::ReadError((2 << 20)..(2 << 20) + 1)]);
+    let disk = FakeDisk::new(content(4 << 20), 512, vec![FakeFault::ReadError((2 << 20)..(2 << 20) + 1)]);
     let record = erase(&disk, &[Method::Overwrite], &());
     assert!(reason(&record.ending).contains("read of"), "{:?}", record.ending);
 }
@@ -178,7 +178,7 @@ impl Watch for Cancels {
 fn a_slow_disk_is_left_within_two_seconds_of_a_cancellation_and_reports_what_was_done() {
     for method in [Method::Overwrite, Method::of("overwrite-random").unwrap()] {
         let watch = Cancels::after(128 << 10);
-        let disk = FakeDisk::new(content(8 << 20), 512, vec![Flaw::Slow(256 << 10)]);
+        let disk = FakeDisk::new(content(8 << 20), 512, vec![FakeFault::Slow(256 << 10)]);
         let record = erase(&disk, &[method], &watch);
         let took = watch.since.into_inner().unwrap().expect("it was cancelled").elapsed();
         assert!(took < Duration::from_secs(2), "{took:?}");
@@ -191,7 +191,7 @@ fn a_slow_disk_is_left_within_two_seconds_of_a_cancellation_and_reports_what_was
 fn a_hot_disk_rests_and_says_so_and_is_erased_all_the_same() {
     let watch = Cancels::after(u64::MAX);
     // Hot when it is asked first; it is asked again five seconds later.
-    let disk = FakeDisk::new(content(2 << 20), 512, vec![Flaw::Hot(0, 1)]);
+    let disk = FakeDisk::new(content(2 << 20), 512, vec![FakeFault::Hot(0, 1)]);
     let begun = Instant::now();
     let record = erase(&disk, &[Method::Overwrite], &watch);
     assert_eq!(record.ending, Ending::Erased);
@@ -235,7 +235,7 @@ fn one_sector_that_is_not_as_the_last_pass_left_it_is_found_out() {
     for last in [Fill::Random, Fill::Byte(0xff), Fill::Byte(0)] {
         let passes = Passes { count: NonZeroU8::new(2).unwrap(), last };
         let deaf = (1 << 20) + 512..(1 << 20) + 1024;
-        let disk = FakeDisk::new(content(2 << 20), 512, vec![Flaw::IgnoresWrites(deaf)]);
+        let disk = FakeDisk::new(content(2 << 20), 512, vec![FakeFault::IgnoresWrites(deaf)]);
         let record = erase(&disk, &[Method::OverwriteWith(passes)], &());
         assert!(reason(&record.ending).contains("read-back"), "{:?}", record.ending);
         assert!(!record.verification.unwrap().passed);
@@ -277,7 +277,7 @@ fn a_signature_that_cannot_be_removed_fails_and_is_named() {
     let mut before = vec![7u8; 8 << 20];
     before[at..at + 8].copy_from_slice(MAGIC);
     let at = at as u64;
-    let disk = FakeDisk::new(before, 512, vec![Flaw::IgnoresWrites(at..at + 512)]);
+    let disk = FakeDisk::new(before, 512, vec![FakeFault::IgnoresWrites(at..at + 512)]);
     let record = erase_metadata(&disk, &());
     assert!(reason(&record.ending).contains("fake at byte 4194304"), "{:?}", record.ending);
 }
@@ -285,25 +285,25 @@ fn a_signature_that_cannot_be_removed_fails_and_is_named() {
 #[test]
 fn a_place_of_labels_that_ignores_writes_is_found_out_though_nothing_is_recognised_there() {
     let before = vec![7u8; 8 << 20];
-    let disk = FakeDisk::new(before, 512, vec![Flaw::IgnoresWrites((8 << 20) - 512..8 << 20)]);
+    let disk = FakeDisk::new(before, 512, vec![FakeFault::IgnoresWrites((8 << 20) - 512..8 << 20)]);
     let record = erase_metadata(&disk, &());
     assert!(reason(&record.ending).contains("512 bytes where signatures can be"), "{:?}", record.ending);
     assert!(!record.verification.unwrap().passed);
 }
 
-fn flaw(size: u64) -> impl Strategy<Value = Flaw> {
+fn flaw(size: u64) -> impl Strategy<Value = FakeFault> {
     let range = (0..size, 1..4096u64).prop_map(move |(start, length)| start..(start + length).min(size));
     prop_oneof![
-        range.clone().prop_map(Flaw::WriteError),
-        range.clone().prop_map(Flaw::ReadError),
-        range.prop_map(Flaw::IgnoresWrites),
-        Just(Flaw::IgnoresZeroOut),
-        Just(Flaw::RefusesZeroOut),
-        Just(Flaw::DiscardLeavesEdges),
-        any::<u8>().prop_map(Flaw::FormatFills),
-        Just(Flaw::FormatDoesNothing),
-        (1usize..64).prop_map(|sectors| Flaw::ShortWrites(sectors * 4096)),
-        (0..size * 2).prop_map(Flaw::VanishesAfter),
+        range.clone().prop_map(FakeFault::WriteError),
+        range.clone().prop_map(FakeFault::ReadError),
+        range.prop_map(FakeFault::IgnoresWrites),
+        Just(FakeFault::IgnoresZeroOut),
+        Just(FakeFault::RefusesZeroOut),
+        Just(FakeFault::DiscardLeavesEdges),
+        any::<u8>().prop_map(FakeFault::FormatFills),
+        Just(FakeFault::FormatDoesNothing),
+        (1usize..64).prop_map(|sectors| FakeFault::ShortWrites(sectors * 4096)),
+        (0..size * 2).prop_map(FakeFault::VanishesAfter),
     ]
 }
 
@@ -332,13 +332,13 @@ proptest! {
             prop_assert!(seen.passed);
             prop_assert_eq!(record.bytes_erased, length as u64);
             prop_assert_eq!(disk.flushed(), disk.written());
-            if seen.expected == block::Promise::Zeroes {
+            if seen.expected == block::ExpectedContent::Zeroes {
                 prop_assert!(is_zero(&after));
                 prop_assert_eq!(seen.bytes_read, length as u64);
             }
             let sector = block as usize;
             for (old, new) in before.chunks(sector).zip(after.chunks(sector)) {
-                prop_assert!(is_zero(old) || old != new || seen.expected == block::Promise::Changed && old[0] == new[0]);
+                prop_assert!(is_zero(old) || old != new || seen.expected == block::ExpectedContent::Changed && old[0] == new[0]);
             }
         }
     }

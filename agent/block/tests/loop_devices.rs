@@ -1,12 +1,10 @@
 //! Real block devices: loop devices that each test makes for itself. Needs root, losetup, sfdisk, sgdisk,
 //! addpart, mkfs.ext4, mkswap; each test fails where they are missing.
 
-mod common;
-
+use crate::common::{Loop, lvm_label, md_superblock, pattern, run, survivors};
 use block::{
     Ending, Fill, Method, OpenError, Passes, Refusal, Target, erase, erase_metadata, judge, methods,
 };
-use common::{Loop, lvm_label, md_superblock, pattern, run, survivors};
 use std::num::NonZeroU8;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};

@@ -1,10 +1,8 @@
 //! An overwrite that was interrupted goes on from its checkpoint, and from no wrong one.
 
-mod common;
-
-use block::fake::{FakeDisk, Flaw};
+use crate::common::{Loop, pattern};
+use block::fake::{FakeDisk, FakeFault};
 use block::{Checkpoint, Ending, Method, Phase, Progress, Watch, erase, resume};
-use common::{Loop, pattern};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -41,7 +39,7 @@ fn content() -> Vec<u8> {
 }
 
 /// A disk that was overwritten up to the first checkpoint, and that checkpoint.
-fn interrupted(flaws: Vec<Flaw>) -> (FakeDisk, Checkpoint) {
+fn interrupted(flaws: Vec<FakeFault>) -> (FakeDisk, Checkpoint) {
     let (whole, seen) = (FakeDisk::new(content(), 512, Vec::new()), Seen::default());
     assert_eq!(erase(&whole, &[Method::Overwrite], &seen).ending, Ending::Erased);
     let kept = seen.kept.into_inner().unwrap();
@@ -89,7 +87,7 @@ fn a_checkpoint_is_reported_when_all_below_it_is_on_the_disk() {
 
 #[test]
 fn the_read_back_compares_with_what_was_there_before_the_first_byte() {
-    let (disk, checkpoint) = interrupted(vec![Flaw::IgnoresWrites(PART..66 * MIB)]);
+    let (disk, checkpoint) = interrupted(vec![FakeFault::IgnoresWrites(PART..66 * MIB)]);
     let record = resume(&disk, &[Method::Overwrite], &checkpoint, &());
     let Ending::Failed(reason) = record.ending else { panic!("{:?}", record.ending) };
     let read = record.verification.unwrap();
@@ -115,7 +113,7 @@ fn what_speaks_against_a_checkpoint_makes_it_begin_at_0() {
     };
     let (other_content, same) = interrupted(Vec::new());
     other_content.fill(7, PART - 512..PART).unwrap();
-    let (unreadable, again) = interrupted(vec![Flaw::ReadError(PART - 512..PART)]);
+    let (unreadable, again) = interrupted(vec![FakeFault::ReadError(PART - 512..PART)]);
     for (what, (disk, checkpoint)) in [
         ("content", (other_content, same)),
         ("unreadable", (unreadable, again)),
@@ -135,7 +133,7 @@ fn what_speaks_against_a_checkpoint_makes_it_begin_at_0() {
 
 #[test]
 fn methods_before_that_of_the_checkpoint_are_not_tried_again_and_those_after_begin_at_0() {
-    let (disk, checkpoint) = interrupted(vec![Flaw::WriteError(PART..PART + 512)]);
+    let (disk, checkpoint) = interrupted(vec![FakeFault::WriteError(PART..PART + 512)]);
     let methods = [Method::Discard, Method::Overwrite, Method::ZeroOut];
     let record = resume(&disk, &methods, &checkpoint, &());
     assert_eq!((record.method, record.resumed_from), (Some(Method::ZeroOut), None), "{record:?}");
@@ -174,7 +172,7 @@ fn the_program_that_is_killed() {
 
 fn killed(disk: &Loop) -> Checkpoint {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_program_that_is_killed", "--nocapture"])
+        .args(["--exact", "resume::the_program_that_is_killed", "--nocapture"])
         .env(CHILD, disk.node())
         .stdout(Stdio::piped())
         .spawn()

@@ -2,10 +2,8 @@
 //! wipefs and the tool itself see it, and byte by byte. Needs root, losetup, cryptsetup, make-bcache, mkfs.ocfs2,
 //! mkfs.gfs2, sgdisk, sfdisk, vgcreate, wipefs, blkid.
 
-mod common;
-
+use crate::common::{Loop, run};
 use block::{Ending, Refusal, erase_metadata, judge};
-use common::{Loop, run};
 use std::io::Write;
 use std::process::{Command, Stdio};
 

@@ -7,9 +7,9 @@
 //!   externals  all of them
 //!   manager    External: the trait, its lives, its restarts, what is kept of it
 //!   accept     what of its answers is taken (pure)
-//!   shared     what link and attend share
+//!   shared     what link and reader share
 //!   link       one life of its process: calls and deadlines
-//!   attend     the thread that reads and kills it
+//!   reader     the thread that reads and kills it
 //!   services   what it may ask: read_device, fetch
 //!   grants     what its manifest grants, as devices of this machine
 //! ```
@@ -18,13 +18,13 @@
 //! own step; no reserved name, no step of the agent's own is its; two of one name: the second is refused.
 
 mod accept;
-mod attend;
 pub mod bundles;
 mod externals;
 mod grants;
 mod limits;
 mod link;
 mod manager;
+mod reader;
 mod records;
 mod services;
 mod shared;

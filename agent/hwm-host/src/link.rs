@@ -3,7 +3,7 @@
 //! ```text
 //!   caller ──call──▶ socket ──▶ process                 a thread a process: starts it, reads it, kills it
 //!     ▲                            │ socket, output        ├─ answer ──▶ the waiting caller
-//!     └── answer, or why it broke ─┴──▶ [`attend`] ────────┼─ progress ─▶ the context of its call
+//!     └── answer, or why it broke ─┴──▶ [`reader`] ────────┼─ progress ─▶ the context of its call
 //!                                                          ├─ log, output ─▶ kept, bounded
 //!                                                          └─ read_device, fetch ─▶ services ─▶ answer
 //! ```
@@ -11,7 +11,7 @@
 //! Whatever is against PROTOCOL.md breaks the link: the process is killed with all it started, and every call that
 //! waits ends with the reason. Nothing here trusts a length, a rate or an id of the manager's.
 
-use crate::attend::attend;
+use crate::reader::read_all;
 use crate::services::Services;
 use crate::shared::{Broken, Shared, seconds};
 use hwm_sdk::StepContext;
@@ -36,7 +36,7 @@ pub(super) enum CallError {
 }
 
 /// How long a call may take, and what goes with it.
-pub(super) struct Terms<'a> {
+pub(super) struct CallLimits<'a> {
     /// From now.
     pub(super) deadline: Duration,
     /// Progress goes there, and a cancel comes from there, if there is one.
@@ -74,7 +74,7 @@ impl Link {
                 Ok(shared) => {
                     let shared = Arc::new(shared);
                     if started.send(Ok((shared.clone(), notes))).is_ok() {
-                        attend(confined, &shared, &services);
+                        read_all(confined, &shared, &services);
                     }
                 }
                 Err(error) => drop(started.send(Err(format!("its socket: {error}")))),
@@ -95,8 +95,12 @@ impl Link {
     }
 
     /// Ask and wait. A manager that does not answer in time, or does not stop when it is cancelled, is killed.
-    pub(super) fn call<M: Method>(&self, params: &M::Params, terms: &Terms) -> Result<M::Answer, CallError> {
-        let id = self.shared.register(terms.context).map_err(CallError::Broken)?;
+    pub(super) fn call<M: Method>(
+        &self,
+        params: &M::Params,
+        call_limits: &CallLimits,
+    ) -> Result<M::Answer, CallError> {
+        let id = self.shared.register(call_limits.context).map_err(CallError::Broken)?;
         let line = Message::request::<M>(id, params).line();
         let line = line.map_err(|error| {
             self.shared.lock().calls.remove(&id);
@@ -104,7 +108,7 @@ impl Link {
             CallError::Rpc(RpcError::new(hwm_sdk::protocol::Code::Params, message))
         })?;
         self.shared.write(&line);
-        let answer = self.await_answer(id, M::NAME, terms)?;
+        let answer = self.await_answer(id, M::NAME, call_limits)?;
         decode(M::NAME, &answer).map_err(|error| {
             let broken = Broken::new(format!("its answer is not one: {}", error.message));
             self.shared.break_off(broken.clone());
@@ -112,7 +116,12 @@ impl Link {
         })
     }
 
-    fn await_answer(&self, id: u64, what: &str, terms: &Terms) -> Result<Box<RawValue>, CallError> {
+    fn await_answer(
+        &self,
+        id: u64,
+        what: &str,
+        call_limits: &CallLimits,
+    ) -> Result<Box<RawValue>, CallError> {
         let begun = Instant::now();
         let mut cancelled: Option<Instant> = None;
         let mut state = self.shared.lock();
@@ -125,11 +134,11 @@ impl Link {
                 return Err(CallError::Broken(broken.clone()));
             }
             let late = match cancelled {
-                Some(at) if at.elapsed() >= terms.grace => {
-                    Some(format!("{what} did not stop within {} of its cancel", seconds(terms.grace)))
+                Some(at) if at.elapsed() >= call_limits.grace => {
+                    Some(format!("{what} did not stop within {} of its cancel", seconds(call_limits.grace)))
                 }
-                _ if begun.elapsed() >= terms.deadline => {
-                    Some(format!("{what} was not answered within {}", seconds(terms.deadline)))
+                _ if begun.elapsed() >= call_limits.deadline => {
+                    Some(format!("{what} was not answered within {}", seconds(call_limits.deadline)))
                 }
                 _ => None,
             };
@@ -139,7 +148,7 @@ impl Link {
                 self.shared.break_off(broken.clone());
                 return Err(CallError::Broken(broken));
             }
-            let wanted = terms.abortable && terms.context.is_some_and(StepContext::is_cancelled);
+            let wanted = call_limits.abortable && call_limits.context.is_some_and(StepContext::is_cancelled);
             if wanted && cancelled.is_none() {
                 cancelled = Some(Instant::now());
                 drop(state);
@@ -147,7 +156,7 @@ impl Link {
                 state = self.shared.lock();
                 continue;
             }
-            let left = terms.deadline.saturating_sub(begun.elapsed()).min(LOOK);
+            let left = call_limits.deadline.saturating_sub(begun.elapsed()).min(LOOK);
             let waited = self.shared.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }

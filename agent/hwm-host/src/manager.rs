@@ -17,7 +17,7 @@
 use crate::accept;
 use crate::grants;
 use crate::limits::Limits;
-use crate::link::{CallError, Link, Terms};
+use crate::link::{CallError, CallLimits, Link};
 use crate::records::Records;
 use crate::services::Services;
 use crate::shared::Broken;
@@ -26,9 +26,9 @@ use agent_protocol::inventory::{Disk, Inventory, ManagerReport};
 use agent_protocol::schema;
 use agent_protocol::step::Step;
 use hwm_sdk::protocol::{
-    AskErase, AskEraseParams, Claim, Code, Detect, DetectParams, Detected, Erase, EraseCapabilities,
+    AskErase, AskEraseParams, Claim, Code, Detect, DetectParams, Detected, Empty, Erase, EraseCapabilities,
     EraseMethod, EraseParams, FD, FD_VARIABLE, Hello, HelloParams, Init, InventoryCall, InventoryPatch,
-    Method, Nothing, Priority, ProviderRecord, Quirk, Run, RunAnswer, RunParams, Shutdown, StepOffer, Steps,
+    Method, Priority, ProviderRecord, Quirk, Run, RunAnswer, RunParams, Shutdown, StepOffer, Steps,
     StepsParams, VERSION, run_deadline,
 };
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
@@ -162,7 +162,7 @@ impl External {
             std::mem::replace(&mut self.life().standing, Standing::Failed("the agent ends".into()));
         if let Standing::Ready(link) = standing {
             // Whatever it answers, it is ended.
-            let _ = link.call::<Shutdown>(&Nothing {}, &self.terms(self.limits.grace));
+            let _ = link.call::<Shutdown>(&Empty {}, &self.call_limits(self.limits.grace));
         }
     }
 
@@ -174,8 +174,22 @@ impl External {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn terms(&self, deadline: Duration) -> Terms<'static> {
-        Terms { deadline, context: None, abortable: false, grace: self.limits.grace }
+    fn call_limits(&self, deadline: Duration) -> CallLimits<'static> {
+        CallLimits { deadline, context: None, abortable: false, grace: self.limits.grace }
+    }
+
+    fn run_limits<'a>(
+        &self,
+        estimate: Option<u64>,
+        abortable: bool,
+        context: &'a StepContext,
+    ) -> CallLimits<'a> {
+        CallLimits {
+            deadline: run_deadline(estimate),
+            context: Some(context),
+            abortable,
+            grace: self.limits.grace,
+        }
     }
 
     /// Its running process, started if it has to be; or why there is none.
@@ -261,21 +275,21 @@ impl External {
         };
         let left = self.limits.hello.saturating_sub(begun.elapsed());
         let said =
-            link.call::<Hello>(&greeting, &self.terms(left)).map_err(|error| cannot("hello", error))?;
+            link.call::<Hello>(&greeting, &self.call_limits(left)).map_err(|error| cannot("hello", error))?;
         accept::hello(&said, manifest).map_err(Unready::Cannot)?;
         let bare = Inventory { anneal: None, ..inventory.clone() };
         let detected = link
-            .call::<Detect>(&DetectParams { inventory: bare }, &self.terms(self.limits.detect))
+            .call::<Detect>(&DetectParams { inventory: bare }, &self.call_limits(self.limits.detect))
             .map_err(|error| cannot("detect", error))?;
         if detected.support == Support::None {
             // Whatever it answers, it is ended.
-            let _ = link.call::<Shutdown>(&Nothing {}, &self.terms(self.limits.grace));
+            let _ = link.call::<Shutdown>(&Empty {}, &self.call_limits(self.limits.grace));
             return Err(Unready::Unsupported);
         }
         self.claims.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&detected.claims);
-        link.call::<Init>(&Nothing {}, &self.terms(self.limits.init))
+        link.call::<Init>(&Empty {}, &self.call_limits(self.limits.init))
             .map_err(|error| cannot("init", error))?;
-        let patch = match link.call::<InventoryCall>(&Nothing {}, &self.terms(self.limits.inventory)) {
+        let patch = match link.call::<InventoryCall>(&Empty {}, &self.call_limits(self.limits.inventory)) {
             Ok(answer) => self.bounded(answer.patch),
             Err(CallError::Rpc(error)) => {
                 self.note(&format!("inventory: {error}"));
@@ -298,7 +312,8 @@ impl External {
     /// What it offers; what it offered last when it cannot be asked.
     fn offers(&self, kind: StepKind, inventory: &Inventory) -> Offers {
         while let Ok(link) = self.link(inventory) {
-            let answer = match link.call::<Steps>(&StepsParams { kind }, &self.terms(self.limits.steps)) {
+            let answer = match link.call::<Steps>(&StepsParams { kind }, &self.call_limits(self.limits.steps))
+            {
                 Ok(answer) => answer,
                 Err(CallError::Rpc(error)) => {
                     self.note(&format!("steps: {error}"));
@@ -344,15 +359,10 @@ impl External {
             node: call.node.clone(),
             checkpoint: checkpoint.filter(|_| offer.idempotent),
         };
-        let terms = Terms {
-            deadline: run_deadline(offer.estimated_duration_s),
-            context: Some(context),
-            abortable: offer.abortable,
-            grace: self.limits.grace,
-        };
+        let call_limits = self.run_limits(offer.estimated_duration_s, offer.abortable, context);
         // Earlier output belongs to no step.
         self.log(&link.take_log(), "before its step");
-        let answer = link.call::<Run>(&params, &terms);
+        let answer = link.call::<Run>(&params, &call_limits);
         if answer.is_err()
             && let Some(saved) = link.take_checkpoint()
         {
@@ -425,7 +435,7 @@ impl External {
     fn methods(&self, disk: &Disk) -> Result<(Arc<Link>, EraseCapabilities), String> {
         let link = self.running().filter(|_| self.cares_for(disk)).ok_or("it does not care for this disk")?;
         let params = AskEraseParams { disk: disk.clone() };
-        match link.call::<AskErase>(&params, &self.terms(self.limits.erase_capabilities)) {
+        match link.call::<AskErase>(&params, &self.call_limits(self.limits.erase_capabilities)) {
             Ok(answer) => Ok((link, answer)),
             Err(CallError::Rpc(error)) => Err(format!("{}: {error}", AskErase::NAME)),
             Err(CallError::Broken(broken)) => Err(broken.reason),
@@ -503,13 +513,8 @@ impl HardwareManager for External {
         let Some(method) = capabilities.methods.unwrap_or_default().into_iter().find(known) else {
             return Err(declined(format!("it has no method {:?} for {}", erase.method, erase.disk.name)));
         };
-        let terms = Terms {
-            deadline: run_deadline(method.estimated_duration_s),
-            context: Some(context),
-            abortable: method.abortable,
-            grace: self.limits.grace,
-        };
-        match link.call::<Erase>(erase, &terms) {
+        let call_limits = self.run_limits(method.estimated_duration_s, method.abortable, context);
+        match link.call::<Erase>(erase, &call_limits) {
             Ok(answer) => Ok(answer.record),
             // It has no such method, after all: nothing was written.
             Err(CallError::Rpc(error)) if error.is(Code::Method) => Err(declined(error.to_string())),

@@ -2,7 +2,7 @@
 
 use hwm_sdk::StepContext;
 use hwm_sdk::protocol::{Message, Notification, RpcError};
-use sandbox::Kept;
+use sandbox::OutputBuffer;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ pub(super) struct Shared {
 pub(super) struct State {
     next: u64,
     pub(super) calls: HashMap<u64, Pending>,
-    pub(super) log: Kept,
+    pub(super) log: OutputBuffer,
     /// Call and what it saved last.
     pub(super) checkpoint: Option<(u64, Value)>,
     pub(super) broken: Option<Broken>,
@@ -69,7 +69,7 @@ impl Shared {
         let state = State {
             next: 1,
             calls: HashMap::new(),
-            log: Kept::new(LOG_KEPT),
+            log: OutputBuffer::new(LOG_KEPT),
             checkpoint: None,
             broken: None,
         };

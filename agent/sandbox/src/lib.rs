@@ -37,16 +37,16 @@ mod error;
 mod filter;
 mod grants;
 mod host;
-mod kept;
 mod op;
+mod output_buffer;
 mod plan;
 mod spawn;
 
 pub use error::Error;
 pub use grants::{DeviceNode, Grants, NodeKind};
 pub use host::{Entry, EntryKind, Host};
-pub use kept::Kept;
 pub use op::Op;
+pub use output_buffer::OutputBuffer;
 pub use plan::{Plan, Program, RootChange, plan};
 pub use spawn::{Confined, Ended, spawn};
 

@@ -17,7 +17,6 @@ use axum::response::IntoResponse;
 use model::{Event, Node, ResourceKind, Timestamp};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use store::StoreError;
 use uuid::Uuid;
 
 /// A request, read whole.
@@ -120,11 +119,8 @@ impl Call {
         if Uuid::parse_str(uuid).is_err() {
             return Err(ApiError::invalid(format!("Expected UUID for chassis_uuid: {uuid}")));
         }
-        match self.app.store.resource(ResourceKind::Chassis, uuid).await {
-            Ok(_) => Ok(()),
-            Err(error @ StoreError::NotFound { .. }) => Err(ApiError::invalid(ApiError::from(error).message)),
-            Err(other) => Err(other.into()),
-        }
+        let found = self.app.store.resource(ResourceKind::Chassis, uuid).await;
+        found.map(drop).map_err(|error| ApiError::from(error).of_body())
     }
 }
 

@@ -5,6 +5,7 @@ use crate::driver_queries::{DriverDescription, INTERFACES};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
 use crate::nodes::raid;
+use crate::shown;
 use crate::vendor;
 use axum::extract::Path;
 use serde_json::{Map, Value, json};
@@ -126,11 +127,7 @@ fn view(
         }
     }
     let Some(wanted) = wanted else { return Ok(Value::Object(view)) };
-    let unknown: Vec<_> =
-        wanted.iter().map(String::as_str).filter(|name| !view.contains_key(*name)).collect();
-    if !unknown.is_empty() {
-        return Err(ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", "))));
-    }
+    shown::check_known(wanted, |name| view.contains_key(name))?;
     view.retain(|name, _| name == "links" || wanted.contains(name));
     Ok(Value::Object(view))
 }

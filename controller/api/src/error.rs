@@ -88,6 +88,11 @@ impl ApiError {
         Self::client(404, format!("Could not find the following driver(s) or hardware type(s): {name}."))
     }
 
+    /// 400 instead of 404: what is not found stands in the body or the query, not in the path.
+    pub fn of_body(self) -> Self {
+        if self.status == 404 { Self::invalid(self.message) } else { self }
+    }
+
     /// 403 that names the policy, in Ironic's words.
     pub fn forbidden(policy: &str) -> Self {
         Self::client(403, format!("Access was denied to the following resource: {policy}"))
@@ -114,8 +119,6 @@ impl From<StoreError> for ApiError {
                     "Instance {value} is already associated with a node, it cannot be associated with this \
                      other node"
                 ),
-                Unique::PortAddress => format!("A port with MAC address {value} already exists."),
-                Unique::PortUuid => format!("A port with UUID {value} already exists."),
                 Unique::ResourceUuid | Unique::ResourceName | Unique::ResourceKey => error.to_string(),
             }),
             StoreError::Stale(node) => {

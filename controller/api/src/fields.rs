@@ -3,67 +3,23 @@
 
 use crate::error::ApiError;
 use crate::microversion::Version;
+use crate::resources::field::{self, Field, Type, Write, read_only};
+use crate::schema::Kind;
+use crate::shown;
 use model::Node;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// Type of a field that clients write. All may also be null, except the driver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Text of at most so many characters.
-    Text(usize),
-    /// Text of 1 to so many characters.
-    NonEmpty(usize),
-    /// Boolean, also as a word.
-    Boolean,
-    /// UUID.
-    Uuid,
-    /// JSON object.
-    Object,
-    /// Name of a driver; never null.
-    Driver,
-}
-
-/// When a field can be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Write {
-    /// Never: only the controller does.
-    Never,
-    /// When the node is made.
-    Create(Kind),
-    /// When the node is made, and by PATCH.
-    Always(Kind),
-    /// By PATCH only.
-    Patch(Kind),
-}
-
-/// A field.
-#[derive(Debug, Clone, Copy)]
-pub struct Field {
-    /// Its name on the wire.
-    pub name: &'static str,
-    /// Minor version since which it exists.
-    pub since: u16,
-    /// Which side writes it.
-    pub write: Write,
-    /// Whether lists can be sorted by it.
-    pub sortable: bool,
-}
-
 const LONG: usize = 65_535;
 const NAME: usize = 255;
 
-const fn read_only(name: &'static str, since: u16) -> Field {
-    Field { name, since, write: Write::Never, sortable: true }
-}
-
-/// One that lists cannot be sorted by: an object, or one that Ironic's database has under another name.
-const fn read_only_unsorted(name: &'static str, since: u16) -> Field {
-    Field { name, since, write: Write::Never, sortable: false }
-}
-
 const fn written(name: &'static str, since: u16, kind: Kind) -> Field {
-    Field { name, since, write: Write::Always(kind), sortable: !matches!(kind, Kind::Object) }
+    let field = field::written(name, since, Write::Always(Type::Plain(kind)));
+    if matches!(kind, Kind::Object) { field.unsortable() } else { field }
+}
+
+const fn in_patch(name: &'static str, since: u16, kind: Kind) -> Field {
+    field::written(name, since, Write::Patch(Type::Plain(kind)))
 }
 
 const fn interface(name: &'static str, since: u16) -> Field {
@@ -75,7 +31,7 @@ pub const NODE: &[Field] = &[
     written("automated_clean", 47, Kind::Boolean),
     interface("bios_interface", 40),
     interface("boot_interface", 31),
-    Field { name: "chassis_uuid", since: 1, write: Write::Always(Kind::Uuid), sortable: false },
+    written("chassis_uuid", 1, Kind::Uuid).unsortable(),
     written("conductor_group", 46, Kind::Text(NAME)),
     interface("console_interface", 31),
     interface("deploy_interface", 31),
@@ -97,8 +53,8 @@ pub const NODE: &[Field] = &[
     written("owner", 50, Kind::Text(NAME)),
     interface("power_interface", 31),
     written("properties", 1, Kind::Object),
-    Field { name: "protected", since: 48, write: Write::Patch(Kind::Boolean), sortable: true },
-    Field { name: "protected_reason", since: 48, write: Write::Patch(Kind::Text(LONG)), sortable: true },
+    in_patch("protected", 48, Kind::Boolean),
+    in_patch("protected_reason", 48, Kind::Text(LONG)),
     interface("raid_interface", 31),
     interface("rescue_interface", 38),
     written("resource_class", 21, Kind::Text(80)),
@@ -109,14 +65,14 @@ pub const NODE: &[Field] = &[
     interface("vendor_interface", 31),
     written("parent_node", 83, Kind::Text(36)),
     interface("firmware_interface", 86),
-    Field { name: "uuid", since: 1, write: Write::Create(Kind::Uuid), sortable: true },
+    field::written("uuid", 1, Write::Create(Type::Plain(Kind::Uuid))),
     read_only("created_at", 1),
     read_only("updated_at", 1),
     read_only("boot_mode", 75),
-    read_only_unsorted("clean_step", 7),
+    read_only("clean_step", 7).unsortable(),
     read_only("console_enabled", 1),
-    read_only_unsorted("deploy_step", 44),
-    read_only_unsorted("driver_internal_info", 3),
+    read_only("deploy_step", 44).unsortable(),
+    read_only("driver_internal_info", 3).unsortable(),
     read_only("fault", 42),
     read_only("health", 109),
     read_only("inspection_finished_at", 6),
@@ -126,37 +82,21 @@ pub const NODE: &[Field] = &[
     read_only("power_state", 1),
     read_only("provision_state", 1),
     read_only("provision_updated_at", 1),
-    read_only_unsorted("raid_config", 12),
+    read_only("raid_config", 12).unsortable(),
     read_only("reservation", 1),
     read_only("secure_boot", 75),
-    read_only_unsorted("service_step", 87),
+    read_only("service_step", 87).unsortable(),
     read_only("target_power_state", 1),
     read_only("target_provision_state", 1),
-    read_only_unsorted("target_raid_config", 12),
-    read_only_unsorted("traits", 37),
-    read_only_unsorted("conductor", 49),
-    read_only_unsorted("allocation_uuid", 52),
+    read_only("target_raid_config", 12).unsortable(),
+    read_only("traits", 37).unsortable(),
+    read_only("conductor", 49).unsortable(),
+    read_only("allocation_uuid", 52).unsortable(),
 ];
 
 /// The field of this name.
 pub fn find(name: &str) -> Option<&'static Field> {
     NODE.iter().find(|field| field.name == name)
-}
-
-/// What PATCH may change.
-pub fn patchable(field: &Field) -> Option<Kind> {
-    match field.write {
-        Write::Always(kind) | Write::Patch(kind) => Some(kind),
-        Write::Never | Write::Create(_) => None,
-    }
-}
-
-/// What a new node may come with.
-pub fn creatable(field: &Field) -> Option<Kind> {
-    match field.write {
-        Write::Always(kind) | Write::Create(kind) => Some(kind),
-        Write::Never | Write::Patch(_) => None,
-    }
 }
 
 /// Check the fields that a client wants to see: 406 for one too new, 400 for one that does not exist.
@@ -166,12 +106,7 @@ pub fn check_wanted(wanted: &[String], version: Version) -> Result<(), ApiError>
             version.needs(field.since)?;
         }
     }
-    let unknown: Vec<_> =
-        wanted.iter().map(String::as_str).filter(|name| find(name).is_none() && *name != "links").collect();
-    if unknown.is_empty() {
-        return Ok(());
-    }
-    Err(ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", "))))
+    shown::check_known(wanted, |name| find(name).is_some() || name == "links")
 }
 
 fn text(value: Option<&String>) -> Value {
@@ -262,7 +197,7 @@ mod tests {
     fn every_written_field_comes_back_as_it_was_written() {
         let mut node = Node::enrolled(Uuid::nil(), "fake-hardware", model::Timestamp(0));
         for field in NODE {
-            let Some(kind) = patchable(field).or(creatable(field)) else { continue };
+            let Some(Type::Plain(kind)) = field.patchable().or(field.creatable()) else { continue };
             let value = match kind {
                 Kind::Text(_) | Kind::NonEmpty(_) | Kind::Driver => {
                     Value::String(format!("v-{}", field.name))

@@ -1,7 +1,7 @@
 //! Ironic's REST API, version 1, microversions 1.1 to 1.115, over the store.
 //!
 //! ```text
-//!  request ─▶ front ─▶ routes ─▶ one file a resource ─▶ model (pure: is it allowed?) ─▶ store (at a version)
+//!  request ─▶ http ─▶ routes ─▶ one file a resource ─▶ model (pure: is it allowed?) ─▶ store (at a version)
 //!             │ microversion, request id, trailing slash, every error in Ironic's body
 //! ```
 //!
@@ -30,7 +30,7 @@ pub mod endpoint;
 mod error;
 mod fields;
 mod format;
-mod front;
+mod http;
 mod links;
 mod microversion;
 mod node_resolver;
@@ -38,13 +38,13 @@ mod nodes;
 pub mod openapi;
 mod page;
 mod patch;
-mod ports;
 mod ramdisk;
 mod request_id;
 mod resources;
 mod retry;
 mod root;
 mod schema;
+mod shown;
 mod steps;
 mod token;
 mod traits;
@@ -62,7 +62,7 @@ pub use driver_queries::{
 
 use std::sync::Arc;
 
-pub use front::endpoints;
+pub use http::endpoints;
 
 /// The API as a service that treats every caller as an administrator: for loopback.
 pub fn router(app: App) -> axum::Router {
@@ -71,5 +71,5 @@ pub fn router(app: App) -> axum::Router {
 
 /// The API as a service with this authentication.
 pub fn guarded_router(app: App, auth: Auth) -> axum::Router {
-    front::wrap(Arc::new(app), auth)
+    http::wrap(Arc::new(app), auth)
 }

@@ -4,6 +4,8 @@
 use crate::body;
 use crate::error::ApiError;
 use crate::microversion::Version;
+use crate::resources::field::Field;
+use crate::schema;
 use model::mask::{is_secret, masked_value};
 use serde_json::{Map, Value};
 
@@ -49,13 +51,21 @@ impl Op {
     }
 }
 
+/// 400 for an operation on a field that PATCH does not change; names those that it does.
+pub fn not_patchable(op: &Op, fields: &[Field]) -> ApiError {
+    let allowed: Vec<_> =
+        fields.iter().filter(|field| field.patchable().is_some()).map(|field| field.name).collect();
+    ApiError::invalid(format!(
+        "Cannot patch {}. Only the following can be updated: {}",
+        op.pointer(),
+        allowed.join(", ")
+    ))
+}
+
 /// The operations of a body, or 400.
 pub fn parse(body: &Value, version: Version) -> Result<Vec<Op>, ApiError> {
     let Value::Array(items) = body else {
-        return Err(ApiError::invalid(format!(
-            "Schema error for patch: {} is not of type 'array'",
-            body::python(body)
-        )));
+        return Err(schema::wrong_type("patch", body, "'array'"));
     };
     items.iter().map(|item| operation(item, version)).collect()
 }
@@ -63,7 +73,7 @@ pub fn parse(body: &Value, version: Version) -> Result<Vec<Op>, ApiError> {
 fn operation(item: &Value, version: Version) -> Result<Op, ApiError> {
     let bad = |why: String| ApiError::invalid(format!("Schema error for patch: {why}"));
     let Value::Object(fields) = item else {
-        return Err(bad(format!("{} is not of type 'object'", body::python(item))));
+        return Err(schema::wrong_type("patch", item, "'object'"));
     };
     for key in ["op", "path"] {
         if !fields.contains_key(key) {
@@ -72,10 +82,9 @@ fn operation(item: &Value, version: Version) -> Result<Op, ApiError> {
     }
     let unknown: Vec<_> =
         fields.keys().map(String::as_str).filter(|key| !["op", "path", "value"].contains(key)).collect();
-    crate::schema::no_others("patch", &unknown)?;
-    let pointer = fields["path"]
-        .as_str()
-        .ok_or_else(|| bad(format!("{} is not of type 'string'", body::python(&fields["path"]))))?;
+    schema::no_others("patch", &unknown)?;
+    let pointer =
+        fields["path"].as_str().ok_or_else(|| schema::wrong_type("patch", &fields["path"], "'string'"))?;
     let path = split(pointer, version)
         .ok_or_else(|| bad(format!("{} does not match '^(/[\\\\w-]+)+$'", body::python(&fields["path"]))))?;
     let value = || {

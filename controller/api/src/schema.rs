@@ -3,17 +3,28 @@
 use crate::args::as_uuid;
 use crate::body;
 use crate::error::ApiError;
-use crate::fields::Kind;
 use serde_json::{Map, Value};
+
+/// Type of a field that clients write. All may also be null, except the driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Text of at most so many characters.
+    Text(usize),
+    /// Text of 1 to so many characters.
+    NonEmpty(usize),
+    /// Boolean, also as a word.
+    Boolean,
+    /// UUID.
+    Uuid,
+    /// JSON object.
+    Object,
+    /// Name of a driver; never null.
+    Driver,
+}
 
 /// The value as it is stored, or 400. `what` is `node`, `port` or `patch`.
 pub fn check(what: &str, name: &str, kind: Kind, value: &Value) -> Result<Value, ApiError> {
-    let wrong = |types: &str| {
-        Err(ApiError::invalid(format!(
-            "Schema error for {what}: {} is not of type {types} (field \"{name}\")",
-            body::python(value)
-        )))
-    };
+    let wrong = |types: &str| Err(wrong_field(what, name, value, types));
     let too = |text: &str, how: &str| {
         let quoted = body::python(&Value::String(text.to_owned()));
         Err(ApiError::invalid(format!("Schema error for {what}: {quoted} is too {how} (field \"{name}\")")))
@@ -45,11 +56,19 @@ pub fn check(what: &str, name: &str, kind: Kind, value: &Value) -> Result<Value,
 pub fn object(what: &str, value: Value) -> Result<Map<String, Value>, ApiError> {
     match value {
         Value::Object(fields) => Ok(fields),
-        other => Err(ApiError::invalid(format!(
-            "Schema error for {what}: {} is not of type 'object'",
-            body::python(&other)
-        ))),
+        other => Err(wrong_type(what, &other, "'object'")),
     }
+}
+
+/// 400 for a body that is of none of these types.
+pub fn wrong_type(what: &str, value: &Value, types: &str) -> ApiError {
+    ApiError::invalid(format!("Schema error for {what}: {} is not of type {types}", body::python(value)))
+}
+
+/// 400 for a field that is of none of these types.
+pub fn wrong_field(what: &str, name: &str, value: &Value, types: &str) -> ApiError {
+    let value = body::python(value);
+    ApiError::invalid(format!("Schema error for {what}: {value} is not of type {types} (field \"{name}\")"))
 }
 
 /// 400 for fields that a resource does not have.

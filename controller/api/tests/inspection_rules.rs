@@ -4,9 +4,9 @@
 use crate::common::Api;
 use async_trait::async_trait;
 use conductor::decision::{Action, ActionError, Outcome};
-use conductor::{Conductor, Executor, Notary, Settings, SigningKey};
+use conductor::{CertificateIssuer, Conductor, Executor, Settings, SigningKey};
 use model::abilities::{Abilities, Inspect, Rescue};
-use model::{Contact, Node, PowerState, ProvisionState};
+use model::{Contact, Node, PowerState, ProvisionState, ResourceKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,10 +70,10 @@ impl World {
         });
         let node = node.await;
         let port = api.port(&node, MAC).await.uuid.to_string();
-        let notary = Notary::new(SigningKey::generate().unwrap().0, "test");
+        let issuer = CertificateIssuer::new(SigningKey::generate().unwrap().0, "test");
         let executor = Arc::new(Switch(AtomicBool::new(false)));
         let (store, clock) = (api.store.clone(), Arc::new(SystemClock));
-        let conductor = Conductor::new(store, executor, clock, Settings::default(), "test".into(), notary);
+        let conductor = Conductor::new(store, executor, clock, Settings::default(), "test".into(), issuer);
         let stop = CancellationToken::new();
         tokio::spawn(conductor.run(stop.clone()));
         Self { api, node, port, stop }
@@ -167,7 +167,8 @@ async fn a_rule_that_fails_fails_the_inspection_and_changes_nothing_of_the_node(
     world.rule(first).await;
     let second = json!({"actions": [set("by the second"), {"op": "fail", "args": {"msg": "unknown rack"}}]});
     let failing = world.rule(second).await;
-    let port = world.api.store.ports(Some(world.node.uuid)).await.unwrap();
+    let ports = || world.api.store.resources(ResourceKind::Port, Some(world.node.uuid));
+    let port = ports().await.unwrap();
 
     let node = world.inspect(report()).await;
     assert_eq!(node.provision_state, ProvisionState::InspectFail);
@@ -178,7 +179,7 @@ async fn a_rule_that_fails_fails_the_inspection_and_changes_nothing_of_the_node(
     let rest = |node: &Node| (node.extra.clone(), node.traits.clone(), node.properties.clone());
     assert_eq!(rest(&node), rest(&world.node));
     assert_eq!(node.inspection_finished_at, None);
-    assert_eq!(world.api.store.ports(Some(world.node.uuid)).await.unwrap(), port);
+    assert_eq!(ports().await.unwrap(), port);
     let kept = world.api.store.inventory(world.node.uuid).await.unwrap().unwrap();
     assert_eq!(kept.plugin_data, json!({"bay": "7", "error": null}), "as it was reported");
 

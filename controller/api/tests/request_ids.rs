@@ -4,47 +4,9 @@ use crate::common::Api;
 use axum::body::Body;
 use axum::http::Request;
 use model::ProvisionState;
+use room::Log;
 use serde_json::{Value, json};
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use store::prelude::*;
-use tracing_subscriber::fmt::MakeWriter;
-
-/// The log of this thread, as lines of JSON.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn lines(&self) -> Vec<Value> {
-        let bytes = self.0.lock().unwrap();
-        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
-    }
-
-    /// Collect what this thread logs until the guard is dropped.
-    fn collect(&self) -> tracing::subscriber::DefaultGuard {
-        let subscriber = tracing_subscriber::fmt().json().with_max_level(tracing::Level::DEBUG);
-        tracing::subscriber::set_default(subscriber.with_writer(self.clone()).finish())
-    }
-}
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
 
 #[tokio::test]
 async fn the_run_and_the_events_that_a_request_causes_carry_its_id() {
@@ -67,8 +29,7 @@ async fn the_run_and_the_events_that_a_request_causes_carry_its_id() {
     assert_eq!(caused, ids);
 
     // Each was logged when it was stored, within the span of its request.
-    let logged: Vec<Value> =
-        log.lines().into_iter().filter(|line| line["target"] == "store::event_log").collect();
+    let logged = log.events();
     let uuid = node.uuid.to_string();
     let states = ["enroll", "verifying", "cleaning"];
     for (index, event) in events.iter().enumerate() {

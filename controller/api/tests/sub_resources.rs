@@ -160,7 +160,6 @@ async fn the_raid_configuration_is_kept_for_the_step_that_makes_it() {
     let (api, _, unable) = api_with_nodes().await;
     let config = json!({"logical_disks": [{"raid_level": "1", "size_gb": "MAX", "is_root_volume": true}]});
     let path = "/v1/nodes/able/states/raid";
-    api.at(11, "PUT", path, Some(config.clone())).await.is(406);
     api.put(path, config.clone()).await.is(204);
     assert_eq!(api.get("/v1/nodes/able").await.body["target_raid_config"], config);
     assert_eq!(api.get("/v1/nodes/able/states").await.body["target_raid_config"], config);
@@ -195,7 +194,6 @@ async fn the_raid_configuration_is_kept_for_the_step_that_makes_it() {
     assert_eq!(answer.fault(), unsupported("raid"));
 
     let path = "/v1/drivers/redfish/raid/logical_disk_properties";
-    api.at(11, "GET", path, None).await.is(406);
     let properties = api.get(path).await.is(200).body;
     assert_eq!(
         crate::common::keys(&properties),
@@ -242,7 +240,6 @@ async fn consoles() {
 async fn bios_settings_are_the_bmcs() {
     let (api, able, unable) = api_with_nodes().await;
     let path = "/v1/nodes/unable/bios";
-    api.at(39, "GET", path, None).await.is(404);
     let list = api.at(40, "GET", path, None).await.is(200).body;
     let pairs: Vec<_> = list["bios"]
         .as_array()
@@ -262,7 +259,6 @@ async fn bios_settings_are_the_bmcs() {
     );
     assert_eq!(crate::common::keys(&list["bios"][0]), ["created_at", "links", "name", "updated_at", "value"]);
     assert_eq!(list["bios"][2]["links"][0]["href"], "http://127.0.0.1:6385/v1/nodes/unable/bios/BootMode");
-    api.at(73, "GET", &format!("{path}?detail=true"), None).await.is(400);
     let detail = api.get(&format!("{path}?detail=true")).await.is(200).body;
     assert_eq!(detail["bios"][0].as_object().unwrap().len(), 14);
     let named = api.get(&format!("{path}?fields=name,read_only")).await.is(200).body;
@@ -287,7 +283,6 @@ async fn bios_settings_are_the_bmcs() {
 async fn firmware_is_what_the_inspection_found() {
     let (api, able, _) = api_with_nodes().await;
     let path = "/v1/nodes/able/firmware";
-    api.at(85, "GET", path, None).await.is(404);
     assert_eq!(api.get(path).await.is(200).body, json!({"firmware": []}));
     let inventory = json!({"system_vendor": {"firmware": {"version": "P79 v1.45", "vendor": "ACME"}}});
     let inventory = Inventory {
@@ -321,10 +316,6 @@ async fn networks_are_noop() {
     let (api, _, _) = api_with_nodes().await;
     let before = api.everything().await;
     let path = "/v1/nodes/able/vifs";
-    for (method, path, body) in [("GET", path, None), ("POST", path, Some(json!({"id": "v"})))] {
-        api.at(27, method, path, body).await.is(404);
-    }
-    api.at(27, "DELETE", &format!("{path}/v"), None).await.is(404);
     api.post(path, json!({"id": "v", "anything": 1})).await.is(204);
     assert_eq!(api.get(path).await.is(200).body, json!({"vifs": []}));
     api.delete(&format!("{path}/v")).await.is(204);
@@ -344,9 +335,6 @@ async fn networks_are_noop() {
 async fn virtual_media() {
     let (api, _, _) = api_with_nodes().await;
     let path = "/v1/nodes/able/vmedia";
-    api.at(92, "GET", path, None).await.is(404);
-    api.at(88, "POST", path, Some(json!({}))).await.is(404);
-    api.at(88, "DELETE", path, None).await.is(404);
     assert_eq!(api.get(path).await.is(200).body[0]["media_types"], json!(["cdrom"]));
     requests(&api);
     api.post(
@@ -396,7 +384,6 @@ async fn children() {
             node.other.insert("parent_node".into(), able.uuid.to_string().into());
         })
         .await;
-    api.at(82, "GET", "/v1/nodes/able/children", None).await.is(404);
     let href = format!("http://127.0.0.1:6385/v1/nodes/?parent_node={}", able.uuid);
     assert_eq!(
         api.get("/v1/nodes/able/children").await.is(200).body,

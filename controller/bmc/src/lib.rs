@@ -36,13 +36,12 @@ pub use error::{BmcError, ErrorKind};
 pub use interfaces::{Implementation, Interface, abilities, interfaces};
 pub use priorities::{BadPriorities, check_priorities};
 pub use types::{
-    BootDevice, BootMode, BootSetting, Indicator, IndicatorState, MediaKind, ParseError, PowerAction,
-    VirtualDrive,
+    BootDevice, BootMode, BootSetting, Indicator, IndicatorState, MediaKind, ParseError, VirtualDrive,
 };
 
 use async_trait::async_trait;
 use model::Health;
-pub use model::PowerState;
+pub use model::{PowerState, PowerTarget};
 use serde_json::{Map, Value};
 
 /// One node's BMC.
@@ -75,7 +74,7 @@ pub trait Bmc: Send + Sync {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] when the BMC offers no such action.
-    async fn set_power(&self, action: PowerAction) -> Result<(), BmcError>;
+    async fn set_power(&self, action: PowerTarget) -> Result<(), BmcError>;
 
     /// The boot device override in force.
     ///

@@ -1,9 +1,8 @@
-//! Power actions, boot devices, indicators and virtual media, with Ironic's wire strings.
+//! Boot devices, indicators and virtual media, with Ironic's wire strings.
 
 use std::fmt;
 use std::str::FromStr;
 
-use model::PowerState;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A string that is none of an enum's wire strings.
@@ -62,22 +61,6 @@ macro_rules! wire_enum {
             }
         }
     };
-}
-
-wire_enum! {
-    /// What may be asked of a node's power; the strings are those of `PUT …/states/power`.
-    PowerAction, "power action" {
-        /// Switch on.
-        On = "power on",
-        /// Switch off hard, without asking the operating system.
-        Off = "power off",
-        /// Hard reset, or off and on.
-        Reboot = "rebooting",
-        /// Ask the operating system to shut down (ACPI); may never happen.
-        SoftOff = "soft power off",
-        /// Ask the operating system to restart; may never happen.
-        SoftReboot = "soft rebooting",
-    }
 }
 
 wire_enum! {
@@ -162,16 +145,6 @@ pub struct VirtualDrive {
     pub image: Option<String>,
 }
 
-impl PowerAction {
-    /// The state a node is in when the action is done.
-    pub const fn target_state(self) -> PowerState {
-        match self {
-            Self::On | Self::Reboot | Self::SoftReboot => PowerState::On,
-            Self::Off | Self::SoftOff => PowerState::Off,
-        }
-    }
-}
-
 /// The boot override that a BMC reports; `None` is "the BMC does not say".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BootSetting {
@@ -194,7 +167,5 @@ mod tests {
         }
         let error = "tape".parse::<BootDevice>().unwrap_err().to_string();
         assert!(error.contains("unknown boot device 'tape'") && error.contains("pxe, disk"), "{error}");
-        assert_eq!(serde_json::to_string(&PowerAction::SoftReboot).unwrap(), "\"soft rebooting\"");
-        assert!(serde_json::from_str::<PowerState>("\"on\"").is_err());
     }
 }

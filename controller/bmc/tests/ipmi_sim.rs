@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bmc::{Bmc, BootDevice, ErrorKind, PowerAction, PowerState};
+use bmc::{Bmc, BootDevice, ErrorKind, PowerState, PowerTarget};
 use serde_json::json;
 use support::{Process, free_udp_port, info, until_power};
 
@@ -100,10 +100,10 @@ async fn power_and_boot_device() {
     let sim = sim().await;
     let bmc = open(&sim, "hunter2");
     assert_eq!(bmc.power_state().await.unwrap(), PowerState::Off);
-    bmc.set_power(PowerAction::Reboot).await.unwrap();
+    bmc.set_power(PowerTarget::Reboot).await.unwrap();
     until_power(&bmc, PowerState::On).await;
-    bmc.set_power(PowerAction::On).await.unwrap();
-    bmc.set_power(PowerAction::Reboot).await.unwrap();
+    bmc.set_power(PowerTarget::On).await.unwrap();
+    bmc.set_power(PowerTarget::Reboot).await.unwrap();
     for (device, name) in
         [(BootDevice::Pxe, "pxe"), (BootDevice::Disk, "default"), (BootDevice::Cdrom, "cdrom")]
     {
@@ -111,13 +111,13 @@ async fn power_and_boot_device() {
         assert_eq!(bmc.boot_device().await.unwrap().device, Some(device));
         assert_eq!(fs::read_to_string(sim.dir.path().join("boot")).unwrap().trim(), name);
     }
-    bmc.set_power(PowerAction::Off).await.unwrap();
+    bmc.set_power(PowerTarget::Off).await.unwrap();
     until_power(&bmc, PowerState::Off).await;
-    bmc.set_power(PowerAction::SoftOff).await.unwrap();
+    bmc.set_power(PowerTarget::SoftOff).await.unwrap();
     let log = fs::read_to_string(sim.dir.path().join("log")).unwrap();
     let power: Vec<&str> = log.lines().filter(|line| !line.starts_with("boot")).collect();
     assert_eq!(power, ["power 1", "reset 1", "power 0"], "what holds already is not asked for");
-    let error = bmc.set_power(PowerAction::SoftReboot).await.unwrap_err();
+    let error = bmc.set_power(PowerTarget::SoftReboot).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let error = bmc.set_boot_device(BootDevice::UefiHttp, false, None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);

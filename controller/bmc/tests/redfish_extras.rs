@@ -62,19 +62,24 @@ async fn health() {
     assert_eq!(fake.state().await.unwrap().1, None);
 }
 
-#[tokio::test]
-async fn boot_mode_secure_boot_and_nmi() {
-    let service = Service::start(|request, _| match request.line.as_str() {
+/// A system in this boot mode that offers these resets, without virtual media.
+async fn booting(mode: &'static str, resets: [&'static str; 2]) -> Service {
+    Service::start(move |request, _| match request.line.as_str() {
         "GET /redfish/v1/Systems/1" => ok(json!({
-            "PowerState": "On", "Boot": {"BootSourceOverrideMode": "UEFI"},
+            "PowerState": "On", "Boot": {"BootSourceOverrideMode": mode},
             "SecureBoot": {"@odata.id": "/redfish/v1/Systems/1/SecureBoot"},
             "Actions": {"#ComputerSystem.Reset": {"target": "/redfish/v1/Systems/1/Reset",
-                "ResetType@Redfish.AllowableValues": ["On", "Nmi"]}},
+                "ResetType@Redfish.AllowableValues": resets}},
         })),
         "GET /redfish/v1/Systems/1/SecureBoot" => ok(json!({"SecureBootEnable": false})),
         _ => answer("204 No Content", "", ""),
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn boot_mode_secure_boot_and_nmi() {
+    let service = booting("UEFI", ["On", "Nmi"]).await;
     let bmc = open(&service);
     bmc.set_boot_mode(BootMode::Uefi).await.unwrap();
     bmc.set_secure_boot(false).await.unwrap();
@@ -94,17 +99,7 @@ async fn boot_mode_secure_boot_and_nmi() {
 
 #[tokio::test]
 async fn a_missing_resource_is_reported_and_nothing_is_written() {
-    let service = Service::start(|request, _| match request.line.as_str() {
-        "GET /redfish/v1/Systems/1" => ok(json!({
-            "PowerState": "On", "Boot": {"BootSourceOverrideMode": "Legacy"},
-            "SecureBoot": {"@odata.id": "/redfish/v1/Systems/1/SecureBoot"},
-            "Actions": {"#ComputerSystem.Reset": {"target": "/redfish/v1/Systems/1/Reset",
-                "ResetType@Redfish.AllowableValues": ["On", "ForceOff"]}},
-        })),
-        "GET /redfish/v1/Systems/1/SecureBoot" => ok(json!({"SecureBootEnable": false})),
-        _ => answer("204 No Content", "", ""),
-    })
-    .await;
+    let service = booting("Legacy", ["On", "ForceOff"]).await;
     let bmc = open(&service);
     is_unsupported(bmc.set_secure_boot(true).await, "secure boot needs boot mode uefi");
     is_unsupported(bmc.inject_nmi().await, "it offers only On, ForceOff");

@@ -6,7 +6,7 @@ mod service;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bmc::{Bmc, BmcError, BootDevice, ErrorKind, PowerAction, PowerState};
+use bmc::{Bmc, BmcError, BootDevice, ErrorKind, PowerState, PowerTarget};
 use serde_json::{Value, json};
 use service::{Answer, Request, Service, answer, ok};
 
@@ -131,7 +131,7 @@ async fn an_action_that_may_have_happened_is_not_repeated() {
         _ => Answer::new(),
     })
     .await;
-    let error = open(&service).set_power(PowerAction::Reboot).await.unwrap_err();
+    let error = open(&service).set_power(PowerTarget::Reboot).await.unwrap_err();
     assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Protocol, true), "{error}");
     assert_eq!(service.count(RESET), 1);
 }
@@ -179,7 +179,7 @@ async fn redirects_are_followed_on_the_same_host_only() {
         _ => not_found(),
     })
     .await;
-    open(&service).set_power(PowerAction::On).await.unwrap();
+    open(&service).set_power(PowerTarget::On).await.unwrap();
     assert_eq!(service.count("POST /moved"), 1);
 
     let thief = Service::start(|_, _| ok(system("On"))).await;
@@ -248,9 +248,9 @@ async fn reset_types_are_asked_of_the_action_info() {
         _ => not_found(),
     })
     .await;
-    open(&service).set_power(PowerAction::Reboot).await.unwrap();
+    open(&service).set_power(PowerTarget::Reboot).await.unwrap();
     assert_eq!(service.count(RESET), 1);
-    let error = open(&service).set_power(PowerAction::SoftOff).await.unwrap_err();
+    let error = open(&service).set_power(PowerTarget::SoftOff).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("PowerCycle, ForceOff"), "{error}");
 }
@@ -266,7 +266,7 @@ async fn a_failed_task_is_reported() {
         _ => not_found(),
     })
     .await;
-    let error = open(&service).set_power(PowerAction::On).await.unwrap_err();
+    let error = open(&service).set_power(PowerTarget::On).await.unwrap_err();
     assert!(error.to_string().contains("power supply is missing"), "{error}");
 }
 

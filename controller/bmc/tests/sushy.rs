@@ -16,7 +16,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bmc::{
-    BootDevice, BootMode, Builtin, Drivers, ErrorKind, IndicatorState, MediaKind, PowerAction, PowerState,
+    BootDevice, BootMode, Builtin, Drivers, ErrorKind, IndicatorState, MediaKind, PowerState, PowerTarget,
 };
 use call::Node;
 use model::{Health, StepKind};
@@ -110,17 +110,17 @@ async fn power_and_boot_device() {
     assert_eq!(bmc.power_state().await.unwrap(), PowerState::Off);
     assert_eq!(bmc.state().await.unwrap(), (PowerState::Off, Some(Health::Ok)));
 
-    bmc.set_power(PowerAction::SoftOff).await.unwrap();
-    bmc.set_power(PowerAction::On).await.unwrap();
+    bmc.set_power(PowerTarget::SoftOff).await.unwrap();
+    bmc.set_power(PowerTarget::On).await.unwrap();
     until_power(&bmc, PowerState::On).await;
-    bmc.set_power(PowerAction::On).await.unwrap();
-    bmc.set_power(PowerAction::Reboot).await.unwrap();
+    bmc.set_power(PowerTarget::On).await.unwrap();
+    bmc.set_power(PowerTarget::Reboot).await.unwrap();
     until_power(&bmc, PowerState::On).await;
-    bmc.set_power(PowerAction::Off).await.unwrap();
+    bmc.set_power(PowerTarget::Off).await.unwrap();
     until_power(&bmc, PowerState::Off).await;
-    bmc.set_power(PowerAction::Reboot).await.unwrap();
+    bmc.set_power(PowerTarget::Reboot).await.unwrap();
     until_power(&bmc, PowerState::On).await;
-    bmc.set_power(PowerAction::SoftOff).await.unwrap();
+    bmc.set_power(PowerTarget::SoftOff).await.unwrap();
     until_power(&bmc, PowerState::Off).await;
 
     for device in [BootDevice::Pxe, BootDevice::Disk, BootDevice::Cdrom] {

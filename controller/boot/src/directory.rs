@@ -1,6 +1,7 @@
 //! The port through which the services ask what a node boots.
 
 use async_trait::async_trait;
+use mac::Mac;
 
 /// What the node with some MAC boots next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +21,8 @@ pub enum BootAnswer {
 /// Decides what a node boots; asked once for each script, at the moment the node asks.
 #[async_trait]
 pub trait BootDirectory: Send + Sync {
-    /// `mac` is in lower case with colons (`52:54:00:12:34:56`).
-    async fn boot_for(&self, mac: &str) -> BootAnswer;
+    /// What the node with this MAC address boots.
+    async fn boot_for(&self, mac: Mac) -> BootAnswer;
 
     /// The first byte of a boot file (`vmlinuz`, `initramfs`, `ipxe` for the script) is about to go to
     /// the node with this MAC (`None` if the request does not name it). For measuring; does nothing

@@ -134,7 +134,7 @@ async fn ipxe(State(app): State<App>, Query(who): Query<Who>) -> Response {
         Ok(mac) => mac,
         Err(error) => return text(StatusCode::BAD_REQUEST, format!("mac: {error}\n")),
     };
-    let answer = app.directory.boot_for(&mac.to_string()).await;
+    let answer = app.directory.boot_for(mac).await;
     match script(&app.config.base_url, mac, &answer) {
         Ok(script) => {
             app.served(Some(mac), "ipxe").await;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use boot::http::{Http, HttpConfig};
-use boot::{BootAnswer, BootDirectory, CancellationToken};
+use boot::{BootAnswer, BootDirectory, CancellationToken, Mac};
 
 const MAC: &str = "52:54:00:ab:cd:01";
 
@@ -13,8 +13,8 @@ struct Directory(Mutex<Vec<(Option<String>, String)>>);
 
 #[async_trait]
 impl BootDirectory for Directory {
-    async fn boot_for(&self, mac: &str) -> BootAnswer {
-        match mac {
+    async fn boot_for(&self, mac: Mac) -> BootAnswer {
+        match mac.to_string().as_str() {
             MAC => BootAnswer::Ramdisk { kernel_args: "quiet".to_owned() },
             "52:54:00:ab:cd:02" => BootAnswer::LocalDisk,
             "52:54:00:ab:cd:03" => BootAnswer::Ramdisk { kernel_args: "a\nshell".to_owned() },

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::output::{Format, cell, detail, print, show, table};
+use crate::output::{Format, cell, detail, show, table};
 use crate::values::{Pair, object, pair, steps};
 use clap::Subcommand;
 use reqwest::Method;
@@ -65,10 +65,7 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
         }
         Command::Delete { template } => {
             client.send(Method::DELETE, &["deploy_templates", &template], &[], None).await?;
-            match format {
-                Format::Json => show(format, &json!({"deleted": template}), detail),
-                Format::Table => print(&format!("deleted deploy template {template}")),
-            }
+            show(format, &json!({"deleted": template}), |_| format!("deleted deploy template {template}"))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::output::{Format, cell, detail, print, show, table};
+use crate::output::{Format, cell, detail, show, table};
 use crate::values::{Pair, mac, object, pair};
 use clap::{ArgAction, Subcommand};
 use reqwest::Method;
@@ -78,10 +78,7 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
         Command::Delete { port } => {
             let uuid = uuid_of(client, &port).await?;
             client.send(Method::DELETE, &["ports", &uuid], &[], None).await?;
-            match format {
-                Format::Json => show(format, &json!({"deleted": uuid}), detail),
-                Format::Table => print(&format!("deleted port {port}")),
-            }
+            show(format, &json!({"deleted": uuid}), |_| format!("deleted port {port}"))
         }
     }
 }

@@ -30,7 +30,7 @@ impl WaitOption {
 
 /// What is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Goal {
+pub enum WaitTarget {
     /// This provision state.
     State(String),
     /// Any state in which nothing happens by itself, failed ones included: what an abort leads to.
@@ -51,15 +51,15 @@ pub enum Verdict {
 }
 
 /// How `node` stands to `goal`. Pure.
-pub fn judge(node: &NodeView, goal: &Goal) -> Verdict {
+pub fn judge(node: &NodeView, goal: &WaitTarget) -> Verdict {
     let because = match &node.last_error {
         Some(error) => format!(": {}", printable(error)),
         None => String::new(),
     };
     match goal {
-        Goal::State(state) if node.state() == state && !node.has_failed() => Verdict::Reached,
+        WaitTarget::State(state) if node.state() == state && !node.has_failed() => Verdict::Reached,
         // A retired node is cleaned and then kept out of service: the right end of the same road.
-        Goal::State(state)
+        WaitTarget::State(state)
             if state == "available"
                 && node.state() == "manageable"
                 && node.retired == Some(true)
@@ -67,16 +67,18 @@ pub fn judge(node: &NodeView, goal: &Goal) -> Verdict {
         {
             Verdict::Reached
         }
-        Goal::State(state) if node.has_failed() || node.is_stable() => {
+        WaitTarget::State(state) if node.has_failed() || node.is_stable() => {
             Verdict::Lost(format!("node {} is {:?}, not {state:?}{because}", node.label(), node.state()))
         }
-        Goal::Rest if node.has_failed() || node.is_stable() => Verdict::Reached,
-        Goal::State(_) | Goal::Rest => Verdict::Waiting,
-        Goal::Power(_) if node.target_power_state.is_some() => Verdict::Waiting,
-        Goal::Power(state) if node.power_state.as_deref() == Some(state) && node.last_error.is_none() => {
+        WaitTarget::Rest if node.has_failed() || node.is_stable() => Verdict::Reached,
+        WaitTarget::State(_) | WaitTarget::Rest => Verdict::Waiting,
+        WaitTarget::Power(_) if node.target_power_state.is_some() => Verdict::Waiting,
+        WaitTarget::Power(state)
+            if node.power_state.as_deref() == Some(state) && node.last_error.is_none() =>
+        {
             Verdict::Reached
         }
-        Goal::Power(state) => Verdict::Lost(format!(
+        WaitTarget::Power(state) => Verdict::Lost(format!(
             "node {} is {:?}, not {state:?}{because}",
             node.label(),
             node.power_state.as_deref().unwrap_or("unknown")
@@ -104,7 +106,7 @@ pub fn status_line(node: &NodeView) -> String {
 pub async fn until(
     client: &Client,
     ident: &str,
-    goal: &Goal,
+    goal: &WaitTarget,
     limit: Option<Duration>,
 ) -> Result<Value, Failure> {
     let begun = Instant::now();
@@ -160,26 +162,26 @@ mod tests {
 
     #[test]
     fn provision_goals() {
-        let goal = Goal::State("available".into());
+        let goal = WaitTarget::State("available".into());
         assert_eq!(judge(&node("clean wait", None), &goal), Verdict::Waiting);
         assert_eq!(judge(&node("clean hold", None), &goal), Verdict::Waiting);
         assert_eq!(judge(&node("available", None), &goal), Verdict::Reached);
         let lost = "node n1 is \"clean failed\", not \"available\": sda: I/O error";
         assert_eq!(judge(&node("clean failed", Some("sda: I/O error")), &goal), Verdict::Lost(lost.into()));
         let lost = "node n1 is \"enroll\", not \"manageable\": no BMC";
-        let manage = Goal::State("manageable".into());
+        let manage = WaitTarget::State("manageable".into());
         assert_eq!(judge(&node("enroll", Some("no BMC")), &manage), Verdict::Lost(lost.into()));
         let mut retired = node("manageable", None);
         assert!(matches!(judge(&retired, &goal), Verdict::Lost(_)));
         retired.retired = Some(true);
         assert_eq!(judge(&retired, &goal), Verdict::Reached);
-        assert_eq!(judge(&node("clean failed", None), &Goal::Rest), Verdict::Reached);
-        assert_eq!(judge(&node("clean wait", None), &Goal::Rest), Verdict::Waiting);
+        assert_eq!(judge(&node("clean failed", None), &WaitTarget::Rest), Verdict::Reached);
+        assert_eq!(judge(&node("clean wait", None), &WaitTarget::Rest), Verdict::Waiting);
     }
 
     #[test]
     fn power_goals() {
-        let goal = Goal::Power("power on");
+        let goal = WaitTarget::Power("power on");
         let mut seen = node("manageable", None);
         seen.target_power_state = Some("power on".into());
         assert_eq!(judge(&seen, &goal), Verdict::Waiting);

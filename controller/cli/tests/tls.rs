@@ -53,7 +53,7 @@ fn exactly_the_pinned_certificate_is_accepted() {
     let other = format!("sha256:{}", "00".repeat(32));
     let (code, _, err) = server.run(&["driver", "list", "--pin", &other]);
     assert_eq!(code, 5);
-    assert!(err.contains(&format!("shows the certificate {pin}, pinned is {other}")), "{err}");
+    assert!(err.contains(&format!("presented certificate {pin}, but {other} is pinned")), "{err}");
     assert_eq!(server.run(&["driver", "list"]).0, 5);
     assert_eq!(server.run(&["driver", "list", "--insecure"]).0, 0);
     assert_eq!(server.lines().len(), 2);

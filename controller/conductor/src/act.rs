@@ -5,7 +5,7 @@ use crate::decision::{Action, ActionError, Outcome};
 use crate::log_archive::LogArchive;
 use crate::settings::Settings;
 use async_trait::async_trait;
-use bmc::{BmcError, BootDevice, BootSetting, Drivers, ErrorKind, PowerAction, StepCall, StepEnd};
+use bmc::{BmcError, BootDevice, BootSetting, Drivers, ErrorKind, StepCall, StepEnd};
 use model::run::PersistentBoot;
 use model::{Abilities, Contact, Inventory, Node, PlannedStep, PowerTarget, StepKind};
 use std::collections::{BTreeMap, HashMap};
@@ -90,7 +90,7 @@ impl LiveExecutor {
             Action::SetPower(target) => {
                 let reboots = matches!(target, PowerTarget::Reboot | PowerTarget::SoftReboot);
                 if reboots || bmc.power_state().await? != target.resulting_state() {
-                    bmc.set_power(power_action(*target)).await?;
+                    bmc.set_power(*target).await?;
                 }
             }
             _ => {}
@@ -172,16 +172,6 @@ fn failed(error: BmcError) -> Outcome {
         unreachable: matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Timeout),
         text: error.to_string(),
     })
-}
-
-fn power_action(target: PowerTarget) -> PowerAction {
-    match target {
-        PowerTarget::On => PowerAction::On,
-        PowerTarget::Off => PowerAction::Off,
-        PowerTarget::Reboot => PowerAction::Reboot,
-        PowerTarget::SoftOff => PowerAction::SoftOff,
-        PowerTarget::SoftReboot => PowerAction::SoftReboot,
-    }
 }
 
 #[async_trait]

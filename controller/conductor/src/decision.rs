@@ -1,12 +1,12 @@
 //! The types of a decision: the snapshot it is made from, the action it chooses, the action's outcome.
 
-use crate::notary::Proof;
+use crate::issuer::Proof;
 use agent_protocol::command::CommandStatus;
 use agent_protocol::step::AdvertisedSteps;
 use model::run::PersistentBoot;
 use model::{
-    Abilities, Catalogue, Contact, Event, Health, Inventory, Node, PlannedStep, Port, PowerState,
-    PowerTarget, Resource, RunKind, StepKind, Timestamp, Wait,
+    Abilities, Catalogue, Contact, Event, Health, Inventory, Node, PlannedStep, PowerState, PowerTarget,
+    Resource, RunKind, StepKind, Timestamp, Wait,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub struct Rules {
     /// All of them, oldest first.
     pub rules: Vec<Resource>,
     /// Ports of the node.
-    pub ports: Vec<Port>,
+    pub ports: Vec<Resource>,
 }
 
 /// What to do next for a node.

@@ -17,12 +17,12 @@ mod agents;
 mod connections;
 pub mod decision;
 pub mod drive;
+pub mod issuer;
 pub mod log_archive;
-pub mod notary;
 pub mod settings;
 pub mod stages;
 
 pub use act::{Executor, LiveExecutor};
 pub use drive::Conductor;
-pub use notary::{Notary, SigningKey};
+pub use issuer::{CertificateIssuer, SigningKey};
 pub use settings::Settings;

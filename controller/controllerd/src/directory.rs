@@ -1,9 +1,8 @@
 //! What the NIC with a MAC address boots: the ramdisk while the node's run needs it, the disk otherwise.
 
 use async_trait::async_trait;
-use boot::{BootAnswer, BootDirectory};
-use model::port::canonical_mac;
-use model::{Node, RunKind};
+use boot::{BootAnswer, BootDirectory, Mac};
+use model::{Node, ResourceKind, RunKind};
 use std::sync::Arc;
 use store::Store;
 
@@ -19,10 +18,10 @@ pub struct Directory {
 
 #[async_trait]
 impl BootDirectory for Directory {
-    async fn boot_for(&self, mac: &str) -> BootAnswer {
-        let Some(mac) = canonical_mac(mac) else { return BootAnswer::Unknown };
-        let Ok(port) = self.store.port_by_address(&mac).await else { return BootAnswer::Unknown };
-        match self.store.node(port.node_uuid).await {
+    async fn boot_for(&self, mac: Mac) -> BootAnswer {
+        let port = self.store.resource_by_key(ResourceKind::Port, &mac.to_string()).await;
+        let Some(node) = port.ok().and_then(|port| port.node) else { return BootAnswer::Unknown };
+        match self.store.node(node).await {
             Ok(node) if node.boots_ramdisk() => BootAnswer::Ramdisk { kernel_args: self.kernel_args(&node) },
             Ok(_) => BootAnswer::LocalDisk,
             Err(error) => {

@@ -14,7 +14,7 @@ mod tls_listener;
 use anyhow::{Context, Result};
 use clap::Parser;
 use conductor::agent_client::AgentClient;
-use conductor::{Conductor, LiveExecutor, Notary};
+use conductor::{CertificateIssuer, Conductor, LiveExecutor};
 use config::Config;
 use services::Services;
 use std::path::PathBuf;
@@ -105,7 +105,7 @@ async fn run(config: Config) -> Result<()> {
         Arc::new(SystemClock),
         config.conductor.clone(),
         config.name(),
-        Notary::new(certificate_key, &config.name()),
+        CertificateIssuer::new(certificate_key, &config.name()),
     );
     let conducting = conductor.run(stop.clone());
     services.start(CONDUCTOR, async move {

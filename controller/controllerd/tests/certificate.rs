@@ -6,7 +6,7 @@ use agentd::logging::LogRing;
 use agentd::login::NoLogin;
 use agentd::state::State;
 use block::Filter;
-use certificate::{Finding, PublicKey, Signed, Verified, Wanted, What, verify};
+use certificate::{Document, Finding, PublicKey, Signed, Verified, Wanted, verify};
 use hwm_generic::GenericHardwareManager;
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -203,7 +203,7 @@ async fn an_erase_is_certified_and_the_certificate_stands_by_itself() {
     controller.call("DELETE", &format!("/v1/nodes/{node}"), Value::Null).await;
     let list = get(format!("/v1/anneal/certificates?node={node}")).await;
     let list: Vec<_> = list["certificates"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
-    let third = Signed::read(What::Certificate, &third).unwrap().digest();
+    let third = Signed::read(Document::Certificate, &third).unwrap().digest();
     assert_eq!((list.len(), list[0], list[2]), (3, &json!(first), &json!(third)));
     assert_eq!(file(&first).await, text);
 }

@@ -8,7 +8,7 @@ use crate::path;
 use crate::python::{text, truth, type_name};
 use crate::scope::Scope;
 use crate::signature::{OperationError, Signature, turns};
-use model::{Node, Port, traits};
+use model::{Node, Resource, traits};
 use serde_json::{Map, Value};
 
 /// Longest text of a log line, in characters.
@@ -177,7 +177,7 @@ fn delete<T: Attributes>(of: &mut T, path: &str) -> Result<Option<Note>, Operati
     Ok(None)
 }
 
-fn port<'a>(args: &Args, found: &'a mut Findings) -> Result<&'a mut Port, OperationError> {
+fn port<'a>(args: &Args, found: &'a mut Findings) -> Result<&'a mut Resource, OperationError> {
     let id = args.text("port_id")?;
     let found = found.ports.iter_mut().find(|port| port.uuid.to_string() == id);
     found.ok_or_else(|| OperationError("the node has no port of this port_id".to_owned()))

@@ -7,7 +7,7 @@ use crate::python::{text, type_name};
 use crate::signature::OperationError;
 use model::mask::{masked, masked_instance_info};
 use model::request::RESCUE_HASH;
-use model::{Node, Port};
+use model::{Node, Resource};
 use serde_json::{Map, Value, json};
 
 /// What an attribute holds.
@@ -152,27 +152,21 @@ impl Attributes for Node {
     }
 }
 
-impl Attributes for Port {
+/// A port: the only kind of resource that rules change.
+impl Attributes for Resource {
     const TABLE: &'static [(&'static str, Kind)] = &PORT;
     const NOUN: &'static str = "port";
 
     fn map(&mut self, name: &str) -> Option<&mut Map<String, Value>> {
-        Some(match name {
-            "extra" => &mut self.extra,
-            "local_link_connection" => &mut self.local_link_connection,
-            _ => return None,
-        })
+        self.fields.entry(name).or_insert_with(|| json!({})).as_object_mut()
     }
 
     fn set_text(&mut self, name: &str, text: Option<String>) {
-        put(&mut self.other, name, text);
+        put(&mut self.fields, name, text);
     }
 
     fn set_flag(&mut self, name: &str, flag: Option<bool>) {
-        match name {
-            "pxe_enabled" => self.pxe_enabled = flag.unwrap_or(true),
-            name => put(&mut self.other, name, flag),
-        }
+        put(&mut self.fields, name, flag);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::python::repr;
 use crate::signature::{OperationError, Signature, named, turns};
 use crate::template::{Part, parse};
 use crate::{action, condition, path};
-use model::{Node, Port, traits};
+use model::{Node, Resource, traits};
 use serde_json::{Map, Value};
 
 /// Checks a list of conditions.
@@ -94,7 +94,7 @@ fn arguments(signature: &Signature, args: &Map<String, Value>, looped: bool) -> 
             (op, "path") => {
                 let name = path::parts(text()?).into_iter().next().unwrap_or_default();
                 if op.contains("-port-") {
-                    Port::kind(&name)?
+                    Resource::kind(&name)?
                 } else {
                     Node::kind(&name)?
                 };

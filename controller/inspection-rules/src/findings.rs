@@ -1,6 +1,6 @@
 //! What rules work on, and what they have logged.
 
-use model::{Node, Port};
+use model::{Node, Resource};
 use serde_json::Value;
 
 /// What an inspection found, and what it is about.
@@ -9,7 +9,7 @@ pub struct Findings {
     /// The node.
     pub node: Node,
     /// Its ports.
-    pub ports: Vec<Port>,
+    pub ports: Vec<Resource>,
     /// The inventory; no rule changes it.
     pub inventory: Value,
     /// Data added by collectors and plugins.

@@ -3,7 +3,7 @@
 //! ours does. `ANNEAL_WRITE_DIFFERENCES=1` writes those that have no reason yet there, under "".
 
 use inspection_rules::{Applied, Findings, Level, apply};
-use model::{Node, Port, ProvisionState, Resource, ResourceKind, Timestamp};
+use model::{Node, ProvisionState, Resource, ResourceKind, Timestamp};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
@@ -30,17 +30,14 @@ fn found(world: &Value) -> Findings {
     node.extra = object(&given["extra"]);
     node.resource_class = text(&given["resource_class"]);
     node.traits = world["traits"].as_array().unwrap().iter().filter_map(text).collect();
-    let port = |port: &Value| Port {
-        uuid: port["uuid"].as_str().unwrap().parse().unwrap(),
-        node_uuid: uuid,
-        address: text(&port["address"]).unwrap(),
-        name: None,
-        pxe_enabled: port["pxe_enabled"] == true,
-        extra: object(&port["extra"]),
-        local_link_connection: object(&port["local_link_connection"]),
-        other: Map::new(),
-        created_at: Timestamp(0),
-        updated_at: None,
+    let port = |given: &Value| {
+        let address = given["address"].as_str().unwrap().parse().unwrap();
+        let port = given["uuid"].as_str().unwrap().parse().unwrap();
+        let mut port = Resource::port(port, uuid, address, Timestamp(0));
+        for name in ["pxe_enabled", "extra", "local_link_connection"] {
+            port.fields.insert(name.to_owned(), given[name].clone());
+        }
+        port
     };
     Findings {
         node,
@@ -60,10 +57,11 @@ fn node(node: &Node) -> Value {
     })
 }
 
-fn port(port: &Port) -> Value {
+fn port(port: &Resource) -> Value {
     json!({
-        "uuid": port.uuid, "address": port.address, "extra": port.extra, "pxe_enabled": port.pxe_enabled,
-        "physical_network": port.other.get("physical_network"), "local_link_connection": port.local_link_connection,
+        "uuid": port.uuid, "address": port.address(), "extra": port.field("extra"), "pxe_enabled": port.pxe_enabled(),
+        "physical_network": port.field("physical_network"),
+        "local_link_connection": port.field("local_link_connection"),
     })
 }
 

@@ -2,9 +2,9 @@
 
 use inspection_rules::attribute::{Attributes, NODE, PORT};
 use inspection_rules::{Failure, Findings, apply, check};
-use model::{Node, Port, Resource, ResourceKind, Timestamp};
+use model::{Node, Resource, ResourceKind, Timestamp};
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 fn found() -> Findings {
@@ -12,18 +12,7 @@ fn found() -> Findings {
     node.driver_info.insert("redfish_password".into(), "hunter2".into());
     node.instance_info.insert("hashed_rescue_password".into(), "$6$hash".into());
     node.driver_internal_info.insert("agent_secret_token".into(), "t0ken".into());
-    let port = Port {
-        uuid: Uuid::nil(),
-        node_uuid: Uuid::nil(),
-        address: "52:54:00:00:00:01".into(),
-        name: None,
-        pxe_enabled: true,
-        extra: Map::new(),
-        local_link_connection: Map::new(),
-        other: Map::new(),
-        created_at: Timestamp(0),
-        updated_at: None,
-    };
+    let port = Resource::port(Uuid::nil(), Uuid::nil(), "52:54:00:00:00:01".parse().unwrap(), Timestamp(0));
     let inventory =
         json!({"bmc_password": "hunter2", "hostname": "{node.driver_info}{plugin_data[auth_token]}{{x}}"});
     Findings { node, ports: vec![port], inventory, plugin_data: json!({"auth_token": "hunter2", "list": []}) }
@@ -84,7 +73,7 @@ fn nothing_but_the_tables_can_be_set() {
         assert!(Node::kind(name).is_err(), "{name}");
     }
     for name in ["uuid", "node_uuid", "address"] {
-        assert!(Port::kind(name).is_err(), "{name}");
+        assert!(Resource::kind(name).is_err(), "{name}");
     }
 }
 
@@ -314,7 +303,7 @@ proptest! {
         }
         prop_assert_eq!(old, new);
         prop_assert_eq!(after.inventory, before.inventory);
-        prop_assert_eq!(&after.ports[0].address, &before.ports[0].address);
+        prop_assert_eq!(after.ports[0].address(), before.ports[0].address());
         prop_assert!(after.node.traits.iter().all(|name| model::traits::is_name(name)));
     }
 }

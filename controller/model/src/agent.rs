@@ -32,7 +32,7 @@ pub struct Contact {
     pub progress_at: Option<Timestamp>,
     /// Another agent asked for a token after this one had got it: the node rebooted, or an impostor asks.
     #[serde(default)]
-    pub rival: Option<Rival>,
+    pub rival: Option<SecondAgent>,
 }
 
 impl std::fmt::Debug for Contact {
@@ -130,7 +130,7 @@ pub struct AgentState {
 
 /// A lookup that got no token because another agent has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rival {
+pub struct SecondAgent {
     /// When it last asked.
     pub at: Timestamp,
     /// Boot id in its lookup, if it sent one.

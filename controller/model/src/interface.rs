@@ -1,9 +1,9 @@
 //! The network interfaces of an inventory, and how they change the ports of the node.
 
-use crate::port::canonical_mac;
-use crate::{Port, Timestamp};
+use crate::{Resource, Timestamp};
+use mac::Mac;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::net::IpAddr;
 use uuid::Uuid;
 
@@ -28,15 +28,15 @@ pub enum AddPorts {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PortChanges {
     /// The existing ports, in their order, with `pxe_enabled` as the inventory reports it, if it does.
-    pub known: Vec<Port>,
+    pub known: Vec<Resource>,
     /// Ports to be created. Another node may have one of these addresses.
-    pub new: Vec<Port>,
+    pub new: Vec<Resource>,
 }
 
 /// One interface.
 struct Interface {
-    /// MAC address, canonical.
-    address: String,
+    /// MAC address.
+    address: Mac,
     /// It had an IP address.
     active: bool,
 }
@@ -46,39 +46,33 @@ struct Interface {
 /// they disable PXE on every port then; here a port is left as it is.
 pub fn port_changes(
     inventory: &Value,
-    known: &[Port],
+    known: &[Resource],
     add: AddPorts,
     (node, run): (Uuid, Uuid),
     now: Timestamp,
 ) -> PortChanges {
     let pxe = pxe_address(inventory);
-    let mut result = PortChanges { known: known.to_vec(), new: Vec::new() };
-    if let Some(pxe) = &pxe {
-        result.known.iter_mut().for_each(|port| port.pxe_enabled = port.address == *pxe);
-    }
+    let booted_from = |port: Resource| match pxe {
+        Some(pxe) => {
+            let boots = port.address() == pxe.to_string();
+            port.with_pxe(boots)
+        }
+        None => port,
+    };
+    let mut result = PortChanges { known: known.iter().cloned().map(booted_from).collect(), new: Vec::new() };
     for Interface { address, active } in interfaces(inventory) {
-        let boots = pxe.as_ref().is_none_or(|pxe| *pxe == address);
+        let boots = pxe.is_none_or(|pxe| pxe == address);
         let wanted = match add {
             AddPorts::Pxe => boots,
             AddPorts::Active => active,
             AddPorts::All => true,
             AddPorts::Disabled => false,
         };
-        let there = known.iter().chain(&result.new).any(|port| port.address == address);
+        let there = known.iter().chain(&result.new).any(|port| port.address() == address.to_string());
         if wanted && !there {
-            result.new.push(Port {
-                // The same interface in the same inspection is the same port, however often it is decided about.
-                uuid: Uuid::new_v5(&run, address.as_bytes()),
-                node_uuid: node,
-                address,
-                name: None,
-                pxe_enabled: boots,
-                extra: Map::new(),
-                local_link_connection: Map::new(),
-                other: Map::new(),
-                created_at: now,
-                updated_at: None,
-            });
+            // The same interface in the same inspection is the same port, however often it is decided about.
+            let uuid = Uuid::new_v5(&run, address.to_string().as_bytes());
+            result.new.push(Resource::port(uuid, node, address, now).with_pxe(boots));
         }
     }
     result
@@ -90,7 +84,7 @@ fn interfaces(inventory: &Value) -> impl Iterator<Item = Interface> {
     listed.filter_map(|interface| {
         let text = |key: &str| interface.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         let name = text("name")?;
-        let address = canonical_mac(text("mac_address")?).filter(|address| is_of_one(address))?;
+        let address = text("mac_address")?.parse().ok().filter(is_of_one)?;
         // An IPv6 address may come with its zone.
         let ip = text("ipv4_address").or_else(|| text("ipv6_address")?.split('%').next());
         let local = ip.and_then(|ip| ip.parse::<IpAddr>().ok()).is_some_and(|ip| ip.is_loopback());
@@ -98,16 +92,16 @@ fn interfaces(inventory: &Value) -> impl Iterator<Item = Interface> {
     })
 }
 
-/// Whether a canonical MAC address is that of one interface: not that of a group or of all, and not nothing.
-fn is_of_one(address: &str) -> bool {
-    let first = u8::from_str_radix(&address[..2], 16);
-    address != "00:00:00:00:00:00" && first.is_ok_and(|octet| octet & 1 == 0)
+/// Whether a MAC address is that of one interface: not that of a group or of all, and not nothing.
+fn is_of_one(address: &Mac) -> bool {
+    let octets = address.octets();
+    octets != [0; 6] && octets[0] & 1 == 0
 }
 
 /// The MAC address of the interface that the node booted from; PXELINUX puts the hardware type before it.
-fn pxe_address(inventory: &Value) -> Option<String> {
+fn pxe_address(inventory: &Value) -> Option<Mac> {
     let interface = inventory.pointer("/boot/pxe_interface")?.as_str()?;
-    canonical_mac(interface).or_else(|| canonical_mac(interface.split_once('-')?.1))
+    interface.parse().or_else(|_| interface.split_once('-').unwrap_or_default().1.parse()).ok()
 }
 
 #[cfg(test)]
@@ -145,13 +139,12 @@ mod tests {
 
     fn new(inventory: &Value, add: AddPorts) -> Vec<(String, bool)> {
         let found = port_changes(inventory, &[], add, (NODE, RUN), NOW);
-        found.new.into_iter().map(|port| (port.address, port.pxe_enabled)).collect()
+        found.new.iter().map(|port| (port.address().to_owned(), port.pxe_enabled())).collect()
     }
 
-    fn port(address: &str, pxe_enabled: bool) -> Port {
-        let reported = json!({"interfaces": [{"name": "x", "mac_address": address}]});
-        let mut made = port_changes(&reported, &[], AddPorts::All, (NODE, NODE), NOW).new;
-        Port { pxe_enabled, ..made.remove(0) }
+    fn port(address: &str, pxe_enabled: bool) -> Resource {
+        let uuid = Uuid::new_v5(&NODE, address.as_bytes());
+        Resource::port(uuid, NODE, address.parse().unwrap(), NOW).with_pxe(pxe_enabled)
     }
 
     #[test]
@@ -191,9 +184,11 @@ mod tests {
     fn ports_that_are_there_stay_and_only_say_whether_the_node_boots_by_them() {
         let known = [port(SECOND, true), port(FIRST, false)];
         let reported = port_changes(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, RUN), NOW);
-        assert_eq!(reported.known, [port(SECOND, false), port(FIRST, true)]);
+        let known_now: Vec<_> =
+            reported.known.iter().map(|port| (port.address(), port.pxe_enabled())).collect();
+        assert_eq!(known_now, [(SECOND, false), (FIRST, true)]);
         let [third] = reported.new.as_slice() else { panic!("{:?}", reported.new) };
-        assert_eq!((third.address.as_str(), third.node_uuid, third.created_at), (THIRD, NODE, NOW));
+        assert_eq!((third.address(), third.node, third.created_at), (THIRD, Some(NODE), NOW));
         let again = port_changes(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, RUN), Timestamp(8));
         assert_eq!(again.new[0].uuid, third.uuid, "decided about twice");
         let later = port_changes(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, NODE), NOW);

@@ -2,6 +2,7 @@
 
 use crate::provision::Verb;
 use crate::step::StepKind;
+use crate::table;
 use serde::{Deserialize, Serialize};
 
 /// Kind of a run.
@@ -43,33 +44,33 @@ pub enum After {
     Ramdisk,
 }
 
+/// Every kind with its words: the name on the wire; Ironic's word for it in a sentence ("By request, the clean
+/// operation was aborted"); the activity ("Timeout reached while cleaning the node"); the momentary state that its
+/// success passes (specs/state-machine.txt).
+const KINDS: [(RunKind, [&str; 4]); 9] = [
+    (RunKind::AutomatedClean, ["automated_clean", "clean", "cleaning", "CLEANED"]),
+    (RunKind::ManualClean, ["manual_clean", "clean", "cleaning", "CLEANED"]),
+    (RunKind::Deploy, ["deploy", "deploy", "deploying", "DEPLOYED"]),
+    (RunKind::Rebuild, ["rebuild", "deploy", "deploying", "DEPLOYED"]),
+    (RunKind::Service, ["service", "service", "servicing", "SERVICED"]),
+    (RunKind::Inspect, ["inspect", "inspection", "inspecting", "INSPECTED"]),
+    (RunKind::Rescue, ["rescue", "rescue", "rescuing", "RESCUED"]),
+    (RunKind::Unrescue, ["unrescue", "unrescue", "unrescuing", "UNRESCUED"]),
+    (RunKind::Delete, ["delete", "tear-down", "tearing down", "DELETED"]),
+];
+
 impl RunKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
-        Self::AutomatedClean,
-        Self::ManualClean,
-        Self::Deploy,
-        Self::Rebuild,
-        Self::Service,
-        Self::Inspect,
-        Self::Rescue,
-        Self::Unrescue,
-        Self::Delete,
-    ];
+    pub const ALL: [Self; 9] = table::keys(KINDS);
+
+    fn words(self) -> [&'static str; 4] {
+        let (_, words) = KINDS[self as usize];
+        words
+    }
 
     /// Name on the wire.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AutomatedClean => "automated_clean",
-            Self::ManualClean => "manual_clean",
-            Self::Deploy => "deploy",
-            Self::Rebuild => "rebuild",
-            Self::Service => "service",
-            Self::Inspect => "inspect",
-            Self::Rescue => "rescue",
-            Self::Unrescue => "unrescue",
-            Self::Delete => "delete",
-        }
+        self.words()[0]
     }
 
     /// Its steps, if it has any.
@@ -84,41 +85,17 @@ impl RunKind {
 
     /// Ironic's word for it in a sentence: "By request, the clean operation was aborted".
     pub fn operation(self) -> &'static str {
-        match self {
-            Self::AutomatedClean | Self::ManualClean => "clean",
-            Self::Deploy | Self::Rebuild => "deploy",
-            Self::Service => "service",
-            Self::Inspect => "inspection",
-            Self::Rescue => "rescue",
-            Self::Unrescue => "unrescue",
-            Self::Delete => "tear-down",
-        }
+        self.words()[1]
     }
 
     /// The activity, for sentences: "Timeout reached while cleaning the node".
     pub fn doing(self) -> &'static str {
-        match self {
-            Self::AutomatedClean | Self::ManualClean => "cleaning",
-            Self::Deploy | Self::Rebuild => "deploying",
-            Self::Service => "servicing",
-            Self::Inspect => "inspecting",
-            Self::Rescue => "rescuing",
-            Self::Unrescue => "unrescuing",
-            Self::Delete => "tearing down",
-        }
+        self.words()[2]
     }
 
     /// The momentary state that its success passes (specs/state-machine.txt).
     pub fn momentary(self) -> &'static str {
-        match self {
-            Self::AutomatedClean | Self::ManualClean => "CLEANED",
-            Self::Deploy | Self::Rebuild => "DEPLOYED",
-            Self::Service => "SERVICED",
-            Self::Inspect => "INSPECTED",
-            Self::Rescue => "RESCUED",
-            Self::Unrescue => "UNRESCUED",
-            Self::Delete => "DELETED",
-        }
+        self.words()[3]
     }
 
     /// The event of the state machine for its success.

@@ -3,172 +3,125 @@
 //! The table is Ironic 39's (30 states), plus the retries from CLEANFAIL that
 //! `specs/cleaning-states.txt` asks for. `tests/provision_table.rs` holds it equal to Ironic's.
 
+use crate::table;
 use serde::{Deserialize, Serialize};
 
 /// The provision state of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "&'static str", try_from = "String")]
 pub enum ProvisionState {
     /// `enroll`, stable.
-    #[serde(rename = "enroll")]
     Enroll,
     /// `manageable`, stable.
-    #[serde(rename = "manageable")]
     Manageable,
     /// `available`, stable.
-    #[serde(rename = "available")]
     Available,
     /// `active`, stable.
-    #[serde(rename = "active")]
     Active,
     /// `error`, stable.
-    #[serde(rename = "error")]
     Error,
     /// `rescue`, stable.
-    #[serde(rename = "rescue")]
     Rescue,
     /// `verifying`.
-    #[serde(rename = "verifying")]
     Verifying,
     /// `deploying`.
-    #[serde(rename = "deploying")]
     Deploying,
     /// `wait call-back`.
-    #[serde(rename = "wait call-back")]
     DeployWait,
     /// `deploy failed`.
-    #[serde(rename = "deploy failed")]
     DeployFail,
     /// `deploy hold`.
-    #[serde(rename = "deploy hold")]
     DeployHold,
     /// `cleaning`.
-    #[serde(rename = "cleaning")]
     Cleaning,
     /// `clean wait`.
-    #[serde(rename = "clean wait")]
     CleanWait,
     /// `clean failed`.
-    #[serde(rename = "clean failed")]
     CleanFail,
     /// `clean hold`.
-    #[serde(rename = "clean hold")]
     CleanHold,
     /// `deleting`.
-    #[serde(rename = "deleting")]
     Deleting,
     /// `inspecting`.
-    #[serde(rename = "inspecting")]
     Inspecting,
     /// `inspect failed`.
-    #[serde(rename = "inspect failed")]
     InspectFail,
     /// `inspect wait`.
-    #[serde(rename = "inspect wait")]
     InspectWait,
     /// `adopting`.
-    #[serde(rename = "adopting")]
     Adopting,
     /// `adopt failed`.
-    #[serde(rename = "adopt failed")]
     AdoptFail,
     /// `rescuing`.
-    #[serde(rename = "rescuing")]
     Rescuing,
     /// `rescue wait`.
-    #[serde(rename = "rescue wait")]
     RescueWait,
     /// `rescue failed`.
-    #[serde(rename = "rescue failed")]
     RescueFail,
     /// `unrescuing`.
-    #[serde(rename = "unrescuing")]
     Unrescuing,
     /// `unrescue failed`.
-    #[serde(rename = "unrescue failed")]
     UnrescueFail,
     /// `servicing`.
-    #[serde(rename = "servicing")]
     Servicing,
     /// `service wait`.
-    #[serde(rename = "service wait")]
     ServiceWait,
     /// `service failed`.
-    #[serde(rename = "service failed")]
     ServiceFail,
     /// `service hold`.
-    #[serde(rename = "service hold")]
     ServiceHold,
 }
 
+/// Wire string, budget and target of a state.
+type Facts = (&'static str, Budget, Option<ProvisionState>);
+
+/// Every state with its wire string, what bounds the time in it, and the stable state that it leads to (its
+/// `target_provision_state`); none for a stable state, which a node leaves only on request.
+const STATES: [(ProvisionState, Facts); 30] = {
+    use Budget::*;
+    use ProvisionState::*;
+    [
+        (Enroll, ("enroll", User, None)),
+        (Manageable, ("manageable", User, None)),
+        (Available, ("available", User, None)),
+        (Active, ("active", User, None)),
+        (Error, ("error", User, None)),
+        (Rescue, ("rescue", User, None)),
+        (Verifying, ("verifying", Verify, Some(Manageable))),
+        (Deploying, ("deploying", Bmc, Some(Active))),
+        (DeployWait, ("wait call-back", Ramdisk, Some(Active))),
+        (DeployFail, ("deploy failed", User, Some(Active))),
+        (DeployHold, ("deploy hold", User, Some(Active))),
+        (Cleaning, ("cleaning", Bmc, Some(Available))),
+        (CleanWait, ("clean wait", Ramdisk, Some(Available))),
+        (CleanFail, ("clean failed", User, Some(Available))),
+        (CleanHold, ("clean hold", User, Some(Available))),
+        (Deleting, ("deleting", Bmc, Some(Available))),
+        (Inspecting, ("inspecting", Bmc, Some(Manageable))),
+        (InspectFail, ("inspect failed", User, Some(Manageable))),
+        (InspectWait, ("inspect wait", Ramdisk, Some(Manageable))),
+        (Adopting, ("adopting", Verify, Some(Active))),
+        (AdoptFail, ("adopt failed", User, Some(Active))),
+        (Rescuing, ("rescuing", Bmc, Some(Rescue))),
+        (RescueWait, ("rescue wait", Ramdisk, Some(Rescue))),
+        (RescueFail, ("rescue failed", User, Some(Rescue))),
+        (Unrescuing, ("unrescuing", Bmc, Some(Active))),
+        (UnrescueFail, ("unrescue failed", User, Some(Active))),
+        (Servicing, ("servicing", Bmc, Some(Active))),
+        (ServiceWait, ("service wait", Ramdisk, Some(Active))),
+        (ServiceFail, ("service failed", User, Some(Active))),
+        (ServiceHold, ("service hold", User, Some(Active))),
+    ]
+};
+
 impl ProvisionState {
     /// Every state.
-    pub const ALL: [Self; 30] = [
-        Self::Enroll,
-        Self::Manageable,
-        Self::Available,
-        Self::Active,
-        Self::Error,
-        Self::Rescue,
-        Self::Verifying,
-        Self::Deploying,
-        Self::DeployWait,
-        Self::DeployFail,
-        Self::DeployHold,
-        Self::Cleaning,
-        Self::CleanWait,
-        Self::CleanFail,
-        Self::CleanHold,
-        Self::Deleting,
-        Self::Inspecting,
-        Self::InspectFail,
-        Self::InspectWait,
-        Self::Adopting,
-        Self::AdoptFail,
-        Self::Rescuing,
-        Self::RescueWait,
-        Self::RescueFail,
-        Self::Unrescuing,
-        Self::UnrescueFail,
-        Self::Servicing,
-        Self::ServiceWait,
-        Self::ServiceFail,
-        Self::ServiceHold,
-    ];
+    pub const ALL: [Self; 30] = table::keys(STATES);
 
     /// The wire string.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Enroll => "enroll",
-            Self::Manageable => "manageable",
-            Self::Available => "available",
-            Self::Active => "active",
-            Self::Error => "error",
-            Self::Rescue => "rescue",
-            Self::Verifying => "verifying",
-            Self::Deploying => "deploying",
-            Self::DeployWait => "wait call-back",
-            Self::DeployFail => "deploy failed",
-            Self::DeployHold => "deploy hold",
-            Self::Cleaning => "cleaning",
-            Self::CleanWait => "clean wait",
-            Self::CleanFail => "clean failed",
-            Self::CleanHold => "clean hold",
-            Self::Deleting => "deleting",
-            Self::Inspecting => "inspecting",
-            Self::InspectFail => "inspect failed",
-            Self::InspectWait => "inspect wait",
-            Self::Adopting => "adopting",
-            Self::AdoptFail => "adopt failed",
-            Self::Rescuing => "rescuing",
-            Self::RescueWait => "rescue wait",
-            Self::RescueFail => "rescue failed",
-            Self::Unrescuing => "unrescuing",
-            Self::UnrescueFail => "unrescue failed",
-            Self::Servicing => "servicing",
-            Self::ServiceWait => "service wait",
-            Self::ServiceFail => "service failed",
-            Self::ServiceHold => "service hold",
-        }
+        let (_, (name, _, _)) = STATES[self as usize];
+        name
     }
 
     /// The state a wire string names.
@@ -188,70 +141,34 @@ impl ProvisionState {
 
     /// Whether a node leaves this state only on request.
     pub fn is_stable(self) -> bool {
-        matches!(
-            self,
-            Self::Enroll | Self::Manageable | Self::Available | Self::Active | Self::Error | Self::Rescue
-        )
+        self.target().is_none()
     }
 
     /// What bounds the time that the node may spend in it before the controller acts; each budget is a
     /// setting in seconds.
     pub fn budget(self) -> Budget {
-        match self {
-            Self::Verifying | Self::Adopting => Budget::Verify,
-            Self::Deploying
-            | Self::Cleaning
-            | Self::Inspecting
-            | Self::Rescuing
-            | Self::Unrescuing
-            | Self::Servicing
-            | Self::Deleting => Budget::Bmc,
-            Self::DeployWait | Self::CleanWait | Self::InspectWait | Self::RescueWait | Self::ServiceWait => {
-                Budget::Ramdisk
-            }
-            Self::Enroll
-            | Self::Manageable
-            | Self::Available
-            | Self::Active
-            | Self::Error
-            | Self::Rescue
-            | Self::DeployFail
-            | Self::DeployHold
-            | Self::CleanFail
-            | Self::CleanHold
-            | Self::InspectFail
-            | Self::AdoptFail
-            | Self::RescueFail
-            | Self::UnrescueFail
-            | Self::ServiceFail
-            | Self::ServiceHold => Budget::User,
-        }
+        let (_, (_, budget, _)) = STATES[self as usize];
+        budget
     }
 
     /// `target_provision_state` that entering the state sets; `None` in stable states.
     pub fn target(self) -> Option<Self> {
-        Some(match self {
-            Self::Verifying | Self::Inspecting | Self::InspectFail | Self::InspectWait => Self::Manageable,
-            Self::Deploying
-            | Self::DeployWait
-            | Self::DeployFail
-            | Self::DeployHold
-            | Self::Adopting
-            | Self::AdoptFail
-            | Self::Unrescuing
-            | Self::UnrescueFail
-            | Self::Servicing
-            | Self::ServiceWait
-            | Self::ServiceFail
-            | Self::ServiceHold => Self::Active,
-            Self::Cleaning | Self::CleanWait | Self::CleanFail | Self::CleanHold | Self::Deleting => {
-                Self::Available
-            }
-            Self::Rescuing | Self::RescueWait | Self::RescueFail => Self::Rescue,
-            Self::Enroll | Self::Manageable | Self::Available | Self::Active | Self::Error | Self::Rescue => {
-                return None;
-            }
-        })
+        let (_, (_, _, target)) = STATES[self as usize];
+        target
+    }
+}
+
+impl From<ProvisionState> for &'static str {
+    fn from(state: ProvisionState) -> Self {
+        state.as_str()
+    }
+}
+
+impl TryFrom<String> for ProvisionState {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("there is no provision state {text:?}"))
     }
 }
 
@@ -313,53 +230,36 @@ pub enum Verb {
     Override,
 }
 
+/// Every verb with the name of its event in Ironic's state machine.
+const VERBS: [(Verb, &str); 19] = [
+    (Verb::Manage, "manage"),
+    (Verb::Adopt, "adopt"),
+    (Verb::Clean, "clean"),
+    (Verb::Inspect, "inspect"),
+    (Verb::Provide, "provide"),
+    (Verb::Deploy, "deploy"),
+    (Verb::Delete, "delete"),
+    (Verb::Rebuild, "rebuild"),
+    (Verb::Rescue, "rescue"),
+    (Verb::Service, "service"),
+    (Verb::Unrescue, "unrescue"),
+    (Verb::Done, "done"),
+    (Verb::Fail, "fail"),
+    (Verb::Hold, "hold"),
+    (Verb::Wait, "wait"),
+    (Verb::Abort, "abort"),
+    (Verb::Resume, "resume"),
+    (Verb::Unhold, "unhold"),
+    (Verb::Override, "available"),
+];
+
 impl Verb {
     /// Every verb.
-    pub const ALL: [Self; 19] = [
-        Self::Manage,
-        Self::Adopt,
-        Self::Clean,
-        Self::Inspect,
-        Self::Provide,
-        Self::Deploy,
-        Self::Delete,
-        Self::Rebuild,
-        Self::Rescue,
-        Self::Service,
-        Self::Unrescue,
-        Self::Done,
-        Self::Fail,
-        Self::Hold,
-        Self::Wait,
-        Self::Abort,
-        Self::Resume,
-        Self::Unhold,
-        Self::Override,
-    ];
+    pub const ALL: [Self; 19] = table::keys(VERBS);
 
     /// Name of the event in Ironic's state machine.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Manage => "manage",
-            Self::Adopt => "adopt",
-            Self::Clean => "clean",
-            Self::Inspect => "inspect",
-            Self::Provide => "provide",
-            Self::Deploy => "deploy",
-            Self::Delete => "delete",
-            Self::Rebuild => "rebuild",
-            Self::Rescue => "rescue",
-            Self::Service => "service",
-            Self::Unrescue => "unrescue",
-            Self::Done => "done",
-            Self::Fail => "fail",
-            Self::Hold => "hold",
-            Self::Wait => "wait",
-            Self::Abort => "abort",
-            Self::Resume => "resume",
-            Self::Unhold => "unhold",
-            Self::Override => "available",
-        }
+        VERBS[self as usize].1
     }
 
     /// The verb for a `target` string of `PUT …/states/provision`: Ironic's word, or the name of the wanted state as the
@@ -403,6 +303,7 @@ pub struct Refused {
 }
 
 /// Where `verb` leads from `state`.
+#[expect(clippy::too_many_lines, reason = "a table reads best in one piece")]
 pub fn transition(state: ProvisionState, verb: Verb) -> Result<ProvisionState, Refused> {
     use ProvisionState::*;
     use Verb as V;

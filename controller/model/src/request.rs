@@ -142,118 +142,131 @@ pub fn apply_verb(
     policy: Policy,
     now: Timestamp,
 ) -> Result<(Node, Vec<Event>), RequestError> {
-    use ProvisionState::{
-        AdoptFail, Available, CleanFail, Deleting, Enroll, InspectFail, Manageable, ServiceFail,
-    };
-    let VerbRequest { verb, steps, templates, disable_ramdisk, rescue_hash, configdrive, reason, request_id } =
-        request;
-    let state = node.provision_state;
-    let refused = RequestError::State { verb: verb.as_str(), node: node.uuid, state: state.as_str() };
+    use ProvisionState::{Cleaning, Deleting};
+    let (verb, state) = (request.verb, node.provision_state);
+    let refused = || RequestError::State { verb: verb.as_str(), node: node.uuid, state: state.as_str() };
     // Events of the conductor. `cleaning | manage`, the end of a manual clean, and `deleting | clean` too.
     let internal = matches!(verb, Verb::Done | Verb::Fail | Verb::Hold | Verb::Wait | Verb::Resume);
-    if internal || matches!(state, ProvisionState::Cleaning | Deleting) {
-        return Err(refused);
+    if internal || matches!(state, Cleaning | Deleting) {
+        return Err(refused());
     }
-    let to = transition(state, verb).map_err(|_| refused.clone())?;
-    check_steps(verb, &steps)?;
+    let to = transition(state, verb).map_err(|_| refused())?;
+    check_steps(verb, &request.steps)?;
     check_node(node, verb)?;
-    if verb == Verb::Rescue && rescue_hash.is_none() {
+    if verb == Verb::Rescue && request.rescue_hash.is_none() {
         return Err(RequestError::RescuePassword);
     }
-
     let mut changed = node.clone();
-    let mut events = Vec::new();
-    let mut cause = format!("verb {:?} of a user", verb.as_str());
-    let kind = match verb {
-        Verb::Provide if state == Manageable && !policy.cleans(node) => None,
-        Verb::Provide => Some(RunKind::AutomatedClean),
-        Verb::Clean => Some(RunKind::ManualClean),
-        Verb::Deploy => Some(RunKind::Deploy),
-        Verb::Rebuild => Some(RunKind::Rebuild),
-        Verb::Service => Some(RunKind::Service),
-        Verb::Inspect => Some(RunKind::Inspect),
-        Verb::Rescue => Some(RunKind::Rescue),
-        Verb::Unrescue => Some(RunKind::Unrescue),
-        Verb::Delete => Some(RunKind::Delete),
-        _ => None,
+    let event = match run_kind(node, verb, policy) {
+        Some(kind) => start_run(&mut changed, kind, request, to, now),
+        None => change_state(&mut changed, &request, to, now).ok_or_else(refused)?,
     };
-    if let Some(kind) = kind {
-        let mut run = Run::new(kind, now);
-        run.requested = kind.steps().and_then(|kind| steps.get(&kind).cloned()).unwrap_or_default();
-        run.templates = templates;
-        run.disable_ramdisk = disable_ramdisk;
-        run.request_id = request_id;
-        begin(&mut changed, run, to, now);
-        if kind == RunKind::Inspect {
-            changed.inspection_started_at = Some(now);
-            changed.inspection_finished_at = None;
-        }
-        if let Some(hash) = rescue_hash {
-            changed.instance_info.insert(RESCUE_HASH.into(), hash.into());
-        }
-        if let Some(configdrive) = configdrive {
-            changed.instance_info.insert("configdrive".into(), configdrive);
-        }
-        events.push(transition_event(state, to, &cause, now));
-    } else {
-        match (verb, state) {
-            (Verb::Provide, _) => {
-                changed.enter(Available, None, now);
-                cause.push_str("; automated cleaning is switched off, nothing was erased");
-                events.push(transition_event(state, Available, &cause, now));
-            }
-            (Verb::Override, _) => {
-                changed.enter(Available, None, now);
-                changed.forget_steps(StepKind::Clean);
-                changed.last_error = None;
-                clear_own_fault(&mut changed);
-                let reason = reason.as_deref().unwrap_or("no reason given");
-                let cause = format!(
-                    "override by an administrator ({reason}): the cleaning that failed is not made good, and \
-                     this yields no certificate"
-                );
-                events.push(transition_event(state, Available, &cause, now));
-            }
-            (Verb::Abort, ServiceFail) => {
-                changed.enter(to, None, now);
-                changed.forget_steps(StepKind::Service);
-                cause.push_str("; the node is left as it is, a reboot starts its workload");
-                events.push(transition_event(state, to, &cause, now));
-            }
-            (Verb::Abort, _) => {
-                // The state changes when the step has really stopped: the conductor cancels it and waits.
-                if let Some(run) = &mut changed.run {
-                    run.abort = true;
-                }
-                events.push(event(EventKind::Step, Severity::Info, format!("abort asked for: {cause}"), now));
-            }
-            (Verb::Unhold, _) => {
-                go_on(&mut changed, now);
-                changed.enter(to, node.target_provision_state, now);
-                events.push(transition_event(state, to, &cause, now));
-            }
-            (Verb::Manage, _) => {
-                changed.enter(to, None, now);
-                if state == CleanFail {
-                    // The run has ended and keeps its records until the next begins; no step is current.
-                    changed.forget_steps(StepKind::Clean);
-                }
-                if matches!(state, Enroll | InspectFail | AdoptFail) {
-                    changed.last_error = None;
-                }
-                events.push(transition_event(state, to, &cause, now));
-            }
-            (Verb::Adopt, _) => {
-                changed.enter(to, None, now);
-                changed.last_error = None;
-                events.push(transition_event(state, to, &cause, now));
-            }
-            _ => return Err(refused),
-        }
-    }
     changed.wait = None;
     changed.next_wake_at = Some(now);
-    Ok((changed, events))
+    Ok((changed, vec![event]))
+}
+
+/// The kind of run that a verb begins, if it begins one.
+fn run_kind(node: &Node, verb: Verb, policy: Policy) -> Option<RunKind> {
+    Some(match verb {
+        Verb::Provide if node.provision_state == ProvisionState::Manageable && !policy.cleans(node) => {
+            return None;
+        }
+        Verb::Provide => RunKind::AutomatedClean,
+        Verb::Clean => RunKind::ManualClean,
+        Verb::Deploy => RunKind::Deploy,
+        Verb::Rebuild => RunKind::Rebuild,
+        Verb::Service => RunKind::Service,
+        Verb::Inspect => RunKind::Inspect,
+        Verb::Rescue => RunKind::Rescue,
+        Verb::Unrescue => RunKind::Unrescue,
+        Verb::Delete => RunKind::Delete,
+        _ => return None,
+    })
+}
+
+fn start_run(
+    node: &mut Node,
+    kind: RunKind,
+    mut request: VerbRequest,
+    to: ProvisionState,
+    now: Timestamp,
+) -> Event {
+    let from = node.provision_state;
+    let mut run = Run::new(kind, now);
+    run.requested = kind.steps().and_then(|kind| request.steps.remove(&kind)).unwrap_or_default();
+    run.templates = request.templates;
+    run.disable_ramdisk = request.disable_ramdisk;
+    run.request_id = request.request_id;
+    begin(node, run, to, now);
+    if kind == RunKind::Inspect {
+        node.inspection_started_at = Some(now);
+        node.inspection_finished_at = None;
+    }
+    node.instance_info.extend(request.rescue_hash.map(|hash| (RESCUE_HASH.into(), hash.into())));
+    node.instance_info.extend(request.configdrive.map(|configdrive| ("configdrive".into(), configdrive)));
+    transition_event(from, to, &by_user(request.verb), now)
+}
+
+/// Do what a verb does that begins no run; `None` for a verb that always begins one.
+fn change_state(node: &mut Node, request: &VerbRequest, to: ProvisionState, now: Timestamp) -> Option<Event> {
+    use ProvisionState::{AdoptFail, Available, CleanFail, Enroll, InspectFail, ServiceFail};
+    let (verb, from) = (request.verb, node.provision_state);
+    let cause = by_user(verb);
+    let (to, target, cause) = match verb {
+        Verb::Provide => {
+            let cause = format!("{cause}; automated cleaning is switched off, nothing was erased");
+            (Available, None, cause)
+        }
+        Verb::Override => {
+            node.forget_steps(StepKind::Clean);
+            node.last_error = None;
+            clear_own_fault(node);
+            let reason = request.reason.as_deref().unwrap_or("no reason given");
+            let cause = format!(
+                "override by an administrator ({reason}): the cleaning that failed is not made good, and this \
+                 yields no certificate"
+            );
+            (Available, None, cause)
+        }
+        Verb::Abort if from == ServiceFail => {
+            node.forget_steps(StepKind::Service);
+            (to, None, format!("{cause}; the node is left as it is, a reboot starts its workload"))
+        }
+        Verb::Abort => {
+            // The state changes when the step has really stopped: the conductor cancels it and waits.
+            if let Some(run) = &mut node.run {
+                run.abort = true;
+            }
+            return Some(event(EventKind::Step, Severity::Info, format!("abort asked for: {cause}"), now));
+        }
+        Verb::Unhold => {
+            go_on(node, now);
+            (to, node.target_provision_state, cause)
+        }
+        Verb::Manage => {
+            if from == CleanFail {
+                // The run has ended and keeps its records until the next begins; no step is current.
+                node.forget_steps(StepKind::Clean);
+            }
+            if matches!(from, Enroll | InspectFail | AdoptFail) {
+                node.last_error = None;
+            }
+            (to, None, cause)
+        }
+        Verb::Adopt => {
+            node.last_error = None;
+            (to, None, cause)
+        }
+        _ => return None,
+    };
+    node.enter(to, target, now);
+    Some(transition_event(from, to, &cause, now))
+}
+
+/// The cause of an event.
+fn by_user(verb: Verb) -> String {
+    format!("verb {:?} of a user", verb.as_str())
 }
 
 /// Put a fresh run on the node: nothing of an earlier one may be taken for a part of it. Only what the node booted

@@ -1,8 +1,9 @@
-//! What the API stores for clients besides nodes and ports: chassis, port groups, volumes, allocations, runbooks,
+//! What the API stores for clients besides nodes: chassis, ports, port groups, volumes, allocations, runbooks,
 //! deploy templates, inspection rules. [`Resource`] has what they have in common, its `fields` what clients write of
 //! each.
 
 use crate::node::Node;
+use crate::table;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,6 +15,8 @@ use uuid::Uuid;
 pub enum ResourceKind {
     /// A group of nodes.
     Chassis,
+    /// A NIC of a node.
+    Port,
     /// Ports of a node that are bonded.
     Portgroup,
     /// What a node reaches remote volumes by: an IQN, a WWPN.
@@ -30,45 +33,33 @@ pub enum ResourceKind {
     InspectionRule,
 }
 
+/// Every kind with its name in the database, and as messages call one that is not found.
+const KINDS: [(ResourceKind, (&str, &str)); 9] = [
+    (ResourceKind::Chassis, ("chassis", "Chassis")),
+    (ResourceKind::Port, ("port", "Port")),
+    (ResourceKind::Portgroup, ("portgroup", "Portgroup")),
+    (ResourceKind::VolumeConnector, ("volume_connector", "Volume connector")),
+    (ResourceKind::VolumeTarget, ("volume_target", "Volume target")),
+    (ResourceKind::Allocation, ("allocation", "Allocation")),
+    (ResourceKind::Runbook, ("runbook", "Runbook")),
+    (ResourceKind::DeployTemplate, ("deploy_template", "Deploy template")),
+    (ResourceKind::InspectionRule, ("inspection_rule", "Rule")),
+];
+
 impl ResourceKind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
-        Self::Chassis,
-        Self::Portgroup,
-        Self::VolumeConnector,
-        Self::VolumeTarget,
-        Self::Allocation,
-        Self::Runbook,
-        Self::DeployTemplate,
-        Self::InspectionRule,
-    ];
+    pub const ALL: [Self; 9] = table::keys(KINDS);
 
     /// As it is stored: `volume_target`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Chassis => "chassis",
-            Self::Portgroup => "portgroup",
-            Self::VolumeConnector => "volume_connector",
-            Self::VolumeTarget => "volume_target",
-            Self::Allocation => "allocation",
-            Self::Runbook => "runbook",
-            Self::DeployTemplate => "deploy_template",
-            Self::InspectionRule => "inspection_rule",
-        }
+        let (_, (stored, _)) = KINDS[self as usize];
+        stored
     }
 
-    /// As messages call one that is not there: `Volume target`.
+    /// As messages call one that is not found: `Volume target`.
     pub fn noun(self) -> &'static str {
-        match self {
-            Self::Chassis => "Chassis",
-            Self::Portgroup => "Portgroup",
-            Self::VolumeConnector => "Volume connector",
-            Self::VolumeTarget => "Volume target",
-            Self::Allocation => "Allocation",
-            Self::Runbook => "Runbook",
-            Self::DeployTemplate => "Deploy template",
-            Self::InspectionRule => "Rule",
-        }
+        let (_, (_, noun)) = KINDS[self as usize];
+        noun
     }
 }
 
@@ -85,7 +76,7 @@ pub struct Resource {
     /// The node it belongs to, and goes with.
     #[serde(default)]
     pub node: Option<Uuid>,
-    /// Something else that no two of a kind may share: the MAC address of a port group, the boot index of a volume
+    /// Something else that no two of a kind may share: the MAC address of a port, the boot index of a volume
     /// of a node.
     #[serde(default)]
     pub key: Option<String>,
@@ -126,6 +117,11 @@ impl Resource {
     /// The text of a field, if it holds one.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.field(name).as_str()
+    }
+
+    /// The node that the bell rings for when this is written: that of a port. Nothing waits for the other kinds.
+    pub fn rings_for(&self) -> Option<Uuid> {
+        self.node.filter(|_| self.kind == ResourceKind::Port)
     }
 
     /// Whether it goes when its node is written as `node`: an allocation lasts as long as the node holds the

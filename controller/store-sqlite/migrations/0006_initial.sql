@@ -16,16 +16,6 @@ CREATE TABLE node (
 CREATE INDEX node_order ON node (created_at, uuid);
 CREATE INDEX node_due ON node (next_wake_at, uuid) WHERE next_wake_at IS NOT NULL;
 
-CREATE TABLE port (
-    uuid       TEXT PRIMARY KEY NOT NULL CHECK (uuid = json_extract(doc, '$.uuid')),
-    doc        TEXT NOT NULL,
-    node       TEXT NOT NULL AS (json_extract(doc, '$.node_uuid')) STORED
-               REFERENCES node (uuid) ON DELETE CASCADE,
-    address    TEXT NOT NULL UNIQUE AS (json_extract(doc, '$.address')) STORED,
-    created_at INTEGER NOT NULL AS (json_extract(doc, '$.created_at')) STORED
-) STRICT;
-CREATE INDEX port_node ON port (node, created_at, uuid);
-
 -- History; `seq` is the order in which the events were stored.
 CREATE TABLE event (
     seq  INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -84,7 +74,7 @@ CREATE TABLE certificate (
     UNIQUE (node, number)
 ) STRICT;
 
--- Chassis, port groups, volumes, allocations, runbooks, deploy templates and inspection rules.
+-- Chassis, ports, port groups, volumes, allocations, runbooks, deploy templates and inspection rules.
 CREATE TABLE resource (
     kind       TEXT NOT NULL CHECK (kind = json_extract(doc, '$.kind')),
     uuid       TEXT NOT NULL CHECK (uuid = json_extract(doc, '$.uuid')),

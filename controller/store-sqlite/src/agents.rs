@@ -2,6 +2,7 @@
 
 use crate::SqliteStore;
 use crate::sql::contact;
+use crate::writer::Change;
 use async_trait::async_trait;
 use model::Timestamp;
 use model::agent::Contact;
@@ -22,21 +23,14 @@ impl AgentStore for SqliteStore {
         at: Timestamp,
     ) -> Result<TokenGrant> {
         let (token, boot_id) = (token.to_owned(), boot_id.map(str::to_owned));
-        let write = self.writer.write(move |change| {
-            let grant = contact::grant_token(change, node, &token, boot_id.as_deref(), at)?;
-            change.ring(node);
-            Ok(grant)
-        });
-        write.await
+        let grant =
+            move |change: &mut Change<'_>| contact::grant_token(change, node, &token, boot_id.as_deref(), at);
+        self.writer.write_node(node, grant).await
     }
 
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         let token = token.to_owned();
-        let write = self.writer.write(move |change| {
-            contact::record_heartbeat(change, node, &token, beat)?;
-            change.ring(node);
-            Ok(())
-        });
-        write.await
+        let record = move |change: &mut Change<'_>| contact::record_heartbeat(change, node, &token, beat);
+        self.writer.write_node(node, record).await
     }
 }

@@ -1,12 +1,13 @@
 //! Leases, wake-up times and the writes of a pass.
 
 use crate::SqliteStore;
-use crate::sql::{certificate, contact, inventory, lease, node, node_version, port};
+use crate::sql::{certificate, contact, inventory, lease, node, node_version, resource};
+use crate::writer::Change;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp};
 use rusqlite::Connection;
-use store::{Bell, ConductorStore, Inspected, Lease, Noun, PortChange, Result, StoreError};
+use store::{Bell, ConductorStore, Inspected, Lease, Noun, ResourceWrite, Result, StoreError};
 use uuid::Uuid;
 
 #[async_trait]
@@ -61,10 +62,9 @@ impl ConductorStore for SqliteStore {
     ) -> Result<Node> {
         node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
         let doc = node::document(&node)?;
-        let write = self.writer.write(move |change| {
+        let write = self.writer.write_node(node.uuid, move |change| {
             node::update(change, &node, &doc, &events, lease)?;
             certificate::insert(change, node.uuid, &certificate)?;
-            change.ring(node.uuid);
             Ok(node)
         });
         write.await
@@ -79,21 +79,18 @@ impl ConductorStore for SqliteStore {
     ) -> Result<Node> {
         node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
         let doc = node::document(&node)?;
-        let write = self.writer.write(move |change| {
+        let write = self.writer.write_node(node.uuid, move |change| {
             node::update(change, &node, &doc, &events, lease)?;
             inventory::put(change, node.uuid, &inspected.inventory)?;
-            for PortChange { read, new } in &inspected.ports {
-                if port::by_uuid(change, read.uuid)?.as_ref() != Some(read) {
-                    return Err(StoreError::Stale(node.uuid));
-                }
-                port::update(change, new)?;
+            for port in inspected.ports {
+                let written = resource::write(change, ResourceWrite::Update(port));
+                written.map_err(|error| error.stale_for(node.uuid))?;
             }
-            for port in &inspected.new_ports {
-                if port::by_address(change, &port.address)?.is_none() {
-                    port::insert(change, port)?;
+            for port in inspected.new_ports {
+                if resource::by_key(change, port.kind, port.address())?.is_none() {
+                    resource::write(change, ResourceWrite::Create(port))?;
                 }
             }
-            change.ring(node.uuid);
             Ok(node)
         });
         write.await
@@ -104,21 +101,12 @@ impl ConductorStore for SqliteStore {
     }
 
     async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
-        let write = self.writer.write(move |change| {
-            contact::put_catalogue(change, node, kind, &catalogue)?;
-            change.ring(node);
-            Ok(())
-        });
-        write.await
+        let put = move |change: &mut Change<'_>| contact::put_catalogue(change, node, kind, &catalogue);
+        self.writer.write_node(node, put).await
     }
 
     async fn forget_agent(&self, node: Uuid) -> Result<()> {
-        let write = self.writer.write(move |change| {
-            contact::forget(change, node)?;
-            change.ring(node);
-            Ok(())
-        });
-        write.await
+        self.writer.write_node(node, move |change| contact::forget(change, node)).await
     }
 
     fn bell(&self) -> &Bell {

@@ -117,8 +117,8 @@ async fn has_its_data(store: &SqliteStore) {
     assert!(matches!(&run.cursor, Cursor::Issued { accepted: true, at: issued, .. } if *issued == at(2)));
     assert_eq!(store.due(at(5), 9).await.unwrap(), [NODE]);
 
-    let port = store.port_by_address("52:54:00:aa:bb:0c").await.unwrap();
-    assert_eq!(store.ports(Some(NODE)).await.unwrap(), [port]);
+    let port = store.resource_by_key(ResourceKind::Port, "52:54:00:aa:bb:0c").await.unwrap();
+    assert_eq!(store.resources(ResourceKind::Port, Some(NODE)).await.unwrap(), [port]);
     let history = store.history(NODE).await.unwrap();
     assert_eq!((history[0].text.as_str(), history[0].state), ("enrolled", Some(ProvisionState::Enroll)));
     let catalogue = store.catalogue(NODE, StepKind::Clean).await.unwrap().unwrap();

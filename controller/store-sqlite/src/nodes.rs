@@ -2,6 +2,7 @@
 
 use crate::SqliteStore;
 use crate::sql::{certificate, contact, inventory, lease, node};
+use crate::writer::Change;
 use async_trait::async_trait;
 use model::{Catalogue, Certificate, Event, Inventory, Node, StepKind, Timestamp};
 use store::{Lease, NodeStore, Noun, Result, StoreError};
@@ -10,13 +11,10 @@ use uuid::Uuid;
 #[async_trait]
 impl NodeStore for SqliteStore {
     async fn create_node(&self, mut node: Node, events: Vec<Event>) -> Result<Node> {
-        let write = self.writer.write(move |change| {
-            node.version = 1;
-            node::insert(change, &node, &events)?;
-            change.ring(node.uuid);
-            Ok(node)
-        });
-        write.await
+        let uuid = node.uuid;
+        node.version = 1;
+        let insert = move |change: &mut Change<'_>| node::insert(change, &node, &events).map(|()| node);
+        self.writer.write_node(uuid, insert).await
     }
 
     async fn node(&self, uuid: Uuid) -> Result<Node> {
@@ -35,24 +33,17 @@ impl NodeStore for SqliteStore {
     }
 
     async fn update_node(&self, mut node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
+        let uuid = node.uuid;
         node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
         // Here and not in the writer: it is work for one, and everybody waits for the writer.
         let doc = node::document(&node)?;
-        let write = self.writer.write(move |change| {
-            node::update(change, &node, &doc, &events, lease)?;
-            change.ring(node.uuid);
-            Ok(node)
-        });
-        write.await
+        let update =
+            move |change: &mut Change<'_>| node::update(change, &node, &doc, &events, lease).map(|()| node);
+        self.writer.write_node(uuid, update).await
     }
 
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
-        let write = self.writer.write(move |change| {
-            node::delete(change, uuid, version)?;
-            change.ring(uuid);
-            Ok(())
-        });
-        write.await
+        self.writer.write_node(uuid, move |change| node::delete(change, uuid, version)).await
     }
 
     async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
@@ -77,12 +68,7 @@ impl NodeStore for SqliteStore {
     }
 
     async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
-        let write = self.writer.write(move |change| {
-            inventory::put(change, node, &inventory)?;
-            change.ring(node);
-            Ok(())
-        });
-        write.await
+        self.writer.write_node(node, move |change| inventory::put(change, node, &inventory)).await
     }
 
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {

@@ -1,63 +1,14 @@
-//! Ports, resources and bundles.
+//! Resources and bundles.
 
 use crate::SqliteStore;
-use crate::sql::{bundle, node, port, resource};
+use crate::sql::{bundle, node, resource};
 use async_trait::async_trait;
-use model::{Bundle, Event, Node, Port, Resource, ResourceKind, Scope};
-use store::{Noun, ResourceStore, ResourceWrite, Result, StoreError};
+use model::{Bundle, Event, Node, Resource, ResourceKind, Scope};
+use store::{ResourceStore, ResourceWrite, Result, StoreError};
 use uuid::Uuid;
 
 #[async_trait]
 impl ResourceStore for SqliteStore {
-    async fn create_port(&self, port: Port) -> Result<Port> {
-        let write = self.writer.write(move |change| {
-            port::insert(change, &port)?;
-            change.ring(port.node_uuid);
-            Ok(port)
-        });
-        write.await
-    }
-
-    async fn port(&self, uuid: Uuid) -> Result<Port> {
-        let found = self.readers.read(move |connection| port::by_uuid(connection, uuid)).await?;
-        found.ok_or_else(|| StoreError::not_found(Noun::Port, uuid))
-    }
-
-    async fn port_by_address(&self, address: &str) -> Result<Port> {
-        let wanted = address.to_owned();
-        let found = self.readers.read(move |connection| port::by_address(connection, &wanted)).await?;
-        found.ok_or_else(|| StoreError::not_found(Noun::Port, address))
-    }
-
-    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>> {
-        let read = self.readers.read(move |connection| match node {
-            Some(node) => port::of_node(connection, node),
-            None => port::all(connection),
-        });
-        read.await
-    }
-
-    async fn update_port(&self, port: Port) -> Result<Port> {
-        let write = self.writer.write(move |change| {
-            let old = port::update(change, &port)?;
-            change.ring(port.node_uuid);
-            if old.node_uuid != port.node_uuid {
-                change.ring(old.node_uuid);
-            }
-            Ok(port)
-        });
-        write.await
-    }
-
-    async fn delete_port(&self, uuid: Uuid) -> Result<()> {
-        let write = self.writer.write(move |change| {
-            let old = port::delete(change, uuid)?;
-            change.ring(old.node_uuid);
-            Ok(())
-        });
-        write.await
-    }
-
     async fn write_resource(
         &self,
         write: ResourceWrite,
@@ -86,6 +37,12 @@ impl ResourceStore for SqliteStore {
         let found =
             self.readers.read(move |connection| resource::by_ident(connection, kind, &wanted)).await?;
         found.ok_or_else(|| StoreError::not_found(kind, ident))
+    }
+
+    async fn resource_by_key(&self, kind: ResourceKind, key: &str) -> Result<Resource> {
+        let wanted = key.to_owned();
+        let found = self.readers.read(move |connection| resource::by_key(connection, kind, &wanted)).await?;
+        found.ok_or_else(|| StoreError::not_found(kind, key))
     }
 
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {

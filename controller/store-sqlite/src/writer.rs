@@ -116,6 +116,20 @@ impl Writer {
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
+    /// As [`Writer::write`], and ring for `node` after the commit.
+    pub async fn write_node<T: Send + 'static>(
+        &self,
+        node: Uuid,
+        work: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let ringing = move |change: &mut Change<'_>| {
+            let done = work(change)?;
+            change.ring(node);
+            Ok(done)
+        };
+        self.write(ringing).await
+    }
+
     /// Queue `work` and wait until it is committed. It is done even if the future is dropped meanwhile.
     pub async fn write<T: Send + 'static>(
         &self,

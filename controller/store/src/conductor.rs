@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::lease::Lease;
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::{Catalogue, Certificate, Event, Inventory, Node, Port, StepKind, Timestamp};
+use model::{Catalogue, Certificate, Event, Inventory, Node, Resource, StepKind, Timestamp};
 use uuid::Uuid;
 
 /// What an inspection changes besides the node.
@@ -13,19 +13,10 @@ use uuid::Uuid;
 pub struct Inspected {
     /// The inventory.
     pub inventory: Inventory,
-    /// Ports of the node to change.
-    pub ports: Vec<PortChange>,
+    /// Ports of the node to change, each at the version it was read at; with its UUID, address and node.
+    pub ports: Vec<Resource>,
     /// Ports to create, except those whose address already belongs to a port.
-    pub new_ports: Vec<Port>,
-}
-
-/// A change of a port.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PortChange {
-    /// The port as it was read.
-    pub read: Port,
-    /// The port as it shall be; with the same UUID, address and node.
-    pub new: Port,
+    pub new_ports: Vec<Resource>,
 }
 
 /// The conductor's part of the store. The API has no access to it.
@@ -63,7 +54,7 @@ pub trait ConductorStore: Send + Sync {
     ) -> Result<Node>;
     /// As [`NodeStore::update_node`](crate::NodeStore::update_node), with what an inspection changes besides the node,
     /// in one transaction: its inventory, in place of an earlier one, at most [`crate::inventory::MAX`] bytes; and its
-    /// ports. `Stale` also when one of them is no longer as it was read.
+    /// ports. `Stale` also when one of them was written or deleted since it was read.
     async fn update_inspected(
         &self,
         node: Node,

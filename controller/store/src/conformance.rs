@@ -15,7 +15,6 @@ mod contact;
 mod inventory;
 mod lease;
 mod nodes;
-mod ports;
 mod resources;
 mod samples;
 
@@ -45,10 +44,6 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         nodes::delete_removes_what_belongs_to_the_node,
         nodes::nodes_that_are_due,
         nodes::the_bell_rings_for_nodes,
-        ports::ports_come_and_go,
-        ports::unique_addresses,
-        ports::of_two_ports_with_one_address_one_wins,
-        ports::the_bell_rings_for_ports,
         contact::a_token_is_given_once,
         contact::of_two_agents_at_once_one_gets_the_token,
         contact::a_heartbeat_is_stored,
@@ -72,6 +67,7 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         resources::a_node_is_written_with_it_or_not_at_all,
         resources::an_allocation_ends_with_the_instance,
         resources::resources_ring_only_for_the_node,
+        resources::the_bell_rings_for_ports,
         bundles::bundles_come_and_go,
         bundles::one_of_a_name_in_a_scope,
         bundles::a_node_is_deleted_with_its_bundles,

@@ -2,14 +2,14 @@
 
 use crate::agents::{HeartbeatRecord, TokenGrant};
 use model::Timestamp;
-use model::agent::{AgentKind, Contact, Rival};
+use model::agent::{AgentKind, Contact, SecondAgent};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 
 /// Give `token` to the agent, or note a rival if another agent has a token.
 pub fn grant(contact: &mut Contact, token: &str, boot_id: Option<&str>, at: Timestamp) -> TokenGrant {
     if contact.token.is_some() {
-        contact.rival = Some(Rival { at, boot_id: boot_id.map(str::to_owned) });
+        contact.rival = Some(SecondAgent { at, boot_id: boot_id.map(str::to_owned) });
         return TokenGrant::AlreadyOut;
     }
     *contact = Contact {

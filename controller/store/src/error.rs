@@ -58,8 +58,6 @@ pub type Cause = Arc<dyn Error + Send + Sync>;
 pub enum Noun {
     /// A node.
     Node,
-    /// A port.
-    Port,
     /// A resource of a kind.
     Resource(ResourceKind),
     /// A bundle of a hardware manager.
@@ -72,7 +70,6 @@ impl fmt::Display for Noun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Node => "Node",
-            Self::Port => "Port",
             Self::Resource(kind) => kind.noun(),
             Self::Bundle => "Bundle",
             Self::Certificate => "Certificate",
@@ -89,10 +86,6 @@ pub enum Unique {
     NodeName,
     /// `instance_uuid` of a node.
     InstanceUuid,
-    /// UUID of a port.
-    PortUuid,
-    /// MAC address of a port.
-    PortAddress,
     /// UUID of a resource, within its kind.
     ResourceUuid,
     /// Name of a resource, within its kind.
@@ -107,8 +100,6 @@ impl fmt::Display for Unique {
             Self::NodeUuid => "node uuid",
             Self::NodeName => "node name",
             Self::InstanceUuid => "instance uuid",
-            Self::PortUuid => "port uuid",
-            Self::PortAddress => "port address",
             Self::ResourceUuid => "resource uuid",
             Self::ResourceName => "resource name",
             Self::ResourceKey => "resource key",
@@ -131,6 +122,14 @@ impl StoreError {
     /// `value` already belongs to another row.
     pub fn duplicate(what: Unique, value: impl ToString) -> Self {
         Self::Duplicate { what, value: value.to_string() }
+    }
+
+    /// For a write of `node` with what belongs to it: `Stale` for that node, if a resource is gone or was written since.
+    pub fn stale_for(self, node: Uuid) -> Self {
+        match self {
+            Self::Stale(_) | Self::NotFound { what: Noun::Resource(_), .. } => Self::Stale(node),
+            other => other,
+        }
     }
 
     /// A failure without another error as its cause.
@@ -176,7 +175,7 @@ mod tests {
         let missing = StoreError::not_found(ResourceKind::DeployTemplate, "x");
         assert_eq!(missing.to_string(), "Deploy template x could not be found.");
         assert_eq!(StoreError::not_found(Noun::Node, "x").to_string(), "Node x could not be found.");
-        let taken = StoreError::duplicate(Unique::PortAddress, "a");
-        assert_eq!(taken.to_string(), r#"port address "a" already exists"#);
+        let taken = StoreError::duplicate(Unique::ResourceKey, "a");
+        assert_eq!(taken.to_string(), r#"resource key "a" already exists"#);
     }
 }

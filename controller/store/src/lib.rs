@@ -9,7 +9,7 @@
 //! - No transaction outlives a call, so none is ever held across a network call.
 //! - Writing to a node that does not exist is [`StoreError::NotFound`] (renewing or releasing its lease is
 //!   not: such a lease is merely lost). Reading what belongs to it (contact, catalogue, inventory, history,
-//!   ports, lease holder) finds nothing.
+//!   resources, lease holder) finds nothing.
 //!
 //! The API and the conductor meet only here: a committed change of a node, its ports, its contact, its
 //! catalogue or its inventory rings the [`Bell`] for it. Leases do not ring it; otherwise taking one would
@@ -32,7 +32,7 @@ mod resources;
 pub use agents::{AgentStore, HeartbeatRecord, TokenGrant};
 pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
-pub use conductor::{ConductorStore, Inspected, PortChange};
+pub use conductor::{ConductorStore, Inspected};
 pub use error::{Cause, Noun, Result, StoreError, Unique};
 pub use event_log::log_events;
 pub use lease::Lease;

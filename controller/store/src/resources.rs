@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use async_trait::async_trait;
-use model::{Bundle, Event, Node, Port, Resource, ResourceKind, Scope};
+use model::{Bundle, Event, Node, Resource, ResourceKind, Scope};
 use uuid::Uuid;
 
 /// One write of a resource.
@@ -16,25 +16,12 @@ pub enum ResourceWrite {
     Delete(ResourceKind, Uuid, u64),
 }
 
-/// Ports, resources and bundles.
+/// Resources and bundles.
 #[async_trait]
 pub trait ResourceStore: Send + Sync {
-    /// Add a port.
-    async fn create_port(&self, port: Port) -> Result<Port>;
-    /// The port with this UUID.
-    async fn port(&self, uuid: Uuid) -> Result<Port>;
-    /// The port with this canonical MAC address.
-    async fn port_by_address(&self, address: &str) -> Result<Port>;
-    /// Ports of one node, or all, ordered by creation then UUID.
-    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>>;
-    /// Replace a port.
-    async fn update_port(&self, port: Port) -> Result<Port>;
-    /// Delete a port.
-    async fn delete_port(&self, uuid: Uuid) -> Result<()>;
-
     /// Write a resource and, in the same transaction and before it, a node at the version it carries (as
     /// [`NodeStore::update_node`](crate::NodeStore::update_node) does). Returns the resource as stored, or as it was
-    /// when deleted. Rings the bell for the node only.
+    /// when deleted. Rings the bell for that node, and for the node of a port before and after the write.
     ///
     /// # Errors
     /// `NotFound` of the resource or its node, `Stale` with the UUID of the resource or the node, `Duplicate` of the
@@ -46,6 +33,8 @@ pub trait ResourceStore: Send + Sync {
     ) -> Result<Resource>;
     /// The resource of a kind with this UUID (any letter case) or name.
     async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource>;
+    /// The resource of a kind with this [`Resource::key`]: the port with this MAC address.
+    async fn resource_by_key(&self, kind: ResourceKind, key: &str) -> Result<Resource>;
     /// Resources of a kind, of one node or all, ordered by creation then UUID.
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>>;
 

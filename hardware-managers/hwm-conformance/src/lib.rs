@@ -11,7 +11,7 @@
 //!
 //! No server, sandbox or hardware is needed. Only steps that destroy nothing are run, and those that the plan names.
 
-mod heard;
+mod incoming;
 mod plan;
 mod process;
 mod report;
@@ -24,7 +24,7 @@ pub use report::{Report, Violation};
 pub use rule::Rule;
 
 use anyhow::Result;
-use scenario::{Examination, erase, life, machines, robust, run, steps, versions};
+use scenario::{Examination, erase, lifecycle, machines, malformed, run, steps, versions};
 
 /// Examines a manager.
 ///
@@ -33,16 +33,16 @@ use scenario::{Examination, erase, life, machines, robust, run, steps, versions}
 pub fn examine(plan: &Plan) -> Result<Report> {
     let mut examination = Examination::new(plan);
     // A rule that is broken in an ordinary run would be broken in all scenarios.
-    if examination.play(life::ordinary)? {
+    if examination.play(lifecycle::ordinary)? {
         examination.play(versions::newer_agent)?;
         examination.play(versions::foreign_agent)?;
-        examination.play(robust::unknown_calls)?;
-        examination.play(robust::unreadable_lines)?;
-        examination.play(robust::wrong_params)?;
-        examination.play(robust::late_cancel)?;
+        examination.play(malformed::unknown_calls)?;
+        examination.play(malformed::unreadable_lines)?;
+        examination.play(malformed::wrong_params)?;
+        examination.play(malformed::late_cancel)?;
         examination.play(machines::same_machine)?;
         examination.play(machines::any_machine)?;
-        examination.play(life::closed_socket)?;
+        examination.play(lifecycle::closed_socket)?;
         if examination.is_ready() {
             examination.play(erase::unknown_disk)?;
             examination.play(erase::asked_for)?;

@@ -32,7 +32,7 @@ macro_rules! rules {
 
 rules! {
     Alive = 1 "alive" "The program runs from its start until the agent ends it.";
-    OnlyMessages = 2 "only-messages" "Nothing but messages, one a line, is written to file descriptor 3.";
+    OnlyMessages = 2 "only-messages" "Empty but messages, one a line, is written to file descriptor 3.";
     LineLimit = 3 "line-limit" "No line has more than 1 MiB.";
     AnswersOnce = 4 "answers-once" "Every request is answered once, with its id; nothing else is.";
     Notifications = 5 "notifications" "Notifications have the members of their method.";

@@ -1,6 +1,6 @@
 //! One run of a manager: sends what an agent sends, and checks the replies more strictly than an agent does.
 
-use crate::heard::{Answer, Heard};
+use crate::incoming::{Answer, Incoming};
 use crate::process::Process;
 use crate::{Plan, Rule, Violation};
 use anyhow::Result;
@@ -26,7 +26,7 @@ pub(crate) struct Session {
     socket: UnixStream,
     events: Receiver<Event>,
     next_id: u64,
-    pub(crate) heard: Heard,
+    pub(crate) incoming: Incoming,
     /// The rule that is broken if the manager ends or is silent now, when it is not an ordinary call.
     blame: Option<Rule>,
 }
@@ -50,7 +50,7 @@ impl Session {
                 }
             }
         });
-        Ok(Self { process, socket, events, next_id: 1, heard: Heard::default(), blame: None })
+        Ok(Self { process, socket, events, next_id: 1, incoming: Incoming::default(), blame: None })
     }
 
     /// Does something in which an end or silence of the manager breaks this rule.
@@ -76,7 +76,7 @@ impl Session {
     pub(crate) fn ask<M: Method>(&mut self, params: &M::Params) -> Result<u64, Violation> {
         let id = self.next_id;
         self.next_id += 1;
-        self.heard.called(id, M::NAME);
+        self.incoming.called(id, M::NAME);
         let line = Message::request::<M>(id, params).line().expect("a request fits into a line");
         self.say(String::from_utf8_lossy(&line).trim_end())?;
         Ok(id)
@@ -92,7 +92,7 @@ impl Session {
     ) -> Result<Answer<Box<RawValue>>, Violation> {
         let id = self.next_id;
         self.next_id += 1;
-        self.heard.called(id, method);
+        self.incoming.called(id, method);
         let line = serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         self.say(&line.to_string())?;
         self.wait(id, within, late, method)
@@ -124,7 +124,7 @@ impl Session {
     ) -> Result<Answer<Box<RawValue>>, Violation> {
         let end = Instant::now() + within;
         loop {
-            if let Some(answer) = self.heard.take_answer(id) {
+            if let Some(answer) = self.incoming.take_answer(id) {
                 return Ok(answer);
             }
             if !self.hear(end, what)? {
@@ -137,9 +137,9 @@ impl Session {
     /// Waits for the error with the id null, which answers a line that could not be read.
     pub(crate) fn wait_refusal(&mut self, within: Duration) -> Result<Option<RpcError>, Violation> {
         let end = Instant::now() + within;
-        self.heard.expect_refusal();
+        self.incoming.expect_refusal();
         loop {
-            if let Some(error) = self.heard.take_refusal() {
+            if let Some(error) = self.incoming.take_refusal() {
                 return Ok(Some(error));
             }
             if !self.hear(end, "a line that cannot be read")? {
@@ -151,7 +151,7 @@ impl Session {
     /// Waits until the manager says something else than the answer to this call, or `within` is over.
     pub(crate) fn wait_sign(&mut self, id: u64, within: Duration) -> Result<(), Violation> {
         let end = Instant::now() + within;
-        while !self.heard.is_answered(id) && !self.heard.has_sign() && self.hear(end, "a sign")? {}
+        while !self.incoming.is_answered(id) && !self.incoming.has_sign() && self.hear(end, "a sign")? {}
         Ok(())
     }
 
@@ -165,7 +165,7 @@ impl Session {
         let within = end.saturating_duration_since(Instant::now());
         match self.events.recv_timeout(within) {
             Ok(Event::Line(line)) => {
-                if let Some(reply) = self.heard.line(&line)? {
+                if let Some(reply) = self.incoming.line(&line)? {
                     let line = reply.line().expect("a reply fits into a line");
                     self.say(String::from_utf8_lossy(&line).trim_end())?;
                 }
@@ -198,7 +198,7 @@ impl Session {
         let end = Instant::now() + within;
         loop {
             match self.events.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(Event::Line(line)) => drop(self.heard.line(&line)?),
+                Ok(Event::Line(line)) => drop(self.incoming.line(&line)?),
                 Ok(Event::End(Err(error))) if error.kind() == io::ErrorKind::InvalidData => {
                     return Err(Violation::new(Rule::LineLimit, error.to_string()));
                 }

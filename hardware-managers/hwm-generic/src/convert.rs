@@ -111,7 +111,7 @@ pub(crate) fn plan(job: Job, probes: &[Probe], plan: &Plan, settings: &Settings)
                                "size": disk.size,
                                // wording: wire name
                                "fate": what, "reason": reason, "methods": methods});
-        let hidden = block::reveal::hidden_sectors(probe);
+        let hidden = block::hidden_area::hidden_sectors(probe);
         if plan.reveals && hidden > 0 && what == "erase" {
             entry["gives_back_sectors"] = hidden.into();
         }

@@ -31,7 +31,9 @@ enum DiskState {
 /// were any; then the survey of the disks is out of date.
 pub(crate) fn reveal(roots: &Roots, probes: &[Probe], plan: &Plan) -> Result<bool, StepError> {
     let hiding = |(probe, decision): &(&Probe, &DiskDecision)| {
-        plan.reveals && matches!(decision, DiskDecision::Erase(_)) && block::reveal::hidden_sectors(probe) > 0
+        plan.reveals
+            && matches!(decision, DiskDecision::Erase(_))
+            && block::hidden_area::hidden_sectors(probe) > 0
     };
     let hiding: Vec<&Disk> =
         probes.iter().zip(&plan.decisions).filter(hiding).map(|(probe, _)| &probe.disk).collect();
@@ -41,7 +43,7 @@ pub(crate) fn reveal(roots: &Roots, probes: &[Probe], plan: &Plan) -> Result<boo
     let disks: Vec<Disk> = probes.iter().map(|probe| probe.disk.clone()).collect();
     take_down(roots, plan, &disks)?;
     for disk in hiding {
-        block::reveal::reveal(roots, disk).map_err(|error| {
+        block::hidden_area::reveal(roots, disk).map_err(|error| {
             not_begun(&disks, format!("{}: {}", disk.describe(), chain(&error)), "not touched")
         })?;
         tracing::warn!(device = %disk.path.display(), "hidden sectors were given back");

@@ -69,31 +69,15 @@ impl Settings {
     /// [`StepError::Argument`] for a value of the wrong kind: an erase must not guess its settings.
     pub fn from_node(node: &Value) -> Result<Self, StepError> {
         let info = &node["driver_internal_info"];
-        let wrong = |name: &str, expected: &str, value: &Value| StepError::Argument {
-            name: format!("node.driver_internal_info.{name}"),
-            problem: format!("{value} is not {expected}"),
-        };
-        let flag = |name: &str, absent: bool| match &info[name] {
-            Value::Null => Ok(absent),
-            value => value.as_bool().ok_or_else(|| wrong(name, "true or false", value)),
-        };
-        let name = "disk_erasure_concurrency";
-        let concurrency = match &info[name] {
-            Value::Null => MOST,
-            value => value
-                .as_u64()
-                .filter(|&count| count > 0)
-                .map(|count| usize::try_from(count).unwrap_or(MOST).min(MOST))
-                .ok_or_else(|| wrong(name, "a whole number of at least 1", value))?,
-        };
+        let flag = |name: &str, absent: bool| setting(info, name, absent, "true or false", Value::as_bool);
+        let at_least_1 = "a whole number of at least 1";
+        let concurrency = setting(info, "disk_erasure_concurrency", MOST, at_least_1, |value| {
+            let count = value.as_u64().filter(|&count| count > 0)?;
+            Some(usize::try_from(count).unwrap_or(MOST).min(MOST))
+        })?;
         let mut request = EraseRequest::default();
-        let name = "agent_erase_level";
-        request.level = match &info[name] {
-            Value::Null => request.level,
-            value => {
-                value.as_str().and_then(Level::of).ok_or_else(|| wrong(name, "clear or purge", value))?
-            }
-        };
+        let level = |value: &Value| value.as_str().and_then(Level::of);
+        request.level = setting(info, "agent_erase_level", request.level, "clear or purge", level)?;
         if flag("agent_erase_skip_read_only", false)? {
             request.policy.leave.insert(Reason::ReadOnly);
         }
@@ -112,11 +96,7 @@ impl Settings {
         request.policy.insist = !flag("agent_continue_if_secure_erase_failed", goes_on)?;
         request.overwrite = passes(info)?;
         request.policy.skip = skip_list(&node["properties"]["skip_block_devices"])?;
-        let name = "agent_erase_stall_s";
-        let stall = match &info[name] {
-            Value::Null => STALL,
-            value => seconds(value).ok_or_else(|| wrong(name, "a whole number of at least 1", value))?,
-        };
+        let stall = setting(info, "agent_erase_stall_s", STALL, at_least_1, seconds)?;
         Ok(Settings {
             concurrency,
             psids: psids(&node["driver_info"]["agent_opal_psids"])?,
@@ -197,6 +177,24 @@ impl Settings {
     }
 }
 
+/// A member of the node's information; `absent` without one.
+fn setting<T>(
+    info: &Value,
+    name: &str,
+    absent: T,
+    expected: &str,
+    read: impl FnOnce(&Value) -> Option<T>,
+) -> Result<T, StepError> {
+    match &info[name] {
+        Value::Null => Ok(absent),
+        value => read(value).ok_or_else(|| of_node(name, format!("{value} is not {expected}"))),
+    }
+}
+
+fn of_node(name: &str, problem: String) -> StepError {
+    StepError::Argument { name: format!("node.driver_internal_info.{name}"), problem }
+}
+
 /// At least one.
 fn seconds(value: &Value) -> Option<Duration> {
     value.as_u64().filter(|&seconds| seconds > 0).map(Duration::from_secs)
@@ -226,25 +224,15 @@ fn fill(word: &str) -> Option<Fill> {
 /// serves their purpose.
 fn passes(info: &Value) -> Result<Option<Passes>, StepError> {
     let name = "agent_erase_devices_iterations";
-    let wrong = |name: &str, problem: String| StepError::Argument {
-        name: format!("node.driver_internal_info.{name}"),
-        problem,
-    };
-    let random = match &info[name] {
-        Value::Null => 1,
-        value => value.as_u64().filter(|&number| number < u64::from(MOST_PASSES)).ok_or_else(|| {
-            wrong(name, format!("{value} is not a whole number from 0 to {}", MOST_PASSES - 1))
-        })?,
-    };
+    let most = format!("a whole number from 0 to {}", MOST_PASSES - 1);
+    let number = |value: &Value| value.as_u64().filter(|&number| number < u64::from(MOST_PASSES));
+    let random = setting(info, name, 1, &most, number)?;
     let switch = "agent_erase_devices_zeroize";
-    let zeroes = match &info[switch] {
-        Value::Null => true,
-        value => value.as_bool().ok_or_else(|| wrong(switch, format!("{value} is not true or false")))?,
-    };
+    let zeroes = setting(info, switch, true, "true or false", Value::as_bool)?;
     let last = if zeroes { Fill::Byte(0) } else { Fill::Random };
     match (random, zeroes) {
         (0 | 1, true) => Ok(None),
-        (0, false) => Err(wrong(name, format!("0 passes, and {switch} is off: nothing would be erased"))),
+        (0, false) => Err(of_node(name, format!("0 passes, and {switch} is off: nothing would be erased"))),
         _ => Ok(count(random + u64::from(zeroes)).map(|count| Passes { count, last })),
     }
 }

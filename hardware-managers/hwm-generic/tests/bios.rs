@@ -1,7 +1,6 @@
 //! BIOS settings, on machines that are directories.
 
-mod tree;
-
+use crate::tree::Tree;
 use hwm_generic::APPLY_BIOS_SETTINGS;
 use hwm_sdk::protocol::InventoryPatch;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
@@ -9,7 +8,6 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
-use tree::Tree;
 
 const DELL: &str = "class/firmware-attributes/dell-wmi-sysman/attributes";
 

@@ -1,10 +1,8 @@
 //! What the manager reports of the hardware, with directories in the place of sysfs.
 
-mod tree;
-
+use crate::tree::Tree;
 use hwm_sdk::{HardwareManager, StepContext};
 use serde_json::{Value, json};
-use tree::Tree;
 
 fn reported(name: &str) -> Value {
     let patch = Tree::new(name).manager().inventory(&StepContext::new()).unwrap();

@@ -1,22 +1,11 @@
 //! Disks in use, and arrays and groups that come back: on loop devices that each test makes for itself. Needs root,
 //! losetup, mkswap, e2fsprogs and lvm2.
 
-#[path = "../../../agent/block/tests/common/mod.rs"]
-mod common;
-mod step;
-
-use agent_protocol::record::{EraseReport, Outcome};
-use common::{Loop, pattern, run};
-use hwm_sdk::{HardwareManager, StepContext, StepError, StepOutcome};
+use crate::common::{Loop, pattern, run};
+use crate::step::{call, done, failed, manager};
+use agent_protocol::record::Outcome;
+use hwm_sdk::{HardwareManager, StepContext};
 use serde_json::json;
-use step::{call, manager, report};
-
-fn failed(result: Result<StepOutcome, StepError>) -> (String, EraseReport) {
-    match result {
-        Err(StepError::Failed { reason, report: value }) => (reason, report(&value)),
-        other => panic!("{other:?} is not a failure"),
-    }
-}
 
 #[test]
 fn in_the_ramdisk_swap_and_mounts_are_planned_taken_down_and_then_the_disks_are_erased() {
@@ -56,9 +45,8 @@ fn in_the_ramdisk_swap_and_mounts_are_planned_taken_down_and_then_the_disks_are_
     assert_eq!(plan["take_down"], json!(expected));
     assert!(disks.iter().all(|disk| used(disk)), "a plan takes nothing down");
 
-    let outcome = manager.run(&call, &StepContext::new());
-    let Ok(StepOutcome::Done(value)) = outcome else { panic!("{outcome:?}") };
-    assert!(report(&value).disks.iter().all(|record| record.outcome == Outcome::Erased));
+    let report = done(manager.run(&call, &StepContext::new()));
+    assert!(report.disks.iter().all(|record| record.outcome == Outcome::Erased));
     for disk in disks {
         assert!(!used(disk) && disk.outside().iter().all(|&byte| byte == 0), "{}", disk.node());
     }
@@ -130,9 +118,7 @@ fn a_volume_group_is_there_again_after_automated_cleaning_and_not_after_manual()
             let info = json!({"clean_steps": steps, "clean_step_index": index});
             let mut call = call(&manager, step, info);
             call.node["target_provision_state"] = target.into();
-            let outcome = manager.run(&call, &StepContext::new());
-            let Ok(StepOutcome::Done(value)) = outcome else { panic!("{outcome:?}") };
-            records = report(&value).disks;
+            records = done(manager.run(&call, &StepContext::new())).disks;
             let written = index == 1 && target == "available" && whole;
             assert_eq!(records.iter().any(|record| !record.rebuilt.is_empty()), written);
         }

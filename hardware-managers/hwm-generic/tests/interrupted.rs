@@ -1,36 +1,20 @@
 //! An erase that is interrupted, by a reboot or by its deadline. Needs root and losetup.
 
-#[path = "../../../agent/block/tests/common/mod.rs"]
-mod common;
-
-use agent_protocol::inventory::Inventory;
-use agent_protocol::record::{EraseReport, Outcome};
+use crate::common::{Loop, pattern};
+use crate::step::{done, failed, report};
+use agent_protocol::record::Outcome;
 use block::Filter;
-use common::{Loop, pattern};
 use hwm_generic::{ERASE_DEVICES, GenericHardwareManager};
-use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
-use serde_json::{Map, Value, json};
+use hwm_sdk::{HardwareManager, StepCall, StepContext, StepOutcome};
+use serde_json::{Value, json};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-fn call(manager: &GenericHardwareManager) -> StepCall {
-    let steps = manager.steps(StepKind::Clean, &Inventory::default());
-    let step = steps.into_iter().find(|offered| offered.step == ERASE_DEVICES).unwrap();
-    StepCall {
-        kind: StepKind::Clean,
-        step,
-        args: Map::new(),
-        node: json!({"uuid": "n"}),
-        inventory: Arc::default(),
-    }
-}
-
-fn report(value: &Value) -> EraseReport {
-    serde_json::from_value(value.clone()).unwrap()
+fn erase_devices(manager: &GenericHardwareManager) -> StepCall {
+    crate::step::call(manager, ERASE_DEVICES, json!({}))
 }
 
 /// A copy of what sysfs says of a loop device, with the serial number that loop devices have not.
@@ -62,9 +46,7 @@ fn an_erase_goes_on_after_a_reboot_where_the_disk_has_an_identity() {
     let mut disk = Loop::new(&pattern(1 << 20).repeat(72));
     let erase = |disk: &Loop, serial: &str, context: &StepContext| {
         let (_root, manager) = with_serial(&disk.path, serial);
-        let result = manager.run(&call(&manager), context);
-        let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
-        report(&value).disks.remove(0)
+        done(manager.run(&erase_devices(&manager), context)).disks.remove(0)
     };
     let first = StepContext::new();
     let record = erase(&disk, "S1", &first);
@@ -90,12 +72,9 @@ fn a_step_ends_at_its_deadline_and_says_so() {
     let disk = Loop::sparse(12 << 30, &[]);
     let begun = Instant::now();
     let manager = GenericHardwareManager::new(disk.filter());
-    let mut call = call(&manager);
+    let mut call = erase_devices(&manager);
     call.args.insert("deadline_s".into(), json!(1));
-    let Err(StepError::Failed { reason, report: value }) = manager.run(&call, &StepContext::new()) else {
-        panic!("it did not fail")
-    };
-    let report = report(&value);
+    let (reason, report) = failed(manager.run(&call, &StepContext::new()));
     assert!(
         reason.contains("the deadline of the step passed, 1 s after its beginning (argument deadline_s)"),
         "{reason}"
@@ -131,7 +110,7 @@ fn erase_until_killed() {
                 std::thread::park_timeout(Duration::from_millis(1));
             }
         });
-        let result = manager.run(&call(&manager), &context);
+        let result = manager.run(&erase_devices(&manager), &context);
         ended.store(true, Ordering::Release);
         let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
         keep("report", &value);
@@ -167,7 +146,7 @@ fn killed_at_any_moment_nothing_claims_more_than_is_true() {
     let desk = tempfile::tempdir().unwrap();
     let start = |disk: &Loop| {
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["--ignored", "--exact", "erase_until_killed"]).stdout(Stdio::null());
+        child.args(["--ignored", "--exact", "interrupted::erase_until_killed"]).stdout(Stdio::null());
         child.env("ERASE_DESK", desk.path()).env("ERASE_DISK", disk.node()).spawn().unwrap()
     };
     let begun = Instant::now();

@@ -1,18 +1,14 @@
 //! The steps on real block devices: loop devices that each test makes for itself. Needs root, losetup and sgdisk.
 
-#[path = "../../../agent/block/tests/common/mod.rs"]
-mod common;
-mod step;
-
+use crate::common::{Loop, SmallRoom, lvm_label, pattern, run, survivors};
+use crate::step::{call, done, failed, manager, report};
 use agent_protocol::inventory::Inventory;
 use agent_protocol::progress::Phase;
-use agent_protocol::record::{EraseReport, Outcome};
+use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
 use block::Filter;
-use common::{Loop, SmallRoom, lvm_label, pattern, run, survivors};
 use hwm_generic::GenericHardwareManager;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
 use serde_json::{Value, json};
-use step::{call, manager, report};
 
 fn perform(disks: &[&Loop], step: &str, info: Value) -> (Result<StepOutcome, StepError>, StepContext) {
     let (manager, context) = (manager(disks), StepContext::new());
@@ -20,11 +16,17 @@ fn perform(disks: &[&Loop], step: &str, info: Value) -> (Result<StepOutcome, Ste
     (manager.run(&call, &context), context)
 }
 
-fn failed(result: Result<StepOutcome, StepError>) -> (String, EraseReport) {
-    match result {
-        Err(StepError::Failed { reason, report: value }) => (reason, report(&value)),
-        other => panic!("{other:?} is not a failure"),
-    }
+/// The record of a disk.
+fn of(report: &EraseReport, disk: &Loop) -> DiskRecord {
+    report.disks.iter().find(|record| record.device == disk.node()).unwrap().clone()
+}
+
+/// A disk with the label of a physical volume, and data behind it.
+fn labelled() -> Loop {
+    let mut content = vec![0; 16 << 20];
+    content[512..1024].copy_from_slice(&lvm_label());
+    content[8 << 20..(8 << 20) + 512].fill(7);
+    Loop::new(&content)
 }
 
 #[test]
@@ -33,11 +35,10 @@ fn all_disks_are_erased_at_once_and_each_has_its_record() {
     let disks: Vec<Loop> = before.iter().map(|content| Loop::new(content)).collect();
     let disks: Vec<&Loop> = disks.iter().collect();
     let (result, context) = perform(&disks, "erase_devices", json!({"disk_erasure_concurrency": 2}));
-    let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
-    let report = report(&value);
+    let report = done(result);
     assert_eq!(report.disks.len(), 3);
     for (disk, before) in disks.iter().zip(&before) {
-        let record = report.disks.iter().find(|record| record.device == disk.node()).unwrap();
+        let record = of(&report, disk);
         assert_eq!((record.outcome, &record.reason), (Outcome::Erased, &None));
         assert_eq!(record.bytes_erased, before.len() as u64);
         assert!(record.verification.as_ref().unwrap().passed);
@@ -52,15 +53,10 @@ fn all_disks_are_erased_at_once_and_each_has_its_record() {
 
 #[test]
 fn metadata_is_erased_and_said_so() {
-    let mut content = vec![0; 16 << 20];
-    content[512..1024].copy_from_slice(&lvm_label());
-    content[8 << 20..(8 << 20) + 512].fill(7);
-    let disk = Loop::new(&content);
+    let disk = labelled();
     let listed = manager(&[&disk]).disks().unwrap().remove(0);
     assert_eq!(listed.anneal["signatures"][0]["type"], "LVM2_member");
-    let (result, _) = perform(&[&disk], "erase_devices_metadata", json!({}));
-    let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
-    let record = report(&value).disks.remove(0);
+    let record = done(perform(&[&disk], "erase_devices_metadata", json!({})).0).disks.remove(0);
     assert_eq!(record.outcome, Outcome::MetadataErased);
     assert_eq!(record.method.as_deref(), Some("erase-metadata"));
     assert_eq!(record.verification.unwrap().kind, "signatures");
@@ -120,12 +116,8 @@ fn a_read_only_disk_is_skipped_where_the_node_says_so() {
     let before = pattern(4 << 20);
     let (writable, read_only) = (Loop::new(&before), Loop::with(&before, &["--read-only"]));
     let info = json!({"agent_erase_skip_read_only": true});
-    let (result, _) = perform(&[&writable, &read_only], "erase_devices", info);
-    let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
-    let outcome = |disk: &Loop| {
-        let report = report(&value);
-        report.disks.into_iter().find(|record| record.device == disk.node()).unwrap().outcome
-    };
+    let report = done(perform(&[&writable, &read_only], "erase_devices", info).0);
+    let outcome = |disk| of(&report, disk).outcome;
     assert_eq!((outcome(&writable), outcome(&read_only)), (Outcome::Erased, Outcome::Skipped));
     assert!(writable.outside().iter().all(|&byte| byte == 0));
     assert!(read_only.outside() == before);
@@ -138,10 +130,9 @@ fn a_disk_with_write_errors_fails_and_the_record_of_the_others_is_kept() {
     let (result, _) = perform(&[&good, &bad], "erase_devices", json!({}));
     let (reason, report) = failed(result);
     assert!(reason.starts_with(bad.node()) && !reason.contains(&format!("{} ", good.node())), "{reason}");
-    let record = |disk: &Loop| report.disks.iter().find(|record| record.device == disk.node()).unwrap();
-    assert_eq!(record(&good).outcome, Outcome::Erased);
+    assert_eq!(of(&report, &good).outcome, Outcome::Erased);
     assert!(good.outside().iter().all(|&byte| byte == 0));
-    let bad = record(&bad);
+    let bad = of(&report, &bad);
     assert_eq!((bad.outcome, bad.method.as_deref()), (Outcome::Failed, Some("overwrite-zeroes")));
     let why = bad.reason.as_deref().unwrap();
     assert!(why.contains("write of 512 bytes at byte offset ") && why.contains("error"), "{why}");
@@ -177,13 +168,12 @@ fn a_shared_disk_stops_every_step_before_any_other_is_written() {
     let (other, shared) = (Loop::new(&before), vmfs());
     let table = shared.outside();
     let left = with_arguments(&[&other, &shared], "erase_devices", Value::Null, json!({"leave": ["shared"]}));
-    let Ok(StepOutcome::Done(value)) = left else { panic!("{left:?}") };
-    let left = report(&value).disks.into_iter().find(|record| record.device == shared.node()).unwrap();
+    let left = of(&done(left), &shared);
     assert_eq!(left.outcome, Outcome::Skipped);
     assert!(left.reason.unwrap().contains("the policy leaves such disks alone"));
     assert!(shared.outside() == table && other.outside().iter().all(|&byte| byte == 0));
     let wiped = with_arguments(&[&shared], "erase_devices", Value::Null, json!({"despite": ["shared"]}));
-    assert!(matches!(wiped, Ok(StepOutcome::Done(_))), "{wiped:?}");
+    done(wiped);
     assert!(shared.outside().iter().all(|&byte| byte == 0));
 }
 
@@ -201,10 +191,8 @@ fn a_level_that_a_disk_cannot_reach_writes_nothing_unless_the_weaker_is_allowed_
     failed(with_arguments(&[&disk], "erase_devices", node, json!({})));
     assert!(disk.outside() == before);
     let args = json!({"level": "purge", "allow": ["overwrite-zeroes"]});
-    let Ok(StepOutcome::Done(value)) = with_arguments(&[&disk], "erase_devices", Value::Null, args) else {
-        panic!()
-    };
-    assert_eq!(report(&value).disks[0].method.as_deref(), Some("overwrite-zeroes"));
+    let report = done(with_arguments(&[&disk], "erase_devices", Value::Null, args));
+    assert_eq!(report.disks[0].method.as_deref(), Some("overwrite-zeroes"));
 }
 
 #[test]
@@ -213,8 +201,7 @@ fn a_disk_of_the_skip_list_is_kept_and_said() {
     let (kept, other) = (Loop::new(&before), Loop::new(&before));
     let node = json!({"properties": {"skip_block_devices": [{"name": kept.node()}]}});
     let result = with_arguments(&[&kept, &other], "erase_devices", node, json!({}));
-    let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
-    let record = report(&value).disks.into_iter().find(|record| record.device == kept.node()).unwrap();
+    let record = of(&done(result), &kept);
     assert_eq!(record.outcome, Outcome::Skipped);
     assert!(record.reason.unwrap().contains(&format!("it matches name {}", kept.node())));
     assert!(kept.outside() == before && other.outside().iter().all(|&byte| byte == 0));
@@ -250,13 +237,8 @@ fn a_plan_reports_what_would_be_done_and_writes_nothing() {
 
 #[test]
 fn express_removes_metadata_where_no_single_command_erases() {
-    let mut content = vec![0; 16 << 20];
-    content[512..1024].copy_from_slice(&lvm_label());
-    content[8 << 20..(8 << 20) + 512].fill(7);
-    let disk = Loop::new(&content);
-    let (result, _) = perform(&[&disk], "erase_devices_express", json!({}));
-    let Ok(StepOutcome::Done(value)) = result else { panic!("{result:?}") };
-    let record = report(&value).disks.remove(0);
+    let disk = labelled();
+    let record = done(perform(&[&disk], "erase_devices_express", json!({})).0).disks.remove(0);
     assert_eq!((record.outcome, record.method.as_deref()), (Outcome::MetadataErased, Some("erase-metadata")));
     assert_eq!(disk.outside()[8 << 20..(8 << 20) + 512], [7; 512], "the data stays, and the record says so");
 }

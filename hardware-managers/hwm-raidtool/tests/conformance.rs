@@ -1,9 +1,7 @@
 //! The manager keeps the rules of `PROTOCOL.md`, also with steps that destroy.
 
-mod rig;
-
+use crate::rig::Rig;
 use hwm_conformance::{Plan, Rule, examine};
-use rig::Rig;
 use serde_json::{Value, json};
 
 #[test]

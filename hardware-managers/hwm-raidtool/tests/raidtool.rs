@@ -1,11 +1,9 @@
 //! The manager over the fake tool: real processes, a controller that is a file.
 
-mod rig;
-
+use crate::rig::Rig;
 use hwm_raidtool::{RaidTool, Tool};
 use hwm_sdk::protocol::{Artifact, Claim, Level};
 use hwm_sdk::{HardwareManager, Host, StepContext, StepError, StepOutcome, Support};
-use rig::Rig;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

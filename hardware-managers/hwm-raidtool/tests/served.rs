@@ -1,8 +1,6 @@
 //! The same manager as a program of its own, as an agent starts it.
 
-mod rig;
-
-use rig::Rig;
+use crate::rig::Rig;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;

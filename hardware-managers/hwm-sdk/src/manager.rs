@@ -11,15 +11,15 @@ use agent_protocol::inventory::{Disk, Inventory};
 use agent_protocol::step::Step;
 use serde_json::Value;
 
-/// A hardware manager. Managers in the agent and managers behind [`crate::serve`] implement the same trait.
+/// A hardware manager. Those built into the agent and external ones, which run [`crate::serve`], implement this trait.
 ///
-/// The provided methods stand for a manager without claims and quirks, without preparation, which adds nothing to the
-/// inventory and erases no disk in its own way.
+/// By default a manager claims no device, skips no probe, needs no preparation, adds nothing to the inventory, changes no
+/// priority, plans no step and declines every erase.
 pub trait HardwareManager: Send + Sync {
-    /// Name, unique in the agent: `generic_hardware_manager`.
+    /// Name, unique in the agent, for example `generic_hardware_manager`.
     fn name(&self) -> &str;
 
-    /// Version; a change while a node is being cleaned restarts automated cleaning.
+    /// Version. When it changes during a run, automated cleaning starts again, and any other run repeats its current step.
     fn version(&self) -> &str;
 
     /// Vendor of the manager.
@@ -27,7 +27,7 @@ pub trait HardwareManager: Send + Sync {
         "Anneal"
     }
 
-    /// How well this manager supports the machine. Must be quick: no device is opened for long here.
+    /// How well this manager supports the machine. Must return within seconds.
     fn evaluate(&self, inventory: &Inventory) -> Support;
 
     /// Devices of this machine that this manager is responsible for. Quick, as [`HardwareManager::evaluate`].
@@ -40,10 +40,10 @@ pub trait HardwareManager: Send + Sync {
         Vec::new()
     }
 
-    /// Prepare for a machine that this manager supports. Slow preparation belongs here; up to a minute.
+    /// Prepare for a machine that this manager supports. This may take up to a minute.
     ///
     /// # Errors
-    /// The agent does not offer the steps of a manager whose preparation failed.
+    /// Any error: the agent then does not offer the steps of this manager.
     fn init(&self, _context: &StepContext) -> Result<(), StepError> {
         Ok(())
     }
@@ -51,7 +51,7 @@ pub trait HardwareManager: Send + Sync {
     /// Details of the hardware that the agent itself cannot see.
     ///
     /// # Errors
-    /// The agent reports the inventory without them.
+    /// Any error: the agent then reports the inventory without these details.
     fn inventory(&self, _context: &StepContext) -> Result<InventoryPatch, StepError> {
         Ok(InventoryPatch::default())
     }
@@ -59,39 +59,39 @@ pub trait HardwareManager: Send + Sync {
     /// The steps that this manager offers on this machine.
     fn steps(&self, kind: StepKind, inventory: &Inventory) -> Vec<Step>;
 
-    /// Other priorities for steps of other managers.
+    /// Priorities that replace those that other managers declared for their steps.
     fn priorities(&self, _kind: StepKind, _inventory: &Inventory) -> Vec<Priority> {
         Vec::new()
     }
 
-    /// Run one of the manager's steps to the end, blocking. Must be idempotent unless the step is declared otherwise.
+    /// Run one of the manager's steps to the end, blocking. Must be idempotent, unless the step declares `idempotent: false`.
     ///
     /// # Errors
-    /// Why the step failed.
+    /// The reason for which the step failed.
     fn run(&self, call: &StepCall, context: &StepContext) -> Result<StepOutcome, StepError>;
 
-    /// Return what one of the manager's steps would do to this machine, as JSON, without changing anything. The answer
-    /// includes what [`HardwareManager::run`] would reject.
+    /// Return what one of the manager's steps would do to this machine, as JSON, without changing anything. Disks that
+    /// [`HardwareManager::run`] would refuse are part of the answer.
     ///
     /// # Errors
     /// [`StepError::Declined`] where the manager does not plan this step; for wrong arguments, the same error as
     /// [`HardwareManager::run`].
     fn plan(&self, call: &StepCall) -> Result<Value, StepError> {
-        let reason =
-            format!("hardware manager {} does not say what {:?} would do", self.name(), call.step.step);
+        let reason = format!("hardware manager {} has no plan for step {:?}", self.name(), call.step.step);
         Err(StepError::Declined { reason })
     }
 
-    /// Methods by which this manager can erase the disk. Decline every disk that it does not recognise with certainty.
+    /// Methods by which this manager can erase the disk. None for a disk that it does not recognise with certainty.
     fn erase_capabilities(&self, _disk: &Disk) -> EraseCapabilities {
         EraseCapabilities::default()
     }
 
-    /// Erase a disk with a method that [`HardwareManager::erase_capabilities`] returned, blocking. The caller reads the
-    /// disk back.
+    /// Erase a disk with a method that [`HardwareManager::erase_capabilities`] returned, blocking. The caller
+    /// verifies the disk afterwards by reading it back.
     ///
     /// # Errors
-    /// [`StepError::Declined`] when nothing was written and the generic manager is to erase the disk.
+    /// [`StepError::Declined`] only if nothing was written: the agent then erases with the generic manager. After any
+    /// other error the erase of the disk has failed.
     fn erase(&self, erase: &EraseParams, _context: &StepContext) -> Result<ProviderRecord, StepError> {
         let reason = format!("hardware manager {} does not erase {}", self.name(), erase.disk.name);
         Err(StepError::Declined { reason })

@@ -31,7 +31,7 @@ fn params(method: &str, params: &str) -> String {
     match method {
         "hello" => through::<HelloParams>(params),
         "detect" => through::<DetectParams>(params),
-        "init" | "inventory" | "shutdown" => through::<Nothing>(params),
+        "init" | "inventory" | "shutdown" => through::<Empty>(params),
         "steps" => through::<StepsParams>(params),
         "run" => through::<RunParams>(params),
         "cancel" => through::<Cancelled>(params),
@@ -42,7 +42,7 @@ fn params(method: &str, params: &str) -> String {
         "checkpoint" => through::<CheckpointSaved>(params),
         "read_device" => through::<ReadDeviceParams>(params),
         "fetch" => through::<FetchParams>(params),
-        "dance" => through::<Nothing>(params),
+        "dance" => through::<Empty>(params),
         other => panic!("the document has a method that the types do not: {other}"),
     }
 }

@@ -17,13 +17,11 @@ pub struct InspectionReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root_disk: Option<Disk>,
     /// MAC of the NIC that PXE used, as in [`crate::inventory::Boot::pxe_interface`].
-    #[serde(default)]
     pub boot_interface: Option<String>,
     /// Source of the finding.
     #[serde(default)]
     pub configuration: Configuration,
     /// Error during the collection.
-    #[serde(default)]
     pub error: Option<String>,
     /// What hardware managers add. Anneal's; Ironic keeps it with the rest of the plugin data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,6 +66,5 @@ pub struct Manager {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InspectionAnswer {
     /// The node that the inventory belongs to; the agent names it in its lookup.
-    #[serde(default)]
     pub uuid: Option<String>,
 }

@@ -191,25 +191,18 @@ pub struct Disk {
     /// Vendor.
     pub vendor: Option<String>,
     /// World wide name with vendor extension.
-    #[serde(default)]
     pub wwn_with_extension: Option<String>,
     /// Vendor extension of the WWN.
-    #[serde(default)]
     pub wwn_vendor_extension: Option<String>,
     /// SCSI address `host:channel:target:lun`.
-    #[serde(default)]
     pub hctl: Option<String>,
     /// `/dev/disk/by-path/…` name.
-    #[serde(default)]
     pub by_path: Option<String>,
     /// Logical sector size in bytes.
-    #[serde(default)]
     pub logical_sectors: Option<u64>,
     /// Physical sector size in bytes.
-    #[serde(default)]
     pub physical_sectors: Option<u64>,
     /// `nvme`, `sata`, `sas`, `virtio`, `usb`, `loop` …
-    #[serde(default)]
     pub tran: Option<String>,
     /// What Anneal adds: partitions, holders, read-only, signatures.
     #[serde(default, skip_serializing_if = "Map::is_empty")]

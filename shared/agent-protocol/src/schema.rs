@@ -36,7 +36,7 @@ fn understood_at(place: &str, schema: &Value, depth: usize) -> Result<(), String
         let strings = |list: &Vec<Value>| list.iter().all(Value::is_string);
         let good = match keyword.as_str() {
             "title" | "description" | "default" => true,
-            "type" => type_names(rule).is_some(),
+            "type" => types(rule).is_some(),
             "enum" => rule.is_array(),
             "minimum" | "maximum" => rule.is_number(),
             "minLength" | "maxLength" | "minItems" | "maxItems" => rule.is_u64(),
@@ -60,15 +60,25 @@ fn understood_at(place: &str, schema: &Value, depth: usize) -> Result<(), String
     Ok(())
 }
 
-/// The names of a `type`, if all are known.
-fn type_names(rule: &Value) -> Option<Vec<&str>> {
-    let names: Vec<&str> = match rule {
-        Value::String(one) => vec![one],
-        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
-        _ => return None,
-    };
-    let known = !names.is_empty() && names.iter().all(|name| TYPES.contains(name));
-    known.then_some(names)
+/// A name of a `type`, in words, and whether a value is of it.
+type Type = (&'static str, &'static str, fn(&Value) -> bool);
+
+const TYPES: [Type; 7] = [
+    ("null", "null", Value::is_null),
+    ("boolean", "true or false", Value::is_boolean),
+    ("integer", "a whole number", |value| value.as_f64().is_some_and(|number| number.fract() == 0.0)),
+    ("number", "a number", Value::is_number),
+    ("string", "a string", Value::is_string),
+    ("array", "a list", Value::is_array),
+    ("object", "an object", Value::is_object),
+];
+
+/// The types of a `type`, if there is one and all are known.
+fn types(rule: &Value) -> Option<Vec<&'static Type>> {
+    let names = if rule.is_string() { std::slice::from_ref(rule) } else { rule.as_array()? };
+    let known = |name: &str| TYPES.iter().find(|(known, ..)| *known == name);
+    let types: Option<Vec<_>> = names.iter().filter_map(Value::as_str).map(known).collect();
+    types.filter(|types| !types.is_empty())
 }
 
 fn at(schema: &Value, value: &Value, place: &str, depth: usize) -> Result<(), String> {
@@ -98,14 +108,14 @@ fn keyword(
     place: &str,
     depth: usize,
 ) -> Result<(), String> {
-    let not_understood = || said(place, &format!("has a schema whose {name} is not understood"));
+    let not_understood = || not_understood(place, name);
     let hold = |holds: bool, what: String| if holds { Ok(()) } else { Err(said(place, &what)) };
     match name {
         "title" | "description" | "default" => Ok(()),
         "type" => {
-            let names = type_names(rule).ok_or_else(not_understood)?;
-            let holds = names.iter().any(|name| is_of(value, name));
-            hold(holds, format!("must be {}", names.iter().map(|n| noun(n)).collect::<Vec<_>>().join(" or ")))
+            let types = types(rule).ok_or_else(not_understood)?;
+            let words: Vec<&str> = types.iter().map(|(_, words, _)| *words).collect();
+            hold(types.iter().any(|(.., is_of)| is_of(value)), format!("must be {}", words.join(" or ")))
         }
         "enum" => {
             let allowed = rule.as_array().ok_or_else(not_understood)?;
@@ -115,9 +125,8 @@ fn keyword(
         "minimum" | "maximum" => {
             let bound = rule.as_f64().ok_or_else(not_understood)?;
             let Some(number) = value.as_f64() else { return Ok(()) };
-            let least = name == "minimum";
-            let word = if least { "at least" } else { "at most" };
-            hold(if least { number >= bound } else { number <= bound }, format!("must be {word} {rule}"))
+            let (holds, word) = bounded(name, &number, &bound);
+            hold(holds, format!("must be {word} {rule}"))
         }
         "minLength" | "maxLength" | "minItems" | "maxItems" => {
             let bound = rule.as_u64().ok_or_else(not_understood)?;
@@ -126,39 +135,57 @@ fn keyword(
                 Value::Array(list) if name.ends_with("Items") => (list.len(), "entries"),
                 _ => return Ok(()),
             };
-            let length = u64::try_from(length).unwrap_or(u64::MAX);
-            let least = name.starts_with("min");
-            let word = if least { "at least" } else { "at most" };
-            hold(
-                if least { length >= bound } else { length <= bound },
-                format!("must have {word} {bound} {noun}"),
-            )
+            let (holds, word) = bounded(name, &(length as u64), &bound);
+            hold(holds, format!("must have {word} {bound} {noun}"))
         }
         "items" => {
             let Value::Array(list) = value else { return Ok(()) };
             let mut entries = list.iter().enumerate();
             entries.try_for_each(|(n, entry)| at(rule, entry, &format!("{place}[{n}]"), depth + 1))
         }
+        "required" | "properties" | "additionalProperties" => members(name, rule, rules, value, place, depth),
+        _ => Err(said(place, &format!("has a schema with the unknown keyword {name}"))),
+    }
+}
+
+fn not_understood(place: &str, name: &str) -> String {
+    said(place, &format!("has a schema whose {name} is not understood"))
+}
+
+/// Whether a bound of this name holds, and its words.
+fn bounded<T: PartialOrd>(name: &str, found: &T, bound: &T) -> (bool, &'static str) {
+    if name.starts_with("min") { (found >= bound, "at least") } else { (found <= bound, "at most") }
+}
+
+/// A keyword of the members of an object; it holds for every other value.
+fn members(
+    name: &str,
+    rule: &Value,
+    rules: &Map<String, Value>,
+    value: &Value,
+    place: &str,
+    depth: usize,
+) -> Result<(), String> {
+    let not_understood = || not_understood(place, name);
+    let inner =
+        |name: &str, schema: &Value, value: &Value| at(schema, value, &format!("{place}.{name}"), depth + 1);
+    match name {
         "required" => {
             let names = rule.as_array().ok_or_else(not_understood)?;
             let Value::Object(object) = value else { return Ok(()) };
             names.iter().try_for_each(|name| {
                 let name = name.as_str().ok_or_else(not_understood)?;
-                hold(object.contains_key(name), format!("lacks '{name}'"))
+                if object.contains_key(name) { Ok(()) } else { Err(said(place, &format!("lacks '{name}'"))) }
             })
         }
         "properties" => {
             let known = rule.as_object().ok_or_else(not_understood)?;
             let Value::Object(object) = value else { return Ok(()) };
-            known.iter().try_for_each(|(name, schema)| match object.get(name) {
-                Some(value) => at(schema, value, &format!("{place}.{name}"), depth + 1),
-                None => Ok(()),
-            })
+            let mut known = known.iter().filter_map(|(name, schema)| Some((name, schema, object.get(name)?)));
+            known.try_for_each(|(name, schema, value)| inner(name, schema, value))
         }
-        "additionalProperties" => {
-            if !(rule.is_boolean() || rule.is_object()) {
-                return Err(not_understood());
-            }
+        _ if !(rule.is_boolean() || rule.is_object()) => Err(not_understood()),
+        _ => {
             let Value::Object(object) = value else { return Ok(()) };
             let known = rules.get("properties").and_then(Value::as_object);
             let mut others =
@@ -168,38 +195,10 @@ fn keyword(
                 match rule.as_bool() {
                     Some(true) => Ok(()),
                     Some(false) => Err(said(place, &format!("has the unknown key '{name}'"))),
-                    None => at(rule, value, &format!("{place}.{name}"), depth + 1),
+                    None => inner(&name, rule, value),
                 }
             })
         }
-        _ => Err(said(place, &format!("has a schema with the unknown keyword {name}"))),
-    }
-}
-
-const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
-
-fn is_of(value: &Value, name: &str) -> bool {
-    match name {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        // JSON Schema: 1.0 is an integer.
-        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        "number" => value.is_number(),
-        "string" => value.is_string(),
-        "array" => value.is_array(),
-        _ => value.is_object(),
-    }
-}
-
-fn noun(name: &str) -> &'static str {
-    match name {
-        "null" => "null",
-        "boolean" => "true or false",
-        "integer" => "a whole number",
-        "number" => "a number",
-        "string" => "a string",
-        "array" => "a list",
-        _ => "an object",
     }
 }
 

@@ -70,13 +70,6 @@ pub enum Rejected {
     Halves,
 }
 
-impl Rejected {
-    /// Whether the file could not be read at all, which says nothing about it.
-    pub fn is_io(&self) -> bool {
-        matches!(self, Self::Trailer(TrailerError::Io(_)))
-    }
-}
-
 /// Judge a file: its form, its manifest, the digest of its root, its signature. Reads all of it.
 pub fn verify(file: &mut (impl Read + Seek), trust: &Trust) -> Result<Verified, Rejected> {
     let trailer = Trailer::read(file)?;

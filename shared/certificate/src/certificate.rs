@@ -1,6 +1,6 @@
 //! The certificate that a controller signs.
 
-use crate::{Evidence, Signed, SigningKey, What};
+use crate::{Document, Evidence, Signed, SigningKey};
 use agent_protocol::record::Outcome;
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +106,6 @@ impl Finding {
 impl Certificate {
     /// Sign it.
     pub fn sign(&self, key: &SigningKey) -> Signed {
-        Signed::make(What::Certificate, self, key)
+        Signed::make(Document::Certificate, self, key)
     }
 }

@@ -1,6 +1,6 @@
 //! The evidence that an agent signs for an erase step, and the controller's checks of it.
 
-use crate::{PublicKey, Refused, Signed, SigningKey, What};
+use crate::{Document, PublicKey, Refused, Signed, SigningKey};
 use agent_protocol::record::{DiskRecord, Outcome};
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +92,7 @@ pub struct Expected<'a> {
 impl Evidence {
     /// Sign it.
     pub fn sign(&self, key: &SigningKey) -> Signed {
-        Signed::make(What::Evidence, self, key)
+        Signed::make(Document::Evidence, self, key)
     }
 
     /// Every disk that counts as erased was seen to be.
@@ -120,7 +120,7 @@ fn name(disk: &DiskRecord) -> String {
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn judge(signed: &Signed, key: &PublicKey, expected: &Expected) -> Result<Evidence, Refused> {
-    let evidence: Evidence = signed.open(What::Evidence, key)?;
+    let evidence: Evidence = signed.open(Document::Evidence, key)?;
     if evidence.node != expected.node {
         return Err(Refused::AnotherNode { found: evidence.node, wanted: expected.node.to_owned() });
     }

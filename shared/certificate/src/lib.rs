@@ -17,7 +17,7 @@ mod verify;
 
 pub use certificate::{Certificate, Controller, Finding, NodeName, RunName};
 pub use evidence::{AgentName, Evidence, Expected, Machine, ManagerName, StepName, judge};
-pub use refused::{Refused, What};
+pub use refused::{Document, Refused};
 pub use signed::Signed;
 pub use signing::{KeyError, PublicKey, SigningKey, SigningKeyError};
 pub use verify::{Verified, Wanted, verify};

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Which of the two signed texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum Document {
     /// What the agent signed.
     Evidence,
     /// What the controller signed.
@@ -13,12 +13,12 @@ pub enum What {
     Previous,
 }
 
-impl fmt::Display for What {
+impl fmt::Display for Document {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str(match self {
-            What::Evidence => "the agent's evidence",
-            What::Certificate => "the certificate",
-            What::Previous => "the previous certificate",
+            Document::Evidence => "the agent's evidence",
+            Document::Certificate => "the certificate",
+            Document::Previous => "the previous certificate",
         })
     }
 }
@@ -28,12 +28,12 @@ impl fmt::Display for What {
 pub enum Refused {
     /// Not of the form at all.
     #[error("{0} cannot be read: {1}")]
-    Unreadable(What, String),
+    Unreadable(Document, String),
     /// Signed with another key.
     #[error("{what} is signed by key {signed_by}, not by {key}")]
     WrongKey {
         /// Which text.
-        what: What,
+        what: Document,
         /// The key it names.
         signed_by: String,
         /// The key it was to be signed by.
@@ -41,10 +41,10 @@ pub enum Refused {
     },
     /// The signature is not one of this text.
     #[error("{0} was changed after it was signed")]
-    Tampered(What),
+    Tampered(Document),
     /// Of a version that is not known here.
     #[error("{0} has version {1}; this program knows version {known}", known = crate::VERSION)]
-    UnknownVersion(What, u64),
+    UnknownVersion(Document, u64),
     /// A disk counts as erased without a verification that passed.
     #[error("disk {0} is called erased without a method and a verification that passed")]
     Unverified(String),
@@ -96,7 +96,7 @@ pub enum Refused {
 impl Refused {
     /// Its name, for scripts and `docs/certificate.md`.
     pub fn name(&self) -> &'static str {
-        use What::Evidence;
+        use Document::Evidence;
         match self {
             Self::Unreadable(Evidence, _) => "evidence-unreadable",
             Self::Unreadable(..) => "unreadable",

@@ -1,12 +1,12 @@
 //! A text and who stands for it.
 
-use crate::{PublicKey, Refused, SigningKey, VERSION, What};
+use crate::{Document, PublicKey, Refused, SigningKey, VERSION};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// A signed text: evidence, or a certificate as it is stored and sent.
 ///
-/// The signature covers the bytes of [`What::context`] followed by those of `payload` (UTF-8), which is JSON stored as a
+/// The signature covers the bytes of [`Document::context`] followed by those of `payload` (UTF-8), which is JSON stored as a
 /// string, so no canonical JSON is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,12 +24,12 @@ struct Versioned {
     version: u64,
 }
 
-impl What {
+impl Document {
     /// Prefix of the signed bytes, so that evidence cannot pass for a certificate, nor the reverse.
     fn context(self) -> &'static str {
         match self {
-            What::Evidence => "anneal erase evidence\n",
-            What::Certificate | What::Previous => "anneal erasure certificate\n",
+            Document::Evidence => "anneal erase evidence\n",
+            Document::Certificate | Document::Previous => "anneal erasure certificate\n",
         }
     }
 
@@ -40,7 +40,7 @@ impl What {
 
 impl Signed {
     /// Sign `value`.
-    pub(crate) fn make(what: What, value: &impl Serialize, key: &SigningKey) -> Self {
+    pub(crate) fn make(what: Document, value: &impl Serialize, key: &SigningKey) -> Self {
         // Plain data with string keys: this cannot fail, and an empty payload is rejected everywhere.
         let payload = serde_json::to_string(value).unwrap_or_default();
         let signature = signing::hex(&key.sign(&what.message(&payload)));
@@ -51,7 +51,7 @@ impl Signed {
     ///
     /// # Errors
     /// [`Refused::Unreadable`].
-    pub fn read(what: What, text: &str) -> Result<Self, Refused> {
+    pub fn read(what: Document, text: &str) -> Result<Self, Refused> {
         serde_json::from_str(text).map_err(|error| Refused::Unreadable(what, error.to_string()))
     }
 
@@ -66,7 +66,7 @@ impl Signed {
     }
 
     /// The value, if `key` has signed it.
-    pub(crate) fn open<T: DeserializeOwned>(&self, what: What, key: &PublicKey) -> Result<T, Refused> {
+    pub(crate) fn open<T: DeserializeOwned>(&self, what: Document, key: &PublicKey) -> Result<T, Refused> {
         if self.key != key.to_string() {
             let (signed_by, key) = (self.key.chars().take(100).collect(), key.to_string());
             return Err(Refused::WrongKey { what, signed_by, key });

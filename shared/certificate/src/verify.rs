@@ -1,6 +1,6 @@
 //! Verifies a certificate with the controller's public key alone.
 
-use crate::{Certificate, Evidence, Finding, PublicKey, Refused, Signed, What};
+use crate::{Certificate, Document, Evidence, Finding, PublicKey, Refused, Signed};
 use agent_protocol::record::Outcome;
 
 /// The subject that a certificate must have; unset fields accept any.
@@ -31,7 +31,7 @@ pub struct Verified {
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn verify(text: &str, key: &PublicKey, wanted: &Wanted) -> Result<Verified, Refused> {
-    let verified = alone(What::Certificate, text, key)?;
+    let verified = alone(Document::Certificate, text, key)?;
     let found = &verified.certificate.node.uuid;
     if let Some(node) = wanted.node.filter(|node| !node.eq_ignore_ascii_case(found)) {
         return Err(Refused::AnotherNode { found: found.clone(), wanted: node.to_owned() });
@@ -40,20 +40,20 @@ pub fn verify(text: &str, key: &PublicKey, wanted: &Wanted) -> Result<Verified, 
         check_disk(&verified.evidence, disk)?;
     }
     if let Some(text) = wanted.previous {
-        follows(&verified, &alone(What::Previous, text, key)?)?;
+        follows(&verified, &alone(Document::Previous, text, key)?)?;
     }
     Ok(verified)
 }
 
 /// All that one file shows by itself.
-fn alone(what: What, text: &str, key: &PublicKey) -> Result<Verified, Refused> {
+fn alone(what: Document, text: &str, key: &PublicKey) -> Result<Verified, Refused> {
     let signed = Signed::read(what, text)?;
     let certificate: Certificate = signed.open(what, key)?;
     let evidence_key: PublicKey = certificate
         .evidence_key
         .parse()
         .map_err(|error: crate::KeyError| Refused::Unreadable(what, error.to_string()))?;
-    let evidence: Evidence = certificate.evidence.open(What::Evidence, &evidence_key)?;
+    let evidence: Evidence = certificate.evidence.open(Document::Evidence, &evidence_key)?;
     if evidence.node != certificate.node.uuid {
         return Err(Refused::AnotherNode { found: evidence.node, wanted: certificate.node.uuid });
     }

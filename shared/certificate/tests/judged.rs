@@ -3,7 +3,7 @@
 mod common;
 
 use certificate::{
-    Certificate, Evidence, Expected, Finding, PublicKey, Refused, Signed, Wanted, What, judge, verify,
+    Certificate, Document, Evidence, Expected, Finding, PublicKey, Refused, Signed, Wanted, judge, verify,
 };
 use common::{NODE, certificate, evidence, key, other_key};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn a_good_one_is_believed_with_the_public_key_alone() {
     let wanted = Wanted { node: Some(NODE), disk: Some("S1"), previous: None };
     let verified = verify(&text, &key().public(), &wanted).unwrap();
     assert_eq!(verified.certificate.finding, Finding::ErasedWithExceptions);
-    assert_eq!(verified.id, Signed::read(What::Certificate, &text).unwrap().digest());
+    assert_eq!(verified.id, Signed::read(Document::Certificate, &text).unwrap().digest());
     assert_eq!(verified.evidence, evidence());
     verify(&text, &key().public(), &Wanted { disk: Some("0x5000c500a1b2c3d4"), ..wanted }).unwrap();
     // However the file is laid out.
@@ -84,7 +84,7 @@ fn every_wrong_thing_has_its_own_name() {
 #[test]
 fn the_chain_of_a_node_has_no_gap() {
     let first = of(|_| ());
-    let id = Signed::read(What::Certificate, &first).unwrap().digest();
+    let id = Signed::read(Document::Certificate, &first).unwrap().digest();
     let second = |change: fn(&mut Certificate)| {
         of(|made| {
             (made.number, made.previous) = (2, Some(id.clone()));
@@ -110,7 +110,7 @@ fn the_chain_of_a_node_has_no_gap() {
     // The one before is held to the same.
     let forged = first.replace("rack1-u2", "rack1-u3");
     let error = verify(&second(|_| ()), &key().public(), &Wanted { previous: Some(&forged), ..after });
-    assert_eq!(error.unwrap_err(), Refused::Tampered(What::Previous));
+    assert_eq!(error.unwrap_err(), Refused::Tampered(Document::Previous));
 }
 
 #[test]
@@ -182,7 +182,7 @@ proptest! {
         bytes[place] ^= 1 << bit;
         let text = String::from_utf8_lossy(&bytes);
         if verify(&text, &key().public(), &Wanted::default()).is_ok() {
-            prop_assert_eq!(Signed::read(What::Certificate, &text), Signed::read(What::Certificate, &good));
+            prop_assert_eq!(Signed::read(Document::Certificate, &text), Signed::read(Document::Certificate, &good));
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use certificate::{Certificate, Evidence, Refused, Signed, What};
+use certificate::{Certificate, Document, Evidence, Refused, Signed};
 use common::{certificate, evidence, key};
 use serde_json::{Value, json};
 
@@ -69,13 +69,13 @@ fn schemas_and_code_agree() {
 fn every_refusal_has_its_name() {
     let text = || String::new();
     for refused in [
-        Refused::Unreadable(What::Certificate, text()),
-        Refused::Unreadable(What::Evidence, text()),
-        Refused::WrongKey { what: What::Certificate, signed_by: text(), key: text() },
-        Refused::WrongKey { what: What::Evidence, signed_by: text(), key: text() },
-        Refused::Tampered(What::Certificate),
-        Refused::Tampered(What::Evidence),
-        Refused::UnknownVersion(What::Certificate, 2),
+        Refused::Unreadable(Document::Certificate, text()),
+        Refused::Unreadable(Document::Evidence, text()),
+        Refused::WrongKey { what: Document::Certificate, signed_by: text(), key: text() },
+        Refused::WrongKey { what: Document::Evidence, signed_by: text(), key: text() },
+        Refused::Tampered(Document::Certificate),
+        Refused::Tampered(Document::Evidence),
+        Refused::UnknownVersion(Document::Certificate, 2),
         Refused::Unverified(text()),
         Refused::Contradiction { stated: "", found: "" },
         Refused::AnotherNode { found: text(), wanted: text() },

@@ -1,4 +1,5 @@
-//! The verifier that rustls asks.
+//! Accepts a server certificate by its pin. Issuer, names, validity and revocation are not looked at, on purpose: see the
+//! head of the crate.
 
 use crate::{Accept, Pin};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -7,8 +8,10 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 use std::sync::Arc;
 
+/// Decides on the certificate of one kind of peer.
 #[derive(Debug)]
 pub struct Verifier {
+    /// What errors call the peer: `the agent`.
     peer: &'static str,
     accept: Accept,
     provider: Arc<CryptoProvider>,
@@ -30,14 +33,14 @@ impl ServerCertVerifier for Verifier {
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let (peer, shown) = (self.peer, Pin::of_der(end_entity));
-        // `General` is the one kind whose text rustls shows to people as it is.
+        // `General` is the only kind of error with a text of ours in it; rustls writes "unexpected error: " before it.
         match self.accept {
             Accept::Only(pinned) if pinned == shown => Ok(ServerCertVerified::assertion()),
             Accept::Only(pinned) => {
-                Err(Error::General(format!("{peer} shows the certificate {shown}, pinned is {pinned}")))
+                Err(Error::General(format!("{peer} presented certificate {shown}, but {pinned} is pinned")))
             }
             Accept::None => {
-                Err(Error::General(format!("{peer} shows the certificate {shown}, and none is pinned")))
+                Err(Error::General(format!("{peer} presented certificate {shown}, but none is pinned")))
             }
             Accept::Any => Ok(ServerCertVerified::assertion()),
         }

@@ -75,10 +75,10 @@ fn only_the_pinned_certificate_is_accepted() {
         let (shown, pinned) = (other.pin(), ours.pin());
         assert_eq!(
             handshake(shows(&other), Accept::Only(pinned)),
-            Err(format!("unexpected error: the agent shows the certificate {shown}, pinned is {pinned}"))
+            Err(format!("unexpected error: the agent presented certificate {shown}, but {pinned} is pinned"))
         );
         let refused = handshake(shows(&ours), Accept::None).unwrap_err();
-        assert!(refused.ends_with("and none is pinned"), "{refused}");
+        assert!(refused.ends_with("but none is pinned"), "{refused}");
         assert_eq!(handshake(shows(&other), Accept::Any), Ok(()));
     }
 }

@@ -1,9 +1,9 @@
 //! Simulated agents against a real controller, and what their clocks say of it.
 //!
 //! ```text
-//!   operator.rs ── enrol, provide ──▶ anneal-controller  ◀── lookup, heartbeat ── fleet.rs: N agents
+//!   operator.rs ── enrol, provide ──▶ anneal-controller  ◀── lookup, heartbeat ── heart.rs, fleet.rs: N agents
 //!                                     (or a real Ironic) ───────── commands ────▶ server.rs, TLS, one each
-//!                                                                                  agent.rs: notes when
+//!                                                                                  agent.rs: notes when; its commands are those of the crate `room`
 //! ```
 //!
 //! An agent is simulated down to its wire: its own TLS certificate and listener, its token, its list of
@@ -19,6 +19,7 @@ pub mod controller;
 pub mod cpu;
 pub mod erase;
 pub mod fleet;
+pub mod heart;
 pub mod operator;
 pub mod report;
 pub mod round;

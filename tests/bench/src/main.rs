@@ -6,6 +6,7 @@ use bench::erase::{self, ours};
 use bench::report::{Report, Side};
 use bench::round::{self, Shape};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -162,13 +163,7 @@ fn steps(options: &Steps) -> Result<bool> {
         println!("databases and logs: {}", scratch.path().display());
     }
     report.write(&options.report)?;
-    print!("{report}");
-    println!("report: {}", shown(&options.report));
-    let missed = report.missed();
-    for goal in &missed {
-        println!("MISSED: {goal}");
-    }
-    Ok(missed.is_empty())
+    Ok(show(&report, &options.report, &report.missed()))
 }
 
 fn erase(options: &Erase) -> Result<bool> {
@@ -181,13 +176,7 @@ fn erase(options: &Erase) -> Result<bool> {
     };
     let report = erase::run(&options.memory, &options.disk, options.node_image.as_deref(), shape)?;
     report.write(&options.report)?;
-    print!("{report}");
-    println!("report: {}", shown(&options.report));
-    let missed = report.missed();
-    for goal in &missed {
-        println!("MISSED: {goal}");
-    }
-    Ok(options.quick || missed.is_empty())
+    Ok(show(&report, &options.report, &report.missed()) || options.quick)
 }
 
 fn side(runtime: &Runtime, controller: &Controller, options: &Steps, sequence: usize) -> Result<Side> {
@@ -202,6 +191,10 @@ fn side(runtime: &Runtime, controller: &Controller, options: &Steps, sequence: u
     Ok(Side { controller: controller.name.clone(), sequence, fleet })
 }
 
-fn shown(path: &Path) -> String {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+/// Prints a report that was written to `path`, and the goals that it misses. True when there are none.
+fn show(report: &impl Display, path: &Path, missed: &[String]) -> bool {
+    print!("{report}");
+    println!("report: {}", path.canonicalize().unwrap_or_else(|_| path.to_owned()).display());
+    missed.iter().for_each(|goal| println!("MISSED: {goal}"));
+    missed.is_empty()
 }

@@ -12,12 +12,51 @@ const LOCKED: usize = 120;
 /// Between two such questions.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// An operator of one controller.
+/// The API of one controller.
 #[derive(Debug, Clone)]
-pub struct Operator {
+pub struct Api {
     endpoint: String,
+    version: &'static str,
     client: Client,
 }
+
+impl Api {
+    /// Of the controller at `endpoint`, asked in this microversion, one connection a request; an answer is awaited for
+    /// `limit`.
+    ///
+    /// # Errors
+    /// When no HTTP client can be made.
+    pub fn new(endpoint: &str, version: &'static str, limit: Duration) -> Result<Self> {
+        // The API is plain HTTP on loopback; the client wants a provider all the same.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(limit).build()?;
+        Ok(Self { endpoint: endpoint.to_owned(), version, client })
+    }
+
+    /// Status and body of the answer; a body that is no JSON is `null`.
+    ///
+    /// # Errors
+    /// When there is no whole answer.
+    pub async fn send(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Value)> {
+        let mut request = self.client.request(method.clone(), format!("{}{path}", self.endpoint));
+        request = request.header("x-openstack-ironic-api-version", self.version);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let answer = request.send().await?;
+        let status = answer.status();
+        Ok((status, serde_json::from_slice(&answer.bytes().await?).unwrap_or_default()))
+    }
+}
+
+/// An operator of one controller.
+#[derive(Debug, Clone)]
+pub struct Operator(Api);
 
 /// What is looked at of a node.
 #[derive(Debug, Clone)]
@@ -38,27 +77,17 @@ impl Operator {
     /// # Errors
     /// When no HTTP client can be made.
     pub fn new(endpoint: &str) -> Result<Self> {
-        // The API is plain HTTP on loopback; the client wants a provider all the same.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().no_proxy().timeout(Duration::from_secs(120)).build()?;
-        Ok(Self { endpoint: endpoint.to_owned(), client })
+        Api::new(endpoint, VERSION, Duration::from_secs(120)).map(Self)
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
         for _ in 0..LOCKED {
-            let mut request = self.client.request(method.clone(), format!("{}{path}", self.endpoint));
-            request = request.header("x-openstack-ironic-api-version", VERSION);
-            if let Some(body) = body {
-                request = request.json(body);
-            }
-            let answer = request.send().await?;
-            let status = answer.status();
-            let text = answer.text().await?;
+            let (status, answer) = self.0.send(&method, path, body).await?;
             if status.is_success() {
-                return Ok(serde_json::from_str(&text).unwrap_or_default());
+                return Ok(answer);
             }
             if !matches!(status, StatusCode::CONFLICT | StatusCode::SERVICE_UNAVAILABLE) {
-                bail!("{method} {path}: {status} {text}");
+                bail!("{method} {path}: {status} {answer}");
             }
             tokio::time::sleep(PAUSE).await;
         }

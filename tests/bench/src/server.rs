@@ -1,14 +1,13 @@
 //! The HTTP API of a simulated agent, as far as cleaning needs it.
 
-use crate::agent::{Agent, Refusal};
+use crate::agent::Agent;
 use anyhow::Result;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, header};
 use hyper_util::rt::TokioIo;
-use serde_json::{Value, json};
-use std::convert::Infallible;
+use room::Call;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -37,42 +36,21 @@ async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, agent: Arc<Agen
 }
 
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, agent: Arc<Agent>) -> Result<()> {
-    let service = service_fn(|request| {
-        let agent = agent.clone();
-        async move { Ok::<_, Infallible>(answer(&agent, request).await) }
-    });
+    let service = service_fn(|request| answer(&agent, request));
     hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await?;
     Ok(())
 }
 
-async fn answer(agent: &Agent, request: Request<Incoming>) -> Response<Full<Bytes>> {
-    let (status, body) = match reply(agent, request).await {
-        Ok(body) => (200, body),
-        Err(Refusal(status, text)) => (status, json!({ "faultcode": "Client", "faultstring": text })),
+async fn answer(agent: &Agent, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+    let (head, body) = request.into_parts();
+    let body = match head.method {
+        Method::POST => Some(body.collect().await?.to_bytes().to_vec()),
+        _ => None,
     };
-    let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
-    *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap_or_default();
+    let (status, body) = agent.answer(&Call::new(head.uri.path(), head.uri.query(), body));
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
     let json = header::HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
-}
-
-async fn reply(agent: &Agent, request: Request<Incoming>) -> Result<Value, Refusal> {
-    let (head, body) = request.into_parts();
-    let query = head.uri.query().unwrap_or_default();
-    let token = query.split('&').find_map(|pair| pair.strip_prefix("agent_token="));
-    if !agent.admits(token) {
-        return Err(Refusal(401, "Invalid agent token."));
-    }
-    let path = head.uri.path();
-    match (head.method, path.strip_prefix("/v1/commands").map(|rest| rest.trim_matches('/'))) {
-        (Method::POST, Some("")) => {
-            let body = body.collect().await.map_err(|_| Refusal(400, "the body broke off"))?.to_bytes();
-            let request = serde_json::from_slice(&body).map_err(|_| Refusal(400, "not a command"))?;
-            Ok(json!(agent.submit(request)?))
-        }
-        (Method::GET, Some("")) => Ok(json!(agent.commands())),
-        (Method::GET, Some(id)) => agent.command(id).map(|one| json!(one)).ok_or(Refusal(404, "Not found")),
-        _ => Err(Refusal(404, "Not found")),
-    }
+    Ok(response)
 }

@@ -49,12 +49,7 @@ pub struct Controller {
 impl Controller {
     /// Starts one with an empty database and waits until it answers.
     pub fn start(world: &World) -> Result<Self> {
-        Self::launch(world, &world.dir, "", "", "", false)
-    }
-
-    /// The same, with `more` lines of configuration; they come behind `[conductor]`.
-    pub fn start_with(world: &World, more: &str) -> Result<Self> {
-        Self::launch(world, &world.dir, "", "", more, false)
+        Self::with(world, "", "")
     }
 
     /// The same with more settings, in TOML: before the first table, and of the table `[conductor]`.

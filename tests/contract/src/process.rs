@@ -4,9 +4,12 @@ use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::fs::File;
+use std::io::Write;
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 /// A process in a group of its own, killed with the group when dropped: as a power cut would.
@@ -100,6 +103,19 @@ pub fn check(command: &mut Command) -> Result<Output> {
     Ok(output)
 }
 
+/// Runs `command` to its end with this on its standard input; what it complains of is in the error if it fails.
+///
+/// # Errors
+/// When it cannot be started, or ends with anything but 0.
+pub fn feed(command: &mut Command, input: &str) -> Result<()> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    child.stdin.take().context("stdin")?.write_all(input.as_bytes())?;
+    let output = child.wait_with_output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {}", output.status, said.trim());
+    Ok(())
+}
+
 /// Asks `question` ten times a second until it says yes.
 ///
 /// # Errors
@@ -113,12 +129,21 @@ pub fn wait_until(what: &str, limit: Duration, mut question: impl FnMut() -> Res
     Ok(())
 }
 
-/// A port on loopback on which no process listens.
+/// A port on loopback on which no process listens, and that no other caller in this process is given. It is below those
+/// that the kernel gives to connections, so that it stays free while the process that it is meant for is dead.
 ///
 /// # Errors
-/// When there is none.
+/// When all are taken.
 pub fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    const FIRST: u16 = 10_240;
+    const SPAN: u16 = 21_760;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Two processes begin far from each other.
+    let start = u16::try_from(std::process::id() % u32::from(SPAN))?;
+    (0..SPAN)
+        .map(|_| FIRST + start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % SPAN)
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .context("no free port on loopback")
 }
 
 /// The last lines of every log in `dir` and in its directories.

@@ -1,6 +1,7 @@
 //! OpenStack's command line client, `openstack baremetal …`, without authentication.
 
 use crate::World;
+use crate::process::feed;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -72,16 +73,8 @@ impl Stock {
     /// Runs the console script itself, with something on its standard input.
     pub fn piped(&self, line: &[&str], input: &str) -> Result<()> {
         let mut command = Command::new(&self.program);
-        let mut child = environment(command.arg("baremetal").args(line), &self.endpoint)
-            .stdin(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| self.program.display().to_string())?;
-        child.stdin.take().context("stdin")?.write_all(input.as_bytes())?;
-        let output = child.wait_with_output()?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{}: {}: {}", line.join(" "), output.status, said.trim());
-        Ok(())
+        feed(environment(command.arg("baremetal").args(line), &self.endpoint), input)
+            .with_context(|| line.join(" "))
     }
 
     fn succeeded(&self, line: &[&str], before: &[&str]) -> Result<String> {

@@ -1,10 +1,9 @@
 //! Anneal's own command line, which scenarios ask with.
 
 use crate::World;
-use crate::process::check;
-use anyhow::{Context, Result, bail, ensure};
+use crate::process::{check, feed};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -47,13 +46,7 @@ impl Tool {
 
     /// Runs a command with something on its standard input.
     pub fn piped(&self, line: &[&str], input: &str) -> Result<()> {
-        let mut child =
-            self.command(line).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        child.stdin.take().context("stdin")?.write_all(input.as_bytes())?;
-        let output = child.wait_with_output()?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{}: {}: {}", line.join(" "), output.status, said.trim());
-        Ok(())
+        feed(&mut self.command(line), input).with_context(|| line.join(" "))
     }
 
     /// Runs a command that must be refused, and gives what it said.

@@ -9,8 +9,9 @@ use crate::world::{
     Agent, Applying, Command, Held, Machine, Runs, Stand, State, Storing, Story, Task, World,
 };
 use conductor::decision::{Action, Change, Outcome, Snapshot};
-use model::agent::{AgentState, Rival};
+use model::agent::{AgentState, SecondAgent};
 use model::{Contact, Cursor, Node, Run, StepResult, Timestamp, Wait};
+use room::Power;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
@@ -71,7 +72,7 @@ impl Canon<'_> {
     /// A token, as the boot that it was given to.
     fn token(&mut self, token: Option<&String>) {
         let boot = token.and_then(|token| crate::world::boot_of(token));
-        self.put(boot.map(|boot| i64::from(boot) - i64::from(self.world.machine.boot)));
+        self.put(boot.map(|boot| i64::from(boot) - i64::from(self.world.machine.power.boot)));
         self.put(
             token.is_some_and(|token| {
                 self.world.agent().and_then(|agent| agent.token.as_ref()) == Some(token)
@@ -222,7 +223,7 @@ impl Canon<'_> {
                 self.command_id(command_id);
                 self.time(Some(*at));
                 self.put(boot_id.is_some());
-                self.numbered(boot_id.as_deref().unwrap_or_default(), self.world.machine.boot);
+                self.numbered(boot_id.as_deref().unwrap_or_default(), self.world.machine.power.boot);
                 self.numbered(process_id.as_deref().unwrap_or_default(), self.world.machine.processes);
                 self.put(accepted);
             }
@@ -262,9 +263,9 @@ impl Canon<'_> {
         self.put(contact.anneal().is_some());
         contact.anneal().iter().for_each(|state| self.agent_state(state));
         self.put(rival.is_some());
-        if let Some(Rival { at, boot_id }) = rival {
+        if let Some(SecondAgent { at, boot_id }) = rival {
             self.time(Some(*at));
-            self.numbered(boot_id.as_deref().unwrap_or_default(), self.world.machine.boot);
+            self.numbered(boot_id.as_deref().unwrap_or_default(), self.world.machine.power.boot);
         }
     }
 
@@ -280,7 +281,7 @@ impl Canon<'_> {
     fn agent_state(&mut self, state: &AgentState) {
         // No agent in here signs: what its key decides is the crate `certificate`'s to test.
         let AgentState { boot_id, process_id, evidence_key: _, running, ended, progress } = state;
-        self.numbered(boot_id, self.world.machine.boot);
+        self.numbered(boot_id, self.world.machine.power.boot);
         self.numbered(process_id, self.world.machine.processes);
         self.put((running.is_some(), ended.len()));
         running.iter().chain(ended).for_each(|id| self.command_id(id));
@@ -362,11 +363,9 @@ impl Canon<'_> {
     fn machine(&mut self, machine: &Machine) {
         // Counts are what other numbers are counted from.
         let Machine {
-            on,
+            power: Power { on, boot: _, runs },
             outage,
-            boot: _,
             processes: _,
-            runs,
             network_boot,
             boot_forgotten,
             managers: _,
@@ -435,6 +434,6 @@ impl Canon<'_> {
         self.put(self.listens_since().map(|_| answers));
         self.put((round, steps, abort, harmed, died_in_step, hung, flips));
         let token = self.world.stored.contact.token.as_deref().and_then(crate::world::boot_of);
-        self.put((self.world.machine.boot > *off_boot, token.map(|boot| boot > *off_boot)));
+        self.put((self.world.machine.power.boot > *off_boot, token.map(|boot| boot > *off_boot)));
     }
 }

@@ -4,7 +4,7 @@ use crate::moves::Began;
 use crate::scenario::{By, Scenario};
 use crate::transition::Answer;
 use crate::world::{Command, Held, Link, Runs, State, Task, World};
-use agent_protocol::command::{CommandError, CommandStatus, Status};
+use agent_protocol::command::{CommandStatus, Status};
 use conductor::decision::{Action, ActionError, Outcome};
 use model::{Cursor, PowerState, PowerTarget};
 use serde_json::{Value, json};
@@ -125,11 +125,10 @@ fn bmc_does(world: &World, action: &Action) -> World {
         Action::RestoreBootDevice(_) => done.machine.boot_forgotten = false,
         Action::SetPower(target) => {
             if target.resulting_state() == PowerState::Off {
-                done.switch_off();
-                done.story.off_boot = done.machine.boot;
-            } else if *target == PowerTarget::Reboot || !done.machine.on {
-                done.switch_off();
-                done.switch_on();
+                done.machine.power.switch_off();
+                done.story.off_boot = done.machine.power.boot;
+            } else if *target == PowerTarget::Reboot || !done.machine.power.on {
+                done.start();
             }
         }
         _ => {}
@@ -282,7 +281,7 @@ pub fn submit(scenario: &Scenario, world: &mut World, id: &str, step: usize) -> 
     // Of an ironic-python-agent the conductor takes the last command that is none of an earlier step of this plan for
     // its own.
     let known_results: Vec<String> = world.run().map(results).unwrap_or_default();
-    let Runs::Agent(agent) = &mut world.machine.runs else {
+    let Runs::Agent(agent) = &mut world.machine.power.runs else {
         return (failed(UNREACHABLE, true), None);
     };
     let ours = |command: &&Command| match scenario.ipa {
@@ -320,18 +319,12 @@ fn known(scenario: &Scenario, world: &World, id: &str) -> Outcome {
     let Some(command) = commands.iter().find(|command| command.id == id) else {
         return Outcome::NoSuchCommand;
     };
-    let error = |kind: &str, details: &str| CommandError {
-        kind: kind.to_owned(),
-        code: 500,
-        message: "Step failed".to_owned(),
-        details: details.to_owned(),
-    };
-    let (command_status, command_error) = match command.state {
-        State::Running { .. } => (Status::Running, None),
-        State::Succeeded | State::Contradicted => (Status::Succeeded, None),
-        State::Failed => (Status::Failed, Some(error("CleaningError", STEP_FAILED))),
-        State::Stopped => (Status::Failed, Some(error("Cancelled", "the step was cancelled by request"))),
-        State::Mismatch => (Status::VersionMismatch, Some(error("VersionMismatch", "other versions"))),
+    let status = match command.state {
+        State::Running { .. } => room::command(id, Status::Running),
+        State::Succeeded | State::Contradicted => room::command(id, Status::Succeeded),
+        State::Failed => room::failed(id, "CleaningError", STEP_FAILED),
+        State::Stopped => room::failed(id, "Cancelled", "the step was cancelled by request"),
+        State::Mismatch => room::command(id, Status::VersionMismatch),
     };
     let disk = json!({"disks": [{"device": "/dev/sda", "size": 1, "outcome": "failed", "reason": "not zero",
         "bytes_erased": 0}]});
@@ -341,13 +334,5 @@ fn known(scenario: &Scenario, world: &World, id: &str) -> Outcome {
         State::Running { .. } => None,
         _ => Some(Value::Null),
     };
-    Outcome::Command(CommandStatus {
-        id: id.to_owned(),
-        command_name: "execute_step".to_owned(),
-        command_status,
-        command_error,
-        command_result,
-        progress: None,
-        checkpoint: None,
-    })
+    Outcome::Command(CommandStatus { command_result, ..status })
 }

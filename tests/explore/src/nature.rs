@@ -79,21 +79,21 @@ fn arrive(scenario: &Scenario, world: &World) -> Next {
 }
 
 fn machine(world: &World, moves: &mut Moves) {
-    if world.machine.outage && !world.machine.on {
+    if world.machine.outage && !world.machine.power.on {
         moves.change(Transition::PowerBack, world, |next| {
-            next.switch_on();
+            next.start();
             next.machine.network_boot = true;
         });
     }
-    if !world.machine.on {
+    if !world.machine.power.on {
         return;
     }
-    if let Runs::Firmware = world.machine.runs {
+    if let Runs::Firmware = world.machine.power.runs {
         moves.change(Transition::Boot, world, |next| {
             // The boot service asks at this moment whether the node is to have the ramdisk.
             let offered = next.machine.network_boot && next.node().boots_ramdisk();
             next.machine.network_boot = false;
-            next.machine.runs = Runs::Workload;
+            next.machine.power.runs = Runs::Workload;
             if offered {
                 start_agent(next);
             }
@@ -110,17 +110,15 @@ fn machine(world: &World, moves: &mut Moves) {
         });
     };
     harm(Transition::PowerLost, |next| {
-        next.switch_off();
+        next.machine.power.switch_off();
         next.machine.outage = true;
     });
     harm(Transition::Reset, |next| {
-        next.switch_off();
-        next.switch_on();
+        next.start();
         next.machine.network_boot = true;
     });
     harm(Transition::ResetToDisk, |next| {
-        next.switch_off();
-        next.switch_on();
+        next.start();
         next.machine.network_boot = false;
     });
 }
@@ -128,7 +126,7 @@ fn machine(world: &World, moves: &mut Moves) {
 fn start_agent(world: &mut World) {
     world.machine.processes += 1;
     let process = world.machine.processes;
-    world.machine.runs = Runs::Agent(Agent { process, token: None, commands: Vec::new() });
+    world.machine.power.runs = Runs::Agent(Agent { process, token: None, commands: Vec::new() });
 }
 
 fn agent(scenario: &Scenario, world: &World, moves: &mut Moves) {
@@ -232,8 +230,8 @@ fn looked_up(world: &World, arrives: bool) -> Option<World> {
         return None;
     }
     let mut next = world.clone();
-    let token = format!("token-{}-{}", world.machine.boot, world.machine.tokens + 1);
-    let boot_id = format!("boot-{}", world.machine.boot);
+    let token = format!("token-{}-{}", world.machine.power.boot, world.machine.tokens + 1);
+    let boot_id = format!("boot-{}", world.machine.power.boot);
     let mut contact = world.stored.contact.clone();
     let granted = grant(&mut contact, &token, Some(&boot_id), world.now());
     if granted == TokenGrant::Given {

@@ -331,9 +331,9 @@ fn an_agent_of_an_earlier_boot_is_never_the_present_one(now: &Move) -> Result<()
     if let (Some(began), Some(run)) = (&now.next.began, before.run())
         && let Cursor::Issued { command_id, boot_id: Some(boot_id), .. } = &run.cursor
         && began.command_id == *command_id
-        && *boot_id != format!("boot-{}", after.machine.boot)
+        && *boot_id != format!("boot-{}", after.machine.power.boot)
     {
-        return Err(format!("a command for {boot_id} begins in boot-{}", after.machine.boot));
+        return Err(format!("a command for {boot_id} begins in boot-{}", after.machine.power.boot));
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ pub fn line(transition: Transition, world: &World) -> String {
             format!(" · did {}, to store {}", word(&applying.action), word(&applying.outcome))
         }
     };
-    let machine = match &world.machine.runs {
+    let machine = match &world.machine.power.runs {
         Runs::Nothing => "off".to_owned(),
         Runs::Firmware => "booting".to_owned(),
         Runs::Workload => "disk".to_owned(),
@@ -38,7 +38,7 @@ pub fn line(transition: Transition, world: &World) -> String {
         "{transition:55}  t{:<3} {} {cursor} {step} · boot {} {machine}{stand}{why}",
         world.now().0 / tick - 1_000,
         node.provision_state.as_str(),
-        world.machine.boot,
+        world.machine.power.boot,
         transition = transition.to_string(),
     )
 }

@@ -94,71 +94,61 @@ impl Transition {
     pub fn is_disturbance(self) -> bool {
         match self {
             Self::Turn(answer) | Self::GoOn(answer) => !matches!(answer, Answer::Well | Answer::GoesOn),
-            Self::Boot
-            | Self::Lookup
-            | Self::Beat
-            | Self::Arrive
-            | Self::StepEnds
-            | Self::StepStops
-            | Self::TaskEnds
-            | Self::PowerBack
-            | Self::Heal
-            | Self::Tick
-            | Self::User(Verb::Unhold) => false,
-            Self::Die
-            | Self::Away
-            | Self::LookupLost
-            | Self::BeatLate
-            | Self::BeatTwice
-            | Self::StepFails
-            | Self::StepLies
-            | Self::StepHangs
-            | Self::TaskFails
-            | Self::AgentRestarts
-            | Self::Reset
-            | Self::ResetToDisk
-            | Self::PowerLost
-            | Self::Mute
-            | Self::Cut
-            | Self::ManagersChange
-            | Self::User(_) => true,
+            Self::User(verb) => verb != Verb::Unhold,
+            other => matches!(other.text(), Text::Disturbance(_)),
+        }
+    }
+
+    fn text(self) -> Text {
+        use Text::{Course, Disturbance};
+        match self {
+            Self::Turn(_) => Course("the conductor's turn"),
+            Self::GoOn(_) => Course("the conductor goes on"),
+            Self::Die => Disturbance("THE CONTROLLER DIES, and is started again"),
+            Self::Away => Disturbance("THE CONTROLLER IS AWAY for long, and is started again"),
+            Self::Boot => Course("the firmware has booted"),
+            Self::Lookup => Course("the agent looks itself up"),
+            Self::LookupLost => Disturbance("the agent looks itself up, THE ANSWER IS LOST"),
+            Self::Beat => Course("a heartbeat"),
+            Self::BeatLate => Disturbance("A HEARTBEAT IS HELD BACK by the network"),
+            Self::BeatTwice => Disturbance("a heartbeat, A COPY IS HELD BACK by the network"),
+            Self::Arrive => Course("what was held back arrives"),
+            Self::StepEnds => Course("the step ends well in the agent"),
+            Self::StepFails => Disturbance("THE STEP FAILS in the agent"),
+            Self::StepLies => Disturbance("THE STEP FAILS in the agent, and is reported as a success"),
+            Self::StepHangs => Disturbance("THE STEP HANGS in the agent"),
+            Self::StepStops => Course("the step stops in the agent, as requested"),
+            Self::TaskEnds => Course("the BMC has done the step"),
+            Self::TaskFails => Disturbance("THE BMC FAILS in the step"),
+            Self::AgentRestarts => Disturbance("THE AGENT'S PROCESS RESTARTS with an empty memory"),
+            Self::Reset => Disturbance("THE NODE RESETS and boots from the network"),
+            Self::ResetToDisk => Disturbance("THE NODE RESETS and boots from its disk"),
+            Self::PowerLost => Disturbance("THE NODE LOSES POWER"),
+            Self::PowerBack => Course("the power comes back"),
+            Self::Mute => Disturbance("HEARTBEATS ARE LOST from now on"),
+            Self::Cut => Disturbance("THE NETWORK IS CUT between agent and controller"),
+            Self::Heal => Course("the network is well again"),
+            Self::ManagersChange => Disturbance("THE HARDWARE MANAGERS CHANGE"),
+            Self::Tick => Course("a tick passes"),
+            Self::User(Verb::Unhold) => Course("the user says "),
+            Self::User(_) => Disturbance("THE USER ASKS: "),
         }
     }
 }
 
+/// What happens, in words: in the normal course, or as a disturbance.
+enum Text {
+    Course(&'static str),
+    Disturbance(&'static str),
+}
+
 impl fmt::Display for Transition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Text::Course(text) | Text::Disturbance(text)) = self.text();
         match self {
-            Self::Turn(answer) => write!(f, "the conductor's turn{answer}"),
-            Self::GoOn(answer) => write!(f, "the conductor goes on{answer}"),
-            Self::Die => f.write_str("THE CONTROLLER DIES, and is started again"),
-            Self::Away => f.write_str("THE CONTROLLER IS AWAY for long, and is started again"),
-            Self::Boot => f.write_str("the firmware has booted"),
-            Self::Lookup => f.write_str("the agent looks itself up"),
-            Self::LookupLost => f.write_str("the agent looks itself up, THE ANSWER IS LOST"),
-            Self::Beat => f.write_str("a heartbeat"),
-            Self::BeatLate => f.write_str("A HEARTBEAT IS HELD BACK by the network"),
-            Self::BeatTwice => f.write_str("a heartbeat, A COPY IS HELD BACK by the network"),
-            Self::Arrive => f.write_str("what was held back arrives"),
-            Self::StepEnds => f.write_str("the step ends well in the agent"),
-            Self::StepFails => f.write_str("THE STEP FAILS in the agent"),
-            Self::StepLies => f.write_str("THE STEP FAILS in the agent, and is reported as a success"),
-            Self::StepHangs => f.write_str("THE STEP HANGS in the agent"),
-            Self::StepStops => f.write_str("the step stops in the agent, as requested"),
-            Self::TaskEnds => f.write_str("the BMC has done the step"),
-            Self::TaskFails => f.write_str("THE BMC FAILS in the step"),
-            Self::AgentRestarts => f.write_str("THE AGENT'S PROCESS RESTARTS with an empty memory"),
-            Self::Reset => f.write_str("THE NODE RESETS and boots from the network"),
-            Self::ResetToDisk => f.write_str("THE NODE RESETS and boots from its disk"),
-            Self::PowerLost => f.write_str("THE NODE LOSES POWER"),
-            Self::PowerBack => f.write_str("the power comes back"),
-            Self::Mute => f.write_str("HEARTBEATS ARE LOST from now on"),
-            Self::Cut => f.write_str("THE NETWORK IS CUT between agent and controller"),
-            Self::Heal => f.write_str("the network is well again"),
-            Self::ManagersChange => f.write_str("THE HARDWARE MANAGERS CHANGE"),
-            Self::Tick => f.write_str("a tick passes"),
-            Self::User(Verb::Unhold) => f.write_str("the user says unhold"),
-            Self::User(verb) => write!(f, "THE USER ASKS: {}", verb.as_str()),
+            Self::Turn(answer) | Self::GoOn(answer) => write!(f, "{text}{answer}"),
+            Self::User(verb) => write!(f, "{text}{}", verb.as_str()),
+            _ => f.write_str(text),
         }
     }
 }

@@ -7,6 +7,7 @@ use model::agent::AgentState;
 use model::request::{Policy, VerbRequest, apply_verb};
 use model::run::PersistentBoot;
 use model::{Contact, Event, Node, PowerState, ProvisionState, Run, Timestamp};
+use room::Power;
 use serde_json::Value;
 use std::sync::Arc;
 use store::HeartbeatRecord;
@@ -89,16 +90,12 @@ pub enum Held {
 /// The machine.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// Power.
-    pub on: bool,
+    /// Its power and what runs on it. The count of its boots names the boot id.
+    pub power: Power<Runs>,
     /// It lost power from outside, which may come back by itself.
     pub outage: bool,
-    /// Count of boots; names the boot id.
-    pub boot: u32,
     /// Count of agent processes; names the process id.
     pub processes: u32,
-    /// What runs on it.
-    pub runs: Runs,
     /// The next boot is one from the network.
     pub network_boot: bool,
     /// The persistent boot device was lost when the one-time boot device was set.
@@ -112,9 +109,10 @@ pub struct Machine {
 }
 
 /// What runs on a machine.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub enum Runs {
     /// No software: the machine is off.
+    #[default]
     Nothing,
     /// Firmware.
     Firmware,
@@ -241,11 +239,13 @@ impl World {
             stored: Arc::new(stored),
             conductor: Stand::Idle,
             machine: Machine {
-                on: workload,
+                power: Power {
+                    on: workload,
+                    boot: 1,
+                    runs: if workload { Runs::Workload } else { Runs::Nothing },
+                },
                 outage: false,
-                boot: 1,
                 processes: 0,
-                runs: if workload { Runs::Workload } else { Runs::Nothing },
                 network_boot: false,
                 boot_forgotten: false,
                 managers: 1,
@@ -292,7 +292,7 @@ impl World {
 
     /// The agent, if the ramdisk runs.
     pub fn agent(&self) -> Option<&Agent> {
-        match &self.machine.runs {
+        match &self.machine.power.runs {
             Runs::Agent(agent) => Some(agent),
             _ => None,
         }
@@ -300,7 +300,7 @@ impl World {
 
     /// The agent, to be changed.
     pub fn agent_mut(&mut self) -> Option<&mut Agent> {
-        match &mut self.machine.runs {
+        match &mut self.machine.power.runs {
             Runs::Agent(agent) => Some(agent),
             _ => None,
         }
@@ -332,7 +332,7 @@ impl World {
                 self.story.died_in_step = false;
             }
             if fresh {
-                self.story.off_boot = self.machine.boot;
+                self.story.off_boot = self.machine.power.boot;
                 self.story.abort = false;
                 self.story.flips = 0;
                 self.story.harmed = self.link != Link::Up || self.held.is_some() || self.machine.outage;
@@ -372,7 +372,7 @@ impl World {
 
     /// Power as the BMC reports it.
     pub fn power(&self) -> PowerState {
-        if self.machine.on { PowerState::On } else { PowerState::Off }
+        if self.machine.power.on { PowerState::On } else { PowerState::Off }
     }
 
     /// The persistent boot device that the BMC reports.
@@ -381,18 +381,13 @@ impl World {
         Some(device).filter(|_| !self.machine.boot_forgotten)
     }
 
-    /// The power goes away: whatever ran on the machine is gone.
-    pub fn switch_off(&mut self) {
-        self.machine.on = false;
-        self.machine.runs = Runs::Nothing;
-    }
-
-    /// The machine starts.
-    pub fn switch_on(&mut self) {
-        self.machine.on = true;
+    /// The machine starts, from the beginning if it is on.
+    pub fn start(&mut self) {
+        let power = &mut self.machine.power;
+        power.switch_off();
+        power.switch_on();
+        power.runs = Runs::Firmware;
         self.machine.outage = false;
-        self.machine.boot += 1;
-        self.machine.runs = Runs::Firmware;
     }
 
     /// A step begins in the world.
@@ -431,7 +426,7 @@ impl World {
         });
         let ended = agent.commands.iter().filter(|command| !matches!(command.state, State::Running { .. }));
         AgentState {
-            boot_id: format!("boot-{}", self.machine.boot),
+            boot_id: format!("boot-{}", self.machine.power.boot),
             process_id: format!("process-{}", agent.process),
             evidence_key: None,
             running: running.map(|command| command.id.clone()),

@@ -1,8 +1,8 @@
 //! The controller under test: started with a fault point, killed by it or by us, and started again without.
 
-use crate::ports;
 use anyhow::{Context, Result, ensure};
-use contract::process::Daemon;
+use bench::operator::Api;
+use contract::process::{Daemon, free_port};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,8 @@ use tokio::net::TcpStream;
 const START: Duration = Duration::from_secs(30);
 /// Between two looks at what is awaited; everything is on this machine.
 pub const LOOK: Duration = Duration::from_millis(4);
+/// For anything that is awaited; a token whose answer was lost is given again after 15 s.
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Quick, and nothing happens but what a story asks for.
 const SETTINGS: &str = "\
@@ -48,6 +50,8 @@ impl fmt::Display for Fault {
 pub struct Controller {
     /// Where its API listens, also after a restart.
     pub address: SocketAddr,
+    /// Its API.
+    pub api: Api,
     /// How often it has died.
     pub deaths: usize,
     program: PathBuf,
@@ -62,12 +66,13 @@ impl Controller {
     /// # Errors
     /// When it does not serve within half a minute.
     pub async fn start(program: &Path, dir: &Path, fault: Option<Fault>) -> Result<Self> {
-        let address = SocketAddr::from(([127, 0, 0, 1], ports::own()?));
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
         let state = dir.join("state");
         let text = format!("state_dir = {state:?}\n[api]\nlisten = [\"{address}\"]\n{SETTINGS}");
         std::fs::write(dir.join("controller.toml"), text)?;
         let (program, dir) = (program.to_owned(), dir.to_owned());
-        let mut new = Self { address, deaths: 0, program, dir, starts: 0, process: None };
+        let api = Api::new(&format!("http://{address}"), "latest", LIMIT)?;
+        let mut new = Self { address, api, deaths: 0, program, dir, starts: 0, process: None };
         new.launch(fault).await?;
         Ok(new)
     }

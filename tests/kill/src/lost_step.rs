@@ -2,14 +2,14 @@
 //! `provide`, and the node is available with `steps=[]`, nothing erased (measured, 05-experiments 2 and 3). The
 //! same experiment with ours: every step runs, and only then the node is available.
 
-use crate::controller::{Controller, Fault, LOOK};
-use crate::machine::{MAC, Machine, step};
+use crate::controller::{Controller, Fault};
+use crate::machine::{MAC, Machine};
 use crate::operator::Operator;
 use crate::play::REASON;
 use anyhow::{Context, Result, bail, ensure};
+use bench::agent::step;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Its name.
@@ -17,8 +17,6 @@ pub const NAME: &str = "lost_step";
 /// One line.
 pub const ABOUT: &str =
     "Ironic's lost steps: killed in a step of the controller, then manage, provide: every step runs";
-
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// A step of the controller that is killed while it runs.
 struct Killed {
@@ -70,11 +68,9 @@ async fn one(killed: &Killed, program: &Path, dir: &Path) -> Result<String> {
         operator.rest(&mut controller, "manageable").await?;
     }
     operator.say(&mut controller, "provide", &Value::Null).await?;
-    until(&operator, &mut controller, "a node that boots", |node| {
-        node["provision_state"] == "clean wait" && node["power_state"] == "power on"
-    })
-    .await?;
-    let steps = vec![step("first", 30, false), step("second", 20, false), step("last", 5, false)];
+    let boots = |node: &Value| node["provision_state"] == "clean wait" && node["power_state"] == "power on";
+    operator.until(&mut controller, "a node that boots", boots).await?;
+    let steps = vec![step("first", 30), step("second", 20), step("last", 5)];
     let machine = Machine::new(controller.address, steps).await?;
     machine.boot();
     let node = operator.rest(&mut controller, "available").await?;
@@ -119,8 +115,8 @@ async fn killed_while_it_is_seen_running(
     dir: &Path,
 ) -> Result<(Controller, Operator)> {
     let (mut controller, operator) = cleaning(killed, program, dir, None).await?;
-    until(&operator, &mut controller, "the step to run", |node| node["clean_step"]["step"] == "fake_slow")
-        .await?;
+    let runs = |node: &Value| node["clean_step"]["step"] == "fake_slow";
+    operator.until(&mut controller, "the step to run", runs).await?;
     controller.kill().await?;
     let node = operator.node(&mut controller).await?;
     let is_cleaned = ["cleaning", "clean wait"].iter().any(|state| node["provision_state"] == *state);
@@ -161,30 +157,13 @@ async fn cleaning(
     fault: Option<Fault>,
 ) -> Result<(Controller, Operator)> {
     let mut controller = Controller::start(program, dir, fault).await?;
-    let operator = Operator::new(Uuid::new_v4().to_string())?;
+    let operator = Operator { uuid: Uuid::new_v4().to_string() };
     let node = json!({ "driver": "fake-hardware", "deploy_interface": "direct" });
     operator.enrol(&mut controller, node, MAC).await?;
     operator.say(&mut controller, "manage", &Value::Null).await?;
     operator.rest(&mut controller, "manageable").await?;
     operator.say(&mut controller, "clean", &json!({ "clean_steps": [(killed.step)()] })).await?;
     Ok((controller, operator))
-}
-
-async fn until(
-    operator: &Operator,
-    controller: &mut Controller,
-    what: &str,
-    is_so: impl Fn(&Value) -> bool,
-) -> Result<()> {
-    let begun = Instant::now();
-    loop {
-        let node = operator.node(controller).await?;
-        if is_so(&node) {
-            return Ok(());
-        }
-        ensure!(begun.elapsed() < LIMIT, "{what}: not within {LIMIT:?}: {node}");
-        tokio::time::sleep(LOOK).await;
-    }
 }
 
 /// The texts of the history from the event that begins with `from`.

@@ -1,21 +1,27 @@
 //! A machine that outlives its controllers: a Redfish BMC, and an agent for every boot from the network.
 
-use crate::heart;
 use agent_protocol::step::Step;
 use anyhow::Result;
-use axum::extract::State;
+use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use bench::agent::Agent;
-use serde_json::{Map, Value, json};
+use bench::heart::Heart;
+use room::Power;
+use serde_json::{Value, json};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 const SYSTEM: &str = "/redfish/v1/Systems/1";
 const RESET: &str = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
+/// Before a lookup or a heartbeat that brought nothing is sent again.
+const AGAIN: Duration = Duration::from_millis(15);
+/// Between heartbeats when no command ends.
+const REGULAR: Duration = Duration::from_secs(1);
 /// Its MAC address.
 pub const MAC: &str = "52:54:00:be:00:00";
 
@@ -29,30 +35,15 @@ pub struct Machine {
 struct Inside {
     controller: SocketAddr,
     steps: Vec<Step>,
-    state: Mutex<Power>,
+    state: Mutex<State>,
 }
 
 #[derive(Default)]
-struct Power {
-    on: bool,
+struct State {
+    /// The agent of a boot from the network runs with its tasks.
+    power: Power<Option<(Arc<Agent>, JoinSet<()>)>>,
     from_network: bool,
-    agent: Option<Arc<Agent>>,
-    life: JoinSet<()>,
     journal: Vec<String>,
-}
-
-/// A clean step of the agents.
-pub fn step(name: &str, priority: u32, reboot_requested: bool) -> Step {
-    Step {
-        step: name.to_owned(),
-        priority: priority.into(),
-        interface: "deploy".to_owned(),
-        reboot_requested,
-        abortable: false,
-        argsinfo: None,
-        args: None,
-        other: Map::new(),
-    }
 }
 
 impl Machine {
@@ -84,61 +75,75 @@ impl Machine {
 
     /// Switches it on without a BMC's doing, to boot from the network.
     pub fn boot(&self) {
-        self.inside.power().from_network = true;
+        self.inside.state().from_network = true;
         self.inside.switch(true);
     }
 
     /// What it did: switched on and off, and each step that an agent of it ran.
     pub fn journal(&self) -> Vec<String> {
-        let power = self.inside.power();
-        power.journal.iter().cloned().chain(ran(&power)).collect()
+        let state = self.inside.state();
+        state.journal.iter().cloned().chain(ran(&state.power.runs)).collect()
     }
 }
 
-fn ran(power: &Power) -> Vec<String> {
-    let marks = power.agent.iter().flat_map(|agent| agent.journal());
+fn ran(runs: &Option<(Arc<Agent>, JoinSet<()>)>) -> Vec<String> {
+    let marks = runs.iter().flat_map(|(agent, _)| agent.journal());
     marks.map(|mark| format!("ran {}", mark.step)).collect()
 }
 
 impl Inside {
-    fn power(&self) -> MutexGuard<'_, Power> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        room::held(&self.state)
     }
 
     fn switch(&self, on: bool) {
-        let mut power = self.power();
-        if power.on == on {
-            return;
-        }
-        power.on = on;
-        let ran = ran(&power);
-        power.journal.extend(ran);
-        power.agent = None;
-        power.life.abort_all();
+        let mut state = self.state();
         if !on {
-            power.journal.push("off".to_owned());
-            return;
+            let Some(runs) = state.power.switch_off() else { return };
+            state.journal.extend(ran(&runs));
+            state.journal.push("off".to_owned());
+        } else if state.power.switch_on() {
+            if !std::mem::take(&mut state.from_network) {
+                return state.journal.push("on, from its disk".to_owned());
+            }
+            state.journal.push("on, from the network".to_owned());
+            let agent = Arc::new(Agent::of(MAC.to_owned(), self.steps.clone()));
+            let mut life = JoinSet::new();
+            life.spawn(live(agent.clone(), self.controller));
+            state.power.runs = Some((agent, life));
         }
-        if !std::mem::take(&mut power.from_network) {
-            power.journal.push("on, from its disk".to_owned());
-            return;
-        }
-        power.journal.push("on, from the network".to_owned());
-        let agent = Arc::new(Agent::of(MAC.to_owned(), self.steps.clone()));
-        power.agent = Some(agent.clone());
-        power.life.spawn(heart::live(agent, self.controller));
     }
 }
 
-async fn show(State(inside): State<Arc<Inside>>) -> Json<Value> {
-    let power = inside.power();
+/// Lives until it is aborted. A controller that does not answer is asked again at once: how long a real agent would
+/// wait is not what is tested here.
+async fn live(agent: Arc<Agent>, controller: SocketAddr) {
+    let mut serving = JoinSet::new();
+    let mut heart = match Heart::new(agent, controller, true, &mut serving).await {
+        Ok(heart) => heart,
+        Err(error) => return eprintln!("agent: {error:#}"),
+    };
+    while heart.look_up().await.is_err() {
+        tokio::time::sleep(AGAIN).await;
+    }
+    loop {
+        let pause = if heart.beat().await.is_ok() { REGULAR } else { AGAIN };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = heart.agent.process.ended.notified() => {}
+        }
+    }
+}
+
+async fn show(Shared(inside): Shared<Arc<Inside>>) -> Json<Value> {
+    let state = inside.state();
     Json(json!({
         "@odata.id": SYSTEM,
         "Id": "1",
-        "PowerState": if power.on { "On" } else { "Off" },
+        "PowerState": if state.power.on { "On" } else { "Off" },
         "Boot": {
-            "BootSourceOverrideTarget": if power.from_network { "Pxe" } else { "None" },
-            "BootSourceOverrideEnabled": if power.from_network { "Once" } else { "Disabled" },
+            "BootSourceOverrideTarget": if state.from_network { "Pxe" } else { "None" },
+            "BootSourceOverrideEnabled": if state.from_network { "Once" } else { "Disabled" },
         },
         "Actions": { "#ComputerSystem.Reset": {
             "target": RESET,
@@ -147,12 +152,12 @@ async fn show(State(inside): State<Arc<Inside>>) -> Json<Value> {
     }))
 }
 
-async fn patch(State(inside): State<Arc<Inside>>, Json(body): Json<Value>) -> StatusCode {
-    inside.power().from_network = body["Boot"]["BootSourceOverrideTarget"] == "Pxe";
+async fn patch(Shared(inside): Shared<Arc<Inside>>, Json(body): Json<Value>) -> StatusCode {
+    inside.state().from_network = body["Boot"]["BootSourceOverrideTarget"] == "Pxe";
     StatusCode::NO_CONTENT
 }
 
-async fn reset(State(inside): State<Arc<Inside>>, Json(body): Json<Value>) -> StatusCode {
+async fn reset(Shared(inside): Shared<Arc<Inside>>, Json(body): Json<Value>) -> StatusCode {
     match body["ResetType"].as_str() {
         Some("On") => inside.switch(true),
         Some("ForceOff") => inside.switch(false),

@@ -1,7 +1,7 @@
 //! The real controller killed at every stored write, started again, and compared with one that lived.
 //!
 //! ```text
-//!   story.rs ── verbs ──▶ operator.rs ──▶ anneal-controller ◀── lookup, heartbeat ── heart.rs (an agent each boot)
+//!   story.rs ── verbs ──▶ operator.rs ──▶ anneal-controller ◀── lookup, heartbeat ── machine.rs (an agent each boot)
 //!                                           │  ANNEAL_FAULT: dies at write N      ▲
 //!                                           └── Redfish ──▶ machine.rs ───────────┘ power, journal of what ran
 //!   play.rs: one run, the controller started again when it has died · campaign.rs: every N · compare.rs: the same?
@@ -13,12 +13,10 @@
 mod campaign;
 mod compare;
 mod controller;
-mod heart;
 mod lost_step;
 mod machine;
 mod operator;
 mod play;
-mod ports;
 mod story;
 
 use anyhow::{Context, Result, ensure};

@@ -1,56 +1,26 @@
 //! The operator: says verbs, and looks at the node before saying one again whose answer was lost.
 
-use crate::controller::{Controller, LOOK};
-use anyhow::{Context, Result, bail, ensure};
-use reqwest::{Client, Method};
+use crate::controller::{Controller, LIMIT, LOOK};
+use anyhow::{Result, bail, ensure};
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
-
-const VERSION: &str = "latest";
-/// For anything that is awaited; a token whose answer was lost is given again after 15 s.
-const LIMIT: Duration = Duration::from_secs(60);
+use std::time::Instant;
 
 /// An operator of one node.
 pub struct Operator {
-    client: Client,
     /// UUID of the node, chosen by the operator.
     pub uuid: String,
 }
 
-/// Status and body, or nothing: the connection broke.
-type Answer = Option<(u16, Value)>;
-
 impl Operator {
-    /// An operator who wants a node with this UUID.
-    ///
-    /// # Errors
-    /// When no HTTP client can be made.
-    pub fn new(uuid: String) -> Result<Self> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(LIMIT).build()?;
-        Ok(Self { client, uuid })
-    }
-
-    async fn once(&self, to: &Controller, method: Method, path: &str, body: Option<&Value>) -> Answer {
-        let mut request = self.client.request(method, format!("http://{}{path}", to.address));
-        request = request.header("x-openstack-ironic-api-version", VERSION);
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        let answer = request.send().await.ok()?;
-        let status = answer.status().as_u16();
-        let bytes = answer.bytes().await.ok()?;
-        Some((status, serde_json::from_slice(&bytes).unwrap_or_default()))
-    }
-
     /// Asks until there is an answer; nothing is changed by asking twice.
     ///
     /// # Errors
     /// When the controller ends in another way than it should.
-    pub async fn get(&self, from: &mut Controller, path: &str) -> Result<(u16, Value)> {
+    pub async fn get(&self, from: &mut Controller, path: &str) -> Result<(StatusCode, Value)> {
         let begun = Instant::now();
         loop {
-            if let Some(answer) = self.once(from, Method::GET, path, None).await {
+            if let Ok(answer) = from.api.send(&Method::GET, path, None).await {
                 return Ok(answer);
             }
             from.revive().await?;
@@ -70,12 +40,13 @@ impl Operator {
     ) -> Result<()> {
         let begun = Instant::now();
         loop {
-            match self.once(to, method.clone(), path, body).await {
-                Some((200..300, _)) => return Ok(()),
+            match to.api.send(&method, path, body).await {
+                Ok((status, _)) if status.is_success() => return Ok(()),
                 // Locked for a moment.
-                Some((409, _)) => {}
-                Some((status, body)) => bail!("{method} {path}: {status} {body}"),
-                None => {
+                Ok((StatusCode::CONFLICT, _)) => {}
+                Ok((status, body)) => bail!("{method} {path}: {status} {body}"),
+                // The connection broke.
+                Err(_) => {
                     to.revive().await?;
                     if was_done(self, to).await? {
                         return Ok(());
@@ -97,7 +68,9 @@ impl Operator {
     /// When it is refused.
     pub async fn enrol(&self, to: &mut Controller, mut node: Value, mac: &str) -> Result<()> {
         node["uuid"] = self.uuid.clone().into();
-        let there = async |this: &Self, to: &mut Controller| Ok(this.get(to, &this.path("")).await?.0 == 200);
+        let there = async |this: &Self, to: &mut Controller| {
+            Ok(this.get(to, &this.path("")).await?.0 == StatusCode::OK)
+        };
         self.surely(to, Method::POST, "/v1/nodes", Some(&node), there).await?;
         let port = json!({ "node_uuid": self.uuid, "address": mac });
         let there = async |this: &Self, to: &mut Controller| {
@@ -136,7 +109,7 @@ impl Operator {
     /// When it is not there.
     pub async fn node(&self, from: &mut Controller) -> Result<Value> {
         let (status, node) = self.get(from, &self.path("")).await?;
-        ensure!(status == 200, "the node is not shown: {status} {node}");
+        ensure!(status.is_success(), "the node is not shown: {status} {node}");
         Ok(node)
     }
 
@@ -146,7 +119,7 @@ impl Operator {
     /// When it is not shown.
     pub async fn history(&self, from: &mut Controller) -> Result<Vec<Value>> {
         let (status, mut body) = self.get(from, &self.path("/history?detail=true&limit=1000")).await?;
-        ensure!(status == 200, "the history is not shown: {status} {body}");
+        ensure!(status.is_success(), "the history is not shown: {status} {body}");
         match body["history"].take() {
             Value::Array(events) => Ok(events),
             other => bail!("the history is {other}"),
@@ -158,15 +131,30 @@ impl Operator {
     /// # Errors
     /// When that takes more than a minute.
     pub async fn rest(&self, from: &mut Controller, state: &str) -> Result<Value> {
+        let rests = |node: &Value| {
+            let now = node["provision_state"].as_str().unwrap_or_default();
+            (now == state || now.ends_with("failed") || now == "error") && node["reservation"].is_null()
+        };
+        self.until(from, &format!("a node that is {state}"), rests).await
+    }
+
+    /// Waits until the node is as it should be.
+    ///
+    /// # Errors
+    /// When that takes more than a minute.
+    pub async fn until(
+        &self,
+        from: &mut Controller,
+        what: &str,
+        is_so: impl Fn(&Value) -> bool,
+    ) -> Result<Value> {
         let begun = Instant::now();
         loop {
             let node = self.node(from).await?;
-            let now = node["provision_state"].as_str().context("a provision state")?;
-            let ended = now == state || now.ends_with("failed") || now == "error";
-            if ended && node["reservation"].is_null() {
+            if is_so(&node) {
                 return Ok(node);
             }
-            ensure!(begun.elapsed() < LIMIT, "the node is {now}, not {state}, after {LIMIT:?}: {node}");
+            ensure!(begun.elapsed() < LIMIT, "{what}: not within {LIMIT:?}: {node}");
             tokio::time::sleep(LOOK).await;
         }
     }

@@ -1,10 +1,12 @@
 //! Plays a story once, with or without a kill.
 
 use crate::controller::{Controller, Fault};
-use crate::machine::{Machine, step};
+use crate::machine::Machine;
 use crate::operator::Operator;
 use crate::story::Story;
+use agent_protocol::step::Step;
 use anyhow::{Context, Result, ensure};
+use bench::agent::step;
 use serde_json::Value;
 use std::path::Path;
 use uuid::Uuid;
@@ -33,9 +35,10 @@ pub const REASON: &str = "the controller was interrupted in the middle of the st
 /// When it does not end as it should.
 pub async fn play(story: &Story, program: &Path, dir: &Path, fault: Option<Fault>) -> Result<RunRecord> {
     let mut controller = Controller::start(program, dir, fault).await?;
-    let steps = vec![step("first", 30, false), step("reboots", 20, true), step("last", 10, false)];
+    let reboots = Step { reboot_requested: true, ..step("reboots", 20) };
+    let steps = vec![step("first", 30), reboots, step("last", 10)];
     let machine = Machine::new(controller.address, steps).await?;
-    let operator = Operator::new(Uuid::new_v4().to_string())?;
+    let operator = Operator { uuid: Uuid::new_v4().to_string() };
     let mut node = (story.node)();
     if story.has_machine {
         node["driver_info"] = machine.driver_info();

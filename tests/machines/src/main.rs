@@ -45,8 +45,8 @@ fn main() -> ExitCode {
     let outcome = Options::parse(words.into_iter()).and_then(|options| {
         let chosen = scenarios::chosen(options.filter.as_deref())?;
         if options.list {
-            for scenario in chosen {
-                println!("{:24} {}", scenario.name, scenario.about);
+            for (name, about, _) in chosen {
+                println!("{name:24} {about}");
             }
             return Ok(true);
         }

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use agent_protocol::progress::{DiskProgress, Phase};
-use agent_protocol::record::{DiskRecord, EraseReport};
+use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
 use anyhow::{Context, Result, ensure};
 use lab::controller::Controller;
 use lab::wait;
 use serde_json::Value;
+
+use crate::stage::ERASE;
 
 /// The answer to `GET /v1/nodes/{ident}`.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +78,17 @@ impl Node {
         let records = self.records(step)?;
         let found = records.iter().find(|record| record.serial.as_deref() == Some(serial));
         found.cloned().with_context(|| format!("no record of {serial} in {records:?}"))
+    }
+
+    /// The record of a disk that was erased, and read back.
+    ///
+    /// # Errors
+    /// When it was not.
+    pub fn erased(&self, serial: &str) -> Result<DiskRecord> {
+        let record = self.record(ERASE, serial)?;
+        let verified = record.verification.as_ref().is_some_and(|seen| seen.passed);
+        ensure!(record.outcome == Outcome::Erased && verified, "{record:?}");
+        Ok(record)
     }
 
     /// Progress of the disk with this serial number, from the last heartbeat.

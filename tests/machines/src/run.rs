@@ -11,6 +11,7 @@ use lab::site::in_namespace;
 use lab::wait;
 use tokio::time::timeout;
 
+use crate::judges::{ironic, sushy};
 use crate::options::Options;
 use crate::scenarios::{Scenario, resumed};
 use crate::stage::Stage;
@@ -57,12 +58,12 @@ pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
                     match outcome {
                         Ok(()) => {
                             counts.0 += 1;
-                            println!("PASS {} ({seconds:.1} s)", scenario.name);
+                            println!("PASS {} ({seconds:.1} s)", scenario.0);
                             put_away(dir, options.keep);
                         }
                         Err(error) => {
                             counts.1 += 1;
-                            println!("FAIL {}: {error:#} ({seconds:.1} s)", scenario.name);
+                            println!("FAIL {}: {error:#} ({seconds:.1} s)", scenario.0);
                             show_logs(dir);
                         }
                     }
@@ -86,19 +87,22 @@ fn one(scenario: &'static Scenario, times: u64, seed: u64) -> (Result<tempfile::
     (dir, outcome)
 }
 
-fn play(scenario: &'static Scenario, stage: Stage) -> Result<()> {
-    (scenario.prepare)().context("preparing")?;
-    let namespace = format!("an-{}-{}", scenario.name.replace('_', "-"), std::process::id());
-    let repeats = match scenario.name {
+fn play((name, _, story): &'static Scenario, stage: Stage) -> Result<()> {
+    // What needs the network of this machine is installed before.
+    match *name {
+        "sushy" => sushy::install().context("preparing")?,
+        "replace_ipa" => ironic::install().context("preparing")?,
+        _ => {}
+    }
+    let namespace = format!("an-{}-{}", name.replace('_', "-"), std::process::id());
+    let repeats = match *name {
         name if name.ends_with("mid_erase") => stage.times,
         "resumed" => resumed::cuts(stage.times),
         _ => 0,
     };
     let limit = LIMIT + LIMIT_EACH * u32::try_from(repeats)?;
     in_namespace(&namespace, || async move {
-        timeout(limit, (scenario.story)(stage))
-            .await
-            .unwrap_or_else(|_| bail!("not over within {} s", limit.as_secs()))
+        timeout(limit, story(stage)).await.unwrap_or_else(|_| bail!("not over within {} s", limit.as_secs()))
     })
 }
 

@@ -120,6 +120,26 @@ pub async fn through(controller: &Controller, request: Value, state: &str) -> Re
     Ok(node)
 }
 
+/// Waits until the cleaning of [`NODE`] ends, and returns the node.
+///
+/// # Errors
+/// When it does not end in `state`.
+pub async fn cleaned(controller: &Controller, state: &str) -> Result<Node> {
+    let node = Node(controller.node_in(NODE, &[state, "clean failed"], LONG).await?);
+    ensure!(node.state() == state, "{}: {}", node.state(), node.last_error());
+    Ok(node)
+}
+
+/// Waits until the cleaning of [`NODE`] has failed, and returns the node, which is held.
+///
+/// # Errors
+/// When it does not fail, or the node is not held.
+pub async fn held(controller: &Controller) -> Result<Node> {
+    let node = Node(controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
+    node.ensure_held()?;
+    Ok(node)
+}
+
 /// A verb without more.
 pub fn verb(target: &str) -> Value {
     json!({"target": target})

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool};
 use boot::http::{Http, HttpConfig};
 use boot::tftp::{Tftp, TftpConfig};
-use boot::{BootAnswer, BootDirectory, CancellationToken, RamdiskParams, ramdisk_cmdline};
+use boot::{BootAnswer, BootDirectory, CancellationToken, Mac, RamdiskParams, ramdisk_cmdline};
 use lab::machine::{Lasting, Machine};
 use lab::net::{Bridge, Netns};
 use lab::node::{Boot, Firmware, NodeSpec};
@@ -27,7 +27,7 @@ struct Directory(Timeline);
 
 #[async_trait]
 impl BootDirectory for Directory {
-    async fn boot_for(&self, _mac: &str) -> BootAnswer {
+    async fn boot_for(&self, _mac: Mac) -> BootAnswer {
         let params = RamdiskParams {
             api_urls: vec![format!("http://{HERE}:6385")],
             consoles: vec!["ttyS0".to_owned()],

@@ -3,82 +3,29 @@
 
 use crate::held;
 use crate::http::{Answer, Request};
-use crate::machine::{Flavour, Machine};
+use crate::machine::Machine;
 use crate::world::World;
-use agent_protocol::heartbeat::{AgentState, Heartbeat};
-use agent_protocol::{EXTENSION, HEARTBEAT_MICROVERSION, LOOKUP_MICROVERSION};
+use agent_protocol::heartbeat::Heartbeat;
+use agent_protocol::{HEARTBEAT_MICROVERSION, LOOKUP_MICROVERSION};
 use agentd::heartbeat::{Activity, Outcome, Pace};
 use agentd::http;
 use agentd::lookup::{self, LookupError, LookupResult};
-use agentd::registry::Registry;
 use agentd::token::Token;
+use room::{Agent, Kind};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// Longest wait between lookups, as the real agent's.
 const LOOKUP_INTERVAL: Duration = Duration::from_secs(60);
-/// A certificate's PEM begins and ends so; nothing of the inside is looked at but its being the same.
-const PEM: (&str, &str) = ("-----BEGIN CERTIFICATE-----\n", "\n-----END CERTIFICATE-----\n");
-
-/// One process of an agent.
-pub struct AgentProcess {
-    /// Of the boot.
-    pub boot_id: String,
-    /// Of the process.
-    pub process_id: String,
-    /// What its API shows; a controller pins it.
-    pub certificate: String,
-    /// Ends when the process does.
-    pub died: CancellationToken,
-    /// Its commands.
-    pub registry: Mutex<Registry>,
-    /// Its token, once it has one.
-    pub token: Mutex<Option<Token>>,
-    /// A command has ended.
-    pub bell: Notify,
-    /// A command has reported its first progress.
-    pub progressed: Notify,
-}
-
-impl AgentProcess {
-    fn new(world: &World, boot_id: String) -> Arc<Self> {
-        let process_id = world.rng.uuid().to_string();
-        // Base64 of nothing in particular; a process makes its own.
-        let inside = process_id.replace('-', "");
-        Arc::new(Self {
-            boot_id,
-            certificate: format!("{}{inside}{}", PEM.0, PEM.1),
-            process_id,
-            died: CancellationToken::new(),
-            registry: Mutex::default(),
-            token: Mutex::default(),
-            bell: Notify::new(),
-            progressed: Notify::new(),
-        })
-    }
-
-    fn state(&self) -> AgentState {
-        let registry = held(&self.registry);
-        AgentState {
-            extension: EXTENSION,
-            boot_id: self.boot_id.clone(),
-            process_id: self.process_id.clone(),
-            evidence_key: None,
-            running: registry.running(),
-            ended: registry.ended(),
-        }
-    }
-}
 
 /// Start a process in a boot that has come up; `inspects`: the kernel command line names an inspection callback.
 pub fn start(world: &Arc<World>, machine: &Arc<Machine>, boot_id: String, inspects: bool) {
-    let agent = AgentProcess::new(world, boot_id);
-    machine.state().agent = Some(agent.clone());
+    let Some(kind) = machine.agent_kind else { return };
+    let agent = Arc::new(Agent::new(kind, boot_id, world.rng.uuid().to_string()));
+    machine.state().power.runs = Some(agent.clone());
     world.happened(machine, "agent started");
     let (world, machine) = (world.clone(), machine.clone());
     tokio::spawn(async move {
@@ -94,7 +41,7 @@ pub fn start(world: &Arc<World>, machine: &Arc<Machine>, boot_id: String, inspec
 pub fn kill(world: &Arc<World>, machine: &Arc<Machine>) {
     let (agent, boot) = {
         let mut state = machine.state();
-        (state.agent.take(), state.boot)
+        (state.power.runs.take(), state.power.boot)
     };
     let Some(agent) = agent else { return };
     end(world, machine, &agent, "agent killed");
@@ -108,34 +55,34 @@ pub fn kill(world: &Arc<World>, machine: &Arc<Machine>) {
 }
 
 /// The process is over, and what it was doing with it.
-pub fn end(world: &World, machine: &Machine, agent: &AgentProcess, how: &str) {
+pub fn end(world: &World, machine: &Machine, agent: &Agent, how: &str) {
     agent.died.cancel();
     world.happened(machine, how);
     held(&world.ground_truth).interrupt(machine.index, world.now());
 }
 
-async fn live(world: &Arc<World>, machine: &Arc<Machine>, agent: &Arc<AgentProcess>, inspects: bool) {
+async fn live(world: &Arc<World>, machine: &Arc<Machine>, agent: &Arc<Agent>, inspects: bool) {
     if inspects {
         inspect(world, machine).await;
     }
     let mut found = look_up(world, machine).await;
-    *held(&agent.token) = Some(found.token.clone());
+    *held(&agent.token) = Some(found.token.expose().to_owned());
     let mut failures = 0;
     loop {
         let sent = Instant::now();
         let outcome = beat(world, machine, agent, &found).await;
         // ironic-python-agent does not ask again who it is.
         if outcome == Outcome::Refused
-            && machine.flavour == Flavour::Anneal
+            && agent.kind == Kind::Anneal
             && let Ok(fresh) = ask(world, machine, Some(&found.token)).await
         {
-            *held(&agent.token) = Some(fresh.token.clone());
+            *held(&agent.token) = Some(fresh.token.expose().to_owned());
             found = fresh;
         }
         failures = if outcome == Outcome::Accepted { 0 } else { failures + 1 };
         let pace = Pace {
             heartbeat_timeout: found.heartbeat_timeout,
-            extension: found.extension && machine.flavour == Flavour::Anneal,
+            extension: found.extension && agent.kind == Kind::Anneal,
             outcome,
             failures,
             random: world.rng.unit(),
@@ -144,13 +91,13 @@ async fn live(world: &Arc<World>, machine: &Arc<Machine>, agent: &Arc<AgentProce
     }
 }
 
-async fn rest(agent: &AgentProcess, sent: Instant, pace: &Pace) {
+async fn rest(agent: &Agent, sent: Instant, pace: &Pace) {
     let progress = held(&agent.registry).running().is_some_and(|running| running.progress.is_some());
     let mut activity = Activity { ended: false, progress };
     loop {
         tokio::select! {
             biased;
-            () = agent.bell.notified() => activity.ended = true,
+            () = agent.ended.notified() => activity.ended = true,
             () = agent.progressed.notified() => activity.progress = true,
             () = sleep_until(sent + pace.due_after(activity)) => return,
         }
@@ -202,8 +149,8 @@ async fn ask(
     }
 }
 
-async fn beat(world: &Arc<World>, machine: &Machine, agent: &AgentProcess, found: &LookupResult) -> Outcome {
-    let ours = found.extension && machine.flavour == Flavour::Anneal;
+async fn beat(world: &Arc<World>, machine: &Machine, agent: &Agent, found: &LookupResult) -> Outcome {
+    let ours = found.extension && agent.kind == Kind::Anneal;
     let beat = Heartbeat {
         callback_url: format!("https://{}:9999", machine.address),
         agent_token: Some(found.token.expose().to_owned()),

@@ -2,13 +2,13 @@
 
 use crate::controller::Life;
 use crate::held;
-use crate::machine::{Flavour, Machine};
+use crate::machine::Machine;
 use crate::out_of_band;
 use crate::power;
 use crate::world::World;
 use async_trait::async_trait;
 use bmc::{
-    Bmc, BmcError, BootDevice, BootMode, BootSetting, Drivers, ErrorKind, PowerAction, PowerState, StepCall,
+    Bmc, BmcError, BootDevice, BootMode, BootSetting, Drivers, ErrorKind, PowerState, PowerTarget, StepCall,
     StepEnd,
 };
 use model::Abilities;
@@ -46,7 +46,7 @@ impl SimDrivers {
 
 /// What a node of the machine can do.
 pub fn abilities(machine: &Machine) -> Abilities {
-    let agent = machine.flavour != Flavour::Bmc;
+    let agent = machine.agent_kind.is_some();
     Abilities {
         agent,
         inspect: if agent { Inspect::Agent } else { Inspect::Bmc },
@@ -132,12 +132,12 @@ impl SimBmc {
 #[async_trait]
 impl Bmc for SimBmc {
     async fn power_state(&self) -> Result<PowerState, BmcError> {
-        let read = |_: &Arc<World>, machine: &Arc<Machine>| machine.state().on;
+        let read = |_: &Arc<World>, machine: &Arc<Machine>| machine.state().power.on;
         let on = self.request("read the power state", read).await?;
         Ok(if on { PowerState::On } else { PowerState::Off })
     }
 
-    async fn set_power(&self, action: PowerAction) -> Result<(), BmcError> {
+    async fn set_power(&self, action: PowerTarget) -> Result<(), BmcError> {
         self.request("set the power state", move |world, machine| {
             let (world, machine) = (world.clone(), machine.clone());
             // Accepted now, done in a moment, and after what was accepted before.
@@ -151,9 +151,9 @@ impl Bmc for SimBmc {
             tokio::spawn(async move {
                 sleep(done_at.since(world.now())).await;
                 match action {
-                    PowerAction::On => power::on(&world, &machine),
-                    PowerAction::Off | PowerAction::SoftOff => power::off(&world, &machine, "power off"),
-                    PowerAction::Reboot | PowerAction::SoftReboot => {
+                    PowerTarget::On => power::on(&world, &machine),
+                    PowerTarget::Off | PowerTarget::SoftOff => power::off(&world, &machine, "power off"),
+                    PowerTarget::Reboot | PowerTarget::SoftReboot => {
                         power::reset(&world, &machine, "power off for a reboot");
                     }
                 }

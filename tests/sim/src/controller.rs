@@ -8,7 +8,7 @@ use crate::store::WatchedStore;
 use crate::wire::Wire;
 use crate::world::World;
 use conductor::agent_client::AgentClient;
-use conductor::{Conductor, LiveExecutor, Notary, SigningKey};
+use conductor::{CertificateIssuer, Conductor, LiveExecutor, SigningKey};
 use std::sync::Arc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -75,14 +75,14 @@ impl World {
             self.settings.clone(),
         );
         // No agent in here signs, so it is never used, and may be another each time.
-        let notary = Notary::new(SigningKey::generate().expect("random numbers").0, "sim");
+        let issuer = CertificateIssuer::new(SigningKey::generate().expect("random numbers").0, "sim");
         let conductor = Conductor::new(
             store,
             Arc::new(executor),
             self.clock.clone(),
             self.settings.clone(),
             "sim".to_owned(),
-            notary,
+            issuer,
         );
         let conducting = tokio::spawn(conductor.run(CancellationToken::new())).abort_handle();
         let router = api::router(app);

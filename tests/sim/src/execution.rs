@@ -1,10 +1,9 @@
 //! A step that an agent runs: how long it takes, how it ends, and what it really does to the machine.
 
-use crate::agent::AgentProcess;
 use crate::ground_truth::{By, End};
 use crate::held;
-use crate::machine::{Flavour, Machine};
-use crate::offers::{Offer, Offers};
+use crate::machine::Machine;
+use crate::offers::{Offer, Offers, of_manager};
 use crate::user::wanted_raid;
 use crate::world::World;
 use agent_protocol::inventory::Inventory;
@@ -12,8 +11,10 @@ use agent_protocol::progress::{DiskProgress, Phase, Progress};
 use agent_protocol::record::{DiskRecord, EraseReport, Outcome, Verification};
 use agent_protocol::step::Step;
 use agentd::steps::StepTable;
-use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
-use serde_json::{Map, Value, json};
+use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepOutcome, Support};
+use model::StepKind;
+use room::{Agent, Begun, Kind};
+use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -34,7 +35,8 @@ enum Way {
 /// The hardware manager of a machine, for one look or one step.
 struct Manager {
     offers: Arc<Offers>,
-    flavour: Flavour,
+    kind: StepKind,
+    agent_kind: Option<Kind>,
     version: String,
     ends: Mutex<Option<Result<StepOutcome, StepError>>>,
 }
@@ -52,8 +54,8 @@ impl HardwareManager for Manager {
         Support::Mainline
     }
 
-    fn steps(&self, kind: StepKind, _inventory: &Inventory) -> Vec<Step> {
-        self.offers.advertised(kind, self.flavour)
+    fn steps(&self, _kind: hwm_sdk::StepKind, _inventory: &Inventory) -> Vec<Step> {
+        self.offers.advertised(self.kind, self.agent_kind)
     }
 
     /// The step has already run in simulated time; this returns its result.
@@ -72,67 +74,53 @@ pub fn table(
 ) -> StepTable {
     let manager = Manager {
         offers: offers.clone(),
-        flavour: machine.flavour,
+        kind,
+        agent_kind: machine.agent_kind,
         version: offers.version.to_string(),
         ends: Mutex::new(ends),
     };
     let managers: [Arc<dyn HardwareManager>; 1] = [Arc::new(manager)];
-    StepTable::collect(&managers, &Arc::default(), kind)
+    StepTable::collect(&managers, &Arc::default(), of_manager(kind))
 }
 
-/// Begin the command `id`, which runs a step.
-pub fn begin(
-    world: &Arc<World>,
-    machine: &Arc<Machine>,
-    agent: &Arc<AgentProcess>,
-    id: &str,
-    context: StepContext,
-    kind: StepKind,
-    params: &Map<String, Value>,
-) {
+/// Begin a step.
+pub fn begin(world: &Arc<World>, machine: &Arc<Machine>, agent: &Arc<Agent>, step: Begun<'_>) {
+    let Begun { id, kind, params, context } = step;
     let offers = machine.state().offers.clone();
-    let key = match kind {
-        StepKind::Clean => "clean_version",
-        StepKind::Deploy => "deploy_version",
-        StepKind::Service => "service_version",
-        StepKind::Inspect => unreachable!("no command runs steps of inspection"),
-    };
-    let seen = params.get(key).and_then(|versions| versions.get("sim_hardware_manager"));
+    let key = format!("{}_version", kind.as_str());
+    let seen = params.get(&key).and_then(|versions| versions.get("sim_hardware_manager"));
     let stale = seen.is_some_and(|version| *version != json!(offers.version.to_string()));
     let name = params["step"]["step"].as_str().unwrap_or_default();
     let offer = offers.steps.iter().find(|offer| offer.name == name && offer.wire(kind).is_some());
-    let Some(offer) = offer.filter(|_| !stale).cloned() else {
-        // Refused by the table itself: nothing runs.
-        let ending = table(machine, &offers, kind, None).execute(
-            &params["step"],
-            &params["node"],
-            params.get(key),
-            &context,
-        );
-        held(&agent.registry).finish(id, ending);
-        agent.bell.notify_one();
-        return;
-    };
-    world.step_begins(machine, id, &offer, By::Agent);
-    let (world, machine, agent) = (world.clone(), machine.clone(), agent.clone());
+    let offer = offer.filter(|_| !stale).cloned();
     let (id, params) = (id.to_owned(), params.clone());
+    let (there, process) = (machine.clone(), agent.clone());
+    let end = move |id: &str, context: &StepContext, offers: &Arc<Offers>, ends| {
+        let table = table(&there, offers, kind, ends);
+        let ending = table.execute(&params["step"], &params["node"], params.get(&key), context);
+        process.finish(id, ending);
+    };
+    let Some(offer) = offer else {
+        // Refused by the table itself: nothing runs.
+        return end(&id, &context, &offers, None);
+    };
+    world.step_begins(machine, &id, &offer, By::Agent);
+    let (world, machine, agent) = (world.clone(), machine.clone(), agent.clone());
     tokio::spawn(async move {
-        let ends = tokio::select! {
+        tokio::select! {
             biased;
-            () = agent.died.cancelled() => return,
-            ends = work(&world, &machine, &agent, &id, &context, &offer) => ends,
-        };
-        let table = table(&machine, &offers, kind, Some(ends));
-        let ending = table.execute(&params["step"], &params["node"], params.get(key), &context);
-        held(&agent.registry).finish(&id, ending);
-        agent.bell.notify_one();
+            () = agent.died.cancelled() => {}
+            ends = work(&world, &machine, &agent, &id, &context, &offer) => {
+                end(&id, &context, &offers, Some(ends));
+            }
+        }
     });
 }
 
 async fn work(
     world: &World,
     machine: &Machine,
-    agent: &AgentProcess,
+    agent: &Agent,
     id: &str,
     context: &StepContext,
     offer: &Offer,
@@ -237,7 +225,7 @@ fn report(machine: &Machine, lies: bool) -> Value {
     serde_json::to_value(EraseReport { disks }).unwrap_or_default()
 }
 
-fn report_progress(agent: &AgentProcess, context: &StepContext, whole: Duration, rest: Duration) {
+fn report_progress(agent: &Agent, context: &StepContext, whole: Duration, rest: Duration) {
     let first = context.progress().disks.is_empty();
     let disk = DiskProgress {
         device: "/dev/sda".to_owned(),

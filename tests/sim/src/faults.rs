@@ -3,8 +3,29 @@
 use crate::rng::SimRng;
 use std::time::Duration;
 
+/// Something that strikes at a random moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strike {
+    /// The controller is killed.
+    Kill,
+    /// The controller stands still for a while.
+    Freeze,
+    /// Some agent's process is killed.
+    KillAgent,
+    /// Some node is reset.
+    Reset,
+    /// Some node loses power.
+    CutPower,
+    /// Some BMC cannot be reached for a while.
+    BmcOutage,
+    /// Some node is cut off the network for a while.
+    NetworkCut,
+    /// The hardware managers of some node change.
+    ChangeManagers,
+}
+
 /// How often each kind of fault strikes in one world.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Faults {
     /// How long faults strike and users send requests.
     pub lasts: Duration,
@@ -29,22 +50,8 @@ pub struct Faults {
     pub step_lies: f64,
     /// Chance that a ramdisk does not come up.
     pub boot_fails: f64,
-    /// How often the controller is killed.
-    pub controller_kills: u32,
-    /// How often the controller stands still for a while.
-    pub freezes: u32,
-    /// How often some agent's process is killed.
-    pub agent_kills: u32,
-    /// How often some node is reset.
-    pub resets: u32,
-    /// How often some node loses power.
-    pub power_cuts: u32,
-    /// How often some BMC cannot be reached for a while.
-    pub bmc_outages: u32,
-    /// How often some node is cut off the network for a while.
-    pub network_cuts: u32,
-    /// How often the hardware managers of some node change.
-    pub manager_changes: u32,
+    /// What strikes at random moments, and how often.
+    pub strikes: Vec<(Strike, u32)>,
     /// Users abort, ask for the impossible, and touch power and flags.
     pub impatience: f64,
 }
@@ -52,28 +59,7 @@ pub struct Faults {
 impl Faults {
     /// Nothing goes wrong.
     pub fn calm(lasts: Duration) -> Self {
-        Self {
-            lasts,
-            slow: 0.0,
-            lost: 0.0,
-            unanswered: 0.0,
-            twice: 0.0,
-            late: 0.0,
-            bmc: 0.0,
-            step_fails: 0.0,
-            step_hangs: 0.0,
-            step_lies: 0.0,
-            boot_fails: 0.0,
-            controller_kills: 0,
-            freezes: 0,
-            agent_kills: 0,
-            resets: 0,
-            power_cuts: 0,
-            bmc_outages: 0,
-            network_cuts: 0,
-            manager_changes: 0,
-            impatience: 0.0,
-        }
+        Self { lasts, ..Self::default() }
     }
 
     /// Whether nothing goes wrong but what users ask for.
@@ -93,22 +79,34 @@ impl Faults {
     }
 
     fn one_kind(rng: &SimRng, calm: Self) -> Self {
+        use Strike::*;
         match rng.number(0..9) {
-            0 => Self { controller_kills: 12, ..calm },
-            1 => Self { agent_kills: 10, ..calm },
-            2 => Self { resets: 5, power_cuts: 5, ..calm },
+            0 => Self { strikes: vec![(Kill, 12)], ..calm },
+            1 => Self { strikes: vec![(KillAgent, 10)], ..calm },
+            2 => Self { strikes: vec![(Reset, 5), (CutPower, 5)], ..calm },
             3 => Self { lost: 0.15, unanswered: 0.15, ..calm },
             4 => Self { twice: 0.2, late: 0.1, slow: 0.2, ..calm },
-            5 => Self { bmc: 0.15, bmc_outages: 5, ..calm },
+            5 => Self { bmc: 0.15, strikes: vec![(BmcOutage, 5)], ..calm },
             6 => Self { step_fails: 0.1, step_hangs: 0.05, step_lies: 0.1, boot_fails: 0.1, ..calm },
-            7 => Self { manager_changes: 12, ..calm },
-            _ => Self { network_cuts: 6, freezes: 4, ..calm },
+            7 => Self { strikes: vec![(ChangeManagers, 12)], ..calm },
+            _ => Self { strikes: vec![(Freeze, 4), (NetworkCut, 6)], ..calm },
         }
     }
 
     fn mixed(self, rng: &SimRng, much: u32) -> Self {
+        use Strike::*;
+        const MOST: [(Strike, u32); 8] = [
+            (Kill, 3),
+            (Freeze, 1),
+            (KillAgent, 2),
+            (Reset, 2),
+            (CutPower, 2),
+            (BmcOutage, 1),
+            (NetworkCut, 1),
+            (ChangeManagers, 2),
+        ];
         let rate = |most: f64| rng.unit() * most * f64::from(much);
-        let times = |most: u32| rng.number(0..most * much + 1);
+        let times = |(strike, most): (Strike, u32)| (strike, rng.number(0..most * much + 1));
         Self {
             slow: rate(0.05),
             lost: rate(0.03),
@@ -120,14 +118,7 @@ impl Faults {
             step_hangs: rate(0.02),
             step_lies: rate(0.02),
             boot_fails: rate(0.03),
-            controller_kills: times(3),
-            freezes: times(1),
-            agent_kills: times(2),
-            resets: times(2),
-            power_cuts: times(2),
-            bmc_outages: times(1),
-            network_cuts: times(1),
-            manager_changes: times(2),
+            strikes: MOST.map(times).into(),
             ..self
         }
     }

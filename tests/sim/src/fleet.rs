@@ -4,11 +4,12 @@ use crate::agent;
 use crate::faults::Faults;
 use crate::held;
 use crate::invariants::end;
-use crate::machine::{Flavour, Machine};
+use crate::machine::Machine;
 use crate::run::{Outcome, begin, judge, summed_up, within};
 use crate::user::User;
 use crate::world::{Fuse, World};
 use model::{ProvisionState, RunKind};
+use room::Kind;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -71,7 +72,7 @@ impl fmt::Display for Arrival {
 /// Send the nodes on their way.
 pub fn run(seed: u64, size: Size, loud: bool) -> Arrival {
     within(|| async move {
-        let machines = |rng: &_| (0..size.nodes).map(|at| Machine::of(rng, at, Flavour::Anneal)).collect();
+        let machines = |rng: &_| (0..size.nodes).map(|at| Machine::of(rng, at, Some(Kind::Anneal))).collect();
         let world = World::new(seed, machines, loud);
         begin(&world).await;
         let journey = async {

@@ -16,7 +16,6 @@
 
 pub mod agent;
 pub mod bmc;
-pub mod clock;
 pub mod commands;
 pub mod controller;
 pub mod drivers;
@@ -40,9 +39,5 @@ pub mod user;
 pub mod wire;
 pub mod world;
 
-use std::sync::{Mutex, MutexGuard};
-
-/// Lock a mutex, poisoned or not: [`run`] reports the panic that poisoned it.
-pub fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
+// A mutex may be poisoned: `run` reports the panic.
+use room::held;

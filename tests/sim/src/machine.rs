@@ -1,23 +1,12 @@
 //! One server as it really is: power, what it boots, its disks, its agent. This is the only ground truth of it.
 
-use crate::agent::AgentProcess;
 use crate::held;
 use crate::offers::{Offer, Offers};
 use crate::rng::SimRng;
 use model::Timestamp;
+use room::{Agent, Kind, Power};
 use std::sync::{Arc, Mutex, MutexGuard};
 use uuid::Uuid;
-
-/// What manages a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flavour {
-    /// Anneal's agent in the ramdisk.
-    Anneal,
-    /// ironic-python-agent in the ramdisk: own command ids, no cancel, nothing of Anneal's in its heartbeats.
-    Ironic,
-    /// No agent: everything is done by the BMC.
-    Bmc,
-}
 
 /// A disk. What is on it is what matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +31,8 @@ pub struct Machine {
     pub mac: String,
     /// IP address, of which its agent's URL is made.
     pub address: String,
-    /// What manages it.
-    pub flavour: Flavour,
+    /// The agent in its ramdisk; none: everything is done by the BMC.
+    pub agent_kind: Option<Kind>,
     /// Firmware that cannot boot from the network retries without end, instead of booting the disk.
     pub stubborn: bool,
     /// Steps that run in the controller.
@@ -53,18 +42,14 @@ pub struct Machine {
 
 /// What changes.
 pub struct MachineState {
-    /// It has power.
-    pub on: bool,
-    /// Counts boots and ends of boots: a task that belongs to a boot sees by it that the boot is over.
-    pub boot: u64,
+    /// Its power, and the agent that runs now.
+    pub power: Power<Option<Arc<Agent>>>,
     /// The next boot is from the network.
     pub network_once: bool,
     /// So is every other.
     pub network_first: bool,
     /// Its disks.
     pub disks: Vec<Disk>,
-    /// The agent that runs now.
-    pub agent: Option<Arc<AgentProcess>>,
     /// What its hardware managers offer.
     pub offers: Arc<Offers>,
     /// Its BMC has done by then what it was asked for.
@@ -82,26 +67,24 @@ pub struct MachineState {
 impl Machine {
     /// Machine number `index` of a world, switched off, with a tenant's data on every disk.
     pub fn drawn(rng: &SimRng, index: usize) -> Self {
-        let flavour = match rng.number(0..10) {
-            0..6 => Flavour::Anneal,
-            6..9 => Flavour::Ironic,
-            _ => Flavour::Bmc,
+        let agent_kind = match rng.number(0..10) {
+            0..6 => Some(Kind::Anneal),
+            6..9 => Some(Kind::Ipa),
+            _ => None,
         };
-        Self::of(rng, index, flavour)
+        Self::of(rng, index, agent_kind)
     }
 
-    /// The same, of this flavour.
-    pub fn of(rng: &SimRng, index: usize, flavour: Flavour) -> Self {
+    /// The same, with this agent.
+    pub fn of(rng: &SimRng, index: usize, agent_kind: Option<Kind>) -> Self {
         let disk =
             |number: u32| Disk { serial: format!("S{index}-{number}"), tenant: Some(0), bootable: true };
         let state = MachineState {
-            on: rng.chance(0.3),
-            boot: 0,
+            power: Power { on: rng.chance(0.3), ..Power::default() },
             network_once: false,
             network_first: rng.chance(0.8),
             disks: (0..rng.number(1..4)).map(disk).collect(),
-            agent: None,
-            offers: Arc::new(Offers::drawn(rng, flavour)),
+            offers: Arc::new(Offers::drawn(rng, agent_kind)),
             power_busy_until: None,
             bmc_down_until: None,
             cut_until: None,
@@ -114,9 +97,9 @@ impl Machine {
             uuid: rng.uuid(),
             mac: format!("52:54:00:00:{:02x}:{:02x}", index / 256, index % 256),
             address: format!("10.0.{}.{}", index / 250, index % 250 + 1),
-            flavour,
+            agent_kind,
             stubborn: rng.chance(0.5),
-            out_of_band: Offer::out_of_band(rng, flavour),
+            out_of_band: Offer::out_of_band(rng, agent_kind),
             state: Mutex::new(state),
         }
     }
@@ -127,14 +110,13 @@ impl Machine {
     }
 
     /// The agent that runs now.
-    pub fn agent(&self) -> Option<Arc<AgentProcess>> {
-        self.state().agent.clone()
+    pub fn agent(&self) -> Option<Arc<Agent>> {
+        self.state().power.runs.clone()
     }
 
     /// Whether this boot still goes on.
-    pub fn is_in(&self, boot: u64) -> bool {
-        let state = self.state();
-        state.on && state.boot == boot
+    pub fn is_in(&self, boot: u32) -> bool {
+        self.state().power.is_in(boot)
     }
 }
 

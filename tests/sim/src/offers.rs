@@ -1,9 +1,9 @@
 //! Steps that machines offer: of their hardware managers (in-band) and of their interfaces (out-of-band).
 
-use crate::machine::Flavour;
 use crate::rng::SimRng;
 use agent_protocol::step::Step;
-use hwm_sdk::StepKind;
+use model::StepKind;
+use room::Kind;
 use serde_json::{Value, json};
 use std::ops::Range;
 
@@ -48,7 +48,7 @@ const SERVICE: StepKind = StepKind::Service;
 
 impl Offers {
     /// Erasing and deploying, and what else chance brings.
-    pub fn drawn(rng: &SimRng, flavour: Flavour) -> Self {
+    pub fn drawn(rng: &SimRng, agent_kind: Option<Kind>) -> Self {
         let erase = Offer::new("deploy", "erase_devices", vec![(CLEAN, 10)], rng);
         let deploy = Offer::new("deploy", "deploy", vec![(DEPLOY, 100)], rng);
         let mut steps = vec![
@@ -68,7 +68,7 @@ impl Offers {
                 steps.push(Offer::new(interface, name, priorities, rng));
             }
         }
-        if flavour == Flavour::Ironic {
+        if agent_kind == Some(Kind::Ipa) {
             // It has no word for it, so that nothing may be started again.
             steps.iter_mut().for_each(|step| step.idempotent = false);
         }
@@ -77,7 +77,7 @@ impl Offers {
 
     /// Another version, with a step more or less.
     #[must_use]
-    pub fn changed(&self, rng: &SimRng, flavour: Flavour) -> Self {
+    pub fn changed(&self, rng: &SimRng, agent_kind: Option<Kind>) -> Self {
         let version = self.version + 1;
         let mut steps = self.steps.clone();
         let name = "check_version".to_owned();
@@ -85,18 +85,18 @@ impl Offers {
             Some(at) => drop(steps.remove(at)),
             None if rng.chance(0.5) => {
                 let step = Offer::new("management", &name, vec![(CLEAN, 30), (SERVICE, 0)], rng);
-                steps.push(Offer { idempotent: step.idempotent && flavour != Flavour::Ironic, ..step });
+                steps.push(Offer { idempotent: step.idempotent && agent_kind != Some(Kind::Ipa), ..step });
             }
             None => {}
         }
         Self { version, steps }
     }
 
-    /// The steps of a kind, as this flavour of agent advertises them.
-    pub fn advertised(&self, kind: StepKind, flavour: Flavour) -> Vec<Step> {
+    /// The steps of a kind, as this agent advertises them.
+    pub fn advertised(&self, kind: StepKind, agent_kind: Option<Kind>) -> Vec<Step> {
         let steps = self.steps.iter().filter_map(|offer| offer.wire(kind));
         let wire = steps.map(|mut step| {
-            if flavour == Flavour::Ironic
+            if agent_kind == Some(Kind::Ipa)
                 && let Some(step) = step.as_object_mut()
             {
                 step.remove("idempotent");
@@ -127,8 +127,8 @@ impl Offer {
     }
 
     /// What the interfaces of a machine offer in addition to its agent, or without one.
-    pub fn out_of_band(rng: &SimRng, flavour: Flavour) -> Vec<Self> {
-        let alone = flavour == Flavour::Bmc;
+    pub fn out_of_band(rng: &SimRng, agent_kind: Option<Kind>) -> Vec<Self> {
+        let alone = agent_kind.is_none();
         let mut offers = Vec::new();
         if alone {
             let erase = Self::new("management", "erase_storage", vec![(CLEAN, 10)], rng);
@@ -171,12 +171,11 @@ impl Offer {
     }
 }
 
-/// The kind in the words of the controller's model.
-pub fn modelled(kind: StepKind) -> model::StepKind {
+/// The kind in the words of the hardware managers.
+pub fn of_manager(kind: StepKind) -> hwm_sdk::StepKind {
     match kind {
-        StepKind::Clean => model::StepKind::Clean,
-        StepKind::Deploy => model::StepKind::Deploy,
-        StepKind::Service => model::StepKind::Service,
-        StepKind::Inspect => unreachable!("no command runs steps of inspection"),
+        StepKind::Clean => hwm_sdk::StepKind::Clean,
+        StepKind::Deploy => hwm_sdk::StepKind::Deploy,
+        StepKind::Service => hwm_sdk::StepKind::Service,
     }
 }

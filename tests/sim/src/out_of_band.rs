@@ -4,7 +4,7 @@ use crate::bmc::SimBmc;
 use crate::ground_truth::{By, End};
 use crate::held;
 use crate::machine::Machine;
-use crate::offers::{Offer, modelled};
+use crate::offers::Offer;
 use crate::world::World;
 use bmc::{BmcError, ErrorKind, StepCall, StepEnd};
 use model::{CatalogueStep, StepKind};
@@ -15,8 +15,7 @@ use tokio::time::sleep;
 
 /// The out-of-band steps of a machine by kind.
 pub fn declared(machine: &Machine) -> BTreeMap<StepKind, Vec<CatalogueStep>> {
-    let kinds = [hwm_sdk::StepKind::Clean, hwm_sdk::StepKind::Deploy, hwm_sdk::StepKind::Service];
-    let of = |kind: hwm_sdk::StepKind| {
+    let of = |kind: StepKind| {
         let steps = machine.out_of_band.iter().filter_map(|offer| offer.wire(kind));
         let known = steps.filter_map(|mut step| {
             let fields = step.as_object_mut()?;
@@ -25,9 +24,9 @@ pub fn declared(machine: &Machine) -> BTreeMap<StepKind, Vec<CatalogueStep>> {
             fields.insert("provider".to_owned(), "sim".into());
             serde_json::from_value(step).ok()
         });
-        (modelled(kind), known.collect())
+        (kind, known.collect())
     };
-    kinds.map(of).into()
+    StepKind::ALL.map(of).into()
 }
 
 /// Run a step, or ask how far it is.

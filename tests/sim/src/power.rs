@@ -18,29 +18,21 @@ enum Boots {
 /// Switch a machine on, if it is off.
 pub fn on(world: &Arc<World>, machine: &Arc<Machine>) {
     let boot = {
-        let mut state = machine.state();
-        if state.on {
+        let power = &mut machine.state().power;
+        if !power.switch_on() {
             return;
         }
-        state.on = true;
-        state.boot += 1;
-        state.boot
+        power.boot
     };
     world.happened(machine, "power on");
-    spawn(world, machine, boot);
+    let (world, machine) = (world.clone(), machine.clone());
+    // A boot that is over does nothing more: it is asked after each wait.
+    tokio::spawn(async move { boots(&world, &machine, boot).await });
 }
 
 /// Switch a machine off, if it is on.
 pub fn off(world: &Arc<World>, machine: &Arc<Machine>, how: &str) {
-    let agent = {
-        let mut state = machine.state();
-        if !state.on {
-            return;
-        }
-        state.on = false;
-        state.boot += 1;
-        state.agent.take()
-    };
+    let Some(agent) = machine.state().power.switch_off() else { return };
     world.happened(machine, how);
     if let Some(agent) = agent {
         agent::end(world, machine, &agent, "agent gone with the power");
@@ -49,19 +41,13 @@ pub fn off(world: &Arc<World>, machine: &Arc<Machine>, how: &str) {
 
 /// Reset a machine that is on, switch it on otherwise.
 pub fn reset(world: &Arc<World>, machine: &Arc<Machine>, how: &str) {
-    if machine.state().on {
+    if machine.state().power.on {
         off(world, machine, how);
     }
     on(world, machine);
 }
 
-fn spawn(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) {
-    let (world, machine) = (world.clone(), machine.clone());
-    // A boot that is over does nothing more: it is asked after each wait.
-    tokio::spawn(async move { boots(&world, &machine, boot).await });
-}
-
-async fn boots(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) -> Option<()> {
+async fn boots(world: &Arc<World>, machine: &Arc<Machine>, boot: u32) -> Option<()> {
     let goes_on = || machine.is_in(boot).then_some(());
     sleep(world.rng.seconds(3..40)).await;
     goes_on()?;
@@ -94,7 +80,7 @@ async fn boots(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) -> Option<
 }
 
 /// DHCP and iPXE: the controller's boot services say what the node boots (as `controllerd::directory` does).
-async fn network_boot(world: &Arc<World>, machine: &Arc<Machine>, boot: u64) -> Option<Boots> {
+async fn network_boot(world: &Arc<World>, machine: &Arc<Machine>, boot: u32) -> Option<Boots> {
     let mut tries = 0;
     loop {
         if world.is_conducted() && !world.is_cut(machine) {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use model::agent::Contact;
 use model::request::RESCUE_HASH;
 use model::{
-    Bundle, Catalogue, Certificate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope, StepKind,
+    Bundle, Catalogue, Certificate, Event, Inventory, Node, Resource, ResourceKind, Scope, StepKind,
     Timestamp,
 };
 use serde::Serialize;
@@ -95,6 +95,33 @@ impl WatchedStore {
         self.leave().await;
         result
     }
+
+    /// A write of the node that was read at this version.
+    async fn write_node(
+        &self,
+        read_at: u64,
+        events: &[Event],
+        lease: Option<Lease>,
+        call: impl Future<Output = Result<Node>>,
+    ) -> Result<Node> {
+        self.enter().await;
+        let result = call.await;
+        if let Ok(new) = &result {
+            self.written(read_at, new, events, lease);
+        }
+        self.leave().await;
+        result
+    }
+
+    /// The trace stores the row without the salted hash of a password, which no seed repeats; the rules see it whole.
+    fn written(&self, read_at: u64, new: &Node, events: &[Event], lease: Option<Lease>) {
+        let mut row = new.clone();
+        if let Some(hash) = row.instance_info.get_mut(RESCUE_HASH) {
+            *hash = "hash".into();
+        }
+        self.world.trace.write(&("update", row, events, lease.map(|lease| lease.epoch)));
+        invariants::written(&self.world, read_at, new, events, By { lease });
+    }
 }
 
 #[async_trait]
@@ -123,15 +150,9 @@ impl NodeStore for WatchedStore {
     }
 
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
-        self.enter().await;
         let read_at = node.version;
-        let result = self.world.disk.update_node(node, events.clone(), lease).await;
-        if let Ok(new) = &result {
-            self.trace_node(new, &events, lease);
-            invariants::written(&self.world, read_at, new, &events, By { lease });
-        }
-        self.leave().await;
-        result
+        let write = self.world.disk.update_node(node, events.clone(), lease);
+        self.write_node(read_at, &events, lease, write).await
     }
 
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
@@ -206,32 +227,6 @@ impl AgentStore for WatchedStore {
 
 #[async_trait]
 impl ResourceStore for WatchedStore {
-    async fn create_port(&self, port: Port) -> Result<Port> {
-        let record = json!({"port": port});
-        self.write(record, self.world.disk.create_port(port)).await
-    }
-
-    async fn port(&self, uuid: Uuid) -> Result<Port> {
-        self.read(self.world.disk.port(uuid)).await
-    }
-
-    async fn port_by_address(&self, address: &str) -> Result<Port> {
-        self.read(self.world.disk.port_by_address(address)).await
-    }
-
-    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>> {
-        self.read(self.world.disk.ports(node)).await
-    }
-
-    async fn update_port(&self, port: Port) -> Result<Port> {
-        let record = json!({"port": port});
-        self.write(record, self.world.disk.update_port(port)).await
-    }
-
-    async fn delete_port(&self, uuid: Uuid) -> Result<()> {
-        self.write(json!({"delete": uuid}), self.world.disk.delete_port(uuid)).await
-    }
-
     async fn write_resource(
         &self,
         write: ResourceWrite,
@@ -244,8 +239,7 @@ impl ResourceStore for WatchedStore {
             self.world.trace.write(&json!({"resource": written}));
             if let Some((uuid, read_at, events)) = read {
                 let new = self.world.disk.node(uuid).await?;
-                self.trace_node(&new, &events, None);
-                invariants::written(&self.world, read_at, &new, &events, By { lease: None });
+                self.written(read_at, &new, &events, None);
             }
         }
         self.leave().await;
@@ -254,6 +248,10 @@ impl ResourceStore for WatchedStore {
 
     async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
         self.read(self.world.disk.resource(kind, ident)).await
+    }
+
+    async fn resource_by_key(&self, kind: ResourceKind, key: &str) -> Result<Resource> {
+        self.read(self.world.disk.resource_by_key(kind, key)).await
     }
 
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
@@ -321,15 +319,9 @@ impl ConductorStore for WatchedStore {
         lease: Option<Lease>,
         certificate: Certificate,
     ) -> Result<Node> {
-        self.enter().await;
         let read_at = node.version;
-        let result = self.world.disk.certify(node, events.clone(), lease, certificate).await;
-        if let Ok(new) = &result {
-            self.trace_node(new, &events, lease);
-            invariants::written(&self.world, read_at, new, &events, By { lease });
-        }
-        self.leave().await;
-        result
+        let write = self.world.disk.certify(node, events.clone(), lease, certificate);
+        self.write_node(read_at, &events, lease, write).await
     }
 
     async fn update_inspected(
@@ -339,15 +331,9 @@ impl ConductorStore for WatchedStore {
         lease: Option<Lease>,
         inspected: Inspected,
     ) -> Result<Node> {
-        self.enter().await;
         let read_at = node.version;
-        let result = self.world.disk.update_inspected(node, events.clone(), lease, inspected).await;
-        if let Ok(new) = &result {
-            self.trace_node(new, &events, lease);
-            invariants::written(&self.world, read_at, new, &events, By { lease });
-        }
-        self.leave().await;
-        result
+        let write = self.world.disk.update_inspected(node, events.clone(), lease, inspected);
+        self.write_node(read_at, &events, lease, write).await
     }
 
     async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
@@ -372,22 +358,5 @@ impl ConductorStore for WatchedStore {
 
     fn bell(&self) -> &Bell {
         self.world.disk.bell()
-    }
-}
-
-impl WatchedStore {
-    /// The row without the salted hash of a password, which no seed repeats.
-    fn trace_node(&self, new: &Node, events: &[Event], lease: Option<Lease>) {
-        let record = |node: &Node| {
-            let epoch = lease.map(|lease| lease.epoch);
-            self.world.trace.write(&("update", node, events, epoch));
-        };
-        if new.instance_info.contains_key(RESCUE_HASH) {
-            let mut plain = new.clone();
-            plain.instance_info.insert(RESCUE_HASH.to_owned(), "hash".into());
-            record(&plain);
-        } else {
-            record(new);
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! What strikes at random moments.
 
 use crate::agent;
+use crate::faults::{Faults, Strike};
 use crate::held;
 use crate::machine::Machine;
 use crate::power;
@@ -9,35 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Something that strikes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Strike {
-    Kill,
-    Freeze,
-    KillAgent,
-    Reset,
-    CutPower,
-    BmcOutage,
-    NetworkCut,
-    ChangeManagers,
-}
-
 /// Let faults strike until their time is over.
 pub async fn rage(world: &Arc<World>) {
     let faults = world.faults();
     let begin = Instant::now();
     let lasts = u64::try_from(faults.lasts.as_millis()).unwrap_or(u64::MAX).max(1);
     let mut strikes = Vec::new();
-    for (times, strike) in [
-        (faults.controller_kills, Strike::Kill),
-        (faults.freezes, Strike::Freeze),
-        (faults.agent_kills, Strike::KillAgent),
-        (faults.resets, Strike::Reset),
-        (faults.power_cuts, Strike::CutPower),
-        (faults.bmc_outages, Strike::BmcOutage),
-        (faults.network_cuts, Strike::NetworkCut),
-        (faults.manager_changes, Strike::ChangeManagers),
-    ] {
+    for (strike, times) in faults.strikes {
         for _ in 0..times {
             strikes.push((world.rng.millis(0..lasts), strike));
         }
@@ -55,7 +34,7 @@ pub async fn rage(world: &Arc<World>) {
 /// The end of all faults: every network cut and every freeze ends.
 pub fn calm_down(world: &Arc<World>) {
     let lasts = held(&world.faults).lasts;
-    *held(&world.faults) = crate::faults::Faults::calm(lasts);
+    *held(&world.faults) = Faults::calm(lasts);
     *held(&world.fuse) = None;
     for machine in &world.machines {
         let mut state = machine.state();
@@ -89,7 +68,7 @@ impl World {
                 agent::kill(self, &machine);
             }
             Strike::Reset => power::reset(self, &machine, "power off by a reset"),
-            Strike::CutPower if machine.state().on => {
+            Strike::CutPower if machine.state().power.on => {
                 power::off(self, &machine, "power off by a cut");
                 if self.rng.chance(0.5) {
                     sleep(self.rng.seconds(1..120)).await;
@@ -109,7 +88,7 @@ impl World {
             }
             Strike::ChangeManagers => {
                 let mut state = machine.state();
-                state.offers = Arc::new(state.offers.changed(&self.rng, machine.flavour));
+                state.offers = Arc::new(state.offers.changed(&self.rng, machine.agent_kind));
                 drop(state);
                 self.happened(&machine, "hardware managers changed");
             }

@@ -3,8 +3,8 @@
 //! Ids that the real code draws from the operating system (of runs, events, requests) differ from one run of a
 //! seed to the next. They are only names: the hash knows them by the order in which they appear.
 
-use crate::clock::SimClock;
 use crate::held;
+use room::SimClock;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};

@@ -3,9 +3,9 @@
 use crate::drivers::DRIVER;
 use crate::http::{Answer, Request};
 use crate::invariants::end::rests;
-use crate::machine::{Flavour, Machine};
+use crate::machine::Machine;
 use crate::world::World;
-use model::{Node, PowerTarget, ProvisionState};
+use model::{Node, PowerTarget, ProvisionState, StepKind};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -165,7 +165,7 @@ impl User {
         }
         let optional =
             ["bios.apply_settings", "raid.create_configuration", "management.collect", "firmware.flash"];
-        let offered = self.labels(hwm_sdk::StepKind::Deploy);
+        let offered = self.labels(StepKind::Deploy);
         let mut steps = Vec::new();
         for label in optional.iter().filter(|label| offered.contains(&(**label).to_owned())) {
             if rng.chance(0.4) {
@@ -176,22 +176,22 @@ impl User {
     }
 
     /// Labels that the machine offers, in-band and out-of-band.
-    fn labels(&self, kind: hwm_sdk::StepKind) -> Vec<String> {
+    fn labels(&self, kind: StepKind) -> Vec<String> {
         let offers = self.machine.state().offers.clone();
         let all = offers.steps.iter().chain(&self.machine.out_of_band);
         all.filter(|offer| offer.wire(kind).is_some()).map(crate::offers::Offer::label).collect()
     }
 
     fn clean_steps(&self) -> Value {
-        json!({"clean_steps": self.some_steps(hwm_sdk::StepKind::Clean)})
+        json!({"clean_steps": self.some_steps(StepKind::Clean)})
     }
 
     fn service_steps(&self) -> Value {
-        json!({"service_steps": self.some_steps(hwm_sdk::StepKind::Service)})
+        json!({"service_steps": self.some_steps(StepKind::Service)})
     }
 
     /// One to four steps, the reserved ones among them; sometimes one that does not exist.
-    fn some_steps(&self, kind: hwm_sdk::StepKind) -> Vec<Value> {
+    fn some_steps(&self, kind: StepKind) -> Vec<Value> {
         let rng = &self.world.rng;
         let mut labels = self.labels(kind);
         labels
@@ -257,11 +257,6 @@ impl User {
             P::Manageable => self.verb("provide", Value::Null).await,
             _ => self.verb("deleted", Value::Null).await,
         }
-    }
-
-    /// Whether the machine's steps are run by ironic-python-agent.
-    pub fn is_weak(&self) -> bool {
-        self.machine.flavour == Flavour::Ironic
     }
 }
 

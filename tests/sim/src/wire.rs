@@ -3,13 +3,14 @@
 use crate::commands;
 use crate::controller::Life;
 use crate::machine::Machine;
-use crate::world::{Delivery, World, takes_ids};
+use crate::world::{Delivery, World};
 use async_trait::async_trait;
 use axum::http::StatusCode;
 use conductor::agent_transport::{AgentCall, AgentTransport};
+use room::{Call, Kind};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 /// As the controller's own limit of a call.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -20,21 +21,6 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub struct Wire {
     world: Arc<World>,
     life: Life,
-}
-
-/// What an agent is asked, in a form that can arrive twice.
-#[derive(Debug, Clone)]
-pub struct Ask {
-    /// It is a command; else a question.
-    pub posts: bool,
-    /// The path after `/v1/commands/`.
-    pub tail: String,
-    /// The token.
-    pub token: String,
-    /// The command as JSON.
-    pub body: Option<Vec<u8>>,
-    /// The certificate that is trusted.
-    pub certificate: Option<String>,
 }
 
 impl Wire {
@@ -53,59 +39,44 @@ impl AgentTransport for Wire {
         let Some(machine) = world.machines.iter().find(|machine| machine.address == host).cloned() else {
             return Err(format!("no route to {host}"));
         };
-        let token = call.url.query_pairs().find(|(key, _)| key == "agent_token");
-        let ask = Ask {
-            posts: call.body.is_some(),
-            tail: call.url.path().trim_start_matches("/v1/commands/").to_owned(),
-            token: token.map(|(_, token)| token.into_owned()).unwrap_or_default(),
-            body: call.body,
-            certificate: call.certificate,
-        };
-        carry(world, &machine, ask).await
+        let certificate = call.certificate;
+        let call = Call::new(call.url.path(), call.url.query(), call.body);
+        carry(world, &machine, call, certificate).await
     }
 }
 
 async fn carry(
     world: &Arc<World>,
     machine: &Arc<Machine>,
-    ask: Ask,
+    call: Call,
+    certificate: Option<String>,
 ) -> Result<(StatusCode, Vec<u8>), String> {
     let mut delivery = world.delivery(machine);
-    if !takes_ids(machine) && matches!(delivery, Delivery::Late | Delivery::Twice) {
+    if machine.agent_kind != Some(Kind::Anneal) && matches!(delivery, Delivery::Late | Delivery::Twice) {
         // What such an agent gets twice it does twice: nothing could be promised (docs).
         delivery = Delivery::Unanswered;
     }
-    let travel = world.travel();
-    let later = |after: Duration| {
-        let (world, machine, ask) = (world.clone(), machine.clone(), ask.clone());
-        let process = machine.agent().map(|agent| agent.process_id.clone());
-        tokio::spawn(async move {
-            sleep(after).await;
-            // A connection does not survive the process that it was made to.
-            if machine.agent().map(|agent| agent.process_id.clone()) == process {
-                let _ = commands::answer(&world, &machine, &ask).await;
-            }
-        });
+    let (there, here) = (world.clone(), machine.clone());
+    let (late, pinned) = (call.clone(), certificate.clone());
+    let process = machine.agent().map(|agent| agent.process_id.clone());
+    let again = async move {
+        // A connection does not survive the process that it was made to.
+        if here.agent().map(|agent| agent.process_id.clone()) == process {
+            drop(commands::answer(&there, &here, &late, pinned.as_deref()));
+        }
     };
-    match delivery {
-        Delivery::Good | Delivery::Lost => {}
-        Delivery::Twice => later(travel + world.rng.millis(1..60_000)),
-        Delivery::Unanswered => later(travel),
-        Delivery::Late => later(PATIENCE + world.rng.seconds(1..60)),
-    }
-    if matches!(delivery, Delivery::Lost | Delivery::Unanswered | Delivery::Late) {
-        let number = world.happened(machine, &format!("a command's message is {delivery:?}"));
-        sleep(PATIENCE).await;
+    let lost = !delivery.is_answered();
+    let number = lost.then(|| world.happened(machine, &format!("a command's message is {delivery:?}")));
+    world.carry(delivery, PATIENCE, 1..60, again).await;
+    if let Some(number) = number {
         return Err(format!("no answer within {} s {number}", PATIENCE.as_secs()));
     }
-    sleep(travel).await;
-    if !machine.state().on {
+    if !machine.state().power.on {
         sleep(CONNECT).await;
         return Err(format!(
             "no route: {}",
             world.happened(machine, "the agent of a node that is off is called")
         ));
     }
-    let answer = timeout(PATIENCE, commands::answer(world, machine, &ask)).await;
-    answer.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())))
+    commands::answer(world, machine, &call, certificate.as_deref())
 }

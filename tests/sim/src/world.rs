@@ -1,16 +1,17 @@
 //! The world: everything that there is, and how messages travel in it.
 
-use crate::clock::SimClock;
 use crate::controller::Incarnation;
 use crate::faults::Faults;
 use crate::ground_truth::GroundTruth;
 use crate::held;
 use crate::http::{Answer, Request};
-use crate::machine::{Flavour, Machine};
+use crate::machine::Machine;
 use crate::rng::SimRng;
 use crate::trace::Trace;
 use conductor::Settings;
 use model::Timestamp;
+use room::SimClock;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::Clock;
@@ -84,6 +85,13 @@ pub enum Delivery {
     Twice,
     /// It arrives after its sender gave up.
     Late,
+}
+
+impl Delivery {
+    /// Whether the sender gets an answer.
+    pub fn is_answered(self) -> bool {
+        matches!(self, Self::Good | Self::Twice)
+    }
 }
 
 impl World {
@@ -178,36 +186,46 @@ impl World {
         if self.rng.chance(slow) { self.rng.millis(500..20_000) } else { self.rng.millis(1..15) }
     }
 
+    /// Carry a message whose sender waits for an answer as long as this, until it arrives or its sender gives up. What
+    /// arrives without an answer is `again`; a late message arrives within these seconds after its sender gave up.
+    pub async fn carry(
+        &self,
+        delivery: Delivery,
+        patience: Duration,
+        late: Range<u64>,
+        again: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let travel = self.travel();
+        let after = match delivery {
+            Delivery::Good | Delivery::Lost => None,
+            Delivery::Twice => Some(travel + self.rng.millis(1..60_000)),
+            Delivery::Unanswered => Some(travel),
+            Delivery::Late => Some(patience + self.rng.seconds(late)),
+        };
+        if let Some(after) = after {
+            tokio::spawn(async move {
+                sleep(after).await;
+                again.await;
+            });
+        }
+        sleep(if delivery.is_answered() { travel } else { patience }).await;
+    }
+
     /// Send a request to the controller from a machine, or about it.
     ///
     /// # Errors
     /// Why there is no answer.
     pub async fn send(self: &Arc<Self>, machine: &Machine, request: Request) -> Result<Answer, String> {
         let delivery = self.delivery(machine);
-        let travel = self.travel();
-        let later = |after: Duration| {
-            let (world, request) = (self.clone(), request.clone());
-            tokio::spawn(async move {
-                sleep(after).await;
-                // The answer is lost.
-                let _ = world.serve(&request).await;
-            });
-        };
         if delivery != Delivery::Good {
             self.trace.note(|| format!("{} a message is {delivery:?}: {request:?}", machine.name));
         }
-        match delivery {
-            Delivery::Good => {}
-            Delivery::Twice => later(travel + self.rng.millis(1..60_000)),
-            Delivery::Lost => {}
-            Delivery::Unanswered => later(travel),
-            Delivery::Late => later(PATIENCE + self.rng.seconds(1..120)),
-        }
-        if matches!(delivery, Delivery::Lost | Delivery::Unanswered | Delivery::Late) {
-            sleep(PATIENCE).await;
+        let (world, again) = (self.clone(), request.clone());
+        let again = async move { drop(world.serve(&again).await) };
+        self.carry(delivery, PATIENCE, 1..120, again).await;
+        if !delivery.is_answered() {
             return Err("no answer".to_owned());
         }
-        sleep(travel).await;
         timeout(PATIENCE, self.serve(&request)).await.unwrap_or_else(|_| Err("no answer".to_owned()))
     }
 }
@@ -221,9 +239,4 @@ fn settings() -> Settings {
         power_sync_s: 600,
         ..Settings::default()
     }
-}
-
-/// A machine whose agent does not take a command's id from the controller may be asked twice for what arrives late.
-pub fn takes_ids(machine: &Machine) -> bool {
-    machine.flavour == Flavour::Anneal
 }

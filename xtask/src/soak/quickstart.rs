@@ -86,16 +86,21 @@ sh terminal-2 >>transcript 2>&1 || { cat transcript; exit 1; }
 kill $!
 ";
 
-/// Arguments: the root, the toolchain, the machine's CARGO_HOME. The crates are under an overlay: cargo unpacks into it.
+/// Arguments: the root, the toolchain, the machine's CARGO_HOME. Downloaded crates and the index are each under an overlay,
+/// which cargo writes to. The user unpacks the crates anew: some archives have files that only their owner may read.
 const ENTER: &str = r#"
 ip link set lo up
 mount --make-rprivate /
 mkdir -p "$1/opt/rust" "$1/overlay"
 mount --bind -o ro "$2" "$1/opt/rust"
 mount -t tmpfs tmpfs "$1/overlay"
-mkdir "$1/overlay/upper" "$1/overlay/work" "$1/home/user/.cargo/registry"
-chown 1000:1000 "$1/overlay/upper"
-mount -t overlay overlay -o "lowerdir=$3/registry,upperdir=$1/overlay/upper,workdir=$1/overlay/work" "$1/home/user/.cargo/registry"
+registry="$1/home/user/.cargo/registry"
+for part in cache index; do
+    mkdir -p "$1/overlay/$part/upper" "$1/overlay/$part/work" "$registry/$part"
+    chown 1000:1000 "$1/overlay/$part/upper" "$registry" "$registry/$part"
+    mount -t overlay overlay \
+        -o "lowerdir=$3/registry/$part,upperdir=$1/overlay/$part/upper,workdir=$1/overlay/$part/work" "$registry/$part"
+done
 mount -t proc proc "$1/proc"
 mount --bind /dev "$1/dev"
 chroot --userspec=1000:1000 "$1" /usr/bin/env -i HOME=/home/user USER=user \

@@ -2,7 +2,8 @@
 
 use crate::registry::Ending;
 use crate::state::State;
-use hwm_sdk::StepContext;
+use crate::steps;
+use hwm_sdk::{StepContext, StepKind};
 use serde_json::{Map, Value};
 
 /// A command of the table.
@@ -17,8 +18,8 @@ pub struct Command {
     pub optional: &'static [&'static str],
     /// The work.
     pub run: fn(&Call) -> Ending,
-    /// The ending of a command whose work panicked; gets the parameters and the panic's message.
-    pub panicked: fn(&Map<String, Value>, &str) -> Ending,
+    /// The kind of the step that it executes, if it executes one.
+    pub executes: Option<StepKind>,
     /// How it compares with the command of that name of ironic-python-agent.
     pub compatibility: IpaCompatibility,
 }
@@ -79,6 +80,25 @@ pub enum UnknownCommand {
 }
 
 impl Command {
+    /// A command without parameters.
+    pub(super) const fn new(
+        name: &'static str,
+        mode: Mode,
+        compatibility: IpaCompatibility,
+        run: fn(&Call) -> Ending,
+    ) -> Self {
+        Self { name, mode, required: &[], optional: &[], run, executes: None, compatibility }
+    }
+
+    /// This command with parameters.
+    pub(super) const fn with(
+        self,
+        required: &'static [&'static str],
+        optional: &'static [&'static str],
+    ) -> Self {
+        Self { required, optional, ..self }
+    }
+
     /// The name without its extension, as it stands in a command's status.
     pub fn short_name(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(_, command)| command)
@@ -99,6 +119,14 @@ impl Command {
         }
         Ok(())
     }
+
+    /// The ending of a run with these parameters that panicked with this message.
+    pub fn panicked(&self, params: &Map<String, Value>, panic: &str) -> Ending {
+        match self.executes {
+            Some(kind) => steps::panicked(kind, params.get("step").unwrap_or(&Value::Null), panic),
+            None => failed(&format!("panic: {panic}")),
+        }
+    }
 }
 
 /// A `TypeError`, the form of wrong parameters.
@@ -109,9 +137,4 @@ pub fn type_error(problem: String) -> Ending {
 /// The ending of a command that is known and cannot be run.
 pub(super) fn failed(why: &str) -> Ending {
     Ending::failed("CommandExecutionError", "Command execution failed", why)
-}
-
-/// The ending of a command that panicked.
-pub(super) fn command_panicked(_: &Map<String, Value>, panic: &str) -> Ending {
-    failed(&format!("panic: {panic}"))
 }

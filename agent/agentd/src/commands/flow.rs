@@ -3,29 +3,21 @@
 //! `flow` is a list of objects, each with commands by name: `[{"clean.execute_clean_step": {"step": …}}, …]`. All are
 //! looked at before the first runs; the first that fails ends the flow.
 
-use super::command::{
-    Call, Command, IpaCompatibility, Mode, UnknownCommand, command_panicked, failed, type_error,
-};
+use super::command::{Call, Command, IpaCompatibility, Mode, UnknownCommand, failed, type_error};
 use crate::registry::Ending;
 use agent_protocol::command::Status;
 use serde_json::{Map, Value, json};
 
 const NAME: &str = "flow.start_flow";
 
-pub(super) const COMMANDS: &[Command] = &[Command {
-    name: NAME,
-    mode: Mode::Async,
-    required: &["flow"],
-    optional: &[],
-    run: |call| match tasks(&call.params["flow"], call.find) {
-        Ok(tasks) => run(call, &tasks),
-        Err(problem) => type_error(problem),
-    },
-    panicked: command_panicked,
-    compatibility: IpaCompatibility::Differs(
-        "every command and its parameters are checked before the first runs; the result of each is kept; no flow in a flow",
-    ),
-}];
+const DIFFERS: IpaCompatibility = IpaCompatibility::Differs(
+    "every command and its parameters are checked before the first runs; the result of each is kept; no flow in a flow",
+);
+
+pub(super) const COMMANDS: &[Command] = &[Command::new(NAME, Mode::Async, DIFFERS, |call| {
+    tasks(&call.params["flow"], call.find).map_or_else(type_error, |tasks| run(call, &tasks))
+})
+.with(&["flow"], &[])];
 
 type Find = fn(&str) -> Result<&'static Command, UnknownCommand>;
 type Task<'a> = (&'static Command, &'a Map<String, Value>);

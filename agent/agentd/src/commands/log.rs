@@ -1,7 +1,6 @@
 //! `log.collect_system_logs`: a tar.gz of what is needed to understand a failure, bounded.
 
-use super::command::{Call, Command, IpaCompatibility, Mode, command_panicked};
-use super::tar::Tar;
+use super::command::{Call, Command, IpaCompatibility, Mode, failed};
 use crate::registry::Ending;
 use crate::state::State;
 use agent_protocol::command::CommandList;
@@ -9,7 +8,7 @@ use base64::Engine;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::json;
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
 /// At most this much of the kernel's ring buffer, newest kept.
@@ -18,24 +17,19 @@ const KERNEL_LOG_BYTES: usize = 512 * 1024;
 /// A record of `/dev/kmsg` is at most this long (CONSOLE_EXT_LOG_MAX of the kernel).
 const KMSG_RECORD_BYTES: usize = 8192;
 
-pub(super) const COMMANDS: &[Command] = &[Command {
-    name: "log.collect_system_logs",
-    mode: Mode::Sync,
-    required: &[],
-    optional: &[],
-    run: collect,
-    panicked: command_panicked,
-    compatibility: IpaCompatibility::Differs(
+pub(super) const COMMANDS: &[Command] = &[Command::new(
+    "log.collect_system_logs",
+    Mode::Sync,
+    IpaCompatibility::Differs(
         "the archive holds agent.log, dmesg, inventory.json and commands.json, and no token",
     ),
-}];
+    collect,
+)];
 
 fn collect(call: &Call) -> Ending {
     match system_logs(call.state) {
         Ok(encoded) => Ending::done(Some(json!({ "system_logs": encoded }))),
-        Err(error) => {
-            Ending::failed("CommandExecutionError", "Command execution failed", format!("logs: {error}"))
-        }
+        Err(error) => failed(&format!("logs: {error}")),
     }
 }
 
@@ -44,14 +38,26 @@ fn collect(call: &Call) -> Ending {
 /// # Errors
 /// When it cannot be packed.
 pub fn system_logs(state: &State) -> std::io::Result<String> {
-    let mut tar = Tar::default();
-    tar.add("agent.log", &state.log_ring().bytes());
-    tar.add("dmesg", &kernel_log().unwrap_or_else(|error| format!("/dev/kmsg: {error}\n").into_bytes()));
-    tar.add("inventory.json", &serde_json::to_vec_pretty(&*state.inventory())?);
-    tar.add("commands.json", &serde_json::to_vec_pretty(&commands(state))?);
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-    gzip.write_all(&tar.finish())?;
-    Ok(base64::engine::general_purpose::STANDARD.encode(gzip.finish()?))
+    let dmesg = kernel_log().unwrap_or_else(|error| format!("/dev/kmsg: {error}\n").into_bytes());
+    let archive = packed(&[
+        ("agent.log", state.log_ring().bytes()),
+        ("dmesg", dmesg),
+        ("inventory.json", serde_json::to_vec_pretty(&*state.inventory())?),
+        ("commands.json", serde_json::to_vec_pretty(&commands(state))?),
+    ])?;
+    Ok(base64::engine::general_purpose::STANDARD.encode(archive))
+}
+
+/// A tar.gz of these files.
+fn packed(files: &[(&str, Vec<u8>)]) -> std::io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
+    for (name, content) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_mode(0o600);
+        header.set_size(content.len() as u64);
+        archive.append_data(&mut header, name, &content[..])?;
+    }
+    archive.into_inner()?.finish()
 }
 
 /// All commands, without the results of earlier collections of logs, which would nest.
@@ -113,7 +119,24 @@ fn without_token(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::dmesg_line;
+    use super::{dmesg_line, packed};
+    use std::process::Command;
+
+    #[test]
+    fn tar_reads_what_we_wrote() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let files = [("a.txt", b"first".to_vec()), ("b.bin", vec![7; 1000])];
+        std::fs::write(dir.path().join("x.tar.gz"), packed(&files).expect("packed")).expect("written");
+        let done = Command::new("tar")
+            .args(["-xzf", "x.tar.gz"])
+            .current_dir(dir.path())
+            .output()
+            .expect("tar runs");
+        assert!(done.status.success() && done.stderr.is_empty(), "{done:?}");
+        for (name, content) in files {
+            assert_eq!(std::fs::read(dir.path().join(name)).expect(name), content);
+        }
+    }
 
     #[test]
     fn the_token_on_the_kernel_command_line_is_masked() {

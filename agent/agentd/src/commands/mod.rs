@@ -3,20 +3,16 @@
 //! A command blocks on a thread of its own; the [`executor`](crate::executor) runs one at a time and catches panics.
 
 mod anneal;
-mod clean;
 mod command;
-mod deploy;
 mod flow;
 mod image;
 mod log;
 mod poll;
 mod rescue;
-mod service;
 mod standby;
 mod step;
 mod system;
 mod table;
-mod tar;
 
 pub use command::{Call, Command, IpaCompatibility, Mode, UnknownCommand, type_error};
 pub use log::system_logs;

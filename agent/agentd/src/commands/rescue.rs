@@ -1,16 +1,17 @@
 //! `rescue.finalize_rescue`: let the owner of a node log in to the ramdisk.
 
-use super::command::{Command, IpaCompatibility, Mode, command_panicked};
+use super::command::{Command, IpaCompatibility, Mode};
 use crate::crypt::HashedPassword;
 use crate::registry::Ending;
 use serde_json::Value;
 
-pub(super) const COMMANDS: &[Command] = &[Command {
-    name: "rescue.finalize_rescue",
-    mode: Mode::Sync,
-    required: &[],
-    optional: &["rescue_password", "hashed"],
-    run: |call| {
+pub(super) const COMMANDS: &[Command] = &[Command::new(
+    "rescue.finalize_rescue",
+    Mode::Sync,
+    IpaCompatibility::Differs(
+        "only a hash is taken (`hashed` true), and only where a login program was set up",
+    ),
+    |call| {
         let admitted = password(call.params.get("rescue_password"), call.params.get("hashed"))
             .and_then(|password| call.state.login().admit(&password).map_err(|error| error.to_string()));
         match admitted {
@@ -18,11 +19,8 @@ pub(super) const COMMANDS: &[Command] = &[Command {
             Err(problem) => Ending::failed("RescueError", "Rescue failed", problem),
         }
     },
-    panicked: command_panicked,
-    compatibility: IpaCompatibility::Differs(
-        "only a hash is taken (`hashed` true), and only where a login program was set up",
-    ),
-}];
+)
+.with(&[], &["rescue_password", "hashed"])];
 
 /// Only a hash is taken: ironic-python-agent would hash a plain password itself, and it would have travelled and
 /// been stored in plain text to get here.

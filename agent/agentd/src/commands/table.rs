@@ -1,12 +1,10 @@
 //! The one table of commands; `anneal.cancel` alone is not in it, since it is accepted while another command runs.
 
 use super::command::{Command, IpaCompatibility, UnknownCommand};
-use super::{anneal, clean, deploy, flow, image, log, poll, rescue, service, standby, system};
+use super::{anneal, flow, image, log, poll, rescue, standby, step, system};
 
-const GROUPS: [&[Command]; 11] = [
-    clean::COMMANDS,
-    deploy::COMMANDS,
-    service::COMMANDS,
+const GROUPS: [&[Command]; 9] = [
+    step::COMMANDS,
     log::COMMANDS,
     standby::COMMANDS,
     image::COMMANDS,

@@ -46,14 +46,7 @@ fn blocking(
     watch: &dyn Watch,
     work: impl Fn() -> Result<(), Fault> + Sync,
 ) -> Result<(), Fault> {
-    let pass = Pass {
-        phase: Phase::Erasing,
-        method: Some(method),
-        total: target.size(),
-        chunk: target.size().max(1),
-        target,
-        watch,
-    };
+    let pass = Pass::erasing(method, target, target.size().max(1), watch);
     let lane = |_: u64, length: u64, count: &mut dyn FnMut(u64)| {
         work()?;
         count(length);

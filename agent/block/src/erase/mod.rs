@@ -15,7 +15,7 @@ use crate::checkpoint::Checkpoint;
 use crate::content::{Content, Seed};
 use crate::fault::Fault;
 use crate::metadata;
-use crate::method::{Method, Promise};
+use crate::method::{ExpectedContent, Method};
 use crate::progress::Watch;
 use crate::sample::Samples;
 use crate::target::Target;
@@ -87,7 +87,7 @@ fn confirm(
         return Err(Fault::Mismatch(verification.complaint()));
     }
     // What a drive leaves behind instead of zeroes, and noise, may look like a partition table by chance.
-    let by_chance = matches!(verification.expected, Promise::Changed | Promise::Random);
+    let by_chance = matches!(verification.expected, ExpectedContent::Changed | ExpectedContent::Random);
     let result = metadata::none_left(target, by_chance);
     if result.is_err() {
         verification.passed = false;

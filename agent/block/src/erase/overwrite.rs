@@ -8,20 +8,13 @@ use crate::fault::Fault;
 use crate::method::{Fill, Method, Passes};
 use crate::pass::Pass;
 use crate::pool::{LARGEST, lend};
-use crate::progress::{Phase, Progress, Watch, eta};
+use crate::progress::{Progress, Watch, eta};
 use crate::target::{Target, write_all};
 use crate::temperature::Temperature;
 use std::ops::ControlFlow;
 
 pub(super) fn run(target: &dyn Target, from: u64, watch: &dyn Watch, kept: &dyn Fn(u64)) -> Attempt {
-    let pass = Pass {
-        phase: Phase::Erasing,
-        method: Some(Method::Overwrite),
-        total: target.size(),
-        chunk: ZEROES_LENGTH as u64,
-        target,
-        watch,
-    };
+    let pass = Pass::erasing(Method::Overwrite, target, ZEROES_LENGTH as u64, watch);
     parts::run(&pass, target, from, kept, target.lanes(), || {
         |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
             let part = &zeroes()[..usize::try_from(length).unwrap_or(ZEROES_LENGTH)];
@@ -42,14 +35,7 @@ pub(super) fn passes(target: &dyn Target, passes: Passes, seed: Seed, watch: &dy
             false => Content::of(Fill::Random, seed, number),
         };
         let several = Several { watch, before: number * target.size(), total: count * target.size() };
-        let pass = Pass {
-            phase: Phase::Erasing,
-            method: Some(method),
-            total: target.size(),
-            chunk: LARGEST as u64,
-            target,
-            watch: &several,
-        };
+        let pass = Pass::erasing(method, target, LARGEST as u64, &several);
         let passed = pass.run(lend(target.lanes()).into_iter().map(|mut buffer| {
             move |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
                 let (mut at, end) = (offset, offset + length);

@@ -6,14 +6,14 @@ use super::record::Attempt;
 use crate::fault::Fault;
 use crate::method::Method;
 use crate::pass::Pass;
-use crate::progress::{Phase, Watch};
+use crate::progress::Watch;
 use crate::target::Target;
 use std::io;
 use std::ops::ControlFlow;
 
 pub(super) fn zero_out(target: &dyn Target, from: u64, watch: &dyn Watch, kept: &dyn Fn(u64)) -> Attempt {
     // A spinning disk does this in about half a second, and no request can be interrupted.
-    let pass = pass(Method::ZeroOut, target, 64 << 20, watch);
+    let pass = Pass::erasing(Method::ZeroOut, target, 64 << 20, watch);
     parts::run(&pass, target, from, kept, 2, || {
         |offset: u64, length: u64, count: &mut dyn FnMut(u64)| {
             done(target.zero_out(offset, length), offset, length, count)
@@ -30,12 +30,8 @@ pub(super) fn discard(method: Method, target: &dyn Target, watch: &dyn Watch) ->
         };
         done(result, offset, length, count)
     };
-    let passed = pass(method, target, 1 << 30, watch).run([lane]);
+    let passed = Pass::erasing(method, target, 1 << 30, watch).run([lane]);
     (passed.done, passed.result)
-}
-
-fn pass<'a>(method: Method, target: &'a dyn Target, chunk: u64, watch: &'a dyn Watch) -> Pass<'a> {
-    Pass { phase: Phase::Erasing, method: Some(method), total: target.size(), chunk, target, watch }
 }
 
 fn done(

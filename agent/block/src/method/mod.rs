@@ -96,7 +96,7 @@ pub enum Fill {
 
 /// What a method promises of the content afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Promise {
+pub enum ExpectedContent {
     /// Every byte is zero.
     Zeroes,
     /// No sector is as it was.
@@ -175,7 +175,7 @@ impl Method {
     /// What it promises. Cryptographic erases leave noise; of a user data erase, a block erase and an enhanced
     /// erase the content is the vendor's choice (NVM Express Base Specification 2.0, 5.14, 5.24; ACS-4 7.36.2, 7.40;
     /// SBC-4 4.11).
-    pub fn promise(self) -> Promise {
+    pub fn expected_content(self) -> ExpectedContent {
         match self {
             Method::Sanitize(_, Operation::Crypto | Operation::Block)
             | Method::OpalRevert
@@ -183,14 +183,14 @@ impl Method {
             | Method::NvmeFormat
             | Method::AtaEnhancedErase
             | Method::EmmcSanitize
-            | Method::SecureDiscard => Promise::Changed,
-            Method::OverwriteWith(passes) => Promise::of(passes.last),
+            | Method::SecureDiscard => ExpectedContent::Changed,
+            Method::OverwriteWith(passes) => ExpectedContent::of(passes.last),
             Method::Sanitize(_, Operation::Overwrite)
             | Method::AtaErase
             | Method::ZeroOut
             | Method::Discard
             | Method::Overwrite
-            | Method::ScsiFormat => Promise::Zeroes,
+            | Method::ScsiFormat => ExpectedContent::Zeroes,
         }
     }
 
@@ -246,14 +246,14 @@ impl Method {
     }
 }
 
-impl Promise {
+impl ExpectedContent {
     /// The word for records.
     pub fn as_str(self) -> &'static str {
         match self {
-            Promise::Zeroes => "zeroes",
-            Promise::Changed => "changed",
-            Promise::Pattern => "pattern",
-            Promise::Random => "random",
+            ExpectedContent::Zeroes => "zeroes",
+            ExpectedContent::Changed => "changed",
+            ExpectedContent::Pattern => "pattern",
+            ExpectedContent::Random => "random",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Programs in a root of their own: busybox, and what the test adds.
 
-use sandbox::{Confined, Ended, Entry, EntryKind, Grants, Host, Kept, Program, plan, spawn};
+use sandbox::{Confined, Ended, Entry, EntryKind, Grants, Host, OutputBuffer, Program, plan, spawn};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub struct Jail {
 pub struct Running {
     pub confined: Confined,
     pub user: u32,
-    pub kept: Kept,
+    pub kept: OutputBuffer,
     pub read: u64,
 }
 
@@ -61,7 +61,7 @@ impl Jail {
         let user = Host::look().user;
         let host = Host { user, ..self.host.clone() };
         let plan = plan(&program, grants, self.root.path(), &entries(self.root.path()), &host)?;
-        Ok(Running { confined: spawn(plan)?, user, kept: Kept::new(KEPT), read: 0 })
+        Ok(Running { confined: spawn(plan)?, user, kept: OutputBuffer::new(KEPT), read: 0 })
     }
 
     /// Start, let it end, and say what it said.

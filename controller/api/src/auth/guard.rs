@@ -22,11 +22,11 @@ use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use model::ResourceKind;
 use std::sync::Arc;
-use store::{ApiStore, Noun, StoreError};
-use uuid::Uuid;
+use store::StoreError;
 
 /// Paths that name a resource which a project may own.
-const RESOURCES: [(&str, ResourceKind); 5] = [
+const RESOURCES: [(&str, ResourceKind); 6] = [
+    ("/v1/ports/{", ResourceKind::Port),
     ("/v1/portgroups/{", ResourceKind::Portgroup),
     ("/v1/volume/connectors/{", ResourceKind::VolumeConnector),
     ("/v1/volume/targets/{", ResourceKind::VolumeTarget),
@@ -163,10 +163,6 @@ impl Guard {
                 Some(ident) => resolver.node(&*store, &ident).await,
                 None => return Ok(Target::Absent),
             },
-            path if is_below(path, &["/v1/ports/{"]) => match ident() {
-                Some(ident) => port_node(&*store, &ident).await.map_err(ApiError::from),
-                None => return Ok(Target::Absent),
-            },
             path if self.method == Method::POST && IN_BODY.contains(&path) => return Ok(Target::InBody),
             path => {
                 let kind = RESOURCES.iter().find(|(root, _)| path.starts_with(root)).map(|(_, kind)| *kind);
@@ -202,17 +198,4 @@ enum Target {
 
 fn is_below(path: &str, roots: &[&str]) -> bool {
     roots.iter().any(|root| path.starts_with(root))
-}
-
-/// The node of a port with this UUID or name.
-async fn port_node(store: &dyn ApiStore, ident: &str) -> Result<model::Node, StoreError> {
-    let port = match Uuid::parse_str(ident) {
-        Ok(uuid) => store.port(uuid).await?,
-        Err(_) => {
-            let ports = store.ports(None).await?;
-            let named = ports.into_iter().find(|port| port.name.as_deref() == Some(ident));
-            named.ok_or_else(|| StoreError::not_found(Noun::Port, ident))?
-        }
-    };
-    store.node(port.node_uuid).await
 }

@@ -7,7 +7,7 @@ use super::identity::Owners;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::{
-    Bundle, Catalogue, Certificate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope, Timestamp,
+    Bundle, Catalogue, Certificate, Event, Inventory, Node, Resource, ResourceKind, Scope, Timestamp,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,27 +61,29 @@ impl ProjectScopedStore {
         }
     }
 
+    async fn shown_resource(&self, resource: Resource, ident: &str) -> Result<Resource> {
+        let shown = match (self.shows_apart_from_node(&resource), resource.node) {
+            (None, Some(node)) => self.has(node).await?,
+            (shown, _) => shown == Some(true),
+        };
+        if shown { Ok(resource) } else { Err(StoreError::not_found(resource.kind, ident)) }
+    }
+
     async fn needs(&self, node: Uuid) -> Result<()> {
         if self.has(node).await? { Ok(()) } else { Err(StoreError::not_found(Noun::Node, node)) }
     }
 
-    /// Chassis, deploy templates and inspection rules belong to no project: the policies of their endpoints guard them.
-    async fn shows_resource(&self, resource: &Resource) -> Result<bool> {
-        if matches!(
-            resource.kind,
-            ResourceKind::Chassis | ResourceKind::DeployTemplate | ResourceKind::InspectionRule
-        ) {
-            return Ok(true);
+    /// Whether the project sees a resource, as far as that does not depend on the node it belongs to. Chassis, deploy
+    /// templates and inspection rules belong to no project: the policies of their endpoints guard them.
+    fn shows_apart_from_node(&self, resource: &Resource) -> Option<bool> {
+        match resource.kind {
+            ResourceKind::Chassis | ResourceKind::DeployTemplate | ResourceKind::InspectionRule => Some(true),
+            ResourceKind::Allocation | ResourceKind::Runbook => {
+                Some(self.project.is_some() && resource.text("owner") == self.project.as_deref())
+            }
+            _ if resource.node.is_none() => Some(false),
+            _ => None,
         }
-        match owners(&*self.store, resource).await {
-            Ok(owners) => Ok(self.project.as_ref().is_some_and(|project| owners.include(project))),
-            Err(StoreError::NotFound { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn port_shown(&self, port: Port, ident: impl ToString + Send) -> Result<Port> {
-        if self.has(port.node_uuid).await? { Ok(port) } else { Err(StoreError::not_found(Noun::Port, ident)) }
     }
 }
 
@@ -158,45 +160,21 @@ impl AgentStore for ProjectScopedStore {
 
 #[async_trait]
 impl ResourceStore for ProjectScopedStore {
-    async fn create_port(&self, port: Port) -> Result<Port> {
-        self.needs(port.node_uuid).await?;
-        self.store.create_port(port).await
-    }
-    async fn port(&self, uuid: Uuid) -> Result<Port> {
-        self.port_shown(self.store.port(uuid).await?, uuid).await
-    }
-    async fn port_by_address(&self, address: &str) -> Result<Port> {
-        self.port_shown(self.store.port_by_address(address).await?, address).await
-    }
-    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>> {
-        let nodes: BTreeSet<Uuid> = self.nodes().await?.iter().map(|node| node.uuid).collect();
-        let mut ports = self.store.ports(node).await?;
-        ports.retain(|port| nodes.contains(&port.node_uuid));
-        Ok(ports)
-    }
-    async fn update_port(&self, port: Port) -> Result<Port> {
-        self.needs(port.node_uuid).await?;
-        self.port(port.uuid).await?;
-        self.store.update_port(port).await
-    }
-    async fn delete_port(&self, uuid: Uuid) -> Result<()> {
-        self.port(uuid).await?;
-        self.store.delete_port(uuid).await
-    }
     async fn write_resource(
         &self,
         write: ResourceWrite,
         node: Option<(Node, Vec<Event>)>,
     ) -> Result<Resource> {
         match &write {
-            ResourceWrite::Create(new) => {
-                if let Some(node) = new.node {
-                    self.needs(node).await?;
-                }
-            }
+            ResourceWrite::Create(_) => {}
             ResourceWrite::Update(Resource { kind, uuid, .. }) | ResourceWrite::Delete(kind, uuid, _) => {
                 self.resource(*kind, &uuid.to_string()).await?;
             }
+        }
+        if let ResourceWrite::Create(Resource { node: Some(node), .. })
+        | ResourceWrite::Update(Resource { node: Some(node), .. }) = &write
+        {
+            self.needs(*node).await?;
         }
         if let Some((node, _)) = &node {
             self.needs(node.uuid).await?;
@@ -204,18 +182,19 @@ impl ResourceStore for ProjectScopedStore {
         self.store.write_resource(write, node).await
     }
     async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
-        let resource = self.store.resource(kind, ident).await?;
-        let shown = self.shows_resource(&resource).await?;
-        shown.then_some(resource).ok_or_else(|| StoreError::not_found(kind, ident))
+        self.shown_resource(self.store.resource(kind, ident).await?, ident).await
+    }
+    async fn resource_by_key(&self, kind: ResourceKind, key: &str) -> Result<Resource> {
+        self.shown_resource(self.store.resource_by_key(kind, key).await?, key).await
     }
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
-        let mut shown = Vec::new();
-        for resource in self.store.resources(kind, node).await? {
-            if self.shows_resource(&resource).await? {
-                shown.push(resource);
-            }
-        }
-        Ok(shown)
+        let nodes: BTreeSet<Uuid> = self.nodes().await?.iter().map(|node| node.uuid).collect();
+        let mut found = self.store.resources(kind, node).await?;
+        found.retain(|resource| {
+            let of_visible_node = || resource.node.is_some_and(|node| nodes.contains(&node));
+            self.shows_apart_from_node(resource).unwrap_or_else(of_visible_node)
+        });
+        Ok(found)
     }
 
     // Bundles belong to no project: the policies of their endpoints guard them.

@@ -5,6 +5,7 @@ use super::validation;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::format::iso;
+use crate::shown;
 use agent_protocol::lookup::MASKED;
 use axum::extract::Path;
 use model::Node;
@@ -31,29 +32,13 @@ const FIELDS: [&str; 11] = [
 pub async fn list(Path(ident): Path<String>, call: Call) -> Reply {
     call.version.has_path(40)?;
     call.args.only(if call.version.has(74) { &["detail", "fields"] } else { &[] })?;
-    let detail = call.args.boolean("detail")?.unwrap_or(false);
-    let wanted = call.args.list("fields");
+    let is_known =
+        |name: &str| FIELDS.contains(&name) || ["created_at", "updated_at", "links"].contains(&name);
+    let check = |wanted: &[String]| shown::check_known(wanted, is_known);
+    let wanted = shown::in_list(&call, Some(74), &FIELDS[..2], check)?;
     let node = call.node(&ident).await?;
-    let fields: Vec<&str> = match &wanted {
-        Some(_) if detail => {
-            return Err(ApiError::invalid("Can not specify ?detail=True and fields in the same request."));
-        }
-        Some(wanted) => {
-            let unknown: Vec<_> = wanted
-                .iter()
-                .map(String::as_str)
-                .filter(|name| {
-                    !FIELDS.contains(name) && !["created_at", "updated_at", "links"].contains(name)
-                })
-                .collect();
-            if !unknown.is_empty() {
-                return Err(ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", "))));
-            }
-            wanted.iter().map(String::as_str).collect()
-        }
-        None if detail => FIELDS.to_vec(),
-        None => FIELDS[..2].to_vec(),
-    };
+    let fields =
+        wanted.as_ref().map_or(FIELDS.to_vec(), |wanted| wanted.iter().map(String::as_str).collect());
     let settings = settings(&call, &node).await?;
     let shown: Vec<_> =
         settings.iter().map(|(name, value)| view(&call, &ident, name, value, &fields)).collect();

@@ -4,6 +4,7 @@ use super::{rights, show, validation};
 use crate::call::{Call, locate};
 use crate::error::{ApiError, Reply};
 use crate::fields;
+use crate::resources::field::{self, Field};
 use crate::schema;
 use model::history::{EventKind, Severity};
 use model::{Node, request};
@@ -18,7 +19,7 @@ pub async fn create(call: Call) -> Reply {
     let unknown: Vec<_> = given
         .keys()
         .map(String::as_str)
-        .filter(|name| fields::find(name).and_then(fields::creatable).is_none())
+        .filter(|name| fields::find(name).and_then(Field::creatable).is_none())
         // Accepted by Ironic with a new node, and never true here.
         .filter(|name| !matches!(*name, "console_enabled" | "boot_mode" | "secure_boot"))
         .collect();
@@ -29,13 +30,13 @@ pub async fn create(call: Call) -> Reply {
     let mut node = Node::enrolled(Uuid::new_v4(), driver.as_str().unwrap_or_default(), call.now());
     for (name, value) in &given {
         let Some(field) = fields::find(name) else { continue };
-        let Some(kind) = fields::creatable(field) else {
+        let Some(kind) = field.creatable() else {
             if !value.is_null() {
                 call.version.needs(field.since)?;
             }
             continue;
         };
-        let value = schema::check("node", name, kind, value)?;
+        let value = field::check("node", name, kind, value)?;
         if !is_empty(name, &value) {
             call.version.needs(field.since)?;
             fields::write(&mut node, name, value);

@@ -3,6 +3,7 @@
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::format::iso;
+use crate::shown;
 use axum::extract::Path;
 use model::inventory::Inventory;
 use serde_json::{Map, Value, json};
@@ -16,47 +17,34 @@ const IDENTITY: [&str; 3] = ["vendor", "model", "serial_number"];
 pub async fn list(Path(ident): Path<String>, call: Call) -> Reply {
     call.version.has_path(86)?;
     call.args.only(&["detail", "fields"])?;
-    let detail = call.args.boolean("detail")?.unwrap_or(false);
-    let wanted = call.args.list("fields");
     let node = call.node(&ident).await?;
-    let identity = if call.version.has(114) { &IDENTITY[..] } else { &[] };
-    let known = || FIELDS.iter().chain(identity).copied();
-    if let Some(wanted) = &wanted {
-        if detail {
-            return Err(ApiError::invalid("Can not specify ?detail=True and fields in the same request."));
-        }
-        let early: Vec<_> = IDENTITY
-            .into_iter()
-            .filter(|name| !identity.contains(name) && wanted.iter().any(|wanted| wanted == name))
-            .collect();
+    let known: Vec<_> = FIELDS
+        .into_iter()
+        .chain(if call.version.has(114) { &IDENTITY[..] } else { &[] }.iter().copied())
+        .collect();
+    let check = |wanted: &[String]| {
+        let is_early = |name: &&str| !known.contains(name) && wanted.iter().any(|wanted| wanted == name);
+        let early: Vec<_> = IDENTITY.into_iter().filter(is_early).collect();
         if !early.is_empty() {
             return Err(ApiError::invalid(format!(
                 "Fields {} are not allowed in this API version. They require at least API version 1.114.",
                 early.join(", ")
             )));
         }
-        let unknown: Vec<_> = wanted
-            .iter()
-            .map(String::as_str)
-            .filter(|name| {
-                !["created_at", "updated_at"].contains(name) && !known().any(|known| known == *name)
-            })
-            .collect();
-        if !unknown.is_empty() {
-            return Err(ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", "))));
-        }
-    }
+        shown::check_known(wanted, |name| {
+            ["created_at", "updated_at"].contains(&name) || known.contains(&name)
+        })
+    };
+    let wanted = shown::in_list(&call, Some(86), &known, check)?;
     let found = call.app.store.inventory(node.uuid).await?;
     let components: Vec<_> = found
         .iter()
         .flat_map(components)
         .map(|mut component| {
             component.retain(|name, _| {
-                name.ends_with("_at")
-                    || match &wanted {
-                        Some(wanted) => wanted.contains(name),
-                        None => known().any(|known| known == name),
-                    }
+                let is_wanted =
+                    wanted.as_ref().map_or(known.contains(&name.as_str()), |wanted| wanted.contains(name));
+                name.ends_with("_at") || is_wanted
             });
             component
         })

@@ -5,6 +5,7 @@ use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::fields;
 use crate::page::{self, Page};
+use crate::shown;
 use crate::view::{DEFAULT_FIELDS, NodeView};
 use axum::extract::Path;
 use model::{Node, ProvisionState};
@@ -40,59 +41,34 @@ pub const FAULTS: [&str; 4] = ["power failure", "clean failure", "rescue abort f
 
 /// `GET /v1/nodes`.
 pub async fn list(call: Call) -> Reply {
-    listed(&call, None, "nodes").await
+    let wanted = wanted(&call)?;
+    collection(&call, None, "nodes", wanted).await
+}
+
+/// `GET /v1/nodes/detail`.
+pub async fn detail(call: Call) -> Reply {
+    shown::all(&call)?;
+    collection(&call, None, "nodes/detail", None).await
 }
 
 /// `GET /v1/chassis/{ident}/nodes`.
 pub async fn of_chassis(Path(ident): Path<String>, call: Call) -> Reply {
     let chassis = args::as_uuid("chassis_uuid", &ident)?;
     call.check_chassis(&ident).await?;
-    listed(&call, Some(chassis), &format!("chassis/{ident}/nodes")).await
+    let wanted = wanted(&call)?;
+    collection(&call, Some(chassis), &format!("chassis/{ident}/nodes"), wanted).await
 }
 
 /// `GET /v1/chassis/{ident}/nodes/detail`.
 pub async fn of_chassis_detail(Path(ident): Path<String>, call: Call) -> Reply {
-    no_fields(&call)?;
+    shown::all(&call)?;
     let chassis = args::as_uuid("chassis_uuid", &ident)?;
     call.check_chassis(&ident).await?;
     collection(&call, Some(chassis), &format!("chassis/{ident}/nodes/detail"), None).await
 }
 
-async fn listed(call: &Call, chassis: Option<Uuid>, path: &str) -> Reply {
-    let detail = call.args.boolean("detail")?;
-    if detail.is_some() && !call.version.has(43) {
-        let detail = call.args.text("detail").unwrap_or_default();
-        return Err(ApiError::invalid(format!("Invalid query parameter ?detail={detail} received.")));
-    }
-    let wanted = call.args.list("fields");
-    if let Some(wanted) = &wanted {
-        call.version.needs(8)?;
-        fields::check_wanted(wanted, call.version)?;
-    }
-    match (wanted, detail.unwrap_or(false)) {
-        (Some(_), true) => {
-            Err(ApiError::invalid("Can not specify ?detail=True and fields in the same request."))
-        }
-        (None, true) => collection(call, chassis, path, None).await,
-        (Some(wanted), false) => collection(call, chassis, path, Some(wanted)).await,
-        (None, false) => {
-            let wanted = DEFAULT_FIELDS.map(str::to_owned).to_vec();
-            collection(call, chassis, path, Some(wanted)).await
-        }
-    }
-}
-
-/// `GET /v1/nodes/detail`.
-pub async fn detail(call: Call) -> Reply {
-    no_fields(&call)?;
-    collection(&call, None, "nodes/detail", None).await
-}
-
-fn no_fields(call: &Call) -> Result<(), ApiError> {
-    match call.args.text("fields") {
-        Some(_) => Err(ApiError::invalid("Unexpected arguments: fields")),
-        None => Ok(()),
-    }
+fn wanted(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
+    shown::in_list(call, Some(43), &DEFAULT_FIELDS, |wanted| fields::check_wanted(wanted, call.version))
 }
 
 async fn collection(call: &Call, chassis: Option<Uuid>, path: &str, wanted: Option<Vec<String>>) -> Reply {

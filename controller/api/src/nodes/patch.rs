@@ -3,10 +3,10 @@
 use super::{rights, show, validation};
 use crate::call::Call;
 use crate::error::{ApiError, Reply};
-use crate::fields::{self, Field, NODE};
+use crate::fields::{self, NODE};
 use crate::patch::{self, Op};
 use crate::resources::allocations;
-use crate::schema;
+use crate::resources::field::{self, Field};
 use crate::write;
 use axum::extract::Path;
 use model::{Event, Node};
@@ -27,8 +27,8 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
         let field = NODE
             .iter()
             .find(|field| field.name == op.field())
-            .filter(|field| fields::patchable(field).is_some())
-            .ok_or_else(|| not_patchable(op))?;
+            .filter(|field| field.patchable().is_some())
+            .ok_or_else(|| patch::not_patchable(op, NODE))?;
         if !op.removes() {
             call.version.needs(field.since)?;
         }
@@ -81,16 +81,6 @@ fn about_retirement(op: &Op) -> bool {
     ["retired", "retired_reason"].contains(&op.field())
 }
 
-fn not_patchable(op: &Op) -> ApiError {
-    let allowed: Vec<_> =
-        NODE.iter().filter(|field| fields::patchable(field).is_some()).map(|field| field.name).collect();
-    ApiError::invalid(format!(
-        "Cannot patch {}. Only the following can be updated: {}",
-        op.pointer(),
-        allowed.join(", ")
-    ))
-}
-
 /// The node after the patch.
 fn decide(
     call: &Call,
@@ -108,7 +98,7 @@ fn decide(
     if !frees_instance && !retires {
         validation::may_be_patched(old, ident, call.version)?;
     }
-    let writable: Vec<&Field> = NODE.iter().filter(|field| fields::patchable(field).is_some()).collect();
+    let writable: Vec<&Field> = NODE.iter().filter(|field| field.patchable().is_some()).collect();
     let before: Map<_, _> =
         writable.iter().map(|field| (field.name.to_owned(), fields::read(old, field.name))).collect();
     let after = patch::apply(before.clone(), ops)?;
@@ -116,9 +106,9 @@ fn decide(
     let mut new = old.clone();
     let mut changed = Vec::new();
     for field in writable {
-        let Some(kind) = fields::patchable(field) else { continue };
+        let Some(kind) = field.patchable() else { continue };
         let value = after.get(field.name).unwrap_or(&Value::Null);
-        let value = schema::check("patch", field.name, kind, value)?;
+        let value = field::check("patch", field.name, kind, value)?;
         let value = match (field.name, parent) {
             ("parent_node", Some(parent)) => parent.into(),
             _ => value,

@@ -1,6 +1,5 @@
 //! `/v1/nodes/{ident}/traits`: names that schedulers match nodes by.
 
-use crate::body::python;
 use crate::call::{Call, empty, json};
 use crate::error::{ApiError, Reply};
 use crate::{schema, traits, write};
@@ -83,10 +82,7 @@ fn body(call: &Call) -> Result<Option<BTreeSet<String>>, ApiError> {
     let items = match given.get("traits") {
         None => return Ok(None),
         Some(Value::Array(items)) => items,
-        Some(other) => {
-            let text = format!("Schema error for body: {} is not of type 'array'", python(other));
-            return Err(ApiError::invalid(text));
-        }
+        Some(other) => return Err(schema::wrong_type("body", other, "'array'")),
     };
     items.iter().map(|item| traits::name("body", item).map(str::to_owned)).collect::<Result<_, _>>().map(Some)
 }

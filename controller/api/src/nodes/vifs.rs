@@ -1,18 +1,20 @@
-//! `/v1/nodes/{ident}/vifs`. The network interface of every node is `noop`: it accepts attach and detach
-//! requests without effect and lists nothing.
+//! `/v1/nodes/{ident}/vifs`. The network interface of every node is `noop`: requests to attach and to detach are
+//! checked as Ironic checks them, answered with 204 and not stored. The list is always empty.
 
 use crate::args::is_logical_name;
-use crate::body::{self, python};
+use crate::body;
 use crate::call::{Call, empty, json};
 use crate::error::{ApiError, Reply};
+use crate::schema;
 use axum::extract::Path;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Why these rows are no-ops.
-pub const NOOP: &str = "nodes are attached to no virtual network: the network interface is noop";
+/// What docs/compatibility.md says of these endpoints.
+pub const NOOP: &str =
+    "the network interface of every node is `noop`, so nodes are never attached to a virtual network";
 
-/// `GET …/vifs`.
+/// Return an empty list, or 404 when there is no such node.
 pub async fn list(Path(ident): Path<String>, call: Call) -> Reply {
     call.version.has_path(28)?;
     call.args.only(&[])?;
@@ -20,21 +22,18 @@ pub async fn list(Path(ident): Path<String>, call: Call) -> Reply {
     Ok(json(200, &json!({"vifs": []})))
 }
 
-/// `POST …/vifs`.
+/// Check a request to attach. Like Ironic's `noop` interface it does not look whether the port exists.
 pub async fn attach(Path(ident): Path<String>, call: Call) -> Reply {
     call.version.has_path(28)?;
     call.args.only(&[])?;
     let given = call.json()?;
     let Value::Object(vif) = &given else {
-        return Err(ApiError::invalid(format!(
-            "Schema error for vif: {} is not of type 'object'",
-            python(&given)
-        )));
+        return Err(schema::wrong_type("vif", &given, "'object'"));
     };
     if !vif.contains_key("id") {
         return Err(ApiError::invalid("Schema error for vif: 'id' is a required property"));
     }
-    is_ident("id", body::required(vif, "id")?)?;
+    check_ident("id", body::required(vif, "id")?)?;
     call.node(&ident).await?;
     if call.version.has(67) && vif.contains_key("port_uuid") && vif.contains_key("portgroup_uuid") {
         return Err(ApiError::invalid("Cannot specify both port_uuid and portgroup_uuid"));
@@ -42,16 +41,16 @@ pub async fn attach(Path(ident): Path<String>, call: Call) -> Reply {
     Ok(empty(204, None))
 }
 
-/// `DELETE …/vifs/{vif}`.
+/// Check a request to detach.
 pub async fn detach(Path((ident, vif)): Path<(String, String)>, call: Call) -> Reply {
     call.version.has_path(28)?;
     call.args.only(&[])?;
-    is_ident("vif_id", &vif)?;
+    check_ident("vif_id", &vif)?;
     call.node(&ident).await?;
     Ok(empty(204, None))
 }
 
-fn is_ident(name: &str, text: &str) -> Result<(), ApiError> {
+fn check_ident(name: &str, text: &str) -> Result<(), ApiError> {
     if Uuid::parse_str(text).is_ok() || is_logical_name(text) {
         return Ok(());
     }

@@ -2,10 +2,13 @@
 
 use crate::args::BOOLEANS;
 use crate::driver_queries::INTERFACES;
-use crate::fields::{self, Kind, Write};
+use crate::fields;
 use crate::microversion::{MIN, Version};
-use crate::ports;
 use crate::resources::deploy_templates;
+use crate::resources::field::{COMMON, Field, Type, Write};
+use crate::resources::ports::Port;
+use crate::resources::resource::ResourceHandler;
+use crate::schema::Kind;
 use model::{PowerTarget, ProvisionState};
 use serde_json::{Map, Value, json};
 
@@ -185,53 +188,54 @@ fn since(mut schema: Value, since: u16) -> Value {
 
 /// One field of a node, as it is read.
 pub fn node_field(name: &str) -> Value {
-    let Some(field) = fields::find(name) else { return read_only(name) };
+    fields::find(name).map_or_else(|| read_only(name), shown)
+}
+
+/// A field as it is read.
+fn shown(field: &Field) -> Value {
     let schema = match field.write {
-        Write::Create(Kind::Uuid) => uuid(),
-        Write::Never => read_only(name),
-        Write::Create(kind) | Write::Always(kind) | Write::Patch(kind) => read(kind),
+        Write::Always(kind) | Write::Patch(kind) | Write::Required(kind) => read(plain(kind)),
+        Write::Never | Write::Create(_) => read_only(field.name),
     };
     since(schema, field.since)
 }
 
-fn node() -> Value {
-    let mut properties: Map<_, _> =
-        fields::NODE.iter().map(|field| (field.name.to_owned(), node_field(field.name))).collect();
-    for below in ["links", "ports", "states", "portgroups", "volume"] {
-        properties.insert(below.to_owned(), reference("Links"));
-    }
+fn all_shown<'a>(fields: impl Iterator<Item = &'a Field>, links: &[&str]) -> Value {
+    let mut properties: Map<_, _> = fields.map(|field| (field.name.to_owned(), shown(field))).collect();
+    properties.extend(links.iter().map(|name| ((*name).to_owned(), reference("Links"))));
     closed(Value::Object(properties), &["links"])
+}
+
+/// The fields of a new one.
+fn new<'a>(fields: impl Iterator<Item = &'a Field>) -> Map<String, Value> {
+    let field =
+        |field: &Field| Some((field.name.to_owned(), since(written(plain(field.creatable()?)), field.since)));
+    fields.filter_map(field).collect()
+}
+
+/// The type of nodes' fields that is nearest.
+fn plain(kind: Type) -> Kind {
+    match kind {
+        Type::Plain(kind) => kind,
+        Type::Node => Kind::Uuid,
+        Type::Text | Type::Address | Type::Integer | Type::Special(_) => Kind::Text(255),
+    }
+}
+
+fn node() -> Value {
+    all_shown(fields::NODE.iter(), &["links", "ports", "states", "portgroups", "volume"])
 }
 
 fn new_node() -> Value {
-    let properties: Map<_, _> = fields::NODE
-        .iter()
-        .filter_map(|field| {
-            Some((field.name.to_owned(), since(written(fields::creatable(field)?), field.since)))
-        })
-        .collect();
-    closed(Value::Object(properties), &["driver"])
+    closed(Value::Object(new(fields::NODE.iter())), &["driver"])
 }
 
 fn port() -> Value {
-    let properties: Map<_, _> = ports::FIELDS
-        .iter()
-        .map(|field| {
-            (
-                field.name.to_owned(),
-                since(field.kind.map_or_else(|| read_only(field.name), read), field.since),
-            )
-        })
-        .collect();
-    closed(Value::Object(properties), &["links"])
+    all_shown(Port::SPEC.fields.iter().chain(COMMON), &["links"])
 }
 
 fn new_port() -> Value {
-    let mut properties: Map<_, _> = ports::FIELDS
-        .iter()
-        .filter_map(|field| Some((field.name.to_owned(), since(written(field.kind?), field.since))))
-        .collect();
-    properties.insert("uuid".into(), json!({"type": ["string", "null"], "format": "uuid"}));
+    let mut properties = new(Port::SPEC.fields.iter().chain(COMMON));
     properties.insert("node_ident".into(), since(text(), 94));
     let mac = json!({"type": "string", "pattern": "^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$"});
     properties.insert("address".into(), mac);

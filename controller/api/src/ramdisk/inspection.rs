@@ -3,13 +3,12 @@
 //! The caller is not authenticated, as in Ironic. docs/decisions/0007 says what limits this.
 
 use super::lookup;
-use crate::body::python;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::microversion::MIN;
 use crate::schema;
 use axum::http::Uri;
-use model::port::canonical_mac;
+use mac::Mac;
 use model::{Inventory, Node, ProvisionState, RunKind};
 use serde_json::{Map, Value, json};
 use std::net::IpAddr;
@@ -75,8 +74,8 @@ fn expected_since(node: &Node) -> Option<model::Timestamp> {
 struct Report {
     inventory: Value,
     plugin_data: Value,
-    /// MAC addresses of the interfaces, canonical.
-    addresses: Vec<String>,
+    /// MAC addresses of the interfaces.
+    addresses: Vec<Mac>,
     /// Addresses of the BMC.
     bmc: Vec<IpAddr>,
 }
@@ -107,7 +106,7 @@ impl Report {
 }
 
 /// The MAC addresses of an inventory; invalid ones are left out, as in Ironic.
-fn addresses(inventory: &Map<String, Value>) -> Result<Vec<String>, ApiError> {
+fn addresses(inventory: &Map<String, Value>) -> Result<Vec<Mac>, ApiError> {
     let interfaces = inventory.get("interfaces").ok_or_else(|| missing("interfaces"))?;
     let Value::Array(items) = interfaces else {
         return Err(wrong("inventory.interfaces", interfaces, "'array'"));
@@ -128,7 +127,7 @@ fn addresses(inventory: &Map<String, Value>) -> Result<Vec<String>, ApiError> {
         let place = format!("inventory.interfaces[{index}]");
         let Value::Object(interface) = item else { return Err(wrong(&place, item, "'object'")) };
         match interface.get("mac_address") {
-            Some(Value::String(text)) => found.extend(canonical_mac(text)),
+            Some(Value::String(text)) => found.extend(text.trim().parse::<Mac>()),
             Some(other) => return Err(wrong(&format!("{place}.mac_address"), other, "'string'")),
             None => return Err(missing("mac_address")),
         }
@@ -141,17 +140,11 @@ fn missing(key: &str) -> ApiError {
 }
 
 fn wrong(place: &str, value: &Value, types: &str) -> ApiError {
-    let shown = python(value);
-    ApiError::invalid(format!("Schema error for data: {shown} is not of type {types} (field \"{place}\")"))
+    schema::wrong_field("data", place, value, types)
 }
 
 /// The one node that UUID, MAC addresses and BMC addresses all identify; 404 without a reason otherwise.
-async fn find(
-    call: &Call,
-    uuid: Option<Uuid>,
-    addresses: &[String],
-    bmc: &[IpAddr],
-) -> Result<Node, ApiError> {
+async fn find(call: &Call, uuid: Option<Uuid>, addresses: &[Mac], bmc: &[IpAddr]) -> Result<Node, ApiError> {
     let conflict = |what: &str| {
         tracing::warn!(?uuid, ?addresses, ?bmc, "inspection: {what}");
         ApiError::not_found()

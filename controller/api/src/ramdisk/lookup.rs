@@ -6,9 +6,9 @@ use crate::error::{ApiError, Reply};
 use crate::token;
 use crate::view::stored_internal_info;
 use agent_protocol::lookup::{LookupAnswer, LookupConfig, LookupNode, MASKED, Offer, add_erase_settings};
+use mac::Mac;
 use model::mask::masked_instance_info;
-use model::port::canonical_mac;
-use model::{Node, ProvisionState};
+use model::{Node, ProvisionState, ResourceKind};
 use serde_json::{Map, Value, json};
 use store::{StoreError, TokenGrant};
 use uuid::Uuid;
@@ -46,7 +46,7 @@ pub async fn lookup(call: Call) -> Reply {
         return Err(ApiError::not_found());
     }
     let asked = call.args.list("addresses").unwrap_or_default();
-    let addresses: Vec<_> = asked.iter().filter_map(|address| canonical_mac(address)).collect();
+    let addresses: Vec<Mac> = asked.iter().filter_map(|address| address.parse().ok()).collect();
     if addresses.len() < asked.len() {
         tracing::warn!(?asked, "lookup: ignored invalid MAC addresses");
     }
@@ -99,7 +99,7 @@ pub async fn answer(call: &Call, node: &Node, token: Option<String>) -> Result<V
 }
 
 /// The one node that is meant; the same 404 for none, for several, and for one that may not be looked up.
-async fn find(call: &Call, uuid: Option<Uuid>, addresses: &[String]) -> Result<Node, ApiError> {
+async fn find(call: &Call, uuid: Option<Uuid>, addresses: &[Mac]) -> Result<Node, ApiError> {
     let found = match uuid {
         Some(uuid) => Some(uuid),
         None => owner(call, addresses).await?,
@@ -120,15 +120,15 @@ pub async fn known(call: &Call, uuid: Uuid) -> Result<Node, ApiError> {
 }
 
 /// The node that has ports with these addresses; 404 without a reason when there are several.
-pub async fn owner(call: &Call, addresses: &[String]) -> Result<Option<Uuid>, ApiError> {
+pub async fn owner(call: &Call, addresses: &[Mac]) -> Result<Option<Uuid>, ApiError> {
     let mut found = None;
     for address in addresses {
-        match call.app.store.port_by_address(address).await {
-            Ok(port) if found.is_some_and(|node| node != port.node_uuid) => {
+        match call.app.store.resource_by_key(ResourceKind::Port, &address.to_string()).await {
+            Ok(port) if found.is_some() && found != port.node => {
                 tracing::warn!(?addresses, "the addresses belong to several nodes");
                 return Err(ApiError::not_found());
             }
-            Ok(port) => found = Some(port.node_uuid),
+            Ok(port) => found = port.node,
             Err(StoreError::NotFound { .. }) => {}
             Err(other) => return Err(other.into()),
         }

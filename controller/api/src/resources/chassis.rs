@@ -6,8 +6,9 @@ use super::{list, write};
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
-use crate::fields::{self, Kind};
+use crate::fields;
 use crate::nodes;
+use crate::schema::Kind;
 use model::{Resource, ResourceKind};
 
 /// A chassis.
@@ -38,7 +39,7 @@ impl ResourceHandler for Chassis {
         since: 1,
         too_old: TooOld::Unsupported,
         detail: Some(43),
-        named: false,
+        named: None,
         fields: &[object("extra", 1), written("description", 1, Write::Always(Type::Plain(Kind::Text(255))))],
         short: &["uuid", "description"],
         filters: &[],

@@ -9,8 +9,9 @@ use crate::fields;
 use crate::format::iso;
 use crate::page::{self, Page};
 use crate::schema;
+use crate::shown;
 use axum::extract::Path;
-use model::port::canonical_mac;
+use mac::Mac;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -55,13 +56,8 @@ fn conductor(call: &Call, wanted: Option<&[String]>) -> Value {
     Value::Object(view)
 }
 
-fn wanted(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
-    let Some(wanted) = call.args.list("fields") else { return Ok(None) };
-    let unknown: Vec<_> = wanted.iter().map(String::as_str).filter(|name| !FIELDS.contains(name)).collect();
-    if unknown.is_empty() {
-        return Ok(Some(wanted));
-    }
-    Err(ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", "))))
+fn check(wanted: &[String]) -> Result<(), ApiError> {
+    shown::check_known(wanted, |name| FIELDS.contains(&name))
 }
 
 /// `GET /v1/conductors`.
@@ -70,13 +66,7 @@ async fn list(call: Call) -> Reply {
     let mut known = page::ARGS.to_vec();
     known.extend(["detail", "fields"]);
     call.args.only(&known)?;
-    let fields = match (wanted(&call)?, call.args.boolean("detail")?.unwrap_or(false)) {
-        (Some(_), true) => {
-            return Err(ApiError::invalid("Can not specify ?detail=True and fields in the same request."));
-        }
-        (None, true) => None,
-        (wanted, false) => Some(wanted.unwrap_or_else(|| SHORT.map(str::to_owned).to_vec())),
-    };
+    let fields = shown::in_list(&call, Some(49), &SHORT, check)?;
     // The marker is a host name here.
     let others = call.args.pairs().iter().filter(|(name, _)| name != "marker").cloned().collect();
     let page = Page::from_args(&crate::args::Args::new(others), call.app.settings.max_limit)?;
@@ -87,15 +77,15 @@ async fn list(call: Call) -> Reply {
         }
     }
     let after = call.args.text("marker").map(|host| found(&call, host)).transpose()?.is_some();
-    let shown = if after { vec![] } else { vec![conductor(&call, fields.as_deref())] };
-    Ok(json(200, &json!({"conductors": shown})))
+    let conductors = if after { vec![] } else { vec![conductor(&call, fields.as_deref())] };
+    Ok(json(200, &json!({"conductors": conductors})))
 }
 
 /// `GET /v1/conductors/{hostname}`.
 async fn show(Path(hostname): Path<String>, call: Call) -> Reply {
     ResourceSpec::since(&call, 49, TooOld::Unsupported, 404)?;
     call.args.only(&["fields"])?;
-    let wanted = wanted(&call)?;
+    let wanted = shown::fields(&call, check)?;
     found(&call, &hostname)?;
     Ok(json(200, &conductor(&call, wanted.as_deref())))
 }
@@ -147,7 +137,7 @@ async fn events(call: Call) -> Reply {
             let sound = match (name.as_str(), value.as_str()) {
                 ("event", Some(event)) => EVENTS.contains(&event),
                 ("port_id", Some(id)) => uuid::Uuid::parse_str(id).is_ok(),
-                ("mac_address", Some(address)) => canonical_mac(address).is_some(),
+                ("mac_address", Some(address)) => address.trim().parse::<Mac>().is_ok(),
                 ("status" | "device_id" | "binding:host_id" | "binding:vnic_type", Some(_)) => true,
                 (name, None) if REQUIRED.contains(&name) || OPTIONAL.contains(&name) => null,
                 _ => return bad(format!("Additional properties are not allowed ('{name}' was unexpected)")),

@@ -7,7 +7,7 @@ use crate::body::{self, python};
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
-use crate::{steps, traits};
+use crate::{schema, steps, traits};
 use model::mask::masked_value;
 use model::{Node, RequestedStep, Resource, ResourceKind, StepKind};
 use serde::Deserialize;
@@ -57,7 +57,7 @@ impl ResourceHandler for DeployTemplate {
         since: SINCE,
         too_old: TooOld::Disallowed("deploy templates"),
         detail: Some(SINCE),
-        named: true,
+        named: Some(1),
         fields: &[
             optional("extra", read_extra).or(Empty::Object).unsortable(),
             required("name", |what, _, value| Ok(traits::name(what, value)?.into())),
@@ -108,7 +108,7 @@ fn read_uuid(what: &str, name: &str, value: &Value) -> Result<Value, ApiError> {
         Value::Null | Value::String(_) => {
             Ok(body::uuid(name, value)?.map_or(Value::Null, |uuid| uuid.to_string().into()))
         }
-        other => Err(wrong_type(what, other, "'string', 'null'")),
+        other => Err(schema::wrong_type(what, other, "'string', 'null'")),
     }
 }
 
@@ -117,7 +117,7 @@ fn read_extra(what: &str, _: &str, value: &Value) -> Result<Value, ApiError> {
         Value::Null => Ok(Value::Null),
         Value::Object(extra) if extra.is_empty() => Ok(Value::Null),
         Value::Object(_) => Ok(value.clone()),
-        other => Err(wrong_type(what, other, "'object', 'null'")),
+        other => Err(schema::wrong_type(what, other, "'object', 'null'")),
     }
 }
 
@@ -127,7 +127,7 @@ fn read_description(what: &str, _: &str, value: &Value) -> Result<Value, ApiErro
             Err(ApiError::invalid(format!("Schema error for {what}: {} is too long", python(value))))
         }
         Value::Null | Value::String(_) => Ok(value.clone()),
-        other => Err(wrong_type(what, other, "'string', 'null'")),
+        other => Err(schema::wrong_type(what, other, "'string', 'null'")),
     }
 }
 
@@ -137,7 +137,7 @@ fn read_steps(what: &str, _: &str, value: &Value) -> Result<Value, ApiError> {
             return Err(ApiError::invalid(format!("Schema error for {what}: [] should be non-empty")));
         }
         Value::Array(items) => items,
-        other => return Err(wrong_type(what, other, "'array'")),
+        other => return Err(schema::wrong_type(what, other, "'array'")),
     };
     let mut steps = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
@@ -158,11 +158,6 @@ fn read_steps(what: &str, _: &str, value: &Value) -> Result<Value, ApiError> {
          same interface and step. Duplicates: {}.",
         twice.join("; ")
     )))
-}
-
-fn wrong_type(what: &str, value: &Value, types: &str) -> ApiError {
-    let shown = python(&masked_value(value));
-    ApiError::invalid(format!("Schema error for {what}: {shown} is not of type {types}"))
 }
 
 /// Deploy steps of the templates that the instance of a node asks for: those named like one of

@@ -1,11 +1,10 @@
-//! Fields of resources: the version that introduced them, their type, who writes them, and their default.
+//! Fields of nodes and resources: the version that introduced them, their type, who writes them, and their default.
 
 use crate::body::python;
 use crate::error::ApiError;
-use crate::fields::Kind;
-use crate::schema;
+use crate::schema::{self, Kind};
+use mac::Mac;
 use model::Resource;
-use model::port::canonical_mac;
 use serde_json::{Value, json};
 
 /// Reads a value as clients write it: what is read (`portgroup`, `patch`), the field, the value. The value as it is
@@ -38,6 +37,8 @@ pub enum Write {
     Create(Type),
     /// Clients, always.
     Always(Type),
+    /// Clients, but not when they make it.
+    Patch(Type),
     /// Clients, and they must.
     Required(Type),
 }
@@ -119,14 +120,14 @@ impl Field {
     pub fn creatable(&self) -> Option<Type> {
         match self.write {
             Write::Create(kind) | Write::Always(kind) | Write::Required(kind) => Some(kind),
-            Write::Never => None,
+            Write::Never | Write::Patch(_) => None,
         }
     }
 
     /// Its type in a PATCH.
     pub fn patchable(&self) -> Option<Type> {
         match self.write {
-            Write::Always(kind) | Write::Required(kind) => Some(kind),
+            Write::Always(kind) | Write::Patch(kind) | Write::Required(kind) => Some(kind),
             Write::Never | Write::Create(_) => None,
         }
     }
@@ -146,11 +147,7 @@ pub const COMMON: &[Field] = &[
 
 /// A value as it is kept, or 400 in the words of a schema.
 pub fn check(what: &str, name: &str, kind: Type, value: &Value) -> Result<Value, ApiError> {
-    let wrong = |kind: &str| {
-        let shown = python(value);
-        let text = format!("Schema error for {what}: {shown} is not of type '{kind}' (field \"{name}\")");
-        Err(ApiError::invalid(text))
-    };
+    let wrong = |kind: &str| Err(schema::wrong_field(what, name, value, kind));
     match (kind, value) {
         (Type::Plain(kind), value) => schema::check(what, name, kind, value),
         (Type::Special(read), value) => read(what, name, value),
@@ -160,14 +157,16 @@ pub fn check(what: &str, name: &str, kind: Type, value: &Value) -> Result<Value,
             Err(ApiError::invalid(text))
         }
         (Type::Node, Value::String(_)) => schema::check(what, name, Kind::Uuid, value),
-        (Type::Text | Type::Node, _) => wrong("string"),
+        (Type::Text | Type::Node, _) => wrong("'string'"),
         (Type::Integer, Value::Number(number)) if number.as_i64().is_some() => Ok(value.clone()),
-        (Type::Integer, _) => wrong("integer"),
+        (Type::Integer, _) => wrong("'integer'"),
         (Type::Address, Value::Null) => Ok(Value::Null),
         (Type::Address, value) => {
-            let bad =
-                || ApiError::invalid(format!("Expected valid MAC address for {name}: {}", python(value)));
-            Ok(canonical_mac(value.as_str().ok_or_else(bad)?).ok_or_else(bad)?.into())
+            let shown =
+                || value.as_str().map_or_else(|| python(value), |text| text.chars().take(64).collect());
+            let address = value.as_str().and_then(|text| text.trim().parse::<Mac>().ok());
+            let bad = || ApiError::invalid(format!("Expected valid MAC address for {name}: {}", shown()));
+            Ok(address.ok_or_else(bad)?.to_string().into())
         }
     }
 }
@@ -192,10 +191,7 @@ pub fn set(resource: &mut Resource, name: &str, value: Value) {
 pub fn texts(what: &str, name: &str, value: &Value) -> Result<Value, ApiError> {
     each(what, name, value, |item| match item {
         Value::String(_) => Ok(()),
-        other => Err(ApiError::invalid(format!(
-            "Schema error for {what}: {} is not of type 'string' (field \"{name}\")",
-            python(other)
-        ))),
+        other => Err(schema::wrong_field(what, name, other, "'string'")),
     })
 }
 
@@ -213,9 +209,6 @@ fn each(
     match value {
         Value::Null => Ok(Value::Null),
         Value::Array(items) => items.iter().try_for_each(check).map(|()| value.clone()),
-        other => Err(ApiError::invalid(format!(
-            "Schema error for {what}: {} is not of type 'array', 'null' (field \"{name}\")",
-            python(other)
-        ))),
+        other => Err(schema::wrong_field(what, name, other, "'array', 'null'")),
     }
 }

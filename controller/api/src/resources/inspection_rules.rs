@@ -7,7 +7,7 @@ use super::{list, write};
 use crate::call::{Call, empty};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
-use crate::fields::Kind;
+use crate::schema::Kind;
 use inspection_rules::check;
 use model::{Resource, ResourceKind};
 use serde_json::{Map, Value};
@@ -45,7 +45,7 @@ impl ResourceHandler for Rule {
         since: 96,
         too_old: TooOld::Disallowed("inspection rules"),
         detail: Some(96),
-        named: false,
+        named: None,
         fields: &[
             written("actions", 96, Write::Required(Type::Special(actions))).unsortable(),
             written("conditions", 96, Write::Always(Type::Special(conditions))).or(Empty::List).unsortable(),

@@ -5,92 +5,78 @@ use super::view;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::page::{self, Page};
+use crate::shown;
 use axum::extract::Path;
 use model::Resource;
 use serde_json::json;
-use uuid::Uuid;
 
 /// `GET /v1/…`.
 pub async fn list<R: ResourceHandler>(call: Call) -> Reply {
-    R::SPEC.exists(&call, 404)?;
-    let wanted = wanted::<R>(&call)?;
-    collection::<R>(&call, None, R::SPEC.path, wanted).await
+    all::<R>(&call, false).await
 }
 
 /// `GET /v1/…/detail`.
 pub async fn detail<R: ResourceHandler>(call: Call) -> Reply {
-    R::SPEC.exists(&call, 404)?;
-    no_fields(&call)?;
-    collection::<R>(&call, None, &format!("{}/detail", R::SPEC.path), None).await
+    all::<R>(&call, true).await
 }
 
 /// `GET /v1/nodes/{ident}/…`.
 pub async fn of_node<R: ResourceHandler>(Path(ident): Path<String>, call: Call) -> Reply {
-    R::SPEC.exists(&call, 404)?;
-    let wanted = wanted::<R>(&call)?;
-    let node = call.node(&ident).await?.uuid;
-    collection::<R>(&call, Some(node), &format!("nodes/{ident}/{}", R::SPEC.path), wanted).await
+    below_node::<R>(&call, &ident, false).await
 }
 
 /// `GET /v1/nodes/{ident}/…/detail`.
 pub async fn of_node_detail<R: ResourceHandler>(Path(ident): Path<String>, call: Call) -> Reply {
-    R::SPEC.exists(&call, 404)?;
-    no_fields(&call)?;
-    let node = call.node(&ident).await?.uuid;
-    collection::<R>(&call, Some(node), &format!("nodes/{ident}/{}/detail", R::SPEC.path), None).await
+    below_node::<R>(&call, &ident, true).await
+}
+
+async fn all<R: ResourceHandler>(call: &Call, detail: bool) -> Reply {
+    R::SPEC.exists(call, 404)?;
+    let wanted = wanted::<R>(call, detail)?;
+    let found = call.app.store.resources(R::SPEC.kind, None).await?;
+    collection::<R>(call, found, &with_detail(R::SPEC.path, detail), wanted).await
+}
+
+async fn below_node<R: ResourceHandler>(call: &Call, ident: &str, detail: bool) -> Reply {
+    R::SPEC.exists(call, 404)?;
+    let wanted = wanted::<R>(call, detail)?;
+    let node = call.node(ident).await?.uuid;
+    let found = call.app.store.resources(R::SPEC.kind, Some(node)).await?;
+    let path = format!("nodes/{ident}/{}", R::SPEC.path);
+    collection::<R>(call, found, &with_detail(&path, detail), wanted).await
+}
+
+/// The path of a list, or of the same list with all fields.
+pub fn with_detail(path: &str, detail: bool) -> String {
+    if detail { format!("{path}/detail") } else { path.to_owned() }
 }
 
 /// `GET /v1/…/{ident}[?fields=a,b]`.
 pub async fn show<R: ResourceHandler>(Path(ident): Path<String>, call: Call) -> Reply {
     R::SPEC.exists(&call, 404)?;
     call.args.only(&["fields"])?;
-    let wanted = fields::<R>(&call)?;
+    let wanted = fields_asked::<R>(&call)?;
     let resource = R::SPEC.find(&call, &ident).await?;
     Ok(json(200, &view::view::<R>(&call, &resource, wanted.as_deref())))
 }
 
-fn no_fields(call: &Call) -> Result<(), ApiError> {
-    match call.args.text("fields") {
-        Some(_) => Err(ApiError::invalid("Unexpected arguments: fields")),
-        None => Ok(()),
-    }
-}
-
-/// The fields asked for, checked.
-pub fn fields<R: ResourceHandler>(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
-    let Some(wanted) = call.args.list("fields") else { return Ok(None) };
-    call.version.needs(8)?;
-    view::check_wanted::<R>(call, &wanted)?;
-    Ok(Some(wanted))
+/// The fields that the client wants to see, if it says so.
+pub fn fields_asked<R: ResourceHandler>(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
+    shown::fields(call, |wanted| view::check_wanted::<R>(call, wanted))
 }
 
 /// The fields that a list shows; none: all.
-fn wanted<R: ResourceHandler>(call: &Call) -> Result<Option<Vec<String>>, ApiError> {
-    let detail = match R::SPEC.detail {
-        Some(since) => {
-            let detail = call.args.boolean("detail")?;
-            if detail.is_some() && !call.version.has(since) {
-                let detail = call.args.text("detail").unwrap_or_default();
-                return Err(ApiError::invalid(format!("Invalid query parameter ?detail={detail} received.")));
-            }
-            detail.unwrap_or(false)
-        }
-        None => false,
-    };
-    match (fields::<R>(call)?, detail) {
-        (Some(_), true) => {
-            Err(ApiError::invalid("Can not specify ?detail=True and fields in the same request."))
-        }
-        (None, true) => Ok(None),
-        (wanted, false) => {
-            Ok(Some(wanted.unwrap_or_else(|| R::SPEC.short.iter().map(|name| (*name).to_owned()).collect())))
-        }
+pub fn wanted<R: ResourceHandler>(call: &Call, detail: bool) -> Result<Option<Vec<String>>, ApiError> {
+    if detail {
+        return shown::all(call);
     }
+    shown::in_list(call, R::SPEC.detail, R::SPEC.short, |wanted| view::check_wanted::<R>(call, wanted))
 }
 
-async fn collection<R: ResourceHandler>(
+/// The page of `found` that the query asks for.
+pub async fn collection<R: ResourceHandler>(
     call: &Call,
-    node: Option<Uuid>,
+    found: Vec<Resource>,
     path: &str,
     wanted: Option<Vec<String>>,
 ) -> Reply {
@@ -114,7 +100,6 @@ async fn collection<R: ResourceHandler>(
     if let Some(marker) = page.marker() {
         call.app.store.resource(spec.kind, &marker.to_string()).await?;
     }
-    let found = call.app.store.resources(spec.kind, node).await?;
     let found = R::filtered(call, found).await?;
     let key = |resource: &Resource| spec.read(resource, &page.sort_key);
     let (found, more) = page.cut(found, |resource| resource.uuid, key);
@@ -125,12 +110,4 @@ async fn collection<R: ResourceHandler>(
         body["next"] = page.next(&call.links, path, &call.args, last.uuid).into();
     }
     Ok(json(200, &body))
-}
-
-/// The node that a query asks for: `node=name or UUID`.
-pub async fn node_asked(call: &Call) -> Result<Option<Uuid>, ApiError> {
-    match call.args.text("node") {
-        None => Ok(None),
-        Some(ident) => Ok(Some(call.node(ident).await?.uuid)),
-    }
 }

@@ -1,14 +1,16 @@
-//! What clients store besides nodes and ports, one file a kind of resource.
+//! What clients store besides nodes, one file a kind of resource.
 
 pub mod allocations;
 pub mod chassis;
 mod conductors;
 pub mod deploy_templates;
-mod field;
+pub mod field;
+mod filter;
 mod inspection_rules;
 mod list;
-pub mod portgroups;
-mod resource;
+mod portgroups;
+pub mod ports;
+pub mod resource;
 mod rights;
 pub mod runbooks;
 mod view;
@@ -21,6 +23,7 @@ use crate::endpoint::Endpoint;
 pub fn endpoints() -> Vec<Endpoint> {
     [
         chassis::endpoints(),
+        ports::endpoints(),
         portgroups::endpoints(),
         volumes::endpoints(),
         allocations::endpoints(),

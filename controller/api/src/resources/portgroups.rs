@@ -1,16 +1,17 @@
 //! `/v1/portgroups`: ports of a node that are bonded.
 
 use super::field::{Empty, Type, Write, object, read_only, written};
-use super::list::{self, node_asked};
-use super::resource::{ResourceHandler, ResourceSpec, TooOld, check_name, owner, unlocked};
+use super::filter::{address_asked, in_nodes_asked, node_asked};
+use super::list;
+use super::resource::{
+    ResourceHandler, ResourceSpec, TooOld, check_name, not_while_inspecting, owner, unlocked,
+};
 use super::write;
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
-use crate::fields::{self, Kind};
-use model::port::canonical_mac;
-use model::{Port, ProvisionState, Resource, ResourceKind};
-use uuid::Uuid;
+use crate::schema::Kind;
+use model::{ProvisionState, Resource, ResourceKind};
 
 /// A port group.
 pub struct Portgroup;
@@ -50,7 +51,7 @@ impl ResourceHandler for Portgroup {
         since: 23,
         too_old: TooOld::Unsupported,
         detail: Some(43),
-        named: true,
+        named: Some(1),
         fields: &[
             written("address", 1, Write::Always(Type::Address)),
             object("extra", 1),
@@ -80,12 +81,7 @@ impl ResourceHandler for Portgroup {
         let Some(node) = new.node else { return Ok(new) };
         let node = owner(call, node).await?;
         let Some(old) = old else { return Ok(new) };
-        if node.provision_state == ProvisionState::Inspecting && call.version.has(39) {
-            return Err(ApiError::conflict(format!(
-                "Cannot update portgroup \"{}\" on node \"{}\" while it is in state \"inspecting\".",
-                new.uuid, node.uuid
-            )));
-        }
+        not_while_inspecting(call, &node, &format!("portgroup \"{}\" on node", new.uuid))?;
         unlocked(call, node.uuid).await?;
         let members = members(call, old).await?;
         if old.node != new.node {
@@ -108,7 +104,7 @@ impl ResourceHandler for Portgroup {
             }
         }
         if !stands_alone(&new)
-            && let Some(port) = members.iter().find(|port| port.pxe_enabled)
+            && let Some(port) = members.iter().find(|port| port.pxe_enabled())
         {
             return Err(ApiError::conflict(format!(
                 "standalone_ports_supported can not be set to False, because the following ports connected to \
@@ -146,25 +142,10 @@ impl ResourceHandler for Portgroup {
         if let Some(node) = node_asked(call).await? {
             found.retain(|portgroup| portgroup.node == Some(node));
         }
-        if let Some(text) = call.args.text("address") {
-            let bad = || ApiError::invalid(format!("Expected valid MAC address for address: {text}"));
-            let address = canonical_mac(text).ok_or_else(bad)?;
+        if let Some(address) = address_asked(call)? {
             found.retain(|portgroup| portgroup.text("address") == Some(&address));
         }
-        for (arg, of_node) in [("shard", "shard"), ("conductor_groups", "conductor_group")] {
-            let Some(wanted) = call.args.list(arg) else { continue };
-            let nodes = call.app.store.nodes().await?;
-            let inside: Vec<Uuid> = nodes
-                .iter()
-                .filter(|node| {
-                    let value = fields::read(node, of_node);
-                    value.as_str().is_some_and(|value| wanted.contains(&value.to_lowercase()))
-                })
-                .map(|node| node.uuid)
-                .collect();
-            found.retain(|portgroup| portgroup.node.is_some_and(|node| inside.contains(&node)));
-        }
-        Ok(found)
+        in_nodes_asked(call, found).await
     }
 
     fn taken(portgroup: &Resource) -> String {
@@ -179,10 +160,10 @@ fn stands_alone(portgroup: &Resource) -> bool {
 }
 
 /// The ports of a port group.
-async fn members(call: &Call, portgroup: &Resource) -> Result<Vec<Port>, ApiError> {
+pub async fn members(call: &Call, portgroup: &Resource) -> Result<Vec<Resource>, ApiError> {
     let uuid = portgroup.uuid.to_string();
-    let mut ports = call.app.store.ports(portgroup.node).await?;
-    ports.retain(|port| port.other.get("portgroup_uuid").is_some_and(|of| of == uuid.as_str()));
+    let mut ports = call.app.store.resources(ResourceKind::Port, portgroup.node).await?;
+    ports.retain(|port| port.text("portgroup_uuid") == Some(&uuid));
     Ok(ports)
 }
 
@@ -193,16 +174,13 @@ pub async fn find(call: &Call, ident: &str) -> Result<Resource, ApiError> {
 
 /// Whether a port may be (or stay) in its port group: that of its own node, and one whose ports stand alone if it
 /// boots.
-pub async fn takes(call: &Call, port: &Port) -> Result<(), ApiError> {
-    let Some(uuid) = port.other.get("portgroup_uuid").and_then(|uuid| uuid.as_str()) else { return Ok(()) };
-    let portgroup = find(call, uuid).await.map_err(|error| match error.status {
-        404 => ApiError::invalid(error.message),
-        _ => error,
-    })?;
-    if portgroup.node != Some(port.node_uuid) {
+pub async fn takes(call: &Call, port: &Resource) -> Result<(), ApiError> {
+    let Some(uuid) = port.text("portgroup_uuid") else { return Ok(()) };
+    let portgroup = find(call, uuid).await.map_err(ApiError::of_body)?;
+    if portgroup.node != port.node {
         return Err(ApiError::invalid("Port can not be added to a portgroup belonging to a different node."));
     }
-    if port.pxe_enabled && !stands_alone(&portgroup) {
+    if port.pxe_enabled() && !stands_alone(&portgroup) {
         return Err(ApiError::conflict(format!(
             "Port group {} doesn't support standalone ports. This port cannot be created as a member of that \
              portgroup as the port's 'pxe_enabled' field was set to True.",

@@ -2,11 +2,13 @@
 //! `list.rs` and `write.rs` serve every kind that implements it, in the words of Ironic.
 
 use super::field::{self, Empty, Field};
+use super::filter;
 use crate::args::is_logical_name;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::format::{at, iso, text};
-use model::{Node, Resource, ResourceKind};
+use crate::shown;
+use model::{Node, ProvisionState, Resource, ResourceKind};
 use serde_json::{Map, Value};
 use store::{Noun, StoreError, Unique};
 use uuid::Uuid;
@@ -39,8 +41,8 @@ pub struct ResourceSpec {
     pub too_old: TooOld,
     /// The minor version since which lists take `detail`; none: never.
     pub detail: Option<u16>,
-    /// Whether it is found by name too.
-    pub named: bool,
+    /// The minor version since which it is found by name too; none: never.
+    pub named: Option<u16>,
     /// Its fields, in the order in which messages list them, without those that all have.
     pub fields: &'static [Field],
     /// Those that lists show.
@@ -73,7 +75,7 @@ pub trait ResourceHandler: 'static {
         call: &Call,
         found: Vec<Resource>,
     ) -> impl Future<Output = Result<Vec<Resource>, ApiError>> + Send {
-        std::future::ready(equal(call, &Self::SPEC, found))
+        equal(call, &Self::SPEC, found)
     }
 
     /// Add to the view what is no field, or hide what must not be shown.
@@ -87,7 +89,7 @@ pub trait ResourceHandler: 'static {
 
     /// 400 for a query that wants to see `unknown` fields.
     fn unknown_fields(unknown: &[&str]) -> ApiError {
-        ApiError::invalid(format!("Field(s) \"{}\" are not valid", unknown.join(", ")))
+        shown::unknown_fields(unknown)
     }
 
     /// Text of the 409 for a key that another resource has.
@@ -96,8 +98,15 @@ pub trait ResourceHandler: 'static {
     }
 }
 
-/// Filters that are fields which must be equal.
-pub fn equal(call: &Call, spec: &ResourceSpec, mut found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
+/// Filters that are fields which must be equal, and `node`, a node's UUID or name.
+pub async fn equal(
+    call: &Call,
+    spec: &ResourceSpec,
+    mut found: Vec<Resource>,
+) -> Result<Vec<Resource>, ApiError> {
+    if let Some(node) = filter::node_asked(call).await? {
+        found.retain(|resource| resource.node == Some(node));
+    }
     for (name, _) in spec.filters.iter().filter(|(name, _)| spec.field(name).is_some()) {
         if let Some(wanted) = call.args.text(name) {
             found.retain(|resource| spec.read(resource, name) == wanted);
@@ -148,14 +157,17 @@ impl ResourceSpec {
     /// The resource with this UUID or, where it has them, name.
     pub async fn find(&self, call: &Call, ident: &str) -> Result<Resource, ApiError> {
         if Uuid::parse_str(ident).is_err() {
-            if !self.named {
+            let Some(since) = self.named else {
                 return Err(ApiError::invalid(format!("Expected UUID for {}_uuid: {ident}", self.word)));
-            }
+            };
             if !is_logical_name(ident) {
                 return Err(ApiError::invalid(format!(
                     "Expected UUID or name for {}_ident: {ident}",
                     self.word
                 )));
+            }
+            if !call.version.has(since) {
+                return Err(StoreError::not_found(self.kind, ident).into());
             }
         }
         Ok(call.app.store.resource(self.kind, ident).await?)
@@ -179,21 +191,28 @@ pub fn refused<R: ResourceHandler>(error: StoreError, resource: &Resource) -> Ap
             "{} {uuid} was changed by another request, please retry.",
             resource.kind.noun()
         )),
-        StoreError::NotFound { what: Noun::Node, ident } => no_owner(&ident),
+        error @ StoreError::NotFound { what: Noun::Node, .. } => ApiError::from(error).of_body(),
         other => other.into(),
     }
 }
 
 /// A node that stands in a body, not in the path: 400 when there is none.
 pub async fn owner(call: &Call, node: Uuid) -> Result<Node, ApiError> {
-    call.app.store.node(node).await.map_err(|error| match error {
-        StoreError::NotFound { ident, .. } => no_owner(&ident),
-        other => other.into(),
-    })
+    call.app.store.node(node).await.map_err(|error| ApiError::from(error).of_body())
 }
 
-fn no_owner(ident: &str) -> ApiError {
-    ApiError::invalid(format!("Node {ident} could not be found."))
+/// A node that a query or a body names: 400 when there is none.
+pub async fn named_node(call: &Call, ident: &str) -> Result<Node, ApiError> {
+    call.node(ident).await.map_err(ApiError::of_body)
+}
+
+/// 409 while the node is in the state INSPECTING, since 1.39; `what` is the object of the sentence.
+pub fn not_while_inspecting(call: &Call, node: &Node, what: &str) -> Result<(), ApiError> {
+    if node.provision_state != ProvisionState::Inspecting || !call.version.has(39) {
+        return Ok(());
+    }
+    let node = node.uuid;
+    Err(ApiError::conflict(format!("Cannot update {what} \"{node}\" while it is in state \"inspecting\".")))
 }
 
 /// 409 while a conductor works on the node.

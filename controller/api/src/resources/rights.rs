@@ -10,6 +10,7 @@ use serde_json::Value;
 pub async fn validate(call: &Call, old: Option<&Resource>, mut new: Resource) -> Result<Resource, ApiError> {
     let verb = if old.is_some() { "update" } else { "create" };
     let object = match new.kind {
+        ResourceKind::Port => "port",
         ResourceKind::Portgroup => "portgroup",
         ResourceKind::VolumeConnector | ResourceKind::VolumeTarget => "volume",
         ResourceKind::Allocation | ResourceKind::Runbook => {

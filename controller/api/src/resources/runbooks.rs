@@ -8,8 +8,8 @@ use crate::body::python;
 use crate::call::{Call, empty, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
-use crate::fields::Kind;
 use crate::retry::Retry;
+use crate::schema::Kind;
 use crate::{schema, steps, traits};
 use axum::extract::Path;
 use model::mask::masked_value;
@@ -52,7 +52,7 @@ impl ResourceHandler for Runbook {
         since: 92,
         too_old: TooOld::Disallowed("runbooks"),
         detail: Some(92),
-        named: true,
+        named: Some(1),
         fields: &[
             written("disable_ramdisk", 92, Write::Always(Type::Plain(Kind::Boolean))).or(Empty::Bool(false)),
             object("extra", 92),
@@ -96,7 +96,7 @@ fn read_steps(what: &str, _: &str, value: &Value) -> Result<Value, ApiError> {
     let items = match value {
         Value::Array(items) if items.is_empty() => return Err(bad("[] should be non-empty".to_owned())),
         Value::Array(items) => items,
-        other => return Err(bad(format!("{} is not of type 'array'", python(&masked_value(other))))),
+        other => return Err(schema::wrong_type(what, other, "'array'")),
     };
     let mut kept = Vec::new();
     let mut seen = BTreeSet::new();

@@ -2,7 +2,7 @@
 //! a volume here.
 
 use super::field::{Type, Write, object, written};
-use super::list::{self, node_asked};
+use super::list;
 use super::resource::{ResourceHandler, ResourceSpec, TooOld, owner, unlocked};
 use super::write;
 use crate::auth::policy;
@@ -66,7 +66,7 @@ impl ResourceHandler for Connector {
         since: SINCE,
         too_old: TooOld::Unsupported,
         detail: Some(SINCE),
-        named: false,
+        named: None,
         fields: &[
             written("connector_id", SINCE, Write::Required(Type::Text)),
             object("extra", SINCE),
@@ -88,10 +88,6 @@ impl ResourceHandler for Connector {
         removed(call, "volume connector deletion", connector).await
     }
 
-    async fn filtered(call: &Call, found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
-        asked(call, found).await
-    }
-
     fn taken(connector: &Resource) -> String {
         format!(
             "A volume connector with type {} and connector ID {} already exists.",
@@ -111,7 +107,7 @@ impl ResourceHandler for Target {
         since: SINCE,
         too_old: TooOld::Unsupported,
         detail: Some(SINCE),
-        named: false,
+        named: None,
         fields: &[
             written("boot_index", SINCE, Write::Required(Type::Integer)),
             object("extra", SINCE),
@@ -135,10 +131,6 @@ impl ResourceHandler for Target {
         removed(call, "volume target deletion", target).await
     }
 
-    async fn filtered(call: &Call, found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
-        asked(call, found).await
-    }
-
     fn extend_view(call: &Call, _: &Resource, view: &mut Map<String, Value>) {
         if let Some(properties) = view.get_mut("properties") {
             *properties = if policy::may(VIEW_PROPERTIES, &call.identity, None) {
@@ -159,13 +151,6 @@ impl ResourceHandler for Target {
 
 fn text<'a>(resource: &'a Resource, name: &str) -> &'a str {
     resource.text(name).unwrap_or_default()
-}
-
-async fn asked(call: &Call, mut found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
-    if let Some(node) = node_asked(call).await? {
-        found.retain(|resource| resource.node == Some(node));
-    }
-    Ok(found)
 }
 
 /// Volumes of a node change only while it is off.

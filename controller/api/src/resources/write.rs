@@ -20,11 +20,16 @@ pub async fn create<R: ResourceHandler>(call: Call) -> Reply {
     R::SPEC.exists(&call, 405)?;
     call.args.only(&[])?;
     let given = schema::object(R::SPEC.word, call.json()?)?;
-    let new = R::validate(&call, None, read::<R>(&call, given)?).await?;
-    let new = rights::validate(&call, None, new).await?;
+    create_from::<R>(&call, given).await
+}
+
+/// Store a new one with the fields `given`.
+pub async fn create_from<R: ResourceHandler>(call: &Call, given: Map<String, Value>) -> Reply {
+    let new = R::validate(call, None, read::<R>(call, given)?).await?;
+    let new = rights::validate(call, None, new).await?;
     let write = ResourceWrite::Create(new.clone());
     let made = call.app.store.write_resource(write, None).await.map_err(|error| refused::<R>(error, &new))?;
-    Ok(created::<R>(&call, &made))
+    Ok(created::<R>(call, &made))
 }
 
 /// `PATCH /v1/…/{ident}`.
@@ -124,19 +129,7 @@ fn may_be_patched<R: ResourceHandler>(call: &Call, ops: &[Op]) -> Result<(), Api
     for op in ops {
         match R::SPEC.field(op.field()).filter(|field| field.patchable().is_some()) {
             Some(field) => call.version.needs(field.since)?,
-            None => {
-                let allowed: Vec<_> = R::SPEC
-                    .fields
-                    .iter()
-                    .filter(|field| field.patchable().is_some())
-                    .map(|field| field.name)
-                    .collect();
-                return Err(ApiError::invalid(format!(
-                    "Cannot patch {}. Only the following can be updated: {}",
-                    op.pointer(),
-                    allowed.join(", ")
-                )));
-            }
+            None => return Err(patch::not_patchable(op, R::SPEC.fields)),
         }
     }
     Ok(())

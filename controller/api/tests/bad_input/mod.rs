@@ -25,14 +25,19 @@ pub struct Case {
 }
 
 /// `says` is a part of the message.
-pub fn case(
-    method: &'static str,
-    path: &'static str,
-    body: Value,
-    status: u16,
-    says: impl Into<String>,
-) -> Case {
-    Case { method, path, body, status, says: says.into() }
+pub fn case(method: &'static str, path: &'static str, body: Value, status: u16, says: &str) -> Case {
+    Case { method, path, body, status, says: says.to_owned() }
+}
+
+/// A GET.
+pub fn get(path: &'static str, status: u16, says: &str) -> Case {
+    case("GET", path, Value::Null, status, says)
+}
+
+/// An object with `more` fields, or other values of its own.
+pub fn with(mut object: Value, more: Value) -> Value {
+    object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    object
 }
 
 async fn house() -> Api {

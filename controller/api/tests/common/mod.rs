@@ -8,12 +8,12 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use drivers::KeptDrivers;
-use model::{Node, Port, ProvisionState, ResourceKind, Timestamp};
-use serde_json::{Map, Value, json};
+use model::{Node, ProvisionState, Resource, ResourceKind, Timestamp};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use store::memory::MemoryStore;
-use store::{Clock, Store};
+use store::{Clock, ResourceWrite, Store};
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -184,20 +184,19 @@ impl<S: Store + ?Sized> Api<S> {
     }
 
     /// A port straight in the store.
-    pub async fn port(&self, node: &Node, address: &str) -> Port {
-        let port = Port {
-            uuid: Uuid::new_v4(),
-            node_uuid: node.uuid,
-            address: address.to_owned(),
-            name: None,
-            pxe_enabled: true,
-            extra: Map::new(),
-            local_link_connection: Map::new(),
-            other: Map::new(),
-            created_at: node.created_at,
-            updated_at: None,
-        };
-        self.store.create_port(port).await.expect("a new port")
+    pub async fn port(&self, node: &Node, address: &str) -> Resource {
+        let address = address.parse().expect("a MAC address");
+        let port = Resource::port(Uuid::new_v4(), node.uuid, address, node.created_at);
+        self.store.write_resource(ResourceWrite::Create(port), None).await.expect("a new port")
+    }
+
+    /// Give a port a name, straight in the store.
+    pub async fn name_port(&self, port: &Resource, name: &str) -> Resource {
+        let named = Resource { name: Some(name.to_owned()), ..port.clone() };
+        self.store
+            .write_resource(ResourceWrite::Update(named), None)
+            .await
+            .expect("the version that was read")
     }
 
     /// Everything the store keeps that a request could change.
@@ -219,7 +218,6 @@ impl<S: Store + ?Sized> Api<S> {
         json!({
             "resources": resources,
             "nodes": all,
-            "ports": self.store.ports(None).await.expect("ports"),
             "bundles": self.store.bundles().await.expect("bundles"),
         })
     }

@@ -1,7 +1,7 @@
 //! Requests put together by hand: nearly right ones, and wild ones.
 
 use crate::test_request::TestRequest;
-use crate::words::{FIELDS, KEYS, NAMES, PATHS, QUERIES, TEXTS};
+use crate::words::{KEYS, NAMES, QUERIES, TEXTS, fields, paths};
 use crate::world::TOKEN;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -33,7 +33,8 @@ pub fn json_value() -> impl Strategy<Value = Value> {
 #[expect(clippy::too_many_lines, reason = "a table of requests")]
 pub fn aimed() -> impl Strategy<Value = TestRequest> {
     let node = || select(&["a", "b", "c"][..]);
-    let field = || prop_oneof![select(KEYS), select(FIELDS), select(FIELDS)];
+    let fields = fields();
+    let field = || prop_oneof![1 => select(KEYS).prop_map(str::to_owned), 2 => select(fields.clone())];
     let value = || {
         prop_oneof![
             json_value(),
@@ -151,7 +152,7 @@ pub fn aimed() -> impl Strategy<Value = TestRequest> {
 /// Anything.
 pub fn wild() -> impl Strategy<Value = TestRequest> {
     let method = select(&["GET", "GET", "PUT", "PATCH", "POST", "DELETE", "HEAD", "OPTIONS"][..]);
-    let uri = (select(PATHS), select(NAMES), prop::collection::vec(select(QUERIES), 0..3)).prop_map(
+    let uri = (select(paths()), select(NAMES), prop::collection::vec(select(QUERIES), 0..3)).prop_map(
         |(path, name, query)| {
             let path = path.replace("{n}", name);
             if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }

@@ -2,7 +2,7 @@
 
 use crate::rng::Rng;
 use crate::test_request::TestRequest;
-use crate::words::{FIELDS, KEYS, NAMES, TEXTS};
+use crate::words::{KEYS, NAMES, TEXTS};
 use crate::world::SECRET;
 use serde_json::{Map, Value, json};
 
@@ -67,12 +67,11 @@ impl<'a> Maker<'a> {
             }
         }
         let schemas = document["components"]["schemas"].as_object().expect("schemas").values();
-        let mut fields: Vec<_> = schemas
+        let fields: Vec<_> = schemas
             .filter_map(|schema| schema["properties"].as_object())
             .flat_map(Map::keys)
             .cloned()
             .collect();
-        fields.extend(FIELDS.iter().map(|name| (*name).to_owned()));
         Self { document, operations, names, fields }
     }
 

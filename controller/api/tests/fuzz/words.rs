@@ -1,65 +1,34 @@
 //! What random requests are made of.
 
-pub const PATHS: &[&str] = &[
-    "/",
-    "/v1",
-    "/v1/nodes",
-    "/v1/nodes/detail",
-    "/v1/nodes/validate",
-    "/v1/nodes/{n}",
-    "/v1/nodes/{n}/validate",
-    "/v1/nodes/{n}/states",
-    "/v1/nodes/{n}/states/provision",
-    "/v1/nodes/{n}/states/power",
-    "/v1/nodes/{n}/maintenance",
-    "/v1/nodes/{n}/management/boot_device",
-    "/v1/nodes/{n}/management/boot_device/supported",
-    "/v1/nodes/{n}/management/inject_nmi",
-    "/v1/nodes/{n}/management/indicators",
-    "/v1/nodes/{n}/management/indicators/{n}",
+/// Paths that are no endpoint's, or an endpoint's with a name in it.
+const ODD_PATHS: [&str; 8] = [
     "/v1/nodes/{n}/management/indicators/led@system",
-    "/v1/nodes/{n}/states/raid",
-    "/v1/nodes/{n}/states/console",
-    "/v1/nodes/{n}/states/boot_mode",
-    "/v1/nodes/{n}/states/secure_boot",
-    "/v1/nodes/{n}/bios",
-    "/v1/nodes/{n}/bios/{n}",
-    "/v1/nodes/{n}/firmware",
-    "/v1/nodes/{n}/children",
-    "/v1/nodes/{n}/vmedia",
-    "/v1/nodes/{n}/vifs/{n}",
-    "/v1/nodes/{n}/vendor_passthru",
-    "/v1/nodes/{n}/vendor_passthru/methods",
-    "/v1/nodes/{n}.json",
-    "/v1/nodes/{n}/history",
-    "/v1/nodes/{n}/history/{n}",
-    "/v1/nodes/{n}/cleaning/steps",
-    "/v1/nodes/{n}/ports",
-    "/v1/nodes/{n}/vifs",
-    "/v1/nodes/{n}/traits",
-    "/v1/nodes/{n}/traits/{n}",
     "/v1/nodes/{n}/traits/CUSTOM_A",
-    "/v1/nodes/{n}/inventory",
-    "/v1/nodes/{n}/deploy/steps",
-    "/v1/nodes/{n}/service/steps",
-    "/v1/deploy_templates",
-    "/v1/deploy_templates/{n}",
-    "/v1/continue_inspection",
-    "/v1/ports",
-    "/v1/ports/detail",
-    "/v1/ports/{n}",
-    "/v1/drivers",
-    "/v1/drivers/{n}",
+    "/v1/nodes/{n}.json",
     "/v1/drivers/redfish/properties",
-    "/v1/drivers/{n}/raid/logical_disk_properties",
-    "/v1/drivers/{n}/vendor_passthru",
     "/v1/drivers/redfish/vendor_passthru/methods",
-    "/v1/lookup",
-    "/v1/heartbeat/{n}",
     "/v1/{n}",
     "/nodes",
     "//v1//nodes//",
 ];
+
+/// The path of every endpoint, with `{n}` for each name, and a few others.
+pub fn paths() -> Vec<String> {
+    let plain = |segment: &'static str| if segment.starts_with('{') { "{n}" } else { segment };
+    let endpoints = api::endpoints();
+    let known = endpoints.iter().map(|row| row.path.split('/').map(plain).collect::<Vec<_>>().join("/"));
+    known.chain(ODD_PATHS.map(str::to_owned)).collect()
+}
+
+/// The fields that a client may give a new node or port.
+pub fn fields() -> Vec<String> {
+    let document = api::openapi::document();
+    let of = |schema: &str| {
+        let properties = &document["components"]["schemas"][schema]["properties"];
+        properties.as_object().expect("its fields").keys().cloned().collect::<Vec<_>>()
+    };
+    [of("NewNode"), of("NewPort")].concat()
+}
 
 pub const NAMES: &[&str] = &[
     "a",
@@ -138,41 +107,6 @@ pub const KEYS: &[&str] = &[
     "services",
     "root_disk",
     "bogus",
-];
-
-/// Fields that a PATCH may name, of nodes and of ports.
-pub const FIELDS: &[&str] = &[
-    "automated_clean",
-    "boot_interface",
-    "chassis_uuid",
-    "conductor_group",
-    "description",
-    "disable_power_off",
-    "driver",
-    "driver_info",
-    "extra",
-    "instance_info",
-    "instance_name",
-    "instance_uuid",
-    "lessee",
-    "maintenance",
-    "name",
-    "network_data",
-    "owner",
-    "properties",
-    "protected",
-    "protected_reason",
-    "resource_class",
-    "retired",
-    "retired_reason",
-    "shard",
-    "parent_node",
-    "address",
-    "node_uuid",
-    "pxe_enabled",
-    "local_link_connection",
-    "is_smartnic",
-    "physical_network",
 ];
 
 pub const TEXTS: &[&str] = &[

@@ -3,8 +3,8 @@
 use crate::common::Api;
 use api::Settings;
 use model::{
-    Bundle, Contact, Cursor, Event, Inventory, Node, Port, ProvisionState, Resource, ResourceKind, Run,
-    RunKind, Timestamp,
+    Bundle, Contact, Cursor, Event, Inventory, Node, ProvisionState, Resource, ResourceKind, Run, RunKind,
+    Timestamp,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -104,9 +104,8 @@ impl World {
         ] {
             api.post(&format!("/v1/{path}"), body).await.is(201);
         }
-        let mut port = api.port(&b, "52:54:00:aa:bb:01").await;
-        port.name = Some("eth0".into());
-        api.store.update_port(port).await.expect("eth0");
+        let port = api.port(&b, "52:54:00:aa:bb:01").await;
+        api.name_port(&port, "eth0").await;
         for name in ["b", "deploy-wait", "service-wait"] {
             let node = api.store.node_by_ident(name).await.map_or(b.uuid, |node| node.uuid);
             api.store.grant_token(node, TOKEN, None, Timestamp(0)).await.expect("a token");
@@ -140,7 +139,6 @@ impl World {
         Everything {
             nodes,
             apart,
-            ports: store.ports(None).await.expect("ports"),
             bundles: store.bundles().await.expect("bundles"),
             resources: self.resources().await,
         }
@@ -160,7 +158,6 @@ impl World {
 pub struct Everything {
     nodes: Vec<Node>,
     apart: Vec<(Contact, Vec<Event>, Option<Inventory>)>,
-    ports: Vec<Port>,
     bundles: Vec<Bundle>,
     resources: Vec<Resource>,
 }

@@ -7,7 +7,6 @@ use axum::body::Body;
 use axum::http::Request;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 fn user(relation: &'static str, role: Role) -> String {
     User { relation, role }.header()
@@ -179,9 +178,7 @@ async fn a_node_that_a_project_enrols_is_its_own() {
 
     // What is unique is unique among all, also objects that the caller does not see.
     enrol(admin.clone(), json!({"driver": "fake-hardware", "name": "n"})).await.is(409);
-    let mut port = world.port.clone();
-    port.name = Some("eth".into());
-    world.api.store.update_port(port).await.unwrap();
+    world.api.name_port(&world.port, "eth").await;
     let twin = json!({"node_uuid": mine["uuid"], "address": "52:54:00:00:00:0a", "name": "eth"});
     world.ask("POST", "/v1/ports", Some(&admin), Some(twin)).await.is(409);
     world.ask("DELETE", "/v1/nodes/mine", Some(&user("stranger", Role::Manager)), None).await.is(403);

@@ -7,7 +7,7 @@ use api::endpoint::Endpoint;
 use axum::body::Body;
 use axum::http::Request;
 use model::history::{EventKind, Severity};
-use model::{Certificate, Event, Inventory, Node, Port, ProvisionState, Resource, ResourceKind, Timestamp};
+use model::{Certificate, Event, Inventory, Node, ProvisionState, Resource, ResourceKind, Timestamp};
 use serde_json::{Value, json};
 use store::ResourceWrite;
 use store::prelude::*;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 pub struct World {
     pub api: Api,
     pub node: Node,
-    pub port: Port,
+    pub port: Resource,
 }
 
 /// A thing that is not there.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
-use crate::{BootSetting, PowerAction, PowerState};
+use crate::{BootSetting, PowerState, PowerTarget};
 
 /// Events that a slow subscriber may lag behind before it loses the oldest.
 const EVENTS: usize = 1024;
@@ -18,7 +18,7 @@ pub struct PowerEvent {
     /// Node, as given to [`crate::open`].
     pub node_uuid: String,
     /// What was asked.
-    pub action: PowerAction,
+    pub action: PowerTarget,
     /// The state before.
     pub before: PowerState,
     /// The state after.
@@ -65,11 +65,11 @@ impl Default for Machine {
 
 impl Machine {
     /// Does a power action and rings the bell.
-    pub fn power(&mut self, node_uuid: &str, action: PowerAction) {
+    pub fn power(&mut self, node_uuid: &str, action: PowerTarget) {
         let before = self.power;
-        let after = action.target_state();
+        let after = action.resulting_state();
         self.power = after;
-        let starts = after == PowerState::On && (before == PowerState::Off || action != PowerAction::On);
+        let starts = after == PowerState::On && (before == PowerState::Off || action != PowerTarget::On);
         let boot = if starts { self.boot } else { BootSetting::default() };
         if starts && self.boot.persistent == Some(false) {
             self.boot = BootSetting { mode: self.boot.mode, ..BootSetting::default() };

@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 
 use crate::driver_info::Reader;
 use crate::{
-    Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, Indicator, IndicatorState, PowerAction,
-    PowerState,
+    Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, Indicator, IndicatorState, PowerState,
+    PowerTarget,
 };
 pub(crate) use inventory::inspect;
 pub use machine::{Configuration, PowerEvent, configuration, cut_power, subscribe};
@@ -60,7 +60,7 @@ impl Bmc for Fake {
         Ok(self.with(|machine| machine.power).await)
     }
 
-    async fn set_power(&self, action: PowerAction) -> Result<(), BmcError> {
+    async fn set_power(&self, action: PowerTarget) -> Result<(), BmcError> {
         self.with(|machine| machine.power(&self.node_uuid, action)).await;
         Ok(())
     }
@@ -135,7 +135,7 @@ mod tests {
         let first = open(&info, "fake-1").unwrap();
         assert_eq!(first.power_state().await.unwrap(), PowerState::Off);
         first.set_boot_device(BootDevice::Pxe, false, None).await.unwrap();
-        first.set_power(PowerAction::On).await.unwrap();
+        first.set_power(PowerTarget::On).await.unwrap();
 
         let again = open(&info, "fake-1").unwrap();
         assert_eq!(again.power_state().await.unwrap(), PowerState::On);
@@ -151,7 +151,7 @@ mod tests {
 
         cut_power("fake-1");
         assert_eq!(again.power_state().await.unwrap(), PowerState::Off);
-        again.set_power(PowerAction::Reboot).await.unwrap();
+        again.set_power(PowerTarget::Reboot).await.unwrap();
         assert_eq!(
             again.power_state().await.unwrap(),
             PowerState::On,

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::machine::{factory_bios, machine};
 use crate::declared::{Arg, Declared, StepCall, StepEnd};
-use crate::{BmcError, ErrorKind, PowerAction};
+use crate::{BmcError, ErrorKind, PowerTarget};
 
 pub(crate) const DEPLOY_STEPS: &[Declared] =
     &[Declared::new("deploy", |call| Box::pin(deploy(call))).deploy(100).idempotent()];
@@ -110,7 +110,7 @@ fn failed(call: &StepCall<'_>, message: &str) -> BmcError {
 
 /// There is no image: the node is switched on, and what would run on it runs.
 async fn deploy(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
-    machine(call.node_uuid, |machine| machine.power(call.node_uuid, PowerAction::On));
+    machine(call.node_uuid, |machine| machine.power(call.node_uuid, PowerTarget::On));
     Ok(StepEnd::Done(json!({"fake": "nothing was written; the node was switched on"})))
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::{Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, PowerAction, PowerState};
+use crate::{Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, PowerState, PowerTarget};
 use config::Config;
 pub(crate) use config::{NAME, PROPERTIES};
 
@@ -62,24 +62,24 @@ impl Bmc for Ipmi {
         self.power("read the power state").await
     }
 
-    async fn set_power(&self, power: PowerAction) -> Result<(), BmcError> {
-        let action = format!("do '{power}'");
+    async fn set_power(&self, power: PowerTarget) -> Result<(), BmcError> {
+        let action = format!("do '{}'", power.as_str());
         let now = self.power(&action).await?;
         let word = match power {
-            PowerAction::SoftReboot => {
+            PowerTarget::SoftReboot => {
                 return Err(
                     self.unsupported(&action, "IPMI has no soft reboot; use soft power off, then power on")
                 );
             }
-            PowerAction::On | PowerAction::Off | PowerAction::SoftOff if now == power.target_state() => {
+            PowerTarget::On | PowerTarget::Off | PowerTarget::SoftOff if now == power.resulting_state() => {
                 return Ok(());
             }
-            PowerAction::On => "on",
-            PowerAction::Off => "off",
-            PowerAction::SoftOff => "soft",
+            PowerTarget::On => "on",
+            PowerTarget::Off => "off",
+            PowerTarget::SoftOff => "soft",
             // A reset of a node that is off is refused ("not supported in present state").
-            PowerAction::Reboot if now == PowerState::Off => "on",
-            PowerAction::Reboot => "reset",
+            PowerTarget::Reboot if now == PowerState::Off => "on",
+            PowerTarget::Reboot => "reset",
         };
         tool::run(&self.config, &action, &["chassis", "power", word]).await.map(drop)
     }

@@ -22,7 +22,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, Indicator, IndicatorState, MediaKind,
-    PowerAction, PowerState, VirtualDrive,
+    PowerState, PowerTarget, VirtualDrive,
 };
 pub(crate) use bios::BIOS_STEPS;
 use client::{Client, Reply};
@@ -204,14 +204,14 @@ impl Bmc for Redfish {
         Ok((self.power_of(action, &system.body)?, system::health(&system.body)))
     }
 
-    async fn set_power(&self, power: PowerAction) -> Result<(), BmcError> {
-        let action = format!("do '{power}'");
+    async fn set_power(&self, power: PowerTarget) -> Result<(), BmcError> {
+        let action = format!("do '{}'", power.as_str());
         let system = self.system(&action).await?.body;
         let settled_off = system::is_settled(&system, PowerState::Off);
         let power = match power {
-            PowerAction::On if system::is_settled(&system, PowerState::On) => return Ok(()),
-            PowerAction::Off | PowerAction::SoftOff if settled_off => return Ok(()),
-            PowerAction::Reboot | PowerAction::SoftReboot if settled_off => PowerAction::On,
+            PowerTarget::On if system::is_settled(&system, PowerState::On) => return Ok(()),
+            PowerTarget::Off | PowerTarget::SoftOff if settled_off => return Ok(()),
+            PowerTarget::Reboot | PowerTarget::SoftReboot if settled_off => PowerTarget::On,
             power => power,
         };
         let (target, allowed) = self.resets(&action, &system).await?;

@@ -7,7 +7,7 @@ use model::Health;
 use serde_json::{Map, Value, json};
 
 use super::config::is_path;
-use crate::{BootDevice, BootMode, BootSetting, PowerAction, PowerState};
+use crate::{BootDevice, BootMode, BootSetting, PowerState, PowerTarget};
 
 /// `@odata.id` of a link, if it is a path on the same BMC.
 pub(super) fn link(value: Option<&Value>) -> Option<&str> {
@@ -98,17 +98,17 @@ pub(super) enum Reset {
 }
 
 /// Chooses the reset type; `None` when the BMC allows none that would do.
-pub(super) fn choose_reset(action: PowerAction, allowed: Option<&[String]>) -> Option<Reset> {
+pub(super) fn choose_reset(action: PowerTarget, allowed: Option<&[String]>) -> Option<Reset> {
     let first = |wanted: &[&'static str]| {
         wanted.iter().copied().find(|name| allowed.is_none_or(|allowed| allowed.iter().any(|a| a == name)))
     };
     const ON: &[&str] = &["On", "ForceOn"];
     match action {
-        PowerAction::On => first(ON).map(Reset::One),
-        PowerAction::Off => first(&["ForceOff"]).map(Reset::One),
-        PowerAction::SoftOff => first(&["GracefulShutdown"]).map(Reset::One),
-        PowerAction::SoftReboot => first(&["GracefulRestart"]).map(Reset::One),
-        PowerAction::Reboot => match first(&["ForceRestart", "PowerCycle"]) {
+        PowerTarget::On => first(ON).map(Reset::One),
+        PowerTarget::Off => first(&["ForceOff"]).map(Reset::One),
+        PowerTarget::SoftOff => first(&["GracefulShutdown"]).map(Reset::One),
+        PowerTarget::SoftReboot => first(&["GracefulRestart"]).map(Reset::One),
+        PowerTarget::Reboot => match first(&["ForceRestart", "PowerCycle"]) {
             Some(one) => Some(Reset::One(one)),
             None => Some(Reset::OffThenOn(first(&["ForceOff"])?, first(ON)?)),
         },

@@ -19,18 +19,18 @@ fn a_node_on_its_way_down_still_has_power() {
 
 #[test]
 fn reset_types_honour_what_is_allowed() {
-    assert_eq!(choose_reset(PowerAction::Reboot, None), Some(Reset::One("ForceRestart")));
+    assert_eq!(choose_reset(PowerTarget::Reboot, None), Some(Reset::One("ForceRestart")));
     let table = [
-        (PowerAction::On, &["ForceOn", "ForceOff"][..], Some(Reset::One("ForceOn"))),
-        (PowerAction::Off, &["On", "GracefulShutdown"], None),
-        (PowerAction::Reboot, &["PowerCycle"], Some(Reset::One("PowerCycle"))),
-        (PowerAction::Reboot, &["On", "ForceOff"], Some(Reset::OffThenOn("ForceOff", "On"))),
-        (PowerAction::Reboot, &["On"], None),
-        (PowerAction::SoftOff, &["On", "ForceOff"], None),
-        (PowerAction::SoftReboot, &["GracefulRestart"], Some(Reset::One("GracefulRestart"))),
+        (PowerTarget::On, &["ForceOn", "ForceOff"][..], Some(Reset::One("ForceOn"))),
+        (PowerTarget::Off, &["On", "GracefulShutdown"], None),
+        (PowerTarget::Reboot, &["PowerCycle"], Some(Reset::One("PowerCycle"))),
+        (PowerTarget::Reboot, &["On", "ForceOff"], Some(Reset::OffThenOn("ForceOff", "On"))),
+        (PowerTarget::Reboot, &["On"], None),
+        (PowerTarget::SoftOff, &["On", "ForceOff"], None),
+        (PowerTarget::SoftReboot, &["GracefulRestart"], Some(Reset::One("GracefulRestart"))),
     ];
     for (action, names, expected) in table {
-        assert_eq!(choose_reset(action, Some(&allowed(names))), expected, "{action} of {names:?}");
+        assert_eq!(choose_reset(action, Some(&allowed(names))), expected, "{action:?} of {names:?}");
     }
 }
 

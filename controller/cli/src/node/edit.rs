@@ -1,59 +1,32 @@
 //! `anneal node set` and `anneal node unset`: a JSON patch (RFC 6902) of the node, and the RAID configuration that is
 //! wanted, which has a request of its own.
 
+use super::fields::Fields;
 use super::list::detail;
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, show};
-use crate::values::{Pair, driver_info, object, pair, raid};
-use clap::{ArgAction, Args};
+use crate::values::{Pair, object, pair, raid};
+use clap::Args;
 use reqwest::Method;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Fields to set.
 #[derive(Debug, Args)]
 pub struct Set {
     /// Name or UUID.
     pub node: String,
-    /// New name.
-    #[arg(long)]
-    name: Option<String>,
     /// New driver.
     #[arg(long)]
     driver: Option<String>,
-    /// How to reach the BMC. `KEY=@FILE` reads the value from a file, `KEY=-` asks for it.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    driver_info: Vec<Pair>,
-    /// What hardware it is.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    property: Vec<Pair>,
-    /// Free data.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    extra: Vec<Pair>,
+    #[command(flatten)]
+    fields: Fields,
     /// What is to run on it.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     instance_info: Vec<Pair>,
-    /// Which implementation of an interface the node uses, for example deploy=direct.
-    #[arg(long, value_name = "INTERFACE=NAME", value_parser = pair)]
-    interface: Vec<Pair>,
     /// RAID volumes to make, as JSON or a file with it; `-` reads standard input. `raid.create_configuration` makes them.
     #[arg(long, value_name = "FILE")]
     target_raid_config: Option<String>,
-    /// Scheduling class.
-    #[arg(long)]
-    resource_class: Option<String>,
-    /// What it is for.
-    #[arg(long)]
-    description: Option<String>,
-    /// The project whose node it is: its users see it.
-    #[arg(long, value_name = "PROJECT")]
-    owner: Option<String>,
-    /// The project that has it for now: its users see most of it.
-    #[arg(long, value_name = "PROJECT")]
-    lessee: Option<String>,
-    /// Erase the node before it becomes available.
-    #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
-    automated_clean: Option<bool>,
     /// Keep the node from entering service again.
     #[arg(long)]
     retired: bool,
@@ -134,33 +107,19 @@ impl Set {
 
     /// The patch.
     pub fn patch(&self) -> Result<Vec<Value>, Failure> {
+        let mut given = self.fields.given()?;
+        given.extend(self.driver.clone().map(|driver| ("driver".into(), driver.into())));
+        let instance_info = object("--instance-info", &self.instance_info)?;
+        given.push(("instance_info".into(), instance_info.into()));
         let mut patch = Vec::new();
-        let texts = [
-            ("name", &self.name),
-            ("driver", &self.driver),
-            ("resource_class", &self.resource_class),
-            ("description", &self.description),
-            ("owner", &self.owner),
-            ("lessee", &self.lessee),
-        ];
-        for (field, value) in texts {
-            patch.extend(value.as_ref().map(|value| add(format!("/{field}"), value.clone().into())));
+        for (field, value) in given {
+            match value {
+                Value::Object(keys) => {
+                    patch.extend(keys.into_iter().map(|(key, value)| add(pointer(&field, &key), value)));
+                }
+                value => patch.push(add(format!("/{field}"), value)),
+            }
         }
-        let objects: [(&str, Map<String, Value>); 4] = [
-            ("driver_info", driver_info(&self.driver_info)?),
-            ("properties", object("--property", &self.property)?),
-            ("extra", object("--extra", &self.extra)?),
-            ("instance_info", object("--instance-info", &self.instance_info)?),
-        ];
-        for (field, map) in objects {
-            patch.extend(map.into_iter().map(|(key, value)| add(pointer(field, &key), value)));
-        }
-        patch.extend(
-            self.interface
-                .iter()
-                .map(|pair| add(format!("/{}_interface", pair.key), pair.value.clone().into())),
-        );
-        patch.extend(self.automated_clean.map(|value| add("/automated_clean".into(), value.into())));
         let marks = [
             ("retired", self.retired, &self.retired_reason),
             ("protected", self.protected, &self.protected_reason),

@@ -3,6 +3,7 @@
 mod create;
 mod edit;
 mod facts;
+mod fields;
 mod inventory;
 mod list;
 mod maintenance;
@@ -17,7 +18,7 @@ pub mod watch;
 
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::output::{Format, print, show};
+use crate::output::{Format, show};
 use clap::Subcommand;
 use reqwest::Method;
 use serde_json::json;
@@ -95,10 +96,7 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
         Command::Unset(unset) => edit::run(client, format, &unset.node, unset.patch(), unset.raid()).await,
         Command::Delete { node } => {
             client.send(Method::DELETE, &["nodes", &node], &[], None).await?;
-            match format {
-                Format::Json => show(format, &json!({"deleted": node}), |_| String::new()),
-                Format::Table => print(&format!("deleted node {node}")),
-            }
+            show(format, &json!({"deleted": node}), |_| format!("deleted node {node}"))
         }
         Command::Verb(verb) => verb::run(client, format, verb).await,
         Command::Power(power) => power::run(client, format, power).await,

@@ -4,7 +4,7 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, show};
 use crate::view::NodeView;
-use crate::wait::{Goal, WaitOption, until};
+use crate::wait::{WaitOption, WaitTarget, until};
 use clap::{Args, Subcommand};
 use reqwest::Method;
 use serde_json::json;
@@ -45,7 +45,7 @@ pub async fn run(client: &Client, format: Format, power: Power) -> Result<(), Fa
     let path = ["nodes", &of.node, "states", "power"];
     client.send(Method::PUT, &path, &[], Some(json!({"target": target}))).await?;
     let node = match of.wait.limit() {
-        Some(limit) => until(client, &of.node, &Goal::Power(end), limit).await?,
+        Some(limit) => until(client, &of.node, &WaitTarget::Power(end), limit).await?,
         None => client.get(&["nodes", &of.node], &[]).await?,
     };
     show(format, &node, |node| power_line(&NodeView::of(node)))

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::{Format, show};
 use crate::values::{indirect, steps};
 use crate::view::NodeView;
-use crate::wait::{Goal, WaitOption, status_line, until};
+use crate::wait::{WaitOption, WaitTarget, status_line, until};
 use clap::{Args, Subcommand};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ struct Request {
     of: Of,
     body: Value,
     /// What `--wait` waits for; `None`: for the target that the node then names.
-    goal: Option<Goal>,
+    goal: Option<WaitTarget>,
     /// A part of the body that must not be shown.
     secret: Option<String>,
 }
@@ -127,7 +127,7 @@ impl Verb {
         let to = |of, body, state: &str| Request {
             of,
             body,
-            goal: Some(Goal::State(state.to_owned())),
+            goal: Some(WaitTarget::State(state.to_owned())),
             secret: None,
         };
         Ok(match self {
@@ -154,7 +154,7 @@ impl Verb {
                 to(of, json!({"target": "available", "reason": reason}), "available")
             }
             Self::Abort(of) => {
-                Request { of, body: json!({"target": "abort"}), goal: Some(Goal::Rest), secret: None }
+                Request { of, body: json!({"target": "abort"}), goal: Some(WaitTarget::Rest), secret: None }
             }
             Self::Unhold(of) => Request { of, body: json!({"target": "unhold"}), goal: None, secret: None },
             Self::Rescue { of, rescue_password } => {
@@ -186,7 +186,7 @@ impl Deployment {
         if let Some(path) = &self.config_drive {
             body["configdrive"] = config_drive::read(path)?;
         }
-        Ok(Request { of: self.of, body, goal: Some(Goal::State("active".to_owned())), secret: None })
+        Ok(Request { of: self.of, body, goal: Some(WaitTarget::State("active".to_owned())), secret: None })
     }
 }
 
@@ -203,8 +203,8 @@ pub async fn run(client: &Client, format: Format, verb: Verb) -> Result<(), Fail
     let end = match of.wait.limit() {
         None => seen,
         Some(limit) => {
-            let named = NodeView::of(&seen).target_provision_state.map(Goal::State);
-            until(client, node, &goal.or(named).unwrap_or(Goal::Rest), limit).await?
+            let named = NodeView::of(&seen).target_provision_state.map(WaitTarget::State);
+            until(client, node, &goal.or(named).unwrap_or(WaitTarget::Rest), limit).await?
         }
     };
     show(format, &end, |node| status_line(&NodeView::of(node)))

@@ -6,7 +6,7 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, print};
 use crate::view::NodeView;
-use crate::wait::{Goal, PAUSE, Verdict, judge};
+use crate::wait::{PAUSE, Verdict, WaitTarget, judge};
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;
@@ -72,7 +72,7 @@ impl Options {
         if self.until_stable {
             return nodes.iter().all(rests).then(|| ending(nodes));
         }
-        let goal = Goal::State(self.until.clone()?);
+        let goal = WaitTarget::State(self.until.clone()?);
         let mut lost = Vec::new();
         for node in nodes {
             match judge(node, &goal) {

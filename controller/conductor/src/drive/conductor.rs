@@ -1,7 +1,7 @@
 //! The conductor's state: what it works with, and which nodes it is driving.
 
 use crate::act::Executor;
-use crate::notary::Notary;
+use crate::issuer::CertificateIssuer;
 use crate::settings::Settings;
 use model::Timestamp;
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ pub struct Conductor {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) settings: Settings,
     pub(super) name: String,
-    pub(super) notary: Notary,
+    pub(super) issuer: CertificateIssuer,
     pub(super) started_at: Timestamp,
     busy: Mutex<Busy>,
 }
@@ -30,17 +30,17 @@ pub(super) struct Busy {
 
 impl Conductor {
     /// A conductor that calls itself `name` (the holder of its leases; the same after a restart), and certifies
-    /// as `notary`.
+    /// as `issuer`.
     pub fn new(
         store: Arc<dyn Store>,
         executor: Arc<dyn Executor>,
         clock: Arc<dyn Clock>,
         settings: Settings,
         name: String,
-        notary: Notary,
+        issuer: CertificateIssuer,
     ) -> Arc<Self> {
         let started_at = clock.now();
-        Arc::new(Self { store, executor, clock, settings, name, notary, started_at, busy: Mutex::default() })
+        Arc::new(Self { store, executor, clock, settings, name, issuer, started_at, busy: Mutex::default() })
     }
 
     pub(super) fn busy(&self) -> MutexGuard<'_, Busy> {

@@ -2,7 +2,7 @@
 
 use super::conductor::Conductor;
 use crate::decision::Change;
-use crate::notary::Proof;
+use crate::issuer::Proof;
 use model::history::{EventKind, Severity};
 use model::request::event;
 use model::{Certificate, Event, Node, StepResult};
@@ -53,7 +53,7 @@ impl Conductor {
         let place = run.results.iter().rposition(is_of).ok_or_else(without)?;
         let index = run.results[place].index;
         let (command_id, request_id) = (run.results[place].command_id.clone(), run.request_id.clone());
-        let certificate = self.notary.certify(&change.node, run, index, proof, previous.as_ref(), now);
+        let certificate = self.issuer.certify(&change.node, run, index, proof, previous.as_ref(), now);
         if let Some(run) = &mut change.node.run {
             run.results[place].certificate = Some(certificate.id.clone());
         }

@@ -8,44 +8,47 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// Holds the mark that a node is in a pass. Dropped in a panic it takes the mark away, so that the node can be driven
-/// again.
+/// The only driver of a node. While it exists, the node is in `busy.running`, and no second worker is started. When it is
+/// dropped early (the process stops, or a defect outside of a pass panics), it takes the node out, so that the node can
+/// be driven again.
 pub struct Worker {
     conductor: Arc<Conductor>,
     node: Option<Uuid>,
 }
 
 impl Worker {
-    /// The worker of a node that has been marked as in a pass.
+    /// The caller has added `node` to `busy.running`.
     pub fn of(conductor: Arc<Conductor>, node: Uuid) -> Self {
         Self { conductor, node: Some(node) }
     }
 
-    /// Drive the node until it sleeps and its bell has not rung meanwhile.
-    pub async fn drive(mut self, node: Uuid, places: &Semaphore, stop: &CancellationToken) {
+    /// Run passes until one has ended without a ring of the node's bell since the last check. After a panic, pause and
+    /// try again; return when the process stops during that pause.
+    pub async fn drive(mut self, node: Uuid, permits: &Semaphore, stop: &CancellationToken) {
         let mut pass = Pass::of(node);
         let mut panics = 0;
         loop {
-            let place = places.acquire().await;
+            let permit = permits.acquire().await.expect("the semaphore is never closed");
             match panics::caught(Box::pin(self.conductor.pass(&mut pass))).await {
                 Ok(()) => panics = 0,
                 Err(panic) => {
                     Box::pin(self.conductor.after_panic(&mut pass, &mut panics, &panic)).await;
-                    drop(place);
+                    drop(permit);
                     tokio::select! {
                         () = stop.cancelled() => return,
                         () = tokio::time::sleep(panics::pause(&self.conductor.settings)) => continue,
                     }
                 }
             }
-            if self.has_ended() {
+            if self.finish_unless_woken() {
                 return;
             }
         }
     }
 
-    /// Take the mark away, unless the bell rang since it was set.
-    fn has_ended(&mut self) -> bool {
+    /// If the bell has rung, note that it was heard and return false. Else take the node out of `busy.running` and
+    /// return true.
+    fn finish_unless_woken(&mut self) -> bool {
         let conductor = self.conductor.clone();
         let mut busy = conductor.busy();
         let Some(node) = self.node else { return true };

@@ -13,9 +13,9 @@ use model::interface::{self, AddPorts};
 use model::inventory::properties;
 use model::request::event;
 use model::run::Cursor;
-use model::{Inventory, Port, Timestamp};
+use model::{Inventory, Resource, Timestamp};
 use serde_json::Value;
-use store::{Inspected, PortChange};
+use store::Inspected;
 
 pub(super) fn decide(view: &View) -> Decision {
     let snapshot = view.snapshot;
@@ -119,15 +119,13 @@ fn apply_rules(
     let mut ports = findings.ports;
     let new_ports = ports.split_off(read.len());
     if !new_ports.is_empty() {
-        let addresses: Vec<&str> = new_ports.iter().map(|port| port.address.as_str()).collect();
+        let addresses: Vec<&str> = new_ports.iter().map(Resource::address).collect();
         let text =
             format!("interfaces become ports, unless a port has their address: {}", addresses.join(", "));
         change.events.push(event(EventKind::Agent, Severity::Info, text, now));
     }
     let changed = read.iter().zip(ports).filter(|(read, new)| *read != new);
-    let ports: Vec<_> = changed
-        .map(|(read, new)| PortChange { read: read.clone(), new: Port { updated_at: Some(now), ..new } })
-        .collect();
+    let ports: Vec<_> = changed.map(|(_, new)| Resource { updated_at: Some(now), ..new }).collect();
     let changed_by_rules = findings.plugin_data != inventory.plugin_data;
     if changed_by_rules || !ports.is_empty() || !new_ports.is_empty() {
         let inventory = Inventory {

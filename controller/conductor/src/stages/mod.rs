@@ -4,11 +4,11 @@
 //! ```text
 //! mod.rs               by provision state
 //!  ├ verifying.rs      VERIFYING, ADOPTING
-//!  ├ resting.rs        states without a run
+//!  ├ idle.rs           states without a run
 //!  └ run.rs            states with a run: by the run's cursor
 //!     ├ start.rs       does the run need a ramdisk?
 //!     ├ boot.rs        boot the ramdisk, wait for its first heartbeat
-//!     ├ learn.rs       ask the agent for its steps, make the plan
+//!     ├ agent_steps.rs ask the agent for its steps, make the plan
 //!     ├ next_step.rs   store the next step; the reserved steps
 //!     ├ command/       a step that the agent runs: dispatch, watch, result
 //!     ├ out_of_band.rs a step that the controller runs
@@ -23,12 +23,13 @@
 //! transition.rs        provision states; wait.rs: waits; view.rs: the snapshot with its run
 //! ```
 
+mod agent_steps;
 mod boot;
 mod command;
 mod end;
 mod fail;
+mod idle;
 mod inspecting;
-mod learn;
 mod logs;
 mod next_step;
 mod out_of_band;
@@ -36,7 +37,6 @@ mod panicked;
 mod plan;
 mod power;
 mod replan;
-mod resting;
 mod run;
 mod start;
 mod success;
@@ -55,7 +55,7 @@ pub fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
     match snapshot.node.provision_state {
         ProvisionState::Verifying | ProvisionState::Adopting => verifying::decide(snapshot),
         state if has_run(state) => run::decide(snapshot, settings),
-        _ => resting::decide(snapshot, settings),
+        _ => idle::decide(snapshot, settings),
     }
 }
 
@@ -66,7 +66,7 @@ pub fn apply_outcome(snapshot: &Snapshot, action: &Action, outcome: Outcome, set
             verifying::apply_outcome(snapshot, outcome, settings)
         }
         state if has_run(state) => run::apply_outcome(snapshot, action, outcome, settings),
-        _ => resting::apply_outcome(snapshot, action, outcome, settings),
+        _ => idle::apply_outcome(snapshot, action, outcome, settings),
     }
 }
 

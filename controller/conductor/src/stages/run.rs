@@ -3,7 +3,7 @@
 
 use super::view::View;
 use super::wait::unexpected;
-use super::{boot, command, end, fail, inspecting, learn, next_step, out_of_band, start};
+use super::{agent_steps, boot, command, end, fail, inspecting, next_step, out_of_band, start};
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::run::Cursor;
@@ -27,7 +27,7 @@ pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
         | Cursor::AwaitAgent
         | Cursor::RestoreBootDevice
         | Cursor::Reboot => boot::decide(&view),
-        Cursor::LearnSteps => learn::decide(&view),
+        Cursor::LearnSteps => agent_steps::decide(&view),
         Cursor::NextStep | Cursor::Hold | Cursor::Pause { .. } => next_step::decide(&view),
         Cursor::Issued { .. } => command::decide(&view),
         Cursor::OutOfBand { .. } => out_of_band::decide(&view),
@@ -55,7 +55,7 @@ pub(super) fn apply_outcome(
         | Cursor::AwaitAgent
         | Cursor::RestoreBootDevice
         | Cursor::Reboot => boot::apply_outcome(&view, action, outcome),
-        Cursor::LearnSteps => learn::apply_outcome(&view, outcome),
+        Cursor::LearnSteps => agent_steps::apply_outcome(&view, outcome),
         Cursor::Issued { .. } => command::apply_outcome(&view, action, outcome),
         Cursor::OutOfBand { .. } => out_of_band::apply_outcome(&view, action, outcome),
         Cursor::AskInventory => inspecting::apply_outcome(&view, outcome),

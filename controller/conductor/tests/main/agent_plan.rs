@@ -1,32 +1,17 @@
 //! The plan of an erase is asked of the agent in its own words, and each answer means something else.
 
-use agent_protocol::command::{CommandError, CommandStatus, Status};
-use async_trait::async_trait;
+use crate::situation::Scripted;
+use agent_protocol::command::{CommandStatus, Status};
 use conductor::agent_client::{AgentClient, PlanError};
-use conductor::agent_transport::{AgentCall, AgentTransport};
 use model::agent::AgentKind;
 use model::{Contact, Node, Timestamp};
 use reqwest::StatusCode;
+use room::{command, failed};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
-/// Answers once, and keeps what it was asked.
-struct Agent {
-    answer: Result<(StatusCode, Value), String>,
-    asked: Mutex<Option<Value>>,
-}
-
-#[async_trait]
-impl AgentTransport for Agent {
-    async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String> {
-        *self.asked.lock().unwrap() = call.body.map(|body| serde_json::from_slice(&body).unwrap());
-        self.answer.clone().map(|(status, body)| (status, body.to_string().into_bytes()))
-    }
-}
-
 async fn ask(answer: Result<(StatusCode, Value), String>) -> (Result<Value, PlanError>, Value) {
-    let agent = Arc::new(Agent { answer, asked: Mutex::default() });
+    let agent = Scripted::new(answer);
     let contact = Contact {
         token: Some("secret-token".into()),
         callback_url: Some("https://192.0.2.1:9999".into()),
@@ -35,25 +20,15 @@ async fn ask(answer: Result<(StatusCode, Value), String>) -> (Result<Value, Plan
     let node = Node::enrolled(Uuid::nil(), "redfish", Timestamp(0));
     let step = json!({"interface": "deploy", "step": "erase_devices", "args": {"level": "purge"}});
     let plan = AgentClient::over(agent.clone()).plan_erase(&node, &contact, &step).await;
-    (plan, agent.asked.lock().unwrap().clone().unwrap_or_default())
+    (plan, agent.sent().pop().unwrap_or_default())
 }
 
 fn status(status: Status, result: Option<Value>, error: Option<&str>) -> Value {
-    let error = error.map(|text| CommandError {
-        kind: "PlanError".into(),
-        code: 500,
-        message: "The step cannot be planned".into(),
-        details: text.into(),
-    });
-    json!(CommandStatus {
-        id: "x".into(),
-        command_name: "plan_erase".into(),
-        command_status: status,
-        command_error: error,
-        command_result: result,
-        progress: None,
-        checkpoint: None,
-    })
+    let status = match error {
+        Some(text) => failed("x", "PlanError", text),
+        None => command("x", status),
+    };
+    json!(CommandStatus { command_result: result, ..status })
 }
 
 #[tokio::test]
@@ -86,14 +61,14 @@ async fn each_answer_of_the_agent_has_its_own_result() {
 /// The node's BMC and PSIDs as they are sent to the agent behind `contact` with this step.
 async fn driver_info(contact: Contact, step: &str) -> Value {
     let plan = status(Status::Succeeded, Some(json!({})), None);
-    let agent = Arc::new(Agent { answer: Ok((StatusCode::OK, plan)), asked: Mutex::default() });
+    let agent = Scripted::new(Ok((StatusCode::OK, plan)));
     let mut node = Node::enrolled(Uuid::nil(), "redfish", Timestamp(0));
     node.driver_info.insert("redfish_password".into(), "BMC".into());
     node.driver_info.insert("agent_opal_psids".into(), json!({"S1": "PSID"}));
     let step = json!({"interface": "deploy", "step": step});
     let contact = Contact { token: Some("token".into()), ..contact };
     AgentClient::over(agent.clone()).plan_erase(&node, &contact, &step).await.unwrap();
-    agent.asked.lock().unwrap().take().unwrap()["params"]["node"]["driver_info"].take()
+    agent.sent()[0]["params"]["node"]["driver_info"].take()
 }
 
 #[tokio::test]

@@ -1,30 +1,19 @@
 //! What a step saved comes back to the same step of the same run after an interruption, and to nothing else.
 
-use crate::situation::{NOW, heard, issued, node, recorded, snapshot};
+use crate::situation::{NOW, Scripted, heard, issued, node, recorded, snapshot};
 use agent_protocol::command::{CHECKPOINT_MAX, CommandStatus, Status};
-use async_trait::async_trait;
 use conductor::Settings;
 use conductor::agent_client::AgentClient;
-use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Action, Decision, Outcome, Snapshot};
 use conductor::stages::{apply_outcome, decide};
 use model::agent::AgentKind;
 use model::run::{Cursor, Run};
 use model::{Contact, Node, ProvisionState, RunKind};
-use reqwest::StatusCode;
+use room::command;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
 
 fn status(command_status: Status, checkpoint: Option<Value>) -> CommandStatus {
-    CommandStatus {
-        id: "c0".into(),
-        command_name: "execute_clean_step".into(),
-        command_status,
-        command_error: None,
-        command_result: None,
-        progress: None,
-        checkpoint,
-    }
+    CommandStatus { checkpoint, ..command("c0", command_status) }
 }
 
 /// The node after its agent, asked for the command, answered this.
@@ -40,29 +29,14 @@ fn saved() -> Node {
     answered(node, status(Status::Running, Some(json!({"at": 5}))))
 }
 
-/// Keeps what it is asked, and runs it.
-#[derive(Default)]
-struct Agent(Mutex<Value>);
-
-#[async_trait]
-impl AgentTransport for Agent {
-    async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String> {
-        let list = call.body.is_none();
-        *self.0.lock().unwrap() =
-            call.body.map_or(Value::Null, |body| serde_json::from_slice(&body).unwrap());
-        let answer = if list { json!({"commands": []}) } else { json!(status(Status::Running, None)) };
-        Ok((StatusCode::OK, answer.to_string().into_bytes()))
-    }
-}
-
 /// What the agent is given with the command that the node has issued.
 async fn given(node: &Node, contact: &Contact) -> Value {
-    let agent = Arc::new(Agent::default());
+    let agent = Scripted::with(&[], &status(Status::Running, None));
     let client = AgentClient::over(agent.clone());
     let step = node.run.as_ref().unwrap().current().unwrap().clone();
     let outcome = client.send_step(node, contact, "c1", RunKind::AutomatedClean, &step).await;
     assert!(matches!(outcome, Outcome::Command(_)), "{outcome:?}");
-    let asked = agent.0.lock().unwrap().clone();
+    let asked = agent.sent().pop().unwrap();
     assert_eq!(asked["name"], "clean.execute_clean_step");
     asked["params"].get("anneal").cloned().unwrap_or_default()
 }

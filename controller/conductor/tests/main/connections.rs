@@ -5,8 +5,6 @@ use conductor::agent_client::AgentClient;
 use conductor::decision::Outcome;
 use model::Contact;
 use nix::sched::{CloneFlags, unshare};
-use rustls::ServerConfig;
-use rustls_pki_types::PrivateKeyDer;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::Arc;
@@ -29,19 +27,11 @@ struct Agent {
 
 impl Agent {
     async fn new() -> Self {
-        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
-            .unwrap();
+        let (config, pem) = contract::certificate::own().unwrap();
         let mut agent = Self {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
-            pem: made.cert.pem(),
-            acceptor: TlsAcceptor::from(Arc::new(config)),
+            pem,
+            acceptor: TlsAcceptor::from(config),
             connections: Arc::default(),
             tasks: JoinSet::new(),
         };
@@ -129,7 +119,7 @@ async fn a_kept_connection_is_only_for_the_certificate_it_was_opened_with() {
     ask(&client, &agent.contact()).await.unwrap();
     let contact = Contact { verify_ca: next.contact().verify_ca, ..agent.contact() };
     let refused = ask(&client, &contact).await.unwrap_err();
-    assert!(refused.contains("pinned is"), "{refused}");
+    assert!(refused.contains("is pinned"), "{refused}");
     let nobodys = Contact { verify_ca: None, ..agent.contact() };
     let refused = ask(&client, &nobodys).await.unwrap_err();
     assert!(refused.contains("none is pinned"), "{refused}");

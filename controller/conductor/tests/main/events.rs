@@ -5,50 +5,10 @@ use conductor::Settings;
 use model::history::Severity;
 use model::request::VerbRequest;
 use model::{ProvisionState, Verb};
+use room::Log;
 use serde_json::Value;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::{StoreError, prelude::*};
-use tracing_subscriber::fmt::MakeWriter;
-
-/// The log of this thread, as lines of JSON.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    /// Collect what this thread logs until the guard is dropped.
-    fn collect(&self) -> tracing::subscriber::DefaultGuard {
-        let subscriber = tracing_subscriber::fmt().json().with_writer(self.clone()).finish();
-        tracing::subscriber::set_default(subscriber)
-    }
-
-    /// The events of nodes that were logged.
-    fn events(&self) -> Vec<Value> {
-        let bytes = self.0.lock().unwrap();
-        let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-        lines.filter(|line: &Value| line["target"] == "store::event_log").collect()
-    }
-}
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
 
 /// A user writes to the node all the time, so that writes of the conductor are stale again and again.
 #[tokio::test(start_paused = true)]
@@ -69,8 +29,7 @@ async fn each_event_is_logged_once_and_only_when_it_is_stored() {
             }
         }
     });
-    world.faults.lock().unwrap().push_back(Fault::None);
-    world.faults.lock().unwrap().push_back(Fault::StepFails("the disk is broken"));
+    world.suffer([Fault::None, Fault::StepFails("the disk is broken")]);
     let request_id = Some("req-1".to_owned());
     // What the world asks for itself, it does not log.
     world.ask(VerbRequest { request_id: request_id.clone(), ..VerbRequest::of(Verb::Provide) }).await;

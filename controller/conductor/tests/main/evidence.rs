@@ -1,12 +1,13 @@
 //! What an agent signs is what is certified; what it does not sign, or signs wrongly, fails the step.
 
 use crate::situation::{NOW, anneal, heard, issued, node, snapshot};
-use agent_protocol::command::{CommandError, CommandStatus, Status};
+use agent_protocol::command::{CommandStatus, Status};
 use certificate::{EVIDENCE, Evidence, SigningKey};
 use conductor::Settings;
 use conductor::decision::{Action, Change, Outcome};
 use conductor::stages::apply_outcome;
 use model::{Node, ProvisionState};
+use room::{command, failed};
 use serde_json::{Value, json};
 
 struct Scene {
@@ -46,25 +47,11 @@ impl Scene {
         if let Some(signed) = signed {
             result[EVIDENCE] = signed;
         }
-        let (status, error) = match evidence.succeeded {
-            true => (Status::Succeeded, None),
-            false => (Status::Failed, Some("a disk was left")),
+        let status = match evidence.succeeded {
+            true => command("c0", Status::Succeeded),
+            false => failed("c0", "CleaningError", "a disk was left"),
         };
-        let error = error.map(|details| CommandError {
-            kind: "CleaningError".into(),
-            code: 500,
-            message: "Clean step failed".into(),
-            details: details.into(),
-        });
-        let status = CommandStatus {
-            checkpoint: None,
-            id: "c0".into(),
-            command_name: "execute_clean_step".into(),
-            command_status: status,
-            command_error: error,
-            command_result: Some(result),
-            progress: None,
-        };
+        let status = CommandStatus { command_result: Some(result), ..status };
         let mut contact = heard("boot-1");
         anneal(&mut contact).evidence_key = self.reported_key.clone();
         let snapshot = snapshot(self.node.clone(), contact, NOW);

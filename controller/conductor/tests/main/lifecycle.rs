@@ -1,17 +1,13 @@
 //! Every verb of the state machine, in the simulated machine room: with an agent, and without one.
 
-use crate::world::{Fault, NIC, World, step};
+use crate::world::{Fault, NIC, World, asked, step};
 use conductor::Settings;
 use model::abilities::Inspect;
 use model::request::{RESCUE_HASH, VerbRequest};
 use model::run::Cursor;
-use model::{Node, ProvisionState, RequestedStep, StepKind, Verb};
+use model::{Node, ProvisionState, ResourceKind, StepKind, Verb};
 use serde_json::{Value, json};
-use store::prelude::*;
-
-fn asked(step: &str) -> RequestedStep {
-    serde_json::from_value(json!({"interface": "deploy", "step": step})).unwrap()
-}
+use store::{ResourceWrite, prelude::*};
 
 fn rescue() -> VerbRequest {
     VerbRequest { rescue_hash: Some("$6$salt$hash".into()), ..VerbRequest::of(Verb::Rescue) }
@@ -19,9 +15,8 @@ fn rescue() -> VerbRequest {
 
 /// Until the node is at rest again.
 async fn rest(world: &World) -> Node {
-    let failed = |node: &Node| node.provision_state.as_str().ends_with("failed");
-    let node = world.until("at rest", |n| n.provision_state.is_stable() || failed(n)).await;
-    assert!(!failed(&node), "{:?} {:#?}", node.last_error, world.texts().await);
+    let node = world.ended().await;
+    assert!(node.provision_state.is_stable(), "{:?} {:#?}", node.last_error, world.texts().await);
     node
 }
 
@@ -39,7 +34,8 @@ async fn every_verb_passes_its_states_and_the_history_records_it_all() {
     fake(&world);
     world.put(ProvisionState::Enroll, |_| {}).await;
     let _conductor = world.conductor(Settings::default());
-    let service = VerbRequest::of(Verb::Service).with_steps(StepKind::Service, vec![asked("tune")]);
+    let service =
+        VerbRequest::of(Verb::Service).with_steps(StepKind::Service, vec![asked("deploy.tune", json!({}))]);
     for (request, end) in [
         (VerbRequest::of(Verb::Manage), ProvisionState::Manageable),
         (VerbRequest::of(Verb::Inspect), ProvisionState::Manageable),
@@ -98,7 +94,7 @@ async fn every_verb_passes_its_states_and_the_history_records_it_all() {
         ]
     );
     // Cleaning ran on provide and after delete, and on no rebuild.
-    assert_eq!(*world.ran.lock().unwrap(), ["reset", "deploy", "deploy", "tune", "reset"]);
+    assert_eq!(world.ran(), ["reset", "deploy", "deploy", "tune", "reset"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,7 +107,7 @@ async fn the_agent_sends_the_inventory_and_properties_follow_it() {
             node.properties.insert("rack".into(), "r7".into());
         })
         .await;
-    world.ask(VerbRequest::of(Verb::Inspect)).await;
+    world.verb(Verb::Inspect).await;
     let node = rest(&world).await;
     assert_eq!(
         Value::Object(node.properties.clone()),
@@ -131,20 +127,21 @@ async fn the_agent_sends_the_inventory_and_properties_follow_it() {
     assert!(!world.is_on());
     assert_eq!(world.store.inventory(world.node).await.unwrap().unwrap().source, "agent");
 
-    let ports = world.store.ports(Some(world.node)).await.unwrap();
+    let ports = world.store.resources(ResourceKind::Port, Some(world.node)).await.unwrap();
     let [port] = ports.as_slice() else { panic!("{ports:?}") };
-    assert_eq!((port.address.as_str(), port.pxe_enabled), (NIC, true));
+    assert_eq!((port.address(), port.pxe_enabled()), (NIC, true));
 
     for how in [Inspect::Bmc, Inspect::Fake] {
         world.abilities.lock().unwrap().inspect = how;
-        world.ask(VerbRequest::of(Verb::Inspect)).await;
+        world.verb(Verb::Inspect).await;
         world.until("asked the BMC", |node| node.provision_state == ProvisionState::Manageable).await;
         assert_eq!(world.store.inventory(world.node).await.unwrap().unwrap().source, "redfish");
         assert!(!world.is_on(), "the BMC needs no boot");
-        let now = world.store.ports(Some(world.node)).await.unwrap();
+        let now = world.store.resources(ResourceKind::Port, Some(world.node)).await.unwrap();
         if how == Inspect::Bmc {
             assert_eq!(now, ports, "the port is there already");
-            world.store.delete_port(port.uuid).await.unwrap();
+            let gone = ResourceWrite::Delete(port.kind, port.uuid, port.version);
+            world.store.write_resource(gone, None).await.unwrap();
         } else {
             assert_eq!(now, [], "what is made up becomes no port");
         }
@@ -155,17 +152,17 @@ async fn the_agent_sends_the_inventory_and_properties_follow_it() {
 #[tokio::test(start_paused = true)]
 async fn an_inspection_without_a_new_inventory_fails_with_the_reason() {
     let world = World::new().await;
-    world.unplug_network();
+    *world.unplugged.lock().unwrap() = true;
     world.store.put_inventory(world.node, world.inventory("agent")).await.unwrap();
     let _conductor = world.conductor(Settings::default());
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-    world.ask(VerbRequest::of(Verb::Inspect)).await;
+    world.verb(Verb::Inspect).await;
     let node = world.until_state(ProvisionState::InspectFail).await;
     assert!(node.last_error.unwrap().contains("no inventory within 1800 s"));
     assert!(!node.maintenance);
-    world.ask(VerbRequest::of(Verb::Inspect)).await;
+    world.verb(Verb::Inspect).await;
     world.until_state(ProvisionState::InspectWait).await;
-    world.ask(VerbRequest::of(Verb::Abort)).await;
+    world.verb(Verb::Abort).await;
     let node = world.until_state(ProvisionState::InspectFail).await;
     assert_eq!(node.last_error.unwrap(), "By request, the inspection operation was aborted");
 }
@@ -192,7 +189,7 @@ async fn rescue_boots_the_ramdisk_with_the_hash_and_unrescue_takes_it_all_back()
             "rescuing -> rescue"
         ]
     );
-    world.ask(VerbRequest::of(Verb::Unrescue)).await;
+    world.verb(Verb::Unrescue).await;
     let node = rest(&world).await;
     assert_eq!(node.provision_state, ProvisionState::Active);
     assert!(!node.instance_info.contains_key(RESCUE_HASH) && !node.boots_ramdisk());
@@ -212,12 +209,12 @@ async fn deleting_takes_back_what_deploying_added_and_then_cleans() {
         })
         .await;
     let _conductor = world.conductor(Settings::default());
-    world.ask(VerbRequest::of(Verb::Delete)).await;
+    world.verb(Verb::Delete).await;
     let node = rest(&world).await;
     assert_eq!(node.provision_state, ProvisionState::Available);
     assert!(node.instance_info.is_empty() && node.instance_uuid.is_none() && node.deploy_step.is_none());
     assert!(!node.driver_internal_info.contains_key("deploy_steps"));
-    assert_eq!(*world.ran.lock().unwrap(), ["erase_devices_metadata", "erase_devices"]);
+    assert_eq!(world.ran(), ["erase_devices_metadata", "erase_devices"]);
     assert!(node.run.unwrap().all_succeeded());
 }
 
@@ -231,13 +228,13 @@ async fn a_tear_down_that_fails_ends_in_error_with_the_reason_and_can_be_tried_a
         .await;
     *world.bmc_stuck.lock().unwrap() = true;
     let _conductor = world.conductor(Settings::default());
-    world.ask(VerbRequest::of(Verb::Delete)).await;
+    world.verb(Verb::Delete).await;
     let node = world.until_state(ProvisionState::Error).await;
     assert!(node.last_error.unwrap().contains("the BMC is stuck"));
     assert!(node.instance_info.contains_key("image_source"), "nothing was taken back");
     assert!(!world.path().await.contains(&"DELETED".to_owned()));
     *world.bmc_stuck.lock().unwrap() = false;
-    world.ask(VerbRequest::of(Verb::Delete)).await;
+    world.verb(Verb::Delete).await;
     assert_eq!(rest(&world).await.provision_state, ProvisionState::Available);
 }
 
@@ -246,7 +243,7 @@ async fn a_ramdisk_that_could_not_inspect_fails_the_inspection_in_its_words() {
     let world = World::new().await;
     *world.plugin_data.lock().unwrap() = json!({"error": "lshw is missing"});
     let _conductor = world.conductor(Settings::default());
-    world.ask(VerbRequest::of(Verb::Inspect)).await;
+    world.verb(Verb::Inspect).await;
     let node = world.until_state(ProvisionState::InspectFail).await;
     assert!(node.last_error.unwrap().contains("lshw is missing"));
     assert!(!node.properties.contains_key("memory_mb"));
@@ -260,7 +257,7 @@ async fn a_rescued_node_is_deleted_as_an_active_one() {
     let _conductor = world.conductor(Settings::default());
     world.ask(rescue()).await;
     rest(&world).await;
-    world.ask(VerbRequest::of(Verb::Delete)).await;
+    world.verb(Verb::Delete).await;
     let node = rest(&world).await;
     assert!(!node.instance_info.contains_key(RESCUE_HASH));
     assert_eq!(
@@ -287,11 +284,11 @@ async fn a_retired_node_is_never_available_after_delete() {
             })
             .await;
         let _conductor = world.conductor(Settings { automated_clean_enable: enabled, ..Settings::default() });
-        world.ask(VerbRequest::of(Verb::Delete)).await;
+        world.verb(Verb::Delete).await;
         let node = rest(&world).await;
         assert_eq!(node.provision_state, end, "{enabled} {own:?} {retired}");
         let cleans = own.unwrap_or(enabled);
-        assert_eq!(world.ran.lock().unwrap().is_empty(), !cleans);
+        assert_eq!(world.ran().is_empty(), !cleans);
         assert!(world.path().await.contains(&"DELETED".to_owned()));
         let path = world.path().await;
         assert!(!path.iter().any(|step| step.contains("-> available")) || !retired, "{path:?}");
@@ -303,9 +300,9 @@ async fn deleted_interrupts_a_deployment_that_waits() {
     let world = World::new().await;
     world.put(ProvisionState::Available, |_| {}).await;
     let _conductor = world.conductor(Settings::default());
-    world.ask(VerbRequest::of(Verb::Deploy)).await;
+    world.verb(Verb::Deploy).await;
     world.until_state(ProvisionState::DeployWait).await;
-    world.ask(VerbRequest::of(Verb::Delete)).await;
+    world.verb(Verb::Delete).await;
     let node = rest(&world).await;
     assert_eq!(node.provision_state, ProvisionState::Available);
     let path = world.path().await;
@@ -317,10 +314,12 @@ async fn deleted_interrupts_a_deployment_that_waits() {
 async fn a_failed_service_keeps_the_node_and_service_is_taken_again() {
     let world = World::new().await;
     world.put(ProvisionState::Active, |_| {}).await;
-    world.other_steps.lock().unwrap().insert(StepKind::Service, vec![step("tune", 0, true)]);
-    world.faults.lock().unwrap().push_back(Fault::StepFails("no such knob"));
+    world.advertise(StepKind::Service, vec![step("tune", 0, true)]);
+    world.suffer([Fault::StepFails("no such knob")]);
     let _conductor = world.conductor(Settings::default());
-    let service = || VerbRequest::of(Verb::Service).with_steps(StepKind::Service, vec![asked("tune")]);
+    let service = || {
+        VerbRequest::of(Verb::Service).with_steps(StepKind::Service, vec![asked("deploy.tune", json!({}))])
+    };
     world.ask(service()).await;
     let node = world.until_state(ProvisionState::ServiceFail).await;
     assert_eq!((node.maintenance, node.fault.as_deref()), (true, Some("service failure")));
@@ -342,14 +341,15 @@ async fn an_abort_of_a_hanging_step_that_cannot_be_stopped_ends_with_its_deadlin
     world.put(ProvisionState::Active, |_| {}).await;
     let long = json!({"step": "flash", "interface": "deploy", "priority": 0, "abortable": false});
     let long = serde_json::from_value(long).unwrap();
-    world.other_steps.lock().unwrap().insert(StepKind::Service, vec![long]);
-    world.faults.lock().unwrap().push_back(Fault::Hang);
+    world.advertise(StepKind::Service, vec![long]);
+    world.suffer([Fault::Hang]);
     let _conductor = world.conductor(Settings { step_timeout_s: 7200, ..Settings::default() });
-    let service = VerbRequest::of(Verb::Service).with_steps(StepKind::Service, vec![asked("flash")]);
+    let service =
+        VerbRequest::of(Verb::Service).with_steps(StepKind::Service, vec![asked("deploy.flash", json!({}))]);
     world.ask(service).await;
     world.until("runs", |n| n.service_step.is_some()).await;
     world.until_state(ProvisionState::ServiceWait).await;
-    world.ask(VerbRequest::of(Verb::Abort)).await;
+    world.verb(Verb::Abort).await;
     let node = world.until_state(ProvisionState::ServiceFail).await;
     assert!(node.last_error.unwrap().contains("Service step deploy.flash failed"));
 }

@@ -1,20 +1,18 @@
 //! The logs of the ramdisk: whom they are asked of and when, what is stored first, and how they are kept.
 
-use crate::situation::{NOW, heard, issued, node, snapshot};
+use crate::situation::{NOW, Scripted, heard, issued, node, snapshot};
 use crate::world::{Fault, World};
-use agent_protocol::command::{CommandError, CommandStatus, Status};
-use async_trait::async_trait;
 use bmc::Builtin;
 use conductor::agent_client::AgentClient;
-use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Action, Decision, Outcome};
 use conductor::log_archive::LogArchive;
 use conductor::settings::CollectLogs;
 use conductor::stages::{apply_outcome, decide};
 use conductor::{Executor, LiveExecutor, Settings};
 use model::run::{Cursor, Logs};
-use model::{Contact, Node, ProvisionState, Timestamp, Verb};
+use model::{Contact, Node, ProvisionState, Verb};
 use reqwest::StatusCode;
+use room::SimClock;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -31,20 +29,8 @@ fn failed(seconds: u64, logs_collect: CollectLogs, abort: bool) -> Node {
     let mut node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
     node.run.as_mut().unwrap().abort = abort;
     let snapshot = snapshot(node, heard("boot-1"), NOW.after(Duration::from_secs(seconds)));
-    let status = CommandStatus {
-        id: "c0".into(),
-        command_name: "execute_clean_step".into(),
-        command_status: Status::Failed,
-        command_error: Some(CommandError {
-            kind: if abort { "Cancelled" } else { "CleaningError" }.into(),
-            code: 500,
-            message: "Clean step failed".into(),
-            details: "the disk cannot be written".into(),
-        }),
-        command_result: None,
-        progress: None,
-        checkpoint: None,
-    };
+    let kind = if abort { "Cancelled" } else { "CleaningError" };
+    let status = room::failed("c0", kind, "the disk cannot be written");
     let ask = Action::AskCommand { command_id: "c0".into() };
     let change = apply_outcome(&snapshot, &ask, Outcome::Command(status), &settings(logs_collect));
     assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
@@ -100,52 +86,26 @@ fn they_change_nothing_but_their_own_state_and_events() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_run_is_stored_before_they_are_asked_for_and_a_good_one_has_none() {
     let world = World::new().await;
-    world.faults.lock().unwrap().push_back(Fault::StepFails("no"));
-    let (stop, task) = world.conductor(Settings::default());
-    world.verb(Verb::Provide, None).await;
+    world.suffer([Fault::StepFails("no")]);
+    let _conductor = world.provide(Settings::default()).await;
     world.until_state(ProvisionState::CleanFail).await;
     let node = world.until("logs", |node| logs(node) != Some(&Logs::Wanted)).await;
     assert!(matches!(logs(&node), Some(Logs::Kept(_))) && world.is_on(), "{node:?}");
     let texts = world.texts().await;
     let place = |what: &str| texts.iter().position(|text| text.contains(what)).unwrap();
     assert!(place("-> clean failed") < place("the logs of the ramdisk are kept"), "{texts:#?}");
-    world.verb(Verb::Provide, None).await;
+    world.verb(Verb::Provide).await;
     let node = world.until_state(ProvisionState::Available).await;
     assert_eq!(logs(&node), None);
-    stop.cancel();
-    task.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn always_is_before_the_ramdisk_is_stopped() {
     let world = World::new().await;
-    let (stop, task) = world.conductor(settings(CollectLogs::Always));
-    world.verb(Verb::Provide, None).await;
+    let _conductor = world.provide(settings(CollectLogs::Always)).await;
     let node = world.until_state(ProvisionState::Available).await;
     assert!(matches!(logs(&node), Some(Logs::Kept(_))), "{:?}", logs(&node));
     assert_eq!(node.run.as_ref().unwrap().cursor, Cursor::Done);
-    stop.cancel();
-    task.await.unwrap();
-}
-
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Timestamp {
-        NOW
-    }
-}
-
-/// Answers every command with this.
-struct Answers(Value);
-
-#[async_trait]
-impl AgentTransport for Answers {
-    async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String> {
-        let asked: Value = serde_json::from_slice(&call.body.unwrap()).unwrap();
-        assert_eq!(asked["name"], "log.collect_system_logs");
-        Ok((StatusCode::OK, self.0.to_string().into_bytes()))
-    }
 }
 
 async fn collected(directory: &Path, result: Value) -> Outcome {
@@ -157,11 +117,15 @@ async fn collected(directory: &Path, result: Value) -> Outcome {
         logs_keep: 2,
         ..Settings::default()
     };
-    let agents = AgentClient::over(Arc::new(Answers(answer)));
-    let executor = LiveExecutor::new(Arc::new(Builtin), agents, Arc::new(Still), settings);
+    let agent = Scripted::new(Ok((StatusCode::OK, answer)));
+    let agents = AgentClient::over(agent.clone());
+    let executor = LiveExecutor::new(Arc::new(Builtin), agents, Arc::new(SimClock::start()), settings);
     let contact: Contact = heard("boot-1");
     let node = node(ProvisionState::CleanFail, Cursor::Done, 1);
-    executor.act(&node, &contact, &Action::CollectLogs(format!("{}_now_clean.tar.gz", node.uuid))).await
+    let action = Action::CollectLogs(format!("{}_now_clean.tar.gz", node.uuid));
+    let outcome = executor.act(&node, &contact, &action).await;
+    assert_eq!(agent.sent()[0]["name"], "log.collect_system_logs");
+    outcome
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -235,11 +199,9 @@ async fn a_controller_that_died_asks_at_its_next_start() {
             node.next_wake_at = Some(now);
         })
         .await;
-    let (stop, task) = world.conductor(Settings::default());
+    let _conductor = world.conductor(Settings::default());
     let node = world.until("logs", |node| logs(node) != Some(&Logs::Wanted)).await;
     // The machine of this world is off.
     assert!(matches!(logs(&node), Some(Logs::Missing(_))), "{:?}", logs(&node));
     assert_eq!(world.store.node(world.node).await.unwrap().provision_state, ProvisionState::CleanFail);
-    stop.cancel();
-    task.await.unwrap();
 }

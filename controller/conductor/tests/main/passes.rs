@@ -1,8 +1,8 @@
 //! What holds a pass together: its lease, and how much it stores at once.
 
-use crate::world::{World, step};
+use crate::world::{World, asked, step};
 use conductor::Settings;
-use model::{EventKind, ProvisionState, RequestedStep, StepKind, Verb};
+use model::{EventKind, ProvisionState, StepKind};
 use serde_json::json;
 use std::time::Duration;
 use store::{Clock, prelude::*};
@@ -12,10 +12,9 @@ use store::{Clock, prelude::*};
 async fn the_lease_outlasts_every_action() {
     let world = World::new().await;
     *world.action_time.lock().unwrap() = Duration::from_secs(100);
-    let _conductor = world.conductor(Settings::default());
-    world.verb(Verb::Provide, None).await;
+    let _conductor = world.provide(Settings::default()).await;
     world.until_state(ProvisionState::Available).await;
-    assert!(world.actions.lock().unwrap().len() > 6);
+    assert!(world.actions().len() > 6);
     assert_eq!(*world.unleased.lock().unwrap(), [] as [&str; 0]);
 }
 
@@ -25,13 +24,14 @@ async fn a_step_costs_two_writes_of_the_node() {
     let mut versions = Vec::new();
     for steps in [2, 22] {
         let world = World::new().await;
-        *world.steps.lock().unwrap() =
-            (0..steps).map(|number| step(&format!("step_{number}"), 10 + number, true)).collect();
+        world.advertise(
+            StepKind::Clean,
+            (0..steps).map(|number| step(&format!("step_{number}"), 10 + number, true)).collect(),
+        );
         // No polls, each of which is a write.
-        let _conductor = world.conductor(Settings { agent_poll_s: 3600, ..Settings::default() });
-        world.verb(Verb::Provide, None).await;
+        let _conductor = world.provide(Settings { agent_poll_s: 3600, ..Settings::default() }).await;
         versions.push(world.until_state(ProvisionState::Available).await.version);
-        assert_eq!(world.ran.lock().unwrap().len(), usize::try_from(steps).unwrap());
+        assert_eq!(world.ran().len(), usize::try_from(steps).unwrap());
     }
     // The node at rest may have been looked at once more.
     let more = versions[1] - versions[0];
@@ -44,14 +44,12 @@ async fn a_wake_up_call_that_comes_later_is_heard() {
     let world = World::new().await;
     world.only_out_of_band(StepKind::Clean, &[]);
     let _conductor = world.conductor(Settings::default());
-    let wait: RequestedStep =
-        serde_json::from_value(json!({"interface": "power", "step": "wait", "args": {"seconds": 1}}))
-            .unwrap();
+    let wait = asked("power.wait", json!({"args": {"seconds": 1}}));
     for _ in 0..5 {
         // Let it sleep first.
         tokio::time::sleep(Duration::from_secs(15)).await;
         let begun = world.clock.now();
-        world.verb(Verb::Clean, Some(vec![wait.clone()])).await;
+        world.clean(vec![wait.clone()]).await;
         world.until("at work", |node| !node.provision_state.is_stable()).await;
         world.until_state(ProvisionState::Manageable).await;
         let took = world.clock.now().since(begun);
@@ -63,8 +61,7 @@ async fn a_wake_up_call_that_comes_later_is_heard() {
 #[tokio::test(start_paused = true)]
 async fn every_transition_is_noted_with_the_state_it_leaves() {
     let world = World::new().await;
-    let _conductor = world.conductor(Settings { stay_on_after_cleaning: true, ..Settings::default() });
-    world.verb(Verb::Provide, None).await;
+    let _conductor = world.provide(Settings { stay_on_after_cleaning: true, ..Settings::default() }).await;
     world.until_state(ProvisionState::Available).await;
     let history = world.store.history(world.node).await.unwrap();
     let transitions: Vec<_> = history.iter().filter(|event| event.kind == EventKind::Transition).collect();

@@ -1,64 +1,18 @@
 //! From a RAID configuration that is wanted, through an agent that knows nothing of Anneal, to what the node says of it.
 
-use crate::situation::{NOW, recorded, snapshot};
+use crate::situation::{NOW, Scripted, ipa, recorded, snapshot};
 use agent_protocol::command::{CommandStatus, Status};
 use agent_protocol::step::AdvertisedSteps;
-use async_trait::async_trait;
 use conductor::Settings;
 use conductor::agent_client::AgentClient;
-use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Action, Change, Decision, Outcome};
 use conductor::stages::{apply_outcome, decide};
-use model::agent::AgentKind;
 use model::run::{Cursor, Run};
 use model::{Contact, Node, ProvisionState, RequestedStep, RunKind, StepKind};
-use reqwest::StatusCode;
+use room::command;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use uuid::Uuid;
-
-/// Keeps what it is sent, and runs it.
-#[derive(Default)]
-struct Agent(Mutex<Value>);
-
-#[async_trait]
-impl AgentTransport for Agent {
-    async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String> {
-        let answer = match call.body {
-            None => json!({"commands": []}),
-            Some(body) => {
-                *self.0.lock().unwrap() = serde_json::from_slice(&body).unwrap();
-                json!(status(Status::Running, Value::Null))
-            }
-        };
-        Ok((StatusCode::OK, answer.to_string().into_bytes()))
-    }
-}
-
-fn status(command_status: Status, result: Value) -> CommandStatus {
-    CommandStatus {
-        id: "its-own".into(),
-        command_name: "execute_clean_step".into(),
-        command_status,
-        command_error: None,
-        command_result: Some(result),
-        progress: None,
-        checkpoint: None,
-    }
-}
-
-/// As ironic-python-agent is heard.
-fn heard() -> Contact {
-    Contact {
-        token: Some("t".into()),
-        token_at: Some(NOW),
-        callback_url: Some("https://192.0.2.1:9999".into()),
-        last_heartbeat_at: Some(NOW),
-        agent: Some(AgentKind::Ipa),
-        ..Contact::default()
-    }
-}
 
 const KINDS: [(StepKind, RunKind, ProvisionState, ProvisionState); 3] = [
     (StepKind::Clean, RunKind::ManualClean, ProvisionState::CleanWait, ProvisionState::CleanFail),
@@ -113,7 +67,7 @@ fn planned(node: Node, kind: StepKind) -> Node {
         "clean_steps": steps, "hardware_manager_version": {"generic_hardware_manager": "1.2"},
     }))
     .unwrap();
-    let seen = snapshot(node, heard(), NOW);
+    let seen = snapshot(node, ipa(), NOW);
     let steps = Outcome::Steps(BTreeMap::from([(kind, advertised)]));
     let change = apply_outcome(&seen, &Action::AskSteps(kind), steps, &Settings::default());
     assert_eq!(change.node.last_error, None);
@@ -122,20 +76,20 @@ fn planned(node: Node, kind: StepKind) -> Node {
 
 /// The step is written down.
 fn begun(node: Node) -> Node {
-    recorded(decide(&snapshot(node, heard(), NOW), &Settings::default()))
+    recorded(decide(&snapshot(node, ipa(), NOW), &Settings::default()))
 }
 
 /// What the agent is sent.
 async fn sent(node: &Node) -> Value {
     let Decision::Act(Action::SendStep { command_id, run, step }) =
-        decide(&snapshot(node.clone(), heard(), NOW), &Settings::default())
+        decide(&snapshot(node.clone(), ipa(), NOW), &Settings::default())
     else {
         panic!("the step is not sent: {:?}", node.last_error);
     };
-    let agent = Arc::new(Agent::default());
-    let outcome = AgentClient::over(agent.clone()).send_step(node, &heard(), &command_id, run, &step).await;
+    let agent = Scripted::with(&[], &command("its-own", Status::Running));
+    let outcome = AgentClient::over(agent.clone()).send_step(node, &ipa(), &command_id, run, &step).await;
     assert!(matches!(outcome, Outcome::Command(_)), "{outcome:?}");
-    agent.0.lock().unwrap()["params"].clone()
+    agent.sent()[0]["params"].clone()
 }
 
 /// The step has ended well, and the agent reports `report` as its result.
@@ -143,8 +97,9 @@ fn ended(node: Node, kind: StepKind, report: Value) -> Change {
     let step = node.run.as_ref().unwrap().current().unwrap().step.step.clone();
     let result = json!({kind.result_field(): report, kind.step_field(): {"interface": "raid", "step": step}});
     let action = Action::AskCommand { command_id: "its-own".into() };
-    let outcome = Outcome::Command(status(Status::Succeeded, result));
-    apply_outcome(&snapshot(node, heard(), NOW), &action, outcome, &Settings::default())
+    let status = CommandStatus { command_result: Some(result), ..command("its-own", Status::Succeeded) };
+    let outcome = Outcome::Command(status);
+    apply_outcome(&snapshot(node, ipa(), NOW), &action, outcome, &Settings::default())
 }
 
 /// `create_configuration`: ironic-python-agent makes what the node's target says and reports that; which flags Ironic has

@@ -1,20 +1,16 @@
 //! What the exploration of `tests/explore` found: situations in which progress was lost, invented or reported wrongly.
 
-use crate::situation::{NOW, anneal, heard, issued, node, recorded, snapshot};
-use agent_protocol::command::{CommandError, CommandStatus, Status};
+use crate::situation::{NOW, anneal, at, heard, issued, node, recorded, snapshot};
+use agent_protocol::command::Status;
 use agent_protocol::step::AdvertisedSteps;
 use conductor::Settings;
 use conductor::decision::{Action, ActionError, Decision, Outcome, Snapshot};
 use conductor::stages::{apply_outcome, decide};
 use model::run::Cursor;
-use model::{Contact, Node, ProvisionState, RunKind, StepKind, Timestamp, Wait};
+use model::{Contact, Node, ProvisionState, RunKind, StepKind, Wait};
+use room::{command, failed};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::time::Duration;
-
-fn at(seconds: u64) -> Timestamp {
-    NOW.after(Duration::from_secs(seconds))
-}
 
 /// A node in the middle of a step of its agent, changed.
 fn in_step(change: impl FnOnce(&mut model::Run)) -> Node {
@@ -31,21 +27,12 @@ fn runs(seconds: u64) -> Contact {
     contact
 }
 
-fn status(command_status: Status, error: Option<(&str, &str)>) -> Outcome {
-    Outcome::Command(CommandStatus {
-        id: "c0".into(),
-        command_name: "execute_clean_step".into(),
-        command_status,
-        command_error: error.map(|(kind, details)| CommandError {
-            kind: kind.into(),
-            code: 500,
-            message: "Step failed".into(),
-            details: details.into(),
-        }),
-        command_result: None,
-        progress: None,
-        checkpoint: None,
-    })
+fn status(status: Status) -> Outcome {
+    Outcome::Command(command("c0", status))
+}
+
+fn failed_by(kind: &str, details: &str) -> Outcome {
+    Outcome::Command(failed("c0", kind, details))
 }
 
 fn ask() -> Action {
@@ -126,7 +113,7 @@ fn progress_is_missed_only_where_it_could_be_reported() {
     let stall = Settings::default().step_stall_s;
     let hung = |contact: Contact| {
         let snapshot = snapshot(in_step(|_| {}), contact, at(stall));
-        answered(&snapshot, status(Status::Running, None)).run.unwrap().hung
+        answered(&snapshot, status(Status::Running)).run.unwrap().hung
     };
     assert_eq!(hung(runs(0)), None, "no heartbeat came since");
     let mut before = runs(stall);
@@ -150,8 +137,8 @@ fn a_step_past_its_limit_is_judged_by_the_agents_answer() {
         snapshot
     };
     assert_eq!(decide(&past(|_| {}), &settings), Decision::Act(ask()));
-    assert!(answered(&past(|_| {}), status(Status::Succeeded, None)).run.unwrap().succeeded(1));
-    let run = answered(&past(|_| {}), status(Status::Running, None)).run.unwrap();
+    assert!(answered(&past(|_| {}), status(Status::Succeeded)).run.unwrap().succeeded(1));
+    let run = answered(&past(|_| {}), status(Status::Running)).run.unwrap();
     assert!(run.hung.unwrap().contains("longer than its limit") && run.cursor != Cursor::Done);
     // An agent that sends heartbeats and cannot be asked is judged by the clock in the end.
     let unanswered = |run: &mut model::Run| run.attempts = 2 * Settings::default().max_attempts;
@@ -166,10 +153,10 @@ fn a_step_past_its_limit_is_judged_by_the_agents_answer() {
 #[test]
 fn the_time_of_a_step_counts_from_when_the_agent_had_it() {
     let node = node(ProvisionState::CleanWait, issued("boot-1", false), 1);
-    let run = answered(&snapshot(node, heard("boot-1"), at(500)), status(Status::Running, None)).run.unwrap();
+    let run = answered(&snapshot(node, heard("boot-1"), at(500)), status(Status::Running)).run.unwrap();
     assert!(matches!(run.cursor, Cursor::Issued { at: since, accepted: true, .. } if since == at(500)));
     let later = in_step(|run| run.attempts = 1);
-    let run = answered(&snapshot(later, runs(500), at(500)), status(Status::Running, None)).run.unwrap();
+    let run = answered(&snapshot(later, runs(500), at(500)), status(Status::Running)).run.unwrap();
     assert!(matches!(run.cursor, Cursor::Issued { at, .. } if at == NOW), "it had it before");
 }
 
@@ -193,23 +180,23 @@ fn the_end_of_a_hung_step_is_believed_at_the_last_look() {
         });
         answered(&snapshot(node, runs(0), NOW), outcome)
     };
-    assert!(last(status(Status::Succeeded, None)).run.unwrap().succeeded(1));
-    let failed = last(status(Status::Failed, Some(("CleaningError", "the disk is gone"))));
+    assert!(last(status(Status::Succeeded)).run.unwrap().succeeded(1));
+    let failed = last(failed_by("CleaningError", "the disk is gone"));
     assert!(error(&failed).contains("the disk is gone; before that, the step hangs"), "{}", error(&failed));
-    let running = last(status(Status::Running, None));
+    let running = last(status(Status::Running));
     assert!(error(&running).contains("the step hangs; it could not be stopped"), "{}", error(&running));
 }
 
 #[test]
 fn a_step_that_failed_by_itself_says_so_although_it_was_to_be_aborted() {
-    let end = |error: Option<(&str, &str)>| {
+    let end = |kind: &str, details: &str| {
         let node = in_step(|run| run.abort = true);
-        answered(&snapshot(node, runs(0), NOW), status(Status::Failed, error))
+        answered(&snapshot(node, runs(0), NOW), failed_by(kind, details))
     };
-    let failed = end(Some(("CleaningError", "the disk is gone")));
+    let failed = end("CleaningError", "the disk is gone");
     assert!(error(&failed).contains("the disk is gone; before that, a user asked to abort"));
     assert!(failed.maintenance, "{}", error(&failed));
-    let stopped = end(Some(("Cancelled", "Step cancelled by request")));
+    let stopped = end("Cancelled", "Step cancelled by request");
     assert!(
         error(&stopped).starts_with("By request, the clean operation was aborted") && !stopped.maintenance
     );
@@ -251,7 +238,7 @@ fn a_change_of_hardware_managers_is_counted_once() {
         run.kind = RunKind::ManualClean;
         run.hardware_manager_version = [("generic".to_owned(), json!("1"))].into_iter().collect();
     });
-    node = answered(&snapshot(node, runs(0), NOW), status(Status::VersionMismatch, None));
+    node = answered(&snapshot(node, runs(0), NOW), status(Status::VersionMismatch));
     assert_eq!(node.run.as_ref().map(|run| (&run.cursor, run.replans)), Some((&Cursor::LearnSteps, 1)));
     let steps = AdvertisedSteps {
         clean_steps: BTreeMap::new(),
@@ -275,12 +262,7 @@ fn a_disk_that_stands_still_is_a_warning_until_it_moves() {
         contact
     };
     let look = |node: Node, contact: Contact| {
-        apply_outcome(
-            &snapshot(node, contact, at(10)),
-            &ask(),
-            status(Status::Running, None),
-            &Settings::default(),
-        )
+        apply_outcome(&snapshot(node, contact, at(10)), &ask(), status(Status::Running), &Settings::default())
     };
     let warned = look(in_step(|_| {}), at_disk(json!(1.5)));
     assert_eq!(error(&warned.node), "disk /dev/sda (serial S1) stands still at 5 of 9 bytes");

@@ -7,10 +7,9 @@ use conductor::decision::{Action, Decision, Outcome, Rules};
 use conductor::stages::{apply_outcome, decide};
 use model::abilities::Inspect;
 use model::interface::AddPorts;
-use model::request::VerbRequest;
 use model::run::Cursor;
-use model::{Contact, Inventory, Port, ProvisionState, Resource, ResourceKind, Run, RunKind, Verb};
-use serde_json::{Map, Value, json};
+use model::{Contact, Inventory, ProvisionState, Resource, ResourceKind, Run, RunKind, Verb};
+use serde_json::{Value, json};
 use store::{ResourceWrite, prelude::*};
 use uuid::Uuid;
 
@@ -39,7 +38,7 @@ async fn rules_apply_to_what_the_bmc_reports() {
         world.store.write_resource(ResourceWrite::Create(rule.clone()), None).await.unwrap();
     }
     let _conductor = world.conductor(Settings::default());
-    world.ask(VerbRequest::of(Verb::Inspect)).await;
+    world.verb(Verb::Inspect).await;
     let node = world.until_state(ProvisionState::InspectFail).await;
     assert!(node.last_error.unwrap().contains(&failing.uuid.to_string()));
     assert!(node.extra.is_empty() && node.properties.is_empty(), "{:?} {:?}", node.extra, node.properties);
@@ -47,7 +46,7 @@ async fn rules_apply_to_what_the_bmc_reports() {
     assert!(kept.source == "redfish" && !kept.ruled, "so that it can be seen why");
 
     world.store.write_resource(ResourceWrite::Delete(failing.kind, failing.uuid, 1), None).await.unwrap();
-    world.ask(VerbRequest::of(Verb::Inspect)).await;
+    world.verb(Verb::Inspect).await;
     let node = world.until_state(ProvisionState::Manageable).await;
     assert_eq!((&node.extra["seen"], &node.properties["memory_mb"]), (&json!("512"), &json!("7")));
 }
@@ -60,18 +59,7 @@ fn what_rules_change_is_one_change() {
     let mut run = Run::new(RunKind::Inspect, NOW);
     (run.cursor, run.booted) = (Cursor::AwaitInventory, true);
     node.run = Some(run);
-    let port = |mac: &str| Port {
-        uuid: Uuid::new_v4(),
-        node_uuid: node.uuid,
-        address: mac.into(),
-        name: None,
-        pxe_enabled: true,
-        extra: Map::new(),
-        local_link_connection: Map::new(),
-        other: Map::new(),
-        created_at: NOW,
-        updated_at: None,
-    };
+    let port = |mac: &str| Resource::port(Uuid::new_v4(), node.uuid, mac.parse().unwrap(), NOW);
     let ports = vec![port("52:54:00:00:00:01"), port("52:54:00:00:00:02")];
     let second = ports[1].clone();
     let actions = json!([
@@ -99,8 +87,8 @@ fn what_rules_change_is_one_change() {
     assert_eq!(inspected.inventory.plugin_data, json!({"x": 1}));
     assert!(inspected.inventory.ruled && inspected.inventory.at == NOW);
     let [changed] = inspected.ports.as_slice() else { panic!("{:?}", inspected.ports) };
-    assert_eq!(changed.read, second);
-    assert_eq!((&changed.new.extra["x"], changed.new.updated_at), (&json!(1), Some(NOW)));
+    assert_eq!((changed.uuid, changed.version, changed.updated_at), (second.uuid, second.version, Some(NOW)));
+    assert_eq!(changed.field("extra")["x"], 1);
     assert!(!change.is_of_the_node_alone());
 
     // Ports that the inspection finds are there for rules as the others are, and stored with the rest.
@@ -124,14 +112,15 @@ fn what_rules_change_is_one_change() {
         let settings = Settings { inspection_add_ports: add, ..Settings::default() };
         let Decision::Record(change) = decide(&with_nic, &settings) else { panic!("nothing is recorded") };
         let inspected = change.inspected.as_ref().expect("ports");
-        assert!(inspected.ports.iter().all(|port| port.read.pxe_enabled && !port.new.pxe_enabled));
+        assert!(inspected.ports.iter().all(|port| !port.pxe_enabled()));
         assert_eq!(
             (inspected.ports.len(), inspected.new_ports.len(), inspected.inventory.ruled),
             (2, made, false)
         );
         for port in &inspected.new_ports {
-            assert_eq!((port.address.as_str(), port.pxe_enabled), ("52:54:00:00:00:03", true));
-            assert_eq!((port.uuid, port.node_uuid, &port.extra["x"]), (new, change.node.uuid, &json!(1)));
+            assert_eq!((port.address(), port.pxe_enabled()), ("52:54:00:00:00:03", true));
+            assert_eq!((port.uuid, port.node), (new, Some(change.node.uuid)));
+            assert_eq!(port.field("extra")["x"], 1);
         }
         let text = "interfaces become ports, unless a port has their address: 52:54:00:00:00:03";
         assert_eq!(change.events.iter().filter(|event| event.text == text).count(), made);

@@ -1,16 +1,27 @@
-//! One node in one situation, for decisions that are looked at one by one.
+//! One node in one situation, for decisions that are looked at one by one; and an agent with one answer.
 
+use agent_protocol::command::CommandStatus;
+use async_trait::async_trait;
+use conductor::agent_transport::{AgentCall, AgentTransport};
 use conductor::decision::{Decision, Snapshot};
 use model::abilities::{Abilities, Inspect, Rescue};
 use model::agent::{AgentKind, AgentState};
 use model::plan::automated_plan;
 use model::run::{Cursor, Run};
 use model::{CatalogueStep, Contact, Node, ProvisionState, RunKind, Timestamp};
-use serde_json::json;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// Now, and when the controller was started.
 pub const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
+
+/// Seconds from now.
+pub fn at(seconds: u64) -> Timestamp {
+    NOW.after(Duration::from_secs(seconds))
+}
 
 pub fn catalogue_step(name: &str, priority: i64) -> CatalogueStep {
     serde_json::from_value(json!({
@@ -55,6 +66,11 @@ pub fn heard(boot_id: &str) -> Contact {
     }
 }
 
+/// An ironic-python-agent that was last heard now.
+pub fn ipa() -> Contact {
+    Contact { token_at: Some(NOW), agent: Some(AgentKind::Ipa), ..heard("") }
+}
+
 /// What the Anneal agent of this contact reports of itself.
 pub fn anneal(contact: &mut Contact) -> &mut AgentState {
     match &mut contact.agent {
@@ -78,5 +94,43 @@ pub fn recorded(decision: Decision) -> Node {
     match decision {
         Decision::Record(change) => change.node,
         other => panic!("{other:?} stores nothing"),
+    }
+}
+
+/// An agent that has these commands, answers every other in the same way, and keeps what it is sent.
+pub struct Scripted {
+    commands: Vec<CommandStatus>,
+    answer: Result<(StatusCode, Value), String>,
+    sent: Mutex<Vec<Value>>,
+}
+
+impl Scripted {
+    /// Without commands.
+    pub fn new(answer: Result<(StatusCode, Value), String>) -> Arc<Self> {
+        Arc::new(Self { commands: Vec::new(), answer, sent: Mutex::default() })
+    }
+
+    pub fn with(commands: &[CommandStatus], answer: &CommandStatus) -> Arc<Self> {
+        let answer = Ok((StatusCode::OK, json!(answer)));
+        Arc::new(Self { commands: commands.to_vec(), answer, sent: Mutex::default() })
+    }
+
+    /// The commands that it was sent.
+    pub fn sent(&self) -> Vec<Value> {
+        self.sent.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl AgentTransport for Scripted {
+    async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String> {
+        let answer = match call.body {
+            None => Ok((StatusCode::OK, json!({"commands": self.commands}))),
+            Some(body) => {
+                self.sent.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
+                self.answer.clone()
+            }
+        };
+        answer.map(|(status, body)| (status, body.to_string().into_bytes()))
     }
 }

@@ -1,26 +1,15 @@
 //! Steps of interfaces, reserved steps, deploy steps, and steps that hang.
 
-use crate::world::{Fault, World, step};
+use crate::world::{Fault, World, asked, step};
 use conductor::Settings;
 use model::request::VerbRequest;
-use model::{Node, PlannedStep, ProvisionState, RequestedStep, StepKind, Verb};
+use model::{Node, PlannedStep, ProvisionState, StepKind, Verb};
 use serde_json::{Value, json};
 use std::time::Duration;
 use store::{Clock, prelude::*};
 
-fn asked(interface: &str, step: &str, rest: Value) -> RequestedStep {
-    let mut whole = json!({"interface": interface, "step": step});
-    whole.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-    serde_json::from_value(whole).unwrap()
-}
-
 fn of(interface: &str, step: &str, priority: i64) -> Value {
     json!({"interface": interface, "step": step, "priority": priority})
-}
-
-async fn ended(world: &World) -> Node {
-    let failed = |node: &Node| node.provision_state.as_str().ends_with("failed");
-    world.until("ended", |n| n.provision_state.is_stable() || failed(n)).await
 }
 
 /// One order over both sorts; CLEANING while the controller runs a step, CLEANWAIT while the agent does.
@@ -31,14 +20,13 @@ async fn steps_of_interfaces_and_of_the_agent_run_in_one_order() {
         StepKind::Clean,
         &[of("raid", "between", 50), of("power", "early", 99), of("bios", "never", 0)],
     );
-    let _conductor = world.conductor(Settings::default());
-    world.verb(Verb::Provide, None).await;
+    let _conductor = world.provide(Settings::default()).await;
     let seen =
         world.until("early", |n| n.clean_step.as_ref().is_some_and(|step| step["step"] == "early")).await;
     assert_eq!(seen.provision_state, ProvisionState::Cleaning);
-    let node = ended(&world).await;
+    let node = world.ended().await;
     assert_eq!(node.provision_state, ProvisionState::Available, "{:?}", node.last_error);
-    assert_eq!(*world.ran.lock().unwrap(), ["early", "erase_devices_metadata", "between", "erase_devices"]);
+    assert_eq!(world.ran(), ["early", "erase_devices_metadata", "between", "erase_devices"]);
     assert_eq!(
         world.path().await[..6],
         [
@@ -58,37 +46,36 @@ async fn a_run_that_needs_no_ramdisk_does_not_boot_one() {
     let world = World::new().await;
     world.out_of_band(StepKind::Clean, &[of("bios", "factory_reset", 0)]);
     let _conductor = world.conductor(Settings::default());
-    world.verb(Verb::Clean, Some(vec![asked("bios", "factory_reset", json!({}))])).await;
-    let node = ended(&world).await;
+    world.clean(vec![asked("bios.factory_reset", json!({}))]).await;
+    let node = world.ended().await;
     assert_eq!(node.provision_state, ProvisionState::Manageable);
-    assert_eq!(*world.ran.lock().unwrap(), ["factory_reset"]);
-    let actions = world.actions.lock().unwrap().clone();
+    assert_eq!(world.ran(), ["factory_reset"]);
+    let actions = world.actions();
     assert!(!actions.iter().any(|action| action.starts_with("SetPower")), "{actions:?}");
 
     // Asked for without a ramdisk, a step of the agent is refused before anything runs.
     let request = VerbRequest {
         disable_ramdisk: true,
         ..VerbRequest::of(Verb::Clean)
-            .with_steps(StepKind::Clean, vec![asked("deploy", "erase_devices", json!({}))])
+            .with_steps(StepKind::Clean, vec![asked("deploy.erase_devices", json!({}))])
     };
     world.ask(request).await;
-    let node = ended(&world).await;
+    let node = world.ended().await;
     assert_eq!((node.provision_state, node.maintenance), (ProvisionState::CleanFail, false));
-    assert_eq!(world.ran.lock().unwrap().len(), 1);
+    assert_eq!(world.ran().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_step_of_an_interface_is_named_and_the_rest_is_not_run() {
     let world = World::new().await;
     world.only_out_of_band(StepKind::Clean, &[of("bios", "first", 20), of("raid", "second", 10)]);
-    world.faults.lock().unwrap().push_back(Fault::StepFails("the BMC said no"));
-    let _conductor = world.conductor(Settings::default());
-    world.verb(Verb::Provide, None).await;
+    world.suffer([Fault::StepFails("the BMC said no")]);
+    let _conductor = world.provide(Settings::default()).await;
     let node = world.until_state(ProvisionState::CleanFail).await;
     let error = node.last_error.unwrap();
     assert!(error.contains("Clean step bios.first failed") && error.contains("the BMC said no"), "{error}");
     assert_eq!(node.clean_step.unwrap()["step"], "first");
-    assert_eq!((node.maintenance, world.ran.lock().unwrap().len()), (true, 1));
+    assert_eq!((node.maintenance, world.ran().len()), (true, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,21 +86,21 @@ async fn a_step_that_goes_on_outside_is_asked_for_until_it_ends() {
     slow["abortable"] = json!(true);
     world.only_out_of_band(StepKind::Clean, &[slow]);
     let _conductor = world.conductor(Settings::default());
-    let steps = vec![asked("raid", "create", json!({"args": {"slowly": true}}))];
-    world.verb(Verb::Clean, Some(steps.clone())).await;
+    let steps = vec![asked("raid.create", json!({"args": {"slowly": true}}))];
+    world.clean(steps.clone()).await;
     let node = world.until("polled", |node| node.wait.is_some()).await;
     assert_eq!(node.provision_state, ProvisionState::CleanWait);
     let waits = node.wait.unwrap();
     assert!(waits.reason.starts_with("step raid.create to end: ") && waits.deadline.is_some());
-    let node = ended(&world).await;
+    let node = world.ended().await;
     assert_eq!(node.provision_state, ProvisionState::Manageable, "{:?}", node.last_error);
-    assert_eq!(world.ran.lock().unwrap().len(), 1, "it was begun once");
+    assert_eq!(world.ran().len(), 1, "it was begun once");
 
     // It can be aborted meanwhile.
-    world.verb(Verb::Clean, Some(steps)).await;
+    world.clean(steps).await;
     world.until("polled", |node| node.wait.is_some()).await;
-    world.verb(Verb::Abort, None).await;
-    let node = ended(&world).await;
+    world.verb(Verb::Abort).await;
+    let node = world.ended().await;
     assert_eq!(node.provision_state, ProvisionState::CleanFail);
     assert!(node.last_error.unwrap().starts_with("By request"));
 }
@@ -127,26 +114,25 @@ async fn a_controller_killed_in_a_step_of_its_own_repeats_only_what_may_be_repea
         let mut first = of("bios", "first", 20);
         first["idempotent"] = json!(idempotent);
         world.only_out_of_band(StepKind::Clean, &[first, of("raid", "second", 10)]);
-        world.faults.lock().unwrap().push_back(Fault::Kill);
-        let (_, killed) = world.conductor(Settings::default());
-        world.verb(Verb::Provide, None).await;
+        world.suffer([Fault::Kill]);
+        let (_, killed) = world.provide(Settings::default()).await;
         assert!(killed.await.unwrap_err().is_cancelled());
         let _conductor = world.conductor(Settings::default());
-        let node = ended(&world).await;
+        let node = world.ended().await;
         if idempotent {
             assert_eq!(node.provision_state, ProvisionState::Available, "{:?}", node.last_error);
-            assert_eq!(*world.ran.lock().unwrap(), ["first", "first", "second"]);
+            assert_eq!(world.ran(), ["first", "first", "second"]);
         } else {
             assert_eq!(node.provision_state, ProvisionState::CleanFail);
             let error = node.last_error.unwrap();
             assert!(error.contains("controller was interrupted in the middle of the step"), "{error}");
-            assert_eq!(*world.ran.lock().unwrap(), ["first"]);
+            assert_eq!(world.ran(), ["first"]);
             assert_eq!(node.target_provision_state, Some(ProvisionState::Available));
             // ... and the next cleaning runs every step (05-experiments 3).
-            world.verb(Verb::Manage, None).await;
-            world.verb(Verb::Provide, None).await;
-            assert_eq!(ended(&world).await.provision_state, ProvisionState::Available);
-            assert_eq!(*world.ran.lock().unwrap(), ["first", "first", "second"]);
+            world.verb(Verb::Manage).await;
+            world.verb(Verb::Provide).await;
+            assert_eq!(world.ended().await.provision_state, ProvisionState::Available);
+            assert_eq!(world.ran(), ["first", "first", "second"]);
         }
     }
 }
@@ -157,33 +143,33 @@ async fn reserved_steps_do_what_they_are_called() {
     let world = World::new().await;
     let _conductor = world.conductor(Settings::default());
     let steps = vec![
-        asked("deploy", "erase_devices_metadata", json!({})),
-        asked("power", "power_off", json!({})),
-        asked("power", "hold", json!({})),
-        asked("power", "power_on", json!({})),
-        asked("power", "wait", json!({"args": {"seconds": 600}})),
-        asked("deploy", "erase_devices", json!({})),
-        asked("power", "wait", json!({})),
-        asked("power", "reboot", json!({})),
+        asked("deploy.erase_devices_metadata", json!({})),
+        asked("power.power_off", json!({})),
+        asked("power.hold", json!({})),
+        asked("power.power_on", json!({})),
+        asked("power.wait", json!({"args": {"seconds": 600}})),
+        asked("deploy.erase_devices", json!({})),
+        asked("power.wait", json!({})),
+        asked("power.reboot", json!({})),
     ];
-    world.verb(Verb::Clean, Some(steps)).await;
+    world.clean(steps).await;
     let held = world.until_state(ProvisionState::CleanHold).await;
     assert!(!world.is_on(), "power_off came before hold");
     assert_eq!(held.clean_step.unwrap()["step"], "hold");
     let held = world.until("a wait is stored", |node| node.wait.is_some()).await;
     assert!(held.wait.unwrap().reason.contains("unhold"));
     tokio::time::sleep(Duration::from_secs(86_400)).await;
-    assert_eq!(world.ran.lock().unwrap().len(), 1, "it really holds");
+    assert_eq!(world.ran().len(), 1, "it really holds");
     let before = world.store.node(world.node).await.unwrap();
     assert_eq!(before.provision_state, ProvisionState::CleanHold);
 
-    world.verb(Verb::Unhold, None).await;
+    world.verb(Verb::Unhold).await;
     world.until("waits", |n| n.clean_step.as_ref().is_some_and(|step| step["step"] == "wait")).await;
     let begun = world.clock.now();
     assert!(world.is_on(), "power_on");
     world.until("next", |n| n.clean_step.as_ref().is_some_and(|s| s["step"] == "erase_devices")).await;
     assert!(world.clock.now().since(begun) >= Duration::from_secs(599), "wait");
-    let node = ended(&world).await;
+    let node = world.ended().await;
     assert_eq!(node.provision_state, ProvisionState::Manageable, "{:?}", node.last_error);
     let run = node.run.unwrap();
     assert!(run.all_succeeded() && run.results.len() == 8);
@@ -194,9 +180,9 @@ async fn a_held_node_can_be_aborted() {
     let world = World::new().await;
     world.only_out_of_band(StepKind::Clean, &[of("bios", "first", 20)]);
     let _conductor = world.conductor(Settings::default());
-    world.verb(Verb::Clean, Some(vec![asked("power", "hold", json!({}))])).await;
+    world.clean(vec![asked("power.hold", json!({}))]).await;
     world.until_state(ProvisionState::CleanHold).await;
-    world.verb(Verb::Abort, None).await;
+    world.verb(Verb::Abort).await;
     let node = world.until_state(ProvisionState::CleanFail).await;
     assert!(node.last_error.unwrap().starts_with("By request, the clean operation was aborted"));
 }
@@ -209,10 +195,10 @@ async fn a_deployment_alternates_between_working_and_waiting() {
     deploy["requires_ramdisk"] = json!(true);
     world.out_of_band(StepKind::Deploy, &[deploy]);
     let steps = vec![step("prepare", 150, true), step("finish", 50, true), step("extra", 0, true)];
-    world.other_steps.lock().unwrap().insert(StepKind::Deploy, steps);
+    world.advertise(StepKind::Deploy, steps);
     let _conductor = world.conductor(Settings::default());
-    let template = asked("deploy", "extra", json!({"priority": 60, "args": {}}));
-    let user = asked("deploy", "finish", json!({"priority": 0, "args": {}}));
+    let template = asked("deploy.extra", json!({"priority": 60, "args": {}}));
+    let user = asked("deploy.finish", json!({"priority": 0, "args": {}}));
     let request = VerbRequest {
         templates: vec![template],
         ..VerbRequest::of(Verb::Deploy).with_steps(StepKind::Deploy, vec![user])
@@ -228,9 +214,9 @@ async fn a_deployment_alternates_between_working_and_waiting() {
         steps.map(|step| step["step"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(names(&during), ["prepare", "deploy", "extra"]);
-    let node = ended(&world).await;
+    let node = world.ended().await;
     assert_eq!(node.provision_state, ProvisionState::Active, "{:?}", node.last_error);
-    assert_eq!(*world.ran.lock().unwrap(), ["prepare", "deploy", "extra"]);
+    assert_eq!(world.ran(), ["prepare", "deploy", "extra"]);
     assert_eq!((node.deploy_step, node.driver_internal_info.get("deploy_steps")), (None, None));
     let path = world.path().await;
     assert_eq!(path.iter().filter(|step| *step == "deploying -> wait call-back").count(), 3, "{path:?}");
@@ -246,14 +232,11 @@ async fn a_deployment_that_fails_shows_its_step_and_is_never_active() {
         // ... and it cannot be talked around.
         (
             vec![of("deploy", "deploy", 100), of("bios", "apply", 0)],
-            vec![
-                asked("deploy", "deploy", json!({"priority": 0})),
-                asked("bios", "apply", json!({"priority": 5})),
-            ],
+            vec![asked("deploy.deploy", json!({"priority": 0})), asked("bios.apply", json!({"priority": 5}))],
             "deploy.deploy is switched off",
         ),
         // Ironic drops what it does not know where there is no agent (05-experiments 10).
-        (vec![of("deploy", "deploy", 100)], vec![asked("deploy", "nope", json!({"priority": 5}))], "'nope'"),
+        (vec![of("deploy", "deploy", 100)], vec![asked("deploy.nope", json!({"priority": 5}))], "'nope'"),
         (
             vec![json!({"interface": "deploy", "step": "half", "priority": 0.5})],
             vec![],
@@ -263,15 +246,15 @@ async fn a_deployment_that_fails_shows_its_step_and_is_never_active() {
         let world = World::new().await;
         world.put(ProvisionState::Available, |_| {}).await;
         world.out_of_band(StepKind::Deploy, &steps);
-        world.faults.lock().unwrap().push_back(Fault::StepFails("this version cannot write images"));
+        world.suffer([Fault::StepFails("this version cannot write images")]);
         let _conductor = world.conductor(Settings::default());
         world.ask(VerbRequest::of(Verb::Deploy).with_steps(StepKind::Deploy, user)).await;
-        let node = ended(&world).await;
+        let node = world.ended().await;
         assert_eq!(node.provision_state, ProvisionState::DeployFail, "{:?}", node.last_error);
         let error = node.last_error.unwrap();
         assert!(error.contains(wanted), "{error}");
         assert!(!node.maintenance);
-        let ran = world.ran.lock().unwrap().clone();
+        let ran = world.ran();
         let shown = node.deploy_step.map(|step| step["step"].as_str().unwrap().to_owned());
         assert_eq!(shown, ran.last().cloned());
     }
@@ -284,12 +267,12 @@ async fn an_unknown_deploy_step_is_not_dropped_without_an_agent() {
     world.put(ProvisionState::Available, |_| {}).await;
     world.only_out_of_band(StepKind::Deploy, &[of("deploy", "deploy", 100)]);
     let _conductor = world.conductor(Settings::default());
-    let user = vec![asked("deploy", "nope", json!({"priority": 5}))];
+    let user = vec![asked("deploy.nope", json!({"priority": 5}))];
     world.ask(VerbRequest::of(Verb::Deploy).with_steps(StepKind::Deploy, user)).await;
-    let node = ended(&world).await;
+    let node = world.ended().await;
     assert_eq!(node.provision_state, ProvisionState::DeployFail);
     assert!(node.last_error.unwrap().contains("'nope'"));
-    assert!(world.ran.lock().unwrap().is_empty());
+    assert!(world.ran().is_empty());
 }
 
 /// Ironic waits without limit for a step whose agent goes on sending heartbeats.
@@ -307,17 +290,16 @@ async fn a_hanging_step_is_noticed_while_the_agent_is_heard() {
         ),
     ] {
         let world = World::new().await;
-        world.faults.lock().unwrap().push_back(Fault::Hang);
-        let _conductor = world.conductor(settings);
-        world.verb(Verb::Provide, None).await;
+        world.suffer([Fault::Hang]);
+        let _conductor = world.provide(settings).await;
         let node = world.until("waits", |n| n.clean_step.is_some() && n.wait.is_some()).await;
         let wait = node.wait.unwrap();
         assert!(wait.reason.contains("deploy.erase_devices_metadata") && wait.deadline.is_some(), "{wait:?}");
-        let node = ended(&world).await;
+        let node = world.ended().await;
         assert_eq!((node.provision_state, node.maintenance), (ProvisionState::CleanFail, true));
         let error = node.last_error.unwrap();
         assert!(error.contains(wanted), "{error}");
-        assert!(world.actions.lock().unwrap().contains(&"CancelCommand".to_owned()), "it was cancelled");
+        assert!(world.actions().contains(&"CancelCommand".to_owned()), "it was cancelled");
         assert!(world.is_on());
     }
 }
@@ -325,11 +307,10 @@ async fn a_hanging_step_is_noticed_while_the_agent_is_heard() {
 #[tokio::test(start_paused = true)]
 async fn equal_priorities_of_an_agents_steps_run_by_name_and_that_is_recorded() {
     let world = World::new().await;
-    *world.steps.lock().unwrap() = vec![step("b", 10, true), step("a", 10, true), step("c", 5, true)];
-    let _conductor = world.conductor(Settings::default());
-    world.verb(Verb::Provide, None).await;
-    let node = ended(&world).await;
-    assert_eq!(*world.ran.lock().unwrap(), ["a", "b", "c"]);
+    world.advertise(StepKind::Clean, vec![step("b", 10, true), step("a", 10, true), step("c", 5, true)]);
+    let _conductor = world.provide(Settings::default()).await;
+    let node = world.ended().await;
+    assert_eq!(world.ran(), ["a", "b", "c"]);
     let texts = world.texts().await;
     let tie = "deploy.a, deploy.b have the same priority 10: they run in the order of their names";
     assert_eq!(texts.iter().filter(|text| **text == tie).count(), 1, "{texts:#?}");

@@ -7,5 +7,4 @@ pub mod inventory;
 pub mod lease;
 pub mod node;
 pub mod node_version;
-pub mod port;
 pub mod resource;

@@ -1,41 +1,45 @@
-//! Resources: chassis, port groups, volumes, allocations, runbooks, inspection rules.
+//! Resources: chassis, ports, port groups, volumes, allocations, runbooks, inspection rules.
 
 use super::node_version;
 use crate::document::{encode, failed, select};
+use crate::writer::Change;
 use model::{Node, Resource, ResourceKind};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use store::{ResourceWrite, Result, StoreError, Unique};
 use uuid::Uuid;
 
 const TABLE: &str = "resource";
 
-/// Write one; it comes back as it is kept, or as it was.
-pub fn write(connection: &Connection, write: ResourceWrite) -> Result<Resource> {
-    match write {
+/// Write one; it comes back as it is stored, or as it was when deleted.
+pub fn write(change: &mut Change<'_>, write: ResourceWrite) -> Result<Resource> {
+    let (before, after) = match write {
         ResourceWrite::Create(mut resource) => {
             resource.version = 1;
-            if version(connection, resource.kind, resource.uuid)?.is_some() {
+            if by_uuid(change, resource.kind, resource.uuid)?.is_some() {
                 return Err(StoreError::duplicate(Unique::ResourceUuid, resource.uuid));
             }
-            put(connection, "INSERT INTO resource (kind, uuid, doc) VALUES (?1, ?2, ?3)", &resource)?;
-            Ok(resource)
+            put(change, "INSERT INTO resource (kind, uuid, doc) VALUES (?1, ?2, ?3)", &resource)?;
+            (None, resource)
         }
         ResourceWrite::Update(mut resource) => {
-            at_version(connection, resource.kind, resource.uuid, resource.version)?;
+            let before = at_version(change, resource.kind, resource.uuid, resource.version)?;
             resource.version += 1;
-            put(connection, "UPDATE resource SET doc = ?3 WHERE kind = ?1 AND uuid = ?2", &resource)?;
-            Ok(resource)
+            put(change, "UPDATE resource SET doc = ?3 WHERE kind = ?1 AND uuid = ?2", &resource)?;
+            (Some(before), resource)
         }
         ResourceWrite::Delete(kind, uuid, version) => {
-            at_version(connection, kind, uuid, version)?;
-            let gone = by_ident(connection, kind, &uuid.to_string())?;
-            connection
+            let gone = at_version(change, kind, uuid, version)?;
+            change
                 .prepare_cached("DELETE FROM resource WHERE kind = ?1 AND uuid = ?2")
                 .and_then(|mut statement| statement.execute([kind.as_str(), &uuid.to_string()]))
                 .map_err(failed(format_args!("deleting {} {uuid}", kind.as_str())))?;
-            gone.ok_or_else(|| StoreError::not_found(kind, uuid))
+            (None, gone)
         }
+    };
+    for node in [before.as_ref(), Some(&after)].into_iter().flatten().filter_map(Resource::rings_for) {
+        change.ring(node);
     }
+    Ok(after)
 }
 
 /// Remove what ends with this write of its node ([`Resource::ends_with`]).
@@ -49,14 +53,25 @@ pub fn end_with(connection: &Connection, node: &Node) -> Result<()> {
 }
 
 pub fn by_ident(connection: &Connection, kind: ResourceKind, ident: &str) -> Result<Option<Resource>> {
-    if let Ok(uuid) = Uuid::parse_str(ident) {
-        let sql = "SELECT uuid, doc FROM resource WHERE kind = ?1 AND uuid = ?2";
-        if let Some(found) = select(connection, TABLE, sql, [kind.as_str(), &uuid.to_string()])?.pop() {
-            return Ok(Some(found));
-        }
+    if let Ok(uuid) = Uuid::parse_str(ident)
+        && let Some(found) = by_uuid(connection, kind, uuid)?
+    {
+        return Ok(Some(found));
     }
-    let sql = "SELECT uuid, doc FROM resource WHERE kind = ?1 AND name = ?2";
-    Ok(select(connection, TABLE, sql, [kind.as_str(), ident])?.pop())
+    by(connection, kind, "name", ident)
+}
+
+pub fn by_key(connection: &Connection, kind: ResourceKind, key: &str) -> Result<Option<Resource>> {
+    by(connection, kind, "key", key)
+}
+
+fn by_uuid(connection: &Connection, kind: ResourceKind, uuid: Uuid) -> Result<Option<Resource>> {
+    by(connection, kind, "uuid", &uuid.to_string())
+}
+
+fn by(connection: &Connection, kind: ResourceKind, column: &str, value: &str) -> Result<Option<Resource>> {
+    let sql = format!("SELECT uuid, doc FROM resource WHERE kind = ?1 AND \"{column}\" = ?2");
+    Ok(select(connection, TABLE, &sql, [kind.as_str(), value])?.pop())
 }
 
 pub fn all(connection: &Connection, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
@@ -73,21 +88,11 @@ pub fn all(connection: &Connection, kind: ResourceKind, node: Option<Uuid>) -> R
     }
 }
 
-fn version(connection: &Connection, kind: ResourceKind, uuid: Uuid) -> Result<Option<u64>> {
-    let version: Option<i64> = connection
-        .prepare_cached("SELECT version FROM resource WHERE kind = ?1 AND uuid = ?2")
-        .and_then(|mut statement| {
-            statement.query_row([kind.as_str(), &uuid.to_string()], |row| row.get(0)).optional()
-        })
-        .map_err(failed(format_args!("reading {} {uuid}", kind.as_str())))?;
-    Ok(version.map(i64::cast_unsigned))
-}
-
-/// Refuses a resource that is gone, or was written since.
-fn at_version(connection: &Connection, kind: ResourceKind, uuid: Uuid, read: u64) -> Result<()> {
-    match version(connection, kind, uuid)? {
+/// The stored resource; rejects one that is gone, or was written since it was read.
+fn at_version(connection: &Connection, kind: ResourceKind, uuid: Uuid, read: u64) -> Result<Resource> {
+    match by_uuid(connection, kind, uuid)? {
         None => Err(StoreError::not_found(kind, uuid)),
-        Some(stored) if stored == read => Ok(()),
+        Some(stored) if stored.version == read => Ok(stored),
         Some(_) => Err(StoreError::Stale(uuid)),
     }
 }

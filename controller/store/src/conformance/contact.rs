@@ -2,7 +2,7 @@
 
 use super::samples::{assert_stale, at, beat, enrolled, new_node, rung};
 use crate::{StepKind, Store, TokenGrant};
-use model::agent::{AgentKind, AgentState, Contact, Rival};
+use model::agent::{AgentKind, AgentState, Contact, SecondAgent};
 use model::{Catalogue, CatalogueStep};
 use serde_json::{Map, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ pub async fn a_token_is_given_once<S: Store>(store: Arc<S>) {
     for (n, boot_id) in [(2, Some("boot-2")), (3, None)] {
         let grant = store.grant_token(node, "second", boot_id, at(n)).await.unwrap();
         assert_eq!(grant, TokenGrant::AlreadyOut);
-        let rival = Some(Rival { at: at(n), boot_id: boot_id.map(str::to_owned) });
+        let rival = Some(SecondAgent { at: at(n), boot_id: boot_id.map(str::to_owned) });
         let expected = Contact { rival, ..given.clone() };
         assert_eq!(store.contact(node).await.unwrap(), expected, "only the rival is noted");
     }

@@ -1,8 +1,8 @@
 //! Inventories: kept, bounded, heard.
 
-use super::samples::{assert_not_found, assert_stale, at, enrolled, event, new_port, rung};
-use crate::{Inspected, Lease, Noun, PortChange, Store, StoreError, inventory};
-use model::{Inventory, Node, Port};
+use super::samples::{assert_not_found, assert_stale, at, create, enrolled, event, new_port, rung, update};
+use crate::{Inspected, Lease, Noun, Store, StoreError, inventory};
+use model::{Inventory, Node, Resource, ResourceKind};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,17 +56,16 @@ pub async fn the_bell_rings_for_inventories<S: Store>(store: Arc<S>) {
 
 pub async fn an_inspection_is_written_whole<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await;
-    let read = store.create_port(new_port(node.uuid, "52:54:00:00:00:01")).await.unwrap();
-    let other = store.create_port(new_port(node.uuid, "52:54:00:00:00:02")).await.unwrap();
-    let new = Port { pxe_enabled: false, updated_at: Some(at(1)), ..read.clone() };
+    let read = create(&*store, new_port(node.uuid, 1)).await.unwrap();
+    let other = create(&*store, new_port(node.uuid, 2)).await.unwrap();
+    let mut new = Resource { updated_at: Some(at(1)), ..read.with_pxe(false) };
     let mut changed = node.clone();
     changed.resource_class = Some("big".to_owned());
     let inventory = Inventory { ruled: true, ..found(1, json!({"by": "rule"})) };
-    let ports = vec![PortChange { read, new: new.clone() }];
-    let (made, elsewhere) = (new_port(node.uuid, "52:54:00:00:00:03"), enrolled(&*store, "two").await.uuid);
-    let theirs = store.create_port(new_port(elsewhere, "52:54:00:00:00:04")).await.unwrap();
-    let new_ports =
-        vec![made.clone(), new_port(node.uuid, &other.address), new_port(node.uuid, &theirs.address)];
+    let ports = vec![new.clone()];
+    let (mut made, elsewhere) = (new_port(node.uuid, 3), enrolled(&*store, "two").await.uuid);
+    let theirs = create(&*store, new_port(elsewhere, 4)).await.unwrap();
+    let new_ports = vec![made.clone(), new_port(node.uuid, 2), new_port(node.uuid, 4)];
     let inspected = Inspected { inventory: inventory.clone(), ports, new_ports };
     let mut ears = store.bell().listen();
     let written = store.update_inspected(changed.clone(), vec![event(1)], None, inspected).await.unwrap();
@@ -75,25 +74,24 @@ pub async fn an_inspection_is_written_whole<S: Store>(store: Arc<S>) {
     assert_eq!(store.node(node.uuid).await.unwrap(), written);
     assert_eq!(store.history(node.uuid).await.unwrap().len(), 1);
     assert_eq!(store.inventory(node.uuid).await.unwrap(), Some(inventory));
-    assert_eq!(store.port(new.uuid).await.unwrap(), new);
-    let mut ports = store.ports(None).await.unwrap();
-    ports.retain(|port| ![&new, &other, &made, &theirs].contains(&port));
-    assert_eq!(ports, [], "who has an address keeps it");
-    assert_eq!(store.port_by_address(&made.address).await.unwrap(), made);
+    (new.version, made.version) = (2, 1);
+    let mut ports = store.resources(ResourceKind::Port, None).await.unwrap();
+    ports.sort_by_key(|port| port.key.clone());
+    assert_eq!(ports, [new, other, made, theirs], "a port that has an address keeps it");
 }
 
 pub async fn half_an_inspection_is_never_written<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await;
     let lease = store.take_lease(node.uuid, "a", at(0), at(9)).await.unwrap().unwrap();
     let lost = Lease { epoch: lease.epoch + 1, ..lease };
-    let first = store.create_port(new_port(node.uuid, "52:54:00:00:00:01")).await.unwrap();
-    let second = store.create_port(new_port(node.uuid, "52:54:00:00:00:02")).await.unwrap();
+    let first = create(&*store, new_port(node.uuid, 1)).await.unwrap();
+    let second = create(&*store, new_port(node.uuid, 2)).await.unwrap();
     let old = Node { version: node.version + 1, ..node.clone() };
-    let gone = new_port(node.uuid, "52:54:00:00:00:03");
+    let gone = new_port(node.uuid, 3);
     // A user wrote it since it was read.
-    let before = Port { pxe_enabled: false, ..second.clone() };
-    let change =
-        |read: &Port| PortChange { read: read.clone(), new: Port { pxe_enabled: false, ..read.clone() } };
+    let before = second.clone();
+    let second = update(&*store, second).await.unwrap();
+    let change = |read: &Resource| read.clone().with_pxe(false);
     for (node, lease, port) in [
         (&old, Some(lease), &second),
         (&node, Some(lost), &second),
@@ -101,7 +99,7 @@ pub async fn half_an_inspection_is_never_written<S: Store>(store: Arc<S>) {
         (&node, None, &before),
     ] {
         let ports = vec![change(&first), change(port)];
-        let new_ports = vec![new_port(node.uuid, "52:54:00:00:00:09")];
+        let new_ports = vec![new_port(node.uuid, 9)];
         let inspected = Inspected { inventory: found(1, json!({})), ports, new_ports };
         let changed = Node { last_error: Some("changed".to_owned()), ..node.clone() };
         assert_stale(store.update_inspected(changed, vec![event(1)], lease, inspected).await, node.uuid);
@@ -109,14 +107,14 @@ pub async fn half_an_inspection_is_never_written<S: Store>(store: Arc<S>) {
     let large = Inspected {
         inventory: found(1, json!("x".repeat(inventory::MAX))),
         ports: vec![change(&first)],
-        new_ports: vec![new_port(node.uuid, "52:54:00:00:00:09")],
+        new_ports: vec![new_port(node.uuid, 9)],
     };
     let refused = store.update_inspected(node.clone(), vec![event(1)], None, large).await;
     assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
     assert_eq!(store.node(node.uuid).await.unwrap(), node);
     assert_eq!(store.history(node.uuid).await.unwrap(), []);
     assert_eq!(store.inventory(node.uuid).await.unwrap(), None);
-    assert_eq!(store.port(first.uuid).await.unwrap(), first);
-    assert_eq!(store.port(second.uuid).await.unwrap(), second);
-    assert_eq!(store.ports(None).await.unwrap().len(), 2);
+    let mut ports = store.resources(ResourceKind::Port, None).await.unwrap();
+    ports.sort_by_key(|port| port.key.clone());
+    assert_eq!(ports, [first, second]);
 }

@@ -1,12 +1,12 @@
 //! Nodes: versions, uniqueness, order, history, deletion, waking.
 
 use super::samples::{
-    assert_duplicate, assert_not_found, assert_stale, at, beat, enrolled, event, new_node, new_port, object,
-    rung,
+    assert_duplicate, assert_not_found, assert_stale, at, beat, create, enrolled, event, new_node, new_port,
+    object, rung,
 };
 use crate::{Noun, StepKind, Store, StoreError, Unique};
 use model::agent::Contact;
-use model::{Catalogue, Event, Inventory, Node, ProvisionState};
+use model::{Catalogue, Event, Inventory, Node, ProvisionState, Resource, ResourceKind};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -84,14 +84,13 @@ pub async fn order_of_lists<S: Store>(store: Arc<S>) {
 
     let mut ports = Vec::new();
     for (index, created) in [30, 10, 20, 10].into_iter().enumerate() {
-        let mut port = new_port(expected[index % 2].uuid, &format!("52:54:00:00:00:0{index}"));
-        port.created_at = at(created);
-        ports.push(store.create_port(port).await.unwrap());
+        let port = new_port(expected[index % 2].uuid, u8::try_from(index).unwrap());
+        ports.push(create(&*store, Resource { created_at: at(created), ..port }).await.unwrap());
     }
     ports.sort_by_key(|port| (port.created_at, port.uuid));
-    assert_eq!(store.ports(None).await.unwrap(), ports);
-    ports.retain(|port| port.node_uuid == expected[1].uuid);
-    assert_eq!(store.ports(Some(expected[1].uuid)).await.unwrap(), ports);
+    assert_eq!(store.resources(ResourceKind::Port, None).await.unwrap(), ports);
+    ports.retain(|port| port.node == Some(expected[1].uuid));
+    assert_eq!(store.resources(ResourceKind::Port, Some(expected[1].uuid)).await.unwrap(), ports);
 }
 
 pub async fn unique_values<S: Store>(store: Arc<S>) {
@@ -155,9 +154,9 @@ pub async fn unknown_nodes<S: Store>(store: Arc<S>) {
     assert_not_found(store.forget_agent(uuid).await, Noun::Node, uuid);
     assert_not_found(store.put_catalogue(uuid, StepKind::Clean, catalogue).await, Noun::Node, uuid);
     assert_not_found(store.take_lease(uuid, "c", at(0), at(9)).await, Noun::Node, uuid);
-    assert_not_found(store.create_port(new_port(uuid, "52:54:00:00:00:01")).await, Noun::Node, uuid);
+    assert_not_found(create(&*store, new_port(uuid, 1)).await, Noun::Node, uuid);
     nothing_belongs_to(&*store, uuid).await;
-    assert_eq!(store.ports(None).await.unwrap(), []);
+    assert_eq!(store.resources(ResourceKind::Port, None).await.unwrap(), []);
 }
 
 /// Two tasks write one version at the same time.
@@ -248,8 +247,8 @@ pub async fn delete_removes_what_belongs_to_the_node<S: Store>(store: Arc<S>) {
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(0) };
     let (found, source) = (json!({"interfaces": []}), "redfish".to_owned());
     let inventory = Inventory { inventory: found, plugin_data: json!({}), at: at(0), source, ruled: false };
-    for (index, node) in [&doomed, &kept].into_iter().enumerate() {
-        store.create_port(new_port(node.uuid, &format!("52:54:00:00:00:0{index}"))).await.unwrap();
+    for (index, node) in [(0, &doomed), (1, &kept)] {
+        create(&*store, new_port(node.uuid, index)).await.unwrap();
         store.grant_token(node.uuid, "token", None, at(0)).await.unwrap();
         store.record_heartbeat(node.uuid, "token", beat(1)).await.unwrap();
         store.put_catalogue(node.uuid, StepKind::Clean, catalogue.clone()).await.unwrap();
@@ -263,11 +262,11 @@ pub async fn delete_removes_what_belongs_to_the_node<S: Store>(store: Arc<S>) {
     // Nothing comes back with a node of the same UUID, and its values are free again.
     store.create_node(doomed.clone(), vec![]).await.unwrap();
     nothing_belongs_to(&*store, doomed.uuid).await;
-    store.create_port(new_port(doomed.uuid, "52:54:00:00:00:00")).await.unwrap();
+    create(&*store, new_port(doomed.uuid, 0)).await.unwrap();
 
     assert_eq!(store.node(kept.uuid).await.unwrap(), kept);
     assert_eq!(store.history(kept.uuid).await.unwrap().len(), 1);
-    assert_eq!(store.ports(Some(kept.uuid)).await.unwrap().len(), 1);
+    assert_eq!(store.resources(ResourceKind::Port, Some(kept.uuid)).await.unwrap().len(), 1);
     assert_eq!(store.contact(kept.uuid).await.unwrap().last_heartbeat_at, Some(at(1)));
     assert_eq!(store.catalogue(kept.uuid, StepKind::Clean).await.unwrap(), Some(catalogue));
     assert_eq!(store.inventory(kept.uuid).await.unwrap(), Some(inventory));
@@ -276,7 +275,7 @@ pub async fn delete_removes_what_belongs_to_the_node<S: Store>(store: Arc<S>) {
 
 async fn nothing_belongs_to<S: Store>(store: &S, node: Uuid) {
     assert_eq!(store.history(node).await.unwrap(), []);
-    assert_eq!(store.ports(Some(node)).await.unwrap(), []);
+    assert_eq!(store.resources(ResourceKind::Port, Some(node)).await.unwrap(), []);
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
     assert_eq!(store.catalogue(node, StepKind::Clean).await.unwrap(), None);
     assert_eq!(store.inventory(node).await.unwrap(), None);

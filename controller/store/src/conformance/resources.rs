@@ -1,6 +1,9 @@
 //! Resources: names, keys, versions, order, and their relation to nodes.
 
-use super::samples::{assert_duplicate, assert_not_found, assert_stale, at, enrolled, event, object, rung};
+use super::samples::{
+    assert_duplicate, assert_not_found, assert_stale, at, create, delete, enrolled, event, new_port, object,
+    rung, update,
+};
 use crate::{Noun, ResourceWrite, Store, StoreError, Unique};
 use model::{Node, Resource, ResourceKind};
 use serde_json::json;
@@ -17,18 +20,6 @@ fn resource(kind: ResourceKind, name: &str, created: i64) -> Resource {
     }
 }
 
-async fn create<S: Store>(store: &S, resource: Resource) -> crate::Result<Resource> {
-    store.write_resource(ResourceWrite::Create(resource), None).await
-}
-
-async fn update<S: Store>(store: &S, resource: Resource) -> crate::Result<Resource> {
-    store.write_resource(ResourceWrite::Update(resource), None).await
-}
-
-async fn delete<S: Store>(store: &S, resource: &Resource) -> crate::Result<Resource> {
-    store.write_resource(ResourceWrite::Delete(resource.kind, resource.uuid, resource.version), None).await
-}
-
 pub async fn resources_come_and_go<S: Store>(store: Arc<S>) {
     for kind in ResourceKind::ALL {
         assert_eq!(store.resources(kind, None).await.unwrap(), []);
@@ -41,6 +32,7 @@ pub async fn resources_come_and_go<S: Store>(store: Arc<S>) {
             for ident in [name.to_owned(), new.uuid.to_string(), new.uuid.to_string().to_uppercase()] {
                 assert_eq!(store.resource(kind, &ident).await.unwrap(), new, "{ident}");
             }
+            assert_eq!(store.resource_by_key(kind, &format!("key of {name}")).await.unwrap(), new);
             made.push(new);
         }
         made.sort_by_key(|resource| (resource.created_at, resource.uuid));
@@ -53,11 +45,12 @@ pub async fn resources_come_and_go<S: Store>(store: Arc<S>) {
             updated_at: Some(at(9)),
             ..made[0].clone()
         };
-        let old = made[0].name.clone().unwrap();
+        let (old, old_key) = (made[0].name.clone().unwrap(), made[0].key.clone().unwrap());
         let stored = update(&*store, changed.clone()).await.unwrap();
         changed.version = 2;
         assert_eq!(stored, changed);
         assert_not_found(store.resource(kind, &old).await, kind, old);
+        assert_not_found(store.resource_by_key(kind, &old_key).await, kind, old_key);
         assert_eq!(delete(&*store, &changed).await.unwrap(), changed);
         assert_not_found(delete(&*store, &changed).await, kind, changed.uuid);
         assert_not_found(update(&*store, changed.clone()).await, kind, changed.uuid);
@@ -182,4 +175,21 @@ pub async fn resources_ring_only_for_the_node<S: Store>(store: Arc<S>) {
     let wish = resource(ResourceKind::Allocation, "wish", 1);
     store.write_resource(ResourceWrite::Create(wish), Some((node.clone(), vec![]))).await.unwrap();
     assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]));
+}
+
+pub async fn the_bell_rings_for_ports<S: Store>(store: Arc<S>) {
+    let (one, two) = (enrolled(&*store, "one").await, enrolled(&*store, "two").await.uuid);
+    let mut ears = store.bell().listen();
+    let mut port = create(&*store, new_port(one.uuid, 1)).await.unwrap();
+    assert_eq!(rung(&mut ears), BTreeSet::from([one.uuid]), "create");
+    assert_eq!(store.node(one.uuid).await.unwrap(), one, "a port does not touch its node's version");
+    port.node = Some(two);
+    let port = update(&*store, port).await.unwrap();
+    assert_eq!(rung(&mut ears), BTreeSet::from([one.uuid, two]), "a port that moves concerns both nodes");
+    assert_eq!(store.resources(ResourceKind::Port, Some(one.uuid)).await.unwrap(), []);
+    assert_eq!(store.resources(ResourceKind::Port, Some(two)).await.unwrap(), std::slice::from_ref(&port));
+    assert_duplicate(create(&*store, new_port(one.uuid, 1)).await, Unique::ResourceKey, port.address());
+    assert_eq!(rung(&mut ears), BTreeSet::new(), "what was refused changed nothing");
+    delete(&*store, &port).await.unwrap();
+    assert_eq!(rung(&mut ears), BTreeSet::from([two]), "delete");
 }

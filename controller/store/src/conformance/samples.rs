@@ -1,9 +1,9 @@
 //! Values that the checks store, and what they expect of an outcome.
 
-use crate::{HeartbeatRecord, Noun, Store, StoreError, Unique};
+use crate::{HeartbeatRecord, Noun, ResourceWrite, Store, StoreError, Unique};
 use model::agent::AgentKind;
 use model::history::Severity;
-use model::{Event, EventKind, Node, Port, Timestamp};
+use model::{Event, EventKind, Node, Resource, Timestamp};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -27,19 +27,25 @@ pub(super) fn new_node(name: &str) -> Node {
     node
 }
 
-pub(super) fn new_port(node: Uuid, address: &str) -> Port {
-    Port {
-        uuid: Uuid::new_v4(),
-        node_uuid: node,
-        address: address.to_owned(),
-        name: Some("eno1".to_owned()),
-        pxe_enabled: true,
-        extra: object(json!({"rack": 7})),
-        local_link_connection: Map::new(),
-        other: Map::new(),
-        created_at: at(0),
-        updated_at: None,
-    }
+/// A port with the address 52:54:00:00:00:`last`.
+pub(super) fn new_port(node: Uuid, last: u8) -> Resource {
+    let address = format!("52:54:00:00:00:{last:02x}").parse().expect("a MAC address");
+    Resource::port(Uuid::new_v4(), node, address, at(0))
+}
+
+/// Store a new resource.
+pub(super) async fn create<S: Store>(store: &S, resource: Resource) -> crate::Result<Resource> {
+    store.write_resource(ResourceWrite::Create(resource), None).await
+}
+
+/// Write a resource at the version it carries.
+pub(super) async fn update<S: Store>(store: &S, resource: Resource) -> crate::Result<Resource> {
+    store.write_resource(ResourceWrite::Update(resource), None).await
+}
+
+/// Delete a resource at the version it carries.
+pub(super) async fn delete<S: Store>(store: &S, resource: &Resource) -> crate::Result<Resource> {
+    store.write_resource(ResourceWrite::Delete(resource.kind, resource.uuid, resource.version), None).await
 }
 
 pub(super) fn event(n: i64) -> Event {

@@ -7,6 +7,7 @@ use crate::conductor::{ConductorStore, Inspected};
 use crate::error::{Result, StoreError};
 use crate::inventory;
 use crate::lease::Lease;
+use crate::resources::ResourceWrite;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp};
@@ -101,15 +102,18 @@ impl ConductorStore for MemoryStore {
     ) -> Result<Node> {
         inventory::check(node.uuid, &inspected.inventory)?;
         let mut state = self.state();
-        if inspected.ports.iter().any(|port| state.ports.get(&port.read.uuid) != Some(&port.read)) {
-            return Err(StoreError::Stale(node.uuid));
+        for port in &inspected.ports {
+            let unchanged = state.at_version(port.kind, port.uuid, port.version);
+            unchanged.map_err(|error| error.stale_for(node.uuid))?;
         }
         state.update(&mut node, events, lease)?;
         state.row(node.uuid)?.inventory = Some(inspected.inventory);
-        state.ports.extend(inspected.ports.into_iter().map(|port| (port.new.uuid, port.new)));
+        for port in inspected.ports {
+            state.write_resource(ResourceWrite::Update(port))?;
+        }
         for port in inspected.new_ports {
-            if state.ports.values().all(|other| other.address != port.address) {
-                state.ports.insert(port.uuid, port);
+            if state.by_key(port.kind, port.address()).is_none() {
+                state.write_resource(ResourceWrite::Create(port))?;
             }
         }
         drop(state);

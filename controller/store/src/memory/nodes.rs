@@ -95,7 +95,6 @@ impl NodeStore for MemoryStore {
             return Err(StoreError::Stale(uuid));
         }
         state.nodes.remove(&uuid);
-        state.ports.retain(|_, port| port.node_uuid != uuid);
         state.resources.retain(|_, resource| resource.node != Some(uuid));
         state.bundles.retain(|(_, scope), _| *scope != Scope::Node(uuid));
         drop(state);

@@ -1,25 +1,14 @@
-//! Ports, resources and bundles.
+//! Resources and bundles.
 
 use super::MemoryStore;
 use super::state::State;
 use crate::error::{Noun, Result, StoreError, Unique};
 use crate::resources::{ResourceStore, ResourceWrite};
 use async_trait::async_trait;
-use model::{Bundle, Event, Node, Port, Resource, ResourceKind, Scope};
+use model::{Bundle, Event, Node, Resource, ResourceKind, Scope};
 use uuid::Uuid;
 
 impl State {
-    /// Refuses a port of an unknown node, or with the address of another port.
-    fn sound_port(&self, port: &Port) -> Result<()> {
-        if !self.nodes.contains_key(&port.node_uuid) {
-            return Err(StoreError::not_found(Noun::Node, port.node_uuid));
-        }
-        if self.ports.values().any(|other| other.uuid != port.uuid && other.address == port.address) {
-            return Err(StoreError::duplicate(Unique::PortAddress, &port.address));
-        }
-        Ok(())
-    }
-
     /// Refuses a resource of an unknown node, or with a name or key of another one of its kind.
     fn sound_resource(&self, resource: &Resource) -> Result<()> {
         if let Some(node) = resource.node.filter(|node| !self.nodes.contains_key(node)) {
@@ -42,15 +31,20 @@ impl State {
         Ok(())
     }
 
+    pub(super) fn by_key(&self, kind: ResourceKind, key: &str) -> Option<&Resource> {
+        self.resources.values().find(|other| other.kind == kind && other.key.as_deref() == Some(key))
+    }
+
     /// The resource, if it is still at this version.
-    fn at_version(&self, kind: ResourceKind, uuid: Uuid, version: u64) -> Result<&Resource> {
+    pub(super) fn at_version(&self, kind: ResourceKind, uuid: Uuid, version: u64) -> Result<&Resource> {
         let stored = self.resources.get(&(kind, uuid));
         let stored = stored.ok_or_else(|| StoreError::not_found(kind, uuid))?;
         if stored.version == version { Ok(stored) } else { Err(StoreError::Stale(uuid)) }
     }
 
-    fn write_resource(&mut self, write: ResourceWrite) -> Result<Resource> {
-        match write {
+    /// The resource as stored, or as it was when deleted, and the nodes that the bell rings for.
+    pub(super) fn write_resource(&mut self, write: ResourceWrite) -> Result<(Resource, Vec<Uuid>)> {
+        let (before, after) = match write {
             ResourceWrite::Create(mut resource) => {
                 let place = (resource.kind, resource.uuid);
                 if self.resources.contains_key(&place) {
@@ -59,93 +53,48 @@ impl State {
                 self.sound_resource(&resource)?;
                 resource.version = 1;
                 self.resources.insert(place, resource.clone());
-                Ok(resource)
+                (None, resource)
             }
             ResourceWrite::Update(mut resource) => {
                 self.at_version(resource.kind, resource.uuid, resource.version)?;
                 self.sound_resource(&resource)?;
                 resource.version += 1;
-                self.resources.insert((resource.kind, resource.uuid), resource.clone());
-                Ok(resource)
+                (self.resources.insert((resource.kind, resource.uuid), resource.clone()), resource)
             }
             ResourceWrite::Delete(kind, uuid, version) => {
                 let gone = self.at_version(kind, uuid, version)?.clone();
                 self.resources.remove(&(kind, uuid));
-                Ok(gone)
+                (None, gone)
             }
-        }
+        };
+        let concerned = [before.as_ref(), Some(&after)].into_iter().flatten();
+        let rings = concerned.filter_map(Resource::rings_for).collect();
+        Ok((after, rings))
     }
 }
 
 #[async_trait]
 impl ResourceStore for MemoryStore {
-    async fn create_port(&self, port: Port) -> Result<Port> {
-        let mut state = self.state();
-        if state.ports.contains_key(&port.uuid) {
-            return Err(StoreError::duplicate(Unique::PortUuid, port.uuid));
-        }
-        state.sound_port(&port)?;
-        state.ports.insert(port.uuid, port.clone());
-        drop(state);
-        self.bell.ring(port.node_uuid);
-        Ok(port)
-    }
-
-    async fn port(&self, uuid: Uuid) -> Result<Port> {
-        self.state().ports.get(&uuid).cloned().ok_or_else(|| StoreError::not_found(Noun::Port, uuid))
-    }
-
-    async fn port_by_address(&self, address: &str) -> Result<Port> {
-        let state = self.state();
-        let found = state.ports.values().find(|port| port.address == address);
-        found.cloned().ok_or_else(|| StoreError::not_found(Noun::Port, address))
-    }
-
-    async fn ports(&self, node: Option<Uuid>) -> Result<Vec<Port>> {
-        let state = self.state();
-        let wanted = |port: &&Port| node.is_none_or(|node| port.node_uuid == node);
-        let mut ports: Vec<_> = state.ports.values().filter(wanted).cloned().collect();
-        ports.sort_by_key(|port| (port.created_at, port.uuid));
-        Ok(ports)
-    }
-
-    async fn update_port(&self, port: Port) -> Result<Port> {
-        let mut state = self.state();
-        let Some(old) = state.ports.get(&port.uuid) else {
-            return Err(StoreError::not_found(Noun::Port, port.uuid));
-        };
-        let old_node = old.node_uuid;
-        state.sound_port(&port)?;
-        state.ports.insert(port.uuid, port.clone());
-        drop(state);
-        self.bell.ring(port.node_uuid);
-        if old_node != port.node_uuid {
-            self.bell.ring(old_node);
-        }
-        Ok(port)
-    }
-
-    async fn delete_port(&self, uuid: Uuid) -> Result<()> {
-        let gone = self.state().ports.remove(&uuid);
-        let port = gone.ok_or_else(|| StoreError::not_found(Noun::Port, uuid))?;
-        self.bell.ring(port.node_uuid);
-        Ok(())
-    }
-
     async fn write_resource(
         &self,
         write: ResourceWrite,
         node: Option<(Node, Vec<Event>)>,
     ) -> Result<Resource> {
         let mut state = self.state();
-        let Some((mut node, events)) = node else { return state.write_resource(write) };
-        // All of it or nothing.
-        let mut after = state.clone();
-        after.update(&mut node, events, None)?;
-        let written = after.write_resource(write)?;
-        *state = after;
+        let (written, rings) = match node {
+            None => state.write_resource(write)?,
+            Some((mut node, events)) => {
+                // All of it or nothing.
+                let mut after = state.clone();
+                after.update(&mut node, events, None)?;
+                let (written, mut rings) = after.write_resource(write)?;
+                rings.push(node.uuid);
+                *state = after;
+                (written, rings)
+            }
+        };
         drop(state);
-        self.bell.ring(node.uuid);
+        rings.into_iter().for_each(|node| self.bell.ring(node));
         Ok(written)
     }
 
@@ -157,6 +106,10 @@ impl ResourceStore for MemoryStore {
             .or_else(|| state.resources.values().find(named))
             .cloned()
             .ok_or_else(|| StoreError::not_found(kind, ident))
+    }
+
+    async fn resource_by_key(&self, kind: ResourceKind, key: &str) -> Result<Resource> {
+        self.state().by_key(kind, key).cloned().ok_or_else(|| StoreError::not_found(kind, key))
     }
 
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {

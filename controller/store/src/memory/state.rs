@@ -5,7 +5,7 @@ use crate::lease::Lease;
 use model::agent::Contact;
 use model::history::StateAtEvent;
 use model::{
-    Bundle, Catalogue, Certificate, Event, Inventory, Node, Port, Resource, ResourceKind, Scope, StepKind,
+    Bundle, Catalogue, Certificate, Event, Inventory, Node, Resource, ResourceKind, Scope, StepKind,
     Timestamp,
 };
 use std::collections::BTreeMap;
@@ -14,7 +14,6 @@ use uuid::Uuid;
 #[derive(Debug, Default, Clone)]
 pub struct State {
     pub nodes: BTreeMap<Uuid, Row>,
-    pub ports: BTreeMap<Uuid, Port>,
     pub resources: BTreeMap<(ResourceKind, Uuid), Resource>,
     pub bundles: BTreeMap<(String, Scope), Bundle>,
     /// By node, each from number 1. They outlive it.
@@ -23,7 +22,7 @@ pub struct State {
     pub last_epoch: u64,
 }
 
-/// A node with all that goes when it goes (except its ports).
+/// A node with all that goes when it goes (except its resources).
 #[derive(Debug, Clone)]
 pub struct Row {
     pub node: Node,

@@ -1,6 +1,6 @@
 //! Erasing disks.
 
-use super::{Examination, Played};
+use super::{Examination, ScenarioResult};
 use crate::session::Session;
 use crate::{Rule, Violation};
 use agent_protocol::inventory::Disk;
@@ -30,7 +30,7 @@ fn capabilities(
 }
 
 /// A disk that no manager knows.
-pub(crate) fn unknown_disk(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn unknown_disk(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     examination.get_ready(session)?;
     let disk = Disk {
         name: "/dev/conformance".into(),
@@ -50,7 +50,7 @@ pub(crate) fn unknown_disk(session: &mut Session, examination: &mut Examination)
 }
 
 /// Disks of the machine; those of the plan are erased.
-pub(crate) fn asked_for(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn asked_for(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     examination.get_ready(session)?;
     let plan = examination.plan;
     for disk in &plan.inventory.disks {

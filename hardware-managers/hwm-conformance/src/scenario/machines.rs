@@ -1,13 +1,13 @@
 //! Machines of all kinds.
 
-use super::{Examination, Played};
+use super::{Examination, ScenarioResult};
 use crate::Rule;
 use crate::session::Session;
 use agent_protocol::inventory::{Disk, Interface, Inventory};
 use hwm_sdk::protocol::{Detect, DetectParams};
 
 /// The same machine, twice.
-pub(crate) fn same_machine(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn same_machine(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     examination.hello(session)?;
     let first = examination.detect(session)?;
     let second = examination.detect(session)?;
@@ -16,7 +16,7 @@ pub(crate) fn same_machine(session: &mut Session, examination: &mut Examination)
 }
 
 /// An empty machine, and one with more devices than any real machine.
-pub(crate) fn any_machine(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn any_machine(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     examination.hello(session)?;
     let rule = Rule::DetectAnyMachine;
     let within = examination.plan.deadlines.detect;

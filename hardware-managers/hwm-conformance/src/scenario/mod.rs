@@ -1,9 +1,9 @@
 //! The scenarios, each with a process of the manager of its own.
 
 pub(crate) mod erase;
-pub(crate) mod life;
+pub(crate) mod lifecycle;
 pub(crate) mod machines;
-pub(crate) mod robust;
+pub(crate) mod malformed;
 pub(crate) mod run;
 pub(crate) mod steps;
 pub(crate) mod versions;
@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::{Plan, Report, Rule, Violation};
 use anyhow::Result;
 use hwm_sdk::protocol::{
-    Code, Destructive, Detect, DetectParams, Detected, Hello, HelloAnswer, HelloParams, Init, Nothing,
+    Code, Destructive, Detect, DetectParams, Detected, Empty, Hello, HelloAnswer, HelloParams, Init,
     RpcError, StepOffer, VERSION,
 };
 use hwm_sdk::{StepKind, Support};
@@ -48,7 +48,7 @@ impl Runnable {
     }
 }
 
-pub(crate) type Played = Result<(), Violation>;
+pub(crate) type ScenarioResult = Result<(), Violation>;
 
 impl<'a> Examination<'a> {
     pub(crate) fn new(plan: &'a Plan) -> Self {
@@ -62,15 +62,18 @@ impl<'a> Examination<'a> {
     }
 
     /// Runs a scenario with a new process of the manager. False when a rule was broken in it.
-    pub(crate) fn play(&mut self, scenario: impl FnOnce(&mut Session, &mut Self) -> Played) -> Result<bool> {
+    pub(crate) fn play(
+        &mut self,
+        scenario: impl FnOnce(&mut Session, &mut Self) -> ScenarioResult,
+    ) -> Result<bool> {
         let mut session = Session::start(self.plan)?;
-        session.heard.disks.clone_from(&self.plan.inventory.disks);
+        session.incoming.disks.clone_from(&self.plan.inventory.disks);
         let played = scenario(&mut session, self);
         let seen = [
-            (session.heard.progressed, Rule::Progress),
-            (session.heard.checkpoint.is_some(), Rule::Checkpoint),
-            (session.heard.served, Rule::Services),
-            (session.heard.notified, Rule::Notifications),
+            (session.incoming.progressed, Rule::Progress),
+            (session.incoming.checkpoint.is_some(), Rule::Checkpoint),
+            (session.incoming.served, Rule::Services),
+            (session.incoming.notified, Rule::Notifications),
             (true, Rule::Alive),
             (true, Rule::OnlyMessages),
             (true, Rule::LineLimit),
@@ -93,7 +96,7 @@ impl<'a> Examination<'a> {
     }
 
     /// Records the result of a rule: kept, or broken, with the observation.
-    pub(crate) fn judge(&mut self, rule: Rule, broken: Option<String>) -> Played {
+    pub(crate) fn judge(&mut self, rule: Rule, broken: Option<String>) -> ScenarioResult {
         match broken {
             None => {
                 self.report.keep(rule);
@@ -137,14 +140,14 @@ impl<'a> Examination<'a> {
         let answer = session.call::<Detect>(&params, within, Rule::DetectDeadline, Rule::Detect)?;
         let detected =
             answer.map_err(|error| Violation::new(Rule::Detect, format!("detect was refused: {error}")))?;
-        session.heard.claims.clone_from(&detected.claims);
+        session.incoming.claims.clone_from(&detected.claims);
         Ok(detected)
     }
 
     /// `init`; false when the manager says that it cannot.
     pub(crate) fn init(&mut self, session: &mut Session) -> Result<bool, Violation> {
         let within = self.plan.deadlines.init;
-        match session.call::<Init>(&Nothing {}, within, Rule::InitDeadline, Rule::Init)? {
+        match session.call::<Init>(&Empty {}, within, Rule::InitDeadline, Rule::Init)? {
             Ok(_) => Ok(true),
             Err(error) if error.is(Code::Failed) => Ok(false),
             Err(error) => Err(Violation::new(Rule::Init, format!("init was refused: {error}"))),
@@ -152,7 +155,7 @@ impl<'a> Examination<'a> {
     }
 
     /// From the start to where steps can be run.
-    pub(crate) fn get_ready(&mut self, session: &mut Session) -> Played {
+    pub(crate) fn get_ready(&mut self, session: &mut Session) -> ScenarioResult {
         self.hello(session)?;
         let detected = self.detect(session)?;
         if detected.support == Support::None {

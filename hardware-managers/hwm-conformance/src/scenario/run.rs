@@ -1,7 +1,7 @@
 //! Running a step: with wrong arguments, to its end, again, from its checkpoint, cancelled, and deserted.
 
-use super::{Examination, Played, Runnable};
-use crate::heard::Answer;
+use super::{Examination, Runnable, ScenarioResult};
+use crate::incoming::Answer;
 use crate::session::{Session, described};
 use crate::{Rule, Violation};
 use agent_protocol::schema;
@@ -36,7 +36,7 @@ pub(crate) fn wrong_arguments(
     session: &mut Session,
     examination: &mut Examination,
     run: &Runnable,
-) -> Played {
+) -> ScenarioResult {
     examination.get_ready(session)?;
     let step = &run.offer.step;
     let mut wrong = vec![("an unknown argument".to_owned(), "of_a_later_version".to_owned(), Some(json!(1)))];
@@ -66,7 +66,7 @@ pub(crate) fn wrong_arguments(
     Ok(())
 }
 
-fn good(examination: &mut Examination, run: &Runnable, answer: &RunAnswer) -> Played {
+fn good(examination: &mut Examination, run: &Runnable, answer: &RunAnswer) -> ScenarioResult {
     if let Some(expected) = &run.offer.result_schema {
         let fault = schema::check("result", expected, &answer.result).err();
         let fault = fault.map(|fault| format!("step {:?}: {fault}", run.offer.step));
@@ -76,7 +76,11 @@ fn good(examination: &mut Examination, run: &Runnable, answer: &RunAnswer) -> Pl
 }
 
 /// To the end, and again if it says that it can.
-pub(crate) fn to_the_end(session: &mut Session, examination: &mut Examination, run: &Runnable) -> Played {
+pub(crate) fn to_the_end(
+    session: &mut Session,
+    examination: &mut Examination,
+    run: &Runnable,
+) -> ScenarioResult {
     examination.get_ready(session)?;
     let step = &run.offer.step;
     let first = call(session, examination, &params(run))?;
@@ -89,7 +93,7 @@ pub(crate) fn to_the_end(session: &mut Session, examination: &mut Examination, r
     if let Ok(answer) = &first {
         good(examination, run, answer)?;
     }
-    if let Some((_, saved)) = session.heard.checkpoint.clone() {
+    if let Some((_, saved)) = session.incoming.checkpoint.clone() {
         examination.checkpoints.insert(step.clone(), saved);
     }
     if run.offer.idempotent {
@@ -103,7 +107,11 @@ pub(crate) fn to_the_end(session: &mut Session, examination: &mut Examination, r
 }
 
 /// From the checkpoint of [`to_the_end`], in a new process.
-pub(crate) fn resumed(session: &mut Session, examination: &mut Examination, run: &Runnable) -> Played {
+pub(crate) fn resumed(
+    session: &mut Session,
+    examination: &mut Examination,
+    run: &Runnable,
+) -> ScenarioResult {
     let Some(checkpoint) = examination.checkpoints.get(&run.offer.step).cloned() else { return Ok(()) };
     if !run.offer.idempotent {
         return Ok(());
@@ -118,7 +126,11 @@ pub(crate) fn resumed(session: &mut Session, examination: &mut Examination, run:
 }
 
 /// Cancelled as soon as it shows that it works.
-pub(crate) fn cancelled(session: &mut Session, examination: &mut Examination, run: &Runnable) -> Played {
+pub(crate) fn cancelled(
+    session: &mut Session,
+    examination: &mut Examination,
+    run: &Runnable,
+) -> ScenarioResult {
     if !run.offer.abortable {
         return Ok(());
     }
@@ -144,10 +156,10 @@ pub(crate) fn cancelled(session: &mut Session, examination: &mut Examination, ru
 }
 
 /// The agent dies while it runs.
-pub(crate) fn closed(session: &mut Session, examination: &mut Examination, run: &Runnable) -> Played {
+pub(crate) fn closed(session: &mut Session, examination: &mut Examination, run: &Runnable) -> ScenarioResult {
     examination.get_ready(session)?;
     let id = session.ask::<Run>(&params(run))?;
     session.wait_sign(id, SIGN)?;
     session.close();
-    super::life::gone(session, examination)
+    super::lifecycle::gone(session, examination)
 }

@@ -1,6 +1,6 @@
 //! Lists of steps.
 
-use super::{Examination, Played};
+use super::{Examination, ScenarioResult};
 use crate::session::Session;
 use crate::{Rule, Violation};
 use agent_protocol::schema;
@@ -55,7 +55,7 @@ fn bad_schema(step: &StepOffer) -> Option<String> {
 }
 
 /// All lists, twice.
-pub(crate) fn asked_again(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn asked_again(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     examination.get_ready(session)?;
     for kind in StepKind::ALL {
         let first = asked(session, examination, kind)?;
@@ -67,7 +67,7 @@ pub(crate) fn asked_again(session: &mut Session, examination: &mut Examination) 
 }
 
 /// A step that no manager offers.
-pub(crate) fn unknown_step(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn unknown_step(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     examination.get_ready(session)?;
     let params = RunParams {
         kind: StepKind::Clean,

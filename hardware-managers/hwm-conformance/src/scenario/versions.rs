@@ -1,13 +1,13 @@
 //! Agents of other versions.
 
-use super::{Examination, Played};
+use super::{Examination, ScenarioResult};
 use crate::session::{Session, described};
 use crate::{Rule, Violation};
 use hwm_sdk::protocol::{Code, Detect, Hello, Init, Steps, VERSION};
 use serde_json::{Value, json};
 
 /// A newer agent: it offers a version more, and says more than this version knows.
-pub(crate) fn newer_agent(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn newer_agent(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     let rule = Rule::UnknownFields;
     let new = json!({"some": ["thing", 1, null]});
     let mut inventory = serde_json::to_value(&examination.plan.inventory).expect("an inventory is JSON");
@@ -39,7 +39,7 @@ pub(crate) fn newer_agent(session: &mut Session, examination: &mut Examination) 
 }
 
 /// An agent that has no version in common.
-pub(crate) fn foreign_agent(session: &mut Session, examination: &mut Examination) -> Played {
+pub(crate) fn foreign_agent(session: &mut Session, examination: &mut Examination) -> ScenarioResult {
     let rule = Rule::Version;
     let params = json!({"protocol_versions": [VERSION + 1_000_000], "agent_version": "9"});
     let within = examination.plan.deadlines.hello;

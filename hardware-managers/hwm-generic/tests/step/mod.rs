@@ -5,7 +5,7 @@ use agent_protocol::inventory::Inventory;
 use agent_protocol::record::EraseReport;
 use block::Filter;
 use hwm_generic::GenericHardwareManager;
-use hwm_sdk::{HardwareManager, StepCall, StepKind};
+use hwm_sdk::{HardwareManager, StepCall, StepError, StepKind, StepOutcome};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -22,7 +22,22 @@ pub fn call(manager: &GenericHardwareManager, step: &str, info: Value) -> StepCa
     StepCall { kind: StepKind::Clean, step, args: Map::new(), node, inventory: Arc::default() }
 }
 
-/// What the step reports of each disk.
 pub fn report(value: &Value) -> EraseReport {
     serde_json::from_value(value.clone()).unwrap()
+}
+
+/// The report of a step that succeeded.
+pub fn done(result: Result<StepOutcome, StepError>) -> EraseReport {
+    match result {
+        Ok(StepOutcome::Done(value)) => report(&value),
+        other => panic!("{other:?} is not a success"),
+    }
+}
+
+/// Reason and report of a step that failed.
+pub fn failed(result: Result<StepOutcome, StepError>) -> (String, EraseReport) {
+    match result {
+        Err(StepError::Failed { reason, report: value }) => (reason, report(&value)),
+        other => panic!("{other:?} is not a failure"),
+    }
 }

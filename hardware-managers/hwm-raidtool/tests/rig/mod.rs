@@ -22,7 +22,6 @@ fn interpreter() -> &'static str {
 
 pub struct Rig(tempfile::TempDir);
 
-#[allow(dead_code, reason = "not every test binary that shares this module needs all of it")]
 impl Rig {
     /// A controller with four solid state drives, one of which has failed, and a spinning one.
     pub fn new() -> Self {

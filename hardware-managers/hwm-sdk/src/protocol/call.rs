@@ -1,6 +1,6 @@
 //! The calls that every manager answers at its start and its end.
 
-use super::{Claim, Method, Nothing, Notification, Quirk};
+use super::{Claim, Empty, Method, Notification, Quirk};
 use crate::Support;
 use agent_protocol::inventory::Inventory;
 use serde::{Deserialize, Serialize};
@@ -77,8 +77,8 @@ pub struct Init;
 impl Method for Init {
     const NAME: &'static str = "init";
     const DEADLINE: Option<Duration> = Some(Duration::from_secs(60));
-    type Params = Nothing;
-    type Answer = Nothing;
+    type Params = Empty;
+    type Answer = Empty;
 }
 
 /// `shutdown`: answer and exit.
@@ -88,8 +88,8 @@ pub struct Shutdown;
 impl Method for Shutdown {
     const NAME: &'static str = "shutdown";
     const DEADLINE: Option<Duration> = Some(super::GRACE);
-    type Params = Nothing;
-    type Answer = Nothing;
+    type Params = Empty;
+    type Answer = Empty;
 }
 
 /// `cancel`: stop a call that has not been answered yet.

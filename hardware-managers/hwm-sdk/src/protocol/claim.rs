@@ -54,11 +54,6 @@ impl Claim {
         self.kind == ClaimKind::Block && self.covers(&disk.name, property)
     }
 
-    /// Whether the machine is one of those meant.
-    pub fn covers_machine(&self, machine: &SystemVendor) -> bool {
-        self.kind == ClaimKind::Dmi && is_machine(&self.properties, machine)
-    }
-
     /// Whether a device with this id and these properties is one of those meant. A claim without id and
     /// properties means none.
     pub fn covers<'a>(&self, id: &str, property: impl Fn(&str) -> Option<&'a str>) -> bool {
@@ -96,18 +91,14 @@ pub enum Suppressed {
 impl Quirk {
     /// Whether it is meant for this machine.
     pub fn covers(&self, machine: &SystemVendor) -> bool {
-        is_machine(&self.machine, machine)
+        let property = |name: &str| match name {
+            "manufacturer" => Some(machine.manufacturer.as_str()),
+            "product_name" => Some(machine.product_name.as_str()),
+            "serial_number" => Some(machine.serial_number.as_str()),
+            _ => None,
+        };
+        !self.machine.is_empty() && all_like(&self.machine, property)
     }
-}
-
-fn is_machine(properties: &BTreeMap<String, String>, machine: &SystemVendor) -> bool {
-    let property = |name: &str| match name {
-        "manufacturer" => Some(machine.manufacturer.as_str()),
-        "product_name" => Some(machine.product_name.as_str()),
-        "serial_number" => Some(machine.serial_number.as_str()),
-        _ => None,
-    };
-    !properties.is_empty() && all_like(properties, property)
 }
 
 fn all_like<'a>(wanted: &BTreeMap<String, String>, property: impl Fn(&str) -> Option<&'a str>) -> bool {

@@ -1,6 +1,6 @@
 //! What a manager adds to the inventory.
 
-use super::{Method, Nothing};
+use super::{Empty, Method};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub struct InventoryCall;
 impl Method for InventoryCall {
     const NAME: &'static str = "inventory";
     const DEADLINE: Option<Duration> = Some(Duration::from_secs(30));
-    type Params = Nothing;
+    type Params = Empty;
     type Answer = PatchAnswer;
 }
 

@@ -111,7 +111,7 @@ impl Message {
         if envelope.params.iter().chain(&envelope.result).any(|raw| !raw.get().starts_with('{')) {
             return wrong("\"params\" and \"result\" must be objects");
         }
-        let params = envelope.params.unwrap_or_else(|| raw(&super::Nothing {}));
+        let params = envelope.params.unwrap_or_else(|| raw(&super::Empty {}));
         match (envelope.id, envelope.method, envelope.result, envelope.error) {
             (Some(Some(id)), Some(method), None, None) => Ok(Self::Request { id, method, params }),
             (None, Some(method), None, None) => Ok(Self::Notification { method, params }),

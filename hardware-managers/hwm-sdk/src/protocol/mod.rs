@@ -75,7 +75,7 @@ pub trait Notification {
 
 /// `{}`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Nothing {}
+pub struct Empty {}
 
 /// How long a step or an erase may take when the operator says nothing: four times the estimate and at least an
 /// hour, or a day without an estimate.

@@ -2,9 +2,9 @@
 
 use super::peer::{CallHost, Peer};
 use crate::protocol::{
-    AskErase, Cancel, Cancelled, Code, Detect, Detected, Erase, EraseAnswer, Hello, HelloAnswer, Init,
-    InventoryCall, Message, Method, Nothing, Notification, PatchAnswer, RpcError, Run, RunAnswer, RunParams,
-    Shutdown, StepOffer, Steps, StepsAnswer, VERSION, decode,
+    AskErase, Cancel, Cancelled, Code, Detect, Detected, Empty, Erase, EraseAnswer, Hello, HelloAnswer, Init,
+    InventoryCall, Message, Method, Notification, PatchAnswer, RpcError, Run, RunAnswer, RunParams, Shutdown,
+    StepOffer, Steps, StepsAnswer, VERSION, decode,
 };
 use crate::{HardwareManager, StepCall, StepContext, StepError, StepOutcome, checked_arguments};
 use agent_protocol::inventory::Inventory;
@@ -37,7 +37,7 @@ impl Calls {
         params: Box<RawValue>,
     ) -> ControlFlow<()> {
         if method == Shutdown::NAME {
-            self.peer.send(&Message::answer::<Shutdown>(id, &Nothing {}));
+            self.peer.send(&Message::answer::<Shutdown>(id, &Empty {}));
             return ControlFlow::Break(());
         }
         // Known before the thread is: a cancel may be the next line.
@@ -109,7 +109,7 @@ impl Calls {
             }
             Init::NAME => {
                 manager.init(context)?;
-                Ok(Message::answer::<Init>(id, &Nothing {}))
+                Ok(Message::answer::<Init>(id, &Empty {}))
             }
             InventoryCall::NAME => {
                 let patch = manager.inventory(context)?;

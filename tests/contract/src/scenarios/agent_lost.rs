@@ -18,7 +18,7 @@ heartbeat_timeout_s = 5
 ";
 
 pub fn run(world: &World) -> Result<()> {
-    let mut controller = Controller::start_with(world, MORE)?;
+    let mut controller = Controller::with(world, "", MORE)?;
     let interfaces = &["deploy=direct"];
     let node = Enrolled::new(world, &controller.endpoint, &controller.network, Kind::Ipa, interfaces)?;
     controller_killed(&mut controller, &node).context("the controller is killed")?;

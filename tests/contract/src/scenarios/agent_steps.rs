@@ -17,7 +17,7 @@ const MORE: &str = "\
 ";
 
 pub fn run(world: &World) -> Result<()> {
-    let controller = Controller::start_with(world, MORE)?;
+    let controller = Controller::with(world, "", MORE)?;
     let interfaces = &["deploy=direct"];
     let node = Enrolled::new(world, &controller.endpoint, &controller.network, Kind::Ipa, interfaces)?;
     automated(&node).context("automated cleaning")?;

@@ -25,7 +25,7 @@ const READ: &str = "import sqlite3, sys
 print(sqlite3.connect(f'file:{sys.argv[1]}?mode=ro', uri=True).execute('SELECT doc FROM contact').fetchone()[0])";
 
 pub fn run(world: &World) -> Result<()> {
-    let controller = Controller::start_with(world, MORE)?;
+    let controller = Controller::with(world, "", MORE)?;
     let interfaces = &["deploy=direct"];
     let node = Enrolled::new(world, &controller.endpoint, &controller.network, Kind::Ipa, interfaces)?;
     node.clean(&json!([step("wait_for_go", &json!({}))]))?;

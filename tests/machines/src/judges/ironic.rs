@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use contract::peers::{IRONIC, Peers};
 use contract::process::{Daemon, check, wait_until};
 use lab::binaries;
 use serde_json::Value;
+
+use super::peers;
 
 /// Boot files are served here.
 const FILES: u16 = 8088;
@@ -77,7 +79,7 @@ impl Ironic {
             .replace("@ADDRESS@", &address.to_string())
             .replace("@FILES@", &FILES.to_string())
             .replace("@IMAGE@", &binaries::image_dir()?.canonicalize()?.display().to_string());
-        let peers = Peers::install(&home()?, &[IRONIC])?;
+        let peers = Peers::install(&peers()?, &[IRONIC])?;
         let service = Service::start(&peers, dir, &settings, |endpoint| {
             let drivers = ask(endpoint, &["driver", "list"]).unwrap_or_default();
             drivers.as_array().is_some_and(|list| list.iter().any(|one| one["name"] == "redfish"))
@@ -109,14 +111,7 @@ fn ask(endpoint: &str, words: &[&str]) -> Result<Value> {
 /// # Errors
 /// When Python is missing, or PyPI is out of reach.
 pub fn install() -> Result<()> {
-    Peers::install(&home()?, &[IRONIC])?;
+    Peers::install(&peers()?, &[IRONIC])?;
     ensure!(Path::new("/usr/sbin/dnsmasq").is_file(), "no dnsmasq (Debian: apt install dnsmasq-base)");
     Ok(())
-}
-
-/// `peers` of the target directory, where the contract tests have it too.
-fn home() -> Result<PathBuf> {
-    let this = std::env::current_exe()?;
-    let target = this.ancestors().find(|dir| dir.join("CACHEDIR.TAG").is_file());
-    Ok(target.context("no target directory above this program")?.join("peers"))
 }

@@ -5,3 +5,14 @@ pub mod ipmi_sim;
 pub mod ironic;
 pub mod libvirt;
 pub mod sushy;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+/// Where other people's programs are installed, below the target directory.
+fn peers() -> Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    let target = this.ancestors().find(|dir| dir.join("CACHEDIR.TAG").is_file());
+    Ok(target.context("no target directory above this program")?.join("peers"))
+}

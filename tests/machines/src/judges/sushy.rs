@@ -1,7 +1,7 @@
 //! A BMC by the OpenStack people: sushy-emulator (PyPI `sushy-tools`) in front of a libvirt machine.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use super::libvirt::Libvirt;
+use super::peers;
 
 const PORT: u16 = 8800;
 const START_LIMIT: Duration = Duration::from_secs(90);
@@ -35,7 +36,7 @@ impl Sushy {
     /// # Errors
     /// When a package is missing, [`install`] was not called, or a part does not start.
     pub async fn start(spec: &NodeSpec, dir: &Path) -> Result<Self> {
-        let program = home()?.join("bin/sushy-emulator");
+        let program = peers()?.join("sushy/bin/sushy-emulator");
         let libvirt = Libvirt::start(dir).await?;
         let domain = dir.join("domain.xml");
         fs::write(&domain, domain_xml(spec)?)?;
@@ -85,19 +86,12 @@ impl Sushy {
     }
 }
 
-/// Where the emulator is installed: `peers/sushy` of the target directory.
-fn home() -> Result<PathBuf> {
-    let this = std::env::current_exe()?;
-    let target = this.ancestors().find(|dir| dir.join("CACHEDIR.TAG").is_file());
-    Ok(target.context("no target directory above this program")?.join("peers/sushy"))
-}
-
 /// Installs the emulator from PyPI, once. Called outside of any namespace of ours: it needs the network.
 ///
 /// # Errors
 /// When Python, a compiler or libvirt's headers are missing, or PyPI is out of reach.
 pub fn install() -> Result<()> {
-    let venv = home()?;
+    let venv = peers()?.join("sushy");
     fs::create_dir_all(&venv)?;
     // Two runs at once install one after the other.
     let lock = fs::File::create(venv.with_extension("lock"))?;

@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 use crate::stage::{NO_METADATA, SHORT, Stage, manageable, through, verb};
 
+pub const ABOUT: &str =
+    "boot mode, boot order, persistent boot device, BIOS settings are the same after a cleaning";
+
 pub async fn story(stage: Stage) -> Result<()> {
     let disk = stage.disk("OLD", Bus::Sata, 64)?.labelled(Table::Mbr, Content::Data)?;
     let mut site = stage.site(NO_METADATA).await?;

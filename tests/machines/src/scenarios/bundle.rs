@@ -10,6 +10,9 @@ use lab::disk::Bus;
 use crate::desk::Desk;
 use crate::stage::{ERASE, NO_METADATA, NODE, Stage, manageable, through, verb};
 
+pub const ABOUT: &str =
+    "a vendor's bundle added to a running controller: the next boot has its manager, its step runs";
+
 /// On an interface that cleaning knows.
 const STEPS: &str = r#"on_steps() { answer '{"steps":[{"interface":"deploy","step":"acme_light","priority":7,"abortable":true,"idempotent":true}]}'; }"#;
 const STEP: &str = "deploy.acme_light";

@@ -6,8 +6,9 @@ use lab::disk::Bus;
 use lab::node::Firmware;
 use lab::signatures::{Content, Table};
 
-use crate::node::Node;
-use crate::stage::{ERASE, LONG, METADATA, NODE, Stage, enrol_redfish};
+use crate::stage::{METADATA, NODE, Stage, enrol_redfish, through, verb};
+
+pub const ABOUT: &str = "a UEFI node with a disk of every kind, from old data to available";
 
 pub async fn story(stage: Stage) -> Result<()> {
     let disks = [
@@ -20,16 +21,12 @@ pub async fn story(stage: Stage) -> Result<()> {
     let specs = disks.iter().map(|disk| disk.spec.clone()).collect();
     let node = site.node(NODE, Firmware::Uefi, specs).await?;
     enrol_redfish(&site, &node).await?;
-    site.controller.provision(NODE, "provide").await?;
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
-    ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
+    let after = through(&site.controller, verb("provide"), "available").await?;
     ensure!(!node.machine.is_on().await, "an available node is off");
     for disk in &disks {
         let record = after.record(METADATA, disk.serial())?;
         ensure!(record.outcome == Outcome::MetadataErased, "{record:?}");
-        let record = after.record(ERASE, disk.serial())?;
-        let verified = record.verification.as_ref().is_some_and(|seen| seen.passed);
-        ensure!(record.outcome == Outcome::Erased && verified, "{record:?}");
+        let record = after.erased(disk.serial())?;
         ensure!(record.size == 64 << 20, "{record:?}");
         disk.ensure_erased()?;
     }

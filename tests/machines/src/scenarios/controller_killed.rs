@@ -6,8 +6,11 @@ use lab::disk::{Bus, Fault};
 use lab::wait;
 use std::time::Duration;
 
-use crate::node::{Node, count, erasing};
-use crate::stage::{ERASE, LONG, NO_METADATA, NODE, SHORT, Stage, full_speed, manageable};
+use crate::node::{count, erasing};
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, SHORT, Stage, cleaned, full_speed, manageable};
+
+pub const ABOUT: &str =
+    "SIGKILL of the controller, several times: the erase goes on and is not started again";
 
 /// More than a heartbeat's interval: a kill may hit any part of what happens in one.
 const ANY_TIME: Duration = Duration::from_secs(5);
@@ -54,8 +57,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     }
 
     full_speed(&node.machine, 0).await?;
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
-    ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
+    let after = cleaned(&site.controller, "available").await?;
     ensure!(after.results(ERASE).len() == 1, "{}", after.anneal()["run"]);
     ensure!(after.results(ERASE)[0]["command_id"] == command, "another command erased");
     ensure!(count(&site.controller, NODE, &format!("step {ERASE} begins")).await? == 1, "issued twice");

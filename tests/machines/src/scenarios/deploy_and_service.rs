@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use crate::node::history;
 use crate::stage::{NO_METADATA, NODE, SHORT, Stage, manageable, through, verb};
 
+pub const ABOUT: &str =
+    "not deployed without an image; serviced, not rescued without a login, torn down and erased";
+
 const PASSWORD: &str = "no-login-with-this";
 
 pub async fn story(stage: Stage) -> Result<()> {

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use crate::rig::Rig;
 use crate::stage::{ERASE, NODE, SHORT, Stage, through};
 
+pub const ABOUT: &str =
+    "SATA and SAS drives in user space: sanitize, secure erase, format; frozen, reserved, lying, busy ones";
+
 /// Drives, the method that erases each, and what the disk then reads as.
 const ERASED: [(&str, &str, Left); 13] = [
     ("ata,SATACRYPTO,crypto", "ata-sanitize-crypto", Left::Noise),

@@ -14,8 +14,10 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::disk::OldDisk;
-use crate::node::Node;
-use crate::stage::{LONG, METADATA, NODE, Stage, manageable, through};
+use crate::stage::{LONG, METADATA, NODE, Stage, held, manageable, through};
+
+pub const ABOUT: &str =
+    "a VMFS datastore next to LUKS2 and BlueStore refuses the run; released by name, all metadata goes";
 
 const GIB: u64 = 1 << 30;
 /// Ceph BlueStore, `bdev_label` of newer versions: at the beginning and at 1, 10, 100, 1000 GiB.
@@ -39,8 +41,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     let mut site = stage.site("").await?;
     let _node = manageable(&mut site, &disks).await?;
     site.controller.provision(NODE, "provide").await?;
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
-    after.ensure_held()?;
+    let after = held(&site.controller).await?;
     after.ensure_says(&["nothing was written to any disk", "VMFS"])?;
     for record in after.records(METADATA)? {
         ensure!(record.outcome == Outcome::Skipped && record.bytes_erased == 0, "{record:?}");

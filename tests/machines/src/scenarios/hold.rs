@@ -11,6 +11,8 @@ use serde_json::json;
 use crate::node::{Node, history};
 use crate::stage::{ERASE, NODE, SHORT, Stage, manageable, through, verb};
 
+pub const ABOUT: &str = "a manual cleaning that is held twice, with the power off and on again in between";
+
 pub async fn story(stage: Stage) -> Result<()> {
     let disk = stage.disk("HELD", Bus::Sata, 64)?.labelled(Table::Mbr, Content::Data)?;
     let mut site = stage.site("").await?;

@@ -10,6 +10,9 @@ use crate::desk::Desk;
 use crate::node::Node;
 use crate::stage::{ERASE, LONG, METADATA, NODE, SHORT, Stage, manageable, through, verb};
 
+pub const ABOUT: &str =
+    "a fork bomb, a flood, a burglar, a thief of steps, and those that hang or exit: the disk is erased";
+
 /// What they say once the harm is under way.
 const ON: &str = "harm is on";
 

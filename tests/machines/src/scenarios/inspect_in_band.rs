@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use crate::node::history;
 use crate::stage::{NODE, Stage, enrol_redfish, through, verb};
 
+pub const ABOUT: &str = "the ramdisk reports what is in the machine, and the node's properties follow";
+
 /// The smallest disk on which an operating system fits (Ironic: 4 GiB), in MiB.
 const ROOT_MIB: u64 = 6 << 10;
 

@@ -6,8 +6,9 @@ use lab::node::Firmware;
 use lab::signatures::{Content, OLD_SYSTEM, Table};
 
 use crate::judges::ipmi_sim::IpmiSim;
-use crate::node::Node;
-use crate::stage::{LONG, NODE, Stage, enrol};
+use crate::stage::{NODE, Stage, enrol, through, verb};
+
+pub const ABOUT: &str = "outside judge: OpenIPMI's BMC simulator, driver ipmi";
 
 pub async fn story(stage: Stage) -> Result<()> {
     // Bootable: without the order to boot from the network once, the old system would start.
@@ -18,9 +19,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     enrol(&site.controller, NODE, "ipmi", IpmiSim::driver_info(), &node.machine.spec().mac).await?;
     ensure!(!node.machine.is_on().await, "managing a node does not switch it on");
 
-    site.controller.provision(NODE, "provide").await?;
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
-    ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
+    let after = through(&site.controller, verb("provide"), "available").await?;
     ensure!(!node.machine.is_on().await, "an available node is off");
     ensure!(after.0["power_state"] == "power off", "{}", after.0["power_state"]);
     let console = std::fs::read_to_string(node.machine.spec().serial_log())?;

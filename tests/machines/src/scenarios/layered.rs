@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::FileExt;
 
-use agent_protocol::record::Outcome;
 use anyhow::{Context, Result, ensure};
 use lab::disk::Bus;
 use tokio::process::Command;
 
 use crate::layers;
-use crate::node::Node;
-use crate::stage::{ERASE, LONG, NODE, Stage, manageable};
+use crate::stage::{Stage, manageable, through, verb};
+
+pub const ABOUT: &str = "LVM on LUKS on md, mounted, swap, an array without a member: taken down and erased";
 
 /// A disk that begins with this is made part of something at boot; an erased one does not.
 const MARK: &[u8] = b"LAYERED\n";
@@ -78,15 +78,11 @@ pub async fn story(stage: Stage) -> Result<()> {
     site.controller.restart().await?;
 
     let node = manageable(&mut site, &disks.iter().collect::<Vec<_>>()).await?;
-    site.controller.provision(NODE, "provide").await?;
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
+    let after = through(&site.controller, verb("provide"), "available").await?;
     let console = fs::read_to_string(node.machine.spec().serial_log())?;
     ensure!(console.contains("LAYERS ARE UP"), "nothing was in use to begin with");
-    ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
     for disk in &disks {
-        let record = after.record(ERASE, disk.serial())?;
-        let verified = record.verification.as_ref().is_some_and(|seen| seen.passed);
-        ensure!(record.outcome == Outcome::Erased && verified, "{record:?}");
+        let record = after.erased(disk.serial())?;
         // Apart from what the record names, nothing but zeroes; and only of what was complete is anything named.
         let named: BTreeSet<&str> = record.rebuilt.iter().map(|region| region.name.as_str()).collect();
         let expected: &[&str] = match disk.serial() {

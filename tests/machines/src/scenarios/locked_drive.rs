@@ -7,9 +7,11 @@ use lab::wait;
 use serde_json::json;
 use std::fs;
 
-use crate::node::Node;
 use crate::rig::Rig;
-use crate::stage::{ERASE, LONG, NODE, Stage};
+use crate::stage::{ERASE, LONG, NODE, Stage, cleaned};
+
+pub const ABOUT: &str =
+    "the power goes in a secure erase: the drive is found locked, unlocked, and erased after all";
 
 const SERIAL: &str = "HOSTAGE";
 const BEGINS: &str = "drive HOSTAGE: SECURITY ERASE UNIT, enhanced, begins";
@@ -28,8 +30,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(rig.has_password(SERIAL)?, "the drive has no password in the middle of its erase");
     ensure!(rig.disk(SERIAL)?.findings()?.unchanged > 0, "the erase ended too early for this scenario");
 
-    let after = Node(site.controller.node_in(NODE, &["manageable", "clean failed"], LONG).await?);
-    ensure!(after.state() == "manageable", "{}: {}", after.state(), after.last_error());
+    let after = cleaned(&site.controller, "manageable").await?;
     let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
     ensure!(text.contains("drive HOSTAGE: unlocked"), "the drive was not found locked");
     ensure!(begun() == 2, "the drive was not erased anew");

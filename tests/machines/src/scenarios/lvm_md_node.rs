@@ -7,13 +7,13 @@ use agent_protocol::record::Outcome;
 use anyhow::{Context, Result, bail, ensure};
 use lab::disk::Bus;
 use lab::signatures::{Content, PARTITION_START, Table};
-use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tokio::process::Command;
 
 use crate::disk::OldDisk;
-use crate::node::Node;
-use crate::stage::{LONG, METADATA, NODE, Stage, manageable};
+use crate::stage::{METADATA, Stage, manageable, through, verb};
+
+pub const ABOUT: &str = "members of md and LVM: metadata alone, then everything; blkid finds nothing";
 
 pub async fn story(stage: Stage) -> Result<()> {
     let volume = stage.disk("LVM", Bus::Scsi, 64)?.labelled(Table::Gpt, Content::LvmPhysicalVolume)?;
@@ -28,11 +28,7 @@ pub async fn story(stage: Stage) -> Result<()> {
         "target": "clean",
         "clean_steps": [{"interface": "deploy", "step": "erase_devices_metadata"}],
     });
-    let path = format!("/v1/nodes/{NODE}/states/provision");
-    let (status, body) = site.controller.call(Method::PUT, &path, Some(clean)).await?;
-    ensure!(status == StatusCode::ACCEPTED, "clean: {status} {body}");
-    let after = Node(site.controller.node_in(NODE, &["manageable", "clean failed"], LONG).await?);
-    ensure!(after.state() == "manageable", "{}: {}", after.state(), after.last_error());
+    let after = through(&site.controller, clean, "manageable").await?;
     for disk in disks {
         let record = after.record(METADATA, disk.serial())?;
         ensure!(record.outcome == Outcome::MetadataErased, "{record:?}");
@@ -40,9 +36,7 @@ pub async fn story(stage: Stage) -> Result<()> {
         ensure!(disk.findings()?.tags > 0, "{}: only metadata was to be erased", disk.serial());
     }
 
-    site.controller.provision(NODE, "provide").await?;
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
-    ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
+    through(&site.controller, verb("provide"), "available").await?;
     for disk in disks {
         disk.ensure_erased()?;
         ensure!(labels(disk).await?.is_empty(), "{} has labels", disk.serial());

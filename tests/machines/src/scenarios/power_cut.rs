@@ -6,8 +6,11 @@ use lab::disk::{Bus, Fault};
 use lab::wait;
 use std::time::Duration;
 
-use crate::node::{Node, count, erasing, history};
-use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, manageable};
+use crate::node::{count, erasing, history};
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, held, manageable};
+
+pub const ABOUT: &str =
+    "the node loses power, several times: cleaned anew, then clean failed with a reason, never available";
 
 /// From the first sign of an erase; the disk takes a minute.
 const ANY_TIME: Duration = Duration::from_secs(5);
@@ -41,8 +44,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     }
 
     let left = slow.findings()?;
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
-    after.ensure_held()?;
+    let after = held(&site.controller).await?;
     ensure!(after.last_error().contains("lost power"), "the error is another: {}", after.last_error());
     ensure!(slow.findings()? == left, "written while off");
     let events = history(&site.controller, NODE).await?;

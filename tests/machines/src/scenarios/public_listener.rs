@@ -6,6 +6,8 @@ use serde_json::json;
 
 use crate::stage::{NODE, Stage, enrol};
 
+pub const ABOUT: &str = "outside of loopback only agents are served, and only over TLS";
+
 const MAC: &str = "52:54:00:a4:ea:11";
 
 pub async fn story(stage: Stage) -> Result<()> {

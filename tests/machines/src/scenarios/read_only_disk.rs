@@ -4,8 +4,9 @@ use agent_protocol::record::Outcome;
 use anyhow::{Result, ensure};
 use lab::disk::{Bus, Fault};
 
-use crate::node::Node;
-use crate::stage::{LONG, METADATA, NODE, Stage, manageable};
+use crate::stage::{METADATA, NODE, Stage, held, manageable};
+
+pub const ABOUT: &str = "refused with its reason, and nothing is written to any disk";
 
 pub async fn story(stage: Stage) -> Result<()> {
     let locked = stage.disk("LOCKED", Bus::Scsi, 32)?.with(Fault::ReadOnly);
@@ -13,16 +14,13 @@ pub async fn story(stage: Stage) -> Result<()> {
     let mut site = stage.site("").await?;
     let node = manageable(&mut site, &[&locked, &free]).await?;
     site.controller.provision(NODE, "provide").await?;
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
-    after.ensure_held()?;
+    let after = held(&site.controller).await?;
 
     let record = after.record(METADATA, "LOCKED")?;
     ensure!(record.outcome == Outcome::Skipped, "{record:?}");
     let reason = record.reason.unwrap_or_default();
     ensure!(reason.contains("read-only"), "the record's reason is {reason:?}");
-    for part in [record.device.as_str(), "LOCKED", "read-only"] {
-        ensure!(after.last_error().contains(part), "{part:?} is not in last_error: {}", after.last_error());
-    }
+    after.ensure_says(&[&record.device, "LOCKED", "read-only"])?;
     let record = after.record(METADATA, "FREE")?;
     ensure!(record.outcome == Outcome::Skipped && record.bytes_erased == 0, "{record:?}");
 

@@ -15,6 +15,8 @@ use lab::{binaries, wait};
 use crate::judges::ironic::Ironic;
 use crate::stage::{LONG, Stage};
 
+pub const ABOUT: &str = "a real Ironic with our kernel and ramdisk, as docs/replace-ipa.md says: redfish, iPXE, erased, available";
+
 const MAC: &str = "52:54:00:a4:ea:01";
 
 /// The page's `driver_info`, with the lab's values.

@@ -8,8 +8,11 @@ use lab::wait;
 use std::time::Duration;
 use tokio::process::Command;
 
-use crate::node::{Node, count, erasing, history};
-use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, full_speed, manageable};
+use crate::node::{count, erasing, history};
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, cleaned, full_speed, manageable};
+
+pub const ABOUT: &str =
+    "power lost in a long overwrite: it goes on from its checkpoint, and its certificate holds on a desk";
 
 /// The engine reports a checkpoint after each of these.
 const CHECKPOINT: u64 = 64 << 20;
@@ -62,8 +65,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     let share = wanted as f64 / size as f64;
     erasing(&site.controller, NODE, "LONG", share.min(0.95), LONG).await.context("after the last cut")?;
     full_speed(&node.machine, 0).await?;
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
-    ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
+    let after = cleaned(&site.controller, "available").await?;
     long.ensure_erased()?;
     let record = after.record(ERASE, "LONG")?;
     ensure!(

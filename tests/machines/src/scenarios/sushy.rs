@@ -7,8 +7,9 @@ use lab::node::Firmware;
 use lab::signatures::{Content, OLD_SYSTEM, Table};
 
 use crate::judges::sushy::Sushy;
-use crate::node::Node;
-use crate::stage::{LONG, NODE, Stage, enrol};
+use crate::stage::{NODE, Stage, enrol, through, verb};
+
+pub const ABOUT: &str = "outside judge: sushy-emulator over libvirt, driver redfish";
 
 pub async fn story(stage: Stage) -> Result<()> {
     // Bootable: without the order to boot from the network, the old system would start.
@@ -20,9 +21,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     enrol(&site.controller, NODE, "redfish", Sushy::driver_info(), &spec.mac).await?;
     ensure!(!sushy.is_on().await?, "managing a node does not switch it on");
 
-    site.controller.provision(NODE, "provide").await?;
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
-    ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
+    let after = through(&site.controller, verb("provide"), "available").await?;
     ensure!(!sushy.is_on().await?, "an available node is off");
     ensure!(after.0["power_state"] == "power off", "{}", after.0["power_state"]);
     let console = std::fs::read_to_string(spec.serial_log())?;

@@ -12,8 +12,10 @@ use lab::node::Firmware;
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::node::Node;
-use crate::stage::{LONG, NODE, Stage, enrol_redfish};
+use crate::stage::{NODE, Stage, cleaned, enrol_redfish};
+
+pub const ABOUT: &str =
+    "the manager of docs/write-a-hardware-manager.md, made and bundled as it says, works on a node";
 
 const TUTORIAL: &str = include_str!("../../../../docs/write-a-hardware-manager.md");
 const SDK: &str = include_str!("../../../../hardware-managers/python/anneal_hwm.py");
@@ -34,8 +36,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     enrol_redfish(&site, &node).await?;
 
     shell(&desk, &blocks("sh operator")).await?;
-    let clean = Node(site.controller.node_in(NODE, &["manageable", "clean failed"], LONG).await?);
-    ensure!(clean.state() == "manageable", "{}: {}", clean.state(), clean.last_error());
+    let clean = cleaned(&site.controller, "manageable").await?;
     let fans = clean.results("management.list_fans");
     let answer = fans.first().map(|result| result["result"].to_string()).unwrap_or_default();
     ensure!(fans.len() == 1 && answer.contains(&json!({"slot": 3, "speed": 40}).to_string()), "{answer}");

@@ -18,7 +18,9 @@ use serde_json::json;
 use crate::disk::OldDisk;
 use crate::loopback::LoopDevice;
 use crate::node::{Node, erasing, history};
-use crate::stage::{LONG, NO_METADATA, NODE, SHORT, Stage, full_speed, manageable};
+use crate::stage::{LONG, NO_METADATA, NODE, SHORT, Stage, cleaned, full_speed, manageable};
+
+pub const ABOUT: &str = "one token for one agent: an impostor gets nowhere, a rebooted node gets in again";
 
 pub async fn story(stage: Stage) -> Result<()> {
     let slow = stage.disk("SLOW", Bus::Sata, 64)?.with(Fault::SlowWrites(1 << 20));
@@ -55,8 +57,7 @@ pub async fn story(stage: Stage) -> Result<()> {
         ensure!(events.iter().any(|event| event.contains(text)), "no event {text:?}: {events:?}");
     }
     full_speed(&node.machine, 0).await?;
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
-    ensure!(after.state() == "available", "{}: {}", after.state(), after.last_error());
+    cleaned(&site.controller, "available").await?;
     bait.ensure_untouched()?;
     slow.ensure_erased()
 }

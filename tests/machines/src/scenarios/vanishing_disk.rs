@@ -5,8 +5,10 @@ use anyhow::{Result, ensure};
 use lab::disk::{Bus, Fault};
 use serde_json::json;
 
-use crate::node::{Node, erasing};
-use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, manageable};
+use crate::node::erasing;
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, held, manageable};
+
+pub const ABOUT: &str = "a disk pulled during its erase: named, the node held, the other disk done";
 
 pub async fn story(stage: Stage) -> Result<()> {
     // Larger than what is asked for at once: QEMU ends requests that are under way when a disk is pulled.
@@ -19,18 +21,13 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(pulled.findings()?.unchanged > 0, "the erase ended too early for this scenario");
     node.machine.qmp("device_del", json!({"id": "dev0"})).await?;
 
-    let after = Node(site.controller.node_in(NODE, &["available", "clean failed"], LONG).await?);
-    after.ensure_held()?;
+    let after = held(&site.controller).await?;
     let record = after.record(ERASE, "PULLED")?;
     ensure!(record.outcome == Outcome::Failed, "{record:?}");
-    for part in [record.device.as_str(), "PULLED"] {
-        ensure!(after.last_error().contains(part), "{part:?} is not in last_error: {}", after.last_error());
-    }
+    after.ensure_says(&[&record.device, "PULLED"])?;
     let reason = record.reason.unwrap_or_default();
     ensure!(reason.contains("vanished"), "the record's reason is {reason:?}");
-    let record = after.record(ERASE, "STAYS")?;
-    let verified = record.verification.as_ref().is_some_and(|seen| seen.passed);
-    ensure!(record.outcome == Outcome::Erased && verified, "{record:?}");
+    after.erased("STAYS")?;
     ensure!(!after.last_error().contains("STAYS"), "STAYS is blamed: {}", after.last_error());
     ensure!(pulled.findings()?.unchanged > 0, "it was erased after all");
     stays.ensure_erased()

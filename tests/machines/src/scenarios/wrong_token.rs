@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use crate::node::Node;
 use crate::stage::{NODE, SHORT, Stage, enrol};
 
+pub const ABOUT: &str = "heartbeats of strangers are refused and change nothing";
+
 const MAC: &str = "52:54:00:a4:ea:10";
 /// No agent listens there: the controller will fail to ask this agent for its steps, and wait.
 const HOME: &str = "https://127.0.0.1:9";

@@ -2,8 +2,7 @@
 
 use super::{Broken, Write};
 use crate::ground_truth::{End, Execution};
-use crate::offers::{Offer, modelled};
-use hwm_sdk::StepKind as Kind;
+use crate::offers::Offer;
 use model::plan::Reserved;
 use model::{EventKind, PlannedStep, ProvisionState, RunKind, StepKind};
 use std::collections::BTreeSet;
@@ -94,11 +93,7 @@ pub fn no_step_is_left_out_of_the_plan(write: &Write) -> Broken {
 }
 
 fn enabled(offers: &[Offer], kind: StepKind) -> BTreeSet<String> {
-    let kinds = [Kind::Clean, Kind::Deploy, Kind::Service];
-    let runs = |offer: &&Offer| {
-        let mut priorities = offer.priorities.iter().filter(|(of, _)| kinds.contains(of));
-        priorities.any(|(of, priority)| modelled(*of) == kind && *priority > 0)
-    };
+    let runs = |offer: &&Offer| offer.priorities.iter().any(|(of, priority)| *of == kind && *priority > 0);
     offers.iter().filter(runs).map(Offer::label).collect()
 }
 

@@ -2,12 +2,12 @@
 
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::fields::Kind;
 use crate::resources::field::{
     Empty, Field, Reader, Type, Write, object, read_only, texts, trait_names, written,
 };
-use crate::resources::resource::{ResourceHandler, ResourceSpec, TooOld, check_name, equal};
-use model::{Node, Resource, ResourceKind};
+use crate::resources::resource::{ResourceHandler, ResourceSpec, TooOld, check_name, equal, named_node};
+use crate::schema::Kind;
+use model::{Resource, ResourceKind};
 
 /// An allocation.
 pub struct Allocation;
@@ -26,7 +26,7 @@ impl ResourceHandler for Allocation {
         since: 52,
         too_old: TooOld::Disallowed("allocations"),
         detail: None,
-        named: true,
+        named: Some(52),
         fields: &[
             list_of("candidate_nodes", texts),
             object("extra", 52),
@@ -63,19 +63,9 @@ impl ResourceHandler for Allocation {
     }
 
     async fn filtered(call: &Call, found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
-        let mut found = equal(call, &Self::SPEC, found)?;
         if let Some(ident) = call.args.text("node") {
-            let node = named_node(call, ident).await?.uuid;
-            found.retain(|allocation| allocation.node == Some(node));
+            named_node(call, ident).await?;
         }
-        Ok(found)
+        equal(call, &Self::SPEC, found).await
     }
-}
-
-/// A node that a query or a body names: 400 when there is none.
-pub async fn named_node(call: &Call, ident: &str) -> Result<Node, ApiError> {
-    call.node(ident).await.map_err(|error| match error.status {
-        404 => ApiError::invalid(error.message),
-        _ => error,
-    })
 }

@@ -3,15 +3,15 @@
 mod allocation;
 mod choose;
 
-use super::resource::{ResourceHandler, refused};
+use super::resource::{ResourceHandler, named_node, refused};
 use super::{list, rights, view, write};
-use crate::body::python;
 use crate::call::{Call, empty, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
 use crate::nodes::validation::UPDATE_ALLOWED;
+use crate::schema;
 use crate::write as nodes;
-use allocation::{Allocation, named_node};
+use allocation::Allocation;
 use axum::extract::Path;
 use model::{Node, ProvisionState, Resource, ResourceKind};
 use serde_json::Value;
@@ -36,19 +36,14 @@ pub fn endpoints() -> Vec<Endpoint> {
 async fn create(call: Call) -> Reply {
     Allocation::SPEC.exists(&call, 405)?;
     call.args.only(&[])?;
-    let mut given = crate::schema::object("allocation", call.json()?)?;
+    let mut given = schema::object("allocation", call.json()?)?;
     let target = match given.remove("node") {
         None | Some(Value::Null) => None,
         Some(Value::String(ident)) if call.version.has(58) => Some(named_node(&call, &ident).await?),
         Some(Value::String(_)) => {
             return Err(ApiError::invalid("Cannot set node when creating an allocation in this API version"));
         }
-        Some(other) => {
-            return Err(ApiError::invalid(format!(
-                "Schema error for allocation: {} is not of type 'string', 'null' (field \"node\")",
-                python(&other)
-            )));
-        }
+        Some(other) => return Err(schema::wrong_field("allocation", "node", &other, "'string', 'null'")),
     };
     let has_uuid = given.get("uuid").is_some_and(|uuid| !uuid.is_null());
     let mut new = write::read::<Allocation>(&call, given)?;
@@ -102,7 +97,7 @@ async fn delete(Path(ident): Path<String>, call: Call) -> Reply {
 async fn of_node(Path(ident): Path<String>, call: Call) -> Reply {
     Allocation::SPEC.exists(&call, 404)?;
     call.args.only(&["fields"])?;
-    let wanted = list::fields::<Allocation>(&call)?;
+    let wanted = list::fields_asked::<Allocation>(&call)?;
     let allocation = that_of(&call, &ident).await?;
     Ok(json(200, &view::view::<Allocation>(&call, &allocation, wanted.as_deref())))
 }

@@ -2,10 +2,10 @@
 //! ironic-python-agent does not sign, so its erases get no certificate.
 
 use crate::agents;
-use crate::notary::Proof;
+use crate::issuer::Proof;
 use crate::stages::view::View;
 use agent_protocol::record::EraseReport;
-use certificate::{EVIDENCE, Expected, PublicKey, Refused, Signed, StepName, What};
+use certificate::{Document, EVIDENCE, Expected, PublicKey, Refused, Signed, StepName};
 use model::run::Cursor;
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub(super) fn take(view: &View, succeeded: bool, result: &mut Value) -> Result<O
 }
 
 fn judged(view: &View, key: &str, signed: &Value, succeeded: bool, result: &Value) -> Result<Proof, Refused> {
-    let unreadable = |problem: String| Refused::Unreadable(What::Evidence, problem);
+    let unreadable = |problem: String| Refused::Unreadable(Document::Evidence, problem);
     let key: PublicKey = key.parse().map_err(|error: certificate::KeyError| unreadable(error.to_string()))?;
     let signed: Signed =
         serde_json::from_value(signed.clone()).map_err(|error| unreadable(error.to_string()))?;

@@ -1,78 +1,93 @@
-//! The ramdisk and its agent: lookup, heartbeats, commands.
+//! The ramdisk and its agent: lookup, heartbeats, and what its commands do.
 
 use super::fault::Fault;
 use super::setup::World;
-use agent_protocol::command::{CommandError, CommandStatus, Status};
-use conductor::decision::{ActionError, Outcome};
+use agent_protocol::command::Status;
+use async_trait::async_trait;
+use conductor::agent_transport::{AgentCall, AgentTransport};
 use model::agent::{AgentKind, AgentState};
-use model::{Contact, Inventory, PlannedStep, RunKind, StepKind};
-use serde_json::{Value, json};
+use model::{Inventory, RunKind, StepKind};
+use reqwest::StatusCode;
+use room::{Agent, Begun, Call, Ending, Kind, StepContext, Work, advertised, step_result};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use store::{Clock, HeartbeatRecord, TokenGrant, prelude::*};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
 
 /// The one NIC of the node.
 pub const NIC: &str = "52:54:00:00:00:01";
 
 impl World {
-    /// One boot of the ramdisk: 25 s to the lookup, then heartbeats until the boot is over.
+    /// One boot of the ramdisk: 25 s to the start of the agent.
     pub async fn ramdisk(self: Arc<Self>, boot: u32) {
         sleep(Duration::from_secs(25)).await;
-        let process = self.machine.lock().unwrap().process;
-        self.agent(boot, process).await;
+        if self.machine.lock().unwrap().is_in(boot) {
+            self.start_agent(format!("boot-{boot}"));
+        }
     }
 
-    async fn agent(self: &Arc<Self>, boot: u32, process: u32) {
-        let alive = || {
-            let machine = self.machine.lock().unwrap();
-            machine.on && machine.boots == boot && machine.process == process
-        };
-        let token = format!("token-{boot}-{process}");
-        let boot_id = format!("boot-{boot}");
-        while alive() {
+    /// A new process in this boot.
+    fn start_agent(self: &Arc<Self>, boot_id: String) {
+        let agent = Arc::new(Agent::new(Kind::Anneal, boot_id, Uuid::new_v4().to_string()));
+        self.machine.lock().unwrap().runs = Some(agent.clone());
+        let world = self.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = agent.died.cancelled() => {}
+                () = world.live(&agent) => {}
+            }
+        });
+    }
+
+    async fn live(&self, agent: &Agent) {
+        let token = self.look_up(agent).await;
+        *agent.token.lock().unwrap() = Some(token.clone());
+        loop {
+            self.beat(agent, &token).await;
+            tokio::select! {
+                () = agent.ended.notified() => {}
+                () = sleep(Duration::from_secs(20)) => {}
+            }
+        }
+    }
+
+    /// The token of the lookup, with the inventory sent before where it is asked for.
+    async fn look_up(&self, agent: &Agent) -> String {
+        let token = Uuid::new_v4().to_string();
+        loop {
             let node = self.store.node(self.node).await.unwrap();
             if node.boots_ramdisk() && !node.provision_state.is_stable() {
                 if node.run.as_ref().is_some_and(|run| run.kind == RunKind::Inspect) {
                     self.store.put_inventory(self.node, self.inventory("agent")).await.unwrap();
                 }
-                let grant = self.store.grant_token(self.node, &token, Some(&boot_id), self.clock.now()).await;
+                let now = self.clock.now();
+                let grant = self.store.grant_token(self.node, &token, Some(&agent.boot_id), now).await;
                 if grant.unwrap() == TokenGrant::Given {
-                    self.machine.lock().unwrap().token = Some(token.clone());
-                    break;
+                    return token;
                 }
             }
             sleep(Duration::from_secs(3)).await;
         }
-        while alive() {
-            self.beat(&boot_id, &token).await;
-            sleep(Duration::from_secs(20)).await;
-        }
     }
 
-    async fn beat(&self, boot_id: &str, token: &str) {
-        let (ended, running) = {
-            let machine = self.machine.lock().unwrap();
-            let ids = |running: bool| {
-                let of = |status: &CommandStatus| (status.command_status == Status::Running) == running;
-                machine.commands.iter().filter(|(_, s)| of(s)).map(|(id, _)| id.clone()).collect::<Vec<_>>()
-            };
-            (ids(false), ids(true).pop())
-        };
-        let state = AgentState {
-            boot_id: boot_id.into(),
-            process_id: token.into(),
-            evidence_key: None,
-            running,
-            ended,
-            progress: None,
-        };
+    async fn beat(&self, agent: &Agent, token: &str) {
+        let state = agent.state();
         let beat = HeartbeatRecord {
             callback_url: "https://192.0.2.1:9999".into(),
-            verify_ca: None,
+            verify_ca: Some(agent.certificate.clone()),
             agent_version: Some("sim".into()),
             at: self.clock.now(),
-            agent: AgentKind::Anneal(state),
+            agent: AgentKind::Anneal(AgentState {
+                boot_id: state.boot_id,
+                process_id: state.process_id,
+                evidence_key: None,
+                running: state.running.map(|running| running.id),
+                ended: state.ended,
+                progress: None,
+            }),
         };
         // A token that is no longer valid is refused; the agent then stays silent.
         let _ = self.store.record_heartbeat(self.node, token, beat).await;
@@ -91,117 +106,108 @@ impl World {
             ruled: false,
         }
     }
+}
 
-    pub fn status(id: &str, status: Status, result: Value, error: Option<&str>) -> CommandStatus {
-        CommandStatus {
-            id: id.into(),
-            command_name: "execute_clean_step".into(),
-            command_status: status,
-            command_error: error.map(|text| CommandError {
-                kind: "CleaningError".into(),
-                code: 500,
-                message: "Clean step failed".into(),
-                details: text.into(),
-            }),
-            command_result: Some(result),
-            progress: None,
-            checkpoint: None,
+/// The network between the conductor and the agent.
+pub struct Network(pub Arc<World>);
+
+#[async_trait]
+impl AgentTransport for Network {
+    async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String> {
+        let agent = self.0.machine.lock().unwrap().runs.clone();
+        let pinned = |agent: &Arc<Agent>| call.certificate.as_ref() == Some(&agent.certificate);
+        let agent = agent.filter(pinned).ok_or("no agent answers")?;
+        let call = Call::new(call.url.path(), call.url.query(), call.body);
+        let answer = agent.answer(&Commands { world: &self.0, agent: &agent }, &call);
+        if self.0.answer_is_lost.swap(false, Ordering::Relaxed) {
+            return Err("the answer is lost".into());
         }
+        Ok(answer)
+    }
+}
+
+/// What the commands of the agent do.
+struct Commands<'a> {
+    world: &'a Arc<World>,
+    agent: &'a Arc<Agent>,
+}
+
+impl Work for Commands<'_> {
+    fn steps(&self, kind: StepKind) -> Value {
+        let steps = self.world.steps.lock().unwrap().get(&kind).cloned().unwrap_or_default();
+        advertised(kind, "GenericHardwareManager", "1", &steps)
     }
 
-    /// Take a command, unless the agent has it already.
-    pub fn send(self: &Arc<Self>, id: &str, run: RunKind, step: &PlannedStep, contact: &Contact) -> Outcome {
-        let mut machine = self.machine.lock().unwrap();
-        if !machine.on || machine.token != contact.token || machine.token.is_none() {
-            return unreachable_agent();
-        }
-        if let Some((_, status)) = machine.commands.iter().find(|(known, _)| known == id) {
-            return Outcome::Command(status.clone());
-        }
-        let fault = self.faults.lock().unwrap().pop_front().unwrap_or(Fault::None);
+    fn begin(&self, step: Begun<'_>) {
+        let fault = self.world.next_fault();
         if fault == Fault::VersionMismatch {
-            return Outcome::Command(Self::status(id, Status::VersionMismatch, Value::Null, None));
+            let status = Status::VersionMismatch;
+            return self.agent.finish(step.id, Ending { status, error: None, result: None });
         }
-        if run == RunKind::Rescue {
-            let done = Self::status(id, Status::Succeeded, Value::Null, None);
-            machine.commands.push((id.to_owned(), done.clone()));
-            return Outcome::Command(done);
-        }
-        let running = Self::status(id, Status::Running, Value::Null, None);
-        machine.commands.push((id.to_owned(), running.clone()));
-        self.ran.lock().unwrap().push(step.step.step.clone());
-        let (world, id, boot, process) = (self.clone(), id.to_owned(), machine.boots, machine.process);
-        let (name, interface) = (step.step.step.clone(), step.step.interface.clone());
-        let lost = fault == Fault::LostAnswer;
-        if fault == Fault::Hang {
-            return Outcome::Command(running);
-        }
-        let key = run.steps().map_or("clean", StepKind::as_str);
-        tokio::spawn(async move { world.execute(id, (name, interface, key), fault, boot, process).await });
-        if lost { unreachable_agent() } else { Outcome::Command(running) }
+        self.world.ran.lock().unwrap().push(step.field("step").to_owned());
+        self.world.answer_is_lost.store(fault == Fault::LostAnswer, Ordering::Relaxed);
+        let (world, agent) = (self.world.clone(), self.agent.clone());
+        let Begun { id, kind, params, context } = step;
+        let (id, step) = (id.to_owned(), params["step"].clone());
+        tokio::spawn(async move {
+            if let Some(ending) = world.run(&agent, kind, &step, &context, &fault).await {
+                agent.finish(&id, ending);
+            }
+        });
     }
 
-    async fn execute(
-        self: Arc<Self>,
-        id: String,
-        (name, interface, key): (String, String, &str),
-        fault: Fault,
-        boot: u32,
-        process: u32,
-    ) {
+    fn rescue(&self, params: &Map<String, Value>) -> Ending {
+        *self.world.rescued_with.lock().unwrap() = params.get("rescue_password").cloned();
+        Ending::done(None)
+    }
+}
+
+impl World {
+    /// How a step of the agent ends; `None`: its agent ends first.
+    async fn run(
+        self: &Arc<Self>,
+        agent: &Agent,
+        kind: StepKind,
+        step: &Value,
+        context: &StepContext,
+        fault: &Fault,
+    ) -> Option<Ending> {
         sleep(Duration::from_secs(2)).await;
         match fault {
-            Fault::PowerCut => return self.switch(false),
+            Fault::PowerCut => self.switch(false),
             Fault::Reset => {
                 self.switch(false);
-                return self.switch(true);
+                self.switch(true);
             }
             Fault::AgentRestart => {
-                let mut machine = self.machine.lock().unwrap();
-                machine.process += 1;
-                machine.commands.clear();
-                machine.token = None;
-                let (world, process) = (self.clone(), machine.process);
-                tokio::spawn(async move { world.agent(boot, process).await });
-                return;
+                agent.died.cancel();
+                self.start_agent(agent.boot_id.clone());
             }
             _ => {}
         }
-        sleep(self.step_time).await;
+        let end = Instant::now() + self.step_time;
+        while *fault == Fault::Hang || Instant::now() < end {
+            if agent.died.is_cancelled() {
+                return None;
+            }
+            if context.is_cancelled() {
+                return Some(Ending::failed("Cancelled", "Clean step failed", "cancelled"));
+            }
+            sleep(Duration::from_secs(1)).await;
+        }
         let disk = |outcome: &str| {
             json!({"disks": [{"device": "/dev/vda", "serial": "S1", "size": 1, "outcome": outcome,
             "bytes_erased": 1, "verification": {"kind": "full", "bytes_read": 1, "expected": "zeroes",
             "mismatched_bytes": 0, "unchanged_samples": 0, "samples": 0, "passed": true}}]})
         };
-        let result = |report: Value| {
-            json!({format!("{key}_result"): report,
-                format!("{key}_step"): {"step": name, "interface": interface}})
-        };
-        let ended = match fault {
-            Fault::StepFails(text) => Self::status(&id, Status::Failed, result(disk("failed")), Some(text)),
-            Fault::LyingReport => Self::status(&id, Status::Succeeded, result(disk("failed")), None),
-            _ => Self::status(&id, Status::Succeeded, result(disk("erased")), None),
-        };
-        let (boot_id, token) = {
-            let mut machine = self.machine.lock().unwrap();
-            if machine.boots != boot || machine.process != process {
-                return;
-            }
-            let Some(entry) = machine.commands.iter_mut().find(|(known, _)| *known == id) else { return };
-            if entry.1.command_status == Status::Running {
-                entry.1 = ended;
-            }
-            (format!("boot-{boot}"), machine.token.clone().unwrap_or_default())
-        };
-        self.beat(&boot_id, &token).await;
+        let result = |outcome: &str| Some(step_result(kind, step, &disk(outcome)));
+        Some(match fault {
+            Fault::StepFails(text) => Ending {
+                result: result("failed"),
+                ..Ending::failed("CleaningError", "Clean step failed", *text)
+            },
+            Fault::LyingReport => Ending::done(result("failed")),
+            _ => Ending::done(result("erased")),
+        })
     }
-}
-
-/// The outcome of a call that no agent answers.
-pub fn unreachable_agent() -> Outcome {
-    Outcome::Failed(ActionError {
-        text: "the agent could not be reached".into(),
-        retryable: true,
-        unreachable: true,
-    })
 }

@@ -1,34 +1,43 @@
 //! The actions of the conductor, performed on the world.
 
-use super::agent::unreachable_agent;
+use super::agent::Network;
 use super::setup::World;
-use agent_protocol::command::Status;
-use agent_protocol::step::{AdvertisedSteps, Step};
 use async_trait::async_trait;
-use conductor::Executor;
+use bmc::Builtin;
+use conductor::agent_client::AgentClient;
 use conductor::decision::{Action, ActionError, Outcome};
-use model::request::RESCUE_HASH;
+use conductor::{Executor, LiveExecutor, Settings};
 use model::run::PersistentBoot;
-use model::{Abilities, Contact, Node, PowerState, RunKind, StepKind};
-use serde_json::Value;
-use std::collections::BTreeMap;
+use model::{Abilities, Contact, Node, PowerState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use store::{Clock, prelude::*};
 use tokio::time::sleep;
 
-/// Acts on the world.
-pub struct SimExecutor(pub Arc<World>);
+/// Acts on the world; calls its agents as the real executor does.
+pub struct SimExecutor {
+    world: Arc<World>,
+    agents: LiveExecutor,
+}
+
+impl SimExecutor {
+    pub fn new(world: &Arc<World>) -> Self {
+        let agents = AgentClient::over(Arc::new(Network(world.clone())));
+        let settings = Settings::default();
+        let agents = LiveExecutor::new(Arc::new(Builtin), agents, world.clock.clone(), settings);
+        Self { world: world.clone(), agents }
+    }
+}
 
 #[async_trait]
 impl Executor for SimExecutor {
     fn abilities(&self, _node: &Node) -> Result<Arc<Abilities>, String> {
-        assert!(!self.0.loading_panics.load(Ordering::Relaxed), "a defect of the driver");
-        Ok(Arc::new(self.0.abilities.lock().unwrap().clone()))
+        assert!(!self.world.loading_panics.load(Ordering::Relaxed), "a defect of the driver");
+        Ok(Arc::new(self.world.abilities.lock().unwrap().clone()))
     }
 
     async fn act(&self, node: &Node, contact: &Contact, action: &Action) -> Outcome {
-        let world = &self.0;
+        let world = &self.world;
         let name = format!("{action:?}");
         let name = name.split([' ', '{', '(']).next().unwrap_or_default().to_owned();
         world.actions.lock().unwrap().push(name.clone());
@@ -50,8 +59,7 @@ impl Executor for SimExecutor {
             Action::AskSteps(_)
             | Action::SendStep { .. }
             | Action::AskCommand { .. }
-            | Action::CancelCommand { .. }
-            | Action::CollectLogs(_) => on_agent(world, node, contact, action),
+            | Action::CancelCommand { .. } => self.agents.act(node, contact, action).await,
             _ => on_bmc(world, action),
         }
     }
@@ -62,11 +70,7 @@ fn on_bmc(world: &Arc<World>, action: &Action) -> Outcome {
     match action {
         Action::VerifyBmc | Action::ReadPower => Outcome::Power(power()),
         Action::ReadState => Outcome::State(power(), None),
-        Action::SetPower(_) if *world.bmc_stuck.lock().unwrap() => Outcome::Failed(ActionError {
-            text: "the BMC is stuck".into(),
-            retryable: true,
-            unreachable: false,
-        }),
+        Action::SetPower(_) if *world.bmc_stuck.lock().unwrap() => failed("the BMC is stuck"),
         Action::SetPower(target) => {
             world.switch(target.resulting_state() == PowerState::On);
             Outcome::Power(power())
@@ -85,63 +89,12 @@ fn on_bmc(world: &Arc<World>, action: &Action) -> Outcome {
             Outcome::Done
         }
         Action::InspectBmc => Outcome::Inventory(world.inventory("redfish")),
-        other => unreachable!("{other:?} is no action on a BMC"),
+        Action::CollectLogs(_) if world.is_on() => Outcome::Done,
+        Action::CollectLogs(_) => failed("the agent could not be reached to send its logs"),
+        other => unreachable!("{other:?} is no action of this machine"),
     }
 }
 
-fn on_agent(world: &Arc<World>, node: &Node, contact: &Contact, action: &Action) -> Outcome {
-    match action {
-        Action::AskSteps(kind) => {
-            let reachable = {
-                let machine = world.machine.lock().unwrap();
-                machine.on && machine.token.is_some() && machine.token == contact.token
-            };
-            if !reachable {
-                return unreachable_agent();
-            }
-            let advertised = |steps: Vec<Step>| AdvertisedSteps {
-                clean_steps: BTreeMap::from([("GenericHardwareManager".into(), steps)]),
-                hardware_manager_version: BTreeMap::from([("generic".into(), "1".into())]),
-            };
-            let steps = match kind {
-                StepKind::Clean => world.steps.lock().unwrap().clone(),
-                other => world.other_steps.lock().unwrap().get(other).cloned().unwrap_or_default(),
-            };
-            Outcome::Steps(BTreeMap::from([(*kind, advertised(steps))]))
-        }
-        Action::SendStep { command_id, run, step } => {
-            if *run == RunKind::Rescue {
-                *world.rescued_with.lock().unwrap() = node.instance_info.get(RESCUE_HASH).cloned();
-            }
-            world.send(command_id, *run, step, contact)
-        }
-        Action::AskCommand { command_id } => {
-            let machine = world.machine.lock().unwrap();
-            if !machine.on || machine.token.is_none() || machine.token != contact.token {
-                return unreachable_agent();
-            }
-            match machine.commands.iter().find(|(id, _)| id == command_id) {
-                Some((_, status)) => Outcome::Command(status.clone()),
-                None => Outcome::NoSuchCommand,
-            }
-        }
-        Action::CollectLogs(_) if world.machine.lock().unwrap().on => Outcome::Done,
-        Action::CollectLogs(_) => Outcome::Failed(ActionError {
-            text: "the agent could not be reached to send its logs".into(),
-            retryable: true,
-            unreachable: true,
-        }),
-        Action::CancelCommand { command_id } => {
-            let mut machine = world.machine.lock().unwrap();
-            match machine.commands.iter_mut().find(|(id, _)| id == command_id) {
-                Some((id, status)) => {
-                    *status = World::status(id, Status::Failed, Value::Null, Some("cancelled"));
-                    status.command_error.iter_mut().for_each(|error| error.kind = "Cancelled".into());
-                    Outcome::Command(status.clone())
-                }
-                None => Outcome::NoSuchCommand,
-            }
-        }
-        other => unreachable!("{other:?} is no action on an agent"),
-    }
+fn failed(text: &str) -> Outcome {
+    Outcome::Failed(ActionError { text: text.into(), retryable: true, unreachable: false })
 }

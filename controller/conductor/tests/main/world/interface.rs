@@ -16,7 +16,7 @@ impl World {
             return if over { Outcome::StepDone(json!("done")) } else { Outcome::StepRunning("half".into()) };
         }
         self.ran.lock().unwrap().push(step.step.step.clone());
-        let fault = self.faults.lock().unwrap().pop_front().unwrap_or(Fault::None);
+        let fault = self.next_fault();
         if step.given.contains_key("slowly") {
             *self.slow_until.lock().unwrap() = Some(Instant::now() + self.step_time);
             return Outcome::StepRunning("begun".into());

@@ -2,11 +2,10 @@
 //! paused clock, so hours pass in milliseconds and every wait is a condition.
 //!
 //! - `setup.rs`: the world and what tests set in it; `user.rs`: verbs, waiting, the history
-//! - `machine.rs`: power and boots; `agent.rs`: the agent; `interface.rs`: steps of interfaces
-//! - `executor.rs`: the conductor's actions on these; `fault.rs`: what can go wrong; `clock.rs`: virtual time
+//! - `machine.rs`: power and boots; `agent.rs`: the agent, whose commands are those of the crate `room`; `interface.rs`: steps of interfaces
+//! - `executor.rs`: the conductor's actions on these; `fault.rs`: what can go wrong
 
 mod agent;
-mod clock;
 mod executor;
 mod fault;
 mod interface;
@@ -15,6 +14,5 @@ mod setup;
 mod user;
 
 pub use agent::NIC;
-pub use clock::SimClock;
 pub use fault::Fault;
-pub use setup::{World, step};
+pub use setup::{Running, World, asked, step};

@@ -1,13 +1,12 @@
 //! The world: a store, a clock, one node with its machine, and what tests set and record.
 
-use super::clock::SimClock;
 use super::executor::SimExecutor;
 use super::fault::Fault;
-use super::machine::Machine;
 use agent_protocol::step::Step;
-use conductor::{Conductor, Executor, Notary, Settings, SigningKey};
+use conductor::{CertificateIssuer, Conductor, Executor, Settings, SigningKey};
 use model::abilities::{Inspect, Rescue};
-use model::{Abilities, Node, ProvisionState, StepKind};
+use model::{Abilities, Node, ProvisionState, RequestedStep, StepKind, Verb};
+use room::{Agent, Power, SimClock};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicBool;
@@ -22,7 +21,9 @@ use uuid::Uuid;
 pub struct World {
     pub store: Arc<MemoryStore>,
     pub clock: Arc<SimClock>,
-    pub machine: Mutex<Machine>,
+    pub machine: Mutex<Power<Option<Arc<Agent>>>>,
+    /// The node can no longer boot its ramdisk.
+    pub unplugged: Mutex<bool>,
     /// Steps that were really started, in order.
     pub ran: Mutex<Vec<String>>,
     /// Actions in order, for tests that look at what was (not) done.
@@ -34,10 +35,10 @@ pub struct World {
     /// The BMC's persistent boot device.
     pub boots_from: Mutex<Option<String>>,
     pub faults: Mutex<VecDeque<Fault>>,
-    /// The agent's clean steps.
-    pub steps: Mutex<Vec<Step>>,
-    /// The agent's deploy and service steps.
-    pub other_steps: Mutex<BTreeMap<StepKind, Vec<Step>>>,
+    /// The answer to the command that arrives now is lost.
+    pub answer_is_lost: AtomicBool,
+    /// The agent's steps.
+    pub steps: Mutex<BTreeMap<StepKind, Vec<Step>>>,
     pub abilities: Mutex<Abilities>,
     /// What the ramdisk sends in addition to the inventory.
     pub plugin_data: Mutex<Value>,
@@ -56,6 +57,9 @@ pub struct World {
     pub node: Uuid,
 }
 
+/// What stops a conductor, and its task.
+pub type Running = (CancellationToken, tokio::task::JoinHandle<()>);
+
 /// A step as an agent advertises it.
 pub fn step(name: &str, priority: i64, idempotent: bool) -> Step {
     serde_json::from_value(json!({
@@ -65,28 +69,35 @@ pub fn step(name: &str, priority: i64, idempotent: bool) -> Step {
     .unwrap()
 }
 
+/// A step as a user asks for it: `interface.step`, and what else stands in the request.
+pub fn asked(label: &str, more: Value) -> RequestedStep {
+    let (interface, step) = label.split_once('.').unwrap();
+    let mut whole = json!({"interface": interface, "step": step});
+    whole.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(whole).unwrap()
+}
+
 impl World {
     pub async fn new() -> Arc<Self> {
-        let clock = Arc::new(SimClock(Instant::now()));
+        let clock = Arc::new(SimClock::start());
         let store = Arc::new(MemoryStore::new());
         let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", clock.now());
         node.provision_state = ProvisionState::Manageable;
         let node = store.create_node(node, Vec::new()).await.unwrap().uuid;
+        let clean = [step("erase_devices", 10, true), step("erase_devices_metadata", 99, true)];
         Arc::new(Self {
             store,
             clock,
             machine: Mutex::default(),
+            unplugged: Mutex::default(),
             ran: Mutex::default(),
             actions: Mutex::default(),
             action_time: Mutex::new(Duration::from_millis(30)),
             unleased: Mutex::default(),
             boots_from: Mutex::default(),
             faults: Mutex::default(),
-            steps: Mutex::new(vec![
-                step("erase_devices", 10, true),
-                step("erase_devices_metadata", 99, true),
-            ]),
-            other_steps: Mutex::default(),
+            answer_is_lost: AtomicBool::default(),
+            steps: Mutex::new(BTreeMap::from([(StepKind::Clean, clean.to_vec())])),
             abilities: Mutex::new(Abilities {
                 agent: true,
                 inspect: Inspect::Agent,
@@ -119,6 +130,20 @@ impl World {
         }
     }
 
+    /// The agent advertises these steps of this kind, and no others.
+    pub fn advertise(&self, kind: StepKind, steps: Vec<Step>) {
+        self.steps.lock().unwrap().insert(kind, steps);
+    }
+
+    /// What goes wrong, one after the other: each with one step.
+    pub fn suffer(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.faults.lock().unwrap().extend(faults);
+    }
+
+    pub fn next_fault(&self) -> Fault {
+        self.faults.lock().unwrap().pop_front().unwrap_or(Fault::None)
+    }
+
     /// A driver without an agent, with these out-of-band steps: `interface.step`, priority, whatever else.
     pub fn only_out_of_band(&self, kind: StepKind, steps: &[Value]) {
         let mut abilities = self.abilities.lock().unwrap();
@@ -138,23 +163,33 @@ impl World {
         self.abilities.lock().unwrap().steps.insert(kind, steps.collect());
     }
 
-    pub fn conductor(
-        self: &Arc<Self>,
-        settings: Settings,
-    ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
+    pub fn conductor(self: &Arc<Self>, settings: Settings) -> Running {
         self.conductor_at(self.clock.clone(), settings)
     }
 
+    /// A conductor that is asked to make the node available.
+    pub async fn provide(self: &Arc<Self>, settings: Settings) -> Running {
+        let conductor = self.conductor(settings);
+        self.verb(Verb::Provide).await;
+        conductor
+    }
+
+    /// Names of the steps that were really started, in order.
+    pub fn ran(&self) -> Vec<String> {
+        self.ran.lock().unwrap().clone()
+    }
+
+    /// Names of the actions that were begun, in order.
+    pub fn actions(&self) -> Vec<String> {
+        self.actions.lock().unwrap().clone()
+    }
+
     /// A conductor that reads the time from another clock.
-    pub fn conductor_at(
-        self: &Arc<Self>,
-        clock: Arc<dyn Clock>,
-        settings: Settings,
-    ) -> (CancellationToken, tokio::task::JoinHandle<()>) {
-        let executor: Arc<dyn Executor> = Arc::new(SimExecutor(self.clone()));
-        let notary = Notary::new(SigningKey::generate().unwrap().0, "sim");
+    pub fn conductor_at(self: &Arc<Self>, clock: Arc<dyn Clock>, settings: Settings) -> Running {
+        let executor: Arc<dyn Executor> = Arc::new(SimExecutor::new(self));
+        let issuer = CertificateIssuer::new(SigningKey::generate().unwrap().0, "sim");
         let store = self.store.clone();
-        let conductor = Conductor::new(store, executor, clock, settings, "sim".into(), notary);
+        let conductor = Conductor::new(store, executor, clock, settings, "sim".into(), issuer);
         let stop = CancellationToken::new();
         let task = tokio::spawn(conductor.run(stop.clone()));
         *self.running.lock().unwrap() = Some(task.abort_handle());

@@ -8,13 +8,13 @@ use store::{Clock, StoreError, prelude::*};
 use tokio::time::sleep;
 
 impl World {
-    pub async fn verb(&self, verb: Verb, steps: Option<Vec<RequestedStep>>) {
-        let kind = if verb == Verb::Service { StepKind::Service } else { StepKind::Clean };
-        let mut request = VerbRequest::of(verb);
-        if let Some(steps) = steps {
-            request = request.with_steps(kind, steps);
-        }
-        self.ask(request).await;
+    pub async fn verb(&self, verb: Verb) {
+        self.ask(VerbRequest::of(verb)).await;
+    }
+
+    /// Manual cleaning with these steps.
+    pub async fn clean(&self, steps: Vec<RequestedStep>) {
+        self.ask(VerbRequest::of(Verb::Clean).with_steps(StepKind::Clean, steps)).await;
     }
 
     pub async fn ask(&self, request: VerbRequest) {
@@ -44,6 +44,12 @@ impl World {
 
     pub async fn until_state(&self, state: ProvisionState) -> Node {
         self.until(state.as_str(), |node| node.provision_state == state).await
+    }
+
+    /// Wait until the run has ended, well or not.
+    pub async fn ended(&self) -> Node {
+        let failed = |node: &Node| node.provision_state.as_str().ends_with("failed");
+        self.until("ended", |node| node.provision_state.is_stable() || failed(node)).await
     }
 
     /// What happened, without ids and times.

@@ -1,0 +1,191 @@
+//! What stands before the routes: microversion, request id, trailing slashes, and Ironic's body for every
+//! error, also for those that the web framework makes.
+
+use crate::app::App;
+use crate::auth::{Auth, guard};
+use crate::endpoint::Endpoint;
+use crate::error::{ApiError, Shaped};
+use crate::microversion::{self, HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
+use crate::node_resolver::Suffixed;
+use crate::request_id::{RequestId, record_path};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderMap, HeaderValue, Response, Uri};
+use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse;
+use percent_encoding::percent_decode_str;
+use std::sync::Arc;
+use tower::ServiceExt;
+use tracing::Instrument;
+
+/// Largest body of a request, in bytes. The largest honest ones are heartbeats with the progress of many
+/// disks and nodes with a long `network_data`: some tens of kilobytes.
+const BODY_LIMIT: usize = 2 << 20;
+
+/// The whole API behind its front.
+pub fn wrap(app: Arc<App>, auth: Auth) -> Router {
+    let routes = routes(&auth, &app).layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(app);
+    Router::new().fallback(move |request: Request| identified(auth.clone(), routes.clone(), request))
+}
+
+/// Gives the request its id, and what is logged on its behalf the span with it.
+async fn identified(auth: Auth, routes: Router, mut request: Request) -> Response<Body> {
+    let id = RequestId::generate();
+    let span = id.span(request.method().as_str(), request.headers());
+    request.extensions_mut().insert(id.clone());
+    async move {
+        let mut response = handle(auth, routes, request).await;
+        id.put(response.headers_mut());
+        tracing::debug!(status = response.status().as_u16(), "request answered");
+        response
+    }
+    .instrument(span)
+    .await
+}
+
+/// Every row of the API, in the order of its documents.
+pub fn endpoints() -> Vec<Endpoint> {
+    use crate::{bundles, certificates, drivers, nodes, openapi, ramdisk, resources, root};
+    [
+        root::endpoints(),
+        nodes::endpoints(),
+        drivers::endpoints(),
+        resources::endpoints(),
+        ramdisk::endpoints(),
+        bundles::endpoints(),
+        certificates::endpoints(),
+        openapi::endpoints(),
+    ]
+    .concat()
+}
+
+fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
+    endpoints()
+        .into_iter()
+        .map(|endpoint| guard::guarded(endpoint, auth, app))
+        .fold(Router::new(), |router, endpoint| router.route(endpoint.path, endpoint.into_handler()))
+        .route_layer(from_fn(|path: MatchedPath, request: Request, next: Next| {
+            record_path(path.as_str());
+            next.run(request)
+        }))
+}
+
+async fn handle(auth: Auth, routes: Router, mut request: Request) -> Response<Body> {
+    let headers = request.headers().clone();
+    let negotiated = microversion::negotiate(request.headers());
+    let mut response = match negotiated {
+        Ok(version) => {
+            request.extensions_mut().insert(version);
+            match plain_path(request.uri()) {
+                Some(mut uri) => {
+                    if request.headers().contains_key(HEADER)
+                        && !version.has(91)
+                        && let Some((shorter, suffixed)) = without_json(&uri)
+                    {
+                        request.extensions_mut().insert(suffixed);
+                        uri = shorter;
+                    }
+                    *request.uri_mut() = uri;
+                    // The router never fails: its error type is uninhabited.
+                    let response = routes.oneshot(request).await.into_response();
+                    guard::unrouted(&auth, &headers, response).await
+                }
+                None => ApiError::plain(400, "The path or the query is not valid UTF-8 once it is decoded.")
+                    .into_response(),
+            }
+        }
+        Err(ref error) => error.clone().into_response(),
+    };
+    if (response.status().is_client_error() || response.status().is_server_error())
+        && response.extensions().get::<Shaped>().is_none()
+    {
+        response = shaped(response).await;
+    }
+    decorate(response.headers_mut(), negotiated.ok());
+    response
+}
+
+/// The path without slashes at its end, without doubled ones, and with `/v1` before a resource that comes
+/// without it, since Ironic takes `/nodes` for `/v1/nodes`. `None` when path or query are not UTF-8 once decoded.
+fn plain_path(uri: &Uri) -> Option<Uri> {
+    let path = uri.path();
+    if !decodes(path) || !uri.query().is_none_or(decodes) {
+        return None;
+    }
+    let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let mut plain = match segments.first() {
+        None => return Some(uri.clone()),
+        Some(&"v1") => String::new(),
+        Some(_) => "/v1".to_owned(),
+    };
+    for segment in &segments {
+        plain.push('/');
+        plain.push_str(segment);
+    }
+    if let Some(query) = uri.query() {
+        plain.push('?');
+        plain.push_str(query);
+    }
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(plain).ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// A path without `.json` at its end, if it has it.
+fn without_json(uri: &Uri) -> Option<(Uri, Suffixed)> {
+    let stem = uri.path().strip_suffix(".json")?;
+    let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(format!("{stem}{query}")).ok()?);
+    let last = stem.rsplit('/').next().unwrap_or_default().to_owned();
+    Some((Uri::from_parts(parts).ok()?, Suffixed(last)))
+}
+
+/// Whether a percent-encoded text is UTF-8 once decoded.
+fn decodes(text: &str) -> bool {
+    percent_decode_str(text).decode_utf8().is_ok()
+}
+
+/// An error of the framework in Ironic's body.
+async fn shaped(response: Response<Body>) -> Response<Body> {
+    let status = response.status();
+    let description = match status.as_u16() {
+        404 | 405 => String::new(),
+        _ => match axum::body::to_bytes(response.into_body(), 4096).await {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) => error.to_string(),
+        },
+    };
+    ApiError::plain(status.as_u16(), description).into_response()
+}
+
+fn decorate(headers: &mut HeaderMap, version: Option<Version>) {
+    let mut put = |name: &'static str, value: String| {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
+    };
+    put(MIN_HEADER, Version(MIN).to_string());
+    put(MAX_HEADER, Version(MAX).to_string());
+    if let Some(version) = version {
+        put(HEADER, version.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_made_plain() {
+        let plain = |text: &str| plain_path(&text.parse().unwrap()).unwrap().to_string();
+        assert_eq!(plain("/"), "/");
+        assert_eq!(plain("/v1/"), "/v1");
+        assert_eq!(plain("/v1/nodes/?retired=True"), "/v1/nodes?retired=True");
+        assert_eq!(plain("/nodes/x%2Fy"), "/v1/nodes/x%2Fy");
+        assert_eq!(plain("//v1//nodes"), "/v1/nodes");
+        assert!(plain_path(&"/v1/nodes/%ff".parse().unwrap()).is_none());
+    }
+}

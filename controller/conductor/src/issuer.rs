@@ -1,0 +1,71 @@
+//! Makes certificates of what agents have proven. Pure but for the key, which it never gives out.
+
+pub use certificate::SigningKey;
+use certificate::{Evidence, Finding, NodeName, PublicKey, RunName, Signed, VERSION};
+use model::{Certificate, Node, Run, Timestamp};
+
+/// Evidence of an agent that was found good.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proof {
+    /// The key it is signed with, as the agent reported it.
+    pub key: PublicKey,
+    /// As the agent signed it.
+    pub signed: Signed,
+    /// What stands in it.
+    pub evidence: Evidence,
+}
+
+/// The controller as one that certifies.
+pub struct CertificateIssuer {
+    key: SigningKey,
+    controller: certificate::Controller,
+}
+
+impl CertificateIssuer {
+    /// The controller called `name`, with its durable key.
+    pub fn new(key: SigningKey, name: &str) -> Self {
+        let (name, version) = (name.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        Self { key, controller: certificate::Controller { name, version } }
+    }
+
+    /// The certificate of what is proven of step `index` of `run`, after the `previous` one of the node.
+    pub fn certify(
+        &self,
+        node: &Node,
+        run: &Run,
+        index: usize,
+        proof: Proof,
+        previous: Option<&Certificate>,
+        now: Timestamp,
+    ) -> Certificate {
+        let number = previous.map_or(1, |previous| previous.number.saturating_add(1));
+        let finding = Finding::of(&proof.evidence);
+        let command_id = proof.evidence.command_id;
+        let signed = certificate::Certificate {
+            version: VERSION,
+            number,
+            previous: previous.map(|previous| previous.id.clone()),
+            issued_at: certificate::instant(now.0),
+            controller: self.controller.clone(),
+            node: NodeName { uuid: node.uuid.to_string(), name: node.name.clone() },
+            run: RunName {
+                id: run.id.to_string(),
+                kind: run.kind.as_str().to_owned(),
+                step: u64::try_from(index).unwrap_or(u64::MAX),
+            },
+            finding,
+            evidence_key: proof.key.to_string(),
+            evidence: proof.signed,
+        }
+        .sign(&self.key);
+        Certificate {
+            id: signed.digest(),
+            node: node.uuid,
+            number,
+            at: now,
+            finding: finding.as_str().to_owned(),
+            command_id,
+            file: signed.write(),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The tests of the manager, one module a subject: one binary, so that they are linked once.
+
+mod bios;
+#[path = "../../../agent/block/tests/common/mod.rs"]
+mod common;
+mod conformance;
+mod hardware;
+mod holders;
+mod interrupted;
+mod loop_devices;
+mod step;
+mod tree;
+mod verify;

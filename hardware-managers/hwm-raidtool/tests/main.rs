@@ -1,0 +1,6 @@
+//! The tests, one module a subject: one binary, so that they are linked once.
+
+mod conformance;
+mod raidtool;
+mod rig;
+mod served;
