@@ -1,8 +1,13 @@
 //! Command line of a task: flags, `--name VALUE` options and words.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 
+use crate::sh;
+
 /// Arguments not yet taken. Whatever is left at the end is an error ([`Args::finish`]).
+#[derive(Default)]
 pub struct Args(Vec<String>);
 
 impl Args {
@@ -34,6 +39,11 @@ impl Args {
             bail!("{name} needs a value");
         }
         Ok(Some(self.0.remove(at)))
+    }
+
+    /// Takes `--root DIR`, the checkout to look at: by default this one.
+    pub fn root(&mut self) -> Result<PathBuf> {
+        Ok(self.option("--root")?.map_or_else(sh::root, Into::into))
     }
 
     /// Takes the words that are not options.

@@ -19,6 +19,7 @@ mod terminal;
 
 use anyhow::Result;
 
+pub use generated::check;
 pub use pages::blocks;
 
 use crate::args::Args;
@@ -30,8 +31,7 @@ use crate::args::Args;
 ///
 /// # Errors
 /// A stale file with `--check`; a command that fails.
-pub fn run(words: Vec<String>) -> Result<()> {
-    let mut args = Args::new(words);
+pub fn run(mut args: Args) -> Result<()> {
     let (check, record) = (args.flag("--check"), args.flag("--record"));
     args.finish()?;
     if check {

@@ -1,24 +1,21 @@
-//! `cargo xtask ci`: what a machine can see in the text: format, lints, licences, arrows and circles, words, terms, links,
-//! long functions, sentences of the specifications, generated pages.
+//! `cargo xtask ci`: what a machine can see in the text: format, lints (long functions are one), licences, arrows and
+//! circles, words, terms, links, sentences of the specifications, generated pages.
 
 use anyhow::Result;
 
 use crate::args::Args;
-use crate::{deps, functions, fuzz, generated, graph, links, sh, specs, terms, words as banned_words};
+use crate::{deps, fuzz, generated, graph, links, sh, specs, terms, words};
 
 /// `cargo xtask ci`
-pub fn run(words: Vec<String>) -> Result<()> {
-    Args::new(words).finish()?;
+pub fn run(args: Args) -> Result<()> {
+    args.finish()?;
     deps::ensure(&[deps::BUILD])?;
     sh::run(sh::cargo().args(["fmt", "--all", "--check"]))?;
     // What takes seconds comes before what compiles.
     fuzz::lock_follows()?;
-    graph::run(Vec::new())?;
-    functions::run(Vec::new())?;
-    banned_words::run(Vec::new())?;
-    terms::run(Vec::new())?;
-    links::run(Vec::new())?;
-    specs::run(Vec::new())?;
+    for check in [graph::run, words::run, terms::run, links::run, specs::run] {
+        check(Args::default())?;
+    }
     sh::run(sh::cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
     generated::check()?;
     if sh::succeeds(sh::cargo().args(["deny", "--version"])) {

@@ -24,7 +24,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
     image::build(None, None, false)?;
 
     let disks = sh::target_dir().join("demo");
-    std::fs::create_dir_all(&disks).with_context(|| format!("cannot create {}", disks.display()))?;
+    fs_err::create_dir_all(&disks)?;
     let mut command = match prefix.split_first() {
         Some((sudo, rest)) => {
             let mut command = Command::new(sudo);

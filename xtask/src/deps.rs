@@ -11,83 +11,45 @@ use crate::args::Args;
 use crate::sh;
 
 /// Compiles the agent (libblkid is linked statically) and the bundled SQLite.
-pub const BUILD: &[&str] = &["gcc", "libc6-dev", "libblkid-dev"];
+pub const BUILD: &str = "gcc libc6-dev libblkid-dev";
 
 /// Unit and integration tests: what makes partition tables and signatures on loop devices, and the judges of
 /// the boot and BMC rooms.
-pub const UNIT: &[&str] = &[
-    "fdisk",
-    "gdisk",
-    "lvm2",
-    "cryptsetup-bin",
-    "bcache-tools",
-    "ocfs2-tools",
-    "gfs2-utils",
-    "e2fsprogs",
-    "util-linux",
-    "mount",
-    "iproute2",
-    "busybox-static",
-    "curl",
-    "ipmitool",
-    "openipmi",
-    "ipxe",
-    "jq",
-    "openssl",
-    "python3-venv",
-];
+pub const UNIT: &str = "\
+    fdisk gdisk lvm2 cryptsetup-bin bcache-tools ocfs2-tools gfs2-utils e2fsprogs util-linux mount \
+    iproute2 busybox-static curl ipmitool openipmi ipxe jq openssl python3-venv";
 
 /// Compiles libFuzzer, which is C++.
-pub const FUZZ: &[&str] = &["g++"];
+pub const FUZZ: &str = "g++";
 
 /// Builds the image.
-pub const IMAGE: &[&str] = &["kmod", "zstd"];
+pub const IMAGE: &str = "kmod zstd";
 
 /// Emulates bare metal: firmware, PXE ROMs and network tools.
-pub const LAB: &[&str] = &["qemu-system-x86", "seabios", "ovmf", "ipxe", "ipxe-qemu", "iproute2"];
+pub const LAB: &str = "qemu-system-x86 seabios ovmf ipxe ipxe-qemu iproute2";
 
 /// Outside judges of the test suite: other people's BMCs and clients, and readers of disks.
-pub const JUDGES: &[&str] = &[
-    "ipmitool",
-    "openipmi",
-    "mdadm",
-    "lvm2",
-    "cryptsetup-bin",
-    "busybox-static",
-    "cpio",
-    "gdisk",
-    "lshw",
-    "hdparm",
-    "psmisc",
-    "udev",
-    "dnsmasq-base",
-    "golang-go",
-    "golang-github-gophercloud-gophercloud-dev",
-    "python3-venv",
-    "python3-dev",
-    "libvirt-daemon",
-    "libvirt-daemon-driver-qemu",
-    "libvirt-clients",
-    "libvirt-dev",
-    "pkg-config",
-];
+pub const JUDGES: &str = "\
+    ipmitool openipmi mdadm lvm2 cryptsetup-bin busybox-static cpio gdisk lshw hdparm psmisc udev \
+    dnsmasq-base golang-go golang-github-gophercloud-gophercloud-dev python3-venv python3-dev \
+    libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libvirt-dev pkg-config";
 
 /// `bench erase`: fio and what others erase with.
-pub const BENCH: &[&str] = &["fio", "nwipe", "util-linux", "coreutils", "mount"];
+pub const BENCH: &str = "fio nwipe util-linux coreutils mount";
 
 /// Installs other people's controllers from PyPI.
-pub const PEER: &[&str] = &["python3-venv"];
+pub const PEER: &str = "python3-venv";
 
 /// `cargo xtask deps`: all of them.
-pub fn run(words: Vec<String>) -> Result<()> {
-    Args::new(words).finish()?;
+pub fn run(args: Args) -> Result<()> {
+    args.finish()?;
     ensure(&[BUILD, UNIT, IMAGE, LAB, JUDGES])
 }
 
-/// Makes sure that the packages of these groups are installed.
-pub fn ensure(groups: &[&[&str]]) -> Result<()> {
+/// Makes sure that the packages of these groups are installed; a group is a list of names, separated by space.
+pub fn ensure(groups: &[&str]) -> Result<()> {
     let missing: Vec<&str> =
-        groups.iter().flat_map(|g| g.iter()).copied().filter(|p| !installed(p)).collect();
+        groups.iter().flat_map(|group| group.split_whitespace()).filter(|name| !installed(name)).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -99,15 +61,18 @@ pub fn ensure(groups: &[&[&str]]) -> Result<()> {
         );
     };
     println!("installing {}", missing.join(" "));
+    let install = || {
+        let mut apt = apt(&prefix);
+        apt.args(["install", "-y", "--no-install-recommends"]).args(&missing);
+        apt
+    };
     // A fresh machine has no package lists, one that was not updated for long has stale ones: update
     // only when the first try fails.
-    if !try_install(&prefix, &missing) {
-        apt_update(&prefix)?;
-        if !try_install(&prefix, &missing) {
-            sh::run(apt(&prefix).args(["install", "-y", "--no-install-recommends"]).args(&missing))?;
-        }
+    if !sh::succeeds(&mut install()) {
+        apt_update(&prefix);
+        sh::run(&mut install())?;
     }
-    if let Some(still) = missing.iter().find(|p| !installed(p)) {
+    if let Some(still) = missing.iter().find(|name| !installed(name)) {
         bail!("package {still} is still not installed after apt-get install");
     }
     Ok(())
@@ -115,35 +80,25 @@ pub fn ensure(groups: &[&[&str]]) -> Result<()> {
 
 /// Refreshes the package lists.
 pub fn update() -> Result<()> {
-    match privilege() {
-        Some(prefix) => apt_update(&prefix),
-        None => bail!("the package lists are missing or stale; type as root: apt-get update"),
-    }
+    let Some(prefix) = privilege() else {
+        bail!("the package lists are missing or stale; type as root: apt-get update");
+    };
+    apt_update(&prefix);
+    Ok(())
 }
 
-fn apt_update(prefix: &[&str]) -> Result<()> {
+fn apt_update(prefix: &[&str]) {
     // A broken third-party source makes apt-get update fail though Debian's own lists are fresh;
     // whether what we need is there is seen by the install that follows.
     if !sh::succeeds(apt(prefix).arg("update")) {
         eprintln!("apt-get update ended with an error; going on with the lists that are there");
     }
-    Ok(())
-}
-
-fn try_install(prefix: &[&str], packages: &[&str]) -> bool {
-    sh::succeeds(apt(prefix).args(["install", "-y", "--no-install-recommends"]).args(packages))
 }
 
 fn apt(prefix: &[&str]) -> Command {
-    let mut words = prefix.iter().chain(&[
-        "env",
-        "DEBIAN_FRONTEND=noninteractive",
-        "apt-get",
-        "-q",
-        "-o",
-        "DPkg::Lock::Timeout=300",
-    ]);
-    let mut command = Command::new(words.next().copied().unwrap_or("env"));
+    let apt = "env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300";
+    let mut words = prefix.iter().copied().chain(apt.split(' '));
+    let mut command = Command::new(words.next().unwrap_or("env"));
     command.args(words);
     command
 }

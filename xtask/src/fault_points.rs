@@ -1,10 +1,10 @@
 //! `anneal-controller` with its fault points compiled in, for `tests/kill`: next to the real one, never instead of it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use fs_err as fs;
 
 use crate::sh;
 
@@ -28,8 +28,8 @@ pub fn build() -> Result<(PathBuf, PathBuf)> {
 pub fn keep(debug: &Path) -> Result<PathBuf> {
     let (from, dir) = (debug.join("anneal-controller"), debug.join("fault-points"));
     let kept = dir.join("anneal-controller");
-    let copied = fs::create_dir_all(&dir).and_then(|()| fs::copy(&from, &kept));
-    copied.with_context(|| format!("cannot copy {} to {}", from.display(), kept.display()))?;
+    fs::create_dir_all(&dir)?;
+    fs::copy(&from, &kept)?;
     Ok(kept)
 }
 

@@ -26,8 +26,7 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 const LANES: usize = 2;
 
 /// `cargo xtask fuzz [--seconds N] [NAME …]`: each target for 600 seconds by default.
-pub fn run(words: Vec<String>) -> Result<()> {
-    let mut args = Args::new(words);
+pub fn run(mut args: Args) -> Result<()> {
     let seconds = args.option("--seconds")?.unwrap_or_else(|| "600".to_owned());
     let names = args.words();
     args.finish()?;

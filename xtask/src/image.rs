@@ -20,11 +20,12 @@ mod notices;
 mod rig;
 mod sizes;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use fs_err as fs;
+use serde::{Deserialize, Serialize};
 
 use crate::args::Args;
 use crate::{deps, sh};
@@ -33,8 +34,7 @@ use cpio::Archive;
 /// `--agent FILE` takes a ready static binary as `/init`, `--trusted-keys FILE` gives the ramdisk the public keys of which
 /// one has to have signed each bundle, `--force` builds everything again, `--rig` also makes what tests put behind the
 /// initramfs.
-pub fn run(words: Vec<String>) -> Result<()> {
-    let mut args = Args::new(words);
+pub fn run(mut args: Args) -> Result<()> {
     let agent = args.option("--agent")?.map(PathBuf::from);
     let trusted_keys = args.option("--trusted-keys")?.map(PathBuf::from);
     let force = args.flag("--force");
@@ -44,8 +44,13 @@ pub fn run(words: Vec<String>) -> Result<()> {
     if rig { build_rig() } else { Ok(()) }
 }
 
-/// Builds `image/out/rig`, behind [`build`].
-pub fn build_rig() -> Result<()> {
+/// Builds the image and `image/out/rig`.
+pub fn build_with_rig() -> Result<()> {
+    build(None, None, false)?;
+    build_rig()
+}
+
+fn build_rig() -> Result<()> {
     let work = sh::target_dir().join("image");
     let packed = compress(&work, "rig", &rig::archive(&work)?)?;
     write_if_changed(&sh::root().join("image/out/rig"), &packed)
@@ -56,7 +61,7 @@ pub fn build_bench(program: &Path, into: &Path) -> Result<()> {
     deps::ensure(&[deps::BUILD, deps::IMAGE])?;
     let work = sh::target_dir().join("image");
     for dir in [&work, into] {
-        fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+        fs::create_dir_all(dir)?;
     }
     let kernel = kernel::fetch(&work)?;
     fs::copy(&kernel.vmlinuz, into.join("vmlinuz")).context("cannot copy the kernel")?;
@@ -68,31 +73,28 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
     deps::ensure(&[deps::BUILD, deps::IMAGE])?;
     let work = sh::target_dir().join("image");
     let out = sh::root().join("image/out");
-    fs::create_dir_all(&work).with_context(|| format!("cannot create {}", work.display()))?;
-    fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+    fs::create_dir_all(&work)?;
+    fs::create_dir_all(&out)?;
     // One build at a time in this directory; the lock goes with the file handle.
     let lock = fs::File::create(work.join("lock")).context("cannot make the image's lock")?;
     lock.lock().context("cannot lock the image's directory")?;
 
     let kernel = kernel::fetch(&work)?;
     let list_file = sh::root().join("image/modules.txt");
-    let list =
-        fs::read_to_string(&list_file).with_context(|| format!("cannot read {}", list_file.display()))?;
-    let modules = pack_modules(&work, &kernel, &list, force)?;
+    let list = fs::read_to_string(&list_file)?;
+    let (packed_modules, modules) = pack_modules(&work, &kernel, &list, force)?;
 
     let agent = match agent {
         Some(path) => path.to_owned(),
         None => agent::build("agentd", "anneal-agent")?,
     };
-    let init = fs::read(&agent).with_context(|| format!("cannot read agent {}", agent.display()))?;
+    let init = fs::read(&agent)?;
     agent::ensure_static(&init, &agent)?;
-    let read = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
-    let trusted_keys = trusted_keys.map(read).transpose()?;
+    let trusted_keys = trusted_keys.map(fs::read).transpose()?;
     let packed_agent = compress(&work, "agent", &init_archive(&init, trusted_keys.as_deref())?)?;
 
-    let vmlinuz =
-        fs::read(&kernel.vmlinuz).with_context(|| format!("cannot read {}", kernel.vmlinuz.display()))?;
-    let initramfs = [modules.packed.as_slice(), packed_agent.as_slice()].concat();
+    let vmlinuz = fs::read(&kernel.vmlinuz)?;
+    let initramfs = [&packed_modules[..], &packed_agent].concat();
     write_if_changed(&out.join("vmlinuz"), &vmlinuz)?;
     write_if_changed(&out.join("initramfs"), &initramfs)?;
     write_if_changed(&out.join("NOTICES"), notices::text(&kernel)?.as_bytes())?;
@@ -100,7 +102,7 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
         &out.join("sizes.json"),
         &sizes::Sizes {
             kernel: vmlinuz.len(),
-            modules: modules.packed.len(),
+            modules: packed_modules.len(),
             agent: packed_agent.len(),
             agent_binary: init.len(),
             module_count: modules.count,
@@ -112,26 +114,23 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
     )
 }
 
-/// The packed archive of modules.
-struct Packed {
-    packed: Vec<u8>,
-    unpacked: usize,
+/// What is known of the archive of modules.
+#[derive(Serialize, Deserialize)]
+struct Modules {
     count: usize,
+    /// Bytes.
+    unpacked: usize,
 }
 
 /// Packs the modules, or takes the archive of the last run when kernel and list are the same.
-fn pack_modules(work: &Path, kernel: &kernel::Kernel, list: &str, force: bool) -> Result<Packed> {
+fn pack_modules(work: &Path, kernel: &kernel::Kernel, list: &str, force: bool) -> Result<(Vec<u8>, Modules)> {
     let key = sh::sha256(format!("{}\n{list}\n{RECIPE}", kernel.sha256).as_bytes());
     let packed_file = work.join(format!("modules-{}.cpio.zst", &key[..16]));
     let facts_file = packed_file.with_extension("json");
     if !force && let (Ok(packed), Ok(facts)) = (fs::read(&packed_file), fs::read_to_string(&facts_file)) {
-        let facts: serde_json::Value = serde_json::from_str(&facts)
+        let modules = serde_json::from_str(&facts)
             .with_context(|| format!("{} is damaged; use --force", facts_file.display()))?;
-        let number = |key: &str| -> Result<usize> {
-            let number = facts[key].as_u64().with_context(|| format!("no {key} in {facts}"))?;
-            Ok(usize::try_from(number)?)
-        };
-        return Ok(Packed { packed, unpacked: number("unpacked")?, count: number("count")? });
+        return Ok((packed, modules));
     }
     println!("packing the modules of {} (once for each kernel)", kernel.version);
     let selection = modules::select(work, kernel, list)?;
@@ -139,11 +138,10 @@ fn pack_modules(work: &Path, kernel: &kernel::Kernel, list: &str, force: bool) -
     selection.add_to(&mut archive)?;
     let archive = archive.finish();
     let packed = compress(work, "modules", &archive)?;
-    fs::write(&packed_file, &packed).with_context(|| format!("cannot write {}", packed_file.display()))?;
-    let facts = serde_json::json!({"unpacked": archive.len(), "count": selection.count()});
-    fs::write(&facts_file, facts.to_string())
-        .with_context(|| format!("cannot write {}", facts_file.display()))?;
-    Ok(Packed { packed, unpacked: archive.len(), count: selection.count() })
+    fs::write(&packed_file, &packed)?;
+    let modules = Modules { count: selection.count(), unpacked: archive.len() };
+    fs::write(&facts_file, serde_json::to_string(&modules)?)?;
+    Ok((packed, modules))
 }
 
 /// Changes whenever this code makes other archives of the same inputs.
@@ -170,13 +168,13 @@ fn init_archive(init: &[u8], trusted_keys: Option<&[u8]>) -> Result<Vec<u8>> {
 /// Zstandard and not xz, which is a tenth smaller: the node unpacks it four times faster.
 fn compress(work: &Path, name: &str, data: &[u8]) -> Result<Vec<u8>> {
     let plain = work.join(format!("{name}.{}.cpio", std::process::id()));
-    fs::write(&plain, data).with_context(|| format!("cannot write {}", plain.display()))?;
+    fs::write(&plain, data)?;
     let packed = Command::new("zstd")
         .args(["-19", "--single-thread", "--quiet", "--stdout", "--no-progress"])
         .arg(&plain)
         .output()
         .context("cannot start zstd")?;
-    fs::remove_file(&plain).with_context(|| format!("cannot remove {}", plain.display()))?;
+    fs::remove_file(&plain)?;
     anyhow::ensure!(
         packed.status.success(),
         "zstd ended with {}: {}",
@@ -192,6 +190,6 @@ fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<()> {
         return Ok(());
     }
     let part = path.with_extension("part");
-    fs::write(&part, bytes).with_context(|| format!("cannot write {}", part.display()))?;
-    fs::rename(&part, path).with_context(|| format!("cannot write {}", path.display()))
+    fs::write(&part, bytes)?;
+    Ok(fs::rename(&part, path)?)
 }

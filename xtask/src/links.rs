@@ -3,37 +3,30 @@
 mod markdown;
 mod paths;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+pub use markdown::inline_links;
+pub use paths::join;
 
-use anyhow::{Result, bail};
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
 
 use crate::args::Args;
 use crate::tracked::Texts;
-use crate::{sh, tracked};
+use crate::{findings, tracked};
 use paths::Known;
 
 /// Pages whose paths in backticks and in code maps must exist.
 const MAPS: [&str; 1] = ["ARCHITECTURE.md"];
 
 /// `cargo xtask links [--root DIR]`
-pub fn run(words: Vec<String>) -> Result<()> {
-    let mut args = Args::new(words);
-    let root = args.option("--root")?.map_or_else(sh::root, Into::into);
+pub fn run(mut args: Args) -> Result<()> {
+    let root = args.root()?;
     args.finish()?;
-    let (pages, findings) = read(&root)?;
-    if !findings.is_empty() {
-        bail!("links and paths that lead nowhere:\n  {}", findings.join("\n  "));
-    }
-    println!("links: those of {pages} pages lead somewhere");
+    let known = Known::new(tracked::paths(&root)?);
+    let pages = tracked::texts(&root, |path| path.ends_with(".md"))?;
+    findings::none(&judge(&pages, &known), "links and paths that lead nowhere")?;
+    println!("links: those of {} pages lead somewhere", pages.len());
     Ok(())
-}
-
-/// How many pages a checkout has, and which of their links are broken.
-fn read(root: &Path) -> Result<(usize, Vec<String>)> {
-    let known = Known::new(tracked::paths(root)?);
-    let pages = tracked::texts(root, |path| path.ends_with(".md"))?;
-    Ok((pages.len(), judge(&pages, &known)))
 }
 
 fn judge(pages: &Texts, known: &Known) -> Vec<String> {

@@ -10,26 +10,28 @@ mod ci;
 mod demo;
 mod deps;
 mod fault_points;
-mod functions;
+mod findings;
 mod fuzz;
 mod generated;
 mod graph;
 mod image;
 mod links;
 mod mutants;
-mod ratchet;
 mod rust;
 mod sh;
 mod soak;
 mod specs;
 mod terms;
 mod test;
+mod test_names;
 mod tracked;
 mod words;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
+
+use args::Args;
 
 const USAGE: &str = "\
 usage: cargo xtask <task> [options]
@@ -54,10 +56,9 @@ tasks:
            generated pages current; --record: run the quick start again
   ci       formatting, lints, licences, and all of the checks below
   graph    arrows between the crates, circles between the modules of one
-           [--circles [--cuts]] [--root DIR]
+           [--root DIR]
   words    words and phrases that are out of prose and identifiers
-           [--all | --count] [--root DIR] [PATH ...]
-  functions  length of the product's functions [--list] [--root DIR]
+           [--root DIR] [PATH ...]
   links    links between the pages, and paths that ARCHITECTURE.md names
            [--root DIR]
   terms    terms of our own in names [--list] [--root DIR]
@@ -69,8 +70,7 @@ tasks:
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let task = words.next().unwrap_or_default();
-    let rest: Vec<String> = words.collect();
-    match run(&task, rest) {
+    match run(&task, Args::new(words.collect())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask {task}: {error:#}");
@@ -79,24 +79,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(task: &str, rest: Vec<String>) -> Result<()> {
+fn run(task: &str, args: Args) -> Result<()> {
     match task {
-        "demo" => demo::run(rest),
-        "test" => test::run(rest),
-        "soak" => soak::run(rest),
-        "image" => image::run(rest),
-        "bench" => bench::run(rest),
-        "book" => book::run(rest),
-        "fuzz" => fuzz::run(rest),
-        "mutants" => mutants::run(rest),
-        "ci" => ci::run(rest),
-        "functions" => functions::run(rest),
-        "graph" => graph::run(rest),
-        "terms" => terms::run(rest),
-        "links" => links::run(rest),
-        "specs" => specs::run(rest),
-        "words" => words::run(rest),
-        "deps" => deps::run(rest),
+        "demo" => demo::run(args.rest()),
+        "test" => test::run(args),
+        "soak" => soak::run(args),
+        "image" => image::run(args),
+        "bench" => bench::run(args.rest()),
+        "book" => book::run(args),
+        "fuzz" => fuzz::run(args),
+        "mutants" => mutants::run(args),
+        "ci" => ci::run(args),
+        "graph" => graph::run(args),
+        "terms" => terms::run(args),
+        "links" => links::run(args),
+        "specs" => specs::run(args),
+        "words" => words::run(args),
+        "deps" => deps::run(args),
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(())

@@ -18,41 +18,40 @@ mod edit;
 mod invariants;
 mod items;
 mod judge;
-mod named;
 mod pattern;
 mod row;
 mod runner;
 mod tokens;
 mod tree;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
+use fs_err as fs;
 
 use crate::args::Args;
-use crate::{deps, sh};
-use items::Sources;
+use crate::test_names::TestNames;
+use crate::tracked::Workspace;
+use crate::{deps, findings, sh};
+use items::Items;
 use judge::Verdict;
-use row::{Mutant, Rows};
+use row::Mutant;
 use runner::Runner;
 
 /// `cargo xtask mutants [NAME …] [--list] [--fast]`
 ///
 /// A `NAME` takes every row whose name contains it. `--list` only prints them, `--fast` leaves out those
 /// whose test boots machines.
-pub fn run(words: Vec<String>) -> Result<()> {
-    let mut args = Args::new(words);
+pub fn run(mut args: Args) -> Result<()> {
     let list = args.flag("--list");
     let fast = args.flag("--fast");
     let names = args.words();
     args.finish()?;
 
-    let rows = row::of_repository()?;
-    check(&sh::root(), &rows)?;
-    let mut mutants = rows.mutants;
+    let mut mutants = row::read(&sh::root())?;
+    let items = Items::of(Workspace::read(&sh::root())?);
+    check(&items, &mutants)?;
     for name in &names {
         ensure!(mutants.iter().any(|mutant| mutant.name.contains(name)), "no mutant is called {name:?}");
     }
@@ -64,7 +63,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
     }
     if list {
         for mutant in &mutants {
-            println!("{:44} {}\n{:44} {}", mutant.name, mutant.protects, "", mutant.test);
+            println!("{:44} {}\n{:44} {}", mutant.name, mutant.sentence, "", mutant.test);
             if let Some(scenario) = &mutant.scenario {
                 println!("{:44} scenario: {scenario}", "");
             }
@@ -86,47 +85,30 @@ pub fn run(words: Vec<String>) -> Result<()> {
     // One after the other through each crate: the compiler keeps what it can.
     mutants.sort_by(|a, b| a.test.to_string().cmp(&b.test.to_string()).then(a.name.cmp(&b.name)));
     are_green(&runner, &mutants)?;
-    let verdicts = try_all(&runner, &mutants)?;
+    let verdicts = try_all(&runner, &mutants, &items)?;
     conclude(&mutants, &verdicts)
 }
 
 /// Every row applies and gives Rust that parses, the tests that they name exist, and every invariant has a row.
-fn check(root: &Path, rows: &Rows) -> Result<()> {
-    let sources = Sources::of(root)?;
-    let mut wrong = Vec::new();
-    for mutant in &rows.mutants {
-        wrong.extend(check_row(root, &sources, mutant).err().map(|error| format!("{error:#}")));
-    }
-    let names: BTreeSet<&str> = rows.mutants.iter().map(|mutant| mutant.name.as_str()).collect();
-    let read =
-        |file: &str| fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}"));
-    let mapping = read(&format!("{}/invariants.toml", row::DIR))?;
-    wrong.extend(
-        invariants::check(&read("ARCHITECTURE.md")?, &mapping, &names)
-            .err()
-            .map(|error| format!("{error:#}")),
-    );
-    if !wrong.is_empty() {
-        bail!("the rows of {} do not fit the code:\n{}", row::DIR, wrong.join("\n"));
-    }
-    Ok(())
+fn check(items: &Items, mutants: &[Mutant]) -> Result<()> {
+    let tests = TestNames::of(&items.workspace);
+    let read = |file: &str| fs::read_to_string(sh::root().join(file));
+    let mapped = invariants::check(&read("ARCHITECTURE.md")?, &read(row::INVARIANTS)?, &row::names(mutants));
+    let checked = mutants.iter().map(|mutant| check_row(items, &tests, mutant)).chain([mapped]);
+    let wrong: Vec<String> = checked.filter_map(|checked| Some(format!("{:#}", checked.err()?))).collect();
+    findings::none(&wrong, &format!("the rows of {} do not fit the code", row::DIR))
 }
 
 /// One row applies, gives Rust that parses, and names a test that exists.
-fn check_row(root: &Path, sources: &Sources, mutant: &Mutant) -> Result<()> {
-    for (file, text) in mutant.files(root, sources)? {
+fn check_row(items: &Items, tests: &TestNames, mutant: &Mutant) -> Result<()> {
+    for (file, text) in mutant.files(items)? {
         parses(&file, &text).with_context(|| mutant.label())?;
     }
-    named::check(&mutant.test, sources).with_context(|| mutant.label())
+    mutant.test.ensure_exists(tests, &items.workspace).with_context(|| mutant.label())
 }
 
-fn parses(file: &Path, text: &str) -> Result<()> {
-    if file.extension() != Some("rs".as_ref()) {
-        return Ok(());
-    }
-    syn::parse_file(text)
-        .map(drop)
-        .map_err(|error| anyhow!("the mutant of {} is no Rust: {error}", file.display()))
+fn parses(file: &str, text: &str) -> Result<()> {
+    syn::parse_file(text).map(drop).map_err(|error| anyhow!("the mutant of {file} is no Rust: {error}"))
 }
 
 /// Every named test passes before anything is taken out.
@@ -135,49 +117,38 @@ fn are_green(runner: &Runner, mutants: &[Mutant]) -> Result<()> {
     let mut tests: BTreeMap<String, &Mutant> = BTreeMap::new();
     for mutant in mutants {
         let known = tests.entry(mutant.test.to_string()).or_insert(mutant);
-        if mutant.limit > known.limit {
+        if mutant.limit() > known.limit() {
             *known = mutant;
         }
     }
     let total = tests.len();
     let mut red = Vec::new();
-    for (index, (test, mutant)) in tests.into_iter().enumerate() {
+    for (index, (test, mutant)) in (1..).zip(tests) {
         let begun = Instant::now();
-        let verdict = runner.judge(&format!("unmutated-{}", index + 1), &mutant.test, false, mutant.limit)?;
-        println!(
-            "unmutated {}/{total}: {test}: {} ({} s)",
-            index + 1,
-            green(&verdict),
-            begun.elapsed().as_secs()
-        );
+        let verdict = runner.judge(&format!("unmutated-{index}"), &mutant.test, false, mutant.limit())?;
+        let shown = match &verdict {
+            Verdict::Passed => "green".to_owned(),
+            Verdict::Failed(tests) => format!("RED: {}", tests.join(", ")),
+            Verdict::Hung(seconds) => format!("RED: did not end within {seconds} s"),
+            Verdict::Broken(why) => format!("RED: {why}"),
+        };
+        println!("unmutated {index}/{total}: {test}: {shown} ({} s)", begun.elapsed().as_secs());
         if verdict != Verdict::Passed {
-            red.push(format!("{test}: {}", green(&verdict)));
+            red.push(format!("{test}: {shown}"));
         }
     }
-    if !red.is_empty() {
-        bail!("these tests are not green before anything is taken out:\n  {}", red.join("\n  "));
-    }
-    Ok(())
-}
-
-fn green(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Passed => "green".to_owned(),
-        Verdict::Failed(tests) => format!("RED: {}", tests.join(", ")),
-        Verdict::Hung(seconds) => format!("RED: did not end within {seconds} s"),
-        Verdict::Broken(why) => format!("RED: {why}"),
-    }
+    findings::none(&red, "these tests are not green before anything is taken out")
 }
 
 /// Each mutant with what came of it and the seconds it took.
-fn try_all(runner: &Runner, mutants: &[Mutant]) -> Result<Vec<(Verdict, u64)>> {
+fn try_all(runner: &Runner, mutants: &[Mutant], items: &Items) -> Result<Vec<(Verdict, u64)>> {
     let mut verdicts = Vec::new();
     for (index, mutant) in mutants.iter().enumerate() {
         let begun = Instant::now();
-        let applied = runner.tree().apply(mutant)?;
-        let verdict = runner.judge(&mutant.name, &mutant.test, mutant.image, mutant.limit);
-        applied.take_back().with_context(|| format!("cannot take {} back", mutant.name))?;
-        let verdict = verdict.with_context(|| format!("cannot try {}", mutant.name))?;
+        let tried = runner.tree().with(&mutant.files(items)?, &items.workspace.texts, || {
+            runner.judge(&mutant.name, &mutant.test, mutant.image, mutant.limit())
+        });
+        let verdict = tried.flatten().with_context(|| format!("cannot try {}", mutant.name))?;
         let seconds = begun.elapsed().as_secs();
         let (word, detail) = mutant.outcome(&verdict);
         println!("{}/{} {word:8} {} ({seconds} s): {detail}", index + 1, mutants.len(), mutant.name);
@@ -192,20 +163,17 @@ fn conclude(mutants: &[Mutant], verdicts: &[(Verdict, u64)]) -> Result<()> {
     println!("\n{:8} {:>5}  {:44} protects", "", "s", "mutant");
     for (mutant, (verdict, seconds)) in mutants.iter().zip(verdicts) {
         let (word, detail) = mutant.outcome(verdict);
-        println!("{word:8} {seconds:>5}  {:44} {}", mutant.name, mutant.protects);
+        println!("{word:8} {seconds:>5}  {:44} {}", mutant.name, mutant.sentence);
         match word {
             "caught" => caught += 1,
             "SURVIVED" => survived += 1,
             _ => errors += 1,
         }
-        if word == "caught" {
-            println!("{:15} {:44}   by {detail}", "", "");
-        } else {
-            println!(
-                "{:15} {:44}   {}: {detail}; see target/mutants/log/{}.log",
-                "", "", mutant.test, mutant.name
-            );
-        }
+        let why = match word {
+            "caught" => format!("by {detail}"),
+            _ => format!("{}: {detail}; see target/mutants/log/{}.log", mutant.test, mutant.name),
+        };
+        println!("{:15} {:44}   {why}", "", "");
     }
     if errors > 0 {
         println!("errors: {errors} (a mutant that does not compile, a test that did not run, or a hang)");
@@ -239,49 +207,36 @@ mod tests {
     /// Here too, in seconds, and not only in the long run.
     #[test]
     fn rows_fit_the_code_name_tests_that_exist_and_cover_the_invariants() {
-        check(&sh::root(), &row::of_repository().unwrap()).unwrap_or_else(|error| panic!("{error:#}"));
+        let items = Items::of(Workspace::read(&sh::root()).unwrap());
+        check(&items, &row::read(&sh::root()).unwrap()).unwrap_or_else(|error| panic!("{error:#}"));
     }
 
     #[test]
     fn a_row_that_does_not_fit_is_named_with_what_was_looked_for() {
-        let row = |find: &str, replace: &str, test: &str| Mutant {
-            name: "x".into(),
-            protects: String::new(),
-            scenario: None,
-            test: command::TestCommand::parse(test).unwrap(),
-            image: false,
-            hang_is_caught: false,
-            limit: std::time::Duration::ZERO,
-            edits: vec![edit::Edit {
-                place: Some("xtask::mutants::parses".into()),
-                file: None,
-                find: find.into(),
-                replace: replace.into(),
-                nth: None,
-            }],
-            file: "xtask.toml".into(),
-        };
-        let sources = Sources::of(&sh::root()).unwrap();
-        let checked =
-            |row: &Mutant| check_row(&sh::root(), &sources, row).map_err(|error| format!("{error:#}"));
+        let items = Items::of(Workspace::read(&sh::root()).unwrap());
+        let tests = TestNames::of(&items.workspace);
         let test = "cargo test -p xtask a_row_that_does_not_fit_is_named_with_what_was_looked_for";
-        assert_eq!(checked(&row("return Ok(())", "", test)), Ok(()));
+        let checked = |find: &str, replace: &str, test: &str| {
+            let row = row::tests::row("xtask::mutants::try_all", find, replace, test);
+            check_row(&items, &tests, &row).map_err(|error| format!("{error:#}"))
+        };
+        assert_eq!(checked("verdicts.push($both)", "", test), Ok(()));
         assert_eq!(
-            checked(&row("no_such_token", "", test)).unwrap_err(),
-            "x (tests/mutants/xtask.toml) no longer applies: bring the row up to date: xtask::mutants::parses: looked \
-             for `no_such_token`: found 0 places, wanted 1"
+            checked("no_such_token", "", test).unwrap_err(),
+            "n (tests/mutants/a.toml) no longer applies: bring the row up to date: xtask::mutants::try_all: looked for \
+             `no_such_token`: found 0 places, wanted 1"
         );
-        assert!(checked(&row("return Ok(())", "fn fn", test)).unwrap_err().contains("is no Rust"));
-        assert!(
-            checked(&row("return Ok(())", "", &format!("{test}_x")))
-                .unwrap_err()
-                .contains("there is no `fn ")
-        );
+        for (replace, test, said) in
+            [("fn fn", test.to_owned(), "is no Rust"), ("", format!("{test}_x"), "there is no test for")]
+        {
+            let error = checked("verdicts.push($both)", replace, &test).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
     }
 
     #[test]
     fn every_scenario_of_the_issue_has_a_mutant() {
-        let mutants = row::of_repository().unwrap().mutants;
+        let mutants = row::read(&sh::root()).unwrap();
         let named: Vec<&str> = mutants.iter().filter_map(|mutant| mutant.scenario.as_deref()).collect();
         for scenario in SCENARIOS {
             assert!(named.contains(&scenario), "no mutant for {scenario:?}");

@@ -7,17 +7,17 @@
 //! An open row is no inconsistency: it is work. The check rejects a lost sentence, and a claim with a
 //! test that does not exist.
 
-mod named;
 mod sentences;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
 use crate::args::Args;
-use crate::sh;
-use named::Tests;
+use crate::test_names::TestNames;
+use crate::tracked::Workspace;
+use crate::{findings, sh};
 use sentences::Sentence;
 use table::{Row, Verdict};
 
@@ -31,20 +31,23 @@ struct Counts {
 }
 
 /// `cargo xtask specs [--open [GROUP]]`
-pub fn run(words: Vec<String>) -> Result<()> {
-    let mut args = Args::new(words);
+pub fn run(mut args: Args) -> Result<()> {
     let list = args.flag("--open");
     let groups = args.words();
     args.finish()?;
     let root = sh::root();
     let texts = sentences::read(&root)?;
-    let (rows, sections) = table::read(&root)?;
-    let tests = Tests::of_workspace(&root)?;
+    let (rows, sections) = table::read(&root, table::FILE)?;
+    let tests = TestNames::of(&Workspace::read(&root)?);
     let counts = check(&texts, &rows, &sections, &tests)?;
-    let defects = table::read_defects(&root)?;
+    let defects = table::read(&root, table::DEFECTS)?.0;
     check_defects(&defects, &tests)?;
-    if list {
-        print_open(&rows, &groups);
+    for Row { id, verdict, .. } in rows.iter().filter(|_| list) {
+        if let Verdict::Open { group, what } = verdict
+            && (groups.is_empty() || groups.contains(group))
+        {
+            println!("{id} {group}: {what}");
+        }
     }
     let open: usize = counts.open.values().sum();
     println!(
@@ -74,8 +77,8 @@ pub struct Named {
 /// The tests that the table names.
 pub fn named() -> Result<Named> {
     let root = sh::root();
-    let mut rows = table::read(&root)?.0;
-    rows.extend(table::read_defects(&root)?);
+    let mut rows = table::read(&root, table::FILE)?.0;
+    rows.extend(table::read(&root, table::DEFECTS)?.0);
     Ok(promises(&rows))
 }
 
@@ -95,87 +98,67 @@ fn promises(rows: &[Row]) -> Named {
     named
 }
 
-fn print_open(rows: &[Row], groups: &[String]) {
-    for row in rows {
-        if let Verdict::Open { group, what } = &row.verdict
-            && (groups.is_empty() || groups.contains(group))
-        {
-            println!("{} {group}: {what}", row.id);
-        }
-    }
+/// Every defect has tests, and they exist.
+fn check_defects(rows: &[Row], tests: &TestNames) -> Result<()> {
+    let wrong = rows.iter().flat_map(|row| match &row.verdict {
+        Verdict::Tests(names) => without_test(&row.id, names, tests),
+        _ => vec![format!("{} has no tests", row.id)],
+    });
+    findings::none(&wrong.collect::<Vec<_>>(), table::DEFECTS)
 }
 
-/// Every defect has tests, and they exist.
-fn check_defects(rows: &[Row], tests: &Tests) -> Result<()> {
-    for row in rows {
-        let Verdict::Tests(names) = &row.verdict else { bail!("{} has no tests", row.id) };
-        for name in names {
-            tests.find(name).with_context(|| row.id.clone())?;
-        }
-    }
-    Ok(())
+/// The named tests that do not exist.
+fn without_test(id: &str, names: &[String], tests: &TestNames) -> Vec<String> {
+    let errors = names.iter().filter_map(|name| tests.ensure_runs(name).err());
+    errors.map(|error| format!("{id}: {error}")).collect()
 }
 
 /// Counts, or everything that does not fit together.
-fn check(texts: &[Sentence], rows: &[Row], sections: &BTreeSet<String>, tests: &Tests) -> Result<Counts> {
+fn check(texts: &[Sentence], rows: &[Row], sections: &BTreeSet<String>, tests: &TestNames) -> Result<Counts> {
     let mut wrong = Vec::new();
-    let ids: BTreeSet<&str> = texts.iter().map(|sentence| sentence.id.as_str()).collect();
+    let sentences: BTreeMap<&str, &Sentence> = texts.iter().map(|text| (text.id.as_str(), text)).collect();
     let mut seen = BTreeSet::new();
-    for row in rows {
-        if !ids.contains(row.id.as_str()) {
-            wrong.push(format!("{} has a row but no sentence", row.id));
+    let mut counts = Counts::default();
+    for Row { id, excerpt, verdict } in rows {
+        if !seen.insert(id.as_str()) {
+            wrong.push(format!("{id} has more than one row"));
         }
-        if !seen.insert(row.id.as_str()) {
-            wrong.push(format!("{} has more than one row", row.id));
-        }
-    }
-    for sentence in texts {
-        match rows.iter().find(|row| row.id == sentence.id) {
-            None => wrong.push(format!("{} has no row", sentence.id)),
-            Some(row) if row.excerpt != sentence.excerpt() => {
-                wrong.push(format!("the row of {} quotes something else: {}", row.id, sentence.excerpt()));
+        match sentences.get(id.as_str()).map(|sentence| sentence.excerpt()) {
+            None => wrong.push(format!("{id} has a row but no sentence")),
+            Some(text) if text != *excerpt => {
+                wrong.push(format!("the row of {id} quotes something else: {text}"))
             }
             Some(_) => {}
         }
-    }
-    let mut counts = Counts::default();
-    for row in rows {
-        match &row.verdict {
+        match verdict {
             Verdict::Tests(names) => {
                 counts.tested += 1;
-                wrong.extend(
-                    names.iter().filter_map(|name| {
-                        tests.find(name).err().map(|error| format!("{}: {error:#}", row.id))
-                    }),
-                );
+                wrong.extend(without_test(id, names, tests));
             }
             Verdict::NotNormative => counts.not_normative += 1,
             Verdict::Superseded { by } => {
                 counts.superseded += 1;
-                if !by.starts_with("issue ") && (!ids.contains(by.as_str()) || *by == row.id) {
+                if !by.starts_with("issue ") && (!sentences.contains_key(by.as_str()) || by == id) {
                     wrong.push(format!(
-                        "{} is superseded by {by}, which is neither a sentence nor an issue",
-                        row.id
+                        "{id} is superseded by {by}, which is neither a sentence nor an issue"
                     ));
                 }
             }
             Verdict::Open { group, .. } => {
                 *counts.open.entry(group.clone()).or_default() += 1;
                 if !sections.contains(group) {
-                    wrong.push(format!(
-                        "{}: the group {group} has no section that says what to build",
-                        row.id
-                    ));
+                    wrong.push(format!("{id}: the group {group} has no section that says what to build"));
                 }
             }
         }
     }
-    for section in sections.iter().filter(|section| !counts.open.contains_key(*section)) {
-        wrong.push(format!("the group {section} has no open sentence any more: take its section out"));
-    }
-    if !wrong.is_empty() {
-        bail!("{} and the sources do not fit together:\n  {}", table::FILE, wrong.join("\n  "));
-    }
+    let without_row = sentences.keys().filter(|id| !seen.contains(*id));
+    wrong.extend(without_row.map(|id| format!("{id} has no row")));
+    let idle = sections.iter().filter(|section| !counts.open.contains_key(*section));
+    wrong.extend(
+        idle.map(|group| format!("the group {group} has no open sentence any more: take its section out")),
+    );
+    findings::none(&wrong, &format!("{} and the sources do not fit together", table::FILE))?;
     Ok(counts)
 }
 
@@ -186,10 +169,10 @@ mod tests {
     #[test]
     fn every_sentence_has_one_verdict_and_every_named_test_exists() {
         let root = sh::root();
-        let (rows, sections) = table::read(&root).unwrap();
-        let tests = Tests::of_workspace(&root).unwrap();
+        let (rows, sections) = table::read(&root, table::FILE).unwrap();
+        let tests = TestNames::of(&Workspace::read(&root).unwrap());
         check(&sentences::read(&root).unwrap(), &rows, &sections, &tests).unwrap();
-        check_defects(&table::read_defects(&root).unwrap(), &tests).unwrap();
+        check_defects(&table::read(&root, table::DEFECTS).unwrap().0, &tests).unwrap();
     }
 
     #[test]
@@ -204,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_named() {
-        let tests = Tests::of_workspace(&sh::root()).unwrap();
+        let tests = TestNames::of(&Workspace::read(&sh::root()).unwrap());
         let sentence = |id: &str| Sentence { id: id.into(), file: "x.txt".into(), text: "One. ".into() };
         let table = |rows: &[&str]| {
             let lines: Vec<_> = rows.iter().map(|row| format!("| {row} |")).collect();
@@ -230,7 +213,7 @@ mod tests {
             ("XX-001 | One. | superseded by XX-009: why", "superseded by XX-009"),
             ("XX-001 | One. | superseded by XX-001: why", "superseded by XX-001"),
             ("XX-001 | One. | tests: model::step::tests::nosuch", "no test model::step::tests::nosuch"),
-            ("XX-001 | One. | tests: machines:nosuch", "no scenario machines:nosuch"),
+            ("XX-001 | One. | tests: machines:nosuch", "no test machines:nosuch"),
         ] {
             let error = said(&[first, open]);
             assert!(error.contains(word), "{first}: {error}");

@@ -9,11 +9,11 @@ mod names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
+use fs_err as fs;
 
 use crate::args::Args;
-use crate::ratchet::{self, Finding};
-use crate::{sh, tracked};
+use crate::{findings, tracked};
 use names::Name;
 
 /// Where the accepted words stand, separated by space; `#` begins a comment.
@@ -25,15 +25,10 @@ const GLOSSARY: &str = "docs/glossary.md";
 /// The most terms of our own that the product may have.
 const MOST: usize = 15;
 
-/// Words that are neither accepted nor in the glossary yet: rename, or list. Also the glossary, while it has no such
-/// section. What passes must be taken out.
-const STILL_OWN: &[&str] = &[];
-
 /// `cargo xtask terms [--list] [--root DIR]`
-pub fn run(words: Vec<String>) -> Result<()> {
-    let mut args = Args::new(words);
+pub fn run(mut args: Args) -> Result<()> {
     let list = args.flag("--list");
-    let root = args.option("--root")?.map_or_else(sh::root, Into::into);
+    let root = args.root()?;
     args.finish()?;
     let names = read(&root)?;
     if list {
@@ -42,29 +37,17 @@ pub fn run(words: Vec<String>) -> Result<()> {
         }
         return Ok(());
     }
-    let accepted =
-        std::fs::read_to_string(root.join(ACCEPTED)).with_context(|| format!("cannot read {ACCEPTED}"))?;
-    let page =
-        std::fs::read_to_string(root.join(GLOSSARY)).with_context(|| format!("cannot read {GLOSSARY}"))?;
-    let terms = glossary::own_terms(&page);
-    let findings = judge(&names, &accepted_words(&accepted), terms.as_deref());
-    let wrong = ratchet::judge(&findings, STILL_OWN, "STILL_OWN (xtask/src/terms.rs)");
-    if !wrong.is_empty() {
-        bail!("terms of our own:\n  {}", wrong.join("\n  "));
-    }
-    let own = terms.map_or(0, |terms| terms.len());
-    println!(
-        "terms: {} names, {own} terms of our own, {} words to rename or to list",
-        names.len(),
-        findings.len()
-    );
+    let accepted = fs::read_to_string(root.join(ACCEPTED))?;
+    let terms = glossary::own_terms(&fs::read_to_string(root.join(GLOSSARY))?);
+    findings::none(&judge(&names, &accepted_words(&accepted), terms.as_deref()), "terms of our own")?;
+    println!("terms: {} names, {} terms of our own", names.len(), terms.map_or(0, |terms| terms.len()));
     Ok(())
 }
 
 /// The names of all product crates.
 fn read(root: &Path) -> Result<Vec<Name>> {
     let mut names = Vec::new();
-    for (path, text) in tracked::texts(root, tracked::is_product_source)? {
+    for (path, text) in tracked::product_source(root)? {
         names.extend(names::of_rust(&path, &text)?);
     }
     for (path, text) in tracked::texts(root, |path| path.ends_with(".sql") && path.contains("/migrations/"))?
@@ -106,41 +89,30 @@ fn is_accepted(word: &str, accepted: &BTreeSet<&str>) -> bool {
     accepted.contains(word) || singular.iter().flatten().any(|word| accepted.contains(word.as_str()))
 }
 
-/// Words that are neither accepted nor terms; terms that no name has; too many terms.
-fn judge(names: &[Name], accepted: &BTreeSet<&str>, terms: Option<&[String]>) -> Vec<Finding> {
-    let finding = |place: &str, text: String| Finding { place: place.to_owned(), text };
-    let listed: BTreeSet<String> = terms
-        .unwrap_or_default()
-        .iter()
-        .flat_map(|term| crate::words::text_words(term))
-        .map(|word| word.to_ascii_lowercase())
-        .collect();
+/// Words that are neither accepted nor terms; a missing list of terms; too many terms.
+fn judge(names: &[Name], accepted: &BTreeSet<&str>, terms: Option<&[String]>) -> Vec<String> {
+    let listed = terms.unwrap_or_default().iter().flat_map(|term| crate::words::text_words(term));
+    let listed: Vec<String> = listed.map(str::to_ascii_lowercase).collect();
     let listed: BTreeSet<&str> = listed.iter().map(String::as_str).collect();
-    let mut findings: Vec<Finding> = by_word(names)
+    let unknown = by_word(names)
         .into_iter()
-        .filter(|(word, _)| !is_accepted(word, accepted) && !is_accepted(word, &listed))
+        .filter(|(word, _)| !is_accepted(word, accepted) && !is_accepted(word, &listed));
+    let mut findings: Vec<String> = unknown
         .map(|(word, names)| {
-            let text = format!(
+            format!(
                 "{word:?} is in neither {ACCEPTED} nor {GLOSSARY} ({}): use a standard term; add the word to the \
                  former if every engineer of the field knows it, to the latter if it is our own",
                 shown(&names)
-            );
-            finding(&word, text)
+            )
         })
         .collect();
     match terms {
-        None => findings.push(finding(
-            GLOSSARY,
-            format!("{GLOSSARY} has no section \"{}\" with a table", glossary::HEADING),
+        None => findings.push(format!("{GLOSSARY} has no section \"{}\" with a table", glossary::HEADING)),
+        Some(terms) if terms.len() > MOST => findings.push(format!(
+            "{GLOSSARY} has {} terms of our own, at most {MOST} may be: {}",
+            terms.len(),
+            terms.join(", ")
         )),
-        Some(terms) if terms.len() > MOST => {
-            let text = format!(
-                "{GLOSSARY} has {} terms of our own, at most {MOST} may be: {}",
-                terms.len(),
-                terms.join(", ")
-            );
-            findings.push(finding(GLOSSARY, text));
-        }
         Some(_) => {}
     }
     findings
@@ -150,13 +122,15 @@ fn judge(names: &[Name], accepted: &BTreeSet<&str>, terms: Option<&[String]>) ->
 mod tests {
     use super::*;
 
+    /// The first word of each finding.
     fn judged(names: &[&str], terms: Option<&[&str]>) -> Vec<String> {
         let names: Vec<Name> =
             names.iter().map(|name| Name { path: "a.rs".into(), name: (*name).into() }).collect();
         let terms: Option<Vec<String>> =
             terms.map(|terms| terms.iter().map(|term| (*term).to_owned()).collect());
         let accepted = accepted_words("node erase # ours\nentry disk\n");
-        judge(&names, &accepted, terms.as_deref()).into_iter().map(|finding| finding.place).collect()
+        let findings = judge(&names, &accepted, terms.as_deref());
+        findings.iter().map(|finding| finding.split(' ').next().unwrap().replace('"', "")).collect()
     }
 
     #[test]
@@ -181,7 +155,7 @@ mod tests {
 
     #[test]
     fn accepted_words_are_in_lower_case_and_stand_once() {
-        let text = std::fs::read_to_string(sh::root().join(ACCEPTED)).unwrap();
+        let text = fs::read_to_string(crate::sh::root().join(ACCEPTED)).unwrap();
         let all: Vec<&str> =
             text.lines().filter_map(|line| line.split('#').next()).flat_map(str::split_whitespace).collect();
         let twice: Vec<_> =

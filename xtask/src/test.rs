@@ -63,8 +63,7 @@ impl Selection {
 /// `cargo xtask test [--fast] [--only cargo|machines|contract|kill|fuzz] [--filter NAME]`
 ///
 /// A full run also fails when a test that `docs/specs.md` names did not run in it, or a sentence there is open.
-pub fn run(words: Vec<String>) -> Result<()> {
-    let mut args = Args::new(words);
+pub fn run(mut args: Args) -> Result<()> {
     let selection = Selection {
         fast: args.flag("--fast"),
         only: args.option("--only")?,
@@ -175,7 +174,7 @@ fn background(selection: &Selection) -> Option<Command> {
 /// The tests of crates that boot nodes.
 fn nodes(tally: &mut Tally) -> Result<()> {
     // The background job has built it, or still does: this waits for it and reports what is wrong.
-    tally.timed("wait for the image", || image::run(vec!["--rig".to_owned()]))?;
+    tally.timed("wait for the image", image::build_with_rig)?;
     let mut command = sh::cargo();
     command.args(["test", "--no-fail-fast"]).args(NODES);
     command.args(["--", "--ignored", "--test-threads", "2"]);

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use fs_err as fs;
 
 use crate::sh;
 
@@ -20,6 +21,7 @@ pub fn paths(root: &Path) -> Result<Vec<String>> {
     git.arg("-C").arg(root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
     let mut paths: Vec<String> =
         sh::output(&mut git)?.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+    // A file that is deleted but not yet committed is still listed.
     paths.retain(|path| root.join(path).is_file());
     paths.sort();
     paths.dedup();
@@ -28,13 +30,13 @@ pub fn paths(root: &Path) -> Result<Vec<String>> {
 
 /// The texts of all files that are chosen by their path.
 pub fn texts(root: &Path, chosen: impl Fn(&str) -> bool) -> Result<Texts> {
-    let mut texts = Texts::new();
-    for path in paths(root)?.into_iter().filter(|path| chosen(path)) {
-        let text =
-            std::fs::read_to_string(root.join(&path)).with_context(|| format!("cannot read {path}"))?;
-        texts.insert(path, text);
-    }
-    Ok(texts)
+    let paths = paths(root)?.into_iter().filter(|path| chosen(path));
+    paths.map(|path| Ok((path.clone(), fs::read_to_string(root.join(&path))?))).collect()
+}
+
+/// The Rust source of all product crates, without their tests and build scripts.
+pub fn product_source(root: &Path) -> Result<Texts> {
+    texts(root, |path| path.ends_with(".rs") && product_crate(path).is_some())
 }
 
 /// The crate of the product whose source this is, with its directory: `("block", "agent/block")`.
@@ -45,9 +47,53 @@ pub fn product_crate(path: &str) -> Option<(&str, &str)> {
     path[dir.len()..].starts_with("/src/").then_some((name, dir))
 }
 
-/// True for Rust source of a product crate; its tests and its build script are not.
-pub fn is_product_source(path: &str) -> bool {
-    path.ends_with(".rs") && product_crate(path).is_some()
+/// The Rust files and manifests of all crates.
+pub struct Workspace {
+    /// The files.
+    pub texts: Texts,
+    /// The directory of each crate, by its name.
+    crates: BTreeMap<String, String>,
+}
+
+impl Workspace {
+    /// Reads the checkout at `root`.
+    pub fn read(root: &Path) -> Result<Self> {
+        Self::of(texts(root, |path| path.ends_with(".rs") || is_manifest(path))?)
+    }
+
+    /// The workspace that these files make.
+    pub fn of(texts: Texts) -> Result<Self> {
+        let mut crates = BTreeMap::new();
+        for (path, text) in texts.iter().filter(|(path, _)| is_manifest(path)) {
+            let table: toml::Table = text.parse().with_context(|| path.clone())?;
+            let name = table.get("package").and_then(|package| package.get("name")?.as_str());
+            let dir = path.strip_suffix("/Cargo.toml");
+            crates.extend(name.zip(dir).map(|(name, dir)| (name.to_owned(), dir.to_owned())));
+        }
+        Ok(Self { texts, crates })
+    }
+
+    /// Names and directories of all crates.
+    pub fn crates(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.crates.iter().map(|(name, dir)| (name.as_str(), dir.as_str()))
+    }
+
+    /// The directory of a crate.
+    pub fn dir(&self, krate: &str) -> Result<&str> {
+        self.crates.get(krate).map(String::as_str).with_context(|| format!("there is no crate {krate}"))
+    }
+
+    /// The files below a directory, by their path below it.
+    pub fn below(&self, dir: &str) -> impl Iterator<Item = (&str, &str)> {
+        self.texts
+            .iter()
+            .filter_map(move |(path, text)| Some((path.strip_prefix(dir)?.strip_prefix('/')?, text.as_str())))
+    }
+}
+
+/// True for the manifest of a crate of the workspace: those of fixtures lie deeper.
+fn is_manifest(path: &str) -> bool {
+    path.ends_with("/Cargo.toml") && path.matches('/').count() <= 2
 }
 
 #[cfg(test)]
@@ -57,15 +103,16 @@ mod tests {
     #[test]
     fn product_source_is_known_by_its_directory() {
         assert_eq!(product_crate("agent/block/src/sys/blk.rs"), Some(("block", "agent/block")));
-        assert!(is_product_source("shared/bundle/src/lib.rs"));
-        assert!(!is_product_source("agent/block/tests/docs.rs"));
-        assert!(!is_product_source("tests/lab/src/lib.rs"));
-        assert!(!is_product_source("controller/store-sqlite/src/one.sql"));
+        assert_eq!(product_crate("shared/bundle/src/lib.rs"), Some(("bundle", "shared/bundle")));
+        assert_eq!(product_crate("agent/block/tests/docs.rs"), None);
+        assert_eq!(product_crate("tests/lab/src/lib.rs"), None);
     }
 
     #[test]
-    fn files_of_this_repository_are_found() {
-        let paths = paths(&sh::root()).unwrap();
-        assert!(paths.iter().any(|path| path == "xtask/src/tracked.rs"), "{paths:?}");
+    fn files_and_crates_of_this_repository_are_found() {
+        let workspace = Workspace::read(&sh::root()).unwrap();
+        assert_eq!(workspace.dir("agentd").unwrap(), "agent/agentd");
+        assert!(workspace.below("xtask").any(|(path, _)| path == "src/tracked.rs"));
+        assert!(workspace.dir("nosuch").is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! `anneal bundle`, and docs/bundles.md line by line, against the real API.
 
 #[path = "../../api/tests/common/drivers.rs"]
-#[allow(dead_code, missing_docs)]
+#[allow(dead_code, missing_docs, reason = "each test program uses a part of it")]
 mod drivers;
 
 use api::{App, BundleStore, Settings};

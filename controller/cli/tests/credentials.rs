@@ -1,7 +1,7 @@
 //! `anneal` with a user and a password, against the real API that asks for them.
 
 #[path = "../../api/tests/common/drivers.rs"]
-#[allow(dead_code, missing_docs)]
+#[allow(dead_code, missing_docs, reason = "each test program uses a part of it")]
 mod drivers;
 
 use api::auth::Users;

@@ -1,13 +1,13 @@
 //! The generated files, each a pure function of committed ones.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use fs_err as fs;
 
 use super::states::{self, TABLES, Transition};
 use super::{diagram, terminal};
-use crate::sh;
+use crate::{findings, sh};
 
 /// The transcript that `--record` writes, and its picture.
 pub const TRANSCRIPT: &str = "docs/images/quick-start.txt";
@@ -22,10 +22,8 @@ const END: &str = "<!-- end -->\n";
 /// # Errors
 /// The names of the stale files; a source that cannot be read.
 pub fn check() -> Result<()> {
-    let stale = stale(&sh::root())?;
-    if !stale.is_empty() {
-        bail!("stale, `cargo xtask book` writes them: {}", names(&stale));
-    }
+    let stale: Vec<String> = stale(&sh::root())?.into_iter().map(|(name, _)| name.to_owned()).collect();
+    findings::none(&stale, "stale, `cargo xtask book` writes them")?;
     println!("book: the generated pages are current");
     Ok(())
 }
@@ -37,20 +35,15 @@ pub fn check() -> Result<()> {
 pub fn write() -> Result<()> {
     let root = sh::root();
     for (name, text) in stale(&root)? {
-        fs::write(root.join(name), text).with_context(|| format!("cannot write {name}"))?;
+        fs::write(root.join(name), text)?;
         println!("book: wrote {name}");
     }
     Ok(())
 }
 
-fn names(files: &[(&str, String)]) -> String {
-    files.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
-}
-
 /// Name and wanted text of each generated file that differs.
 fn stale(root: &Path) -> Result<Vec<(&'static str, String)>> {
-    let read =
-        |name: &str| fs::read_to_string(root.join(name)).with_context(|| format!("cannot read {name}"));
+    let read = |name: &str| fs::read_to_string(root.join(name));
     let mut transitions = Vec::new();
     for table in TABLES {
         transitions.extend(states::parse(&read(table)?)?);
@@ -79,8 +72,7 @@ mod tests {
 
     #[test]
     fn the_generated_files_are_current() {
-        let stale = stale(&sh::root()).unwrap();
-        assert!(stale.is_empty(), "`cargo xtask book` writes {}", names(&stale));
+        check().unwrap();
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! The book is built by mdBook from a directory of its own (`book.toml`).
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use fs_err as fs;
 
 use super::pages::{ROOT, for_book};
 use crate::sh;

@@ -3,6 +3,8 @@
 //! The committed pages are written for a repository browser, with links to sources and to the pages at the root. In the
 //! book, the pages of the root are next to those of `docs/`, and a link to a file that is not in the book becomes text.
 
+use crate::links;
+
 /// Pages at the root of the repository that are in the book.
 pub const ROOT: [&str; 5] =
     ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
@@ -10,39 +12,23 @@ pub const ROOT: [&str; 5] =
 /// A committed page, or the summary, as it is in the book. `directory` is that of the page: `""`, `"docs"`,
 /// `"docs/decisions"`.
 pub fn for_book(page: &str, directory: &str) -> String {
-    let mut text = String::with_capacity(page.len());
-    let mut fenced = false;
-    for line in page.split_inclusive('\n') {
-        fenced ^= line.trim_start().starts_with("```");
-        if fenced { text.push_str(line) } else { text.push_str(&links(line, directory)) }
+    let mut text = page.to_owned();
+    let mut links: Vec<_> = links::inline_links(page).collect();
+    // From the end, so that the places before it stay as they are.
+    links.reverse();
+    for (range, target) in links {
+        let link = &page[range.clone()];
+        let Some(label_end) = link.rfind("](") else { continue };
+        match in_book(&target, directory) {
+            Some(place) => {
+                let start = range.start + label_end + 2;
+                text.replace_range(start..start + target.len(), &place);
+            }
+            None if link.starts_with('!') => {}
+            None => text.replace_range(range, &link[1..label_end]),
+        }
     }
     text
-}
-
-fn links(line: &str, directory: &str) -> String {
-    let mut text = String::new();
-    let mut rest = line;
-    while let Some(start) = rest.find('[') {
-        let link = rest[start..].split_once("](").and_then(|(label, after)| {
-            let (target, tail) = after.split_once(')')?;
-            let plain = !label[1..].contains(['[', ']']) && !target.contains(' ');
-            plain.then_some((&label[1..], target, tail))
-        });
-        let Some((label, target, tail)) = link else {
-            text.push_str(&rest[..=start]);
-            rest = &rest[start + 1..];
-            continue;
-        };
-        let image = rest[..start].ends_with('!');
-        text.push_str(&rest[..start]);
-        match in_book(target, directory) {
-            Some(place) => text.push_str(&format!("[{label}]({place})")),
-            None if image => text.push_str(&format!("[{label}]({target})")),
-            None => text.push_str(label),
-        }
-        rest = tail;
-    }
-    text + rest
 }
 
 /// Where a link leads in the book, relative to the page; none if that is not in it.
@@ -51,19 +37,12 @@ fn in_book(target: &str, directory: &str) -> Option<String> {
         return Some(target.to_owned());
     }
     let (path, anchor) = target.split_at(target.find('#').unwrap_or(target.len()));
-    let mut parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
-            ".." => drop(parts.pop()),
-            "." => {}
-            part => parts.push(part),
-        }
-    }
-    let whole = parts.join("/");
+    let whole = links::join(&format!("{directory}/page"), path)?;
+    let whole = whole.trim_start_matches('/');
     let place = match whole.strip_prefix("docs/") {
         Some("SUMMARY.md") => "README.md",
         Some(inside) => inside,
-        None if ROOT.contains(&whole.as_str()) => whole.as_str(),
+        None if ROOT.contains(&whole) => whole,
         None => return None,
     };
     let up = "../".repeat(directory.strip_prefix("docs/").map_or(0, |below| below.split('/').count()));
@@ -80,7 +59,7 @@ pub fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
 mod tests {
     use super::*;
     use crate::sh;
-    use std::fs;
+    use fs_err as fs;
 
     #[test]
     fn links_lead_to_pages_of_the_book_or_become_text() {

@@ -1,11 +1,11 @@
 //! The transcript of the quick start: the commands of `docs/getting-started.md`, run by the real programs.
 
 use std::fmt::Write;
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+use fs_err as fs;
 
 use super::generated::TRANSCRIPT;
 use super::pages::blocks;

@@ -1,24 +1,25 @@
-//! The modules of a crate: which file each is in, and which names it has.
+//! The modules of a crate: which file each is in, which names it has, and which paths stand in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
-use syn::{Item, UseTree};
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens as _;
+use syn::{Item, UseTree, Visibility};
 
 use crate::rust;
 use crate::tracked::Texts;
 
-/// A path in the source, by its segments.
+/// A path in the source, by its segments; a macro that is called has a `!`.
 pub type Segments = Vec<String>;
 
 /// One module: a file, or a `mod name { … }` in a file.
+#[derive(Default)]
 pub struct Module {
     /// The file, relative to the crate's `src`.
     pub file: String,
     /// The module around it; none for the root.
     pub parent: Option<usize>,
-    /// What stands in it, without tests.
-    pub items: Vec<Item>,
     /// Modules declared in it.
     pub children: BTreeMap<String, usize>,
     /// Names of the items it defines.
@@ -27,13 +28,15 @@ pub struct Module {
     pub imported: BTreeMap<String, Vec<Segments>>,
     /// Paths of `use …::*`.
     pub globs: Vec<Segments>,
+    /// Paths that stand in it. A name that is only passed on (`pub use`) is not used by the module that passes it on.
+    pub paths: BTreeSet<Segments>,
 }
 
 /// All modules below one `lib.rs` or `main.rs`; the root is the first.
 pub struct Tree {
     /// Modules; others refer to them by their place here.
     pub modules: Vec<Module>,
-    /// Macros by name, and the file that defines each.
+    /// Macros by name, with a `!`, and the file that defines each.
     pub macros: BTreeMap<String, String>,
 }
 
@@ -51,8 +54,7 @@ impl Tree {
     /// Adds the module in `file`, whose child modules are in the directory `dir` (empty, or ending in `/`).
     fn file(&mut self, file: &str, dir: &str, parent: Option<usize>, texts: &Texts) -> Result<usize> {
         let text = texts.get(file).with_context(|| format!("there is no module file {file}"))?;
-        let parsed = syn::parse_file(text).with_context(|| format!("cannot parse {file}"))?;
-        self.module(file, dir, parent, parsed.items, texts)
+        self.module(file, dir, parent, rust::parse(file, text)?.items, texts)
     }
 
     fn module(
@@ -64,23 +66,15 @@ impl Tree {
         texts: &Texts,
     ) -> Result<usize> {
         let id = self.modules.len();
-        self.modules.push(Module {
-            file: file.to_owned(),
-            parent,
-            items: Vec::new(),
-            children: BTreeMap::new(),
-            defined: BTreeSet::new(),
-            imported: BTreeMap::new(),
-            globs: Vec::new(),
-        });
-        let mut kept = Vec::new();
+        self.modules.push(Module { file: file.to_owned(), parent, ..Module::default() });
         for item in items {
-            if rust::is_test(rust::attributes(&item)) {
-                continue;
-            }
             let Item::Mod(module) = item else {
-                self.learn(id, &item);
-                kept.push(item);
+                if let Item::Macro(definition) = &item
+                    && let Some(name) = &definition.ident
+                {
+                    self.macros.insert(format!("{name}!"), file.to_owned());
+                }
+                self.modules[id].add(&item);
                 continue;
             };
             let name = module.ident.to_string();
@@ -98,69 +92,113 @@ impl Tree {
             };
             self.modules[id].children.insert(name, child);
         }
-        self.modules[id].items = kept;
         Ok(id)
     }
+}
 
-    /// Takes the names of an item into the scope of module `id`.
-    fn learn(&mut self, id: usize, item: &Item) {
-        if let Item::Macro(definition) = item
-            && let Some(name) = &definition.ident
-        {
-            self.macros.insert(name.to_string(), self.modules[id].file.clone());
+impl Module {
+    /// Takes in the names and paths of an item.
+    fn add(&mut self, item: &Item) {
+        let Item::Use(used) = item else {
+            self.defined.extend(rust::name(item));
+            add_paths(item.to_token_stream(), &mut self.paths);
+            return;
+        };
+        if used.leading_colon.is_some() {
+            return;
         }
-        let module = &mut self.modules[id];
-        match item {
-            Item::Use(used) if used.leading_colon.is_none() => {
-                for (path, name) in leaves(&used.tree) {
-                    match name {
-                        Some(name) => module.imported.entry(name).or_default().push(path),
-                        None => module.globs.push(path),
-                    }
-                }
+        for (path, name) in leaves(&used.tree) {
+            let Some(name) = name else {
+                self.globs.push(path);
+                continue;
+            };
+            if matches!(used.vis, Visibility::Inherited) {
+                self.paths.insert(path.clone());
             }
-            other => module.defined.extend(rust::name(other)),
+            self.imported.entry(name).or_default().push(path);
         }
     }
 }
 
 /// The leaves of a `use`: each path, and the name it gets; no name for `*`.
-pub fn leaves(tree: &UseTree) -> Vec<(Segments, Option<String>)> {
+fn leaves(tree: &UseTree) -> Vec<(Segments, Option<String>)> {
+    let of = |name: &syn::Ident| vec![name.to_string()];
     match tree {
         UseTree::Path(path) => {
-            let mut leaves = leaves(&path.tree);
-            for (segments, _) in &mut leaves {
-                segments.insert(0, path.ident.to_string());
-            }
-            leaves
+            let inner = leaves(&path.tree).into_iter();
+            inner
+                .map(|(segments, name)| {
+                    // `use a::b::{self}` gives the name `b`.
+                    let own = segments.is_empty() && name.is_some();
+                    let name = if own { Some(path.ident.to_string()) } else { name };
+                    ([of(&path.ident), segments].concat(), name)
+                })
+                .collect()
         }
         UseTree::Name(name) if name.ident == "self" => vec![(Vec::new(), Some("self".into()))],
-        UseTree::Name(name) => vec![(vec![name.ident.to_string()], Some(name.ident.to_string()))],
-        UseTree::Rename(rename) => vec![(vec![rename.ident.to_string()], Some(rename.rename.to_string()))],
+        UseTree::Name(name) => vec![(of(&name.ident), Some(name.ident.to_string()))],
+        UseTree::Rename(rename) => vec![(of(&rename.ident), Some(rename.rename.to_string()))],
         UseTree::Glob(_) => vec![(Vec::new(), None)],
         UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
     }
-    .into_iter()
-    .map(|(path, name)| {
-        // `use a::b::{self}` gives the name `b`.
-        let own = matches!(tree, UseTree::Path(_)) && name.as_deref() == Some("self");
-        let name = if own { path.last().cloned() } else { name };
-        (path, name)
-    })
-    .collect()
+}
+
+/// Adds the paths among tokens, and those in strings, such as serde's `with = "crate::text"`.
+///
+/// A field or a variant counts as a use of what the module has by that name.
+fn add_paths(tokens: TokenStream, found: &mut BTreeSet<Segments>) {
+    let mut path = Segments::new();
+    // The punctuation directly before a token.
+    let mut before = String::new();
+    for token in tokens {
+        if let TokenTree::Punct(mark) = token {
+            before.push(mark.as_char());
+            continue;
+        }
+        let goes_on = before == "::" && matches!(token, TokenTree::Ident(_));
+        if before == "!" && path.len() == 1 && matches!(token, TokenTree::Group(_)) {
+            path[0].push('!');
+        }
+        if !goes_on && !path.is_empty() {
+            found.insert(std::mem::take(&mut path));
+        }
+        match token {
+            // After a `.` is a field or method, after a `'` a lifetime, after `>::` what belongs to a type.
+            TokenTree::Ident(name) if goes_on || !is_other(&before) => path.push(name.to_string()),
+            TokenTree::Group(group) => add_paths(group.stream(), found),
+            TokenTree::Literal(literal) => found.extend(path_in(&literal.to_string())),
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+        }
+        before.clear();
+    }
+    found.extend(Some(path).filter(|path| !path.is_empty()));
+}
+
+/// True if what follows this punctuation is no path, nor the beginning of one.
+fn is_other(before: &str) -> bool {
+    before.ends_with("::") || before.ends_with('\'') || (before.ends_with('.') && !before.ends_with(".."))
+}
+
+/// The path that a string literal is made of.
+fn path_in(literal: &str) -> Option<Segments> {
+    let text = literal.strip_prefix('"')?.strip_suffix('"')?;
+    let segments: Segments = text.split("::").map(str::to_owned).collect();
+    let is_name = |name: &String| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (segments.len() > 1 && segments.iter().all(is_name)).then_some(segments)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn texts(files: &[(&str, &str)]) -> Texts {
-        files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+    fn tree(files: &[(&str, &str)]) -> Result<Tree> {
+        let texts = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
+        Tree::read("lib.rs", &texts.collect())
     }
 
     #[test]
     fn modules_are_found_in_files_directories_and_braces() {
-        let texts = texts(&[
+        let tree = tree(&[
             ("lib.rs", "mod one; mod two; mod three { mod four; } #[path = \"odd.rs\"] mod five;"),
             ("one.rs", "mod inner; pub struct A;"),
             ("one/inner.rs", ""),
@@ -168,7 +206,7 @@ mod tests {
             ("three/four.rs", ""),
             ("odd.rs", ""),
         ]);
-        let tree = Tree::read("lib.rs", &texts).unwrap();
+        let tree = tree.unwrap();
         let files: Vec<_> = tree.modules.iter().map(|module| module.file.as_str()).collect();
         assert_eq!(
             files,
@@ -178,15 +216,10 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_no_part_of_the_tree() {
-        let texts =
-            texts(&[("lib.rs", "#[cfg(test)] mod tests; #[cfg(all(test, unix))] mod more { struct A; }")]);
-        assert_eq!(Tree::read("lib.rs", &texts).unwrap().modules.len(), 1);
-    }
-
-    #[test]
-    fn a_missing_file_is_named() {
-        let error = Tree::read("lib.rs", &texts(&[("lib.rs", "mod gone;")])).err().unwrap();
+    fn a_module_of_tests_is_not_read_and_a_missing_file_is_named() {
+        let tests = "#[cfg(test)] mod tests; #[cfg(all(test, unix))] mod more { struct A; }";
+        assert_eq!(tree(&[("lib.rs", tests)]).unwrap().modules.len(), 1);
+        let error = tree(&[("lib.rs", "mod gone;")]).err().unwrap();
         assert_eq!(error.to_string(), "there is no module file gone/mod.rs");
     }
 
@@ -204,5 +237,17 @@ mod tests {
                 (path("a::F"), name("F")),
             ]
         );
+    }
+
+    #[test]
+    fn paths_are_found_in_code_macros_and_strings() {
+        let item: Item = syn::parse_str(
+            "fn f<'a>(x: &'a m::A) -> B<c::D> { let v = vec![E, self.g.h()]; <T as U>::new(..k) + say!(\"o::p\", \"q r::s\") }",
+        )
+        .unwrap();
+        let mut found = BTreeSet::new();
+        add_paths(item.to_token_stream(), &mut found);
+        let found: Vec<_> = found.iter().map(|path| path.join("::")).collect();
+        assert_eq!(found.join(" "), "B E T U as c::D f fn k let m::A o::p say! self v vec! x");
     }
 }

@@ -2,11 +2,11 @@
 //! that are measured, with their libraries, and the modules of the node's disks.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use fs_err as fs;
 
 use super::cpio::Archive;
 use super::{kernel, modules};
@@ -22,25 +22,21 @@ pub fn archive(work: &Path, bench: &Path) -> Result<Vec<u8>> {
     archive.dir("dev")?;
     archive.char_device("dev/console", 5, 1)?;
     let mut libraries = libraries(bench)?;
-    archive.file("init", 0o755, &read(bench)?)?;
+    archive.file("init", 0o755, &fs::read(bench)?)?;
     for tool in TOOLS {
         let path = which(tool)?;
         libraries.extend(self::libraries(&path)?);
-        archive.file(&format!("bin/{tool}"), 0o755, &read(&path)?)?;
+        archive.file(&format!("bin/{tool}"), 0o755, &fs::read(&path)?)?;
     }
     for library in &libraries {
         let path = library.to_str().context("a library's path")?.trim_start_matches('/');
-        archive.file(path, 0o755, &read(library)?)?;
+        archive.file(path, 0o755, &fs::read(library)?)?;
     }
     for (index, path) in modules::ordered(&kernel, &MODULES)?.iter().enumerate() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        archive.file(&format!("modules/{index:02}-{name}"), 0o644, &read(path)?)?;
+        archive.file(&format!("modules/{index:02}-{name}"), 0o644, &fs::read(path)?)?;
     }
     Ok(archive.finish())
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 fn which(tool: &str) -> Result<PathBuf> {

@@ -1,10 +1,10 @@
 //! Debian's kernel package, downloaded and unpacked but never installed.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use fs_err as fs;
 
 use crate::{deps, sh};
 
@@ -89,9 +89,9 @@ fn offer(package: &str) -> Result<Offer> {
 fn unpack(work: &Path, package: &str, offer: &Offer, tree: &Path) -> Result<()> {
     let download = work.join("download");
     if download.exists() {
-        fs::remove_dir_all(&download).with_context(|| format!("cannot empty {}", download.display()))?;
+        fs::remove_dir_all(&download)?;
     }
-    fs::create_dir_all(&download).with_context(|| format!("cannot create {}", download.display()))?;
+    fs::create_dir_all(&download)?;
     println!("downloading {package} {}", offer.version);
     let wanted = format!("{package}={}", offer.version);
     let get = || {
@@ -105,7 +105,7 @@ fn unpack(work: &Path, package: &str, offer: &Offer, tree: &Path) -> Result<()> 
         sh::run(&mut get())?;
     }
     let deb = single_file(&download)?;
-    let bytes = fs::read(&deb).with_context(|| format!("cannot read {}", deb.display()))?;
+    let bytes = fs::read(&deb)?;
     let found = sh::sha256(&bytes);
     if found != offer.sha256 {
         bail!("{} has SHA-256 {found}, Debian's list says {}", deb.display(), offer.sha256);
@@ -113,19 +113,16 @@ fn unpack(work: &Path, package: &str, offer: &Offer, tree: &Path) -> Result<()> 
     // Unpacked under another name and renamed, so that an existing tree is complete.
     let part = tree.with_extension("part");
     if part.exists() {
-        fs::remove_dir_all(&part).with_context(|| format!("cannot empty {}", part.display()))?;
+        fs::remove_dir_all(&part)?;
     }
     sh::run(Command::new("dpkg").arg("-x").arg(&deb).arg(&part))?;
-    fs::rename(&part, tree).with_context(|| format!("cannot create {}", tree.display()))?;
-    fs::remove_dir_all(&download).with_context(|| format!("cannot remove {}", download.display()))
+    fs::rename(&part, tree)?;
+    Ok(fs::remove_dir_all(&download)?)
 }
 
 fn single_file(dir: &Path) -> Result<PathBuf> {
-    let entries = fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))?;
-    let mut debs: Vec<PathBuf> = entries
-        .map(|entry| entry.map(|e| e.path()))
-        .collect::<Result<_, _>>()
-        .with_context(|| format!("cannot list {}", dir.display()))?;
+    let entries = fs::read_dir(dir)?;
+    let mut debs: Vec<PathBuf> = entries.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
     debs.retain(|path| path.extension().is_some_and(|e| e == "deb"));
     match debs.as_slice() {
         [deb] => Ok(deb.clone()),

@@ -1,10 +1,10 @@
 //! Which kernel modules are shipped: the list of `image/modules.txt` and all they depend on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use fs_err as fs;
 
 use super::cpio::Archive;
 use super::kernel::Kernel;
@@ -27,14 +27,14 @@ pub fn select(work: &Path, kernel: &Kernel, list: &str) -> Result<Selection> {
     depmod(&kernel.tree, &kernel.release)?;
     let read = |name: &str| {
         let path = full.join(name);
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+        fs::read_to_string(&path)
     };
     let index = Index::parse(&read("modules.dep")?, &read("modules.builtin")?, &read("modules.softdep")?)?;
     let files = index.resolve(&names(list))?;
 
     let chosen = work.join("chosen");
     if chosen.exists() {
-        fs::remove_dir_all(&chosen).with_context(|| format!("cannot empty {}", chosen.display()))?;
+        fs::remove_dir_all(&chosen)?;
     }
     let dir = chosen.join("lib/modules").join(&kernel.release);
     for file in files.iter().map(String::as_str).chain([
@@ -44,9 +44,9 @@ pub fn select(work: &Path, kernel: &Kernel, list: &str) -> Result<Selection> {
     ]) {
         let (from, to) = (full.join(file), dir.join(file));
         if let Some(parent) = to.parent() {
-            fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+            fs::create_dir_all(parent)?;
         }
-        fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
+        fs::copy(&from, &to)?;
     }
     depmod(&chosen, &kernel.release)?;
     Ok(Selection { release: kernel.release.clone(), dir, files })
@@ -57,7 +57,7 @@ pub fn ordered(kernel: &Kernel, names: &[&str]) -> Result<Vec<PathBuf>> {
     let full = kernel.tree.join("lib/modules").join(&kernel.release);
     depmod(&kernel.tree, &kernel.release)?;
     let dep = full.join("modules.dep");
-    let text = fs::read_to_string(&dep).with_context(|| format!("cannot read {}", dep.display()))?;
+    let text = fs::read_to_string(&dep)?;
     let index = Index::parse(&text, "", "")?;
     Ok(index.ordered(names)?.iter().map(|file| full.join(file)).collect())
 }
@@ -73,7 +73,7 @@ impl Selection {
         let files = self.files.iter().map(String::as_str).chain(INDICES.iter().copied());
         for file in files {
             let path = self.dir.join(file);
-            let data = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let data = fs::read(&path)?;
             archive.file(&format!("lib/modules/{}/{file}", self.release), 0o644, &data)?;
         }
         Ok(())

@@ -1,9 +1,9 @@
 //! Licence notices of what an image holds, written next to it.
 
 use std::collections::BTreeSet;
-use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use fs_err as fs;
 
 use super::kernel::Kernel;
 use crate::sh;
@@ -11,11 +11,9 @@ use crate::sh;
 /// The fixed part (`image/NOTICES`), the crates linked into the agent, and the kernel's own notice.
 pub fn text(kernel: &Kernel) -> Result<String> {
     let fixed_file = sh::root().join("image/NOTICES");
-    let fixed =
-        fs::read_to_string(&fixed_file).with_context(|| format!("cannot read {}", fixed_file.display()))?;
+    let fixed = fs::read_to_string(&fixed_file)?;
     let copyright_file = kernel.tree.join("usr/share/doc").join(&kernel.package).join("copyright");
-    let copyright = fs::read_to_string(&copyright_file)
-        .with_context(|| format!("cannot read {}", copyright_file.display()))?;
+    let copyright = fs::read_to_string(&copyright_file)?;
     Ok(format!(
         "{fixed}\nKernel: {} {}\n\nRust crates of the agent:\n{}\n\n{}\n{copyright}",
         kernel.package,

@@ -1,10 +1,10 @@
 //! `image/out/rig`: an archive to be put behind the initramfs, with the drive in user space of `tests/drive` and the
 //! kernel modules that it needs. Only tests have it; the image itself stays as it is.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use fs_err as fs;
 
 use super::cpio::Archive;
 use super::{agent, kernel, modules};
@@ -16,15 +16,14 @@ const MODULES: [&str; 2] = ["target_core_user", "tcm_loop"];
 pub fn archive(work: &Path) -> Result<Vec<u8>> {
     let kernel = kernel::fetch(work)?;
     let program = agent::build("drive", "drive")?;
-    let read = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
-    let drive = read(&program)?;
+    let drive = fs::read(&program)?;
     agent::ensure_static(&drive, &program)?;
     let mut archive = Archive::default();
     archive.file("rig/drive", 0o755, &drive)?;
     let mut order = String::new();
     for path in modules::ordered(&kernel, &MODULES)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        archive.file(&format!("rig/modules/{name}"), 0o644, &read(&path)?)?;
+        archive.file(&format!("rig/modules/{name}"), 0o644, &fs::read(&path)?)?;
         order.push_str(&name);
         order.push('\n');
     }

@@ -1,6 +1,9 @@
-//! What a page of Markdown links to, and what it can be linked by.
+//! What a page of Markdown links to, what it can be linked by, and which paths it names.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use pulldown_cmark::{CowStr, Event, LinkType, Parser, Tag, TagEnd};
 
 use super::paths;
 
@@ -13,79 +16,84 @@ pub struct Named {
     pub target: String,
 }
 
-/// The lines of a page, from 1, and whether each is part of a fenced block.
-fn lines(text: &str) -> Vec<(usize, &str, bool)> {
-    let mut fenced = false;
-    let mut lines = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let fence = line.trim_start().starts_with("```");
-        lines.push((index + 1, line, fenced || fence));
-        fenced ^= fence;
+impl Named {
+    fn new(page: &str, place: usize, target: impl Into<String>) -> Self {
+        Self { line: page[..place].matches('\n').count() + 1, target: target.into() }
     }
-    lines
+}
+
+/// The `[text](target)` of a page, images included, with the bytes of each.
+pub fn inline_links(page: &str) -> impl Iterator<Item = (Range<usize>, CowStr<'_>)> {
+    Parser::new(page).into_offset_iter().filter_map(|(event, range)| match event {
+        Event::Start(
+            Tag::Link { link_type: LinkType::Inline, dest_url, .. }
+            | Tag::Image { link_type: LinkType::Inline, dest_url, .. },
+        ) => Some((range, dest_url)),
+        _ => None,
+    })
 }
 
 /// The links of a page: `[text](target)` and `[name]: target`, outside code.
-pub fn links(text: &str) -> Vec<Named> {
-    let mut links = Vec::new();
-    for (line, text, _) in lines(text).into_iter().filter(|(_, _, fenced)| !fenced) {
-        // Every second part stands in backticks.
-        let prose: String = text.split('`').step_by(2).collect();
-        for rest in prose.split("](").skip(1) {
-            let target = rest.split([')', ' ']).next().unwrap_or_default();
-            links.push(Named { line, target: target.trim_matches(['<', '>']).to_owned() });
-        }
-        if let Some((name, target)) = prose.trim_start().split_once("]: ")
-            && name.starts_with('[')
-            && !name.contains(']')
-        {
-            let target = target.split_whitespace().next().unwrap_or_default();
-            links.push(Named { line, target: target.to_owned() });
-        }
-    }
+pub fn links(page: &str) -> Vec<Named> {
+    let parser = Parser::new(page);
+    let defined = parser.reference_definitions().iter();
+    let defined = defined.map(|(_, link)| Named::new(page, link.span.start, link.dest.to_string()));
+    let inline = inline_links(page).map(|(range, target)| Named::new(page, range.start, target.to_string()));
+    let mut links: Vec<Named> = inline.chain(defined).collect();
+    links.sort_by_key(|link| link.line);
     links
 }
 
-/// What the headings of a page can be linked by, as GitHub and mdBook make it.
-pub fn anchors(text: &str) -> BTreeSet<String> {
+/// What the headings of a page can be linked by, as GitHub and mdBook make it, and its `<a id="…">`.
+pub fn anchors(page: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let mut times = BTreeMap::<String, usize>::new();
-    for (_, line, _) in lines(text).into_iter().filter(|(_, _, fenced)| !fenced) {
-        let heading = line.trim_start_matches('#');
-        if heading.len() < line.len() && heading.starts_with(' ') {
-            let anchor = slug(heading);
-            let before = times.entry(anchor.clone()).or_default();
-            anchors.insert(if *before == 0 { anchor } else { format!("{anchor}-{before}") });
-            *before += 1;
-        }
-        for attribute in ["<a id=\"", "<a name=\""] {
-            for rest in line.split(attribute).skip(1) {
-                anchors.extend(rest.split('"').next().map(str::to_owned));
+    let mut heading = String::new();
+    for event in Parser::new(page) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => heading.clear(),
+            Event::Text(text) | Event::Code(text) => heading.push_str(&text),
+            Event::End(TagEnd::Heading(_)) => {
+                let anchor = slug(&heading);
+                let before = times.entry(anchor.clone()).or_default();
+                anchors.insert(if *before == 0 { anchor } else { format!("{anchor}-{before}") });
+                *before += 1;
             }
+            Event::Html(html) | Event::InlineHtml(html) => {
+                let rest = html.split_once("<a id=\"").or_else(|| html.split_once("<a name=\""));
+                anchors.extend(rest.and_then(|(_, rest)| rest.split('"').next()).map(str::to_owned));
+            }
+            _ => {}
         }
     }
     anchors
 }
 
 fn slug(heading: &str) -> String {
-    // Of a link in a heading, only its text.
-    let text = heading.split("](").enumerate().fold(String::new(), |all, (at, part)| {
-        all + if at == 0 { part } else { part.split_once(')').map_or("", |(_, after)| after) }
-    });
-    let kept = text.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
 /// Paths of files that a page names: in backticks, and as the first word of a line in a fenced block.
-pub fn named_paths(text: &str) -> Vec<Named> {
+pub fn named_paths(page: &str) -> Vec<Named> {
     let mut found = Vec::new();
-    for (line, text, fenced) in lines(text) {
-        let candidates: Vec<&str> = match fenced {
-            true => text.split("  ").take(1).flat_map(|first| first.split(", ")).collect(),
-            false => text.split('`').skip(1).step_by(2).collect(),
-        };
-        for path in candidates.into_iter().filter(|text| is_path(text)) {
-            found.extend(paths::expand(path).into_iter().map(|target| Named { line, target }));
+    let mut add = |place: usize, path: &str| {
+        if is_path(path) {
+            found.extend(paths::expand(path).into_iter().map(|target| Named::new(page, place, target)));
+        }
+    };
+    for (event, range) in Parser::new(page).into_offset_iter() {
+        match event {
+            Event::Code(text) => add(range.start, &text),
+            Event::Start(Tag::CodeBlock(_)) => {
+                let mut place = range.start;
+                for line in page[range].split_inclusive('\n') {
+                    let first = line.trim_end().split("  ").next().unwrap_or_default();
+                    first.split(", ").for_each(|path| add(place, path));
+                    place += line.len();
+                }
+            }
+            _ => {}
         }
     }
     found

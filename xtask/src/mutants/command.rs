@@ -6,7 +6,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use serde::Deserialize;
+
+use crate::args::Args;
+use crate::test_names::TestNames;
+use crate::tracked::Workspace;
 
 /// Limit of a cargo test: most take less than a second.
 const CARGO_LIMIT: Duration = Duration::from_secs(180);
@@ -16,100 +21,116 @@ const MACHINES_LIMIT: Duration = Duration::from_secs(900);
 const KILL_LIMIT: Duration = Duration::from_secs(600);
 
 /// A test that must turn red.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct TestCommand {
+    /// What runs it.
+    pub suite: Suite,
+    /// Part of its name.
+    pub filter: String,
+}
+
+/// What runs a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TestCommand {
-    /// `cargo test SELECTION FILTER [-- --ignored]`
+pub enum Suite {
+    /// `cargo test -p PACKAGE TARGET FILTER [-- --ignored]`
     Cargo {
-        /// Arguments that choose what to build: `-p conductor --test cleaning`.
-        selection: Vec<String>,
-        /// Part of the test's path.
-        filter: String,
+        package: String,
+        /// Arguments that choose what to build of it: `--test cleaning`.
+        target: Vec<String>,
         /// The test is marked `#[ignore]`.
         ignored: bool,
     },
     /// A scenario of `tests/machines`.
-    Machines {
-        /// Part of the scenario's name.
-        filter: String,
-    },
+    Machines,
     /// A story of `tests/kill`.
-    Kill {
-        /// Part of the story's name.
-        filter: String,
-    },
+    Kill,
+}
+
+impl TryFrom<String> for TestCommand {
+    type Error = anyhow::Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        Self::parse(&text)
+    }
 }
 
 impl TestCommand {
-    /// Part of the name of the test.
-    pub fn filter(&self) -> &str {
-        match self {
-            Self::Cargo { filter, .. } | Self::Machines { filter } | Self::Kill { filter } => filter,
-        }
-    }
-
     /// It boots machines, and takes minutes.
     pub fn boots_machines(&self) -> bool {
-        matches!(self, Self::Machines { .. })
+        self.suite == Suite::Machines
     }
 
     /// Time for the test, without its build, where the row gives none.
     pub fn limit(&self) -> Duration {
-        match self {
-            Self::Cargo { .. } => CARGO_LIMIT,
-            Self::Machines { .. } => MACHINES_LIMIT,
-            Self::Kill { .. } => KILL_LIMIT,
+        match self.suite {
+            Suite::Cargo { .. } => CARGO_LIMIT,
+            Suite::Machines => MACHINES_LIMIT,
+            Suite::Kill => KILL_LIMIT,
         }
+    }
+
+    /// # Errors
+    /// When there is no such test.
+    pub fn ensure_exists(&self, names: &TestNames, workspace: &Workspace) -> Result<()> {
+        let prefix = match &self.suite {
+            Suite::Cargo { package, target, .. } => {
+                workspace.dir(package)?;
+                match &target[..] {
+                    [flag, program] if flag == "--test" => format!("{package}::{program}::"),
+                    _ => format!("{package}::"),
+                }
+            }
+            Suite::Machines => "machines:".to_owned(),
+            Suite::Kill => "kill:".to_owned(),
+        };
+        let exists = names.below(&prefix).any(|name| name.contains(&self.filter));
+        ensure!(exists, "there is no test for `{self}`");
+        Ok(())
     }
 
     /// # Errors
     /// When the text is none of the three commands.
     pub fn parse(text: &str) -> Result<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        if let ["machines", "--filter", filter] = words[..] {
-            return Ok(Self::Machines { filter: filter.to_owned() });
-        }
-        if let ["kill", "--filter", filter] = words[..] {
-            return Ok(Self::Kill { filter: filter.to_owned() });
-        }
-        let ["cargo", "test", rest @ ..] = &words[..] else {
-            bail!("{text:?} is neither `cargo test …` nor `machines --filter NAME` nor `kill --filter NAME`");
+        let suite = match words[..] {
+            ["machines", "--filter", _] => Suite::Machines,
+            ["kill", "--filter", _] => Suite::Kill,
+            ["cargo", "test", ..] => return Self::parse_cargo(&words[2..]).context(text.to_owned()),
+            _ => bail!(
+                "{text:?} is neither `cargo test …` nor `machines --filter NAME` nor `kill --filter NAME`"
+            ),
         };
-        let (mut selection, mut filter, mut ignored) = (Vec::new(), None, false);
-        let mut rest = rest.iter();
-        while let Some(&word) = rest.next() {
-            match word {
-                "-p" | "--test" | "--bin" => {
-                    let value = rest.next().with_context(|| format!("{word} needs a value"))?;
-                    selection.extend([word.to_owned(), (*value).to_owned()]);
-                }
-                "--lib" => selection.push(word.to_owned()),
-                "--ignored" => ignored = true,
-                _ if word.starts_with('-') || filter.is_some() => bail!("unexpected {word:?} in {text:?}"),
-                _ => filter = Some(word.to_owned()),
-            }
+        Ok(Self { suite, filter: words[2].to_owned() })
+    }
+
+    fn parse_cargo(words: &[&str]) -> Result<Self> {
+        let mut args = Args::new(words.iter().map(|word| (*word).to_owned()).collect());
+        let package = args.option("-p")?.context("names no crate")?;
+        let ignored = args.flag("--ignored");
+        let mut target: Vec<String> = args.flag("--lib").then(|| "--lib".to_owned()).into_iter().collect();
+        for flag in ["--test", "--bin"] {
+            target.extend(args.option(flag)?.into_iter().flat_map(|name| [flag.to_owned(), name]));
         }
-        ensure!(selection.iter().any(|word| word == "-p"), "{text:?} names no crate (-p)");
-        Ok(Self::Cargo {
-            selection,
-            filter: filter.with_context(|| format!("{text:?} names no test"))?,
-            ignored,
-        })
+        let filters = args.words();
+        args.finish()?;
+        let [filter] =
+            <[String; 1]>::try_from(filters).map_err(|all| anyhow!("names {} tests", all.len()))?;
+        Ok(Self { suite: Suite::Cargo { package, target, ignored }, filter })
     }
 }
 
 impl fmt::Display for TestCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cargo { selection, filter, ignored } => {
-                write!(
-                    f,
-                    "cargo test {} {filter}{}",
-                    selection.join(" "),
-                    if *ignored { " --ignored" } else { "" }
-                )
+        let filter = &self.filter;
+        match &self.suite {
+            Suite::Cargo { package, target, ignored } => {
+                let target: String = target.iter().map(|word| format!("{word} ")).collect();
+                let ignored = if *ignored { " --ignored" } else { "" };
+                write!(f, "cargo test -p {package} {target}{filter}{ignored}")
             }
-            Self::Machines { filter } => write!(f, "machines --filter {filter}"),
-            Self::Kill { filter } => write!(f, "kill --filter {filter}"),
+            Suite::Machines => write!(f, "machines --filter {filter}"),
+            Suite::Kill => write!(f, "kill --filter {filter}"),
         }
     }
 }
@@ -129,7 +150,7 @@ mod tests {
             assert_eq!(TestCommand::parse(text).unwrap().to_string(), text);
         }
         let machines = TestCommand::parse("machines --filter y").unwrap();
-        assert!(machines.boots_machines() && machines.limit() == MACHINES_LIMIT && machines.filter() == "y");
+        assert!(machines.boots_machines() && machines.limit() == MACHINES_LIMIT && machines.filter == "y");
     }
 
     #[test]
@@ -137,12 +158,29 @@ mod tests {
         for (text, said) in [
             ("rm -rf /", "neither"),
             ("cargo test name", "names no crate"),
-            ("cargo test -p block", "names no test"),
-            ("cargo test -p block --workspace x", "unexpected \"--workspace\""),
-            ("cargo test -p block one two", "unexpected \"two\""),
+            ("cargo test -p block", "names 0 tests"),
+            ("cargo test -p block --workspace x", "unknown argument \"--workspace\""),
+            ("cargo test -p block one two", "names 2 tests"),
         ] {
             let error = format!("{:#}", TestCommand::parse(text).unwrap_err());
             assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_test_is_looked_for_in_its_crate() {
+        let workspace = Workspace::read(&crate::sh::root()).unwrap();
+        let names = TestNames::of(&workspace);
+        let found = |text: &str| TestCommand::parse(text).unwrap().ensure_exists(&names, &workspace);
+        found("cargo test -p xtask mutants::command::tests::a_test_is_looked_for_in_its_crate").unwrap();
+        for text in [
+            "cargo test -p model a_test_is_looked_for_in_its_crate",
+            "cargo test -p xtask --test nosuch a_test_is_looked_for_in_its_crate",
+            "cargo test -p nosuch a",
+            "machines --filter nosuch",
+            "kill --filter nosuch",
+        ] {
+            assert!(found(text).is_err(), "{text}");
         }
     }
 }

@@ -5,8 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde::Deserialize;
+
+use crate::findings;
 
 /// The sentences with what protects them.
 #[derive(Deserialize)]
@@ -54,10 +56,7 @@ pub fn check(architecture: &str, mapping: &str, rows: &BTreeSet<&str>) -> Result
                 .map(|name| format!("there is no row {name}")),
         );
     }
-    if !wrong.is_empty() {
-        bail!("tests/mutants/invariants.toml and ARCHITECTURE.md differ:\n  {}", wrong.join("\n  "));
-    }
-    Ok(())
+    findings::none(&wrong, "tests/mutants/invariants.toml and ARCHITECTURE.md differ")
 }
 
 /// The sentences of the section, each on one line.

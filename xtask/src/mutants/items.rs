@@ -13,63 +13,51 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use anyhow::{Context, Result, anyhow, ensure};
-use syn::spanned::Spanned;
+use anyhow::{Result, ensure};
+use syn::spanned::Spanned as _;
 use syn::{ImplItem, Item, TraitItem, Type};
 
-/// How deep crates lie below the root.
-const DEPTH: usize = 3;
+use crate::rust;
+use crate::tracked::Workspace;
 
-/// The sources of the workspace, each crate read when it is first asked for.
-pub struct Sources {
-    crates: BTreeMap<String, PathBuf>,
+/// The items of the workspace, each crate read when it is first asked for.
+pub struct Items {
+    pub workspace: Workspace,
     read: RefCell<BTreeMap<String, Rc<Vec<Named>>>>,
 }
 
 /// An item with all its names.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Named {
+struct Named {
     names: Vec<String>,
     /// The file that it is in.
-    pub file: PathBuf,
+    file: String,
     /// Its bytes in the file, with its attributes.
-    pub range: Range<usize>,
+    range: Range<usize>,
 }
 
-impl Sources {
-    /// The crates below `root`.
-    pub fn of(root: &Path) -> Result<Self> {
-        let mut crates = BTreeMap::new();
-        find_crates(root, DEPTH, &mut crates)?;
-        Ok(Self { crates, read: RefCell::default() })
-    }
-
-    /// The directory of a crate.
-    pub fn dir(&self, krate: &str) -> Result<&Path> {
-        self.crates.get(krate).map(PathBuf::as_path).with_context(|| format!("there is no crate {krate}"))
+impl Items {
+    /// Those of a workspace.
+    pub fn of(workspace: Workspace) -> Self {
+        Self { workspace, read: RefCell::default() }
     }
 
     /// The file and the bytes of the one item at this place.
     ///
     /// # Errors
     /// When there is none, or more than one.
-    pub fn find(&self, place: &str) -> Result<(PathBuf, Range<usize>)> {
+    pub fn find(&self, place: &str) -> Result<(String, Range<usize>)> {
         let wanted: Vec<&str> = place.split("::").collect();
         let items = self.items(wanted[0])?;
         let found: Vec<&Named> = items.iter().filter(|item| item.is_at(&wanted)).collect();
+        let places = found.iter().map(|item| format!("\n    {} in {}", item.names.join("::"), item.file));
         ensure!(
             found.len() == 1,
             "{place}: {} items of this name{}",
             found.len(),
-            found
-                .iter()
-                .map(|item| format!("\n    {} in {}", item.names.join("::"), item.file.display()))
-                .collect::<String>()
+            places.collect::<String>()
         );
         Ok((found[0].file.clone(), found[0].range.clone()))
     }
@@ -79,7 +67,17 @@ impl Sources {
             return Ok(Rc::clone(known));
         }
         let mut items = Vec::new();
-        read_dir(&self.dir(krate)?.join("src"), &[krate.to_owned()], &mut items)?;
+        let dir = format!("{}/src", self.workspace.dir(krate)?);
+        for (path, text) in self.workspace.below(&dir) {
+            let is_unit_tests = |part: &str| part == "tests" || part.ends_with("_tests");
+            let Some(path_names) = path.strip_suffix(".rs") else { continue };
+            if path_names.split('/').any(is_unit_tests) {
+                continue;
+            }
+            let modules = path_names.split('/').filter(|name| !["lib", "mod"].contains(name));
+            let names: Vec<String> = [krate].into_iter().chain(modules).map(str::to_owned).collect();
+            read_file(&format!("{dir}/{path}"), text, &names, &mut items)?;
+        }
         let items = Rc::new(items);
         self.read.borrow_mut().insert(krate.to_owned(), Rc::clone(&items));
         Ok(items)
@@ -90,151 +88,84 @@ impl Named {
     fn is_at(&self, wanted: &[&str]) -> bool {
         // A module or an `impl` block has its own name before the last.
         let own = if matches!(wanted.last(), Some(&("mod" | "impl"))) { 2 } else { 1 };
-        let Some(outer) = wanted.len().checked_sub(own).filter(|outer| *outer > 0) else { return false };
-        let Some(names) = self.names.len().checked_sub(own).map(|cut| self.names.split_at(cut)) else {
+        let (Some(outer), Some(cut)) = (wanted.len().checked_sub(own), self.names.len().checked_sub(own))
+        else {
             return false;
         };
-        let mut modules = names.0.iter();
-        names.1 == &wanted[outer..]
+        let (modules, name) = self.names.split_at(cut);
+        let mut modules = modules.iter();
+        outer > 0
+            && name == &wanted[outer..]
             && modules.next().is_some_and(|krate| krate == wanted[0])
             && wanted[1..outer].iter().all(|wanted| modules.any(|name| name == wanted))
     }
 }
 
-fn find_crates(dir: &Path, depth: usize, crates: &mut BTreeMap<String, PathBuf>) -> Result<()> {
-    let manifest = dir.join("Cargo.toml");
-    if let Ok(text) = fs::read_to_string(&manifest) {
-        let table: toml::Table =
-            text.parse().with_context(|| format!("cannot read {}", manifest.display()))?;
-        if let Some(name) = table.get("package").and_then(|package| package.get("name")?.as_str()) {
-            crates.insert(name.to_owned(), dir.to_owned());
-        }
-    }
-    if depth > 0 {
-        for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))? {
-            let path = entry?.path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if path.is_dir() && name != "target" && !name.starts_with('.') {
-                find_crates(&path, depth - 1, crates)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn read_dir(dir: &Path, names: &[String], items: &mut Vec<Named>) -> Result<()> {
-    for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))? {
-        let path = entry?.path();
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-        // Unit tests in files of their own.
-        if stem == "tests" || stem.ends_with("_tests") {
-            continue;
-        }
-        let mut names = names.to_vec();
-        if !["lib", "mod"].contains(&stem.as_str()) {
-            names.push(stem);
-        }
-        if path.is_dir() {
-            read_dir(&path, &names, items)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text =
-                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            read_file(&path, &text, &names, items)?;
-        }
-    }
-    Ok(())
-}
-
 /// Adds the items of a file; `names` are those of its crate and modules.
-fn read_file(path: &Path, text: &str, names: &[String], items: &mut Vec<Named>) -> Result<()> {
-    let file = syn::parse_file(text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+fn read_file(path: &str, text: &str, names: &[String], items: &mut Vec<Named>) -> Result<()> {
+    let file = rust::parse(path, text)?;
     let mut reader = Reader { path, items };
-    reader.add(names, &["mod".to_owned()], 0..text.len());
+    reader.add(names, "mod", 0..text.len());
     reader.all(names, &file.items);
     Ok(())
 }
 
 struct Reader<'a> {
-    path: &'a Path,
+    path: &'a str,
     items: &'a mut Vec<Named>,
 }
 
 impl Reader<'_> {
-    fn add(&mut self, names: &[String], own: &[String], range: Range<usize>) {
-        self.items.push(Named { names: [names, own].concat(), file: self.path.to_owned(), range });
+    fn add(&mut self, outer: &[String], name: &str, range: Range<usize>) {
+        let names = [outer, &[name.to_owned()]].concat();
+        self.items.push(Named { names, file: self.path.to_owned(), range });
     }
 
-    fn all(&mut self, names: &[String], items: &[Item]) {
+    fn all(&mut self, outer: &[String], items: &[Item]) {
         for item in items {
             let range = item.span().byte_range();
-            let (attrs, name) = match item {
-                Item::Fn(item) => (&item.attrs, &item.sig.ident),
-                Item::Struct(item) => (&item.attrs, &item.ident),
-                Item::Enum(item) => (&item.attrs, &item.ident),
-                Item::Const(item) => (&item.attrs, &item.ident),
-                Item::Static(item) => (&item.attrs, &item.ident),
-                Item::Type(item) => (&item.attrs, &item.ident),
-                Item::Trait(item) => (&item.attrs, &item.ident),
-                Item::Mod(item) => (&item.attrs, &item.ident),
-                Item::Macro(item) if let Some(name) = &item.ident => (&item.attrs, name),
-                Item::Impl(item) => {
-                    self.implementation(names, item);
-                    continue;
-                }
-                _ => continue,
-            };
-            if is_test(attrs) {
+            if let Item::Impl(block) = item {
+                self.implementation(outer, block);
                 continue;
             }
-            let inner = [names, &[name.to_string()]].concat();
+            let Some(name) = rust::name(item) else { continue };
+            let inner = [outer, std::slice::from_ref(&name)].concat();
             match item {
-                Item::Mod(item) => {
-                    if let Some((_, items)) = &item.content {
-                        self.add(&inner, &["mod".to_owned()], range);
+                Item::Mod(module) => {
+                    if let Some((_, items)) = &module.content {
+                        self.add(&inner, "mod", range);
                         self.all(&inner, items);
                     }
                 }
-                Item::Trait(item) => {
-                    self.add(names, &[name.to_string()], range);
-                    for item in &item.items {
-                        if let TraitItem::Fn(method) = item {
-                            self.add(&inner, &[method.sig.ident.to_string()], method.span().byte_range());
+                Item::Trait(declaration) => {
+                    self.add(outer, &name, range);
+                    for method in &declaration.items {
+                        if let TraitItem::Fn(method) = method {
+                            self.add(&inner, &method.sig.ident.to_string(), method.span().byte_range());
                         }
                     }
                 }
-                _ => self.add(names, &[name.to_string()], range),
+                _ => self.add(outer, &name, range),
             }
         }
     }
 
-    fn implementation(&mut self, names: &[String], item: &syn::ItemImpl) {
-        if is_test(&item.attrs) {
-            return;
-        }
-        let of = item.trait_.as_ref().and_then(|(path, _)| path.segments.last());
-        let mut names = names.to_vec();
+    fn implementation(&mut self, outer: &[String], block: &syn::ItemImpl) {
+        let of = block.trait_.as_ref().and_then(|(path, _)| path.segments.last());
+        let mut names = outer.to_vec();
         names.extend(of.map(|segment| segment.ident.to_string()));
-        names.extend(type_name(&item.self_ty));
-        self.add(&names, &["impl".to_owned()], item.span().byte_range());
-        for inner in &item.items {
-            let (name, attrs) = match inner {
-                ImplItem::Fn(method) => (&method.sig.ident, &method.attrs),
-                ImplItem::Const(value) => (&value.ident, &value.attrs),
-                ImplItem::Type(alias) => (&alias.ident, &alias.attrs),
+        names.extend(type_name(&block.self_ty));
+        self.add(&names, "impl", block.span().byte_range());
+        for item in &block.items {
+            let name = match item {
+                ImplItem::Fn(method) => &method.sig.ident,
+                ImplItem::Const(value) => &value.ident,
+                ImplItem::Type(alias) => &alias.ident,
                 _ => continue,
             };
-            if !is_test(attrs) {
-                self.add(&names, &[name.to_string()], inner.span().byte_range());
-            }
+            self.add(&names, &name.to_string(), item.span().byte_range());
         }
     }
-}
-
-/// `#[cfg(test)]`
-fn is_test(attrs: &[syn::Attribute]) -> bool {
-    attrs.iter().any(|attr| {
-        attr.path().is_ident("cfg") && attr.parse_args::<syn::Ident>().is_ok_and(|word| word == "test")
-    })
 }
 
 /// The last name of a type's path; none of a tuple, a slice and the like.
@@ -255,7 +186,7 @@ mod tests {
 
     fn at(place: &str) -> Vec<&'static str> {
         let mut items = Vec::new();
-        read_file(Path::new("f.rs"), TEXT, &["api".to_owned(), "front".to_owned()], &mut items).unwrap();
+        read_file("f.rs", TEXT, &["api".to_owned(), "front".to_owned()], &mut items).unwrap();
         let wanted: Vec<&str> = place.split("::").collect();
         items.iter().filter(|item| item.is_at(&wanted)).map(|item| &TEXT[item.range.clone()]).collect()
     }
@@ -277,13 +208,16 @@ mod tests {
 
     #[test]
     fn crates_of_the_workspace_are_found_by_their_names() {
-        let sources = Sources::of(&crate::sh::root()).unwrap();
-        let (file, range) = sources.find("xtask::mutants::items::Sources::find").unwrap();
-        assert!(file.ends_with("xtask/src/mutants/items.rs") && !range.is_empty());
-        let error = format!("{:#}", sources.find("xtask::nosuch").unwrap_err());
-        assert!(error.contains("xtask::nosuch: 0 items"), "{error}");
-        let error = format!("{:#}", sources.find("xtask::run").unwrap_err());
-        assert!(error.contains("xtask::mutants::run in "), "{error}");
-        assert!(sources.find("nosuch::a").is_err());
+        let items = Items::of(Workspace::read(&crate::sh::root()).unwrap());
+        let (file, range) = items.find("xtask::mutants::items::Items::find").unwrap();
+        assert!(file == "xtask/src/mutants/items.rs" && !range.is_empty());
+        for (place, said) in [
+            ("xtask::nosuch", "xtask::nosuch: 0 items"),
+            ("xtask::run", "xtask::mutants::run in "),
+            ("nosuch::a", "no crate nosuch"),
+        ] {
+            let error = format!("{:#}", items.find(place).unwrap_err());
+            assert!(error.contains(said), "{error}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Builds and runs tests in the copied tree, each run bounded in time and kept in a log.
 
 use std::cell::Cell;
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -10,8 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use fs_err as fs;
 
-use super::command::TestCommand;
+use super::command::{Suite, TestCommand};
 use super::judge::{Verdict, judge};
 use super::tree::Tree;
 use crate::{fault_points, sh};
@@ -36,9 +37,9 @@ impl Runner {
     /// Copies the tree; a first target directory is seeded with what is already built.
     pub fn prepare() -> Result<Self> {
         let home = sh::target_dir().join("mutants");
-        fs::create_dir_all(&home).with_context(|| format!("cannot create {}", home.display()))?;
+        fs::create_dir_all(&home)?;
         let lock = home.join("lock");
-        let file = File::create(&lock).with_context(|| format!("cannot create {}", lock.display()))?;
+        let file = File::create(&lock).with_context(|| lock.display().to_string())?;
         file.try_lock().with_context(|| format!("another run holds {}", lock.display()))?;
         let runner = Self {
             _lock: file,
@@ -49,7 +50,7 @@ impl Runner {
             clean_image_built: Cell::new(false),
             tree: Tree::sync(home.join("tree"))?,
         };
-        fs::create_dir_all(&runner.log).with_context(|| format!("cannot create {}", runner.log.display()))?;
+        fs::create_dir_all(&runner.log)?;
         if !runner.target.exists() {
             seed(&sh::target_dir(), &runner.target)?;
         }
@@ -64,101 +65,81 @@ impl Runner {
     /// Builds and runs a test in the tree as it is now. `image`: the agent in the ramdisk is built from it too.
     pub fn judge(&self, name: &str, test: &TestCommand, image: bool, limit: Duration) -> Result<Verdict> {
         let log = self.log.join(format!("{name}.log"));
-        fs::write(&log, format!("{name}: {test}\n"))
-            .with_context(|| format!("cannot write {}", log.display()))?;
-        let mut run = match test {
-            TestCommand::Cargo { selection, filter, ignored } => {
-                let mut build = self.cargo();
-                build.arg("test").args(selection).arg("--no-run");
-                if let Some(broken) = self.build(&mut build, &log)? {
-                    return Ok(broken);
+        fs::write(&log, format!("{name}: {test}\n"))?;
+        for step in self.builds(test, image) {
+            match bounded(self.cargo().args(step), &log, BUILD_LIMIT)? {
+                Some(status) if status.success() => {}
+                Some(_) => return Ok(Verdict::Broken("it does not build".to_owned())),
+                None => {
+                    let limit = BUILD_LIMIT.as_secs();
+                    return Ok(Verdict::Broken(format!("the build did not end within {limit} s")));
                 }
-                let mut run = self.cargo();
-                run.arg("test").args(selection).args(["--no-fail-fast", filter]);
-                if *ignored {
-                    run.args(["--", "--ignored"]);
-                }
-                run
             }
-            TestCommand::Kill { filter } => {
-                for words in [&fault_points::BUILD[..], &fault_points::BUILD_KILL[..]] {
-                    if let Some(broken) = self.build(self.cargo().args(words), &log)? {
-                        return Ok(broken);
-                    }
-                }
-                let bins = self.target.join("debug");
-                let mut run = fault_points::kill(&fault_points::keep(&bins)?, &bins.join("kill"));
-                run.args(["--filter", filter]);
-                run
-            }
-            TestCommand::Machines { filter } => {
-                let mut build = self.cargo();
-                build.args(["build", "--workspace", "--bins"]);
-                if let Some(broken) = self.build(&mut build, &log)? {
-                    return Ok(broken);
-                }
-                let image = match self.image(image, &log)? {
-                    Ok(image) => image,
-                    Err(broken) => return Ok(broken),
-                };
-                let bins = self.target.join("debug");
-                let mut run = Command::new(bins.join("machines"));
-                run.current_dir(self.tree.dir());
-                run.arg("--bin-dir").arg(&bins).arg("--image").arg(image).args(["--filter", filter]);
-                run
-            }
-        };
-        fs::create_dir_all(&self.temp).with_context(|| format!("cannot create {}", self.temp.display()))?;
+        }
+        let mut run = self.command(test, image)?;
+        fs::create_dir_all(&self.temp)?;
         let ended = bounded(run.env("TMPDIR", &self.temp), &log, limit)?;
         // Scenarios that fail keep their disks for a person to look at; here failing is the rule.
-        fs::remove_dir_all(&self.temp).with_context(|| format!("cannot remove {}", self.temp.display()))?;
+        fs::remove_dir_all(&self.temp)?;
         match ended {
             None => Ok(Verdict::Hung(limit.as_secs())),
-            Some(status) => {
-                let output = fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
-                Ok(judge(test, status.success(), &String::from_utf8_lossy(&output)))
-            }
+            Some(status) => Ok(judge(test, status.success(), &String::from_utf8_lossy(&fs::read(&log)?))),
         }
     }
 
-    /// The directory of an image: a mutated one, or the one built before anything was taken out (every test is
-    /// first run unmutated).
-    fn image(&self, mutated: bool, log: &Path) -> Result<std::result::Result<PathBuf, Verdict>> {
+    /// What cargo is to do before a test.
+    fn builds<'a>(&self, test: &'a TestCommand, image: bool) -> Vec<Vec<&'a str>> {
+        let programs = || vec!["build", "--workspace", "--bins"];
+        match &test.suite {
+            Suite::Cargo { package, target, .. } => {
+                let target = target.iter().map(String::as_str);
+                vec![["test", "--no-run", "-p", package].into_iter().chain(target).collect()]
+            }
+            Suite::Kill => vec![fault_points::BUILD.into(), fault_points::BUILD_KILL.into()],
+            Suite::Machines if image || !self.clean_image_built.get() => {
+                vec![programs(), vec!["xtask", "image"]]
+            }
+            Suite::Machines => vec![programs()],
+        }
+    }
+
+    /// The command that runs a test, of what [`builds`](Self::builds) have built.
+    fn command(&self, test: &TestCommand, image: bool) -> Result<Command> {
+        let bins = self.target.join("debug");
+        let mut run = match &test.suite {
+            Suite::Cargo { package, target, ignored } => {
+                let mut run = self.cargo();
+                run.args(["test", "-p", package]).args(target).args(["--no-fail-fast", &test.filter]);
+                run.args(["--", "--ignored"].iter().filter(|_| *ignored));
+                return Ok(run);
+            }
+            Suite::Kill => fault_points::kill(&fault_points::keep(&bins)?, &bins.join("kill")),
+            Suite::Machines => {
+                let mut run = Command::new(bins.join("machines"));
+                run.current_dir(self.tree.dir()).arg("--bin-dir").arg(&bins);
+                run.arg("--image").arg(self.image(image)?);
+                run
+            }
+        };
+        run.args(["--filter", &test.filter]);
+        Ok(run)
+    }
+
+    /// The directory of an image: the mutated one that was just built, or a copy of the one built before anything was
+    /// taken out (every test is first run unmutated).
+    fn image(&self, mutated: bool) -> Result<PathBuf> {
         let out = self.tree.dir().join("image/out");
-        if !mutated && self.clean_image_built.get() {
-            return Ok(Ok(self.clean_image.clone()));
-        }
-        let mut build = self.cargo();
-        build.args(["xtask", "image"]);
-        if let Some(broken) = self.build(&mut build, log)? {
-            return Ok(Err(broken));
-        }
         if mutated {
-            return Ok(Ok(out));
+            return Ok(out);
         }
-        let copied = || -> std::io::Result<()> {
+        if !self.clean_image_built.replace(true) {
             fs::create_dir_all(&self.clean_image)?;
             for entry in fs::read_dir(&out)? {
                 let entry = entry?;
                 fs::copy(entry.path(), self.clean_image.join(entry.file_name()))?;
             }
-            Ok(())
-        };
-        copied()
-            .with_context(|| format!("cannot copy {} to {}", out.display(), self.clean_image.display()))?;
-        self.clean_image_built.set(true);
-        Ok(Ok(self.clean_image.clone()))
-    }
-
-    /// Runs a build; a verdict when it fails.
-    fn build(&self, command: &mut Command, log: &Path) -> Result<Option<Verdict>> {
-        Ok(match bounded(command, log, BUILD_LIMIT)? {
-            Some(status) if status.success() => None,
-            Some(_) => Some(Verdict::Broken("it does not build".to_owned())),
-            None => {
-                Some(Verdict::Broken(format!("the build did not end within {} s", BUILD_LIMIT.as_secs())))
-            }
-        })
+        }
+        Ok(self.clean_image.clone())
     }
 
     fn cargo(&self) -> Command {
@@ -175,7 +156,7 @@ fn seed(from: &Path, to: &Path) -> Result<()> {
         for part in parts {
             let (from, to) = (from.join(dir).join(part), to.join(dir));
             if from.exists() {
-                fs::create_dir_all(&to).with_context(|| format!("cannot create {}", to.display()))?;
+                fs::create_dir_all(&to)?;
                 sh::run(Command::new("cp").args(["-a", "--reflink=auto"]).args([&from, &to]))?;
             }
         }
@@ -189,10 +170,8 @@ const PROFILE: &[&str] = &[".fingerprint", "build", "deps"];
 /// Runs a command with its output added to `log`; `None` when it did not end in time and was killed, with all
 /// the processes that it started in its group.
 fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<Option<ExitStatus>> {
-    let open = || -> Result<File> {
-        File::options().append(true).open(log).with_context(|| format!("cannot write {}", log.display()))
-    };
-    command.stdin(Stdio::null()).stdout(open()?).stderr(open()?).process_group(0);
+    let out = File::options().append(true).open(log).with_context(|| log.display().to_string())?;
+    command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out).process_group(0);
     let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
     let group = format!("-{}", child.id());
     let (ended, end) = mpsc::channel();
@@ -222,7 +201,8 @@ mod tests {
 
     #[test]
     fn a_hang_is_ended_with_its_children() {
-        let log = std::env::temp_dir().join(format!("anneal-bounded-{}", std::process::id()));
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
         fs::write(&log, "").unwrap();
         let begun = Instant::now();
         let mut hang = Command::new("sh");
@@ -240,6 +220,5 @@ mod tests {
         let ended = bounded(Command::new("sh").args(["-c", "echo said; exit 3"]), &log, BUILD_LIMIT).unwrap();
         assert_eq!(ended.and_then(|status| status.code()), Some(3));
         assert!(fs::read_to_string(&log).unwrap().ends_with("said\n"));
-        fs::remove_file(&log).unwrap();
     }
 }

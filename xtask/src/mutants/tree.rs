@@ -1,15 +1,13 @@
 //! The copy of the tree that is mutated, so that no file of the repository is.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use fs_err as fs;
 
-use super::items::Sources;
-use super::row::Mutant;
-use crate::sh;
+use crate::tracked::Texts;
+use crate::{sh, tracked};
 
 /// A copy of the working tree: what git tracks or would add, as it is now.
 pub struct Tree {
@@ -19,19 +17,9 @@ pub struct Tree {
 impl Tree {
     /// Brings the copy up to date. Files that are the same keep their times, so that cargo builds little again.
     pub fn sync(dir: PathBuf) -> Result<Self> {
-        let root = sh::root();
-        let list = sh::output(Command::new("git").current_dir(&root).args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ]))?;
-        // A file deleted but not yet committed is still listed.
-        let files: BTreeSet<&str> =
-            list.split('\0').filter(|file| !file.is_empty() && root.join(file).is_file()).collect();
+        let files: BTreeSet<String> = tracked::paths(&sh::root())?.into_iter().collect();
         for file in &files {
-            copy_if_changed(&root.join(file), &dir.join(file))?;
+            copy_if_changed(&sh::root().join(file), &dir.join(file))?;
         }
         remove_others(&dir, &dir, &files)?;
         Ok(Self { dir })
@@ -42,58 +30,31 @@ impl Tree {
         &self.dir
     }
 
-    /// Makes the edits of a mutant in the copy.
-    ///
-    /// # Errors
-    /// When one no longer applies; then the copy is as it was.
-    pub fn apply(&self, mutant: &Mutant) -> Result<Applied> {
-        let sources = Sources::of(&self.dir)?;
-        let mut before = Vec::new();
-        let files = mutant.files(&self.dir, &sources)?;
-        for (file, _) in &files {
-            before.push((
-                file.clone(),
-                fs::read(file).with_context(|| format!("cannot read {}", file.display()))?,
-            ));
-        }
-        for (file, text) in files {
-            fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
-        }
-        Ok(Applied { before })
-    }
-}
-
-/// The files that a mutant has changed, as they were.
-#[must_use]
-pub struct Applied {
-    before: Vec<(PathBuf, Vec<u8>)>,
-}
-
-impl Applied {
-    /// Takes the edits back.
-    pub fn take_back(self) -> Result<()> {
-        for (file, bytes) in self.before {
-            fs::write(&file, bytes).with_context(|| format!("cannot write {}", file.display()))?;
-        }
-        Ok(())
+    /// Runs something while these files of the copy have other texts; then they are as in `before` again.
+    pub fn with<T>(&self, changed: &Texts, before: &Texts, run: impl FnOnce() -> T) -> Result<T> {
+        let write = |file: &str, text: &str| fs::write(self.dir.join(file), text);
+        changed.iter().try_for_each(|(file, text)| write(file, text))?;
+        let done = run();
+        changed.keys().try_for_each(|file| write(file, &before[file]))?;
+        Ok(done)
     }
 }
 
 fn copy_if_changed(from: &Path, to: &Path) -> Result<()> {
-    let bytes = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
+    let bytes = fs::read(from)?;
     if fs::read(to).is_ok_and(|old| old == bytes) {
         return Ok(());
     }
     if let Some(parent) = to.parent() {
-        fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+        fs::create_dir_all(parent)?;
     }
-    fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    fs::copy(from, to)?;
     Ok(())
 }
 
 /// Removes files of an earlier run that are gone from the tree; what a build leaves (`image/out`) stays.
-fn remove_others(root: &Path, dir: &Path, files: &BTreeSet<&str>) -> Result<()> {
-    for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))? {
+fn remove_others(root: &Path, dir: &Path, files: &BTreeSet<String>) -> Result<()> {
+    for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let path = entry.path();
         let relative = path.strip_prefix(root)?.to_string_lossy().into_owned();
@@ -102,8 +63,8 @@ fn remove_others(root: &Path, dir: &Path, files: &BTreeSet<&str>) -> Result<()> 
         }
         if entry.file_type()?.is_dir() {
             remove_others(root, &path, files)?;
-        } else if !files.contains(relative.as_str()) {
-            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        } else if !files.contains(&relative) {
+            fs::remove_file(&path)?;
         }
     }
     Ok(())
@@ -112,51 +73,28 @@ fn remove_others(root: &Path, dir: &Path, files: &BTreeSet<&str>) -> Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-
-    use crate::mutants::command::TestCommand;
-    use crate::mutants::edit::Edit;
 
     #[test]
-    fn edits_are_made_and_taken_back_or_refused() {
-        let dir = std::env::temp_dir().join(format!("anneal-mutants-tree-{}", std::process::id()));
-        fs::create_dir_all(dir.join("a/src")).unwrap();
-        fs::write(dir.join("a/Cargo.toml"), "[package]\nname = \"a\"\n").unwrap();
-        let file = dir.join("a/src/lib.rs");
-        fs::write(&file, "fn f() { guard(); }\n").unwrap();
-        let tree = Tree { dir: dir.clone() };
-        let edit = |place: &str, find: &str| Edit {
-            place: Some(place.into()),
-            file: None,
-            find: find.into(),
-            replace: String::new(),
-            nth: None,
-        };
-        let mut mutant = Mutant {
-            name: "x".into(),
-            protects: String::new(),
-            scenario: None,
-            test: TestCommand::Machines { filter: "x".into() },
-            image: false,
-            hang_is_caught: false,
-            limit: Duration::from_secs(1),
-            edits: vec![edit("a::f", "guard();")],
-            file: "a.toml".into(),
-        };
-        let applied = tree.apply(&mutant).unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "fn f() {  }\n");
-        let error = format!("{:#}", tree.apply(&mutant).err().unwrap());
-        assert_eq!(
-            error,
-            "x (tests/mutants/a.toml) no longer applies: bring the row up to date: a::f: looked for `guard();`: found \
-             0 places, wanted 1"
-        );
-        applied.take_back().unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "fn f() { guard(); }\n");
-        mutant.edits.push(edit("a::g", "x"));
-        let error = format!("{:#}", tree.apply(&mutant).err().unwrap());
-        assert!(error.contains("a::g: 0 items of this name"), "{error}");
-        assert_eq!(fs::read_to_string(&file).unwrap(), "fn f() { guard(); }\n");
-        fs::remove_dir_all(&dir).unwrap();
+    fn edits_are_made_and_taken_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = Tree { dir: dir.path().to_owned() };
+        let texts = |text: &str| Texts::from([("lib.rs".to_owned(), text.to_owned())]);
+        let read = || fs::read_to_string(dir.path().join("lib.rs")).unwrap();
+        fs::write(dir.path().join("lib.rs"), "guard();").unwrap();
+        assert_eq!(tree.with(&texts(""), &texts("guard();"), read).unwrap(), "");
+        assert_eq!(read(), "guard();");
+    }
+
+    #[test]
+    fn what_is_gone_from_the_tree_goes_from_the_copy_and_what_a_build_leaves_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        for file in ["kept", "a/gone", "image/out/initramfs"] {
+            let file = dir.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+        }
+        remove_others(dir.path(), dir.path(), &BTreeSet::from(["kept".to_owned()])).unwrap();
+        let exists = |file: &str| dir.path().join(file).exists();
+        assert!(exists("kept") && exists("image/out/initramfs") && !exists("a/gone"));
     }
 }

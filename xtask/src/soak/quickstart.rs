@@ -1,11 +1,11 @@
 //! The quick start of docs/getting-started.md, word by word, as an ordinary user of a fresh Debian: the root file system
 //! is debootstrap's, the toolchain and the crates are this machine's, and there is no network but loopback.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use fs_err as fs;
 
 use crate::book::blocks;
 use crate::{deps, sh};
@@ -18,7 +18,7 @@ const USER: (&str, u32) = ("user", 1000);
 
 pub fn run() -> Result<()> {
     ensure!(deps::is_root(), "a root file system is made and entered: run this as root");
-    deps::ensure(&[&["debootstrap", "util-linux", "iproute2"]])?;
+    deps::ensure(&["debootstrap util-linux iproute2"])?;
     let base = sh::target_dir().join("quickstart");
     let room = base.join("root");
     if base.exists() {

@@ -4,10 +4,12 @@
 //! `\n`, `\t`, `\\`; together the texts of a file are the file, byte for byte.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use fs_err as fs;
+
+use crate::tracked::{self, Texts};
 
 /// Where the texts are, from the root of the repository.
 pub const DIR: &str = "docs/specs";
@@ -49,18 +51,10 @@ impl Sentence {
 
 /// The sentences in order, which cover all texts of [`DIR`].
 pub fn read(root: &Path) -> Result<Vec<Sentence>> {
-    let dir = root.join(DIR);
-    let list = dir.join("sentences.tsv");
-    let list = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
-    let mut texts = BTreeMap::new();
-    for entry in fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))? {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        if name.ends_with(".txt") {
-            let text = fs::read_to_string(&path).with_context(|| format!("cannot read {name}"))?;
-            texts.insert(name, text);
-        }
-    }
+    let list = fs::read_to_string(root.join(DIR).join("sentences.tsv"))?;
+    let prefix = format!("{DIR}/");
+    let texts = tracked::texts(root, |path| path.starts_with(&prefix) && path.ends_with(".txt"))?;
+    let texts = texts.into_iter().map(|(path, text)| (path[prefix.len()..].to_owned(), text)).collect();
     let sentences = parse(&list)?;
     cover(&sentences, &texts)?;
     Ok(sentences)
@@ -92,25 +86,13 @@ pub fn is_id(text: &str) -> bool {
         && bytes[6..].iter().all(u8::is_ascii_lowercase)
 }
 
+/// JSON has the same escapes.
 fn unescape(text: &str) -> Result<String> {
-    let mut out = String::new();
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        out.push(match (letter, letter == '\\') {
-            (_, true) => match letters.next() {
-                Some('n') => '\n',
-                Some('t') => '\t',
-                Some('\\') => '\\',
-                other => bail!("a backslash before {other:?}"),
-            },
-            (letter, false) => letter,
-        });
-    }
-    Ok(out)
+    Ok(serde_json::from_str(&format!("\"{}\"", text.replace('"', "\\\"")))?)
 }
 
 /// The sentences of each file are the file.
-fn cover(sentences: &[Sentence], texts: &BTreeMap<String, String>) -> Result<()> {
+fn cover(sentences: &[Sentence], texts: &Texts) -> Result<()> {
     let mut rest: BTreeMap<&str, &str> =
         texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     for Sentence { id, file, text } in sentences {
@@ -152,7 +134,7 @@ mod tests {
             ("AA-001\ta.txt\n", "not three columns"),
             ("A-001\ta.txt\tOne.\n", "is no id"),
             ("AA-001\ta.txt\tOne\nAA-001\ta.txt\t.\n", "AA-001 is there twice"),
-            ("AA-001\ta.txt\tOne\\x\n", "backslash"),
+            ("AA-001\ta.txt\tOne\\x\n", "invalid escape"),
             ("AA-001\ta.txt\tOne\nAA-002\ta.txt\t\\n\n", "AA-002 is empty"),
             ("AA-001\tb.txt\tOne.\n", "there is no b.txt"),
         ] {

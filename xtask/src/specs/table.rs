@@ -8,10 +8,10 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use fs_err as fs;
 
 use super::sentences::is_id;
 
@@ -53,24 +53,16 @@ pub enum Verdict {
     },
 }
 
-/// The rows, and the groups that have a section.
-pub fn read(root: &Path) -> Result<(Vec<Row>, BTreeSet<String>)> {
-    let file = root.join(FILE);
-    parse(&fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?)
-}
-
-/// The rows of [`DEFECTS`].
-pub fn read_defects(root: &Path) -> Result<Vec<Row>> {
-    let file = root.join(DEFECTS);
-    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    Ok(parse(&text).with_context(|| DEFECTS.to_owned())?.0)
+/// The rows of [`FILE`] or [`DEFECTS`], and the groups that have a section.
+pub fn read(root: &Path, file: &str) -> Result<(Vec<Row>, BTreeSet<String>)> {
+    parse(&fs::read_to_string(root.join(file))?).with_context(|| file.to_owned())
 }
 
 /// The same of a text.
 pub fn parse(text: &str) -> Result<(Vec<Row>, BTreeSet<String>)> {
     let (mut rows, mut sections) = (Vec::new(), BTreeSet::new());
     for (index, line) in text.lines().enumerate() {
-        let context = || format!("line {} of {FILE}", index + 1);
+        let context = || format!("line {}", index + 1);
         if let Some(section) = line.strip_prefix("### ") {
             ensure!(sections.insert(section.trim().to_owned()), "{}: {section} is there twice", context());
         }

@@ -1,6 +1,6 @@
 //! The names that others see: public types, traits and modules, SQL tables and columns.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use syn::visit::{self, Visit};
 use syn::{Item, Visibility};
 
@@ -17,9 +17,8 @@ pub struct Name {
 
 /// The names of a Rust file: its own, of its modules, and of what is visible outside the module.
 pub fn of_rust(path: &str, text: &str) -> Result<Vec<Name>> {
-    let file = syn::parse_file(text).with_context(|| format!("cannot parse {path}"))?;
     let mut found = Found { path, names: Vec::new() };
-    found.visit_file(&file);
+    found.visit_file(&rust::parse(path, text)?);
     Ok(found.names)
 }
 
@@ -30,9 +29,6 @@ struct Found<'a> {
 
 impl<'ast> Visit<'ast> for Found<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
-        if rust::is_test(rust::attributes(item)) {
-            return;
-        }
         let shown = match item {
             // The file of a module has its name in any case.
             Item::Mod(_) => true,

@@ -9,7 +9,7 @@
 //! peers, deadlines and child processes were waited for.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Mutex;
@@ -17,6 +17,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use fs_err as fs;
 
 use super::binaries::Binary;
 use super::tally::Tally;
@@ -53,7 +54,7 @@ struct Ended {
 /// `env` is set for each of them.
 pub fn run(binaries: &[Binary], env: &[(&str, &str)], tally: &mut Tally) -> Result<bool> {
     let logs = sh::target_dir().join("test-logs");
-    fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
+    fs::create_dir_all(&logs)?;
     let [computing, waiting] = order(binaries).map(Mutex::new);
     let (sender, ended) = channel();
     std::thread::scope(|scope| {
@@ -67,7 +68,7 @@ pub fn run(binaries: &[Binary], env: &[(&str, &str)], tally: &mut Tally) -> Resu
         for Ended { name, status, log, took } in ended {
             println!("\n     Running {name} ({:.1} s)", took.as_secs_f64());
             tally.note_time(&name, took);
-            let printed = fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
+            let printed = fs::read(&log)?;
             let printed = String::from_utf8_lossy(&printed);
             all &= tally.read(&name, printed.lines().map(|line| Ok(line.to_owned())), || status)?;
         }
@@ -107,7 +108,7 @@ fn drain(queue: &Mutex<VecDeque<&Binary>>, env: &[(&str, &str)], logs: &Path, en
 /// Runs one binary as cargo would. Its output goes to a file: a pipe would stay open as long as any process that a test
 /// left behind.
 fn start(binary: &Binary, env: &[(&str, &str)], log: &Path) -> Result<ExitStatus> {
-    let out = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
+    let out = File::create(log).with_context(|| log.display().to_string())?;
     let errors = out.try_clone()?;
     let mut command = Command::new(&binary.executable);
     command.current_dir(&binary.package).env("CARGO_MANIFEST_DIR", &binary.package);
@@ -135,9 +136,8 @@ mod tests {
 
     #[test]
     fn what_a_binary_prints_and_how_it_ends_is_kept() {
-        let dir = std::env::temp_dir().join(format!("xtask-lanes-{}", std::process::id()));
-        fs::create_dir_all(&dir).unwrap();
-        let (shown, failing) = (dir.join("env.log"), dir.join("false.log"));
+        let dir = tempfile::tempdir().unwrap();
+        let (shown, failing) = (dir.path().join("env.log"), dir.path().join("false.log"));
         let program = |name: &str| Binary { executable: name.to_owned(), ..binary("x::") };
         // `env` prints what it was started with.
         assert!(start(&program("env"), &[("SIM_SEEDS", "50")], &shown).unwrap().success());
@@ -145,6 +145,5 @@ mod tests {
         assert!(shown.contains("SIM_SEEDS=50\n") && shown.contains("CARGO_MANIFEST_DIR="), "{shown}");
         assert!(!start(&program("false"), &[], &failing).unwrap().success());
         assert!(start(&program("no-such-program"), &[], &failing).is_err());
-        fs::remove_dir_all(dir).unwrap();
     }
 }

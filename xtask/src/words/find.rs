@@ -1,40 +1,16 @@
 //! The places of one text where a word is out.
 
-use std::fmt;
-
 use super::list::{PHRASES, WHO, WORDS};
 use super::text::{self, Word};
 
 /// What a comment says that keeps a word.
 const MARK: &str = "wording:";
 
-/// One place.
-#[derive(Debug, PartialEq)]
-pub struct Finding {
-    /// The file.
-    pub path: String,
-    /// The line from 1; 0 for the path itself.
-    pub line: usize,
-    /// The word as the list has it.
-    pub word: String,
-    /// What to write instead.
-    pub instead: &'static str,
-}
+/// A word at a line, and what to write instead.
+type Place = (usize, String, &'static str);
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {:?}: {}", self.path, self.line, self.word, self.instead)
-    }
-}
-
-/// The findings in a file and in its name.
-pub fn in_file(path: &str, content: &str) -> Vec<Finding> {
-    let finding = |(line, word, instead): (usize, String, &'static str)| Finding {
-        path: path.to_owned(),
-        line,
-        word,
-        instead,
-    };
+/// The places in a file, and in its name (as line 0): `path:line: "word": what to write instead`.
+pub fn in_file(path: &str, content: &str) -> Vec<String> {
     let quoted;
     let content = match path {
         "docs/specs.md" => {
@@ -47,17 +23,17 @@ pub fn in_file(path: &str, content: &str) -> Vec<Finding> {
     let keeps =
         |line: usize| line.checked_sub(1).and_then(|at| lines.get(at)).is_some_and(|text| is_kept(text));
     let mut used = Vec::new();
-    let mut findings: Vec<Finding> =
-        in_text(path).into_iter().map(|(_, word, instead)| finding((0, word, instead))).collect();
-    for (line, word, instead) in in_text(content) {
-        match [line, line - 1].into_iter().find(|line| keeps(*line)) {
+    let mut places: Vec<Place> =
+        in_text(path).into_iter().map(|(_, word, instead)| (0, word, instead)).collect();
+    for place in in_text(content) {
+        match [place.0, place.0 - 1].into_iter().find(|line| keeps(*line)) {
             Some(line) => used.push(line),
-            None => findings.push(finding((line, word, instead))),
+            None => places.push(place),
         }
     }
     let idle = (1..=lines.len()).filter(|line| keeps(*line) && !used.contains(line));
-    findings.extend(idle.map(|line| finding((line, MARK.to_owned(), "nothing is kept by it: take it out"))));
-    findings
+    places.extend(idle.map(|line| (line, MARK.to_owned(), "nothing is kept by it: take it out")));
+    places.iter().map(|(line, word, instead)| format!("{path}:{line}: {word:?}: {instead}")).collect()
 }
 
 /// True for a line with a comment that keeps a word, and says why.
@@ -77,8 +53,7 @@ fn without_quotes(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// Line, word, and what to write instead.
-fn in_text(content: &str) -> Vec<(usize, String, &'static str)> {
+fn in_text(content: &str) -> Vec<Place> {
     let words = text::words(content);
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -118,8 +93,15 @@ fn is_statement(words: &[Word<'_>], content: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// Line and word of each finding.
+    fn found_in(path: &str, text: &str) -> Vec<String> {
+        let findings = in_file(path, text);
+        let shown = findings.iter().map(|finding| finding.splitn(4, [':', '"']).collect::<Vec<_>>());
+        shown.map(|parts| format!("{} {}", parts[1], parts[3].split('"').next().unwrap())).collect()
+    }
+
     fn found(text: &str) -> Vec<String> {
-        in_file("a.rs", text).iter().map(|finding| format!("{} {}", finding.line, finding.word)).collect()
+        found_in("a.rs", text)
     }
 
     #[test]
@@ -158,14 +140,13 @@ mod tests {
 
     #[test]
     fn the_path_is_read_as_well() {
-        let found = in_file("agent/hands.rs", "");
-        assert_eq!((found[0].line, found[0].word.as_str()), (0, "hands"));
+        assert_eq!(found_in("agent/hands.rs", ""), ["0 hands"]);
+        assert_eq!(in_file("fate.rs", ""), ["fate.rs:0: \"fate\": decision, outcome"]);
     }
 
     #[test]
     fn quoted_sentences_of_the_specifications_are_not_ours() {
         let text = "| CS-001 | The operator is told. | tests: a::b |\n| CS-002 | x | tests: a::he_is |";
-        let found: Vec<_> = in_file("docs/specs.md", text).into_iter().map(|finding| finding.word).collect();
-        assert_eq!(found, ["he"]);
+        assert_eq!(found_in("docs/specs.md", text), ["2 he"]);
     }
 }

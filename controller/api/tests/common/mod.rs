@@ -1,5 +1,5 @@
 //! The API in one process, over the store in memory, with drivers that record their requests.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, reason = "each test uses a part of it")]
 
 pub mod drivers;
 

@@ -29,6 +29,7 @@ struct Case {
     detail: (bool, bool),
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn cases() -> Vec<Case> {
     vec![
         Case {

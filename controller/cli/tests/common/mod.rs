@@ -1,5 +1,5 @@
 //! A small server on loopback that answers as Ironic does, and the built `anneal` against it.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use axum::Router;
 use axum::body::Bytes;

@@ -52,6 +52,7 @@ async fn rules_apply_to_what_the_bmc_reports() {
 }
 
 /// Whatever rules change is in the one change that also says that the inspection is over: there is no state between.
+#[expect(clippy::too_many_lines, reason = "one inspection from its first request to its last write")]
 #[test]
 fn what_rules_change_is_one_change() {
     let mut node = crate::situation::node(ProvisionState::InspectWait, Cursor::AwaitInventory, 0);

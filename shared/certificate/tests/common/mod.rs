@@ -1,5 +1,5 @@
 //! An example with something in every field.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use certificate::{Certificate, Controller, Evidence, Finding, NodeName, RunName, SigningKey, VERSION};
 use serde_json::json;
