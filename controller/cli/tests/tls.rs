@@ -58,3 +58,24 @@ fn exactly_the_pinned_certificate_is_accepted() {
     assert_eq!(server.run(&["driver", "list", "--insecure"]).0, 0);
     assert_eq!(server.lines().len(), 2);
 }
+
+/// As in a container: rustls looks for the CAs of the system where these variables point.
+#[test]
+fn plain_http_needs_no_certificate_authority() {
+    let server = common::serve(|_, _| (200, json!({"drivers": [{"name": "ipmi", "hosts": ["c"]}]})));
+    let empty = tempfile::tempdir().unwrap();
+    let run = |endpoint: &str| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_anneal"))
+            .args(["driver", "list"])
+            .env("ANNEAL_ENDPOINT", endpoint)
+            .env("SSL_CERT_DIR", empty.path())
+            .env_remove("SSL_CERT_FILE")
+            .output()
+            .unwrap()
+    };
+    let output = run(&server.endpoint);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let refused = run(&server.endpoint.replace("http:", "https:"));
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("No CA certificates"), "{error}");
+}
