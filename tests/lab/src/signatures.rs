@@ -80,12 +80,13 @@ impl Image {
 
     /// A boot sector with one partition of this type.
     fn boot_sector(kind: u8, first: u64, sectors: u64) -> [u8; SECTOR] {
-        // cld; xor ax,ax; mov ds,ax; mov si,text
+        // Without interrupts: SeaBIOS, which shows its screen on the same port, would write into the line at a tick.
+        // cli; cld; xor ax,ax; mov ds,ax; mov si,text
         // next: lodsb; test al,al; jz stop; mov dx,0x3f8; out dx,al; jmp next
         // stop: hlt; jmp stop
         let code = [
-            0xfc, 0x31, 0xc0, 0x8e, 0xd8, 0xbe, 0x16, 0x7c, 0xac, 0x84, 0xc0, 0x74, 0x06, 0xba, 0xf8, 0x03,
-            0xee, 0xeb, 0xf5, 0xf4, 0xeb, 0xfd,
+            0xfa, 0xfc, 0x31, 0xc0, 0x8e, 0xd8, 0xbe, 0x17, 0x7c, 0xac, 0x84, 0xc0, 0x74, 0x06, 0xba, 0xf8,
+            0x03, 0xee, 0xeb, 0xf5, 0xf4, 0xeb, 0xfd,
         ];
         let mut out = Bytes::<SECTOR>::new();
         out.at(0, &code).at(code.len(), format!("{OLD_SYSTEM}\r\n\0").as_bytes());
