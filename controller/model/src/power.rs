@@ -72,3 +72,25 @@ impl PowerTarget {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{from_value, json, to_value};
+
+    #[test]
+    fn the_words_on_the_wire_are_ironics() {
+        let words = ["power on", "power off", "rebooting", "soft power off", "soft rebooting"];
+        for (target, word) in PowerTarget::ALL.into_iter().zip(words) {
+            assert_eq!((target.as_str(), PowerTarget::parse(word)), (word, Some(target)));
+            assert_eq!(to_value(target).unwrap(), word);
+            assert_eq!(from_value::<PowerTarget>(json!(word)).unwrap(), target);
+        }
+        for (state, word) in [(PowerState::On, "power on"), (PowerState::Off, "power off")] {
+            assert_eq!((state.as_str(), to_value(state).unwrap()), (word, json!(word)));
+        }
+        assert!(from_value::<PowerState>(json!("on")).is_err());
+        assert!(from_value::<PowerTarget>(json!("on")).is_err());
+        assert_eq!(PowerTarget::parse("on"), None);
+    }
+}

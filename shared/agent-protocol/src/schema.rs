@@ -77,7 +77,7 @@ const TYPES: [Type; 7] = [
 fn types(rule: &Value) -> Option<Vec<&'static Type>> {
     let names = if rule.is_string() { std::slice::from_ref(rule) } else { rule.as_array()? };
     let known = |name: &str| TYPES.iter().find(|(known, ..)| *known == name);
-    let types: Option<Vec<_>> = names.iter().filter_map(Value::as_str).map(known).collect();
+    let types: Option<Vec<_>> = names.iter().map(|name| known(name.as_str()?)).collect();
     types.filter(|types| !types.is_empty())
 }
 
@@ -86,66 +86,16 @@ fn at(schema: &Value, value: &Value, place: &str, depth: usize) -> Result<(), St
     if depth > DEEPEST {
         return Err(said(place, "is nested too deeply"));
     }
+    let subject = Subject { rules, value, place, depth };
     // A wrong type is reported before anything else that does not hold.
     if let Some(rule) = rules.get("type") {
-        keyword("type", rule, rules, value, place, depth)?;
+        subject.keyword("type", rule)?;
     }
-    for (name, rule) in rules {
-        keyword(name, rule, rules, value, place, depth)?;
-    }
-    Ok(())
+    rules.iter().try_for_each(|(name, rule)| subject.keyword(name, rule))
 }
 
 fn said(place: &str, what: &str) -> String {
     format!("{place} {what}")
-}
-
-fn keyword(
-    name: &str,
-    rule: &Value,
-    rules: &Map<String, Value>,
-    value: &Value,
-    place: &str,
-    depth: usize,
-) -> Result<(), String> {
-    let not_understood = || not_understood(place, name);
-    let hold = |holds: bool, what: String| if holds { Ok(()) } else { Err(said(place, &what)) };
-    match name {
-        "title" | "description" | "default" => Ok(()),
-        "type" => {
-            let types = types(rule).ok_or_else(not_understood)?;
-            let words: Vec<&str> = types.iter().map(|(_, words, _)| *words).collect();
-            hold(types.iter().any(|(.., is_of)| is_of(value)), format!("must be {}", words.join(" or ")))
-        }
-        "enum" => {
-            let allowed = rule.as_array().ok_or_else(not_understood)?;
-            let list = allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            hold(allowed.contains(value), format!("must be one of {list}"))
-        }
-        "minimum" | "maximum" => {
-            let bound = rule.as_f64().ok_or_else(not_understood)?;
-            let Some(number) = value.as_f64() else { return Ok(()) };
-            let (holds, word) = bounded(name, &number, &bound);
-            hold(holds, format!("must be {word} {rule}"))
-        }
-        "minLength" | "maxLength" | "minItems" | "maxItems" => {
-            let bound = rule.as_u64().ok_or_else(not_understood)?;
-            let (length, noun) = match value {
-                Value::String(text) if name.ends_with("Length") => (text.chars().count(), "characters"),
-                Value::Array(list) if name.ends_with("Items") => (list.len(), "entries"),
-                _ => return Ok(()),
-            };
-            let (holds, word) = bounded(name, &(length as u64), &bound);
-            hold(holds, format!("must have {word} {bound} {noun}"))
-        }
-        "items" => {
-            let Value::Array(list) = value else { return Ok(()) };
-            let mut entries = list.iter().enumerate();
-            entries.try_for_each(|(n, entry)| at(rule, entry, &format!("{place}[{n}]"), depth + 1))
-        }
-        "required" | "properties" | "additionalProperties" => members(name, rule, rules, value, place, depth),
-        _ => Err(said(place, &format!("has a schema with the unknown keyword {name}"))),
-    }
 }
 
 fn not_understood(place: &str, name: &str) -> String {
@@ -157,47 +107,100 @@ fn bounded<T: PartialOrd>(name: &str, found: &T, bound: &T) -> (bool, &'static s
     if name.starts_with("min") { (found >= bound, "at least") } else { (found <= bound, "at most") }
 }
 
-/// A keyword of the members of an object; it holds for every other value.
-fn members(
-    name: &str,
-    rule: &Value,
-    rules: &Map<String, Value>,
-    value: &Value,
-    place: &str,
+/// A value next to the schema that it has to fit.
+struct Subject<'a> {
+    rules: &'a Map<String, Value>,
+    value: &'a Value,
+    place: &'a str,
     depth: usize,
-) -> Result<(), String> {
-    let not_understood = || not_understood(place, name);
-    let inner =
-        |name: &str, schema: &Value, value: &Value| at(schema, value, &format!("{place}.{name}"), depth + 1);
-    match name {
-        "required" => {
-            let names = rule.as_array().ok_or_else(not_understood)?;
-            let Value::Object(object) = value else { return Ok(()) };
-            names.iter().try_for_each(|name| {
-                let name = name.as_str().ok_or_else(not_understood)?;
-                if object.contains_key(name) { Ok(()) } else { Err(said(place, &format!("lacks '{name}'"))) }
-            })
+}
+
+impl Subject<'_> {
+    /// Whether one keyword of the schema holds.
+    fn keyword(&self, name: &str, rule: &Value) -> Result<(), String> {
+        let Self { value, place, depth, .. } = *self;
+        let not_understood = || not_understood(place, name);
+        let hold = |holds: bool, what: String| if holds { Ok(()) } else { Err(said(place, &what)) };
+        match name {
+            "title" | "description" | "default" => Ok(()),
+            "type" => {
+                let types = types(rule).ok_or_else(not_understood)?;
+                let words: Vec<&str> = types.iter().map(|(_, words, _)| *words).collect();
+                hold(types.iter().any(|(.., is_of)| is_of(value)), format!("must be {}", words.join(" or ")))
+            }
+            "enum" => {
+                let allowed = rule.as_array().ok_or_else(not_understood)?;
+                let list = allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                hold(allowed.contains(value), format!("must be one of {list}"))
+            }
+            "minimum" | "maximum" => {
+                let bound = rule.as_f64().ok_or_else(not_understood)?;
+                let Some(number) = value.as_f64() else { return Ok(()) };
+                let (holds, word) = bounded(name, &number, &bound);
+                hold(holds, format!("must be {word} {rule}"))
+            }
+            "minLength" | "maxLength" | "minItems" | "maxItems" => {
+                let bound = rule.as_u64().ok_or_else(not_understood)?;
+                let (length, noun) = match value {
+                    Value::String(text) if name.ends_with("Length") => (text.chars().count(), "characters"),
+                    Value::Array(list) if name.ends_with("Items") => (list.len(), "entries"),
+                    _ => return Ok(()),
+                };
+                let (holds, word) = bounded(name, &(length as u64), &bound);
+                hold(holds, format!("must have {word} {bound} {noun}"))
+            }
+            "items" => {
+                let Value::Array(list) = value else { return Ok(()) };
+                let mut entries = list.iter().enumerate();
+                entries.try_for_each(|(n, entry)| at(rule, entry, &format!("{place}[{n}]"), depth + 1))
+            }
+            "required" | "properties" | "additionalProperties" => self.members(name, rule),
+            _ => Err(said(place, &format!("has a schema with the unknown keyword {name}"))),
         }
-        "properties" => {
-            let known = rule.as_object().ok_or_else(not_understood)?;
-            let Value::Object(object) = value else { return Ok(()) };
-            let mut known = known.iter().filter_map(|(name, schema)| Some((name, schema, object.get(name)?)));
-            known.try_for_each(|(name, schema, value)| inner(name, schema, value))
-        }
-        _ if !(rule.is_boolean() || rule.is_object()) => Err(not_understood()),
-        _ => {
-            let Value::Object(object) = value else { return Ok(()) };
-            let known = rules.get("properties").and_then(Value::as_object);
-            let mut others =
-                object.iter().filter(|(name, _)| !known.is_some_and(|known| known.contains_key(*name)));
-            others.try_for_each(|(name, value)| {
-                let name: String = name.chars().take(64).collect();
-                match rule.as_bool() {
-                    Some(true) => Ok(()),
-                    Some(false) => Err(said(place, &format!("has the unknown key '{name}'"))),
-                    None => inner(&name, rule, value),
-                }
-            })
+    }
+
+    /// A keyword of the members of an object; it holds for every other value.
+    fn members(&self, name: &str, rule: &Value) -> Result<(), String> {
+        let Self { rules, value, place, depth } = *self;
+        let not_understood = || not_understood(place, name);
+        let inner = |name: &str, schema: &Value, value: &Value| {
+            at(schema, value, &format!("{place}.{name}"), depth + 1)
+        };
+        match name {
+            "required" => {
+                let names = rule.as_array().ok_or_else(not_understood)?;
+                let Value::Object(object) = value else { return Ok(()) };
+                names.iter().try_for_each(|name| {
+                    let name = name.as_str().ok_or_else(not_understood)?;
+                    if object.contains_key(name) {
+                        Ok(())
+                    } else {
+                        Err(said(place, &format!("lacks '{name}'")))
+                    }
+                })
+            }
+            "properties" => {
+                let known = rule.as_object().ok_or_else(not_understood)?;
+                let Value::Object(object) = value else { return Ok(()) };
+                let mut known =
+                    known.iter().filter_map(|(name, schema)| Some((name, schema, object.get(name)?)));
+                known.try_for_each(|(name, schema, value)| inner(name, schema, value))
+            }
+            _ if !(rule.is_boolean() || rule.is_object()) => Err(not_understood()),
+            _ => {
+                let Value::Object(object) = value else { return Ok(()) };
+                let known = rules.get("properties").and_then(Value::as_object);
+                let mut others =
+                    object.iter().filter(|(name, _)| !known.is_some_and(|known| known.contains_key(*name)));
+                others.try_for_each(|(name, value)| {
+                    let name: String = name.chars().take(64).collect();
+                    match rule.as_bool() {
+                        Some(true) => Ok(()),
+                        Some(false) => Err(said(place, &format!("has the unknown key '{name}'"))),
+                        None => inner(&name, rule, value),
+                    }
+                })
+            }
         }
     }
 }
@@ -260,6 +263,7 @@ mod tests {
             json!({"pattern": "^a$"}),
             json!({"type": "text"}),
             json!({"type": []}),
+            json!({"type": ["object", 3]}),
             json!({"minimum": "0"}),
             json!({"additionalProperties": "no"}),
             json!({"properties": {"a": {"$ref": "#"}}}),

@@ -99,16 +99,22 @@ pub(super) fn shared(endpoint: &Endpoint) -> Result<Arc<Client>, BmcError> {
 impl Client {
     fn new(endpoint: Endpoint) -> Result<Self, BmcError> {
         let fault = |why: String| BmcError::new(ErrorKind::Config, endpoint.address(), "prepare TLS", why);
-        let builder = reqwest::Client::builder()
-            .connect_timeout(CONNECT)
-            .timeout(REQUEST)
-            .pool_idle_timeout(Duration::from_secs(10))
-            // Redirects are followed below: reqwest would carry our token to another host.
-            .redirect(reqwest::redirect::Policy::none())
-            // A BMC is on the management network, whatever proxy the environment names.
-            .no_proxy();
-        let builder = tls::judge_by(builder, &endpoint.verify).map_err(fault)?;
-        let http = builder.build().map_err(|error| fault(reason(&error)))?;
+        let builder = || {
+            reqwest::Client::builder()
+                .connect_timeout(CONNECT)
+                .timeout(REQUEST)
+                .pool_idle_timeout(Duration::from_secs(10))
+                // Redirects are followed below: reqwest would carry our token to another host.
+                .redirect(reqwest::redirect::Policy::none())
+                // A BMC is on the management network, whatever proxy the environment names.
+                .no_proxy()
+        };
+        let built = match tls::judge_by(builder(), &endpoint.verify).map_err(fault)?.build() {
+            // Without certificate authorities on this machine a BMC can still be used over plain HTTP.
+            Err(_) if endpoint.base.scheme() == "http" => builder().tls_certs_only([]).build(),
+            built => built,
+        };
+        let http = built.map_err(|error| fault(reason(&error)))?;
         Ok(Self { endpoint, http, auth: tokio::sync::Mutex::new(Auth::Unknown) })
     }
 
