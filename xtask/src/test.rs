@@ -88,9 +88,9 @@ pub fn run(mut args: Args) -> Result<()> {
 /// Builds, then runs the parts. What computes and what waits runs side by side:
 ///
 /// ```text
-/// build ─► lanes of test binaries ─────────► nodes ─► machines ─► kill
-///          contract suite (mostly waits)  ┘
-///          image, then fuzzers (at a low priority, until the end) ────┘
+/// build ─► lanes of test binaries ─► nodes ─► machines ─► kill ─► the end
+///          contract suite (mostly waits) ──────────────────────────┤
+///          image, then fuzzers (at a low priority) ────────────────┘
 /// ```
 fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     let bin_dir = sh::target_dir().join("debug");
@@ -125,6 +125,15 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
         }
         tally.take("doc", sh::cargo().args(["test", "--doc"]).args(&packages))?;
     }
+    if selection.has_heavy("machines") {
+        nodes(tally)?;
+        let mut command = Command::new(bin_dir.join("machines"));
+        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);
+        tally.take("machines", command.args(selection.filter()))?;
+    }
+    if let Some((program, kill)) = kill {
+        tally.take("kill", fault_points::kill(&program, &kill).args(selection.filter()))?;
+    }
     if let Some(contract_suite) = contract {
         let lost = contract_suite.end("contract", tally)?;
         // Real peers have deadlines of their own, which a busy machine may miss: what failed next to other suites runs
@@ -134,15 +143,6 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
             tally.retract("contract", lost.len());
             tally.take("contract", contract_command(&bin_dir).args(&lost))?;
         }
-    }
-    if selection.has_heavy("machines") {
-        nodes(tally)?;
-        let mut command = Command::new(bin_dir.join("machines"));
-        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);
-        tally.take("machines", command.args(selection.filter()))?;
-    }
-    if let Some((program, kill)) = kill {
-        tally.take("kill", fault_points::kill(&program, &kill).args(selection.filter()))?;
     }
     if let Some(background) = background {
         background.end("fuzz", tally)?;

@@ -39,7 +39,8 @@ impl Options {
             image: None,
             filter: None,
             list: false,
-            jobs: 2,
+            // Each mostly waits: for firmware, a limit, a disk.
+            jobs: 3,
             keep: false,
             times: 5,
             seed: None,

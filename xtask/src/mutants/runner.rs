@@ -145,6 +145,8 @@ impl Runner {
     fn cargo(&self) -> Command {
         let mut command = sh::cargo();
         command.current_dir(self.tree.dir()).env("CARGO_TARGET_DIR", &self.target);
+        // A mutant changes a few tokens of one crate.
+        command.env("CARGO_INCREMENTAL", "1");
         command
     }
 }

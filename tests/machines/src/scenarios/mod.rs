@@ -40,11 +40,11 @@ pub type Scenario = (&'static str, &'static str, fn(Stage) -> Story);
 
 /// The longest first: the others fill the gaps.
 static ALL: &[Scenario] = &[
+    ("hostile_bundles", hostile_bundles::ABOUT, |stage| Box::pin(hostile_bundles::story(stage))),
     ("power_cut_mid_erase", power_cut::ABOUT, |stage| Box::pin(power_cut::story(stage))),
     ("deploy_and_service", deploy_and_service::ABOUT, |stage| Box::pin(deploy_and_service::story(stage))),
     ("drives", drives::ABOUT, |stage| Box::pin(drives::story(stage))),
     ("locked_drive", locked_drive::ABOUT, |stage| Box::pin(locked_drive::story(stage))),
-    ("hostile_bundles", hostile_bundles::ABOUT, |stage| Box::pin(hostile_bundles::story(stage))),
     ("tutorial", tutorial::ABOUT, |stage| Box::pin(tutorial::story(stage))),
     ("layered", layered::ABOUT, |stage| Box::pin(layered::story(stage))),
     ("hold", hold::ABOUT, |stage| Box::pin(hold::story(stage))),
