@@ -4,13 +4,10 @@ use crate::job::{Job, express};
 use crate::pace;
 use crate::settings::Settings;
 use agent_protocol::progress::{DiskProgress, Phase};
-use agent_protocol::record::{DiskRecord, EraseReport, Fallback, Outcome, Verification};
+use agent_protocol::record::{DiskRecord, ERASE_METADATA, EraseReport, Fallback, Outcome, Verification};
 use block::{Disk, DiskDecision, Ending, Level, MetadataRecord, Method, Plan, PlannedMethod, Probe, Record};
 use serde_json::{Value, json};
 use std::time::Duration;
-
-/// Name of the method of `erase_devices_metadata`.
-pub(crate) const METADATA: &str = "erase-metadata";
 
 /// A record of a disk that nothing has been done to.
 pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRecord {
@@ -22,6 +19,7 @@ pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRe
         size: disk.size,
         outcome,
         reason: Some(reason),
+        exempt: None,
         method: None,
         level: None,
         standard: None,
@@ -63,7 +61,7 @@ pub(crate) fn metadata_erased(disk: &Disk, record: MetadataRecord) -> DiskRecord
     DiskRecord {
         outcome,
         reason,
-        method: Some(METADATA.to_owned()),
+        method: Some(ERASE_METADATA.to_owned()),
         bytes_erased: record.bytes_erased,
         verification: record.verification.as_ref().map(verification),
         ..untouched(disk, outcome, String::new())
@@ -144,7 +142,7 @@ fn methods(job: Job, probe: &Probe, methods: &[PlannedMethod], settings: &Settin
                "abortable": method.abortable(), "reason": reason})
     };
     let metadata = || {
-        json!({"method": METADATA, "level": null, "estimate_s": 0, "abortable": true,
+        json!({"method": ERASE_METADATA, "level": null, "estimate_s": 0, "abortable": true,
                "reason": "partition tables and signatures only"})
     };
     match job {

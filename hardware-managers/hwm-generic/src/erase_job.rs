@@ -7,7 +7,7 @@ use crate::rebuild::{RebuildMode, Volumes};
 use crate::resume::CheckpointWriter;
 use crate::settings::Settings;
 use agent_protocol::progress::{Phase, Progress};
-use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
+use agent_protocol::record::{BOOT_MEDIUM, DiskRecord, EraseReport, Outcome};
 use block::fault::chain;
 use block::{Checkpoint, Device, Disk, DiskDecision, Ending, Method, Plan, Probe, Roots, Watch};
 use hwm_sdk::{StepContext, StepError, StepOutcome};
@@ -135,7 +135,11 @@ fn state_of(job: Job, probe: Probe, decision: DiskDecision, settings: &Settings)
             };
             DiskState::Chosen(Box::new(probe), methods)
         }
-        DiskDecision::Leave(reason) => DiskState::Final(skipped(reason)),
+        DiskDecision::Leave(reason) => {
+            let medium = block::judge(&probe).iter().any(block::Refusal::is_boot_medium);
+            let exempt = medium.then(|| BOOT_MEDIUM.to_owned());
+            DiskState::Final(Box::new(DiskRecord { exempt, ..*skipped(reason) }))
+        }
         DiskDecision::Refuse(reason) => DiskState::Blocked(skipped(reason)),
     }
 }

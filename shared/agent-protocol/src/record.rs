@@ -5,6 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
+/// [`DiskRecord::exempt`] of what the node was booted from, or its BMC presents.
+pub const BOOT_MEDIUM: &str = "boot-medium";
+
+/// Method of a disk that lost its partition tables and signatures only: [`Outcome::MetadataErased`].
+pub const ERASE_METADATA: &str = "erase-metadata";
+
 /// Result of an erase step: one record for every disk the agent saw, touched or not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EraseReport {
@@ -33,6 +39,10 @@ pub struct DiskRecord {
     /// Why it was skipped or failed; empty for an erased disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Why the disk is listed without being one of the node's own: [`BOOT_MEDIUM`]. Such a disk proves nothing about the
+    /// node's storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exempt: Option<String>,
     /// Method that was used, in words of [`crate::progress::DiskProgress::method`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,

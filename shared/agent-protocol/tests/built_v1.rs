@@ -195,6 +195,7 @@ fn a_record_of_an_erase_names_each_value() {
         size: 8,
         outcome: Outcome::MetadataErased,
         reason: some("why"),
+        exempt: some("boot-medium"),
         method: some("overwrite-zeroes"),
         level: some("clear"),
         standard: some("ACS-4"),
@@ -225,7 +226,7 @@ fn a_record_of_an_erase_names_each_value() {
         &EraseReport { disks: vec![record] },
         json!({"disks": [{
             "device": "/dev/sda", "serial": "S1", "wwn": "0x5", "model": "M", "size": 8, "outcome": "metadata_erased",
-            "reason": "why", "method": "overwrite-zeroes", "level": "clear", "standard": "ACS-4",
+            "reason": "why", "exempt": "boot-medium", "method": "overwrite-zeroes", "level": "clear", "standard": "ACS-4",
             "fallbacks": [{"method": "nvme-format", "error": "refused"}], "bytes_erased": 7, "resumed_from": 4,
             "verification": {"kind": "full", "bytes_read": 6, "expected": "zeroes", "mismatched_bytes": 1,
                              "unchanged_samples": 2, "samples": 3, "passed": false},

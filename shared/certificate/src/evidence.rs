@@ -1,7 +1,8 @@
 //! The evidence that an agent signs for an erase step, and the controller's checks of it.
 
+use crate::claim;
 use crate::{Document, PublicKey, Refused, Signed, SigningKey};
-use agent_protocol::record::{DiskRecord, Outcome};
+use agent_protocol::record::DiskRecord;
 use serde::{Deserialize, Serialize};
 
 /// The results of one erase step for the disks of a node.
@@ -97,22 +98,8 @@ impl Evidence {
 
     /// Every disk that counts as erased was seen to be.
     pub(crate) fn check_claims(&self) -> Result<(), Refused> {
-        let claims = |disk: &&DiskRecord| matches!(disk.outcome, Outcome::Erased | Outcome::MetadataErased);
-        let seen = |disk: &DiskRecord| {
-            let passed =
-                disk.verification.as_ref().is_some_and(|seen| seen.passed && seen.mismatched_bytes == 0);
-            passed && disk.method.is_some()
-        };
-        match self.disks.iter().filter(claims).find(|disk| !seen(disk)) {
-            Some(disk) => Err(Refused::Unverified(name(disk))),
-            None => Ok(()),
-        }
+        self.disks.iter().try_for_each(claim::check)
     }
-}
-
-/// A disk in a message.
-fn name(disk: &DiskRecord) -> String {
-    format!("{} (serial {})", disk.device, disk.serial.as_deref().unwrap_or("none"))
 }
 
 /// The evidence in `signed`, if `key` has signed it, it is about the expected step, and its claims follow from its records.

@@ -10,7 +10,9 @@
 //! `docs/certificate.md` is the text for auditors.
 
 mod certificate;
+mod claim;
 mod evidence;
+mod method;
 mod refused;
 mod signed;
 mod verify;

@@ -28,6 +28,8 @@ pub fn other_key() -> &'static SigningKey {
 pub fn evidence() -> Evidence {
     let verification = json!({"kind": "full", "bytes_read": 8, "expected": "zeroes", "mismatched_bytes": 0,
                               "unchanged_samples": 0, "samples": 1, "passed": true});
+    let signatures = json!({"kind": "signatures", "bytes_read": 4, "expected": "zeroes", "mismatched_bytes": 0,
+                            "unchanged_samples": 0, "samples": 1, "passed": true});
     let value = json!({
         "version": VERSION,
         "agent": {"version": "0.1.0", "boot_id": "boot", "process_id": "process"},
@@ -46,7 +48,7 @@ pub fn evidence() -> Evidence {
              "rebuilt": [{"kind": "md", "name": "md0", "uuid": "u", "bytes": 4, "offset": 4}],
              "started_at": 1.5, "finished_at": 2.25},
             {"device": "/dev/sdb", "serial": "S2", "size": 8, "outcome": "metadata_erased", "method": "erase-metadata",
-             "bytes_erased": 4, "verification": verification},
+             "bytes_erased": 4, "verification": signatures},
             {"device": "/dev/sr0", "size": 0, "outcome": "skipped", "reason": "virtual media", "bytes_erased": 0},
         ],
     });
