@@ -4,8 +4,11 @@ use crate::job::{Job, express};
 use crate::pace;
 use crate::settings::Settings;
 use agent_protocol::progress::{DiskProgress, Phase};
-use agent_protocol::record::{DiskRecord, ERASE_METADATA, EraseReport, Fallback, Outcome, Verification};
+use agent_protocol::record::{
+    DiskRecord, ERASE_METADATA, EraseReport, Fallback, IgnoredController, Outcome, Verification,
+};
 use block::{Disk, DiskDecision, Ending, Level, MetadataRecord, Method, Plan, PlannedMethod, Probe, Record};
+use hwm_sdk::{StepError, StepOutcome};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -194,4 +197,26 @@ pub(crate) fn advance(entry: &mut DiskProgress, progress: block::Progress) {
 pub(crate) fn report(report: &EraseReport) -> Value {
     // Plain data with string keys: this cannot fail, and a null would say so.
     serde_json::to_value(report).unwrap_or(Value::Null)
+}
+
+/// How a step ended, with the storage controllers that were ignored in its report.
+pub(crate) fn with_ignored(
+    outcome: Result<StepOutcome, StepError>,
+    ignored: &[IgnoredController],
+) -> Result<StepOutcome, StepError> {
+    let with = |mut report: Value| {
+        if let (Some(report), false) = (report.as_object_mut(), ignored.is_empty()) {
+            report.insert("ignored_controllers".to_owned(), json!(ignored));
+        }
+        report
+    };
+    match outcome {
+        Ok(StepOutcome::Done(report)) => Ok(StepOutcome::Done(with(report))),
+        Ok(StepOutcome::RebootRequested(report)) => Ok(StepOutcome::RebootRequested(with(report))),
+        Err(StepError::Failed { reason, report }) => {
+            Err(StepError::Failed { reason, report: with(report) })
+        }
+        Err(StepError::Cancelled { report }) => Err(StepError::Cancelled { report: with(report) }),
+        other => other,
+    }
 }

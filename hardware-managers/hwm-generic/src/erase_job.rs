@@ -59,7 +59,10 @@ fn take_down(roots: &Roots, plan: &Plan, disks: &[Disk]) -> Result<(), StepError
 /// The error of a run that ended before the first byte of any disk was written.
 fn not_begun(disks: &[Disk], why: String, of_each: &str) -> StepError {
     let untouched = |disk| untouched(disk, Outcome::Skipped, of_each.to_owned());
-    let report = convert::report(&EraseReport { disks: disks.iter().map(untouched).collect() });
+    let report = convert::report(&EraseReport {
+        disks: disks.iter().map(untouched).collect(),
+        ..EraseReport::default()
+    });
     StepError::Failed { reason: format!("nothing was written to any disk: {why}"), report }
 }
 
@@ -290,7 +293,7 @@ fn conclude(
         records.push(record);
     }
     let none = records.is_empty();
-    let mut report = convert::report(&EraseReport { disks: records });
+    let mut report = convert::report(&EraseReport { disks: records, ..EraseReport::default() });
     if none {
         tracing::warn!("no disk was found, so there was nothing to erase");
         report["note"] = "no disk was found, so there was nothing to erase".into();

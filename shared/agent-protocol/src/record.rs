@@ -16,6 +16,21 @@ pub const ERASE_METADATA: &str = "erase-metadata";
 pub struct EraseReport {
     /// One per disk, ordered by device name.
     pub disks: Vec<DiskRecord>,
+    /// Storage controllers without a driver that the node's `ignored_controllers` let be: what is behind them was not
+    /// looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_controllers: Vec<IgnoredController>,
+}
+
+/// A storage controller without a driver that an operator lets be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IgnoredController {
+    /// PCI address, `0000:3b:00.0`.
+    pub address: String,
+    /// PCI vendor and device, `1000:005b`.
+    pub ids: String,
+    /// The operator's reason.
+    pub reason: String,
 }
 
 /// What happened to one disk.

@@ -223,7 +223,14 @@ fn a_record_of_an_erase_names_each_value() {
         finished_at: Some(2.5),
     };
     written(
-        &EraseReport { disks: vec![record] },
+        &EraseReport {
+            disks: vec![record],
+            ignored_controllers: vec![IgnoredController {
+                address: "0000:3b:00.0".into(),
+                ids: "1000:005b".into(),
+                reason: "no cables".into(),
+            }],
+        },
         json!({"disks": [{
             "device": "/dev/sda", "serial": "S1", "wwn": "0x5", "model": "M", "size": 8, "outcome": "metadata_erased",
             "reason": "why", "exempt": "boot-medium", "method": "overwrite-zeroes", "level": "clear", "standard": "ACS-4",
@@ -232,7 +239,7 @@ fn a_record_of_an_erase_names_each_value() {
                              "unchanged_samples": 2, "samples": 3, "passed": false},
             "rebuilt": [{"kind": "md", "name": "mirror", "uuid": "ab", "bytes": 512, "offset": 4096}],
             "out_of_reach": ["HPA"], "started_at": 1.5, "finished_at": 2.5,
-        }]}),
+        }], "ignored_controllers": [{"address": "0000:3b:00.0", "ids": "1000:005b", "reason": "no cables"}]}),
     );
 }
 

@@ -66,7 +66,8 @@ pub struct RunName {
 pub enum Finding {
     /// Every disk of the node was erased.
     Erased,
-    /// At least one disk was erased, and at least one was left alone or lost its metadata only.
+    /// At least one disk was erased, and at least one was left alone or lost its metadata only, or disks may be behind a
+    /// controller that was ignored.
     ErasedWithExceptions,
     /// No disk was erased; of those not left alone partition tables and signatures were removed.
     MetadataErased,
@@ -86,7 +87,9 @@ impl Finding {
         match (count(Outcome::Erased), count(Outcome::MetadataErased)) {
             (0, 0) => Self::NothingErased,
             (0, _) => Self::MetadataErased,
-            (erased, _) if erased == evidence.disks.len() => Self::Erased,
+            (erased, _) if erased == evidence.disks.len() && evidence.ignored_controllers.is_empty() => {
+                Self::Erased
+            }
             _ => Self::ErasedWithExceptions,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::claim;
 use crate::{Document, PublicKey, Refused, Signed, SigningKey};
-use agent_protocol::record::DiskRecord;
+use agent_protocol::record::{DiskRecord, EraseReport, IgnoredController};
 use serde::{Deserialize, Serialize};
 
 /// The results of one erase step for the disks of a node.
@@ -29,6 +29,9 @@ pub struct Evidence {
     pub error: Option<String>,
     /// Every disk that the agent saw, touched or not.
     pub disks: Vec<DiskRecord>,
+    /// Storage controllers without a driver that the node's operator lets be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_controllers: Vec<IgnoredController>,
 }
 
 /// The agent of one boot.
@@ -86,8 +89,8 @@ pub struct Expected<'a> {
     pub step: StepName,
     /// Whether the command succeeded.
     pub succeeded: bool,
-    /// The records in the command's result.
-    pub disks: &'a [DiskRecord],
+    /// The report in the command's result.
+    pub report: &'a EraseReport,
 }
 
 impl Evidence {
@@ -124,8 +127,11 @@ pub fn judge(signed: &Signed, key: &PublicKey, expected: &Expected) -> Result<Ev
     if evidence.succeeded != expected.succeeded {
         return Err(Refused::AnotherResult("how the step ended"));
     }
-    if evidence.disks != expected.disks {
+    if evidence.disks != expected.report.disks {
         return Err(Refused::AnotherResult("the disks"));
+    }
+    if evidence.ignored_controllers != expected.report.ignored_controllers {
+        return Err(Refused::AnotherResult("the controllers without a driver"));
     }
     evidence.check_claims()?;
     Ok(evidence)

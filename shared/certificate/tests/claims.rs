@@ -2,7 +2,7 @@
 
 mod common;
 
-use agent_protocol::record::{DiskRecord, Outcome};
+use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
 use block::{ExpectedContent, Method};
 use certificate::{Evidence, Expected, Refused, judge};
 use common::{NODE, evidence, key};
@@ -36,13 +36,17 @@ fn judged(disk: &Value) -> Result<Evidence, Refused> {
     let mut sample = evidence();
     sample.disks.truncate(1);
     sample.disks.push(serde_json::from_value(disk.clone()).unwrap());
+    let report = EraseReport {
+        disks: sample.disks.clone(),
+        ignored_controllers: sample.ignored_controllers.clone(),
+    };
     let expected = Expected {
         node: NODE,
         command_id: "run-0-0-0",
         boot_id: "boot",
         step: sample.step.clone(),
         succeeded: true,
-        disks: &sample.disks,
+        report: &report,
     };
     judge(&sample.sign(key()), &key().public(), &expected)
 }

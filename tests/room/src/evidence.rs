@@ -75,6 +75,7 @@ pub(crate) fn attach(key: &SigningKey, agent: AgentName, id: &str, told: &Told, 
         succeeded: ending.status == Status::Succeeded,
         error: ending.error.as_ref().map(|error| error.details.clone()),
         disks: report.disks,
+        ignored_controllers: report.ignored_controllers,
     };
     let signed = serde_json::to_value(evidence.sign(key)).unwrap_or_default();
     result.insert(EVIDENCE.to_owned(), signed);

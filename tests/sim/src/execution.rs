@@ -195,7 +195,8 @@ fn report(machine: &Machine, step: &str) -> EraseReport {
     let of = |(number, disk): (usize, &crate::machine::Disk)| {
         room::erased(step, &format!("/dev/sd{number}"), &disk.serial, 1 << 40)
     };
-    EraseReport { disks: machine.state().disks.iter().enumerate().map(of).collect() }
+    let disks = machine.state().disks.iter().enumerate().map(of).collect();
+    EraseReport { disks, ..EraseReport::default() }
 }
 
 /// A report of an erase that left the first disk as it was. The controller must not believe it, whichever it is.

@@ -51,6 +51,7 @@ pub fn evidence() -> Evidence {
              "bytes_erased": 4, "verification": signatures},
             {"device": "/dev/sr0", "size": 0, "outcome": "skipped", "reason": "virtual media", "bytes_erased": 0},
         ],
+        "ignored_controllers": [{"address": "0000:3b:00.0", "ids": "1000:005b", "reason": "no cables"}],
     });
     serde_json::from_value(value).expect("evidence")
 }

@@ -77,7 +77,7 @@ fn judged(view: &View, key: &str, signed: &Value, succeeded: bool, result: &Valu
             step: planned.step.step.clone(),
         },
         succeeded,
-        disks: &report.disks,
+        report: &report,
     };
     let evidence = certificate::judge(&signed, &key, &expected)?;
     Ok(Proof { key, signed, evidence })
