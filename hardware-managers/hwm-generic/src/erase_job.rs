@@ -1,13 +1,14 @@
 //! Carries out the plan of an erase step: one thread for each disk, and one report of all disks.
 
 use crate::convert::{self, untouched};
+use crate::exempt::exempt;
 use crate::job::{Job, express};
 use crate::pace::{Deadline, Stall, longest};
 use crate::rebuild::{RebuildMode, Volumes};
 use crate::resume::CheckpointWriter;
 use crate::settings::Settings;
 use agent_protocol::progress::{Phase, Progress};
-use agent_protocol::record::{BOOT_MEDIUM, DiskRecord, EraseReport, Outcome};
+use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
 use block::fault::chain;
 use block::{Checkpoint, Device, Disk, DiskDecision, Ending, Method, Plan, Probe, Roots, Watch};
 use hwm_sdk::{StepContext, StepError, StepOutcome};
@@ -94,6 +95,8 @@ pub(crate) fn run(
     context: &StepContext,
 ) -> Result<StepOutcome, StepError> {
     let disks: Vec<_> = surveyed.iter().map(|probe| probe.disk.clone()).collect();
+    let kept = &settings.request.policy.skip;
+    let exempt: Vec<_> = surveyed.iter().map(|probe| exempt(probe, kept)).collect();
     let refuses = plan.refuses();
     let begun = Instant::now();
     if !refuses {
@@ -124,7 +127,7 @@ pub(crate) fn run(
             rebuild(&mut states, volumes);
         }
     }
-    conclude(&states, &disks, &limits.deadline, context)
+    conclude(&states, &disks, &exempt, &limits.deadline, context)
 }
 
 fn state_of(job: Job, probe: Probe, decision: DiskDecision, settings: &Settings) -> DiskState {
@@ -138,11 +141,7 @@ fn state_of(job: Job, probe: Probe, decision: DiskDecision, settings: &Settings)
             };
             DiskState::Chosen(Box::new(probe), methods)
         }
-        DiskDecision::Leave(reason) => {
-            let medium = block::judge(&probe).iter().any(block::Refusal::is_boot_medium);
-            let exempt = medium.then(|| BOOT_MEDIUM.to_owned());
-            DiskState::Final(Box::new(DiskRecord { exempt, ..*skipped(reason) }))
-        }
+        DiskDecision::Leave(reason) => DiskState::Final(skipped(reason)),
         DiskDecision::Refuse(reason) => DiskState::Blocked(skipped(reason)),
     }
 }
@@ -262,6 +261,7 @@ fn now() -> f64 {
 fn conclude(
     states: &[DiskState],
     disks: &[Disk],
+    exempt: &[Option<&str>],
     deadline: &Deadline,
     context: &StepContext,
 ) -> Result<StepOutcome, StepError> {
@@ -269,7 +269,7 @@ fn conclude(
     let mut failures = Vec::new();
     let mut records = Vec::new();
     let mut begun_all = true;
-    for (state, disk) in states.iter().zip(disks) {
+    for ((state, disk), exempt) in states.iter().zip(disks).zip(exempt) {
         let record = match state {
             DiskState::Final(record) | DiskState::Blocked(record) | DiskState::Open(_, _, Some(record)) => {
                 DiskRecord::clone(record)
@@ -290,7 +290,7 @@ fn conclude(
         if matches!(state, DiskState::Blocked(_)) || record.outcome == Outcome::Failed || not_begun {
             failures.push(format!("{}: {}", disk.describe(), record.reason.as_deref().unwrap_or("unknown")));
         }
-        records.push(record);
+        records.push(DiskRecord { exempt: exempt.map(str::to_owned), ..record });
     }
     let none = records.is_empty();
     let mut report = convert::report(&EraseReport { disks: records, ..EraseReport::default() });

@@ -23,6 +23,7 @@ mod convert;
 mod disks;
 mod efi;
 mod erase_job;
+mod exempt;
 mod finding;
 mod firmware;
 mod inventory;

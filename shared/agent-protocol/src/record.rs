@@ -54,8 +54,8 @@ pub struct DiskRecord {
     /// Why it was skipped or failed; empty for an erased disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why the disk is listed without being one of the node's own: [`BOOT_MEDIUM`]. Such a disk proves nothing about the
-    /// node's storage.
+    /// Why the disk is listed and need not be there the next time: [`BOOT_MEDIUM`], `kept` (by the operator), `removable`,
+    /// `raid-volume`, `network-volume`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exempt: Option<String>,
     /// Method that was used, in words of [`crate::progress::DiskProgress::method`].

@@ -11,7 +11,7 @@ use agent_protocol::inventory::{
 };
 use agent_protocol::lookup::{BundleOffer, LookupAnswer, LookupConfig, LookupNode, Offer};
 use agent_protocol::progress::{DiskProgress, Phase, Progress};
-use agent_protocol::record::{DiskRecord, EraseReport, Fallback, Outcome, Rebuilt, Verification};
+use agent_protocol::record::{DiskRecord, EraseReport, Fallback, IgnoredController, Outcome, Rebuilt, Verification};
 use agent_protocol::step::{AdvertisedSteps, ArgInfo, Step};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -24,6 +24,9 @@ pub struct Certificate {
     pub run: RunName,
     /// The finding.
     pub finding: Finding,
+    /// Disks that left the node since the previous certificate, each accepted by an operator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retired_disks: Vec<RetiredDisk>,
     /// The key that the agent sent over its authenticated channel.
     pub evidence_key: String,
     /// The evidence that the agent signed.
@@ -58,6 +61,24 @@ pub struct RunName {
     pub kind: String,
     /// Place of the step in its plan, from 0.
     pub step: u64,
+}
+
+/// A disk that left a node, accepted by an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetiredDisk {
+    /// Serial number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// World wide name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wwn: Option<String>,
+    /// Model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The operator's reason.
+    pub reason: String,
+    /// When it was accepted: RFC 3339, UTC, by the controller's clock.
+    pub at: String,
 }
 
 /// Finding of a step. It is derived from the evidence alone and verified against it.

@@ -86,7 +86,11 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
         row("agent", format!("{}, boot {}", evidence.agent.version, evidence.agent.boot_id)),
         row("agent's key", certificate.evidence_key.clone()),
     ];
-    rows.into_iter().chain(ignored).collect()
+    let retired = certificate.retired_disks.iter().map(|disk| {
+        let name = disk.serial.as_deref().or(disk.wwn.as_deref()).unwrap_or("none");
+        row("retired disk", format!("{name}, {}: {}", disk.at, disk.reason))
+    });
+    rows.into_iter().chain(ignored).chain(retired).collect()
 }
 
 fn row(disk: &DiskRecord) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! An example with something in every field.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use certificate::{Certificate, Controller, Evidence, Finding, NodeName, RunName, SigningKey, VERSION};
+use certificate::{Certificate, Controller, Evidence, Finding, NodeName, RetiredDisk, RunName, SigningKey, VERSION};
 use serde_json::json;
 use std::sync::OnceLock;
 
@@ -67,6 +67,13 @@ pub fn certificate(evidence: Evidence) -> Certificate {
         node: NodeName { uuid: NODE.to_owned(), name: Some("rack1-u2".to_owned()) },
         run: RunName { id: "run".to_owned(), kind: "automated_clean".to_owned(), step: 0 },
         finding: Finding::of(&evidence),
+        retired_disks: vec![RetiredDisk {
+            serial: Some("S0".to_owned()),
+            wwn: Some("0x5000c500a1b2c3d0".to_owned()),
+            model: Some("M".to_owned()),
+            reason: "returned to the vendor".to_owned(),
+            at: certificate::instant(1_795_229_000_000_000),
+        }],
         evidence_key: key().public().to_string(),
         evidence: evidence.sign(key()),
     }

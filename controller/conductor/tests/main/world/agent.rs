@@ -100,6 +100,7 @@ impl World {
                 "cpu": {"count": 4, "architecture": "x86_64"},
                 "memory": {"physical_mb": 512},
                 "interfaces": [{"name": "eno1", "mac_address": NIC}],
+                "disks": [{"name": "/dev/vda", "serial": "S1", "anneal": {"removable": false}}],
             }),
             plugin_data: self.plugin_data.lock().unwrap().clone(),
             at: self.clock.now(),
