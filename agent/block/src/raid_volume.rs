@@ -17,7 +17,7 @@ pub(crate) fn is_volume(sys: &Path, device: &Path, hctl: &str) -> bool {
     if !level.is_empty() {
         return !level.eq_ignore_ascii_case("n/a");
     }
-    if sys.join("class/raid_devices").join(hctl).exists() {
+    if !hctl.is_empty() && sys.join("class/raid_devices").join(hctl).exists() {
         return true;
     }
     let mut address = hctl.split(':').map(|part| part.parse::<u32>().ok());
@@ -41,7 +41,9 @@ mod tests {
             fs::create_dir_all(path.parent().expect("parent")).expect("directory");
             fs::write(path, text).expect("file");
         };
-        for (host, driver) in ["ahci", "megaraid_sas", "aacraid", "3w-sas", "hpsa", "mpt3sas"].iter().enumerate() {
+        for (host, driver) in
+            ["ahci", "megaraid_sas", "aacraid", "3w-sas", "hpsa", "mpt3sas"].iter().enumerate()
+        {
             write(&format!("class/scsi_host/host{host}/proc_name"), &format!("{driver}\n"));
         }
         write("volume/raid_level", "RAID 1(1+0)\n");

@@ -11,7 +11,8 @@ const RETIRE: &str = "/v1/anneal/nodes/n/disks/retire";
 
 async fn node_with_disks(api: &Api) -> model::Node {
     api.node_with("n", ProvisionState::CleanFail, |node| {
-        let disk = |serial: &str| KnownDisk { serial: Some(serial.into()), wwn: Some("0x5".into()), model: None };
+        let disk =
+            |serial: &str| KnownDisk { serial: Some(serial.into()), wwn: Some("0x5".into()), model: None };
         node.disks.known = vec![disk("S1"), KnownDisk { wwn: None, ..disk("S2") }];
     })
     .await
@@ -22,8 +23,10 @@ async fn a_disk_that_left_is_retired_with_a_reason_and_in_the_history() {
     let api = Api::new();
     let node = node_with_disks(&api).await;
     let listed = api.get(DISKS).await.is(200).body;
-    let (first, second) =
-        (json!({"serial": "S1", "wwn": "0x5", "model": null}), json!({"serial": "S2", "wwn": null, "model": null}));
+    let (first, second) = (
+        json!({"serial": "S1", "wwn": "0x5", "model": null}),
+        json!({"serial": "S2", "wwn": null, "model": null}),
+    );
     assert_eq!(listed, json!({"known": [first, second], "retired": []}));
     let seen = api.post(RETIRE, json!({"disk": "S1", "reason": "returned to the vendor"})).await.is(200).body;
     assert_eq!((&seen["known"], &seen["retired"][0]["serial"]), (&json!([second]), &json!("S1")));

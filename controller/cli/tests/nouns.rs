@@ -194,7 +194,8 @@ fn a_plan_is_a_table_of_disks_and_a_refusal_is_an_exit_code() {
 #[test]
 fn the_known_disks_of_a_node_are_listed_and_one_is_retired() {
     let known = json!({"serial": "S1", "wwn": null, "model": "M"});
-    let retired = json!({"serial": "S2", "wwn": "0x5", "model": null, "reason": "to the vendor", "retired_at": "t"});
+    let retired =
+        json!({"serial": "S2", "wwn": "0x5", "model": null, "reason": "to the vendor", "retired_at": "t"});
     let answers = [
         (200, json!({"known": [known, {"serial": "S2", "wwn": "0x5", "model": null}], "retired": []})),
         (200, json!({"known": [known], "retired": [retired]})),

@@ -308,7 +308,8 @@ mod tests {
         let event = retire(&mut node, "0x1", "returned to the vendor", now).unwrap();
         assert_eq!(event.text, "disk 0x1 was retired: returned to the vendor");
         assert_eq!(names(&node), ["S2"]);
-        let retired = RetiredDisk { disk: disk("S1", "0x1"), reason: "returned to the vendor".to_owned(), at: now };
+        let retired =
+            RetiredDisk { disk: disk("S1", "0x1"), reason: "returned to the vendor".to_owned(), at: now };
         assert_eq!(node.disks.retired, [retired]);
     }
 }

@@ -95,6 +95,7 @@ fn verification(seen: &block::Verification) -> Verification {
         mismatched_bytes: seen.mismatched_bytes,
         unchanged_samples: seen.unchanged_samples,
         samples: seen.samples,
+        seed: seen.seed.map(|seed| seed.iter().map(|byte| format!("{byte:02x}")).collect()),
         passed: seen.passed,
     }
 }
@@ -213,9 +214,7 @@ pub(crate) fn with_ignored(
     match outcome {
         Ok(StepOutcome::Done(report)) => Ok(StepOutcome::Done(with(report))),
         Ok(StepOutcome::RebootRequested(report)) => Ok(StepOutcome::RebootRequested(with(report))),
-        Err(StepError::Failed { reason, report }) => {
-            Err(StepError::Failed { reason, report: with(report) })
-        }
+        Err(StepError::Failed { reason, report }) => Err(StepError::Failed { reason, report: with(report) }),
         Err(StepError::Cancelled { report }) => Err(StepError::Cancelled { report: with(report) }),
         other => other,
     }

@@ -15,8 +15,16 @@ const CLASSES: [&str; 3] = ["01", "0c04", "0805"];
 
 /// Intel's Volume Management Devices, behind which NVMe drives are hidden (Linux, `vmd_ids`), whatever class they report.
 const VMD: [&str; 10] = [
-    "8086:201d", "8086:28c0", "8086:467f", "8086:4c3d", "8086:7d0b", "8086:9a0b", "8086:a77f", "8086:ad0b",
-    "8086:b06f", "8086:b60b",
+    "8086:201d",
+    "8086:28c0",
+    "8086:467f",
+    "8086:4c3d",
+    "8086:7d0b",
+    "8086:9a0b",
+    "8086:a77f",
+    "8086:ad0b",
+    "8086:b06f",
+    "8086:b60b",
 ];
 
 /// Drivers that give a function away, to a virtual machine or to a program, and make no disks of it.
@@ -75,7 +83,8 @@ fn digits(number: &str) -> String {
 /// # Errors
 /// [`StepError::Argument`] for anything else: what may be left unerased must not be guessed.
 pub(crate) fn ignored(value: &Value) -> Result<Vec<IgnoredController>, StepError> {
-    let wrong = |problem: &str| StepError::Argument { name: PROPERTY.to_owned(), problem: problem.to_owned() };
+    let wrong =
+        |problem: &str| StepError::Argument { name: PROPERTY.to_owned(), problem: problem.to_owned() };
     let form = "it is not a list of objects with address, ids and reason";
     let list = match value {
         Value::Null => return Ok(Vec::new()),
@@ -142,7 +151,10 @@ mod tests {
         let entry = json!({"address": "0000:3B:00.0", "ids": "1000:005B", "reason": "no cables"});
         let list = ignored(&json!([entry])).unwrap();
         let at = |address, ids| driverless(&[function(address, "0x010400", ids, None)], &list);
-        assert_eq!(at("0000:3b:00.0", "1000:005b"), Driverless { ignored: list.clone(), unknown: Vec::new() });
+        assert_eq!(
+            at("0000:3b:00.0", "1000:005b"),
+            Driverless { ignored: list.clone(), unknown: Vec::new() }
+        );
         assert_eq!(at("0000:3b:00.1", "1000:005b").unknown.len(), 1);
         assert_eq!(at("0000:3b:00.0", "1000:0016").unknown.len(), 1);
         let bound = [function("0000:3b:00.0", "0x010400", "1000:005b", Some("megaraid_sas"))];

@@ -30,7 +30,10 @@ fn a_storage_controller_without_a_driver_fails_each_erase_step_and_its_plan() {
     for step in ["erase_devices", "erase_devices_express", "erase_devices_metadata"] {
         let (reason, report) = failed(erase(&tree, step, &Value::Null));
         assert!(reason.contains("nothing was written to any disk"), "{reason}");
-        assert!(reason.contains(ADDRESS) && reason.contains(IDS) && reason.contains("RAID controller"), "{reason}");
+        assert!(
+            reason.contains(ADDRESS) && reason.contains(IDS) && reason.contains("RAID controller"),
+            "{reason}"
+        );
         assert!(reason.contains("properties.ignored_controllers"), "{reason}");
         assert_eq!(report.disks, []);
         let manager = tree.manager_of_all();

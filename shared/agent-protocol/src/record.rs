@@ -147,6 +147,9 @@ pub struct Verification {
     pub unchanged_samples: u64,
     /// Sectors sampled before the erase.
     pub samples: u64,
+    /// What their places were drawn from, 32 hexadecimal digits; absent where no place was drawn, or by an earlier process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<String>,
     /// Whether the disk passed.
     pub passed: bool,
 }

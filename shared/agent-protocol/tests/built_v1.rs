@@ -11,7 +11,9 @@ use agent_protocol::inventory::{
 };
 use agent_protocol::lookup::{BundleOffer, LookupAnswer, LookupConfig, LookupNode, Offer};
 use agent_protocol::progress::{DiskProgress, Phase, Progress};
-use agent_protocol::record::{DiskRecord, EraseReport, Fallback, IgnoredController, Outcome, Rebuilt, Verification};
+use agent_protocol::record::{
+    DiskRecord, EraseReport, Fallback, IgnoredController, Outcome, Rebuilt, Verification,
+};
 use agent_protocol::step::{AdvertisedSteps, ArgInfo, Step};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -209,6 +211,7 @@ fn a_record_of_an_erase_names_each_value() {
             mismatched_bytes: 1,
             unchanged_samples: 2,
             samples: 3,
+            seed: some("00ff"),
             passed: false,
         }),
         rebuilt: vec![Rebuilt {
@@ -236,7 +239,7 @@ fn a_record_of_an_erase_names_each_value() {
             "reason": "why", "exempt": "boot-medium", "method": "overwrite-zeroes", "level": "clear", "standard": "ACS-4",
             "fallbacks": [{"method": "nvme-format", "error": "refused"}], "bytes_erased": 7, "resumed_from": 4,
             "verification": {"kind": "full", "bytes_read": 6, "expected": "zeroes", "mismatched_bytes": 1,
-                             "unchanged_samples": 2, "samples": 3, "passed": false},
+                             "unchanged_samples": 2, "samples": 3, "seed": "00ff", "passed": false},
             "rebuilt": [{"kind": "md", "name": "mirror", "uuid": "ab", "bytes": 512, "offset": 4096}],
             "out_of_reach": ["HPA"], "started_at": 1.5, "finished_at": 2.5,
         }], "ignored_controllers": [{"address": "0000:3b:00.0", "ids": "1000:005b", "reason": "no cables"}]}),

@@ -36,8 +36,11 @@ fn erased(disk: &DiskRecord) -> Result<(), Refused> {
     let promises = method.promises.join(" or ");
     // All of a disk can be compared with a known content only.
     let any_change = method.promises.contains(&"changed");
-    let as_promised =
-        if any_change { seen.expected == "zeroes" } else { method.promises.contains(&seen.expected.as_str()) };
+    let as_promised = if any_change {
+        seen.expected == "zeroes"
+    } else {
+        method.promises.contains(&seen.expected.as_str())
+    };
     match seen.kind.as_str() {
         "full" if seen.bytes_read != disk.size => {
             not_read(format!("{} of its {} bytes were", seen.bytes_read, disk.size))

@@ -36,10 +36,8 @@ fn judged(disk: &Value) -> Result<Evidence, Refused> {
     let mut sample = evidence();
     sample.disks.truncate(1);
     sample.disks.push(serde_json::from_value(disk.clone()).unwrap());
-    let report = EraseReport {
-        disks: sample.disks.clone(),
-        ignored_controllers: sample.ignored_controllers.clone(),
-    };
+    let report =
+        EraseReport { disks: sample.disks.clone(), ignored_controllers: sample.ignored_controllers.clone() };
     let expected = Expected {
         node: NODE,
         command_id: "run-0-0-0",

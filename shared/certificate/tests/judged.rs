@@ -2,10 +2,10 @@
 
 mod common;
 
+use agent_protocol::record::EraseReport;
 use certificate::{
     Certificate, Document, Evidence, Expected, Finding, PublicKey, Refused, Signed, Wanted, judge, verify,
 };
-use agent_protocol::record::EraseReport;
 use common::{NODE, certificate, evidence, key, other_key};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -117,10 +117,8 @@ fn the_chain_of_a_node_has_no_gap() {
 #[test]
 fn evidence_is_of_the_step_that_was_asked_for_and_says_what_its_result_says() {
     let sample = evidence();
-    let report = EraseReport {
-        disks: sample.disks.clone(),
-        ignored_controllers: sample.ignored_controllers.clone(),
-    };
+    let report =
+        EraseReport { disks: sample.disks.clone(), ignored_controllers: sample.ignored_controllers.clone() };
     let expected = Expected {
         node: NODE,
         command_id: "run-0-0-0",

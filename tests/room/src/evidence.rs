@@ -33,6 +33,7 @@ pub fn erased(step: &str, device: &str, serial: &str, size: u64) -> DiskRecord {
             mismatched_bytes: 0,
             unchanged_samples: 0,
             samples: 0,
+            seed: None,
             passed: true,
         }),
         rebuilt: Vec::new(),

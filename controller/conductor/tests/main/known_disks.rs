@@ -39,7 +39,8 @@ async fn a_disk_pulled_since_the_last_look_fails_the_cleaning_until_it_is_retire
     let node = world.until_state(ProvisionState::Available).await;
     assert_eq!((node.disks.known.len(), node.disks.retired.len()), (1, 0));
     let certificates = world.store.certificates(world.node).await.unwrap();
-    let named: Vec<bool> = certificates.iter().map(|one| one.file.contains("returned to the vendor")).collect();
+    let named: Vec<bool> =
+        certificates.iter().map(|one| one.file.contains("returned to the vendor")).collect();
     assert_eq!(named.iter().filter(|named| **named).count(), 1, "by the next certificate alone: {named:?}");
     assert_eq!(certificates.len(), 2, "of the metadata and of the data");
 }
@@ -59,5 +60,9 @@ async fn an_expected_disk_must_be_reported_too() {
     store(&world, |node| drop(node.properties.insert(EXPECTED.into(), json!(["S1"])))).await;
     world.verb(Verb::Provide).await;
     let node = world.until_state(ProvisionState::Available).await;
-    assert_eq!(node.disks.known, [KnownDisk { model: None, ..disk("S1") }], "the erase remembers what it saw");
+    assert_eq!(
+        node.disks.known,
+        [KnownDisk { model: None, ..disk("S1") }],
+        "the erase remembers what it saw"
+    );
 }

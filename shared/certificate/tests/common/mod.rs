@@ -1,7 +1,9 @@
 //! An example with something in every field.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use certificate::{Certificate, Controller, Evidence, Finding, NodeName, RetiredDisk, RunName, SigningKey, VERSION};
+use certificate::{
+    Certificate, Controller, Evidence, Finding, NodeName, RetiredDisk, RunName, SigningKey, VERSION,
+};
 use serde_json::json;
 use std::sync::OnceLock;
 
@@ -27,7 +29,7 @@ pub fn other_key() -> &'static SigningKey {
 /// Three disks: erased, metadata erased, skipped.
 pub fn evidence() -> Evidence {
     let verification = json!({"kind": "full", "bytes_read": 8, "expected": "zeroes", "mismatched_bytes": 0,
-                              "unchanged_samples": 0, "samples": 1, "passed": true});
+                              "unchanged_samples": 0, "samples": 1, "seed": "00ff", "passed": true});
     let signatures = json!({"kind": "signatures", "bytes_read": 4, "expected": "zeroes", "mismatched_bytes": 0,
                             "unchanged_samples": 0, "samples": 1, "passed": true});
     let value = json!({

@@ -29,9 +29,12 @@ impl EraseStep {
     /// Why a report of these disks is too little for the step, called `label`, of this node to have succeeded.
     pub(super) fn shortfall(self, node: &Node, label: &str, disks: &[DiskRecord]) -> Option<String> {
         match storage::missing(node, &seen(disks)) {
-            Err(unreadable) => return Some(format!("the disks of step {label} cannot be checked: {unreadable}")),
+            Err(unreadable) => {
+                return Some(format!("the disks of step {label} cannot be checked: {unreadable}"));
+            }
             Ok(missing) if !missing.is_empty() => {
-                let each: Vec<String> = missing.iter().map(|name| format!("disk {name} is missing")).collect();
+                let each: Vec<String> =
+                    missing.iter().map(|name| format!("disk {name} is missing")).collect();
                 return Some(format!(
                     "{}: the report of step {label} does not list it; if it has left the node, accept that with \
                      anneal node disks retire",
@@ -47,7 +50,8 @@ impl EraseStep {
                 storage::DISKLESS
             ));
         }
-        let too_little = |disk: &&DiskRecord| self == Self::Devices && disk.outcome == Outcome::MetadataErased;
+        let too_little =
+            |disk: &&DiskRecord| self == Self::Devices && disk.outcome == Outcome::MetadataErased;
         let disk = disks.iter().find(too_little)?;
         let serial = disk.serial.as_deref().unwrap_or("none");
         Some(format!("step {label} erased only the metadata of disk {} (serial {serial})", disk.device))
