@@ -61,6 +61,7 @@ pub fn attach(state: &State, ended: &Ended, ending: &mut Ending) {
         succeeded: ending.status == Status::Succeeded,
         error: ending.error.as_ref().map(|error| error.details.clone()),
         disks: report.disks,
+        ignored_controllers: report.ignored_controllers,
     };
     // Plain data with string keys: this cannot fail, and the controller does not believe a null.
     let signed = serde_json::to_value(evidence.sign(key)).unwrap_or_default();

@@ -16,7 +16,9 @@ fn only_a_controller_that_offered_gets_evidence() {
     let (step, node) = (json!({"interface": "deploy", "step": "erase_devices"}), json!({"uuid": "n"}));
     let disks = json!([{"device": "/dev/sda", "serial": "S1", "size": 8, "outcome": "skipped", "reason": "kept",
                         "bytes_erased": 0, "started_at": 1_795_229_965.688_786}]);
-    let result = json!({"clean_result": {"disks": disks}, "clean_step": step});
+    let ignored = json!([{"address": "0000:3b:00.0", "ids": "1000:005b", "reason": "no cables"}]);
+    let result =
+        json!({"clean_result": {"disks": disks, "ignored_controllers": ignored}, "clean_step": step});
     let attached = |result: &serde_json::Value| {
         let manager = Some(("m".to_owned(), "1".to_owned()));
         let ended = Ended { kind: StepKind::Clean, step: &step, node: &node, command_id: "c", manager };
@@ -38,7 +40,7 @@ fn only_a_controller_that_offered_gets_evidence() {
         boot_id: &agent.state().identity().boot_id,
         step: StepName { kind: "clean".into(), interface: "deploy".into(), step: "erase_devices".into() },
         succeeded: true,
-        disks: &serde_json::from_value::<Vec<_>>(disks.clone()).unwrap(),
+        report: &serde_json::from_value(result["clean_result"].clone()).unwrap(),
     };
     assert_eq!(judge(&signed, &key, &expected).unwrap().manager.name, "m");
     let other = json!({"clean_result": "quick done", "clean_step": step});

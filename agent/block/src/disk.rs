@@ -47,6 +47,8 @@ pub struct Disk {
     pub ata: bool,
     /// It is an eMMC, and not a card that can be taken out.
     pub emmc: bool,
+    /// It is a volume that a RAID controller makes of other disks.
+    pub raid_volume: bool,
     /// NVMe namespace id.
     pub namespace: Option<u32>,
     /// Largest hardware-offloaded write of zeroes in bytes; 0 when there is none.

@@ -57,6 +57,7 @@ pub mod plan;
 mod pool;
 pub mod probe;
 pub mod progress;
+mod raid_volume;
 mod rescue;
 
 mod sample;

@@ -4,6 +4,7 @@ use crate::ata::Identify;
 use crate::disk::{Disk, Holder, HolderKind, Partition};
 use crate::identity::{self, Wwn};
 use crate::mounts::{InUse, parse_dev};
+use crate::raid_volume;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -238,6 +239,8 @@ impl Listing<'_> {
             wwn: wwn.as_ref().map(|wwn| wwn.wwn.clone()),
             wwn_with_extension: wwn.as_ref().map(|wwn| wwn.with_extension.clone()),
             wwn_vendor_extension: wwn.and_then(|wwn| wwn.vendor_extension),
+            raid_volume: hctl(&device)
+                .is_some_and(|hctl| raid_volume::is_volume(&self.roots.sys, &device, &hctl)),
             hctl: hctl(&device),
             ata: ata.is_some() || transport == Some("sata"),
             emmc: transport == Some("mmc") && attribute(&device.join("type")).as_deref() == Some("MMC"),

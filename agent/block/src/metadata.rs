@@ -77,6 +77,7 @@ fn erase_all(target: &dyn Target, watch: &dyn Watch, record: &mut MetadataRecord
         mismatched_bytes,
         unchanged_samples: left.len() as u64,
         samples: found.len() as u64,
+        seed: None,
         passed: left.is_empty() && mismatched_bytes == 0,
     });
     if mismatched_bytes > 0 {

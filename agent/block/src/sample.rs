@@ -12,11 +12,18 @@ const STRATA: u64 = 256;
 /// How much of each part is searched for a sector that holds anything.
 const WINDOW: u64 = 64 * 1024;
 
+/// What the places of the samples are drawn from: a new one for each erase, so that no firmware knows them before.
+pub(crate) type SampleSeed = [u8; 16];
+
 /// Sectors that held more than one byte repeated, with what was in them. What is uniform is no data: it may be
 /// what an earlier erase left, and an erase may leave it again.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
     sectors: Vec<(u64, [u8; 32])>,
+    /// Sectors of one byte repeated. If they have changed, that proves as much; if not, nothing.
+    uniform: Vec<(u64, [u8; 32])>,
+    /// `None`: they are those of an earlier process.
+    seed: Option<SampleSeed>,
     sector: usize,
     /// How much of each digest is known.
     known: usize,
@@ -38,13 +45,19 @@ impl Samples {
     /// read of a SCSI disk for three minutes before it reports an error, and that cannot be cancelled.
     pub(crate) fn take(target: &dyn Target, watch: &dyn Watch) -> Result<Self, Fault> {
         let sector = target.logical_block() as usize;
-        let mut samples = Samples { sectors: Vec::new(), sector, known: 32 };
+        let mut seed = SampleSeed::default();
+        getrandom::fill(&mut seed).map_err(|error| Fault::Command {
+            what: "asking the kernel for random bytes",
+            source: std::io::Error::other(error.to_string()),
+        })?;
+        let mut samples =
+            Samples { sectors: Vec::new(), uniform: Vec::new(), seed: Some(seed), sector, known: 32 };
         if target.drive().is_some_and(|drive| !drive.probe.gives_content()) {
             return Ok(samples);
         }
         let total = target.size();
         let mut buffer = Aligned::new(usize::try_from(WINDOW).unwrap_or(0));
-        let windows = windows(total, sector as u64);
+        let windows = windows(total, sector as u64, seed);
         for (index, &(offset, length)) in windows.iter().enumerate() {
             if watch.cancelled() {
                 return Err(Fault::Cancelled);
@@ -61,6 +74,8 @@ impl Samples {
             let found = part.chunks_exact(sector).enumerate().find(|(_, bytes)| !is_uniform(bytes));
             if let Some((number, bytes)) = found {
                 samples.sectors.push((offset + (number * sector) as u64, Sha256::digest(bytes).into()));
+            } else if let Some(bytes) = part.get(..sector) {
+                samples.uniform.push((offset, Sha256::digest(bytes).into()));
             }
         }
         Ok(samples)
@@ -83,7 +98,8 @@ impl Samples {
             (offset, std::array::from_fn(|at| *short.get(at).unwrap_or(&0)))
         };
         let sectors = kept.iter().filter(fits).map(long).collect();
-        Samples { sectors, sector: target.logical_block() as usize, known: KEPT }
+        let sector = target.logical_block() as usize;
+        Samples { sectors, uniform: Vec::new(), seed: None, sector, known: KEPT }
     }
 
     /// Sectors kept.
@@ -91,31 +107,49 @@ impl Samples {
         self.sectors.len() as u64
     }
 
+    /// What their places were drawn from.
+    pub(crate) fn seed(&self) -> Option<SampleSeed> {
+        self.seed
+    }
+
     /// How many of the sectors still read as before.
     pub(crate) fn unchanged(&self, target: &dyn Target, watch: &dyn Watch) -> Result<u64, Fault> {
+        self.same(&self.sectors, target, watch)
+    }
+
+    /// How many of the uniform sectors read otherwise than before.
+    pub(crate) fn changed_uniform(&self, target: &dyn Target, watch: &dyn Watch) -> Result<u64, Fault> {
+        Ok(self.uniform.len() as u64 - self.same(&self.uniform, target, watch)?)
+    }
+
+    fn same(
+        &self,
+        sectors: &[(u64, [u8; 32])],
+        target: &dyn Target,
+        watch: &dyn Watch,
+    ) -> Result<u64, Fault> {
         let mut buffer = Aligned::new(self.sector);
-        let mut unchanged = 0;
-        for (offset, digest) in &self.sectors {
+        let mut same = 0;
+        for (offset, digest) in sectors {
             if watch.cancelled() {
                 return Err(Fault::Cancelled);
             }
             read_exact(target, &mut buffer, *offset)?;
-            unchanged += u64::from(Sha256::digest(&*buffer)[..self.known] == digest[..self.known]);
+            same += u64::from(Sha256::digest(&*buffer)[..self.known] == digest[..self.known]);
         }
-        Ok(unchanged)
+        Ok(same)
     }
 }
 
-/// Where to look: the beginning of each stratum, shifted a little differently in each so that a regular
-/// layout does not hide between them, and the very end, where a backup GPT is.
-fn windows(size: u64, sector: u64) -> Vec<(u64, u64)> {
+/// Where to look: a place in each stratum, drawn from the seed, the very beginning, where tables are, and the very end, where
+/// a backup GPT is.
+fn windows(size: u64, sector: u64, seed: SampleSeed) -> Vec<(u64, u64)> {
     let usable = size / sector * sector;
     let stratum = (usable / STRATA / sector * sector).max(sector);
     let window = WINDOW.min(stratum).max(sector);
     let spread = (stratum - window.min(stratum)) / sector + 1;
     let mut windows: Vec<(u64, u64)> = (0..STRATA)
-        // 2654435761 is Knuth's multiplicative hash; the first stratum stays at 0, where tables are.
-        .map(|index| (index * stratum, index.wrapping_mul(2_654_435_761) % spread * sector))
+        .map(|index| (index * stratum, if index == 0 { 0 } else { draw(seed, index) % spread * sector }))
         .map(|(start, shift)| (start + shift, window))
         .take_while(|&(offset, length)| offset + length <= usable)
         .collect();
@@ -125,6 +159,13 @@ fn windows(size: u64, sector: u64) -> Vec<(u64, u64)> {
     windows
 }
 
+/// The number that belongs to a stratum: the first eight bytes, big endian, of the SHA-256 of the seed and the stratum's
+/// index in eight bytes, big endian. `docs/certificate.md` says so to those who check a record.
+fn draw(seed: SampleSeed, index: u64) -> u64 {
+    let digest = Sha256::new().chain_update(seed).chain_update(index.to_be_bytes()).finalize();
+    digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,9 +173,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn windows_stay_on_the_disk_and_on_sectors(size in 512u64..1 << 44, shift in 9u32..14) {
+        fn windows_stay_on_the_disk_and_on_sectors(
+            size in 512u64..1 << 44, shift in 9u32..14, seed: SampleSeed,
+        ) {
             let sector = 1u64 << shift;
-            for (offset, length) in windows(size, sector) {
+            for (offset, length) in windows(size, sector, seed) {
                 prop_assert!(offset % sector == 0 && length % sector == 0 && length > 0);
                 prop_assert!(offset + length <= size && length <= WINDOW);
             }
@@ -144,10 +187,20 @@ mod tests {
     #[test]
     fn a_disk_of_any_size_is_looked_at_from_end_to_end() {
         for size in [1u64 << 20, 100 << 20, 4 << 40] {
-            let windows = windows(size, 512);
+            let windows = windows(size, 512, SampleSeed::default());
             assert_eq!(windows.len(), 257);
             assert_eq!(windows[0].0, 0);
             assert_eq!(windows[256].0 + windows[256].1, size);
         }
+    }
+
+    #[test]
+    fn places_are_drawn_from_the_seed_and_from_it_again() {
+        let places = |seed: u8| windows(4 << 40, 512, [seed; 16]);
+        assert_eq!(places(1), places(1));
+        let same = places(1).iter().zip(places(2)).filter(|(one, other)| **one == *other).count();
+        assert_eq!(same, 2, "the beginning and the end");
+        // SHA-256 of sixteen zero bytes and of 1 in eight bytes begins with this, by Python's hashlib.
+        assert_eq!(draw(SampleSeed::default(), 1), 0xed8b_7b2c_2c6b_ae3a);
     }
 }

@@ -6,7 +6,7 @@ use crate::method::{ExpectedContent, Method};
 use crate::pass::Pass;
 use crate::pool::{LARGEST, lend};
 use crate::progress::{Phase, Watch};
-use crate::sample::Samples;
+use crate::sample::{SampleSeed, Samples};
 use crate::target::{Target, read_exact};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,8 +24,11 @@ pub struct Verification {
     pub mismatched_bytes: u64,
     /// Sampled sectors that still read as before the erase.
     pub unchanged_samples: u64,
-    /// Sectors sampled before the erase, none of them of one byte repeated.
+    /// Sectors sampled before the erase, none of them of one byte repeated; and where a method promises only change, those
+    /// of one byte repeated that have changed.
     pub samples: u64,
+    /// What their places were drawn from, where this process has sampled the disk.
+    pub seed: Option<SampleSeed>,
     /// Whether the disk passed.
     pub passed: bool,
 }
@@ -57,6 +60,9 @@ impl Verification {
     pub(crate) fn complaint(&self) -> String {
         let (mismatched, read) = (self.mismatched_bytes, self.bytes_read);
         let (unchanged, samples) = (self.unchanged_samples, self.samples);
+        if self.kind == Coverage::Sampled && samples == 0 {
+            return "the disk does not read as zeroes, and no sample shows that it has changed".to_owned();
+        }
         let wrong = match self.expected {
             ExpectedContent::Zeroes | ExpectedContent::Changed => "not zero",
             ExpectedContent::Pattern | ExpectedContent::Random => "not what was written",
@@ -120,16 +126,20 @@ pub(crate) fn verify(
         mismatched_bytes,
         unchanged_samples,
         samples: samples.count(),
+        seed: samples.seed(),
         passed: all_as_written,
     };
-    Ok(match method.expected_content() {
-        ExpectedContent::Changed if !all_as_written => Verification {
-            kind: Coverage::Sampled,
-            expected: ExpectedContent::Changed,
-            mismatched_bytes: 0,
-            passed: unchanged_samples == 0,
-            ..full
-        },
-        _ => full,
+    if all_as_written || method.expected_content() != ExpectedContent::Changed {
+        return Ok(full);
+    }
+    let samples = full.samples + samples.changed_uniform(target, watch)?;
+    Ok(Verification {
+        kind: Coverage::Sampled,
+        expected: ExpectedContent::Changed,
+        mismatched_bytes: 0,
+        samples,
+        // Where nothing was looked at, nothing was seen to change.
+        passed: unchanged_samples == 0 && samples > 0,
+        ..full
     })
 }

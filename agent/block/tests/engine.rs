@@ -90,6 +90,33 @@ fn a_format_that_fills_with_ones_is_held_to_change_and_one_that_zeroes_to_zero()
 }
 
 #[test]
+fn a_method_that_promises_only_change_is_not_believed_without_a_sample_that_changed() {
+    // A blank disk: only uniform sectors, which prove something if they have changed.
+    let blank = || vec![0; 4 << 20];
+    let disk = FakeDisk::new(blank(), 512, vec![FakeFault::FormatFills(0xff)]);
+    let record = erase(&disk, &[Method::NvmeFormat], &());
+    let seen = record.verification.unwrap();
+    assert_eq!((record.ending, seen.samples, seen.passed), (Ending::Erased, 257, true));
+    // A disk that holds 0xff and goes on holding it.
+    for flaw in [FakeFault::FormatDoesNothing, FakeFault::FormatFills(0xff)] {
+        let disk = FakeDisk::new(vec![0xff; 4 << 20], 512, vec![flaw]);
+        let record = erase(&disk, &[Method::NvmeFormat], &());
+        assert!(
+            reason(&record.ending).contains("no sample shows that it has changed"),
+            "{:?}",
+            record.ending
+        );
+        let seen = record.verification.unwrap();
+        assert_eq!((seen.samples, seen.passed), (0, false));
+    }
+    let seeds = [(); 2].map(|()| {
+        let disk = FakeDisk::new(content(1 << 20), 512, vec![FakeFault::FormatFills(7)]);
+        erase(&disk, &[Method::NvmeFormat], &()).verification.unwrap().seed.expect("it is in the record")
+    });
+    assert_ne!(seeds[0], seeds[1], "each erase looks elsewhere");
+}
+
+#[test]
 fn short_writes_are_continued() {
     let disk = FakeDisk::new(content((5 << 20) + 1536), 512, vec![FakeFault::ShortWrites(64 << 10)]);
     let record = erase(&disk, &[Method::Overwrite], &());

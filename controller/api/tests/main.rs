@@ -5,6 +5,7 @@ mod bad_input;
 mod bundles;
 mod common;
 mod compatibility;
+mod disks;
 mod docs;
 mod erase_plan;
 mod history;

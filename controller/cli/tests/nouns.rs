@@ -190,3 +190,26 @@ fn a_plan_is_a_table_of_disks_and_a_refusal_is_an_exit_code() {
     assert_eq!(server.run(&["node", "plan", "n1"]).0, 1);
     assert_eq!(server.run(&["node", "plan", "n1", "--args", "[]"]).0, 2);
 }
+
+#[test]
+fn the_known_disks_of_a_node_are_listed_and_one_is_retired() {
+    let known = json!({"serial": "S1", "wwn": null, "model": "M"});
+    let retired =
+        json!({"serial": "S2", "wwn": "0x5", "model": null, "reason": "to the vendor", "retired_at": "t"});
+    let answers = [
+        (200, json!({"known": [known, {"serial": "S2", "wwn": "0x5", "model": null}], "retired": []})),
+        (200, json!({"known": [known], "retired": [retired]})),
+        (404, fault("The node has no known disk")),
+    ];
+    let server = serve(move |index, _| answers[index].clone());
+    let (code, out, err) = server.run(&["node", "disks", "list", "n1"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with("SERIAL  WWN  MODEL  STATE  REASON\nS1      -    M      known\n"), "{out}");
+    let (code, out, _) = server.run(&["node", "disks", "retire", "n1", "S2", "--reason", "to the vendor"]);
+    assert_eq!(code, 0);
+    assert!(out.contains("retired  to the vendor"), "{out}");
+    assert_eq!(server.lines()[1], "POST /v1/anneal/nodes/n1/disks/retire");
+    assert_eq!(server.body(1), json!({"disk": "S2", "reason": "to the vendor"}));
+    assert_eq!(server.run(&["node", "disks", "retire", "n1", "S9", "--reason", "x"]).0, 1);
+    assert_eq!(server.run(&["node", "disks", "retire", "n1", "S9"]).0, 2, "a reason is needed");
+}

@@ -1,7 +1,7 @@
 //! Makes certificates of what agents have proven. Pure but for the key, which it never gives out.
 
 pub use certificate::SigningKey;
-use certificate::{Evidence, Finding, NodeName, PublicKey, RunName, Signed, VERSION};
+use certificate::{Evidence, Finding, NodeName, PublicKey, RetiredDisk, RunName, Signed, VERSION};
 use model::{Certificate, Node, Run, Timestamp};
 
 /// Evidence of an agent that was found good.
@@ -54,6 +54,7 @@ impl CertificateIssuer {
                 step: u64::try_from(index).unwrap_or(u64::MAX),
             },
             finding,
+            retired_disks: node.disks.retired.iter().map(retired).collect(),
             evidence_key: proof.key.to_string(),
             evidence: proof.signed,
         }
@@ -68,4 +69,10 @@ impl CertificateIssuer {
             file: signed.write(),
         }
     }
+}
+
+fn retired(retired: &model::storage::RetiredDisk) -> RetiredDisk {
+    let disk = retired.disk.clone();
+    let (reason, at) = (retired.reason.clone(), certificate::instant(retired.at.0));
+    RetiredDisk { serial: disk.serial, wwn: disk.wwn, model: disk.model, reason, at }
 }

@@ -23,6 +23,7 @@ pub mod request;
 pub mod resource;
 pub mod run;
 pub mod step;
+pub mod storage;
 mod table;
 pub mod time;
 pub mod traits;

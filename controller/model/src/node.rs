@@ -5,6 +5,7 @@ use crate::power::{PowerState, PowerTarget};
 use crate::provision::ProvisionState;
 use crate::run::Run;
 use crate::step::StepKind;
+use crate::storage::KnownDisks;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -114,6 +115,9 @@ pub struct Node {
     /// Keys of `driver_internal_info` that are part of the protocol, except those that are made from the contact.
     #[serde(default)]
     pub driver_internal_info: Map<String, Value>,
+    /// Its disks when it was looked at last.
+    #[serde(default, skip_serializing_if = "KnownDisks::is_empty")]
+    pub disks: KnownDisks,
 
     /// The run under way.
     #[serde(default)]
@@ -182,6 +186,7 @@ impl Node {
             inspection_started_at: None,
             inspection_finished_at: None,
             driver_internal_info: Map::new(),
+            disks: KnownDisks::default(),
             run: None,
             wait: None,
             next_wake_at: None,

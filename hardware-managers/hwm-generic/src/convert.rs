@@ -4,13 +4,13 @@ use crate::job::{Job, express};
 use crate::pace;
 use crate::settings::Settings;
 use agent_protocol::progress::{DiskProgress, Phase};
-use agent_protocol::record::{DiskRecord, EraseReport, Fallback, Outcome, Verification};
+use agent_protocol::record::{
+    DiskRecord, ERASE_METADATA, EraseReport, Fallback, IgnoredController, Outcome, Verification,
+};
 use block::{Disk, DiskDecision, Ending, Level, MetadataRecord, Method, Plan, PlannedMethod, Probe, Record};
+use hwm_sdk::{StepError, StepOutcome};
 use serde_json::{Value, json};
 use std::time::Duration;
-
-/// Name of the method of `erase_devices_metadata`.
-pub(crate) const METADATA: &str = "erase-metadata";
 
 /// A record of a disk that nothing has been done to.
 pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRecord {
@@ -22,6 +22,7 @@ pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRe
         size: disk.size,
         outcome,
         reason: Some(reason),
+        exempt: None,
         method: None,
         level: None,
         standard: None,
@@ -63,7 +64,7 @@ pub(crate) fn metadata_erased(disk: &Disk, record: MetadataRecord) -> DiskRecord
     DiskRecord {
         outcome,
         reason,
-        method: Some(METADATA.to_owned()),
+        method: Some(ERASE_METADATA.to_owned()),
         bytes_erased: record.bytes_erased,
         verification: record.verification.as_ref().map(verification),
         ..untouched(disk, outcome, String::new())
@@ -94,6 +95,7 @@ fn verification(seen: &block::Verification) -> Verification {
         mismatched_bytes: seen.mismatched_bytes,
         unchanged_samples: seen.unchanged_samples,
         samples: seen.samples,
+        seed: seen.seed.map(|seed| seed.iter().map(|byte| format!("{byte:02x}")).collect()),
         passed: seen.passed,
     }
 }
@@ -144,7 +146,7 @@ fn methods(job: Job, probe: &Probe, methods: &[PlannedMethod], settings: &Settin
                "abortable": method.abortable(), "reason": reason})
     };
     let metadata = || {
-        json!({"method": METADATA, "level": null, "estimate_s": 0, "abortable": true,
+        json!({"method": ERASE_METADATA, "level": null, "estimate_s": 0, "abortable": true,
                "reason": "partition tables and signatures only"})
     };
     match job {
@@ -196,4 +198,24 @@ pub(crate) fn advance(entry: &mut DiskProgress, progress: block::Progress) {
 pub(crate) fn report(report: &EraseReport) -> Value {
     // Plain data with string keys: this cannot fail, and a null would say so.
     serde_json::to_value(report).unwrap_or(Value::Null)
+}
+
+/// How a step ended, with the storage controllers that were ignored in its report.
+pub(crate) fn with_ignored(
+    outcome: Result<StepOutcome, StepError>,
+    ignored: &[IgnoredController],
+) -> Result<StepOutcome, StepError> {
+    let with = |mut report: Value| {
+        if let (Some(report), false) = (report.as_object_mut(), ignored.is_empty()) {
+            report.insert("ignored_controllers".to_owned(), json!(ignored));
+        }
+        report
+    };
+    match outcome {
+        Ok(StepOutcome::Done(report)) => Ok(StepOutcome::Done(with(report))),
+        Ok(StepOutcome::RebootRequested(report)) => Ok(StepOutcome::RebootRequested(with(report))),
+        Err(StepError::Failed { reason, report }) => Err(StepError::Failed { reason, report: with(report) }),
+        Err(StepError::Cancelled { report }) => Err(StepError::Cancelled { report: with(report) }),
+        other => other,
+    }
 }

@@ -1,5 +1,6 @@
 //! The disks for the inventory.
 
+use crate::exempt::exempt;
 use agent_protocol::inventory;
 use block::{Filter, Holder, ListError, Probe, Roots, Signature};
 use serde_json::{Map, Value, json};
@@ -65,6 +66,9 @@ fn additions(probe: &Probe, error: Option<String>) -> Map<String, Value> {
     map.insert("refusals".into(), refusals.into());
     let methods: Vec<&str> = block::methods(probe).iter().map(|method| method.as_str()).collect();
     map.insert("erase_methods".into(), methods.into());
+    if let Some(exempt) = exempt(probe, &[]) {
+        map.insert("exempt".into(), exempt.into());
+    }
     if !disk.other_paths.is_empty() {
         map.insert("other_paths".into(), disk.other_paths.clone().into());
     }

@@ -1,6 +1,7 @@
 //! Carries out the plan of an erase step: one thread for each disk, and one report of all disks.
 
 use crate::convert::{self, untouched};
+use crate::exempt::exempt;
 use crate::job::{Job, express};
 use crate::pace::{Deadline, Stall, longest};
 use crate::rebuild::{RebuildMode, Volumes};
@@ -59,7 +60,10 @@ fn take_down(roots: &Roots, plan: &Plan, disks: &[Disk]) -> Result<(), StepError
 /// The error of a run that ended before the first byte of any disk was written.
 fn not_begun(disks: &[Disk], why: String, of_each: &str) -> StepError {
     let untouched = |disk| untouched(disk, Outcome::Skipped, of_each.to_owned());
-    let report = convert::report(&EraseReport { disks: disks.iter().map(untouched).collect() });
+    let report = convert::report(&EraseReport {
+        disks: disks.iter().map(untouched).collect(),
+        ..EraseReport::default()
+    });
     StepError::Failed { reason: format!("nothing was written to any disk: {why}"), report }
 }
 
@@ -91,6 +95,8 @@ pub(crate) fn run(
     context: &StepContext,
 ) -> Result<StepOutcome, StepError> {
     let disks: Vec<_> = surveyed.iter().map(|probe| probe.disk.clone()).collect();
+    let kept = &settings.request.policy.skip;
+    let exempt: Vec<_> = surveyed.iter().map(|probe| exempt(probe, kept)).collect();
     let refuses = plan.refuses();
     let begun = Instant::now();
     if !refuses {
@@ -121,7 +127,7 @@ pub(crate) fn run(
             rebuild(&mut states, volumes);
         }
     }
-    conclude(&states, &disks, &limits.deadline, context)
+    conclude(&states, &disks, &exempt, &limits.deadline, context)
 }
 
 fn state_of(job: Job, probe: Probe, decision: DiskDecision, settings: &Settings) -> DiskState {
@@ -255,6 +261,7 @@ fn now() -> f64 {
 fn conclude(
     states: &[DiskState],
     disks: &[Disk],
+    exempt: &[Option<&str>],
     deadline: &Deadline,
     context: &StepContext,
 ) -> Result<StepOutcome, StepError> {
@@ -262,7 +269,7 @@ fn conclude(
     let mut failures = Vec::new();
     let mut records = Vec::new();
     let mut begun_all = true;
-    for (state, disk) in states.iter().zip(disks) {
+    for ((state, disk), exempt) in states.iter().zip(disks).zip(exempt) {
         let record = match state {
             DiskState::Final(record) | DiskState::Blocked(record) | DiskState::Open(_, _, Some(record)) => {
                 DiskRecord::clone(record)
@@ -283,10 +290,10 @@ fn conclude(
         if matches!(state, DiskState::Blocked(_)) || record.outcome == Outcome::Failed || not_begun {
             failures.push(format!("{}: {}", disk.describe(), record.reason.as_deref().unwrap_or("unknown")));
         }
-        records.push(record);
+        records.push(DiskRecord { exempt: exempt.map(str::to_owned), ..record });
     }
     let none = records.is_empty();
-    let mut report = convert::report(&EraseReport { disks: records });
+    let mut report = convert::report(&EraseReport { disks: records, ..EraseReport::default() });
     if none {
         tracing::warn!("no disk was found, so there was nothing to erase");
         report["note"] = "no disk was found, so there was nothing to erase".into();

@@ -23,6 +23,7 @@ mod convert;
 mod disks;
 mod efi;
 mod erase_job;
+mod exempt;
 mod finding;
 mod firmware;
 mod inventory;
@@ -34,6 +35,7 @@ mod rebuild;
 mod resume;
 mod settings;
 mod steps;
+mod storage_controllers;
 mod survey;
 mod sysfs;
 mod tpm;
@@ -58,11 +60,12 @@ use rebuild::{RebuildMode, RememberedVolumes, Volumes};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use storage_controllers::{Driverless, driverless};
 
 /// Name in `hardware_manager_version`, the same as in ironic-python-agent.
 pub const NAME: &str = "generic_hardware_manager";
 /// Version; must grow when a step changes.
-pub const VERSION: &str = "1.4";
+pub const VERSION: &str = "1.5";
 
 /// Consequence in the error text when the disks cannot be listed.
 const NOT_VERIFIED: &str = "nothing was verified";
@@ -121,6 +124,7 @@ impl GenericHardwareManager {
         context: &StepContext,
     ) -> Result<StepOutcome, StepError> {
         let (mut probes, mut plan, mut settings) = self.prepare(job, call, true)?;
+        let ignored = self.driverless(&settings).ignored;
         if !plan.refuses() && erase_job::reveal(&self.roots, &probes, &plan)? {
             // The sizes have changed: survey again, and reveal only once.
             settings.request.policy.reveal = false;
@@ -131,7 +135,8 @@ impl GenericHardwareManager {
             self.remembered.forget();
         }
         let volumes = Volumes { mode, remembered: &self.remembered };
-        erase_job::run(&self.roots, job, probes, plan, &settings, &volumes, context)
+        let outcome = erase_job::run(&self.roots, job, probes, plan, &settings, &volumes, context);
+        convert::with_ignored(outcome, &ignored)
     }
 
     /// Probe all disks and plan for all of them. Nothing is written; with `rescue`, drives are freed of the password
@@ -154,7 +159,8 @@ impl GenericHardwareManager {
 
     /// All disks as they are now, and the plan for them.
     fn judged(&self, job: Job, settings: &Settings, rescue: bool) -> Result<(Vec<Probe>, Plan), StepError> {
-        let lost = if self.filter == Filter::All { block::unattached(&self.roots) } else { Vec::new() };
+        let mut lost = if self.filter == Filter::All { block::unattached(&self.roots) } else { Vec::new() };
+        lost.extend(self.driverless(settings).unknown);
         if !lost.is_empty() {
             let reason = format!("nothing was written to any disk: {}", lost.join("; "));
             return Err(StepError::Failed { reason, report: convert::report(&EraseReport::default()) });
@@ -175,6 +181,14 @@ impl GenericHardwareManager {
             Job::Express | Job::Metadata => block::plan_metadata(&probes, &settings.request.policy),
         };
         Ok((probes, plan))
+    }
+
+    /// The storage controllers of the machine without a driver; none where the agent was given its disks one by one.
+    fn driverless(&self, settings: &Settings) -> Driverless {
+        if self.filter != Filter::All {
+            return Driverless::default();
+        }
+        driverless(&pci::devices(&self.roots.sys), &settings.ignored_controllers)
     }
 
     // Both read a few files of sysfs, so they are too short to be cancelled.

@@ -2,6 +2,8 @@
 //! the step.
 
 use crate::pace::STALL;
+use crate::storage_controllers;
+use agent_protocol::record::IgnoredController;
 use block::opal::Psid;
 use block::{EraseRequest, Fill, Hint, Level, Method, Passes, Reason};
 use hwm_sdk::StepError;
@@ -48,6 +50,8 @@ pub struct Settings {
     pub stall: Duration,
     /// How long the step may take; `None`: by the plan's estimate.
     pub deadline: Option<Duration>,
+    /// Storage controllers that may be without a driver (`properties.ignored_controllers`).
+    pub ignored_controllers: Vec<IgnoredController>,
 }
 
 impl Default for Settings {
@@ -58,6 +62,7 @@ impl Default for Settings {
             request: EraseRequest::default(),
             stall: STALL,
             deadline: None,
+            ignored_controllers: Vec::new(),
         }
     }
 }
@@ -103,6 +108,7 @@ impl Settings {
             request,
             stall,
             deadline: None,
+            ignored_controllers: storage_controllers::ignored(&node["properties"]["ignored_controllers"])?,
         })
     }
 

@@ -4,6 +4,7 @@ mod bios;
 #[path = "../../../agent/block/tests/common/mod.rs"]
 mod common;
 mod conformance;
+mod controllers;
 mod hardware;
 mod holders;
 mod interrupted;

@@ -5,11 +5,32 @@
 
 use serde::{Deserialize, Serialize};
 
+/// [`DiskRecord::exempt`] of what the node was booted from, or its BMC presents.
+pub const BOOT_MEDIUM: &str = "boot-medium";
+
+/// Method of a disk that lost its partition tables and signatures only: [`Outcome::MetadataErased`].
+pub const ERASE_METADATA: &str = "erase-metadata";
+
 /// Result of an erase step: one record for every disk the agent saw, touched or not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EraseReport {
     /// One per disk, ordered by device name.
     pub disks: Vec<DiskRecord>,
+    /// Storage controllers without a driver that the node's `ignored_controllers` let be: what is behind them was not
+    /// looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_controllers: Vec<IgnoredController>,
+}
+
+/// A storage controller without a driver that an operator lets be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IgnoredController {
+    /// PCI address, `0000:3b:00.0`.
+    pub address: String,
+    /// PCI vendor and device, `1000:005b`.
+    pub ids: String,
+    /// The operator's reason.
+    pub reason: String,
 }
 
 /// What happened to one disk.
@@ -33,6 +54,10 @@ pub struct DiskRecord {
     /// Why it was skipped or failed; empty for an erased disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Why the disk is listed and need not be there the next time: [`BOOT_MEDIUM`], `kept` (by the operator), `removable`,
+    /// `raid-volume`, `network-volume`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exempt: Option<String>,
     /// Method that was used, in words of [`crate::progress::DiskProgress::method`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
@@ -122,6 +147,9 @@ pub struct Verification {
     pub unchanged_samples: u64,
     /// Sectors sampled before the erase.
     pub samples: u64,
+    /// What their places were drawn from, 32 hexadecimal digits; absent where no place was drawn, or by an earlier process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<String>,
     /// Whether the disk passed.
     pub passed: bool,
 }

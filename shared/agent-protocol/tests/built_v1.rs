@@ -11,7 +11,9 @@ use agent_protocol::inventory::{
 };
 use agent_protocol::lookup::{BundleOffer, LookupAnswer, LookupConfig, LookupNode, Offer};
 use agent_protocol::progress::{DiskProgress, Phase, Progress};
-use agent_protocol::record::{DiskRecord, EraseReport, Fallback, Outcome, Rebuilt, Verification};
+use agent_protocol::record::{
+    DiskRecord, EraseReport, Fallback, IgnoredController, Outcome, Rebuilt, Verification,
+};
 use agent_protocol::step::{AdvertisedSteps, ArgInfo, Step};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -195,6 +197,7 @@ fn a_record_of_an_erase_names_each_value() {
         size: 8,
         outcome: Outcome::MetadataErased,
         reason: some("why"),
+        exempt: some("boot-medium"),
         method: some("overwrite-zeroes"),
         level: some("clear"),
         standard: some("ACS-4"),
@@ -208,6 +211,7 @@ fn a_record_of_an_erase_names_each_value() {
             mismatched_bytes: 1,
             unchanged_samples: 2,
             samples: 3,
+            seed: some("00ff"),
             passed: false,
         }),
         rebuilt: vec![Rebuilt {
@@ -222,16 +226,23 @@ fn a_record_of_an_erase_names_each_value() {
         finished_at: Some(2.5),
     };
     written(
-        &EraseReport { disks: vec![record] },
+        &EraseReport {
+            disks: vec![record],
+            ignored_controllers: vec![IgnoredController {
+                address: "0000:3b:00.0".into(),
+                ids: "1000:005b".into(),
+                reason: "no cables".into(),
+            }],
+        },
         json!({"disks": [{
             "device": "/dev/sda", "serial": "S1", "wwn": "0x5", "model": "M", "size": 8, "outcome": "metadata_erased",
-            "reason": "why", "method": "overwrite-zeroes", "level": "clear", "standard": "ACS-4",
+            "reason": "why", "exempt": "boot-medium", "method": "overwrite-zeroes", "level": "clear", "standard": "ACS-4",
             "fallbacks": [{"method": "nvme-format", "error": "refused"}], "bytes_erased": 7, "resumed_from": 4,
             "verification": {"kind": "full", "bytes_read": 6, "expected": "zeroes", "mismatched_bytes": 1,
-                             "unchanged_samples": 2, "samples": 3, "passed": false},
+                             "unchanged_samples": 2, "samples": 3, "seed": "00ff", "passed": false},
             "rebuilt": [{"kind": "md", "name": "mirror", "uuid": "ab", "bytes": 512, "offset": 4096}],
             "out_of_reach": ["HPA"], "started_at": 1.5, "finished_at": 2.5,
-        }]}),
+        }], "ignored_controllers": [{"address": "0000:3b:00.0", "ids": "1000:005b", "reason": "no cables"}]}),
     );
 }
 

@@ -24,6 +24,9 @@ pub struct Certificate {
     pub run: RunName,
     /// The finding.
     pub finding: Finding,
+    /// Disks that left the node since the previous certificate, each accepted by an operator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retired_disks: Vec<RetiredDisk>,
     /// The key that the agent sent over its authenticated channel.
     pub evidence_key: String,
     /// The evidence that the agent signed.
@@ -60,13 +63,32 @@ pub struct RunName {
     pub step: u64,
 }
 
+/// A disk that left a node, accepted by an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetiredDisk {
+    /// Serial number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// World wide name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wwn: Option<String>,
+    /// Model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The operator's reason.
+    pub reason: String,
+    /// When it was accepted: RFC 3339, UTC, by the controller's clock.
+    pub at: String,
+}
+
 /// Finding of a step. It is derived from the evidence alone and verified against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
     /// Every disk of the node was erased.
     Erased,
-    /// At least one disk was erased, and at least one was left alone or lost its metadata only.
+    /// At least one disk was erased, and at least one was left alone or lost its metadata only, or disks may be behind a
+    /// controller that was ignored.
     ErasedWithExceptions,
     /// No disk was erased; of those not left alone partition tables and signatures were removed.
     MetadataErased,
@@ -86,7 +108,9 @@ impl Finding {
         match (count(Outcome::Erased), count(Outcome::MetadataErased)) {
             (0, 0) => Self::NothingErased,
             (0, _) => Self::MetadataErased,
-            (erased, _) if erased == evidence.disks.len() => Self::Erased,
+            (erased, _) if erased == evidence.disks.len() && evidence.ignored_controllers.is_empty() => {
+                Self::Erased
+            }
             _ => Self::ErasedWithExceptions,
         }
     }

@@ -1,7 +1,8 @@
 //! The evidence that an agent signs for an erase step, and the controller's checks of it.
 
+use crate::claim;
 use crate::{Document, PublicKey, Refused, Signed, SigningKey};
-use agent_protocol::record::{DiskRecord, Outcome};
+use agent_protocol::record::{DiskRecord, EraseReport, IgnoredController};
 use serde::{Deserialize, Serialize};
 
 /// The results of one erase step for the disks of a node.
@@ -28,6 +29,9 @@ pub struct Evidence {
     pub error: Option<String>,
     /// Every disk that the agent saw, touched or not.
     pub disks: Vec<DiskRecord>,
+    /// Storage controllers without a driver that the node's operator lets be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_controllers: Vec<IgnoredController>,
 }
 
 /// The agent of one boot.
@@ -85,8 +89,8 @@ pub struct Expected<'a> {
     pub step: StepName,
     /// Whether the command succeeded.
     pub succeeded: bool,
-    /// The records in the command's result.
-    pub disks: &'a [DiskRecord],
+    /// The report in the command's result.
+    pub report: &'a EraseReport,
 }
 
 impl Evidence {
@@ -97,22 +101,8 @@ impl Evidence {
 
     /// Every disk that counts as erased was seen to be.
     pub(crate) fn check_claims(&self) -> Result<(), Refused> {
-        let claims = |disk: &&DiskRecord| matches!(disk.outcome, Outcome::Erased | Outcome::MetadataErased);
-        let seen = |disk: &DiskRecord| {
-            let passed =
-                disk.verification.as_ref().is_some_and(|seen| seen.passed && seen.mismatched_bytes == 0);
-            passed && disk.method.is_some()
-        };
-        match self.disks.iter().filter(claims).find(|disk| !seen(disk)) {
-            Some(disk) => Err(Refused::Unverified(name(disk))),
-            None => Ok(()),
-        }
+        self.disks.iter().try_for_each(claim::check)
     }
-}
-
-/// A disk in a message.
-fn name(disk: &DiskRecord) -> String {
-    format!("{} (serial {})", disk.device, disk.serial.as_deref().unwrap_or("none"))
 }
 
 /// The evidence in `signed`, if `key` has signed it, it is about the expected step, and its claims follow from its records.
@@ -137,8 +127,11 @@ pub fn judge(signed: &Signed, key: &PublicKey, expected: &Expected) -> Result<Ev
     if evidence.succeeded != expected.succeeded {
         return Err(Refused::AnotherResult("how the step ended"));
     }
-    if evidence.disks != expected.disks {
+    if evidence.disks != expected.report.disks {
         return Err(Refused::AnotherResult("the disks"));
+    }
+    if evidence.ignored_controllers != expected.report.ignored_controllers {
+        return Err(Refused::AnotherResult("the controllers without a driver"));
     }
     evidence.check_claims()?;
     Ok(evidence)

@@ -10,12 +10,14 @@
 //! `docs/certificate.md` is the text for auditors.
 
 mod certificate;
+mod claim;
 mod evidence;
+mod method;
 mod refused;
 mod signed;
 mod verify;
 
-pub use certificate::{Certificate, Controller, Finding, NodeName, RunName};
+pub use certificate::{Certificate, Controller, Finding, NodeName, RetiredDisk, RunName};
 pub use evidence::{AgentName, Evidence, Expected, Machine, ManagerName, StepName, judge};
 pub use refused::{Document, Refused};
 pub use signed::Signed;

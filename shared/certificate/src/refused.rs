@@ -48,6 +48,42 @@ pub enum Refused {
     /// A disk counts as erased without a verification that passed.
     #[error("disk {0} is called erased without a method and a verification that passed")]
     Unverified(String),
+    /// A disk counts as erased by a method that `docs/erase.md` does not give.
+    #[error("disk {disk} is called erased by {method:?}, which is no method for that")]
+    UnknownMethod {
+        /// The disk.
+        disk: String,
+        /// What its record names.
+        method: String,
+    },
+    /// A disk counts as erased to a level that its method does not reach.
+    #[error("disk {disk} is called erased to the level {level:?}, which {method} does not reach")]
+    WrongLevel {
+        /// The disk.
+        disk: String,
+        /// Its method.
+        method: String,
+        /// What its record names; `none` where it names none.
+        level: String,
+    },
+    /// A disk counts as erased, and the bytes that were erased are not those of the disk.
+    #[error("disk {disk} is called erased, and {erased} of its {size} bytes were")]
+    WrongExtent {
+        /// The disk.
+        disk: String,
+        /// Bytes erased, by the record.
+        erased: u64,
+        /// Bytes of the disk.
+        size: u64,
+    },
+    /// A disk counts as verified, and was not read back so far that it could be.
+    #[error("disk {disk} is called verified, and was not read back: {why}")]
+    NotReadBack {
+        /// The disk.
+        disk: String,
+        /// What is missing.
+        why: String,
+    },
     /// The finding is not what the records of the disks amount to.
     #[error("the finding is {stated:?}, but the records of the disks say {found:?}")]
     Contradiction {
@@ -106,6 +142,10 @@ impl Refused {
             Self::Tampered(_) => "tampered",
             Self::UnknownVersion(..) => "unknown-version",
             Self::Unverified(_) => "unverified",
+            Self::UnknownMethod { .. } => "unknown-method",
+            Self::WrongLevel { .. } => "wrong-level",
+            Self::WrongExtent { .. } => "wrong-extent",
+            Self::NotReadBack { .. } => "not-read-back",
             Self::Contradiction { .. } => "contradiction",
             Self::AnotherNode { .. } => "another-node",
             Self::AnotherCommand { .. } => "another-command",

@@ -2,6 +2,7 @@
 
 mod common;
 
+use agent_protocol::record::EraseReport;
 use certificate::{
     Certificate, Document, Evidence, Expected, Finding, PublicKey, Refused, Signed, Wanted, judge, verify,
 };
@@ -116,14 +117,15 @@ fn the_chain_of_a_node_has_no_gap() {
 #[test]
 fn evidence_is_of_the_step_that_was_asked_for_and_says_what_its_result_says() {
     let sample = evidence();
-    let disks = sample.disks.clone();
+    let report =
+        EraseReport { disks: sample.disks.clone(), ignored_controllers: sample.ignored_controllers.clone() };
     let expected = Expected {
         node: NODE,
         command_id: "run-0-0-0",
         boot_id: "boot",
         step: sample.step.clone(),
         succeeded: true,
-        disks: &disks,
+        report: &report,
     };
     let signed = sample.sign(key());
     let name = |signed: &Signed, key: &PublicKey, expected: &Expected| {
@@ -137,8 +139,9 @@ fn evidence_is_of_the_step_that_was_asked_for_and_says_what_its_result_says() {
     let certificate = certificate(evidence()).sign(key());
     assert_eq!(name(&certificate, &key().public(), &expected), "evidence-tampered");
 
-    let (mut fewer, mut step) = (disks.clone(), sample.step.clone());
-    fewer.pop();
+    let (mut fewer, mut step, mut ignoring) = (report.clone(), sample.step.clone(), report.clone());
+    fewer.disks.pop();
+    ignoring.ignored_controllers.pop();
     step.step = "erase_devices_metadata".to_owned();
     for (wrong, reason) in [
         (Expected { node: "other", ..expected.clone() }, "another-node"),
@@ -146,20 +149,30 @@ fn evidence_is_of_the_step_that_was_asked_for_and_says_what_its_result_says() {
         (Expected { boot_id: "earlier", ..expected.clone() }, "another-command"),
         (Expected { step, ..expected.clone() }, "another-command"),
         (Expected { succeeded: false, ..expected.clone() }, "another-result"),
-        (Expected { disks: &fewer, ..expected.clone() }, "another-result"),
+        (Expected { report: &fewer, ..expected.clone() }, "another-result"),
+        (Expected { report: &ignoring, ..expected.clone() }, "another-result"),
     ] {
         assert_eq!(name(&signed, &key().public(), &wrong), reason, "{wrong:?}");
     }
     let mut lie = sample.clone();
     lie.disks[0].verification = None;
-    let wrong = Expected { disks: &lie.disks, ..expected };
+    let reported = EraseReport { disks: lie.disks.clone(), ..report.clone() };
+    let wrong = Expected { report: &reported, ..expected };
     assert_eq!(name(&lie.sign(key()), &key().public(), &wrong), "unverified");
 }
 
 #[test]
 fn the_finding_follows_from_the_records() {
     let finding = |change: fn(&mut Evidence)| with(change).finding.as_str();
-    assert_eq!(finding(|sample| sample.disks.truncate(1)), "erased");
+    let one = |sample: &mut Evidence| sample.disks.truncate(1);
+    assert_eq!(with(one).finding, Finding::ErasedWithExceptions, "a controller was ignored");
+    assert_eq!(
+        finding(|sample| {
+            sample.disks.truncate(1);
+            sample.ignored_controllers.clear();
+        }),
+        "erased"
+    );
     assert_eq!(finding(|_| ()), "erased_with_exceptions");
     assert_eq!(finding(|sample| drop(sample.disks.remove(0))), "metadata_erased");
     assert_eq!(finding(|sample| sample.disks = sample.disks.split_off(2)), "nothing_erased");

@@ -61,6 +61,7 @@ fn schemas_and_code_agree() {
     check::<Certificate>("certificate", payload, &value(&signed.payload));
     let mut sample = evidence();
     sample.disks[0].reason = Some("none".to_owned());
+    sample.disks[0].exempt = Some("boot-medium".to_owned());
     let payload = include_str!("../../../docs/certificate/evidence.schema.json");
     check::<Evidence>("evidence", payload, &value(&sample.sign(key()).payload));
 }
@@ -77,6 +78,10 @@ fn every_refusal_has_its_name() {
         Refused::Tampered(Document::Evidence),
         Refused::UnknownVersion(Document::Certificate, 2),
         Refused::Unverified(text()),
+        Refused::UnknownMethod { disk: text(), method: text() },
+        Refused::WrongLevel { disk: text(), method: text(), level: text() },
+        Refused::WrongExtent { disk: text(), erased: 0, size: 1 },
+        Refused::NotReadBack { disk: text(), why: text() },
         Refused::Contradiction { stated: "", found: "" },
         Refused::AnotherNode { found: text(), wanted: text() },
         Refused::AnotherCommand { what: "", found: text(), wanted: text() },

@@ -143,6 +143,8 @@ impl Canon<'_> {
             inspection_started_at: _,
             inspection_finished_at: _,
             driver_internal_info: _,
+            // Only the report of an erase is held against it, and no agent in here reports disks.
+            disks: _,
             run,
             wait,
             next_wake_at,

@@ -1,5 +1,6 @@
 //! An agent's process, from its start to its end.
 
+use crate::evidence::{self, Told};
 use crate::held;
 use crate::work::{Begun, Work};
 use agent_protocol::EXTENSION;
@@ -7,8 +8,10 @@ use agent_protocol::command::CommandRequest;
 use agent_protocol::heartbeat::AgentState;
 use agentd::registry::{Cancel, Ending, Registry, Submission};
 use axum::http::StatusCode;
+use certificate::{AgentName, SigningKey};
 use model::StepKind;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
 use tokio::sync::Notify;
@@ -48,6 +51,10 @@ pub struct Agent {
     pub progressed: Notify,
     /// Cancelled when the process ends.
     pub died: CancellationToken,
+    /// Signs the reports of its erases; ironic-python-agent has none.
+    key: Option<SigningKey>,
+    /// The steps that it was told to run, by the ids of their commands.
+    told: Mutex<BTreeMap<String, Told>>,
 }
 
 /// A call of a controller, in a form that can arrive twice.
@@ -101,7 +108,8 @@ impl Agent {
     /// A process in this boot, without a token.
     pub fn new(kind: Kind, boot_id: String, process_id: String) -> Self {
         let certificate = format!("{}{}{}", PEM.0, process_id.replace('-', ""), PEM.1);
-        Self { kind, boot_id, process_id, certificate, ..Self::default() }
+        let key = if kind == Kind::Anneal { SigningKey::generate().ok() } else { None };
+        Self { kind, boot_id, process_id, certificate, key: key.map(|(key, _)| key), ..Self::default() }
     }
 
     /// Anneal's part of a heartbeat.
@@ -111,14 +119,20 @@ impl Agent {
             extension: EXTENSION,
             boot_id: self.boot_id.clone(),
             process_id: self.process_id.clone(),
-            evidence_key: None,
+            evidence_key: self.key.as_ref().map(|key| key.public().to_string()),
             running: registry.running(),
             ended: registry.ended(),
         }
     }
 
     /// The running command has ended.
-    pub fn finish(&self, id: &str, ending: Ending) {
+    pub fn finish(&self, id: &str, mut ending: Ending) {
+        if let (Some(key), Some(told)) = (&self.key, held(&self.told).remove(id)) {
+            let version = "sim".to_owned();
+            let (boot_id, process_id) = (self.boot_id.clone(), self.process_id.clone());
+            let agent = AgentName { version, boot_id, process_id };
+            evidence::attach(key, agent, id, &told, &mut ending);
+        }
         held(&self.registry).finish(id, ending);
         self.ended.notify_one();
     }
@@ -181,6 +195,7 @@ impl Agent {
                 held(&self.registry).finish(&id, Ending::done(Some(steps)));
             }
             Command::ExecuteStep(kind) => {
+                held(&self.told).insert(id.clone(), (kind, request.params.clone()));
                 work.begin(Begun { id: &id, kind, params: &request.params, context });
             }
             Command::FinalizeRescue => self.finish(&id, work.rescue(&request.params)),

@@ -13,6 +13,7 @@
 
 mod agent;
 mod clock;
+mod evidence;
 mod log;
 mod machine;
 mod status;
@@ -21,6 +22,7 @@ mod work;
 pub use agent::{Agent, Call, Kind, Reply};
 pub use agentd::registry::Ending;
 pub use clock::SimClock;
+pub use evidence::erased;
 pub use hwm_sdk::StepContext;
 pub use log::Log;
 pub use machine::Power;

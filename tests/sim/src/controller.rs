@@ -74,7 +74,7 @@ impl World {
             self.clock.clone(),
             self.settings.clone(),
         );
-        // No agent in here signs, so it is never used, and may be another each time.
+        // Nothing depends on which key it is, so it may be another each time.
         let issuer = CertificateIssuer::new(SigningKey::generate().expect("random numbers").0, "sim");
         let conductor = Conductor::new(
             store,

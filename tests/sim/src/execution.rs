@@ -8,7 +8,7 @@ use crate::user::wanted_raid;
 use crate::world::World;
 use agent_protocol::inventory::Inventory;
 use agent_protocol::progress::{DiskProgress, Phase, Progress};
-use agent_protocol::record::{DiskRecord, EraseReport, Outcome, Verification};
+use agent_protocol::record::{EraseReport, Outcome};
 use agent_protocol::step::Step;
 use agentd::steps::StepTable;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepOutcome, Support};
@@ -162,12 +162,10 @@ async fn work(
             (End::Failed, Err(StepError::Failed { reason, report: Value::Null }))
         }
         Way::Lies => {
-            world.happened(
-                machine,
-                &format!("{} claims a success that its record contradicts", offer.label()),
-            );
+            let text = format!("{} claims a success that its report does not show", offer.label());
+            world.happened(machine, &text);
             machine.state().erase(1);
-            (End::Lied, Ok(StepOutcome::Done(report(machine, true))))
+            (End::Lied, Ok(StepOutcome::Done(lie(world, machine, &offer.name))))
         }
         _ => (End::Succeeded, Ok(StepOutcome::Done(effect(machine, offer)))),
     };
@@ -180,8 +178,9 @@ fn effect(machine: &Machine, offer: &Offer) -> Value {
     match offer.name.as_str() {
         "erase_devices" => {
             machine.state().erase(0);
-            report(machine, false)
+            json!(report(machine, &offer.name))
         }
+        "erase_devices_metadata" => json!(report(machine, &offer.name)),
         "deploy" => {
             machine.state().deploy();
             Value::Null
@@ -191,38 +190,36 @@ fn effect(machine: &Machine, offer: &Offer) -> Value {
     }
 }
 
-/// The record of every disk; if it lies, only the first disk's entry is true.
-fn report(machine: &Machine, lies: bool) -> Value {
-    let of = |(number, disk): (usize, &crate::machine::Disk)| DiskRecord {
-        device: format!("/dev/sd{number}"),
-        serial: Some(disk.serial.clone()),
-        wwn: None,
-        model: None,
-        size: 1 << 40,
-        outcome: if lies && number == 0 { Outcome::Failed } else { Outcome::Erased },
-        reason: (lies && number == 0).then(|| "the disk does not take it".to_owned()),
-        method: Some("overwrite-zeroes".to_owned()),
-        level: Some("clear".to_owned()),
-        standard: None,
-        fallbacks: Vec::new(),
-        bytes_erased: 1 << 40,
-        resumed_from: None,
-        verification: Some(Verification {
-            kind: "full".to_owned(),
-            bytes_read: 1 << 40,
-            expected: "zeroes".to_owned(),
-            mismatched_bytes: 0,
-            unchanged_samples: 0,
-            samples: 0,
-            passed: true,
-        }),
-        rebuilt: Vec::new(),
-        out_of_reach: Vec::new(),
-        started_at: None,
-        finished_at: None,
+/// The record of every disk that the step has treated.
+fn report(machine: &Machine, step: &str) -> EraseReport {
+    let of = |(number, disk): (usize, &crate::machine::Disk)| {
+        room::erased(step, &format!("/dev/sd{number}"), &disk.serial, 1 << 40)
     };
     let disks = machine.state().disks.iter().enumerate().map(of).collect();
-    serde_json::to_value(EraseReport { disks }).unwrap_or_default()
+    EraseReport { disks, ..EraseReport::default() }
+}
+
+/// A report of an erase that left the first disk as it was. The controller must not believe it, whichever it is.
+fn lie(world: &World, machine: &Machine, step: &str) -> Value {
+    let mut report = report(machine, step);
+    // ironic-python-agent signs nothing, so nothing but a contradiction shows what it left out.
+    let lie = if machine.agent_kind == Some(Kind::Anneal) { world.rng.number(0..5) } else { 0 };
+    let Some(first) = report.disks.first_mut() else { return Value::Null };
+    match lie {
+        0 => {
+            first.outcome = Outcome::Failed;
+            first.reason = Some("the disk does not take it".to_owned());
+        }
+        1 => first.bytes_erased = 0,
+        2 => {
+            if let Some(seen) = &mut first.verification {
+                seen.bytes_read = 0;
+            }
+        }
+        3 => report.disks.clear(),
+        _ => return Value::Null,
+    }
+    json!(report)
 }
 
 fn report_progress(agent: &Agent, context: &StepContext, whole: Duration, rest: Duration) {

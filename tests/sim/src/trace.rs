@@ -1,7 +1,8 @@
 //! What happened: every stored write goes into one hash, and in a replay everything is printed.
 //!
 //! Ids that the real code draws from the operating system (of runs, events, requests) differ from one run of a
-//! seed to the next. They are only names: the hash knows them by the order in which they appear.
+//! seed to the next, and so do the keys of agents and the digests of what they sign. They are only names: the hash
+//! knows them by the order in which they appear.
 
 use crate::held;
 use room::SimClock;
@@ -13,6 +14,8 @@ use std::sync::{Arc, Mutex};
 
 /// Length of an id in text.
 const ID: usize = 36;
+/// Hexadecimal digits of a key or a digest.
+const KEY: usize = 64;
 
 /// The trace of one world.
 pub struct Trace {
@@ -23,7 +26,7 @@ pub struct Trace {
 
 struct Sum {
     hasher: DefaultHasher,
-    ids: HashMap<[u8; ID], usize>,
+    ids: HashMap<Vec<u8>, usize>,
     writes: u64,
     bytes: Vec<u8>,
 }
@@ -56,16 +59,15 @@ impl Trace {
         let mut from = 0;
         let mut at = 0;
         while at < bytes.len() {
-            match bytes.get(at..at + ID).and_then(|slice| <[u8; ID]>::try_from(slice).ok()) {
-                Some(id) if is_id(&id) => {
-                    hasher.write(&bytes[from..at]);
-                    let next = ids.len();
-                    hasher.write_usize(*ids.entry(id).or_insert(next));
-                    at += ID;
-                    from = at;
-                }
-                _ => at += 1,
-            }
+            let Some(length) = name(&bytes[at..]) else {
+                at += 1;
+                continue;
+            };
+            hasher.write(&bytes[from..at]);
+            let next = ids.len();
+            hasher.write_usize(*ids.entry(bytes[at..at + length].to_vec()).or_insert(next));
+            at += length;
+            from = at;
         }
         hasher.write(&bytes[from..]);
         hasher.write(self.clock.seconds().to_bits().to_le_bytes().as_slice());
@@ -78,12 +80,17 @@ impl Trace {
     }
 }
 
-/// Whether these are the 36 characters of a UUID.
-fn is_id(bytes: &[u8; ID]) -> bool {
-    bytes[8] == b'-'
-        && bytes[13] == b'-'
-        && bytes.iter().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => *byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
+/// Length of the name that `bytes` begin with, if they begin with one: a UUID, or a key, digest or signature in
+/// hexadecimal digits.
+fn name(bytes: &[u8]) -> Option<usize> {
+    let digits = bytes.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    if digits >= KEY {
+        return Some(digits);
+    }
+    let id = bytes.get(..ID)?;
+    let dashes = id.iter().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    });
+    dashes.then_some(ID)
 }

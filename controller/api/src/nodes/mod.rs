@@ -8,6 +8,7 @@ mod configdrive;
 pub mod console;
 pub mod create;
 pub mod delete;
+pub mod disks;
 pub mod erase_plan;
 pub mod firmware;
 pub mod history;
@@ -125,6 +126,10 @@ fn extensions() -> Vec<Endpoint> {
             => erase_plan::defaults;
         POST "/v1/anneal/nodes/{ident}/erase_plan" 1 "baremetal:node:inventory:get", "the same with arguments"
             => erase_plan::with_arguments;
+        GET "/v1/anneal/nodes/{ident}/disks" 1 "baremetal:node:inventory:get", "disks that its next erase must report"
+            => disks::list;
+        POST "/v1/anneal/nodes/{ident}/disks/retire" 1 "anneal:node:disks:retire", "accept that a disk has left it"
+            => disks::retire;
     ];
     rows.into_iter().map(Endpoint::own).collect()
 }

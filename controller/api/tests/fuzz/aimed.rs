@@ -94,6 +94,10 @@ pub fn aimed() -> impl Strategy<Value = TestRequest> {
         (node(), value()).prop_map(move |(node, reason)| {
             hit("PUT", format!("/v1/nodes/{node}/maintenance"), json!({"reason": reason}))
         }),
+        (node(), value(), value()).prop_map(move |(node, disk, reason)| {
+            let body = json!({"disk": disk, "reason": reason});
+            hit("POST", format!("/v1/anneal/nodes/{node}/disks/retire"), body)
+        }),
         (node(), select(TEXTS), value()).prop_map(move |(node, device, persistent)| {
             let body = json!({"boot_device": device, "persistent": persistent});
             hit("PUT", format!("/v1/nodes/{node}/management/boot_device"), body)

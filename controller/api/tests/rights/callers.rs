@@ -51,6 +51,7 @@ impl User {
                 relation == "system" && self.role == Role::Admin
             }
             "anneal:certificate:get" => true,
+            "anneal:node:disks:retire" => relation == "system" && self.role >= Role::Member,
             policy => {
                 let who = IRONIC["policies"][policy].as_array();
                 let who = who.unwrap_or_else(|| panic!("Ironic has no policy {policy}"));

@@ -7,6 +7,7 @@ use api::endpoint::Endpoint;
 use axum::body::Body;
 use axum::http::Request;
 use model::history::{EventKind, Severity};
+use model::storage::KnownDisk;
 use model::{Certificate, Event, Inventory, Node, ProvisionState, Resource, ResourceKind, Timestamp};
 use serde_json::{Value, json};
 use store::ResourceWrite;
@@ -40,6 +41,7 @@ impl World {
             node.other.insert("lessee".into(), "p-lessee".into());
             node.traits.insert("CUSTOM_OLD".into());
             node.last_error = Some("a secret place".into());
+            node.disks.known = vec![KnownDisk { serial: Some("S1".into()), wwn: None, model: None }];
         };
         let node = api.node_with("n", ProvisionState::Manageable, shape).await;
         let event = Event::new(EventKind::Flag, Severity::Info, "noted".into(), Timestamp(1));
@@ -142,6 +144,7 @@ impl World {
                 json!([{"op": "add", "path": "/extra/x", "value": 1}])
             }
             ("PATCH", _) => json!([{"op": "replace", "path": "/description", "value": "changed"}]),
+            (_, path) if path.ends_with("/disks/retire") => json!({"disk": "S1", "reason": "gone"}),
             (_, path) if path.ends_with("/provision") => json!({"target": "provide"}),
             (_, path) if path.ends_with("/power") => json!({"target": "power on"}),
             (_, path) if path.ends_with("/traits") => json!({"traits": ["CUSTOM_NEW"]}),

@@ -63,7 +63,11 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
     let (node, machine, step) = (&certificate.node, &evidence.machine, &evidence.step);
     let row = |name: &str, value: String| (name.to_owned(), printable(&value));
     let name = node.name.as_ref().map_or(String::new(), |name| format!(" ({name})"));
-    vec![
+    let ignored = evidence.ignored_controllers.iter().map(|controller| {
+        let text = format!("{} ({}): {}", controller.address, controller.ids, controller.reason);
+        row("ignored controller", text)
+    });
+    let rows = vec![
         row("finding", certificate.finding.as_str().to_owned()),
         row("certificate", verified.id.clone()),
         row("number", certificate.number.to_string()),
@@ -81,7 +85,12 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
         row("manager", format!("{} {}", evidence.manager.name, evidence.manager.version)),
         row("agent", format!("{}, boot {}", evidence.agent.version, evidence.agent.boot_id)),
         row("agent's key", certificate.evidence_key.clone()),
-    ]
+    ];
+    let retired = certificate.retired_disks.iter().map(|disk| {
+        let name = disk.serial.as_deref().or(disk.wwn.as_deref()).unwrap_or("none");
+        row("retired disk", format!("{name}, {}: {}", disk.at, disk.reason))
+    });
+    rows.into_iter().chain(ignored).chain(retired).collect()
 }
 
 fn row(disk: &DiskRecord) -> Vec<String> {

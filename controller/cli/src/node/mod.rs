@@ -1,6 +1,7 @@
 //! `anneal node …`
 
 mod create;
+mod disks;
 mod edit;
 mod facts;
 mod fields;
@@ -79,6 +80,9 @@ pub enum Command {
     Watch(watch::Options),
     /// What an erase would do to each disk of a node whose agent runs; nothing is written.
     Plan(plan::Options),
+    /// The disks that the next erase of a node must report.
+    #[command(subcommand)]
+    Disks(disks::Disks),
     /// The erase records of each disk of the last run.
     Records {
         /// Name or UUID.
@@ -117,6 +121,7 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
         Command::Maintenance(maintenance) => maintenance::run(client, format, maintenance).await,
         Command::Watch(options) => watch::run(client, format, &options).await,
         Command::Plan(options) => plan::run(client, format, &options).await,
+        Command::Disks(disks) => disks::run(client, format, disks).await,
         Command::Records { node } => records::run(client, format, &node).await,
     }
 }

@@ -54,6 +54,8 @@ impl Conductor {
         let index = run.results[place].index;
         let (command_id, request_id) = (run.results[place].command_id.clone(), run.request_id.clone());
         let certificate = self.issuer.certify(&change.node, run, index, proof, previous.as_ref(), now);
+        // The certificate names them from now on.
+        change.node.disks.retired.clear();
         if let Some(run) = &mut change.node.run {
             run.results[place].certificate = Some(certificate.id.clone());
         }

@@ -13,7 +13,7 @@ use model::interface::{self, AddPorts};
 use model::inventory::properties;
 use model::request::event;
 use model::run::Cursor;
-use model::{Inventory, Resource, Timestamp};
+use model::{Inventory, Resource, Timestamp, storage};
 use serde_json::Value;
 use store::Inspected;
 
@@ -70,6 +70,7 @@ fn inspected(view: &View, inventory: &Inventory) -> Change {
     let mut change = boot::booted(view);
     change.node.properties.extend(properties(&inventory.inventory));
     change.node.inspection_finished_at = Some(now);
+    storage::inspected(&mut change.node, &inventory.inventory);
     let ports = interface::port_changes(
         &inventory.inventory,
         &view.snapshot.rules.ports,

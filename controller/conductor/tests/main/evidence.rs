@@ -12,16 +12,23 @@ use serde_json::{Value, json};
 
 struct Scene {
     node: Node,
+    step: &'static str,
     key: SigningKey,
     reported_key: Option<String>,
 }
 
 impl Scene {
     fn new() -> Self {
-        let node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
+        Self::at("erase_devices")
+    }
+
+    /// The second of two steps runs: this one.
+    fn at(step: &'static str) -> Self {
+        let mut node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
+        node.run.as_mut().unwrap().plan.as_mut().unwrap()[1].step.step = step.to_owned();
         let key = SigningKey::generate().unwrap().0;
         let reported_key = Some(key.public().to_string());
-        Self { node, key, reported_key }
+        Self { node, step, key, reported_key }
     }
 
     fn evidence(&self, succeeded: bool) -> Evidence {
@@ -30,11 +37,11 @@ impl Scene {
             "agent": {"version": "0.1.0", "boot_id": "boot-1", "process_id": "p"},
             "machine": {"manufacturer": "", "product_name": "", "serial_number": ""},
             "node": self.node.uuid, "command_id": "c0",
-            "step": {"kind": "clean", "interface": "deploy", "step": "erase_devices"},
+            "step": {"kind": "clean", "interface": "deploy", "step": self.step},
             "manager": {"name": "generic_hardware_manager", "version": "1.2"},
             "succeeded": succeeded,
             "disks": [{"device": "/dev/sda", "serial": "S1", "size": 8, "outcome": "erased",
-                "method": "overwrite-zeroes", "bytes_erased": 8,
+                "method": "overwrite-zeroes", "level": "clear", "bytes_erased": 8,
                 "verification": {"kind": "full", "bytes_read": 8, "expected": "zeroes", "mismatched_bytes": 0,
                     "unchanged_samples": 0, "samples": 1, "passed": true}}],
         });
@@ -47,6 +54,11 @@ impl Scene {
         if let Some(signed) = signed {
             result[EVIDENCE] = signed;
         }
+        self.ends_with(evidence, result)
+    }
+
+    /// The command has ended as `evidence` says, with this result.
+    fn ends_with(&self, evidence: &Evidence, result: Value) -> Change {
         let status = match evidence.succeeded {
             true => command("c0", Status::Succeeded),
             false => failed("c0", "CleaningError", "a disk was left"),
@@ -125,4 +137,90 @@ fn an_agent_that_does_not_sign_is_not_certified_and_not_hindered() {
     assert_eq!(error(&change), "");
     let result = change.node.run.as_ref().unwrap().results.last().unwrap();
     assert_eq!((result.certificate.as_ref(), result.error.as_ref()), (None, None));
+}
+
+/// The steps of an agent that erase disks.
+const ERASES: [&str; 3] = ["erase_devices", "erase_devices_express", "erase_devices_metadata"];
+
+#[test]
+fn a_success_without_a_report_of_the_disks_fails_an_erase_step() {
+    for step in ERASES {
+        let mut scene = Scene::at(step);
+        let evidence = scene.evidence(true);
+        scene.node.properties.insert("diskless".into(), json!(true));
+        for result in [Value::Null, json!({"clean_result": null}), json!({"clean_result": {"note": "done"}})]
+        {
+            let change = scene.ends_with(&evidence, result);
+            let why = "was reported as a success without a report of the disks";
+            assert!(error(&change).contains(step) && error(&change).contains(why), "{}", error(&change));
+            assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
+        }
+        // A failure fails with its own reason.
+        let change = scene.ends_with(&scene.evidence(false), Value::Null);
+        assert!(error(&change).ends_with("a disk was left"), "{}", error(&change));
+        // Who signs nothing is not held to it.
+        scene.reported_key = None;
+        assert_eq!(error(&scene.ends_with(&evidence, Value::Null)), "");
+    }
+    let other = Scene::at("verify_properties");
+    assert_eq!(error(&other.ends_with(&other.evidence(true), Value::Null)), "", "it erases nothing");
+}
+
+#[test]
+fn only_a_node_that_is_declared_diskless_passes_an_erase_without_disks() {
+    for step in ERASES {
+        let mut scene = Scene::at(step);
+        let mut nothing = scene.evidence(true);
+        nothing.disks.clear();
+        let mut medium = scene.evidence(true);
+        let record = json!({"device": "/dev/sdz", "size": 8, "outcome": "skipped", "reason": "virtual media",
+                            "exempt": "boot-medium", "bytes_erased": 0});
+        medium.disks = vec![serde_json::from_value(record).unwrap()];
+        for evidence in [nothing, medium] {
+            scene.node.properties.clear();
+            let change = scene.ends(&evidence, scene.sign(&evidence));
+            let why = error(&change);
+            assert!(
+                why.contains(step) && why.contains("no disk of the node") && why.contains("diskless"),
+                "{why}"
+            );
+            assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
+            scene.node.properties.insert("diskless".into(), json!(false));
+            error(&scene.ends(&evidence, scene.sign(&evidence)));
+            scene.node.properties.insert("diskless".into(), json!(true));
+            let change = scene.ends(&evidence, scene.sign(&evidence));
+            assert_eq!(change.evidence.expect("it is certified").evidence, evidence);
+        }
+    }
+}
+
+#[test]
+fn each_erase_step_is_judged_by_its_own_level() {
+    let metadata = json!({"device": "/dev/sdb", "serial": "S2", "size": 8, "outcome": "metadata_erased",
+        "method": "erase-metadata", "bytes_erased": 4,
+        "verification": {"kind": "signatures", "bytes_read": 4, "expected": "zeroes", "mismatched_bytes": 0,
+            "unchanged_samples": 0, "samples": 1, "passed": true}});
+    for step in ERASES {
+        let scene = Scene::at(step);
+        let mut evidence = scene.evidence(true);
+        evidence.disks = vec![serde_json::from_value(metadata.clone()).unwrap()];
+        let change = scene.ends(&evidence, scene.sign(&evidence));
+        if step == "erase_devices" {
+            let why = error(&change);
+            assert!(why.contains("only the metadata of disk /dev/sdb (serial S2)"), "{why}");
+        } else {
+            assert_eq!(change.evidence.expect("it is certified").evidence, evidence);
+        }
+    }
+}
+
+#[test]
+fn what_the_record_of_a_disk_does_not_show_fails_the_step_and_names_the_disk() {
+    let scene = Scene::new();
+    let mut lie = scene.evidence(true);
+    lie.disks[0].verification.as_mut().unwrap().bytes_read = 0;
+    let change = scene.ends(&lie, scene.sign(&lie));
+    let why = error(&change);
+    assert!(why.contains("disk /dev/sda (serial S1) is called verified, and was not read back"), "{why}");
+    assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
 }

@@ -114,6 +114,8 @@ async fn the_agent_sends_the_inventory_and_properties_follow_it() {
         json!({"memory_mb": 512, "rack": "r7", "cpus": 4, "cpu_arch": "x86_64"})
     );
     assert!(node.inspection_started_at.unwrap() < node.inspection_finished_at.unwrap());
+    let known: Vec<_> = node.disks.known.iter().map(|disk| disk.name()).collect();
+    assert_eq!(known, ["S1"], "the next erase must report what was found");
     assert_eq!(
         world.path().await,
         [

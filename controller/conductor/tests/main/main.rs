@@ -15,6 +15,7 @@ mod events;
 mod evidence;
 mod fails_closed;
 mod foreign_agent;
+mod known_disks;
 mod leases;
 mod lifecycle;
 mod logs;

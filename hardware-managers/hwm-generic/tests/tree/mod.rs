@@ -48,8 +48,17 @@ impl Tree {
     }
 
     pub fn manager(&self) -> GenericHardwareManager {
+        self.manager_of(Filter::Only(Vec::new()))
+    }
+
+    /// As in the ramdisk: of all disks of the machine.
+    pub fn manager_of_all(&self) -> GenericHardwareManager {
+        self.manager_of(Filter::All)
+    }
+
+    fn manager_of(&self, filter: Filter) -> GenericHardwareManager {
         let at = |name| self.0.path().join(name);
         let roots = Roots { sys: at("sys"), proc: at("proc"), dev: at("dev") };
-        GenericHardwareManager::with_roots(roots, Filter::Only(Vec::new()))
+        GenericHardwareManager::with_roots(roots, filter)
     }
 }

@@ -1,7 +1,9 @@
 //! An example with something in every field.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use certificate::{Certificate, Controller, Evidence, Finding, NodeName, RunName, SigningKey, VERSION};
+use certificate::{
+    Certificate, Controller, Evidence, Finding, NodeName, RetiredDisk, RunName, SigningKey, VERSION,
+};
 use serde_json::json;
 use std::sync::OnceLock;
 
@@ -27,7 +29,9 @@ pub fn other_key() -> &'static SigningKey {
 /// Three disks: erased, metadata erased, skipped.
 pub fn evidence() -> Evidence {
     let verification = json!({"kind": "full", "bytes_read": 8, "expected": "zeroes", "mismatched_bytes": 0,
-                              "unchanged_samples": 0, "samples": 1, "passed": true});
+                              "unchanged_samples": 0, "samples": 1, "seed": "00ff", "passed": true});
+    let signatures = json!({"kind": "signatures", "bytes_read": 4, "expected": "zeroes", "mismatched_bytes": 0,
+                            "unchanged_samples": 0, "samples": 1, "passed": true});
     let value = json!({
         "version": VERSION,
         "agent": {"version": "0.1.0", "boot_id": "boot", "process_id": "process"},
@@ -46,9 +50,10 @@ pub fn evidence() -> Evidence {
              "rebuilt": [{"kind": "md", "name": "md0", "uuid": "u", "bytes": 4, "offset": 4}],
              "started_at": 1.5, "finished_at": 2.25},
             {"device": "/dev/sdb", "serial": "S2", "size": 8, "outcome": "metadata_erased", "method": "erase-metadata",
-             "bytes_erased": 4, "verification": verification},
+             "bytes_erased": 4, "verification": signatures},
             {"device": "/dev/sr0", "size": 0, "outcome": "skipped", "reason": "virtual media", "bytes_erased": 0},
         ],
+        "ignored_controllers": [{"address": "0000:3b:00.0", "ids": "1000:005b", "reason": "no cables"}],
     });
     serde_json::from_value(value).expect("evidence")
 }
@@ -64,6 +69,13 @@ pub fn certificate(evidence: Evidence) -> Certificate {
         node: NodeName { uuid: NODE.to_owned(), name: Some("rack1-u2".to_owned()) },
         run: RunName { id: "run".to_owned(), kind: "automated_clean".to_owned(), step: 0 },
         finding: Finding::of(&evidence),
+        retired_disks: vec![RetiredDisk {
+            serial: Some("S0".to_owned()),
+            wwn: Some("0x5000c500a1b2c3d0".to_owned()),
+            model: Some("M".to_owned()),
+            reason: "returned to the vendor".to_owned(),
+            at: certificate::instant(1_795_229_000_000_000),
+        }],
         evidence_key: key().public().to_string(),
         evidence: evidence.sign(key()),
     }

@@ -21,9 +21,10 @@ const REASONS: &[Reason] = &[
     ("the step hangs", hangs),
     ("the step has taken longer", hangs),
     ("another step's success", |_, _, _| false),
-    ("but the record of disk", |write, _, _| {
-        write.chronicle.executions.last().is_some_and(|last| matches!(last.ended, Some((_, End::Lied))))
-    }),
+    ("but the record of disk", lied),
+    ("the evidence of the erase is refused", lied),
+    ("without a report of the disks", lied),
+    ("has no disk of the node", lied),
     ("the agent is heard, but could not be", |write, run, _| {
         write.chronicle.has(run.started_at, &["a command's message", "agent"])
     }),
@@ -45,6 +46,11 @@ const REASONS: &[Reason] = &[
     // Every other error cites something that happened by its number.
     ("#", numbered),
 ];
+
+/// The last step claimed a success that its report does not show.
+fn lied(write: &Write, _: &Run, _: &str) -> bool {
+    write.chronicle.executions.last().is_some_and(|last| matches!(last.ended, Some((_, End::Lied))))
+}
 
 /// "the node is where it would have been or in a `-fail` state with the true reason": a failure has a reason, the
 /// reason is in an event, and it is true.

@@ -100,6 +100,11 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
             new().query(&["min_priority"]).responds(200, steps).responds(202, unknown)
         }
         ("GET", "/v1/anneal/nodes/{ident}/erase_plan") => new().query(&["step"]).responds(200, object()),
+        ("GET", "/v1/anneal/nodes/{ident}/disks") => new().responds(200, known_disks()),
+        ("POST", "/v1/anneal/nodes/{ident}/disks/retire") => {
+            let fields = json!({"disk": text(), "reason": text()});
+            new().body(closed(fields, &["disk", "reason"])).responds(200, known_disks())
+        }
         ("POST", "/v1/anneal/nodes/{ident}/erase_plan") => {
             let args = json!({"type": ["object", "null"]});
             let fields = json!({"step": text_or_null(), "args": args});
@@ -107,6 +112,18 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
         }
         _ => return None,
     })
+}
+
+/// The disks that the next erase must report, and those that were retired since the last certificate.
+fn known_disks() -> Value {
+    let disk = || json!({"serial": text_or_null(), "wwn": text_or_null(), "model": text_or_null()});
+    let mut retired = disk();
+    retired["reason"] = text();
+    retired["retired_at"] = text();
+    let known = closed(disk(), &["serial", "wwn", "model"]);
+    let retired = closed(retired, &["serial", "wwn", "model", "reason", "retired_at"]);
+    let list = |items: Value| json!({"type": "array", "items": items});
+    closed(json!({"known": list(known), "retired": list(retired)}), &["known", "retired"])
 }
 
 /// The body of a verb.

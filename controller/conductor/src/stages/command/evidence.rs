@@ -1,6 +1,8 @@
 //! The signed evidence in the result of an erase step. If the agent signs its reports, an unsigned one is rejected. An
-//! ironic-python-agent does not sign, so its erases get no certificate.
+//! ironic-python-agent does not sign, so its erases get no certificate. An erase step of an agent that signs succeeds only
+//! with a report that proves what the step is for.
 
+use super::erase_report::EraseStep;
 use crate::agents;
 use crate::issuer::Proof;
 use crate::stages::view::View;
@@ -12,20 +14,34 @@ use serde_json::Value;
 /// Take the evidence out of the result of the current step, which has ended. `None` if the step has no evidence.
 ///
 /// # Errors
-/// The evidence is missing or does not fit; it then stays in the result, for diagnosis.
+/// The evidence is missing, does not fit, or proves less than the step was to do; it then stays in the result, for
+/// diagnosis.
 pub(super) fn take(view: &View, succeeded: bool, result: &mut Value) -> Result<Option<Box<Proof>>, String> {
     let reports =
         |kind: model::StepKind| result.get(kind.result_field())?.get("disks").is_some().then_some(());
     let reported = view.run.kind.steps().and_then(reports).is_some();
+    let erase = view.run.current().filter(|_| succeeded);
+    let erase = erase.and_then(|planned| Some((EraseStep::of(&planned.step)?, planned.label())));
     let key = agents::of(&view.snapshot.contact).evidence_key();
     match (key, result.get(EVIDENCE)) {
         (None, None) => Ok(None),
-        (Some(_), None) if !reported => Ok(None),
+        (Some(_), None) if !reported => match erase {
+            None => Ok(None),
+            Some((_, label)) => {
+                Err(format!("step {label} was reported as a success without a report of the disks"))
+            }
+        },
         (Some(_), None) => Err("the agent signs what it erases, and has not signed this report".to_owned()),
         (None, Some(_)) => Err("the report is signed, but the agent has reported no key".to_owned()),
         (Some(key), Some(signed)) => {
             let refused = |error: Refused| format!("the evidence of the erase is refused: {error}");
             let proof = judged(view, key, signed, succeeded, result).map_err(refused)?;
+            let disks = &proof.evidence.disks;
+            let shortfall =
+                erase.and_then(|(erase, label)| erase.shortfall(&view.snapshot.node, &label, disks));
+            if let Some(shortfall) = shortfall {
+                return Err(shortfall);
+            }
             if let Some(result) = result.as_object_mut() {
                 result.remove(EVIDENCE);
             }
@@ -61,7 +77,7 @@ fn judged(view: &View, key: &str, signed: &Value, succeeded: bool, result: &Valu
             step: planned.step.step.clone(),
         },
         succeeded,
-        disks: &report.disks,
+        report: &report,
     };
     let evidence = certificate::judge(&signed, &key, &expected)?;
     Ok(Proof { key, signed, evidence })

@@ -1,12 +1,15 @@
 //! A command that has ended: its report is checked, then its result is stored.
 
+use super::erase_report::{self, EraseStep};
 use super::{evidence, watch};
 use crate::decision::Change;
+use crate::issuer::Proof;
 use crate::stages::success::succeeded;
 use crate::stages::view::View;
 use crate::stages::{fail, replan};
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use agent_protocol::record::{EraseReport, Outcome as DiskOutcome};
+use model::storage;
 use serde_json::Value;
 
 /// The kind of error with which the agent ends a command that was cancelled.
@@ -24,7 +27,13 @@ pub(super) fn reported(view: &View, mut status: CommandStatus) -> Change {
             }
             match evidence::take(view, true, &mut result) {
                 Err(refused) => fail::step_failed(view, &refused, result),
-                Ok(evidence) => Change { evidence, ..succeeded(view, status.id, result) },
+                Ok(evidence) => {
+                    let mut change = succeeded(view, status.id, result);
+                    if let Some(proof) = &evidence {
+                        remember_disks(view, &mut change, proof);
+                    }
+                    Change { evidence, ..change }
+                }
             }
         }
         Status::Failed => {
@@ -35,6 +44,13 @@ pub(super) fn reported(view: &View, mut status: CommandStatus) -> Change {
             }
             Change { evidence: evidence.ok().flatten(), ..failed(view, error, result) }
         }
+    }
+}
+
+/// The disks of an erase that succeeded are those that the next one must report.
+fn remember_disks(view: &View, change: &mut Change, proof: &Proof) {
+    if view.run.current().is_some_and(|planned| EraseStep::of(&planned.step).is_some()) {
+        storage::erased(&mut change.node, erase_report::seen(&proof.evidence.disks));
     }
 }
 

@@ -3,12 +3,13 @@
 use super::fault::Fault;
 use super::setup::World;
 use agent_protocol::command::Status;
+use agent_protocol::record::Outcome as DiskOutcome;
 use async_trait::async_trait;
 use conductor::agent_transport::{AgentCall, AgentTransport};
 use model::agent::{AgentKind, AgentState};
 use model::{Inventory, RunKind, StepKind};
 use reqwest::StatusCode;
-use room::{Agent, Begun, Call, Ending, Kind, StepContext, Work, advertised, step_result};
+use room::{Agent, Begun, Call, Ending, Kind, StepContext, Work, advertised, erased, step_result};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -83,7 +84,7 @@ impl World {
             agent: AgentKind::Anneal(AgentState {
                 boot_id: state.boot_id,
                 process_id: state.process_id,
-                evidence_key: None,
+                evidence_key: state.evidence_key,
                 running: state.running.map(|running| running.id),
                 ended: state.ended,
                 progress: None,
@@ -99,6 +100,7 @@ impl World {
                 "cpu": {"count": 4, "architecture": "x86_64"},
                 "memory": {"physical_mb": 512},
                 "interfaces": [{"name": "eno1", "mac_address": NIC}],
+                "disks": [{"name": "/dev/vda", "serial": "S1", "anneal": {"removable": false}}],
             }),
             plugin_data: self.plugin_data.lock().unwrap().clone(),
             at: self.clock.now(),
@@ -195,19 +197,20 @@ impl World {
             }
             sleep(Duration::from_secs(1)).await;
         }
-        let disk = |outcome: &str| {
-            json!({"disks": [{"device": "/dev/vda", "serial": "S1", "size": 1, "outcome": outcome,
-            "bytes_erased": 1, "verification": {"kind": "full", "bytes_read": 1, "expected": "zeroes",
-            "mismatched_bytes": 0, "unchanged_samples": 0, "samples": 0, "passed": true}}]})
+        let name = step["step"].as_str().unwrap_or_default();
+        let result = |failed: bool| {
+            let mut disk = erased(name, "/dev/vda", "S1", 1 << 30);
+            if failed {
+                disk.outcome = DiskOutcome::Failed;
+            }
+            Some(step_result(kind, step, &json!({"disks": [disk]})))
         };
-        let result = |outcome: &str| Some(step_result(kind, step, &disk(outcome)));
         Some(match fault {
-            Fault::StepFails(text) => Ending {
-                result: result("failed"),
-                ..Ending::failed("CleaningError", "Clean step failed", *text)
-            },
-            Fault::LyingReport => Ending::done(result("failed")),
-            _ => Ending::done(result("erased")),
+            Fault::StepFails(text) => {
+                Ending { result: result(true), ..Ending::failed("CleaningError", "Clean step failed", *text) }
+            }
+            Fault::LyingReport => Ending::done(result(true)),
+            _ => Ending::done(result(false)),
         })
     }
 }

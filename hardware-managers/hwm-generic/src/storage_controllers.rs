@@ -1,0 +1,180 @@
+//! Storage controllers that the kernel has no driver for. Their disks are not seen, so an erase of "all disks" would leave
+//! them as they are.
+
+use crate::pci::PciDevice;
+use agent_protocol::record::IgnoredController;
+use hwm_sdk::StepError;
+use serde_json::Value;
+
+/// Property with the controllers that may be without a driver.
+const PROPERTY: &str = "node.properties.ignored_controllers";
+
+/// Classes of PCI functions with storage behind them (PCI Code and ID Assignment Specification 1.16): mass storage, Fibre
+/// Channel, SD host controllers.
+const CLASSES: [&str; 3] = ["01", "0c04", "0805"];
+
+/// Intel's Volume Management Devices, behind which NVMe drives are hidden (Linux, `vmd_ids`), whatever class they report.
+const VMD: [&str; 10] = [
+    "8086:201d",
+    "8086:28c0",
+    "8086:467f",
+    "8086:4c3d",
+    "8086:7d0b",
+    "8086:9a0b",
+    "8086:a77f",
+    "8086:ad0b",
+    "8086:b06f",
+    "8086:b60b",
+];
+
+/// Drivers that give a function away, to a virtual machine or to a program, and make no disks of it.
+const GIVEN_AWAY: [&str; 3] = ["pci-stub", "uio_pci_generic", "vfio-pci"];
+
+/// What is known of the storage controllers without a driver.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Driverless {
+    /// Those that the operator lets be, as the node names them.
+    pub(crate) ignored: Vec<IgnoredController>,
+    /// The others, each in words.
+    pub(crate) unknown: Vec<String>,
+}
+
+/// The storage controllers among `functions` that have no driver. A controller is ignored only if both its address and its
+/// ids are those of an entry: another card in the same slot is another controller.
+pub(crate) fn driverless(functions: &[PciDevice], ignored: &[IgnoredController]) -> Driverless {
+    let mut found = Driverless::default();
+    for function in functions.iter().filter(|function| is_storage(function) && !drives(function)) {
+        let ids = ids(function);
+        let entry = ignored.iter().find(|entry| entry.address == function.address && entry.ids == ids);
+        match entry {
+            Some(entry) => found.ignored.push(entry.clone()),
+            None => found.unknown.push(format!(
+                "the storage controller {} ({ids}, {}) has no driver, so its disks are not seen; boot a \
+                 ramdisk with its driver, or name it in properties.ignored_controllers",
+                function.address, function.class_name
+            )),
+        }
+    }
+    found
+}
+
+fn is_storage(function: &PciDevice) -> bool {
+    let class = digits(&function.class);
+    CLASSES.iter().any(|storage| class.starts_with(storage)) || VMD.contains(&ids(function).as_str())
+}
+
+/// Whether a driver makes disks of what is behind the function.
+fn drives(function: &PciDevice) -> bool {
+    function.driver.as_deref().is_some_and(|driver| !GIVEN_AWAY.contains(&driver))
+}
+
+/// Vendor and device as `lspci -n` writes them: `1000:005b`.
+fn ids(function: &PciDevice) -> String {
+    format!("{}:{}", digits(&function.vendor), digits(&function.device))
+}
+
+fn digits(number: &str) -> String {
+    number.trim_start_matches("0x").to_lowercase()
+}
+
+/// `properties.ignored_controllers`: a list of `{"address": "0000:3b:00.0", "ids": "1000:005b", "reason": "…"}`, or that
+/// list as text, as `baremetal node set --property` may send it.
+///
+/// # Errors
+/// [`StepError::Argument`] for anything else: what may be left unerased must not be guessed.
+pub(crate) fn ignored(value: &Value) -> Result<Vec<IgnoredController>, StepError> {
+    let wrong =
+        |problem: &str| StepError::Argument { name: PROPERTY.to_owned(), problem: problem.to_owned() };
+    let form = "it is not a list of objects with address, ids and reason";
+    let list = match value {
+        Value::Null => return Ok(Vec::new()),
+        Value::String(text) => serde_json::from_str(text).map_err(|_| wrong(form))?,
+        other => other.clone(),
+    };
+    let mut entries: Vec<IgnoredController> = serde_json::from_value(list).map_err(|_| wrong(form))?;
+    for entry in &mut entries {
+        entry.address = entry.address.trim().to_lowercase();
+        entry.ids = entry.ids.trim().to_lowercase();
+        if entry.reason.trim().is_empty() {
+            return Err(wrong(&format!("the entry for {} has no reason", entry.address)));
+        }
+    }
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn function(address: &str, class: &str, ids: &str, driver: Option<&str>) -> PciDevice {
+        let (vendor, device) = ids.split_once(':').unwrap();
+        PciDevice {
+            address: address.to_owned(),
+            vendor: format!("0x{vendor}"),
+            device: format!("0x{device}"),
+            class: class.to_owned(),
+            class_name: "Controller",
+            revision: None,
+            numa_node: None,
+            driver: driver.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_storage_function_without_a_driver_is_named_with_address_and_ids() {
+        for (class, ids, driver, counts) in [
+            ("0x010000", "1022:2020", None, true),
+            ("0x010000", "1022:2020", Some("am53c974"), false),
+            ("0x010000", "1022:2020", Some("vfio-pci"), true),
+            ("0x010400", "1000:005B", None, true),
+            ("0x010802", "144d:a80a", None, true),
+            ("0x0c0400", "1077:2261", None, true),
+            ("0x080501", "1180:e823", None, true),
+            // A VMD that reports the class of a bridge.
+            ("0x060400", "8086:28c0", None, true),
+            ("0x010400", "8086:28c0", Some("vmd"), false),
+            ("0x020000", "8086:1521", None, false),
+            ("0x0c0330", "8086:a12f", None, false),
+            ("0x080600", "8086:2f28", None, false),
+        ] {
+            let found = driverless(&[function("0000:3b:00.0", class, ids, driver)], &[]);
+            assert_eq!(found.unknown.len(), usize::from(counts), "{class} {ids} {driver:?}");
+            for text in found.unknown {
+                assert!(text.contains("0000:3b:00.0") && text.contains(&ids.to_lowercase()), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_same_controller_in_the_same_place_is_ignored() {
+        let entry = json!({"address": "0000:3B:00.0", "ids": "1000:005B", "reason": "no cables"});
+        let list = ignored(&json!([entry])).unwrap();
+        let at = |address, ids| driverless(&[function(address, "0x010400", ids, None)], &list);
+        assert_eq!(
+            at("0000:3b:00.0", "1000:005b"),
+            Driverless { ignored: list.clone(), unknown: Vec::new() }
+        );
+        assert_eq!(at("0000:3b:00.1", "1000:005b").unknown.len(), 1);
+        assert_eq!(at("0000:3b:00.0", "1000:0016").unknown.len(), 1);
+        let bound = [function("0000:3b:00.0", "0x010400", "1000:005b", Some("megaraid_sas"))];
+        assert_eq!(driverless(&bound, &list), Driverless::default(), "nothing had to be ignored");
+        assert_eq!(ignored(&json!(json!([entry]).to_string())).unwrap(), list, "as text");
+    }
+
+    #[test]
+    fn an_entry_is_whole_or_an_error() {
+        assert_eq!(ignored(&Value::Null).unwrap(), Vec::new());
+        for wrong in [
+            json!("all"),
+            json!({}),
+            json!(["0000:3b:00.0"]),
+            json!([{"address": "0000:3b:00.0", "ids": "1000:005b"}]),
+            json!([{"address": "0000:3b:00.0", "ids": "1000:005b", "reason": " "}]),
+            json!([{"address": "0000:3b:00.0", "reason": "no cables"}]),
+        ] {
+            let error = ignored(&wrong).unwrap_err().to_string();
+            assert!(error.contains("properties.ignored_controllers"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! A storage controller without a driver stops every step that erases disks, with directories in the place of sysfs.
+
+use crate::step::{call, done, failed};
+use crate::tree::Tree;
+use hwm_sdk::{HardwareManager, StepContext, StepError, StepOutcome};
+use serde_json::{Value, json};
+use std::fs;
+
+const ADDRESS: &str = "0000:31:00.0";
+const IDS: &str = "1000:10e2";
+
+/// A server whose RAID controller has no driver. It has no disks that the kernel shows.
+fn server_without_driver() -> Tree {
+    let tree = Tree::new("server");
+    fs::remove_file(tree.sys().join("bus/pci/devices").join(ADDRESS).join("driver")).unwrap();
+    tree
+}
+
+/// Run an erase step on all disks of the machine, with these controllers ignored.
+fn erase(tree: &Tree, step: &str, ignored: &Value) -> Result<StepOutcome, StepError> {
+    let manager = tree.manager_of_all();
+    let mut call = call(&manager, step, json!({}));
+    call.node["properties"] = json!({"ignored_controllers": ignored});
+    manager.run(&call, &StepContext::new())
+}
+
+#[test]
+fn a_storage_controller_without_a_driver_fails_each_erase_step_and_its_plan() {
+    let tree = server_without_driver();
+    for step in ["erase_devices", "erase_devices_express", "erase_devices_metadata"] {
+        let (reason, report) = failed(erase(&tree, step, &Value::Null));
+        assert!(reason.contains("nothing was written to any disk"), "{reason}");
+        assert!(
+            reason.contains(ADDRESS) && reason.contains(IDS) && reason.contains("RAID controller"),
+            "{reason}"
+        );
+        assert!(reason.contains("properties.ignored_controllers"), "{reason}");
+        assert_eq!(report.disks, []);
+        let manager = tree.manager_of_all();
+        let plan = manager.plan(&call(&manager, step, json!({}))).unwrap_err().to_string();
+        assert!(plan.contains(ADDRESS), "{plan}");
+        done(erase(&Tree::new("server"), step, &Value::Null));
+    }
+}
+
+#[test]
+fn an_ignored_controller_is_in_the_report_whatever_its_end() {
+    let tree = server_without_driver();
+    let entry = json!({"address": ADDRESS, "ids": IDS, "reason": "no cables"});
+    let report = done(erase(&tree, "erase_devices", &json!([entry])));
+    assert_eq!(json!(report.ignored_controllers), json!([entry]));
+    let other = json!({"address": ADDRESS, "ids": "1000:0016", "reason": "no cables"});
+    let (reason, _) = failed(erase(&tree, "erase_devices", &json!([other])));
+    assert!(reason.contains(IDS), "{reason}");
+    let error = erase(&tree, "erase_devices", &json!([{"address": ADDRESS}])).unwrap_err().to_string();
+    assert!(error.contains("properties.ignored_controllers"), "{error}");
+    let with_driver = done(erase(&Tree::new("server"), "erase_devices", &json!([entry])));
+    assert_eq!(with_driver.ignored_controllers, []);
+}

@@ -1,0 +1,83 @@
+//! What an agent of Anneal reports of its erases, and signs.
+
+use agent_protocol::command::Status;
+use agent_protocol::record::{DiskRecord, ERASE_METADATA, EraseReport, Outcome, Verification};
+use agentd::registry::Ending;
+use certificate::{AgentName, EVIDENCE, Evidence, Machine, ManagerName, SigningKey, StepName, VERSION};
+use model::StepKind;
+use serde_json::{Map, Value};
+
+/// The true record of a disk of `size` bytes that the erase step called `step` has treated.
+pub fn erased(step: &str, device: &str, serial: &str, size: u64) -> DiskRecord {
+    let metadata = step == "erase_devices_metadata";
+    let read = if metadata { size.min(1 << 20) } else { size };
+    DiskRecord {
+        device: device.to_owned(),
+        serial: Some(serial.to_owned()),
+        wwn: None,
+        model: None,
+        size,
+        outcome: if metadata { Outcome::MetadataErased } else { Outcome::Erased },
+        reason: None,
+        exempt: None,
+        method: Some(if metadata { ERASE_METADATA } else { "overwrite-zeroes" }.to_owned()),
+        level: (!metadata).then(|| "clear".to_owned()),
+        standard: None,
+        fallbacks: Vec::new(),
+        bytes_erased: read,
+        resumed_from: None,
+        verification: Some(Verification {
+            kind: if metadata { "signatures" } else { "full" }.to_owned(),
+            bytes_read: read,
+            expected: "zeroes".to_owned(),
+            mismatched_bytes: 0,
+            unchanged_samples: 0,
+            samples: 0,
+            seed: None,
+            passed: true,
+        }),
+        rebuilt: Vec::new(),
+        out_of_reach: Vec::new(),
+        started_at: None,
+        finished_at: None,
+    }
+}
+
+/// A step command: kind of the step, and the parameters of the command.
+pub(crate) type Told = (StepKind, Map<String, Value>);
+
+/// Put the evidence next to a result that reports disks, as `agentd` does.
+pub(crate) fn attach(key: &SigningKey, agent: AgentName, id: &str, told: &Told, ending: &mut Ending) {
+    let (kind, params) = told;
+    let text = |of: &str, field: &str| {
+        let value = params.get(of).and_then(|value| value.get(field)).and_then(Value::as_str);
+        value.unwrap_or_default().to_owned()
+    };
+    let Some(Value::Object(result)) = &mut ending.result else { return };
+    let report = result.get(kind.result_field()).filter(|report| report.get("disks").is_some());
+    let report = report.and_then(|report| serde_json::from_value::<EraseReport>(report.clone()).ok());
+    let Some(report) = report else { return };
+    let evidence = Evidence {
+        version: VERSION,
+        agent,
+        machine: Machine {
+            manufacturer: String::new(),
+            product_name: String::new(),
+            serial_number: String::new(),
+        },
+        node: text("node", "uuid"),
+        command_id: id.to_owned(),
+        step: StepName {
+            kind: kind.as_str().to_owned(),
+            interface: text("step", "interface"),
+            step: text("step", "step"),
+        },
+        manager: ManagerName { name: "sim".to_owned(), version: "1".to_owned() },
+        succeeded: ending.status == Status::Succeeded,
+        error: ending.error.as_ref().map(|error| error.details.clone()),
+        disks: report.disks,
+        ignored_controllers: report.ignored_controllers,
+    };
+    let signed = serde_json::to_value(evidence.sign(key)).unwrap_or_default();
+    result.insert(EVIDENCE.to_owned(), signed);
+}
