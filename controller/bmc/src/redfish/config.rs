@@ -1,13 +1,13 @@
 //! `driver_info` of the `redfish` driver.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reqwest::Url;
 use serde_json::{Map, Value};
 
 use crate::driver_info::Reader;
 use crate::secret::Secret;
-use crate::{BmcError, BootDevice};
+use crate::{BmcError, BootDevice, Settings};
 
 pub(crate) const NAME: &str = "redfish";
 
@@ -24,7 +24,7 @@ pub(crate) const PROPERTIES: &[(&str, &str)] = &[
     ("redfish_password", "User account password. Optional."),
     (
         "redfish_verify_ca",
-        "true: verify the certificate with the CAs of the host; false: ignore it; or the path to a file of PEM certificates (of CAs, or the controller's own). Optional; default true.",
+        "true: verify the certificate with the CAs of the host; false: ignore it; or the plain name of a file of PEM certificates (of CAs, or the BMC's own) in the directory that the controller's setting bmc.ca_directory names. Optional; default true.",
     ),
     ("redfish_auth_type", "basic, session or auto (session, then basic). Optional; default auto."),
 ];
@@ -80,7 +80,7 @@ impl Endpoint {
     }
 }
 
-pub(crate) fn parse(info: &Map<String, Value>) -> Result<Config, BmcError> {
+pub(crate) fn parse(info: &Map<String, Value>, settings: &Settings) -> Result<Config, BmcError> {
     let mut reader = Reader::new(NAME, info);
     let address = reader.required("redfish_address");
     let base = base_url(&address).unwrap_or_else(|why| {
@@ -107,7 +107,7 @@ pub(crate) fn parse(info: &Map<String, Value>) -> Result<Config, BmcError> {
             AuthType::Auto
         }
     };
-    let verify = verify(&mut reader);
+    let verify = verify(&mut reader, &settings.ca_directory);
     let login = username.map(|user| (user, Secret::new(password.unwrap_or_default())));
     // Without a base URL finish() refuses; the placeholder is never used.
     let base = base.unwrap_or_else(unused_url);
@@ -148,7 +148,7 @@ pub(crate) fn is_path(text: &str) -> bool {
 }
 
 /// Booleans also as the words that Ironic takes (`oslo.utils.strutils`).
-fn verify(reader: &mut Reader<'_>) -> Verify {
+fn verify(reader: &mut Reader<'_>, directory: &Path) -> Verify {
     let text = match reader.value("redfish_verify_ca") {
         None | Some(Value::Bool(true)) => return Verify::System,
         Some(Value::Bool(false)) => return Verify::Nothing,
@@ -157,8 +157,23 @@ fn verify(reader: &mut Reader<'_>) -> Verify {
     match text.to_ascii_lowercase().as_str() {
         "true" | "t" | "yes" | "y" | "on" | "1" | "" => Verify::System,
         "false" | "f" | "no" | "n" | "off" | "0" => Verify::Nothing,
-        _ => Verify::File(PathBuf::from(text)),
+        _ if is_file_name(&text) => Verify::File(directory.join(text)),
+        _ => {
+            // The same words for every other text: they must not tell which files the host has.
+            reader.invalid::<()>(
+                "redfish_verify_ca",
+                "must be true, false, or the plain name of a file in the directory of bmc.ca_directory, not a path",
+            );
+            Verify::System
+        }
     }
+}
+
+/// The plain name of a file: it leads out of no directory, and into none.
+fn is_file_name(text: &str) -> bool {
+    text.len() <= 255
+        && !text.starts_with('.')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
 }
 
 #[cfg(test)]
@@ -169,7 +184,7 @@ mod tests {
     use crate::ErrorKind;
 
     fn parsed(info: Value) -> Result<Config, BmcError> {
-        parse(info.as_object().unwrap())
+        parse(info.as_object().unwrap(), &Settings::default())
     }
 
     #[test]
@@ -181,7 +196,7 @@ mod tests {
             (json!(false), Verify::Nothing),
             (json!("False"), Verify::Nothing),
             (json!("true"), Verify::System),
-            (json!("/etc/bmc.pem"), Verify::File(PathBuf::from("/etc/bmc.pem"))),
+            (json!("rack-7_bmc.pem"), Verify::File(PathBuf::from("/etc/anneal/bmc-ca/rack-7_bmc.pem"))),
         ] {
             let info = json!({"redfish_address": "http://[::1]:8000/", "redfish_verify_ca": value});
             assert_eq!(parsed(info).unwrap().endpoint.verify, verify);
@@ -206,6 +221,21 @@ mod tests {
             let text = parsed(json!({"redfish_address": bad})).unwrap_err().to_string();
             assert!(text.contains("redfish_address") && !text.contains("hunter2"), "{bad}: {text}");
         }
+    }
+
+    #[test]
+    fn verify_ca_names_no_file_outside_its_directory() {
+        let refused = |value: &str| {
+            let info = json!({"redfish_address": "10.0.0.5", "redfish_verify_ca": value});
+            parsed(info).map(|config| config.endpoint.verify).unwrap_err().to_string()
+        };
+        let text = refused("/etc/shadow");
+        assert!(text.contains("redfish_verify_ca must be true, false, or the plain name"), "{text}");
+        for other in ["/dev/zero", "/nonexistent", "../shadow", "a/b.pem", "a\\b", "..", ".", ".pem", "ä.pem"]
+        {
+            assert_eq!(refused(other), text, "{other}");
+        }
+        assert_eq!(refused(&"a".repeat(256)), text);
     }
 
     #[test]
