@@ -2,6 +2,7 @@
 //! binary of its own.
 
 mod bad_input;
+mod bmc_login;
 mod bundles;
 mod common;
 mod compatibility;

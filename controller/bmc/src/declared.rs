@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use model::CatalogueStep;
 use model::step::{Argument, StepKind};
@@ -59,7 +60,7 @@ pub enum StepEnd {
 pub type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<StepEnd, BmcError>> + Send + 'a>>;
 
 /// The function that a declaration stands for.
-pub type StepFn = for<'a> fn(&'a StepCall<'a>, &'a Settings) -> StepFuture<'a>;
+pub type StepFn = for<'a> fn(&'a StepCall<'a>, &'a Arc<Settings>) -> StepFuture<'a>;
 
 /// An argument of a step.
 #[derive(Debug, Clone, Copy)]
@@ -219,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    fn nothing<'a>(_: &'a StepCall<'a>, _: &'a Settings) -> StepFuture<'a> {
+    fn nothing<'a>(_: &'a StepCall<'a>, _: &'a Arc<Settings>) -> StepFuture<'a> {
         Box::pin(async { Ok(StepEnd::Done(Value::Null)) })
     }
 

@@ -75,7 +75,7 @@ impl Builtin {
     pub fn validate(&self, driver: &str, driver_info: &Map<String, Value>) -> Result<(), BmcError> {
         match driver {
             redfish::NAME => redfish::validate(driver_info, &self.settings),
-            ipmi::NAME => ipmi::validate(driver_info),
+            ipmi::NAME => ipmi::validate(driver_info, &self.settings),
             fake::NAME => fake::latency(driver_info).map(drop),
             _ => Err(unknown(driver)),
         }
@@ -92,7 +92,7 @@ impl Drivers for Builtin {
     ) -> Result<Arc<dyn Bmc>, BmcError> {
         match driver {
             redfish::NAME => redfish::open(driver_info, &self.settings),
-            ipmi::NAME => ipmi::open(driver_info),
+            ipmi::NAME => ipmi::open(driver_info, &self.settings),
             fake::NAME => fake::open(driver_info, node_uuid),
             _ => Err(unknown(driver)),
         }

@@ -1,6 +1,7 @@
 //! From a call to the function of the step: found by the node's interfaces, its arguments checked, its time
 //! bounded.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent_protocol::schema;
@@ -17,7 +18,7 @@ fn wrong(message: String) -> BmcError {
 }
 
 /// Runs one call of an out-of-band step, for 60 s at most.
-pub(crate) async fn run_step(call: &StepCall<'_>, settings: &Settings) -> Result<StepEnd, BmcError> {
+pub(crate) async fn run_step(call: &StepCall<'_>, settings: &Arc<Settings>) -> Result<StepEnd, BmcError> {
     let label = format!("{} step {}.{}", call.kind.as_str(), call.interface, call.step);
     let chosen = interfaces::chosen(call.driver, call.interfaces)?;
     let found = chosen.iter().find(|(interface, _)| *interface == call.interface);

@@ -306,7 +306,7 @@ async fn the_file_of_certificates_is_read_by_the_first_call_and_again_after_a_fa
     let directory = tempfile::tempdir().unwrap();
     let info = json!({"redfish_address": service.address, "redfish_system_id": "/redfish/v1/Systems/1",
         "redfish_verify_ca": "bmc.pem"});
-    let drivers = Builtin::new(Settings { ca_directory: directory.path().to_owned() });
+    let drivers = Builtin::new(Settings { ca_directory: directory.path().to_owned(), ..Settings::default() });
     let bmc = drivers.open("redfish", info.as_object().unwrap(), "n1").unwrap();
     let place = directory.path().join("bmc.pem");
     let faults = [(None, "there is no such file"), (Some("secret"), "it contains no certificate")];
@@ -322,6 +322,26 @@ async fn the_file_of_certificates_is_read_by_the_first_call_and_again_after_a_fa
     std::fs::write(&place, certificate.pem()).unwrap();
     assert_eq!(bmc.power_state().await, Ok(PowerState::On));
     assert_eq!(service.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn a_name_is_resolved_within_the_networks_of_the_site() {
+    let service = Service::start(|_, _| ok(system("On"))).await;
+    let reading = async |networks: &[&str]| {
+        let networks = networks.iter().map(|text| text.parse().unwrap()).collect();
+        let drivers = Builtin::new(Settings { networks, ..Settings::default() });
+        let address = service.address.replace("127.0.0.1", "localhost");
+        let info = json!({"redfish_address": address, "redfish_system_id": "/redfish/v1/Systems/1"});
+        drivers.open("redfish", info.as_object().unwrap(), "n1").unwrap().power_state().await
+    };
+    let error = reading(&["192.0.2.0/24"]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(
+        error.to_string().contains("localhost has no address in the networks of bmc.networks"),
+        "{error}"
+    );
+    assert_eq!(service.seen().len(), 0);
+    assert_eq!(reading(&["127.0.0.0/8", "::1/128"]).await, Ok(PowerState::On));
 }
 
 /// As in a container: rustls looks for the CAs of the system where these variables point.

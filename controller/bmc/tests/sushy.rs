@@ -210,7 +210,7 @@ async fn tls_and_basic_auth() {
         let info = info(json!({"redfish_address": sushy.address, "redfish_username": "admin",
             "redfish_password": password, "redfish_verify_ca": verify,
             "redfish_system_id": format!("/redfish/v1/Systems/{SYSTEM}")}));
-        let settings = Settings { ca_directory: pem.path().to_owned() };
+        let settings = Settings { ca_directory: pem.path().to_owned(), ..Settings::default() };
         Builtin::new(settings).open("redfish", &info, "n1").unwrap()
     };
     let file = json!("cert.pem");

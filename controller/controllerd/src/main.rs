@@ -79,6 +79,9 @@ async fn run(config: Config) -> Result<()> {
     )
     .with_context(|| format!("bundles.directory {}", config.bundle_directory().display()))?;
     let agents = AgentClient::new(AGENT_CALL);
+    if config.bmc.networks.is_empty() {
+        tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
+    }
     let bmcs = bmc::Builtin::new(config.bmc.clone());
     let app = api::App {
         store: store.clone(),

@@ -54,6 +54,7 @@ async fn every_line_is_json_and_an_event_names_the_request_that_caused_it() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
+    logged(&["bmc.networks is not set: the controller connects to BMCs at every address"]).await;
     let node = json!({"name": "n", "driver": "fake-hardware"});
     let enrolled = loop {
         if let Some(id) = ask("POST", "/v1/nodes", node.clone()).await {

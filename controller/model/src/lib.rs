@@ -5,6 +5,7 @@
 
 pub mod abilities;
 pub mod agent;
+pub mod bmc_login;
 pub mod bundle;
 pub mod certificate;
 pub mod health;

@@ -1,5 +1,7 @@
 //! BIOS settings through the resource Bios (DSP0268) and its settings object (DSP0266, "Settings resource").
 
+use std::sync::Arc;
+
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
@@ -44,7 +46,7 @@ impl Redfish {
 }
 
 /// Settings are stored by the BMC at once and put in force by the firmware at the reboot that follows.
-async fn apply_configuration(call: &StepCall<'_>, settings: &Settings) -> Result<StepEnd, BmcError> {
+async fn apply_configuration(call: &StepCall<'_>, settings: &Arc<Settings>) -> Result<StepEnd, BmcError> {
     let redfish = Redfish::new(call.driver_info, settings)?;
     let action = "apply BIOS settings";
     let protocol = |why: &str| redfish.client.error(ErrorKind::Protocol, action, why);
@@ -81,7 +83,7 @@ async fn apply_configuration(call: &StepCall<'_>, settings: &Settings) -> Result
     Ok(StepEnd::Done(json!({"in_force": in_force, "after_reboot": after_reboot})))
 }
 
-async fn factory_reset(call: &StepCall<'_>, settings: &Settings) -> Result<StepEnd, BmcError> {
+async fn factory_reset(call: &StepCall<'_>, settings: &Arc<Settings>) -> Result<StepEnd, BmcError> {
     let redfish = Redfish::new(call.driver_info, settings)?;
     let action = "reset the BIOS settings";
     let (_, bios) = redfish.bios(action).await?;

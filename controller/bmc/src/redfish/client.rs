@@ -17,10 +17,11 @@ use reqwest::{Method, StatusCode, Url};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::config::{AuthType, Endpoint, Verify, is_path};
+use super::config::{AuthType, Endpoint, is_path};
+use super::resolver::Resolver;
 use super::{system, tls};
 use crate::secret::Secret;
-use crate::{BmcError, ErrorKind};
+use crate::{BmcError, ErrorKind, Settings};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// One request with its answer; BMCs of ten years ago take seconds for a system resource.
@@ -106,8 +107,8 @@ impl Client {
     /// The HTTP client. A file that could not be used is read again by the next request.
     async fn http(&self) -> Result<&reqwest::Client, BmcError> {
         let made = self.http.get_or_try_init(|| async {
-            let (verify, plain) = (self.endpoint.verify.clone(), self.endpoint.base.scheme() == "http");
-            let making = tokio::task::spawn_blocking(move || make_http(&verify, plain)).await;
+            let endpoint = self.endpoint.clone();
+            let making = tokio::task::spawn_blocking(move || make_http(&endpoint)).await;
             making.map_err(|error| error.to_string()).and_then(|made| made)
         });
         made.await
@@ -436,8 +437,9 @@ impl Drop for Client {
 }
 
 /// Reads the file that judges the BMC's certificate. `Err` is why there is no client.
-fn make_http(verify: &Verify, plain: bool) -> Result<reqwest::Client, String> {
+fn make_http(endpoint: &Endpoint) -> Result<reqwest::Client, String> {
     let builder = || {
+        let settings = Settings::clone(&endpoint.settings);
         reqwest::Client::builder()
             .connect_timeout(CONNECT)
             .timeout(REQUEST)
@@ -446,10 +448,11 @@ fn make_http(verify: &Verify, plain: bool) -> Result<reqwest::Client, String> {
             .redirect(reqwest::redirect::Policy::none())
             // A BMC is on the management network, whatever proxy the environment names.
             .no_proxy()
+            .dns_resolver(Resolver { settings, plain_password: endpoint.sends_password_plainly() })
     };
-    let built = match tls::judge_by(builder(), verify)?.build() {
+    let built = match tls::judge_by(builder(), &endpoint.verify)?.build() {
         // Without certificate authorities on this machine a BMC can still be used over plain HTTP.
-        Err(_) if plain => builder().tls_certs_only([]).build(),
+        Err(_) if endpoint.base.scheme() == "http" => builder().tls_certs_only([]).build(),
         built => built,
     };
     built.map_err(|error| reason(&error))

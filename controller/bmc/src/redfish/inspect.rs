@@ -12,6 +12,7 @@
 //! otherwise the inventory of a busy service would look like that of a node without disks.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
@@ -31,7 +32,7 @@ const PAGES: usize = 32;
 const NOTES: usize = 32;
 const LONGEST_NOTE: usize = 300;
 
-pub(crate) async fn inspect(info: &Map<String, Value>, settings: &Settings) -> Result<Value, BmcError> {
+pub(crate) async fn inspect(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<Value, BmcError> {
     let redfish = Redfish::new(info, settings)?;
     let survey = Survey { redfish: &redfish, read: BTreeSet::new(), notes: Vec::new() };
     tokio::time::timeout(TIME, survey.run()).await.unwrap_or_else(|_| {

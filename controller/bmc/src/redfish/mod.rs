@@ -8,6 +8,7 @@ mod indicators;
 mod inspect;
 mod inventory;
 mod media;
+mod resolver;
 mod system;
 mod tls;
 
@@ -39,11 +40,11 @@ const TASK: Duration = Duration::from_secs(5);
 const OFF: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_secs(1);
 
-pub(crate) fn validate(info: &Map<String, Value>, settings: &Settings) -> Result<(), BmcError> {
+pub(crate) fn validate(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<(), BmcError> {
     config::parse(info, settings).map(drop)
 }
 
-pub(crate) fn open(info: &Map<String, Value>, settings: &Settings) -> Result<Arc<dyn Bmc>, BmcError> {
+pub(crate) fn open(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<Arc<dyn Bmc>, BmcError> {
     Ok(Arc::new(Redfish::new(info, settings)?))
 }
 
@@ -55,7 +56,7 @@ struct Redfish {
 }
 
 impl Redfish {
-    fn new(info: &Map<String, Value>, settings: &Settings) -> Result<Self, BmcError> {
+    fn new(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<Self, BmcError> {
         let config = config::parse(info, settings)?;
         let client = client::shared(&config.endpoint);
         Ok(Self { client, config, system: OnceCell::new() })
