@@ -24,6 +24,7 @@ mod body;
 mod bundles;
 mod call;
 mod certificates;
+mod client_address;
 pub mod driver_queries;
 mod drivers;
 pub mod endpoint;
@@ -55,6 +56,7 @@ mod write;
 pub use app::{App, Settings};
 pub use auth::Auth;
 pub use bundles::BundleStore;
+pub use client_address::{ClientAddress, ClientAddressService};
 pub use driver_queries::{
     BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
     Validity,

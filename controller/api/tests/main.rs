@@ -1,6 +1,7 @@
 //! The tests of the API, one module a resource or subject: one binary, so that they are linked once. The fuzzer is a
 //! binary of its own.
 
+mod audit;
 mod bad_input;
 mod bmc_login;
 mod bundles;

@@ -5,7 +5,7 @@ use crate::identity::Identity;
 use crate::services::Services;
 use crate::tls_listener::TlsListener;
 use anyhow::{Context, Result};
-use api::{App, Auth};
+use api::{App, Auth, ClientAddressService};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -27,7 +27,7 @@ pub async fn serve_all(
             Auth::Agents => "for agents only",
             Auth::Basic(_) => "for agents, and for users with a password",
         };
-        let service = api::guarded_router(app.clone(), auth);
+        let service = ClientAddressService(api::guarded_router(app.clone(), auth));
         let listener = TcpListener::bind(address).await.with_context(|| format!("api.listen {address}"))?;
         let bound = listener.local_addr()?;
         let stopped = stop.clone().cancelled_owned();

@@ -79,6 +79,8 @@ async fn every_line_is_json_and_an_event_names_the_request_that_caused_it() {
         assert_eq!(line["fields"]["kind"], "transition", "{line}");
     }
     assert_eq!(found[2]["span"]["request_id"], *provided);
+    let audited = logged(&["POST /v1/nodes"]).await.remove(0);
+    assert_eq!((&audited["target"], &audited["fields"]["address"]), (&json!("audit"), &json!("127.0.0.1")));
     assert_eq!(found[2]["span"]["path"], "/v1/nodes/{ident}/states/provision");
     assert_eq!(found[3]["span"]["name"], "pass");
     process.kill().unwrap();

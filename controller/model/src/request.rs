@@ -5,6 +5,7 @@ use crate::kind::RunKind;
 use crate::node::Node;
 use crate::power::PowerTarget;
 use crate::provision::{Budget, ProvisionState, Verb, transition};
+use crate::request_sender::RequestSender;
 use crate::run::{Cursor, Run};
 use crate::step::{RequestedStep, StepKind, StepResult};
 use crate::time::Timestamp;
@@ -49,6 +50,8 @@ pub struct VerbRequest {
     pub reason: Option<String>,
     /// Id of the API request.
     pub request_id: Option<String>,
+    /// Who sent it.
+    pub sender: Option<RequestSender>,
 }
 
 impl VerbRequest {
@@ -63,6 +66,7 @@ impl VerbRequest {
             configdrive: None,
             reason: None,
             request_id: None,
+            sender: None,
         }
     }
 
@@ -198,6 +202,7 @@ fn start_run(
     run.templates = request.templates;
     run.disable_ramdisk = request.disable_ramdisk;
     run.request_id = request.request_id;
+    run.sender = request.sender;
     begin(node, run, to, now);
     if kind == RunKind::Inspect {
         node.inspection_started_at = Some(now);

@@ -15,7 +15,7 @@ mod refused;
 mod signed;
 mod verify;
 
-pub use certificate::{Certificate, Controller, Finding, NodeName, RunName};
+pub use certificate::{Certificate, Controller, Finding, NodeName, RequestSender, RunName};
 pub use evidence::{AgentName, Evidence, Expected, Machine, ManagerName, StepName, judge};
 pub use refused::{Document, Refused};
 pub use signed::Signed;

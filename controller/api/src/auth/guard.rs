@@ -5,15 +5,18 @@
 //! object.
 
 use super::Auth;
+use super::audit::{self, RequestSummary};
 use super::basic::{self, BasicAuthError};
 use super::identity::{Identity, Owners, TargetNotFound};
 use super::policy::{lesser, may, might};
 use super::scoped_store;
 use crate::app::App;
 use crate::args::Args;
+use crate::client_address;
 use crate::endpoint::{Endpoint, OPEN};
 use crate::error::{ApiError, Shaped};
 use crate::node_resolver::NodeResolver;
+use crate::request_id::RequestId;
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
@@ -107,8 +110,19 @@ impl Guard {
         };
         // So that nothing behind this can log it.
         request.headers_mut().remove(header::AUTHORIZATION);
-        request.extensions_mut().insert(identity);
-        next.run(request).await
+        request.extensions_mut().insert(identity.clone());
+        // Agents have no grant: what they report is in the history of their node.
+        if identity.grant.is_none() || !audit::can_change(request.method()) {
+            return next.run(request).await;
+        }
+        let sender = identity.sender(client_address::of(request.extensions()));
+        let id = request.extensions().get::<RequestId>().map(|id| id.as_str().to_owned()).unwrap_or_default();
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let asked = RequestSummary::default();
+        request.extensions_mut().insert(asked.clone());
+        let response = next.run(request).await;
+        audit::log(&sender, &id, &method, &path, &asked, response.status().as_u16());
+        response
     }
 
     /// Whether the row is open, or open to agents and this is one; the handler checks the agent's token.

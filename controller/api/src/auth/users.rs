@@ -54,7 +54,7 @@ impl Users {
         let entry = known.users.get(&user);
         let digest = known.digest(&user, &password);
         if let Some(entry) = entry.filter(|_| known.remembers(&digest)) {
-            return Ok(Identity { grant: entry.grant.clone() });
+            return Ok(Identity { grant: entry.grant.clone(), user: Some(user) });
         }
         let hash = entry.map_or(&known.decoy, |entry| &entry.hash).clone();
         let permit = self.trying.acquire().await;
@@ -67,7 +67,7 @@ impl Users {
         match entry {
             Some(entry) if fits => {
                 known.remember(digest);
-                Ok(Identity { grant: entry.grant.clone() })
+                Ok(Identity { grant: entry.grant.clone(), user: Some(user) })
             }
             Some(_) => {
                 tracing::warn!(%user, "login rejected: wrong password");

@@ -103,6 +103,7 @@ async fn request(
         configdrive: given.get("configdrive").filter(|drive| !is_nothing(drive)).cloned(),
         reason: body::text(given, "reason")?.map(str::to_owned),
         request_id: Some(call.request_id.clone()),
+        sender: Some(call.sender()),
         ..VerbRequest::of(verb)
     })
 }

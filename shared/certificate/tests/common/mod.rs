@@ -1,7 +1,9 @@
 //! An example with something in every field.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use certificate::{Certificate, Controller, Evidence, Finding, NodeName, RunName, SigningKey, VERSION};
+use certificate::{
+    Certificate, Controller, Evidence, Finding, NodeName, RequestSender, RunName, SigningKey, VERSION,
+};
 use serde_json::json;
 use std::sync::OnceLock;
 
@@ -62,9 +64,23 @@ pub fn certificate(evidence: Evidence) -> Certificate {
         issued_at: certificate::instant(1_795_229_965_688_786),
         controller: Controller { name: "c1".to_owned(), version: "0.1.0".to_owned() },
         node: NodeName { uuid: NODE.to_owned(), name: Some("rack1-u2".to_owned()) },
-        run: RunName { id: "run".to_owned(), kind: "automated_clean".to_owned(), step: 0 },
+        run: RunName {
+            id: "run".to_owned(),
+            kind: "automated_clean".to_owned(),
+            step: 0,
+            requested_by: Some(requested_by()),
+        },
         finding: Finding::of(&evidence),
         evidence_key: key().public().to_string(),
         evidence: evidence.sign(key()),
+    }
+}
+
+fn requested_by() -> RequestSender {
+    RequestSender {
+        user: Some("alice".to_owned()),
+        project: Some("project-1".to_owned()),
+        address: Some("192.0.2.9".to_owned()),
+        request_id: Some("req-1".to_owned()),
     }
 }
