@@ -23,6 +23,8 @@ const TABLE: &[Row] = &[
     ("anneal:bundle:get", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
     // Of the nodes that the caller sees.
     ("anneal:certificate:get", [READER, READER, READER, READER]),
+    // Makes a node available whose disks may contain anything.
+    ("anneal:node:override", [ADMIN, NO_ROLE, NO_ROLE, NO_ROLE]),
     ("baremetal:allocation:create", [MEMBER, MEMBER, MEMBER, MEMBER]),
     ("baremetal:allocation:create_pre_rbac", [NO_ROLE, ADMIN, ADMIN, ADMIN]),
     ("baremetal:allocation:create_restricted", [MEMBER, NO_ROLE, NO_ROLE, NO_ROLE]),
