@@ -44,6 +44,7 @@ mod request_id;
 mod resources;
 mod retry;
 mod root;
+mod origin_check;
 mod schema;
 mod shown;
 mod steps;
@@ -65,6 +66,7 @@ pub use driver_queries::{
 use std::sync::Arc;
 
 pub use http::endpoints;
+pub use origin_check::OriginCheck;
 
 /// The API as a service that treats every caller as an administrator: for loopback.
 pub fn router(app: App) -> axum::Router {
@@ -73,5 +75,10 @@ pub fn router(app: App) -> axum::Router {
 
 /// The API as a service with this authentication.
 pub fn guarded_router(app: App, auth: Auth) -> axum::Router {
-    http::wrap(Arc::new(app), auth)
+    http::wrap(Arc::new(app), auth, None)
+}
+
+/// The same for an address on loopback, which every page in a browser on this machine reaches.
+pub fn loopback_router(app: App, auth: Auth, site: OriginCheck) -> axum::Router {
+    http::wrap(Arc::new(app), auth, Some(site))
 }

@@ -39,6 +39,7 @@ pub enum LogFormat {
 pub struct Api {
     pub listen: Vec<SocketAddr>,
     pub public_endpoint: String,
+    pub allowed_hosts: Vec<String>,
     pub max_limit: usize,
     pub tls_certificate: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
@@ -126,6 +127,7 @@ impl Default for Api {
         Self {
             listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6385)],
             public_endpoint: String::new(),
+            allowed_hosts: Vec::new(),
             max_limit: 1000,
             tls_certificate: None,
             tls_key: None,

@@ -18,7 +18,7 @@ use crate::error::{ApiError, Shaped};
 use crate::node_resolver::NodeResolver;
 use crate::request_id::RequestId;
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
 use axum::http::{HeaderMap, Method, Response, header};
 use axum::middleware::{Next, from_fn};
@@ -48,6 +48,7 @@ struct Guard {
     path: &'static str,
     policy: &'static str,
     agents: bool,
+    takes: &'static str,
 }
 
 /// Put the check in front of the handler of `endpoint`.
@@ -59,6 +60,7 @@ pub fn guarded(endpoint: Endpoint, auth: &Auth, app: &Arc<App>) -> Endpoint {
         path: endpoint.path,
         policy: endpoint.policy,
         agents: endpoint.agents,
+        takes: endpoint.takes,
     };
     let layer = from_fn(move |request: Request, next: Next| {
         let guard = guard.clone();
@@ -108,6 +110,13 @@ impl Guard {
                 Err(refused) => return refused,
             }
         };
+        if !takes(self.takes, &request) {
+            return ApiError::client(
+                415,
+                format!("The body of this request must be of type {}.", self.takes),
+            )
+            .into_response();
+        }
         // So that nothing behind this can log it.
         request.headers_mut().remove(header::AUTHORIZATION);
         request.extensions_mut().insert(identity.clone());
@@ -196,6 +205,16 @@ impl Guard {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether the request has no body, or one of this media type. A page of another site can make a browser send other
+/// types, and none, without asking first.
+fn takes(media: &str, request: &Request) -> bool {
+    let is =
+        |given: &str| given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(media));
+    let given: Vec<_> = request.headers().get_all(header::CONTENT_TYPE).iter().collect();
+    let one = matches!(given[..], [given] if given.to_str().is_ok_and(is));
+    one || request.body().is_end_stream()
 }
 
 /// The object of a request.

@@ -88,6 +88,7 @@ async fn the_rights_of_a_name_that_ends_in_json_are_those_of_its_node() {
     let suffixed = world.api.node_with("twin.json", ProvisionState::Enroll, of("p-owner", "")).await.uuid;
     let ask = |method: &'static str, path: String, user: User, body: Option<Value>| {
         let request = Request::builder()
+            .header("Content-Type", "application/json")
             .method(method)
             .uri(path)
             .header("X-OpenStack-Ironic-API-Version", "1.90")
@@ -252,7 +253,7 @@ async fn properties_of_a_volume_target_are_shown_only_with_ironics_policy() {
     assert!(redacted > 0, "no caller has one right without the other");
 }
 
-/// It hands on disks that may contain what erasing protects from these very projects.
+/// The disks may contain what erasing protects from these very projects.
 #[tokio::test]
 async fn only_an_administrator_of_the_system_overrides_a_failed_cleaning() {
     let world = World::guarded().await;
