@@ -90,7 +90,7 @@ impl Call {
         events
     }
 
-    /// Who sent the request.
+    /// The sender of the request.
     pub fn sender(&self) -> RequestSender {
         self.identity.sender(self.client)
     }

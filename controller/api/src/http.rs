@@ -3,12 +3,13 @@
 
 use crate::app::App;
 use crate::auth::{Auth, guard};
+use crate::client_address;
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Shaped};
 use crate::microversion::{self, HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
 use crate::node_resolver::Suffixed;
-use crate::request_id::{RequestId, record_path};
 use crate::origin_check::OriginCheck;
+use crate::request_id::{RequestId, record_path};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
@@ -85,7 +86,7 @@ fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
 
 async fn handle(front: Front, mut request: Request) -> Response<Body> {
     let Front { auth, site, routes } = front;
-    let headers = request.headers().clone();
+    let (headers, client) = (request.headers().clone(), client_address::of(request.extensions()));
     let negotiated = microversion::negotiate(request.headers());
     let foreign = site.and_then(|site| site.check(&headers, request.uri()).err());
     let mut response = match negotiated {
@@ -104,7 +105,7 @@ async fn handle(front: Front, mut request: Request) -> Response<Body> {
                     *request.uri_mut() = uri;
                     // The router never fails: its error type is uninhabited.
                     let response = routes.oneshot(request).await.into_response();
-                    guard::unrouted(&auth, &headers, response).await
+                    guard::unrouted(&auth, &headers, client, response).await
                 }
                 None => ApiError::plain(400, "The path or the query is not valid UTF-8 once it is decoded.")
                     .into_response(),

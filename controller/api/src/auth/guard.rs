@@ -24,6 +24,7 @@ use axum::http::{HeaderMap, Method, Response, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use model::ResourceKind;
+use std::net::IpAddr;
 use std::sync::Arc;
 use store::StoreError;
 
@@ -71,24 +72,33 @@ pub fn guarded(endpoint: Endpoint, auth: &Auth, app: &Arc<App>) -> Endpoint {
 
 /// Returns 401 instead of 404 and 405 to unauthenticated callers: Ironic authenticates before it reports that a path or
 /// method does not exist.
-pub async fn unrouted(auth: &Auth, headers: &HeaderMap, response: Response<Body>) -> Response<Body> {
+pub async fn unrouted(
+    auth: &Auth,
+    headers: &HeaderMap,
+    client: Option<IpAddr>,
+    response: Response<Body>,
+) -> Response<Body> {
     let routed =
         !matches!(response.status().as_u16(), 404 | 405) || response.extensions().get::<Shaped>().is_some();
     if routed {
         return response;
     }
-    identify(auth, headers).await.map_or_else(|refusal| refusal, |_| response)
+    identify(auth, headers, client).await.map_or_else(|refusal| refusal, |_| response)
 }
 
 /// The caller's identity, or the answer that rejects the caller.
-async fn identify(auth: &Auth, headers: &HeaderMap) -> Result<Identity, Response<Body>> {
+async fn identify(
+    auth: &Auth,
+    headers: &HeaderMap,
+    client: Option<IpAddr>,
+) -> Result<Identity, Response<Body>> {
     let users = match auth {
         Auth::NoAuth => return Ok(Identity::ADMINISTRATOR),
         Auth::Agents => return Err(elsewhere()),
         Auth::Basic(users) => users,
     };
     let credentials = basic::credentials(headers).map_err(BasicAuthError::into_response)?;
-    users.identify(credentials).await.map_err(BasicAuthError::into_response)
+    users.identify(credentials, client).await.map_err(BasicAuthError::into_response)
 }
 
 fn elsewhere() -> Response<Body> {
@@ -141,7 +151,8 @@ impl Guard {
     }
 
     async fn allowed(&self, request: &mut Request) -> Result<Identity, Response<Body>> {
-        let identity = identify(&self.auth, request.headers()).await?;
+        let client = client_address::of(request.extensions());
+        let identity = identify(&self.auth, request.headers(), client).await?;
         let target = match identity.project() {
             // A role of the system does not depend on owners.
             None => Target::Unowned,
