@@ -2,9 +2,11 @@
 
 use crate::app::App;
 use crate::args::Args;
+use crate::auth::audit::RequestSummary;
 use crate::auth::identity::TargetNotFound;
 use crate::auth::{Identity, Owners, policy, scoped_store};
 use crate::body;
+use crate::client_address;
 use crate::error::ApiError;
 use crate::links::Links;
 use crate::microversion::Version;
@@ -14,8 +16,9 @@ use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Query, Request};
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
-use model::{Event, Node, ResourceKind, Timestamp};
+use model::{Event, Node, RequestSender, ResourceKind, Timestamp};
 use serde_json::{Map, Value};
+use std::net::IpAddr;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -35,6 +38,7 @@ pub struct Call {
     pub args: Args,
     /// Builds links.
     pub links: Links,
+    client: Option<IpAddr>,
     body: Bytes,
     resolver: NodeResolver,
 }
@@ -52,7 +56,12 @@ impl FromRequest<Arc<App>> for Call {
             .map_err(|error| ApiError::plain(400, error.body_text()).into_response())?;
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let links = Links::new(&app.settings.public_endpoint, host);
+        let client = client_address::of(request.extensions());
+        let audited = request.extensions().get::<RequestSummary>().cloned();
         let body = Bytes::from_request(request, app).await.map_err(IntoResponse::into_response)?;
+        if let Some(asked) = audited {
+            asked.note(&body);
+        }
         let unscoped_app = app.clone();
         let scoped = |store| Arc::new(App { store, ..App::clone(app) });
         let app = match identity.project() {
@@ -62,7 +71,7 @@ impl FromRequest<Arc<App>> for Call {
         };
         let request_id = request_id.unwrap_or_default();
         let args = Args::new(query.0);
-        Ok(Self { app, unscoped_app, identity, request_id, version, args, links, body, resolver })
+        Ok(Self { app, unscoped_app, identity, request_id, version, args, links, client, body, resolver })
     }
 }
 
@@ -74,8 +83,16 @@ impl Call {
 
     /// The events with the id of this request, which caused them.
     pub fn caused(&self, mut events: Vec<Event>) -> Vec<Event> {
-        events.iter_mut().for_each(|event| event.request_id = Some(self.request_id.clone()));
+        for event in &mut events {
+            event.request_id = Some(self.request_id.clone());
+            event.sender = Some(self.sender());
+        }
         events
+    }
+
+    /// The sender of the request.
+    pub fn sender(&self) -> RequestSender {
+        self.identity.sender(self.client)
     }
 
     /// Whether the caller may do to this node what `policy` guards.

@@ -24,6 +24,8 @@ pub struct Endpoint {
     pub serves: Serves,
     /// A short description.
     pub about: &'static str,
+    /// The media type of its body, if it has one.
+    pub takes: &'static str,
     handler: MethodRouter<Arc<App>>,
 }
 
@@ -37,6 +39,9 @@ pub enum Serves {
     /// Ironic has no such thing.
     Own,
 }
+
+/// Media type of the bodies of most endpoints.
+pub const JSON: &str = "application/json";
 
 /// Policy of endpoints without authentication: version documents, and those where agents send their token.
 pub const OPEN: &str = "open";
@@ -60,7 +65,22 @@ impl Endpoint {
     {
         let filter = MethodFilter::try_from(method.clone()).expect("a method that has a filter");
         let handler = on(filter, handler);
-        Self { method, path, since, policy, agents: false, serves: Serves::Fully, about, handler }
+        Self {
+            method,
+            path,
+            since,
+            policy,
+            agents: false,
+            serves: Serves::Fully,
+            about,
+            takes: JSON,
+            handler,
+        }
+    }
+
+    /// Its body is of this media type.
+    pub fn taking(self, media: &'static str) -> Self {
+        Self { takes: media, ..self }
     }
 
     /// It answers as a `noop` interface does, for this reason.

@@ -3,16 +3,18 @@
 
 use crate::app::App;
 use crate::auth::{Auth, guard};
+use crate::client_address;
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Shaped};
 use crate::microversion::{self, HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
 use crate::node_resolver::Suffixed;
+use crate::origin_check::OriginCheck;
 use crate::request_id::{RequestId, record_path};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderValue, Response, Uri};
+use axum::http::{HeaderMap, HeaderValue, Response, Uri, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use percent_encoding::percent_decode_str;
@@ -25,18 +27,28 @@ use tracing::Instrument;
 const BODY_LIMIT: usize = 2 << 20;
 
 /// The whole API behind its front.
-pub fn wrap(app: Arc<App>, auth: Auth) -> Router {
+pub fn wrap(app: Arc<App>, auth: Auth, site: Option<OriginCheck>) -> Router {
     let routes = routes(&auth, &app).layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(app);
-    Router::new().fallback(move |request: Request| identified(auth.clone(), routes.clone(), request))
+    let front = Front { auth, site: site.map(Arc::new), routes };
+    Router::new().fallback(move |request: Request| identified(front.clone(), request))
+}
+
+/// What stands before the handlers.
+#[derive(Clone)]
+struct Front {
+    auth: Auth,
+    /// `None`: requests may come from other sites.
+    site: Option<Arc<OriginCheck>>,
+    routes: Router,
 }
 
 /// Gives the request its id, and what is logged on its behalf the span with it.
-async fn identified(auth: Auth, routes: Router, mut request: Request) -> Response<Body> {
+async fn identified(front: Front, mut request: Request) -> Response<Body> {
     let id = RequestId::generate();
     let span = id.span(request.method().as_str(), request.headers());
     request.extensions_mut().insert(id.clone());
     async move {
-        let mut response = handle(auth, routes, request).await;
+        let mut response = handle(front, request).await;
         id.put(response.headers_mut());
         tracing::debug!(status = response.status().as_u16(), "request answered");
         response
@@ -72,10 +84,13 @@ fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
         }))
 }
 
-async fn handle(auth: Auth, routes: Router, mut request: Request) -> Response<Body> {
-    let headers = request.headers().clone();
+async fn handle(front: Front, mut request: Request) -> Response<Body> {
+    let Front { auth, site, routes } = front;
+    let (headers, client) = (request.headers().clone(), client_address::of(request.extensions()));
     let negotiated = microversion::negotiate(request.headers());
+    let foreign = site.and_then(|site| site.check(&headers, request.uri()).err());
     let mut response = match negotiated {
+        _ if foreign.is_some() => foreign.map(IntoResponse::into_response).unwrap_or_default(),
         Ok(version) => {
             request.extensions_mut().insert(version);
             match plain_path(request.uri()) {
@@ -90,7 +105,7 @@ async fn handle(auth: Auth, routes: Router, mut request: Request) -> Response<Bo
                     *request.uri_mut() = uri;
                     // The router never fails: its error type is uninhabited.
                     let response = routes.oneshot(request).await.into_response();
-                    guard::unrouted(&auth, &headers, response).await
+                    guard::unrouted(&auth, &headers, client, response).await
                 }
                 None => ApiError::plain(400, "The path or the query is not valid UTF-8 once it is decoded.")
                     .into_response(),
@@ -162,6 +177,8 @@ async fn shaped(response: Response<Body>) -> Response<Body> {
 }
 
 fn decorate(headers: &mut HeaderMap, version: Option<Version>) {
+    // Answers contain tokens, configuration and what a user may see now.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let mut put = |name: &'static str, value: String| {
         if let Ok(value) = HeaderValue::from_str(&value) {
             headers.insert(name, value);

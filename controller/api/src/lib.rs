@@ -24,6 +24,7 @@ mod body;
 mod bundles;
 mod call;
 mod certificates;
+mod client_address;
 pub mod driver_queries;
 mod drivers;
 pub mod endpoint;
@@ -36,6 +37,7 @@ mod microversion;
 mod node_resolver;
 mod nodes;
 pub mod openapi;
+mod origin_check;
 mod page;
 mod patch;
 mod ramdisk;
@@ -55,6 +57,7 @@ mod write;
 pub use app::{App, Settings};
 pub use auth::Auth;
 pub use bundles::BundleStore;
+pub use client_address::{ClientAddress, ClientAddressService};
 pub use driver_queries::{
     BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
     Validity,
@@ -63,6 +66,7 @@ pub use driver_queries::{
 use std::sync::Arc;
 
 pub use http::endpoints;
+pub use origin_check::OriginCheck;
 
 /// The API as a service that treats every caller as an administrator: for loopback.
 pub fn router(app: App) -> axum::Router {
@@ -71,5 +75,10 @@ pub fn router(app: App) -> axum::Router {
 
 /// The API as a service with this authentication.
 pub fn guarded_router(app: App, auth: Auth) -> axum::Router {
-    http::wrap(Arc::new(app), auth)
+    http::wrap(Arc::new(app), auth, None)
+}
+
+/// The same for an address on loopback, which every page in a browser on this machine reaches.
+pub fn loopback_router(app: App, auth: Auth, site: OriginCheck) -> axum::Router {
+    http::wrap(Arc::new(app), auth, Some(site))
 }

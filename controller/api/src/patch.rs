@@ -37,6 +37,16 @@ impl Op {
         self.path.iter().map(|part| format!("/{part}")).collect()
     }
 
+    /// Whether it sets this key of a field that is an object, alone or with the whole field.
+    pub fn sets(&self, field: &str, key: &str) -> bool {
+        let (OpKind::Add(value) | OpKind::Replace(value)) = &self.kind else { return false };
+        match self.path.as_slice() {
+            [root] => root == field && value.get(key).is_some(),
+            [root, inner] => root == field && inner == key,
+            _ => false,
+        }
+    }
+
     /// Whether it takes its target away.
     pub fn removes(&self) -> bool {
         self.kind == OpKind::Remove

@@ -86,7 +86,9 @@ async fn each_version_shows_the_fields_that_ironics_shows() {
     let api = Api::new();
     storied(&api).await;
     let short = ["created_at", "event", "links", "severity", "uuid"];
-    let detail = ["conductor", "created_at", "event", "event_type", "links", "severity", "user", "uuid"];
+    // `anneal` is ours.
+    let detail =
+        ["anneal", "conductor", "created_at", "event", "event_type", "links", "severity", "user", "uuid"];
     let with = |more: &[&str]| {
         let mut all: Vec<_> = detail.iter().chain(more).map(|name| (*name).to_owned()).collect();
         all.sort();

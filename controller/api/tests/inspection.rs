@@ -28,7 +28,8 @@ async fn inspected(api: &Api, name: &str, shape: impl FnOnce(&mut Node)) -> Node
 
 /// As ironic-python-agent asks: in no version.
 async fn send_report(api: &Api, body: Value) -> crate::common::Answer {
-    api.raw(Request::post(PATH).body(Body::from(body.to_string())).unwrap()).await
+    let request = Request::post(PATH).header("Content-Type", "application/json");
+    api.raw(request.body(Body::from(body.to_string())).unwrap()).await
 }
 
 #[tokio::test]
@@ -213,7 +214,8 @@ async fn bad_reports_are_named_and_change_nothing() {
     let fault = send_report(&api, large).await.is(413).fault();
     assert!(fault.contains(&format!("node {} has", node.uuid)), "{fault}");
     let huge = Body::from(vec![b' '; 9 << 20]);
-    api.raw(Request::post(PATH).body(huge).unwrap()).await.is(413).fault();
+    let request = Request::post(PATH).header("Content-Type", "application/json");
+    api.raw(request.body(huge).unwrap()).await.is(413).fault();
     assert_eq!(api.store.inventory(node.uuid).await.unwrap(), None);
     // The ramdisk's logs may be large, and are not kept.
     let mut logs = report(MAC);

@@ -49,6 +49,15 @@ async fn an_override_is_taken_from_clean_failed_alone_and_recorded() {
     let history = api.get("/v1/nodes/failed/history").await.is(200).body["history"].clone();
     let text = history[0]["event"].as_str().unwrap();
     assert!(text.contains("override by an administrator (disk swapped by hand)"), "{text}");
+    // The disks may contain anything: a reason is required.
+    api.node("silent", ProvisionState::CleanFail).await;
+    for reason in [json!(null), json!(""), json!(" "), json!("x".repeat(1001))] {
+        let silent = json!({"target": "available", "reason": reason});
+        let fault = api.put("/v1/nodes/silent/states/provision", silent).await.is(400).fault();
+        assert!(fault.starts_with("A \"reason\" of 1 to 1000 characters is required"), "{fault}");
+    }
+    api.put("/v1/nodes/silent/states/provision", json!({"target": "available"})).await.is(400);
+    assert_eq!(api.get("/v1/nodes/silent").await.body["provision_state"], "clean failed");
     // The other way out: once more.
     api.node("again", ProvisionState::CleanFail).await;
     api.put("/v1/nodes/again/states/provision", json!({"target": "CLEANED"})).await.is(202);

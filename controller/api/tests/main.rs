@@ -1,7 +1,10 @@
 //! The tests of the API, one module a resource or subject: one binary, so that they are linked once. The fuzzer is a
 //! binary of its own.
 
+mod audit;
 mod bad_input;
+mod bmc_login;
+mod browsers;
 mod bundles;
 mod common;
 mod compatibility;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   const STEPS: &[Declared] = &[
-//!       Declared::new("factory_reset", |call| Box::pin(factory_reset(call))).clean(0.0).deploy(0).idempotent(),
+//!       Declared::new("factory_reset", |call, _| Box::pin(factory_reset(call))).clean(0.0).deploy(0).idempotent(),
 //!   ];
 //! ```
 //!
@@ -12,12 +12,13 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use model::CatalogueStep;
 use model::step::{Argument, StepKind};
 use serde_json::{Map, Number, Value};
 
-use crate::BmcError;
+use crate::{BmcError, Settings};
 
 /// One call of an out-of-band step.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +60,7 @@ pub enum StepEnd {
 pub type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<StepEnd, BmcError>> + Send + 'a>>;
 
 /// The function that a declaration stands for.
-pub type StepFn = for<'a> fn(&'a StepCall<'a>) -> StepFuture<'a>;
+pub type StepFn = for<'a> fn(&'a StepCall<'a>, &'a Arc<Settings>) -> StepFuture<'a>;
 
 /// An argument of a step.
 #[derive(Debug, Clone, Copy)]
@@ -219,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    fn nothing<'a>(_: &'a StepCall<'a>) -> StepFuture<'a> {
+    fn nothing<'a>(_: &'a StepCall<'a>, _: &'a Arc<Settings>) -> StepFuture<'a> {
         Box::pin(async { Ok(StepEnd::Done(Value::Null)) })
     }
 

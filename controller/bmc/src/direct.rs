@@ -5,7 +5,7 @@ use crate::{BmcError, ErrorKind};
 
 /// The core step of a deployment. It runs in the controller, which sends the agent what to write.
 pub(crate) const STEPS: &[Declared] =
-    &[Declared::new("deploy", |call| Box::pin(deploy(call))).deploy(100).requires_ramdisk()];
+    &[Declared::new("deploy", |call, _| Box::pin(deploy(call))).deploy(100).requires_ramdisk()];
 
 async fn deploy(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
     let message = format!(

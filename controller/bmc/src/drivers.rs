@@ -8,16 +8,18 @@ use model::Abilities;
 use serde_json::{Map, Value};
 
 use crate::driver_names::unknown;
-use crate::{Bmc, BmcError, ErrorKind, StepCall, StepEnd, execute, fake, interfaces, ipmi, redfish};
+use crate::{
+    Bmc, BmcError, ErrorKind, Settings, StepCall, StepEnd, execute, fake, interfaces, ipmi, redfish,
+};
 
 /// Opens the BMCs of nodes, and does what the drivers can do besides power and boot. A trait, so that tests can
 /// replace the drivers.
 #[async_trait]
 pub trait Drivers: Send + Sync {
-    /// As [`open`].
+    /// The BMC of one node. Opens no connection and no file: that is done by the first call.
     ///
     /// # Errors
-    /// As [`open`].
+    /// [`ErrorKind::Config`] naming every missing or invalid key, or the unknown driver.
     fn open(
         &self,
         driver: &str,
@@ -55,8 +57,30 @@ pub trait Drivers: Send + Sync {
 }
 
 /// The drivers of this crate.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Builtin;
+#[derive(Debug, Clone, Default)]
+pub struct Builtin {
+    settings: Arc<Settings>,
+}
+
+impl Builtin {
+    /// The drivers of a site with these settings.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings: Arc::new(settings) }
+    }
+
+    /// Whether `driver_info` is complete and well formed, without going out.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] naming every missing or invalid key, or the unknown driver.
+    pub fn validate(&self, driver: &str, driver_info: &Map<String, Value>) -> Result<(), BmcError> {
+        match driver {
+            redfish::NAME => redfish::validate(driver_info, &self.settings),
+            ipmi::NAME => ipmi::validate(driver_info, &self.settings),
+            fake::NAME => fake::latency(driver_info).map(drop),
+            _ => Err(unknown(driver)),
+        }
+    }
+}
 
 #[async_trait]
 impl Drivers for Builtin {
@@ -66,7 +90,12 @@ impl Drivers for Builtin {
         driver_info: &Map<String, Value>,
         node_uuid: &str,
     ) -> Result<Arc<dyn Bmc>, BmcError> {
-        open(driver, driver_info, node_uuid)
+        match driver {
+            redfish::NAME => redfish::open(driver_info, &self.settings),
+            ipmi::NAME => ipmi::open(driver_info, &self.settings),
+            fake::NAME => fake::open(driver_info, node_uuid),
+            _ => Err(unknown(driver)),
+        }
     }
 
     fn abilities(&self, driver: &str, names: &BTreeMap<String, String>) -> Result<Abilities, BmcError> {
@@ -74,7 +103,7 @@ impl Drivers for Builtin {
     }
 
     async fn run_step(&self, call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
-        execute::run_step(call).await
+        execute::run_step(call, &self.settings).await
     }
 
     async fn inspect(
@@ -84,7 +113,7 @@ impl Drivers for Builtin {
         node_uuid: &str,
     ) -> Result<Value, BmcError> {
         match driver {
-            redfish::NAME => redfish::inspect(driver_info).await,
+            redfish::NAME => redfish::inspect(driver_info, &self.settings).await,
             fake::NAME => fake::inspect(driver_info, node_uuid),
             ipmi::NAME => {
                 let message = "IPMI reports no inventory; inspect with inspect_interface 'agent'";
@@ -92,36 +121,6 @@ impl Drivers for Builtin {
             }
             _ => Err(unknown(driver)),
         }
-    }
-}
-
-/// The BMC of one node. Opens no connection: that is done by the first call.
-///
-/// # Errors
-/// [`ErrorKind::Config`] as from [`validate`].
-pub fn open(
-    driver: &str,
-    driver_info: &Map<String, Value>,
-    node_uuid: &str,
-) -> Result<Arc<dyn Bmc>, BmcError> {
-    match driver {
-        redfish::NAME => redfish::open(driver_info),
-        ipmi::NAME => ipmi::open(driver_info),
-        fake::NAME => fake::open(driver_info, node_uuid),
-        _ => Err(unknown(driver)),
-    }
-}
-
-/// Whether `driver_info` is complete and well formed, without going out.
-///
-/// # Errors
-/// [`ErrorKind::Config`] naming every missing or invalid key, or the unknown driver.
-pub fn validate(driver: &str, driver_info: &Map<String, Value>) -> Result<(), BmcError> {
-    match driver {
-        redfish::NAME => redfish::validate(driver_info),
-        ipmi::NAME => ipmi::validate(driver_info),
-        fake::NAME => fake::latency(driver_info).map(drop),
-        _ => Err(unknown(driver)),
     }
 }
 
@@ -146,20 +145,20 @@ mod tests {
     fn every_driver_has_properties_and_says_what_it_lacks() {
         for driver in DRIVERS {
             let described = properties(driver).unwrap();
-            let result = validate(driver, &Map::new());
+            let result = Builtin::default().validate(driver, &Map::new());
             let Some(required) = described.iter().find(|(_, text)| text.contains(" Required.")) else {
                 assert_eq!(result, Ok(()));
                 continue;
             };
             let error = result.unwrap_err();
             assert!(error.to_string().contains(&format!("missing {}", required.0)), "{error}");
-            assert_eq!(Builtin.open(driver, &Map::new(), "n1").err(), Some(error));
+            assert_eq!(Builtin::default().open(driver, &Map::new(), "n1").err(), Some(error));
         }
     }
 
     #[test]
     fn an_unknown_driver_is_named() {
-        let error = validate("idrac", &Map::new()).unwrap_err();
+        let error = Builtin::default().validate("idrac", &Map::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
         let text = error.to_string();
         assert!(text.contains("'idrac'") && text.contains("redfish, ipmi, fake-hardware"), "{text}");

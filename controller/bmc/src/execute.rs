@@ -1,13 +1,14 @@
 //! From a call to the function of the step: found by the node's interfaces, its arguments checked, its time
 //! bounded.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent_protocol::schema;
 use serde_json::{Map, Value};
 
 use crate::declared::{Declared, StepCall, StepEnd};
-use crate::{BmcError, ErrorKind, interfaces};
+use crate::{BmcError, ErrorKind, Settings, interfaces};
 
 /// A step that takes longer has to go on outside ([`StepEnd::Running`]).
 const LONGEST: Duration = Duration::from_secs(60);
@@ -17,7 +18,7 @@ fn wrong(message: String) -> BmcError {
 }
 
 /// Runs one call of an out-of-band step, for 60 s at most.
-pub(crate) async fn run_step(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
+pub(crate) async fn run_step(call: &StepCall<'_>, settings: &Arc<Settings>) -> Result<StepEnd, BmcError> {
     let label = format!("{} step {}.{}", call.kind.as_str(), call.interface, call.step);
     let chosen = interfaces::chosen(call.driver, call.interfaces)?;
     let found = chosen.iter().find(|(interface, _)| *interface == call.interface);
@@ -30,7 +31,7 @@ pub(crate) async fn run_step(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
         )));
     };
     check(&label, step, call.args)?;
-    tokio::time::timeout(LONGEST, (step.run)(call)).await.unwrap_or_else(|_| {
+    tokio::time::timeout(LONGEST, (step.run)(call, settings)).await.unwrap_or_else(|_| {
         let message = format!("{label} has not ended within {} s", LONGEST.as_secs());
         // Worth another try of a step that may be repeated.
         Err(wrong(message).with_retryable(true))

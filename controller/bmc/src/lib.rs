@@ -1,8 +1,8 @@
 //! Out-of-band control of one node through its BMC: power, boot device, steps, inspection.
 //!
 //! ```text
-//!   node.driver + node.driver_info ── open() ──▶ Arc<dyn Bmc> ──▶ redfish │ ipmi │ fake
-//!                                  └─ validate()  pure: which key is missing or wrong
+//!   node.driver + node.driver_info ── Builtin::open() ──▶ Arc<dyn Bmc> ──▶ redfish │ ipmi │ fake
+//!   Settings: [bmc] ────────────────┴─ Builtin::validate()  pure: which key is missing or wrong
 //!   node.driver + node.interfaces ─── interfaces.rs: the one table ──▶ abilities(), run_step()
 //!                                                     ▲
 //!                       Declared: constants next to the code of redfish, fake, direct
@@ -13,6 +13,7 @@
 //! transient faults of one request only (connection reset, 503), and are bounded by the request's own
 //! time budget. Passwords are never in an error, a log line, a URL or a command line.
 
+mod bios_settings;
 mod declared;
 mod direct;
 mod driver_info;
@@ -31,10 +32,11 @@ mod types;
 
 pub use declared::{Arg, Declared, StepCall, StepEnd, StepFn, StepFuture};
 pub use driver_names::DRIVERS;
-pub use drivers::{Builtin, Drivers, open, properties, validate};
+pub use drivers::{Builtin, Drivers, properties};
 pub use error::{BmcError, ErrorKind};
 pub use interfaces::{Implementation, Interface, abilities, interfaces};
 pub use priorities::{BadPriorities, check_priorities};
+pub use settings::Settings;
 pub use types::{
     BootDevice, BootMode, BootSetting, Indicator, IndicatorState, MediaKind, ParseError, VirtualDrive,
 };

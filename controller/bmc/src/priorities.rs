@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_declared_tie_is_refused_too() {
-        fn nothing<'a>(_: &'a StepCall<'a>) -> StepFuture<'a> {
+        fn nothing<'a>(_: &'a StepCall<'a>, _: &'a std::sync::Arc<crate::Settings>) -> StepFuture<'a> {
             Box::pin(async { Ok(StepEnd::Done(().into())) })
         }
         const TIED: Implementation = Implementation {

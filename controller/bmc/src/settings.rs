@@ -1,30 +1,76 @@
-//! The argument `settings` of `bios.apply_configuration`, one for every driver.
+//! What the site says about connections to BMCs.
 
-use serde_json::{Map, Value};
+use std::net::IpAddr;
+use std::path::PathBuf;
 
-use crate::declared::Arg;
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 
-/// In Ironic's form: a list of names and values.
-pub(crate) const BIOS_SETTINGS: Arg = Arg {
-    name: "settings",
-    description: "The settings to apply: a list of {\"name\": …, \"value\": …}; the value is a string, a number, \
-                  true or false.",
-    required: true,
-    schema: r#"{"type": "array", "minItems": 1, "maxItems": 1000, "items": {
-        "type": "object", "required": ["name", "value"], "additionalProperties": false, "properties": {
-            "name": {"type": "string", "minLength": 1, "maxLength": 256},
-            "value": {"type": ["string", "number", "boolean"], "maxLength": 4096}}}}"#,
-};
+/// `[bmc]` of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Directory of the files that `redfish_verify_ca` names. Users of the API can have no other file opened.
+    pub ca_directory: PathBuf,
+    /// The only networks in which the controller connects to BMCs; empty: every address.
+    pub networks: Vec<IpNet>,
+    /// Send passwords over HTTP without TLS to BMCs that are not on loopback.
+    pub send_passwords_over_plain_http: bool,
+}
 
-/// The settings by name. `Err` is what is wrong with them.
-pub(crate) fn bios_settings(args: &Map<String, Value>) -> Result<Map<String, Value>, String> {
-    let mut settings = Map::new();
-    for setting in args.get("settings").and_then(Value::as_array).into_iter().flatten() {
-        let name = setting.get("name").and_then(Value::as_str).unwrap_or_default();
-        let value = setting.get("value").cloned().unwrap_or_default();
-        if settings.insert(name.to_owned(), value).is_some() {
-            return Err(format!("argument settings names '{name}' more than once"));
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            ca_directory: "/etc/anneal/bmc-ca".into(),
+            networks: Vec::new(),
+            send_passwords_over_plain_http: false,
         }
     }
-    Ok(settings)
+}
+
+impl Settings {
+    /// Whether `address` is in one of the networks.
+    pub(crate) fn connects_to(&self, address: IpAddr) -> bool {
+        // An IPv4 address also as IPv6 writes it (::ffff:192.0.2.1).
+        let address = address.to_canonical();
+        self.networks.is_empty() || self.networks.iter().any(|network| network.contains(&address))
+    }
+
+    /// Whether a password may be sent to `address` without TLS.
+    pub(crate) fn sends_password_plainly_to(&self, address: IpAddr) -> bool {
+        self.send_passwords_over_plain_http || address.to_canonical().is_loopback()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn networks_limit_addresses_of_both_families() {
+        assert!(Settings::default().connects_to(address("203.0.113.9")), "unset: every address");
+        let networks = ["192.0.2.0/28", "2001:db8:1::/48"].map(|text| text.parse().unwrap());
+        let settings = Settings { networks: networks.to_vec(), ..Settings::default() };
+        for inside in ["192.0.2.0", "192.0.2.15", "::ffff:192.0.2.1", "2001:db8:1:2::3"] {
+            assert!(settings.connects_to(address(inside)), "{inside}");
+        }
+        for outside in ["192.0.2.16", "127.0.0.1", "::ffff:192.0.2.16", "2001:db8:2::1", "::1"] {
+            assert!(!settings.connects_to(address(outside)), "{outside}");
+        }
+    }
+
+    #[test]
+    fn a_password_goes_over_plain_http_to_loopback_only() {
+        let mut settings = Settings::default();
+        for loopback in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
+            assert!(settings.sends_password_plainly_to(address(loopback)), "{loopback}");
+        }
+        assert!(!settings.sends_password_plainly_to(address("192.0.2.1")));
+        settings.send_passwords_over_plain_http = true;
+        assert!(settings.sends_password_plainly_to(address("192.0.2.1")));
+    }
 }

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bmc::{Bmc, BootDevice, ErrorKind, PowerState, PowerTarget};
+use bmc::{Bmc, BootDevice, Builtin, Drivers, ErrorKind, PowerState, PowerTarget};
 use serde_json::json;
 use support::{Process, free_udp_port, info, until_power};
 
@@ -92,7 +92,7 @@ async fn sim() -> Sim {
 fn open(sim: &Sim, password: &str) -> Arc<dyn Bmc> {
     let info = info(json!({"ipmi_address": "127.0.0.1", "ipmi_port": sim.port, "ipmi_username": "admin",
         "ipmi_password": password}));
-    bmc::open("ipmi", &info, "n1").unwrap()
+    Builtin::default().open("ipmi", &info, "n1").unwrap()
 }
 
 #[tokio::test]
@@ -132,11 +132,11 @@ async fn a_wrong_password_is_distinguished_from_an_absent_bmc() {
 
     let stranger =
         info(json!({"ipmi_address": "127.0.0.1", "ipmi_port": sim.port, "ipmi_username": "stranger"}));
-    let error = bmc::open("ipmi", &stranger, "n1").unwrap().verify().await.unwrap_err();
+    let error = Builtin::default().open("ipmi", &stranger, "n1").unwrap().verify().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
 
     let absent = info(json!({"ipmi_address": "127.0.0.1", "ipmi_port": free_udp_port()}));
-    let error = bmc::open("ipmi", &absent, "n1").unwrap().verify().await.unwrap_err();
+    let error = Builtin::default().open("ipmi", &absent, "n1").unwrap().verify().await.unwrap_err();
     assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Unreachable, true), "{error}");
 }
 
@@ -145,7 +145,7 @@ async fn a_cipher_suite_that_is_configured_is_not_weakened() {
     let sim = sim().await;
     let strict = info(json!({"ipmi_address": "127.0.0.1", "ipmi_port": sim.port, "ipmi_username": "admin",
         "ipmi_password": "hunter2", "ipmi_cipher_suite": 17}));
-    let error = bmc::open("ipmi", &strict, "n1").unwrap().verify().await.unwrap_err();
+    let error = Builtin::default().open("ipmi", &strict, "n1").unwrap().verify().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert!(error.to_string().contains("cipher suite 17; set ipmi_cipher_suite"), "{error}");
 }

@@ -5,7 +5,7 @@ mod service;
 
 use std::sync::{Arc, Mutex};
 
-use bmc::{Bmc, BmcError, BootMode, ErrorKind, IndicatorState, MediaKind, PowerState};
+use bmc::{Bmc, BmcError, BootMode, Builtin, Drivers, ErrorKind, IndicatorState, MediaKind, PowerState};
 use model::Health;
 use serde_json::{Value, json};
 use service::{Service, answer, ok};
@@ -15,7 +15,7 @@ const SYSTEM: &str = "/redfish/v1/Systems/1";
 fn open(service: &Service) -> Arc<dyn Bmc> {
     let info = json!({"redfish_address": service.address, "redfish_system_id": SYSTEM, "redfish_username": "admin",
         "redfish_password": "hunter2", "redfish_auth_type": "basic"});
-    bmc::open("redfish", info.as_object().unwrap(), "n1").unwrap()
+    Builtin::default().open("redfish", info.as_object().unwrap(), "n1").unwrap()
 }
 
 fn written(service: &Service) -> Vec<(String, Value)> {
@@ -58,7 +58,7 @@ async fn health() {
         assert_eq!(bmc.state().await.unwrap(), (PowerState::On, health), "{says}");
         assert_eq!(service.seen().len() - before, 1);
     }
-    let fake = bmc::open("fake-hardware", &serde_json::Map::new(), "no-health").unwrap();
+    let fake = Builtin::default().open("fake-hardware", &serde_json::Map::new(), "no-health").unwrap();
     assert_eq!(fake.state().await.unwrap().1, None);
 }
 
@@ -108,7 +108,7 @@ async fn a_missing_resource_is_reported_and_nothing_is_written() {
     assert_eq!(bmc.indicators().await.unwrap(), []);
     assert_eq!(written(&service), []);
     // A driver that has no such thing with any BMC says so without an address.
-    let fake = bmc::open("fake-hardware", &Default::default(), "extras").unwrap();
+    let fake = Builtin::default().open("fake-hardware", &Default::default(), "extras").unwrap();
     let error = fake.inject_nmi().await.unwrap_err();
     assert_eq!((error.address(), error.to_string()), ("", "the driver cannot inject an NMI".to_owned()));
 }

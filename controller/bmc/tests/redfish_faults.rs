@@ -6,7 +6,7 @@ mod service;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bmc::{Bmc, BmcError, BootDevice, ErrorKind, PowerState, PowerTarget};
+use bmc::{Bmc, BmcError, BootDevice, Builtin, Drivers, ErrorKind, PowerState, PowerTarget, Settings};
 use serde_json::{Value, json};
 use service::{Answer, Request, Service, answer, ok};
 
@@ -32,13 +32,13 @@ fn not_found() -> Answer {
 /// Without credentials, one system.
 fn open(service: &Service) -> Arc<dyn Bmc> {
     let info = json!({"redfish_address": service.address, "redfish_system_id": "/redfish/v1/Systems/1"});
-    bmc::open("redfish", info.as_object().unwrap(), "n1").unwrap()
+    Builtin::default().open("redfish", info.as_object().unwrap(), "n1").unwrap()
 }
 
 fn open_as(service: &Service, password: &str) -> Arc<dyn Bmc> {
     let info = json!({"redfish_address": service.address, "redfish_system_id": "/redfish/v1/Systems/1",
         "redfish_username": "root", "redfish_password": password});
-    bmc::open("redfish", info.as_object().unwrap(), "n1").unwrap()
+    Builtin::default().open("redfish", info.as_object().unwrap(), "n1").unwrap()
 }
 
 /// What reading the power state gives when the system resource is answered so.
@@ -280,7 +280,7 @@ async fn several_systems_are_listed_when_none_is_configured() {
     })
     .await;
     let info = json!({"redfish_address": service.address});
-    let bmc = bmc::open("redfish", info.as_object().unwrap(), "n1").unwrap();
+    let bmc = Builtin::default().open("redfish", info.as_object().unwrap(), "n1").unwrap();
     let error = bmc.verify().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(error.to_string().contains("/redfish/v1/Systems/A, /redfish/v1/Systems/B"), "{error}");
@@ -293,10 +293,55 @@ async fn a_bmc_that_does_not_listen_is_unreachable() {
         format!("http://{}", listener.local_addr().unwrap())
     };
     let info = json!({"redfish_address": gone});
-    let bmc = bmc::open("redfish", info.as_object().unwrap(), "n1").unwrap();
+    let bmc = Builtin::default().open("redfish", info.as_object().unwrap(), "n1").unwrap();
     let error = bmc.power_state().await.unwrap_err();
     assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Unreachable, true));
     assert!(error.to_string().contains("refused"), "{error}");
+}
+
+/// The file is opened by the first call, so that no node waits for the file of another; and again after a failure.
+#[tokio::test]
+async fn the_file_of_certificates_is_read_by_the_first_call_and_again_after_a_failure() {
+    let service = Service::start(|_, _| ok(system("On"))).await;
+    let directory = tempfile::tempdir().unwrap();
+    let info = json!({"redfish_address": service.address, "redfish_system_id": "/redfish/v1/Systems/1",
+        "redfish_verify_ca": "bmc.pem"});
+    let drivers = Builtin::new(Settings { ca_directory: directory.path().to_owned(), ..Settings::default() });
+    let bmc = drivers.open("redfish", info.as_object().unwrap(), "n1").unwrap();
+    let place = directory.path().join("bmc.pem");
+    let faults = [(None, "there is no such file"), (Some("secret"), "it contains no certificate")];
+    for (content, why) in faults {
+        content.iter().for_each(|text| std::fs::write(&place, text).unwrap());
+        let error = bmc.power_state().await.unwrap_err();
+        let expected = format!("redfish_verify_ca 'bmc.pem' in the directory of bmc.ca_directory: {why}");
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Config, expected));
+    }
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate =
+        rcgen::CertificateParams::new(vec!["bmc".to_owned()]).unwrap().self_signed(&key).unwrap();
+    std::fs::write(&place, certificate.pem()).unwrap();
+    assert_eq!(bmc.power_state().await, Ok(PowerState::On));
+    assert_eq!(service.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn a_name_is_resolved_within_the_networks_of_the_site() {
+    let service = Service::start(|_, _| ok(system("On"))).await;
+    let reading = async |networks: &[&str]| {
+        let networks = networks.iter().map(|text| text.parse().unwrap()).collect();
+        let drivers = Builtin::new(Settings { networks, ..Settings::default() });
+        let address = service.address.replace("127.0.0.1", "localhost");
+        let info = json!({"redfish_address": address, "redfish_system_id": "/redfish/v1/Systems/1"});
+        drivers.open("redfish", info.as_object().unwrap(), "n1").unwrap().power_state().await
+    };
+    let error = reading(&["192.0.2.0/24"]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(
+        error.to_string().contains("localhost has no address in the networks of bmc.networks"),
+        "{error}"
+    );
+    assert_eq!(service.seen().len(), 0);
+    assert_eq!(reading(&["127.0.0.0/8", "::1/128"]).await, Ok(PowerState::On));
 }
 
 /// As in a container: rustls looks for the CAs of the system where these variables point.

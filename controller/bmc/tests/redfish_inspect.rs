@@ -50,7 +50,7 @@ async fn inspect_slowly(
 
 async fn ask(service: &Service) -> Result<Value, BmcError> {
     let info = json!({"redfish_address": service.address, "redfish_system_id": SYSTEM});
-    Builtin.inspect("redfish", info.as_object().unwrap(), "n1").await
+    Builtin::default().inspect("redfish", info.as_object().unwrap(), "n1").await
 }
 
 /// The path of a GET, below the system.
@@ -229,7 +229,7 @@ async fn a_resource_that_is_no_computer_system_is_rejected() {
     let error = report.unwrap_err();
     assert!(error.to_string().contains("/redfish/v1/Systems/1 is not a ComputerSystem"), "{error}");
     let ipmi = json!({"ipmi_address": "127.0.0.1"});
-    let error = Builtin.inspect("ipmi", ipmi.as_object().unwrap(), "n1").await.unwrap_err();
+    let error = Builtin::default().inspect("ipmi", ipmi.as_object().unwrap(), "n1").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("inspect_interface 'agent'"), "{error}");
 }

@@ -19,7 +19,7 @@ const WITH_STEPS: [&str; 7] = ["power", "management", "deploy", "bios", "raid", 
 
 fn abilities(driver: &str, names: &[(&str, &str)]) -> Abilities {
     let names = names.iter().map(|(key, name)| ((*key).to_owned(), (*name).to_owned()));
-    Builtin.abilities(driver, &names.collect()).unwrap()
+    Builtin::default().abilities(driver, &names.collect()).unwrap()
 }
 
 fn labels(steps: &[CatalogueStep]) -> Vec<String> {
@@ -62,7 +62,7 @@ fn abilities_follow_the_interfaces_of_the_node() {
 fn what_is_not_known_is_named_with_what_is() {
     let refused = |driver: &str, key: &str, name: &str| {
         let names = BTreeMap::from([(key.to_owned(), name.to_owned())]);
-        let error = Builtin.abilities(driver, &names).unwrap_err();
+        let error = Builtin::default().abilities(driver, &names).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
         error.to_string()
     };
@@ -222,7 +222,7 @@ async fn automated_cleaning_leaves_the_configuration_as_it_was() {
     node.done(StepKind::Clean, "bios.apply_configuration", bios).await;
     let raid = json!({"raid_config": {"logical_disks": [{"size_gb": 100, "raid_level": "1"}]}});
     node.done(StepKind::Clean, "raid.create_configuration", raid).await;
-    let machine = Builtin.open("fake-hardware", &Map::new(), "apparent").unwrap();
+    let machine = Builtin::default().open("fake-hardware", &Map::new(), "apparent").unwrap();
     machine.set_boot_device(BootDevice::Disk, true, None).await.unwrap();
     let before = (fake::configuration("apparent"), machine.boot_device().await.unwrap());
     assert_eq!(before.0.raid, [json!({"size_gb": 100, "raid_level": "1"})]);
@@ -299,7 +299,7 @@ async fn a_slow_step_goes_on_outside_and_is_one_execution_by_its_id() {
 #[tokio::test]
 async fn the_fakes_deployment_starts_the_workload_and_its_failure_is_reported() {
     let node = Node::fake("deploy");
-    let machine = Builtin.open("fake-hardware", &Map::new(), "deploy").unwrap();
+    let machine = Builtin::default().open("fake-hardware", &Map::new(), "deploy").unwrap();
     assert_eq!(machine.power_state().await.unwrap(), PowerState::Off);
     for _ in 0..2 {
         node.done(StepKind::Deploy, "deploy.deploy", json!({})).await;
@@ -319,7 +319,7 @@ async fn direct_deployment_fails_with_a_clear_message() {
     let ipmi = Node { driver: "ipmi", ..Node::fake("direct") };
     for node in [fake, redfish, ipmi] {
         let step = find(
-            &Builtin.abilities(node.driver, &node.interfaces).unwrap(),
+            &Builtin::default().abilities(node.driver, &node.interfaces).unwrap(),
             StepKind::Deploy,
             "deploy.deploy",
         )
@@ -333,7 +333,8 @@ async fn direct_deployment_fails_with_a_clear_message() {
 
 #[tokio::test]
 async fn the_fakes_inventory_says_that_it_is_made_up() {
-    let inspect = async |uuid: &str| Builtin.inspect("fake-hardware", &Map::new(), uuid).await.unwrap();
+    let inspect =
+        async |uuid: &str| Builtin::default().inspect("fake-hardware", &Map::new(), uuid).await.unwrap();
     let report = inspect("i1").await;
     assert_eq!(report, inspect("i1").await);
     let inventory = &report["inventory"];

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use bmc::{
     BootDevice, BootMode, Builtin, Drivers, ErrorKind, IndicatorState, MediaKind, PowerState, PowerTarget,
+    Settings,
 };
 use call::Node;
 use model::{Health, StepKind};
@@ -98,7 +99,7 @@ async fn sushy(settings: &str, scheme: &str) -> Sushy {
 }
 
 fn open(driver_info: Value) -> std::sync::Arc<dyn bmc::Bmc> {
-    bmc::open("redfish", &info(driver_info), "n1").unwrap()
+    Builtin::default().open("redfish", &info(driver_info), "n1").unwrap()
 }
 
 #[tokio::test]
@@ -206,11 +207,13 @@ async fn tls_and_basic_auth() {
     );
     let sushy = sushy(&settings, "https").await;
     let with = |password: &str, verify: Value| {
-        open(json!({"redfish_address": sushy.address, "redfish_username": "admin",
+        let info = info(json!({"redfish_address": sushy.address, "redfish_username": "admin",
             "redfish_password": password, "redfish_verify_ca": verify,
-            "redfish_system_id": format!("/redfish/v1/Systems/{SYSTEM}")}))
+            "redfish_system_id": format!("/redfish/v1/Systems/{SYSTEM}")}));
+        let settings = Settings { ca_directory: pem.path().to_owned(), ..Settings::default() };
+        Builtin::new(settings).open("redfish", &info, "n1").unwrap()
     };
-    let file = json!(cert_file.to_str().unwrap());
+    let file = json!("cert.pem");
     with("hunter2", json!(false)).verify().await.unwrap();
     with("hunter2", file.clone()).verify().await.unwrap();
 
@@ -252,7 +255,7 @@ async fn bios_settings() {
 async fn inspection() {
     let inspect = async |sushy: &Sushy| {
         let info = info(json!({"redfish_address": sushy.address}));
-        Builtin.inspect("redfish", &info, "n1").await.unwrap()
+        Builtin::default().inspect("redfish", &info, "n1").await.unwrap()
     };
     let drives = format!(
         "SUSHY_EMULATOR_STORAGE = {{'{SYSTEM}': [{{'Id': '1', 'Name': 'Local', 'StorageControllers': [], \

@@ -2,7 +2,7 @@
 
 pub use certificate::SigningKey;
 use certificate::{Evidence, Finding, NodeName, PublicKey, RetiredDisk, RunName, Signed, VERSION};
-use model::{Certificate, Node, Run, Timestamp};
+use model::{Certificate, Node, RequestSender, Run, Timestamp};
 
 /// Evidence of an agent that was found good.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,13 @@ pub struct Proof {
 pub struct CertificateIssuer {
     key: SigningKey,
     controller: certificate::Controller,
+}
+
+/// The request that started a run and its sender; `None` where nothing is known of them.
+fn requested_by(run: &Run) -> Option<certificate::RequestSender> {
+    let RequestSender { user, project, address } = run.sender.clone().unwrap_or_default();
+    let known = certificate::RequestSender { user, project, address, request_id: run.request_id.clone() };
+    (known != certificate::RequestSender::default()).then_some(known)
 }
 
 impl CertificateIssuer {
@@ -52,6 +59,7 @@ impl CertificateIssuer {
                 id: run.id.to_string(),
                 kind: run.kind.as_str().to_owned(),
                 step: u64::try_from(index).unwrap_or(u64::MAX),
+                requested_by: requested_by(run),
             },
             finding,
             retired_disks: node.disks.retired.iter().map(retired).collect(),

@@ -19,6 +19,7 @@ pub struct Config {
     pub host: String,
     pub api: Api,
     pub agent: Agent,
+    pub bmc: bmc::Settings,
     pub conductor: conductor::Settings,
     pub boot: Boot,
     pub bundles: Bundles,
@@ -38,6 +39,7 @@ pub enum LogFormat {
 pub struct Api {
     pub listen: Vec<SocketAddr>,
     pub public_endpoint: String,
+    pub allowed_hosts: Vec<String>,
     pub max_limit: usize,
     pub tls_certificate: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
@@ -112,6 +114,7 @@ impl Default for Config {
             host: String::new(),
             api: Api::default(),
             agent: Agent::default(),
+            bmc: bmc::Settings::default(),
             conductor: conductor::Settings::default(),
             boot: Boot::default(),
             bundles: Bundles::default(),
@@ -124,6 +127,7 @@ impl Default for Api {
         Self {
             listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6385)],
             public_endpoint: String::new(),
+            allowed_hosts: Vec::new(),
             max_limit: 1000,
             tls_certificate: None,
             tls_key: None,

@@ -5,7 +5,7 @@ use api::{
     Validity,
 };
 use async_trait::async_trait;
-use bmc::{Bmc, BmcError, ErrorKind};
+use bmc::{Bmc, BmcError, Builtin, Drivers, ErrorKind};
 use conductor::Settings;
 use conductor::agent_client::{AgentClient, PlanError};
 use model::{Abilities, Contact, Node};
@@ -17,14 +17,19 @@ use std::sync::Arc;
 /// Answers the API's queries to drivers and agents.
 pub struct BmcDrivers {
     drivers: Vec<DriverDescription>,
+    bmc: Builtin,
     settings: Settings,
     agents: AgentClient,
 }
 
 impl BmcDrivers {
     /// All drivers. Steps have the priorities of `settings`; erase plans are requested through `agents`.
-    pub fn new(settings: Settings, agents: AgentClient) -> Self {
-        Self { drivers: bmc::DRIVERS.iter().map(|name| described(name)).collect(), settings, agents }
+    pub fn new(bmc: Builtin, settings: Settings, agents: AgentClient) -> Self {
+        Self { drivers: bmc::DRIVERS.iter().map(|name| described(name)).collect(), bmc, settings, agents }
+    }
+
+    fn of(&self, node: &Node) -> Result<Arc<dyn Bmc>, DriverError> {
+        self.bmc.open(&node.driver, &node.driver_info, &node.uuid.to_string()).map_err(refused)
     }
 }
 
@@ -38,10 +43,6 @@ fn described(name: &str) -> DriverDescription {
         (interface.name, choice)
     });
     DriverDescription { name: name.to_owned(), interfaces: interfaces.collect() }
-}
-
-fn of(node: &Node) -> Result<Arc<dyn Bmc>, DriverError> {
-    bmc::open(&node.driver, &node.driver_info, &node.uuid.to_string()).map_err(refused)
 }
 
 fn refused(error: BmcError) -> DriverError {
@@ -76,7 +77,7 @@ impl DriverQueries for BmcDrivers {
     }
 
     async fn validate(&self, driver: &str, driver_info: &Map<String, Value>) -> BTreeMap<String, Validity> {
-        let validity = match bmc::validate(driver, driver_info) {
+        let validity = match self.bmc.validate(driver, driver_info) {
             Ok(()) => Validity { result: Some(true), reason: None },
             Err(error) => Validity { result: Some(false), reason: Some(error.to_string()) },
         };
@@ -87,11 +88,11 @@ impl DriverQueries for BmcDrivers {
     }
 
     fn abilities(&self, node: &Node) -> Result<Abilities, DriverError> {
-        conductor::act::abilities(&bmc::Builtin, &self.settings, node).map_err(refused)
+        conductor::act::abilities(&self.bmc, &self.settings, node).map_err(refused)
     }
 
     async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError> {
-        let setting = of(node)?.boot_device().await.map_err(refused)?;
+        let setting = self.of(node)?.boot_device().await.map_err(refused)?;
         Ok(BootDevice {
             device: setting.device.map(|device| device.to_string()),
             persistent: setting.persistent,
@@ -99,28 +100,31 @@ impl DriverQueries for BmcDrivers {
     }
 
     async fn set_boot_device(&self, node: &Node, device: &str, persistent: bool) -> Result<(), DriverError> {
-        of(node)?.set_boot_device(parsed(device)?, persistent, None).await.map_err(refused)
+        self.of(node)?.set_boot_device(parsed(device)?, persistent, None).await.map_err(refused)
     }
 
     async fn supported_boot_devices(&self, node: &Node) -> Result<Vec<String>, DriverError> {
-        Ok(of(node)?.supported_boot_devices().iter().map(ToString::to_string).collect())
+        Ok(self.of(node)?.supported_boot_devices().iter().map(ToString::to_string).collect())
     }
 
     async fn set_boot_mode(&self, node: &Node, mode: &str) -> Result<(), DriverError> {
         let mode = parsed(mode)?;
-        of(node)?.set_boot_mode(mode).await.map_err(|error| lacking(node, "set_boot_mode", error))
+        self.of(node)?.set_boot_mode(mode).await.map_err(|error| lacking(node, "set_boot_mode", error))
     }
 
     async fn set_secure_boot(&self, node: &Node, on: bool) -> Result<(), DriverError> {
-        of(node)?.set_secure_boot(on).await.map_err(|error| lacking(node, "set_secure_boot_state", error))
+        self.of(node)?
+            .set_secure_boot(on)
+            .await
+            .map_err(|error| lacking(node, "set_secure_boot_state", error))
     }
 
     async fn inject_nmi(&self, node: &Node) -> Result<(), DriverError> {
-        of(node)?.inject_nmi().await.map_err(|error| lacking(node, "inject_nmi", error))
+        self.of(node)?.inject_nmi().await.map_err(|error| lacking(node, "inject_nmi", error))
     }
 
     async fn bios_settings(&self, node: &Node) -> Result<Map<String, Value>, DriverError> {
-        match of(node)?.bios_settings().await {
+        match self.of(node)?.bios_settings().await {
             // Nothing to show, as after a cleaning in which nothing could be stored.
             Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Map::new()),
             settings => settings.map_err(refused),
@@ -128,7 +132,7 @@ impl DriverQueries for BmcDrivers {
     }
 
     async fn indicators(&self, node: &Node) -> Result<Vec<Indicator>, DriverError> {
-        let lamps = of(node)?.indicators().await;
+        let lamps = self.of(node)?.indicators().await;
         let lamps = lamps.map_err(|error| lacking(node, "get_supported_indicators", error))?;
         let shown = lamps.into_iter().map(|lamp| Indicator {
             lamp: IndicatorId { component: lamp.component.to_owned(), name: lamp.name },
@@ -139,23 +143,23 @@ impl DriverQueries for BmcDrivers {
     }
 
     async fn indicator(&self, node: &Node, lamp: &IndicatorId) -> Result<String, DriverError> {
-        let state = of(node)?.indicator(&lamp.component, &lamp.name).await;
+        let state = self.of(node)?.indicator(&lamp.component, &lamp.name).await;
         Ok(state.map_err(|error| lacking(node, "get_indicator_state", error))?.to_string())
     }
 
     async fn set_indicator(&self, node: &Node, lamp: &IndicatorId, state: &str) -> Result<(), DriverError> {
-        let done = of(node)?.set_indicator(&lamp.component, &lamp.name, parsed(state)?).await;
+        let done = self.of(node)?.set_indicator(&lamp.component, &lamp.name, parsed(state)?).await;
         done.map_err(|error| lacking(node, "set_indicator_state", error))
     }
 
     async fn virtual_media(&self, node: &Node) -> Result<Value, DriverError> {
-        let drives = of(node)?.virtual_media().await;
+        let drives = self.of(node)?.virtual_media().await;
         let drives = drives.map_err(|error| lacking(node, "get_virtual_media", error))?;
         serde_json::to_value(drives).map_err(|error| DriverError::Bmc(error.to_string()))
     }
 
     async fn attach_media(&self, node: &Node, device: &str, url: &str) -> Result<(), DriverError> {
-        let done = of(node)?.insert_media(parsed(device)?, url).await;
+        let done = self.of(node)?.insert_media(parsed(device)?, url).await;
         done.map_err(|error| lacking(node, "attach_virtual_media", error))
     }
 
@@ -164,7 +168,7 @@ impl DriverQueries for BmcDrivers {
             Some(devices) => devices.iter().map(|device| parsed(device)).collect::<Result<Vec<_>, _>>()?,
             None => bmc::MediaKind::ALL.to_vec(),
         };
-        let done = of(node)?.eject_media(&kinds).await;
+        let done = self.of(node)?.eject_media(&kinds).await;
         done.map_err(|error| lacking(node, "detach_virtual_media", error))
     }
 
@@ -186,7 +190,7 @@ mod tests {
     use uuid::Uuid;
 
     fn drivers() -> BmcDrivers {
-        BmcDrivers::new(Settings::default(), AgentClient::new(Duration::from_secs(1)))
+        BmcDrivers::new(Builtin::default(), Settings::default(), AgentClient::new(Duration::from_secs(1)))
     }
 
     fn node(driver: &str, driver_info: &[(&str, &str)]) -> Node {

@@ -5,7 +5,7 @@ use crate::identity::Identity;
 use crate::services::Services;
 use crate::tls_listener::TlsListener;
 use anyhow::{Context, Result};
-use api::{App, Auth};
+use api::{App, Auth, ClientAddressService, OriginCheck};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -27,7 +27,13 @@ pub async fn serve_all(
             Auth::Agents => "for agents only",
             Auth::Basic(_) => "for agents, and for users with a password",
         };
-        let service = api::guarded_router(app.clone(), auth);
+        let router = if address.ip().is_loopback() {
+            let site = OriginCheck::new(&config.api.allowed_hosts, &config.api.public_endpoint);
+            api::loopback_router(app.clone(), auth, site)
+        } else {
+            api::guarded_router(app.clone(), auth)
+        };
+        let service = ClientAddressService(router);
         let listener = TcpListener::bind(address).await.with_context(|| format!("api.listen {address}"))?;
         let bound = listener.local_addr()?;
         let stopped = stop.clone().cancelled_owned();

@@ -79,10 +79,14 @@ async fn run(config: Config) -> Result<()> {
     )
     .with_context(|| format!("bundles.directory {}", config.bundle_directory().display()))?;
     let agents = AgentClient::new(AGENT_CALL);
+    if config.bmc.networks.is_empty() {
+        tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
+    }
+    let bmcs = bmc::Builtin::new(config.bmc.clone());
     let app = api::App {
         store: store.clone(),
         clock: Arc::new(SystemClock),
-        drivers: Arc::new(drivers::BmcDrivers::new(config.conductor.clone(), agents.clone())),
+        drivers: Arc::new(drivers::BmcDrivers::new(bmcs.clone(), config.conductor.clone(), agents.clone())),
         bundles: Some(Arc::new(bundle_store)),
         certificate_key: Some(certificate_key.public().to_string()),
         settings: api::Settings {
@@ -97,8 +101,7 @@ async fn run(config: Config) -> Result<()> {
     listeners::serve_all(&config, &identity, app, &stop, &mut services).await?;
     boot_services::start(&config, &identity, store.clone(), &stop, &mut services).await?;
 
-    let executor =
-        LiveExecutor::new(Arc::new(bmc::Builtin), agents, Arc::new(SystemClock), config.conductor());
+    let executor = LiveExecutor::new(Arc::new(bmcs), agents, Arc::new(SystemClock), config.conductor());
     let conductor = Conductor::new(
         store,
         Arc::new(executor),

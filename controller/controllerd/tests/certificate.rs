@@ -175,6 +175,9 @@ async fn an_erase_is_certified_and_the_certificate_stands_by_itself() {
     assert_eq!((&id, certificate.finding, certificate.number), (&first, Finding::Erased, 1));
     assert_eq!((certificate.controller.name.as_str(), certificate.node.name.as_deref()), ("c1", Some("n1")));
     assert_eq!(certificate.run.kind, "manual_clean");
+    let asked = certificate.run.requested_by.expect("a request started it");
+    assert_eq!((asked.user, asked.address.as_deref()), (None, Some("127.0.0.1")));
+    assert!(asked.request_id.is_some_and(|id| id.starts_with("req-")));
     assert_eq!(
         (evidence.step.step.as_str(), evidence.manager.name.as_str()),
         ("erase_devices", hwm_generic::NAME)

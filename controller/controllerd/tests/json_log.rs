@@ -54,6 +54,7 @@ async fn every_line_is_json_and_an_event_names_the_request_that_caused_it() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
+    logged(&["bmc.networks is not set: the controller connects to BMCs at every address"]).await;
     let node = json!({"name": "n", "driver": "fake-hardware"});
     let enrolled = loop {
         if let Some(id) = ask("POST", "/v1/nodes", node.clone()).await {
@@ -78,6 +79,8 @@ async fn every_line_is_json_and_an_event_names_the_request_that_caused_it() {
         assert_eq!(line["fields"]["kind"], "transition", "{line}");
     }
     assert_eq!(found[2]["span"]["request_id"], *provided);
+    let audited = logged(&["POST /v1/nodes"]).await.remove(0);
+    assert_eq!((&audited["target"], &audited["fields"]["address"]), (&json!("audit"), &json!("127.0.0.1")));
     assert_eq!(found[2]["span"]["path"], "/v1/nodes/{ident}/states/provision");
     assert_eq!(found[3]["span"]["name"], "pass");
     process.kill().unwrap();

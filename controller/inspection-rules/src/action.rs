@@ -7,7 +7,7 @@ use crate::findings::{Findings, Level, Note};
 use crate::path;
 use crate::python::{text, truth, type_name};
 use crate::scope::Scope;
-use crate::signature::{OperationError, Signature, turns};
+use crate::signature::{OperationError, Signature, named, turns};
 use model::{Node, Resource, traits};
 use serde_json::{Map, Value};
 
@@ -95,6 +95,18 @@ pub const ACTIONS: [Action; 15] = [
 /// The action of this name.
 pub fn find(op: &str) -> Option<&'static Action> {
     ACTIONS.iter().find(|action| action.signature.op == op)
+}
+
+/// Whether an action sets this key of `driver_info` whatever it finds: an action with a loop may have no turn.
+pub fn sets_driver_info(action: &Value, key: &str) -> bool {
+    let set = find("set-attribute").filter(|set| action["op"] == set.signature.op && turns(action).is_none());
+    let args = set.and_then(|set| named(&set.signature, &action["args"]).ok()).unwrap_or_default();
+    let path = args.get("path").and_then(Value::as_str).map(path::parts).unwrap_or_default();
+    match path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["driver_info"] => args.get("value").is_some_and(|value| value.get(key).is_some()),
+        ["driver_info", found] => *found == key,
+        _ => false,
+    }
 }
 
 /// Do an action, each turn of its loop. What it wants to have logged is returned.

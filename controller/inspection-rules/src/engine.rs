@@ -5,6 +5,7 @@ use crate::findings::{Findings, Note};
 use crate::signature::OperationError;
 use crate::{action, condition};
 use model::Resource;
+use model::bmc_login::{PasswordRedirect, redirected};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::fmt;
@@ -73,6 +74,7 @@ fn one(rule: &Resource, applied: &mut Applied, budget: &Budget) -> Result<(), Bo
             return Ok(());
         }
     }
+    let before = applied.findings.node.driver_info.clone();
     for (index, action) in list("actions").iter().enumerate() {
         let notes = action::run(action, &mut applied.findings, budget)
             .map_err(|why| failed("action", index, action, why))?;
@@ -80,5 +82,15 @@ fn one(rule: &Resource, applied: &mut Applied, budget: &Budget) -> Result<(), Bo
             applied.notes.extend(notes);
         }
     }
-    Ok(())
+    let given = |key: &str| list("actions").iter().any(|action| action::sets_driver_info(action, key));
+    match redirected(&before, &applied.findings.node.driver_info, given) {
+        None => Ok(()),
+        Some(PasswordRedirect { key, password }) => Err(Box::new(Failure {
+            rule: rule.uuid,
+            place: "its actions".to_owned(),
+            why: (!sensitive).then(|| {
+                format!("they change driver_info/{key} and do not set driver_info/{password}: the stored password would be sent elsewhere")
+            }),
+        })),
+    }
 }

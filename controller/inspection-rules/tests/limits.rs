@@ -307,3 +307,38 @@ proptest! {
         prop_assert!(after.node.traits.iter().all(|name| model::traits::is_name(name)));
     }
 }
+
+#[test]
+fn no_rule_sends_a_stored_password_elsewhere() {
+    let set =
+        |path: &str, value: Value| json!({"op": "set-attribute", "args": {"path": path, "value": value}});
+    let elsewhere = || set("driver_info/redfish_address", json!("https://192.0.2.66"));
+    let refused = "they change driver_info/redfish_address and do not set driver_info/redfish_password";
+    for actions in [
+        json!([elsewhere()]),
+        json!([{"op": "set-attribute", "args": ["driver_info.redfish_address", "{inventory[hostname]}"]}]),
+        json!([{"op": "set-attribute", "args": {"path": "driver_info/{item}", "value": "x"}, "loop": ["redfish_address"]}]),
+        json!([elsewhere(), set("driver_info/redfish_username", json!("root"))]),
+        json!([elsewhere(), set("extra/redfish_password", json!("new"))]),
+    ] {
+        let error = why(actions.clone());
+        assert!(error.contains(refused) && error.contains("failed in its actions"), "{actions}: {error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    let verify = why(json!([set("driver_info/redfish_verify_ca", json!(false))]));
+    assert!(verify.contains("they change driver_info/redfish_verify_ca"), "{verify}");
+    for actions in [
+        json!([elsewhere(), set("driver_info/redfish_password", json!("new"))]),
+        json!([set("/driver_info/redfish_password", json!("hunter2")), elsewhere()]),
+        json!([set("driver_info", json!({"redfish_address": "x", "redfish_password": "hunter2"}))]),
+        json!([set("driver_info", json!({"redfish_address": "x"}))]),
+        json!([{"op": "del-attribute", "args": {"path": "driver_info/redfish_password"}}, elsewhere()]),
+        json!([set("driver_info/ipmi_address", json!("192.0.2.66"))]),
+    ] {
+        let set = done(actions.clone()).unwrap().node.driver_info;
+        assert_ne!(set, found().node.driver_info, "{actions}");
+    }
+    let sensitive = json!({"sensitive": true, "actions": [elsewhere()]});
+    let hidden = apply(&[rule(sensitive)], found()).unwrap_err().to_string();
+    assert!(!hidden.contains("redfish"), "{hidden}");
+}

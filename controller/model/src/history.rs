@@ -2,6 +2,7 @@
 
 use crate::node::Node;
 use crate::provision::ProvisionState;
+use crate::request_sender::RequestSender;
 use crate::run::{Logs, Run};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,9 @@ pub struct Event {
     /// The API request that caused it: the request itself, or the one that started the run. `None`: no request did.
     #[serde(default)]
     pub request_id: Option<String>,
+    /// The sender of that request.
+    #[serde(default)]
+    pub sender: Option<RequestSender>,
 }
 
 impl Event {
@@ -51,6 +55,7 @@ impl Event {
             duration_s: None,
             command_id: None,
             request_id: None,
+            sender: None,
         }
     }
 
@@ -60,7 +65,9 @@ impl Event {
         let of_both = || before.into_iter().chain(after);
         self.command_id = of_both().find_map(Run::command_id).map(str::to_owned);
         let at_work = |run: &&Run| run.is_active() || run.logs == Some(Logs::Wanted);
-        self.request_id = of_both().find(at_work).and_then(|run| run.request_id.clone());
+        let at_work = of_both().find(at_work);
+        self.request_id = at_work.and_then(|run| run.request_id.clone());
+        self.sender = at_work.and_then(|run| run.sender.clone());
     }
 
     /// Note the state of the node before the write.

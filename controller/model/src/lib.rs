@@ -5,6 +5,7 @@
 
 pub mod abilities;
 pub mod agent;
+pub mod bmc_login;
 pub mod bundle;
 pub mod certificate;
 pub mod health;
@@ -20,6 +21,7 @@ pub mod power;
 pub mod provision;
 pub mod raid;
 pub mod request;
+mod request_sender;
 pub mod resource;
 pub mod run;
 pub mod step;
@@ -39,6 +41,7 @@ pub use kind::RunKind;
 pub use node::{Node, Wait};
 pub use power::{PowerState, PowerTarget};
 pub use provision::{ProvisionState, Refused, Verb};
+pub use request_sender::RequestSender;
 pub use resource::{Resource, ResourceKind};
 pub use run::{Cursor, Logs, Run};
 pub use step::{Catalogue, CatalogueStep, PlannedStep, RequestedStep, StepKind, StepResult};

@@ -5,6 +5,7 @@ use crate::kind::RunKind;
 use crate::node::Node;
 use crate::power::PowerTarget;
 use crate::provision::{Budget, ProvisionState, Verb, transition};
+use crate::request_sender::RequestSender;
 use crate::run::{Cursor, Run};
 use crate::step::{RequestedStep, StepKind, StepResult};
 use crate::time::Timestamp;
@@ -14,6 +15,9 @@ use uuid::Uuid;
 
 /// Key of `instance_info` that keeps the hash of the rescue password. A secret.
 pub const RESCUE_HASH: &str = "hashed_rescue_password";
+
+/// Longest reason of an override, in characters.
+pub const LONGEST_REASON: usize = 1000;
 
 /// Settings that change the meaning of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub struct VerbRequest {
     pub reason: Option<String>,
     /// Id of the API request.
     pub request_id: Option<String>,
+    /// Its sender.
+    pub sender: Option<RequestSender>,
 }
 
 impl VerbRequest {
@@ -63,6 +69,7 @@ impl VerbRequest {
             configdrive: None,
             reason: None,
             request_id: None,
+            sender: None,
         }
     }
 
@@ -92,10 +99,10 @@ pub enum RequestError {
     /// `clean` without steps, or steps with a verb they do not belong to (400).
     #[error("{0}")]
     Steps(String),
-    /// `provide`, `active` or an override for a retired node (409, specs/node-retirement.txt).
+    /// `provide`, `active`, `adopt` or an override for a retired node (409, specs/node-retirement.txt).
     #[error("The {operation} operation can't be performed on node {node} because it is retired.")]
     Retired {
-        /// `providing`, `provisioning`.
+        /// `providing`, `provisioning`, `adopting`.
         operation: &'static str,
         /// The node.
         node: Uuid,
@@ -114,6 +121,12 @@ pub enum RequestError {
     /// `rescue` without a password (400).
     #[error("A non-empty \"rescue_password\" is required when setting target provision state to rescue")]
     RescuePassword,
+    /// An override without a reason, or with one longer than [`LONGEST_REASON`] (400).
+    #[error(
+        "A \"reason\" of 1 to {} characters is required when setting target provision state to available",
+        LONGEST_REASON
+    )]
+    Reason,
     /// Power may not be touched while the controller works on the node (409, specs/cleaning-states.txt).
     #[error("Power state of node {node} cannot be changed while it is in state \"{state}\".")]
     PowerLocked {
@@ -155,6 +168,9 @@ pub fn apply_verb(
     check_node(node, verb)?;
     if verb == Verb::Rescue && request.rescue_hash.is_none() {
         return Err(RequestError::RescuePassword);
+    }
+    if verb == Verb::Override && reason(&request).is_none() {
+        return Err(RequestError::Reason);
     }
     let mut changed = node.clone();
     let event = match run_kind(node, verb, policy) {
@@ -198,6 +214,7 @@ fn start_run(
     run.templates = request.templates;
     run.disable_ramdisk = request.disable_ramdisk;
     run.request_id = request.request_id;
+    run.sender = request.sender;
     begin(node, run, to, now);
     if kind == RunKind::Inspect {
         node.inspection_started_at = Some(now);
@@ -222,7 +239,7 @@ fn change_state(node: &mut Node, request: &VerbRequest, to: ProvisionState, now:
             node.forget_steps(StepKind::Clean);
             node.last_error = None;
             clear_own_fault(node);
-            let reason = request.reason.as_deref().unwrap_or("no reason given");
+            let reason = reason(request)?;
             let cause = format!(
                 "override by an administrator ({reason}): the cleaning that failed is not made good, and this \
                  yields no certificate"
@@ -262,6 +279,12 @@ fn change_state(node: &mut Node, request: &VerbRequest, to: ProvisionState, now:
     };
     node.enter(to, target, now);
     Some(transition_event(from, to, &cause, now))
+}
+
+/// The reason of an override, if it is one.
+fn reason(request: &VerbRequest) -> Option<&str> {
+    let given = request.reason.as_deref().map(str::trim)?;
+    (1..=LONGEST_REASON).contains(&given.chars().count()).then_some(given)
 }
 
 /// The cause of an event.
@@ -336,6 +359,7 @@ fn check_node(node: &Node, verb: Verb) -> Result<(), RequestError> {
         let operation = match verb {
             Verb::Provide | Verb::Override => Some("providing"),
             Verb::Deploy => Some("provisioning"),
+            Verb::Adopt => Some("adopting"),
             _ => None,
         };
         if let Some(operation) = operation {

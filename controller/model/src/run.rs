@@ -19,6 +19,7 @@
 //! killed at any moment takes the action again, or asks for its outcome.
 
 use crate::kind::RunKind;
+use crate::request_sender::RequestSender;
 use crate::step::{PlannedStep, RequestedStep, StepResult};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,9 @@ pub struct Run {
     /// The API request that started it; stands in its events, never on the wire.
     #[serde(default)]
     pub request_id: Option<String>,
+    /// The sender of that request.
+    #[serde(default)]
+    pub sender: Option<RequestSender>,
     /// Steps a user asked for; empty in automated cleaning.
     #[serde(default)]
     pub requested: Vec<RequestedStep>,
@@ -212,6 +216,7 @@ impl Run {
             kind,
             started_at: now,
             request_id: None,
+            sender: None,
             requested: Vec::new(),
             templates: Vec::new(),
             disable_ramdisk: false,

@@ -33,6 +33,7 @@ fn request(verb: Verb) -> VerbRequest {
         Verb::Clean => request = request.with_steps(StepKind::Clean, vec![step()]),
         Verb::Service => request = request.with_steps(StepKind::Service, vec![step()]),
         Verb::Rescue => request.rescue_hash = Some("$6$salt$hash".into()),
+        Verb::Override => request.reason = Some("disks removed".into()),
         _ => {}
     }
     request
@@ -229,6 +230,8 @@ fn a_retired_node_is_not_provided_and_may_be_cleaned_rebuilt_and_deleted() {
         assert_eq!(refused.unwrap_err(), retired, "cleaning: {automated_clean}");
     }
     assert_eq!(after(&node, Verb::Clean, CLEANS).unwrap().0.provision_state, P::Cleaning);
+    let adopted = after(&node, Verb::Adopt, CLEANS).unwrap_err();
+    assert_eq!(adopted, RequestError::Retired { operation: "adopting", node: node.uuid });
     for (state, verb, to) in
         [(P::Active, Verb::Rebuild, P::Deploying), (P::Active, Verb::Delete, P::Deleting)]
     {

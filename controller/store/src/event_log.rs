@@ -15,6 +15,7 @@ pub fn log_events(node: &Node, events: &[Event]) {
                 kind = $event.kind.as_str(),
                 command_id = $event.command_id.as_deref(),
                 request_id = $event.request_id.as_deref(),
+                user = $event.sender.as_ref().and_then(|sender| sender.user.as_deref()),
                 "{}",
                 $event.text
             )

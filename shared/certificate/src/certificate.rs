@@ -61,6 +61,26 @@ pub struct RunName {
     pub kind: String,
     /// Place of the step in its plan, from 0.
     pub step: u64,
+    /// The API request that started it; `None` where the controller does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_by: Option<RequestSender>,
+}
+
+/// The API request that started a run, and its sender. What is not known is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestSender {
+    /// Name of the user; `None`: the request was not authenticated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The project that the user's role was limited to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// IP address that the request came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Id of the request, as in the controller's log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 /// A disk that left a node, accepted by an operator.

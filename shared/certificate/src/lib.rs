@@ -17,7 +17,7 @@ mod refused;
 mod signed;
 mod verify;
 
-pub use certificate::{Certificate, Controller, Finding, NodeName, RetiredDisk, RunName};
+pub use certificate::{Certificate, Controller, Finding, NodeName, RequestSender, RetiredDisk, RunName};
 pub use evidence::{AgentName, Evidence, Expected, Machine, ManagerName, StepName, judge};
 pub use refused::{Document, Refused};
 pub use signed::Signed;

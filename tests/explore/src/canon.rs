@@ -169,6 +169,7 @@ impl Canon<'_> {
             kind,
             started_at: _,
             request_id: _,
+            sender: _,
             requested,
             templates: _,
             disable_ramdisk: _,

@@ -58,8 +58,17 @@ impl ControllerConfig {
                 image.join("initramfs"),
             );
         }
-        let state = self.dir.join("state");
-        Ok(format!("state_dir = {state:?}\nhost = \"lab\"\n[api]\nlisten = {listen:?}\n{boot}{}", self.extra))
+        let (state, ca, extra) = (self.dir.join("state"), self.bmc_ca(), &self.extra);
+        Ok(format!(
+            "state_dir = {state:?}\nhost = \"lab\"\n[api]\nlisten = {listen:?}\n\
+             [bmc]\nca_directory = {ca:?}\n{boot}{extra}"
+        ))
+    }
+
+    /// Directory of the files that `redfish_verify_ca` names.
+    #[must_use]
+    pub fn bmc_ca(&self) -> PathBuf {
+        self.dir.join("bmc-ca")
     }
 
     /// Path of the configuration file.
@@ -81,7 +90,7 @@ impl Controller {
     /// # Errors
     /// When it was not built, ends at once, or does not answer within a minute; with the end of its log.
     pub async fn start(config: ControllerConfig) -> Result<Self> {
-        std::fs::create_dir_all(&config.dir)?;
+        std::fs::create_dir_all(config.bmc_ca())?;
         std::fs::write(config.file(), config.text()?)
             .with_context(|| format!("cannot write {}", config.file().display()))?;
         // Another user of this process may have installed the same provider.

@@ -132,15 +132,16 @@ impl Site {
         std::fs::write(&password, BMC_PASSWORD)
             .with_context(|| format!("cannot write {}", password.display()))?;
         // The controller shall speak to this BMC and to none that pretends to be it.
-        let certificate = self.dir.join(format!("{}-bmc.pem", node.name));
-        std::fs::write(&certificate, node.bmc.certificate().unwrap_or_default())
-            .with_context(|| format!("cannot write {}", certificate.display()))?;
+        let certificate = format!("{}.pem", node.name);
+        let place = self.controller.config().bmc_ca().join(&certificate);
+        std::fs::write(&place, node.bmc.certificate().unwrap_or_default())
+            .with_context(|| format!("cannot write {}", place.display()))?;
         let info = [
             format!("redfish_address={}", node.bmc.url()),
             format!("redfish_system_id={}", RedfishBmc::system_id()),
             format!("redfish_username={BMC_USER}"),
             format!("redfish_password=@{}", password.display()),
-            format!("redfish_verify_ca={}", certificate.display()),
+            format!("redfish_verify_ca={certificate}"),
         ];
         let mut words = vec!["node", "create", "--driver", "redfish", "--name", &node.name];
         for item in &info {

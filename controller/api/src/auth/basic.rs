@@ -17,6 +17,8 @@ pub enum BasicAuthError {
     WrongCredentials,
     /// The header cannot be understood.
     Malformed(String),
+    /// Too many passwords are tried, from this address or at all: again after this many seconds.
+    TooMany(u64),
 }
 
 /// A user's name and password.
@@ -42,7 +44,15 @@ pub fn credentials(headers: &HeaderMap) -> Result<Credentials, BasicAuthError> {
 
 impl IntoResponse for BasicAuthError {
     fn into_response(self) -> Response<Body> {
+        let wait = match self {
+            Self::TooMany(seconds) => Some(seconds),
+            _ => None,
+        };
         let (status, message) = match self {
+            Self::TooMany(seconds) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                format!("Too many passwords are being verified; try again in {seconds} s"),
+            ),
             Self::Missing => (StatusCode::UNAUTHORIZED, "Authorization required".to_owned()),
             Self::WrongCredentials => (StatusCode::UNAUTHORIZED, "Incorrect username or password".to_owned()),
             Self::Malformed(message) => (StatusCode::BAD_REQUEST, message),
@@ -55,6 +65,9 @@ impl IntoResponse for BasicAuthError {
         if status == StatusCode::UNAUTHORIZED {
             let realm = HeaderValue::from_static("Basic realm=\"Baremetal API\"");
             headers.insert(header::WWW_AUTHENTICATE, realm);
+        }
+        if let Some(seconds) = wait {
+            headers.insert(header::RETRY_AFTER, seconds.into());
         }
         response.extensions_mut().insert(Shaped);
         response

@@ -5,22 +5,26 @@
 //! object.
 
 use super::Auth;
+use super::audit::{self, RequestSummary};
 use super::basic::{self, BasicAuthError};
 use super::identity::{Identity, Owners, TargetNotFound};
 use super::policy::{lesser, may, might};
 use super::scoped_store;
 use crate::app::App;
 use crate::args::Args;
+use crate::client_address;
 use crate::endpoint::{Endpoint, OPEN};
 use crate::error::{ApiError, Shaped};
 use crate::node_resolver::NodeResolver;
+use crate::request_id::RequestId;
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
 use axum::http::{HeaderMap, Method, Response, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use model::ResourceKind;
+use std::net::IpAddr;
 use std::sync::Arc;
 use store::StoreError;
 
@@ -45,6 +49,7 @@ struct Guard {
     path: &'static str,
     policy: &'static str,
     agents: bool,
+    takes: &'static str,
 }
 
 /// Put the check in front of the handler of `endpoint`.
@@ -56,6 +61,7 @@ pub fn guarded(endpoint: Endpoint, auth: &Auth, app: &Arc<App>) -> Endpoint {
         path: endpoint.path,
         policy: endpoint.policy,
         agents: endpoint.agents,
+        takes: endpoint.takes,
     };
     let layer = from_fn(move |request: Request, next: Next| {
         let guard = guard.clone();
@@ -66,24 +72,33 @@ pub fn guarded(endpoint: Endpoint, auth: &Auth, app: &Arc<App>) -> Endpoint {
 
 /// Returns 401 instead of 404 and 405 to unauthenticated callers: Ironic authenticates before it reports that a path or
 /// method does not exist.
-pub async fn unrouted(auth: &Auth, headers: &HeaderMap, response: Response<Body>) -> Response<Body> {
+pub async fn unrouted(
+    auth: &Auth,
+    headers: &HeaderMap,
+    client: Option<IpAddr>,
+    response: Response<Body>,
+) -> Response<Body> {
     let routed =
         !matches!(response.status().as_u16(), 404 | 405) || response.extensions().get::<Shaped>().is_some();
     if routed {
         return response;
     }
-    identify(auth, headers).await.map_or_else(|refusal| refusal, |_| response)
+    identify(auth, headers, client).await.map_or_else(|refusal| refusal, |_| response)
 }
 
 /// The caller's identity, or the answer that rejects the caller.
-async fn identify(auth: &Auth, headers: &HeaderMap) -> Result<Identity, Response<Body>> {
+async fn identify(
+    auth: &Auth,
+    headers: &HeaderMap,
+    client: Option<IpAddr>,
+) -> Result<Identity, Response<Body>> {
     let users = match auth {
         Auth::NoAuth => return Ok(Identity::ADMINISTRATOR),
         Auth::Agents => return Err(elsewhere()),
         Auth::Basic(users) => users,
     };
     let credentials = basic::credentials(headers).map_err(BasicAuthError::into_response)?;
-    users.identify(credentials).await.map_err(BasicAuthError::into_response)
+    users.identify(credentials, client).await.map_err(BasicAuthError::into_response)
 }
 
 fn elsewhere() -> Response<Body> {
@@ -105,10 +120,28 @@ impl Guard {
                 Err(refused) => return refused,
             }
         };
+        if !takes(self.takes, &request) {
+            return ApiError::client(
+                415,
+                format!("The body of this request must be of type {}.", self.takes),
+            )
+            .into_response();
+        }
         // So that nothing behind this can log it.
         request.headers_mut().remove(header::AUTHORIZATION);
-        request.extensions_mut().insert(identity);
-        next.run(request).await
+        request.extensions_mut().insert(identity.clone());
+        // Agents have no grant: what they report is in the history of their node.
+        if identity.grant.is_none() || !audit::can_change(request.method()) {
+            return next.run(request).await;
+        }
+        let sender = identity.sender(client_address::of(request.extensions()));
+        let id = request.extensions().get::<RequestId>().map(|id| id.as_str().to_owned()).unwrap_or_default();
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let asked = RequestSummary::default();
+        request.extensions_mut().insert(asked.clone());
+        let response = next.run(request).await;
+        audit::log(&sender, &id, &method, &path, &asked, response.status().as_u16());
+        response
     }
 
     /// Whether the row is open, or open to agents and this is one; the handler checks the agent's token.
@@ -118,7 +151,8 @@ impl Guard {
     }
 
     async fn allowed(&self, request: &mut Request) -> Result<Identity, Response<Body>> {
-        let identity = identify(&self.auth, request.headers()).await?;
+        let client = client_address::of(request.extensions());
+        let identity = identify(&self.auth, request.headers(), client).await?;
         let target = match identity.project() {
             // A role of the system does not depend on owners.
             None => Target::Unowned,
@@ -182,6 +216,16 @@ impl Guard {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether the request has no body, or one of this media type. A page of another site can make a browser send other
+/// types, and none, without asking first.
+fn takes(media: &str, request: &Request) -> bool {
+    let is =
+        |given: &str| given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(media));
+    let given: Vec<_> = request.headers().get_all(header::CONTENT_TYPE).iter().collect();
+    let one = matches!(given[..], [given] if given.to_str().is_ok_and(is));
+    one || request.body().is_end_stream()
 }
 
 /// The object of a request.

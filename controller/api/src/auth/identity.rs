@@ -1,7 +1,8 @@
 //! A caller's role and scope, and the projects of a node.
 
-use model::Node;
+use model::{Node, RequestSender};
 use serde_json::Value;
+use std::net::IpAddr;
 
 /// Keystone's default roles: each has the rights of those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,19 +55,31 @@ pub struct Grant {
 pub struct Identity {
     /// The caller's rights; `None`: only what is open to all.
     pub grant: Option<Grant>,
+    /// Name of the user; `None` without authentication.
+    pub user: Option<String>,
 }
 
 impl Identity {
     /// A caller with full access.
-    pub const ADMINISTRATOR: Self = Self { grant: Some(Grant { role: Role::Admin, scope: Scope::System }) };
+    pub const ADMINISTRATOR: Self =
+        Self { grant: Some(Grant { role: Role::Admin, scope: Scope::System }), user: None };
     /// An unauthenticated caller.
-    pub const ANONYMOUS: Self = Self { grant: None };
+    pub const ANONYMOUS: Self = Self { grant: None, user: None };
 
     /// The project that the role is limited to.
     pub fn project(&self) -> Option<&str> {
         match &self.grant.as_ref()?.scope {
             Scope::Project(project) => Some(project),
             Scope::System => None,
+        }
+    }
+
+    /// The caller, who sent a request from this address.
+    pub fn sender(&self, client: Option<IpAddr>) -> RequestSender {
+        RequestSender {
+            user: self.user.clone(),
+            project: self.project().map(str::to_owned),
+            address: client.map(|address| address.to_string()),
         }
     }
 }

@@ -9,6 +9,8 @@
 //! project gets a store with only the nodes that the project owns or leases ([`scoped_store`]), so no handler can reveal
 //! others.
 
+mod attempts;
+pub(crate) mod audit;
 pub(crate) mod basic;
 pub(crate) mod guard;
 pub mod identity;

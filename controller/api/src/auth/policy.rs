@@ -25,6 +25,8 @@ const TABLE: &[Row] = &[
     ("anneal:certificate:get", [READER, READER, READER, READER]),
     // What an owner may not do: pull a disk that still holds data and have its node pass as erased.
     ("anneal:node:disks:retire", [MEMBER, NO_ROLE, NO_ROLE, NO_ROLE]),
+    // Makes a node available whose disks may contain anything.
+    ("anneal:node:override", [ADMIN, NO_ROLE, NO_ROLE, NO_ROLE]),
     ("baremetal:allocation:create", [MEMBER, MEMBER, MEMBER, MEMBER]),
     ("baremetal:allocation:create_pre_rbac", [NO_ROLE, ADMIN, ADMIN, ADMIN]),
     ("baremetal:allocation:create_restricted", [MEMBER, NO_ROLE, NO_ROLE, NO_ROLE]),

@@ -1,14 +1,17 @@
 //! Users of HTTP basic authentication: Ironic's file of passwords, and ours of roles.
 
+use super::attempts::Attempts;
 use super::basic::{BasicAuthError, Credentials};
 use super::identity::{Grant, Identity, Role, Scope};
 use bcrypt::HashParts;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 /// bcrypt prefixes that Ironic accepts.
 const FORMS: [&str; 3] = ["$2y$", "$2a$", "$2b$"];
@@ -16,6 +19,10 @@ const FORMS: [&str; 3] = ["$2y$", "$2a$", "$2b$"];
 const REMEMBERED: usize = 256;
 /// Passwords that are verified at the same time. One takes a CPU for a quarter of a second at cost 12.
 const AT_ONCE: usize = 2;
+/// Passwords that wait for that.
+const WAITING: usize = 16;
+/// Highest accepted cost of a bcrypt digest: verifying one takes 4 s.
+const HIGHEST_COST: u32 = 16;
 
 /// Why a file of users cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +42,9 @@ pub struct Users {
     roles: Option<PathBuf>,
     known: RwLock<Arc<UserTable>>,
     trying: Semaphore,
+    /// One permit for each password that is verified or waits for it.
+    queue: Semaphore,
+    attempts: Mutex<Attempts>,
 }
 
 impl Users {
@@ -45,29 +55,43 @@ impl Users {
     /// When a file cannot be read or understood.
     pub fn open(passwords: PathBuf, roles: Option<PathBuf>) -> Result<Self, UsersError> {
         let known = UserTable::read(&passwords, roles.as_deref())?;
-        Ok(Self { passwords, roles, known: RwLock::new(Arc::new(known)), trying: Semaphore::new(AT_ONCE) })
+        Ok(Self {
+            passwords,
+            roles,
+            known: RwLock::new(Arc::new(known)),
+            trying: Semaphore::new(AT_ONCE),
+            queue: Semaphore::new(AT_ONCE + WAITING),
+            attempts: Mutex::default(),
+        })
     }
 
-    /// The identity that these credentials prove.
-    pub(crate) async fn identify(&self, (user, password): Credentials) -> Result<Identity, BasicAuthError> {
+    /// The identity that these credentials prove, sent from the address of `client` if it is known.
+    pub(crate) async fn identify(
+        &self,
+        (user, password): Credentials,
+        client: Option<IpAddr>,
+    ) -> Result<Identity, BasicAuthError> {
         let known = self.current();
         let entry = known.users.get(&user);
         let digest = known.digest(&user, &password);
         if let Some(entry) = entry.filter(|_| known.remembers(&digest)) {
-            return Ok(Identity { grant: entry.grant.clone() });
+            return Ok(Identity { grant: entry.grant.clone(), user: Some(user) });
         }
         let hash = entry.map_or(&known.decoy, |entry| &entry.hash).clone();
-        let permit = self.trying.acquire().await;
-        let fits = tokio::task::spawn_blocking(move || {
-            // C strings end at a zero: two passwords would be one.
-            !password.contains(&0) && bcrypt::verify(&password, &hash).unwrap_or(false)
-        });
-        let fits = fits.await.unwrap_or(false);
-        drop(permit);
+        if let Some(client) = client {
+            self.attempts().take(client, Instant::now()).map_err(|wait| {
+                tracing::warn!(%client, "login rejected: too many wrong passwords from this address");
+                BasicAuthError::TooMany(wait.as_secs().max(1))
+            })?;
+        }
+        let fits = self.verify(password, hash).await?;
         match entry {
             Some(entry) if fits => {
+                if let Some(client) = client {
+                    self.attempts().give_back(client, Instant::now());
+                }
                 known.remember(digest);
-                Ok(Identity { grant: entry.grant.clone() })
+                Ok(Identity { grant: entry.grant.clone(), user: Some(user) })
             }
             Some(_) => {
                 tracing::warn!(%user, "login rejected: wrong password");
@@ -79,6 +103,24 @@ impl Users {
                 Err(BasicAuthError::WrongCredentials)
             }
         }
+    }
+
+    /// Whether a password fits a digest. Waits for its turn if not too many others do.
+    async fn verify(&self, password: Vec<u8>, hash: String) -> Result<bool, BasicAuthError> {
+        let Ok(_place) = self.queue.try_acquire() else {
+            tracing::warn!("login rejected: too many passwords are being verified");
+            return Err(BasicAuthError::TooMany(1));
+        };
+        let _permit = self.trying.acquire().await;
+        let fits = tokio::task::spawn_blocking(move || {
+            // C strings end at a zero: two passwords would be one.
+            !password.contains(&0) && bcrypt::verify(&password, &hash).unwrap_or(false)
+        });
+        Ok(fits.await.unwrap_or(false))
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The users as the files are now. While they cannot be read, every login is rejected.
@@ -147,10 +189,16 @@ impl UserTable {
     }
 
     fn of(stamp: FileStamp, users: BTreeMap<String, Entry>) -> Self {
-        let cost =
-            users.values().filter_map(|entry| entry.hash.parse().ok()).map(|hash: HashParts| hash.get_cost());
+        let costs = costs(users.values().map(|entry| entry.hash.as_str()));
+        if costs.len() > 1 {
+            let counts: Vec<_> = costs.iter().map(|(cost, users)| format!("{cost} of {users}")).collect();
+            tracing::warn!(
+                costs = counts.join(", "),
+                "users have bcrypt digests of unequal cost: the time of an answer reveals that a user exists"
+            );
+        }
         // A valid form, and the hash of no known password.
-        let decoy = format!("$2b${:02}${}", cost.max().unwrap_or(10), ".".repeat(53));
+        let decoy = format!("$2b${:02}${}", commonest(&costs), ".".repeat(53));
         let mut salt = [0; 32];
         let good = Mutex::default();
         if getrandom::fill(&mut salt).is_err() {
@@ -180,6 +228,20 @@ impl UserTable {
     }
 }
 
+/// How many of these bcrypt digests have each cost.
+fn costs<'a>(hashes: impl Iterator<Item = &'a str>) -> BTreeMap<u32, usize> {
+    let mut costs = BTreeMap::new();
+    for parts in hashes.filter_map(|hash| hash.parse::<HashParts>().ok()) {
+        *costs.entry(parts.get_cost()).or_default() += 1;
+    }
+    costs
+}
+
+/// The cost that most digests have; of equally many the higher.
+fn commonest(costs: &BTreeMap<u32, usize>) -> u32 {
+    costs.iter().max_by_key(|(cost, users)| (**users, **cost)).map_or(10, |(cost, _)| *cost)
+}
+
 type Parsed<T> = Result<BTreeMap<String, T>, (usize, String)>;
 
 fn read<T>(file: &Path, parse: impl Fn(&str) -> Parsed<T>) -> Result<BTreeMap<String, T>, UsersError> {
@@ -202,8 +264,16 @@ fn parse_passwords(text: &str) -> Parsed<String> {
         if !FORMS.iter().any(|form| hash.starts_with(form)) {
             return Err((number, format!("Only bcrypt digested passwords are supported for {user}")));
         }
-        if hash.parse::<HashParts>().map_or(true, |parts| !(4..=31).contains(&parts.get_cost())) {
-            return Err((number, format!("the bcrypt digest of {user} is damaged")));
+        let cost = hash.parse::<HashParts>().map(|parts| parts.get_cost());
+        match cost {
+            Ok(4..=HIGHEST_COST) => {}
+            Ok(cost @ ..=31) if cost > HIGHEST_COST => {
+                return Err((
+                    number,
+                    format!("the bcrypt digest of {user} has cost {cost}, more than {HIGHEST_COST}"),
+                ));
+            }
+            _ => return Err((number, format!("the bcrypt digest of {user} is damaged"))),
         }
         users.entry(user.to_owned()).or_insert_with(|| hash.to_owned());
     }
@@ -237,6 +307,42 @@ fn parse_roles(text: &str) -> Parsed<Grant> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
+
+    #[test]
+    fn an_unknown_user_costs_what_most_users_do() {
+        let decoy = |costs: &[u32]| {
+            let user = |(index, cost): (usize, &u32)| {
+                (index.to_string(), Entry { hash: format!("$2b${cost:02}${}", ".".repeat(53)), grant: None })
+            };
+            UserTable::of(FileStamp(Vec::new()), costs.iter().enumerate().map(user).collect()).decoy
+        };
+        for (costs, expected) in
+            [(&[][..], 10), (&[5], 5), (&[12, 5, 5], 5), (&[12, 12, 5], 12), (&[5, 12], 12)]
+        {
+            assert!(decoy(costs).starts_with(&format!("$2b${expected:02}$")), "{costs:?}: {}", decoy(costs));
+        }
+    }
+
+    #[tokio::test]
+    async fn passwords_wait_in_a_short_queue() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), format!("alice:{}", bcrypt::hash("right", 4).unwrap())).unwrap();
+        let users = Users::open(file.path().to_owned(), None).unwrap();
+        let busy = users.trying.acquire_many(2).await.unwrap();
+        let attempt = |password: &str| users.identify(("alice".to_owned(), password.into()), None);
+        // Two that are verified, and sixteen that wait.
+        let mut waiting: Vec<_> = (0..18).map(|_| Box::pin(attempt("right"))).collect();
+        for attempt in &mut waiting {
+            assert!(attempt.as_mut().now_or_never().is_none());
+        }
+        assert_eq!(attempt("right").await.unwrap_err(), BasicAuthError::TooMany(1));
+        drop(busy);
+        for attempt in waiting {
+            assert!(attempt.await.is_ok());
+        }
+        assert_eq!(attempt("wrong").await.unwrap_err(), BasicAuthError::WrongCredentials);
+    }
 
     #[test]
     fn mistakes_are_named_and_hashes_are_not() {
@@ -246,6 +352,9 @@ mod tests {
         let good = format!("alice:{hash}\nalice:{}", hash.replace("2y", "2b"));
         assert_eq!(parse_passwords(&good).unwrap()["alice"], hash);
         assert_eq!(parse_passwords("alice").unwrap_err().0, 1);
+        let slow = parse_passwords(&format!("alice:$2y$17${}", ".".repeat(53))).unwrap_err();
+        assert_eq!(slow, (1, "the bcrypt digest of alice has cost 17, more than 16".into()));
+        assert!(parse_passwords(&format!("alice:$2y$16${}", ".".repeat(53))).is_ok());
         let (_, why) = parse_passwords("alice:$apr1$secret").unwrap_err();
         assert!(why.contains("alice") && !why.contains("secret"), "{why}");
 

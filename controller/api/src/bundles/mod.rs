@@ -24,7 +24,6 @@ use model::Node;
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let rows = rows![
         GET "/v1/anneal/bundles" 1 "anneal:bundle:get", "bundles of hardware managers" => read::list;
-        POST "/v1/anneal/bundles" 1 "anneal:bundle:create", "add one" => write::add;
         GET "/v1/anneal/bundles/{digest}" 1 "anneal:bundle:get", "a bundle" => read::show;
         DELETE "/v1/anneal/bundles/{digest}" 1 "anneal:bundle:delete", "remove it" => write::delete;
     ];
@@ -32,7 +31,13 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         GET "/v1/anneal/bundles/{digest}/file" 1 "anneal:bundle:get", "its file, also for an agent with its token"
             => file::file;
     ];
-    rows.into_iter().chain(file.into_iter().map(Endpoint::or_agents)).map(Endpoint::own).collect()
+    let upload = rows![POST "/v1/anneal/bundles" 1 "anneal:bundle:create", "add one" => write::add;];
+    let upload = upload.into_iter().map(|row| row.taking("application/octet-stream"));
+    rows.into_iter()
+        .chain(upload)
+        .chain(file.into_iter().map(Endpoint::or_agents))
+        .map(Endpoint::own)
+        .collect()
 }
 
 /// The bundles that the agent of a node is to fetch.

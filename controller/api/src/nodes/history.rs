@@ -106,10 +106,13 @@ fn view(call: &Call, node: Uuid, event: &Event, detail: bool) -> Value {
     if detail {
         view["event_type"] = kind(event);
         view["conductor"] = call.app.settings.conductor_host.clone().into();
-        view["user"] = Value::Null;
+        let sender = event.sender.clone().unwrap_or_default();
+        view["user"] = sender.user.into();
         if call.version.has(113) {
-            view["project"] = Value::Null;
+            view["project"] = sender.project.into();
         }
+        // Ironic has no field for these.
+        view["anneal"] = json!({"address": sender.address, "request_id": event.request_id});
         if call.version.has(115) {
             let name =
                 |state: Option<ProvisionState>| state.map_or(Value::Null, |state| state.as_str().into());

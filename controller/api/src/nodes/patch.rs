@@ -9,6 +9,7 @@ use crate::resources::allocations;
 use crate::resources::field::{self, Field};
 use crate::write;
 use axum::extract::Path;
+use model::bmc_login::{PasswordRedirect, redirected};
 use model::{Event, Node};
 use serde_json::{Map, Value};
 
@@ -81,6 +82,18 @@ fn about_retirement(op: &Op) -> bool {
     ["retired", "retired_reason"].contains(&op.field())
 }
 
+/// 400 for a patch that would have the stored password of the BMC sent elsewhere.
+fn keeps_the_password(ident: &str, old: &Node, new: &Node, ops: &[Op]) -> Result<(), ApiError> {
+    let given = |key: &str| ops.iter().any(|op| op.sets("driver_info", key));
+    match redirected(&old.driver_info, &new.driver_info, given) {
+        None => Ok(()),
+        Some(PasswordRedirect { key, password }) => Err(ApiError::invalid(format!(
+            "Cannot change {key} of node {ident} without {password} in the same request: the stored password would \
+             be sent to another service, or to one that is verified in another way."
+        ))),
+    }
+}
+
 /// The node after the patch.
 fn decide(
     call: &Call,
@@ -138,6 +151,7 @@ fn decide(
         validation::network_data(&new, "Invalid network_data")?;
     }
     validation::complete(old, &mut new)?;
+    keeps_the_password(ident, old, &new, ops)?;
     if new.driver != old.driver && old.other.get("console_enabled") == Some(&Value::Bool(true)) {
         return Err(ApiError::conflict(format!(
             "Node {ident} can not update the driver while the console is enabled. Please stop the console first."

@@ -67,6 +67,9 @@ async fn judge(
             call.permit(policy, &node)?;
         }
     }
+    if Verb::parse_target(target) == Some(Verb::Override) {
+        call.permit("anneal:node:override", &node)?;
+    }
     call.version.needs(target_since(target))?;
     let verb = allowed(call, &node, target).await?;
     let request = request(call, given, target, clean_steps, verb, &node).await?;
@@ -103,6 +106,7 @@ async fn request(
         configdrive: given.get("configdrive").filter(|drive| !is_nothing(drive)).cloned(),
         reason: body::text(given, "reason")?.map(str::to_owned),
         request_id: Some(call.request_id.clone()),
+        sender: Some(call.sender()),
         ..VerbRequest::of(verb)
     })
 }
@@ -180,9 +184,10 @@ fn refusal(error: RequestError, node: &Node, target: &str) -> ApiError {
             ApiError::conflict(error.to_string())
         }
         RequestError::Protected(_) => ApiError::client(403, error.to_string()),
-        RequestError::Steps(_) | RequestError::Maintenance { .. } | RequestError::RescuePassword => {
-            ApiError::invalid(error.to_string())
-        }
+        RequestError::Steps(_)
+        | RequestError::Maintenance { .. }
+        | RequestError::RescuePassword
+        | RequestError::Reason => ApiError::invalid(error.to_string()),
     }
 }
 

@@ -67,7 +67,7 @@ pub fn aimed() -> impl Strategy<Value = TestRequest> {
         method,
         uri: path,
         version: Some("1.115".into()),
-        headers: Vec::new(),
+        headers: vec![("Content-Type", "application/json".to_owned())],
         body: body.to_string().into_bytes(),
     };
     prop_oneof![
@@ -176,7 +176,7 @@ pub fn wild() -> impl Strategy<Value = TestRequest> {
         method,
         uri,
         version: Some(version),
-        headers: Vec::new(),
+        headers: vec![("Content-Type", "application/json".to_owned())],
         body,
     })
 }

@@ -2,8 +2,8 @@
 
 use super::callers::{basic, hash};
 use super::world::World;
-use api::Auth;
 use api::auth::Users;
+use api::{Auth, ClientAddress};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -77,4 +77,41 @@ async fn only_what_was_good_is_remembered() {
         }
         assert!(fastest > first / 4, "{user}: {fastest:?} after {first:?}");
     }
+}
+
+/// Operators who are remembered, and those at other addresses, are not locked out.
+#[tokio::test]
+async fn wrong_passwords_are_limited_by_address() {
+    let dir = tempfile::tempdir().unwrap();
+    let passwords = dir.path().join("htpasswd");
+    write(&passwords, &format!("alice:{}\nbob:{}\n", hash("a"), hash("b")));
+    let world = World::new(Auth::Basic(Arc::new(Users::open(passwords, None).unwrap()))).await;
+    let ask = async |client: &str, path: &str, user: &str, password: &str| {
+        let request = axum::http::Request::get(path)
+            .header("Authorization", basic(user, password))
+            .extension(ClientAddress(client.parse().unwrap()));
+        world.api.raw(request.body(axum::body::Body::empty()).unwrap()).await
+    };
+    let (bad, good) = ("192.0.2.1", "192.0.2.2");
+    assert_eq!(ask(bad, "/v1/drivers", "alice", "a").await.status, 200);
+    let mut rejected = 0;
+    // More than one burst, however slowly this machine computes them.
+    let limited = loop {
+        // A path that does not exist is answered in the same way, and costs as much.
+        let path = if rejected % 2 == 0 { "/v1/drivers" } else { "/v1/nothing" };
+        let answer = ask(bad, path, "alice", "wrong").await;
+        match answer.status {
+            401 if rejected < 200 => rejected += 1,
+            _ => break answer.is(429),
+        }
+    };
+    assert!(rejected >= 20, "{rejected}");
+    let wait: u64 = limited.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=3).contains(&wait), "{wait}");
+    assert!(limited.text.contains("Too many passwords are being verified"), "{}", limited.text);
+    for path in ["/v1/drivers", "/v1/nothing"] {
+        ask(bad, path, "alice", "wrong").await.is(429);
+    }
+    assert_eq!(ask(bad, "/v1/drivers", "alice", "a").await.status, 200, "she is remembered");
+    assert_eq!(ask(good, "/v1/drivers", "bob", "b").await.status, 200, "from another address");
 }

@@ -1,7 +1,7 @@
 //! Callers without access are rejected: every endpoint of the table × every caller.
 
 mod basic;
-mod callers;
+pub mod callers;
 mod endpoints;
 mod fields;
 mod files;

@@ -10,7 +10,7 @@ fn identity(user: User) -> Identity {
         "system" => Scope::System,
         relation => Scope::Project(format!("p-{relation}")),
     };
-    Identity { grant: Some(Grant { role: user.role, scope }) }
+    Identity { grant: Some(Grant { role: user.role, scope }), user: None }
 }
 
 #[test]

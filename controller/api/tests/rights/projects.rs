@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::http::Request;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
+use store::prelude::*;
 
 fn user(relation: &'static str, role: Role) -> String {
     User { relation, role }.header()
@@ -87,6 +88,7 @@ async fn the_rights_of_a_name_that_ends_in_json_are_those_of_its_node() {
     let suffixed = world.api.node_with("twin.json", ProvisionState::Enroll, of("p-owner", "")).await.uuid;
     let ask = |method: &'static str, path: String, user: User, body: Option<Value>| {
         let request = Request::builder()
+            .header("Content-Type", "application/json")
             .method(method)
             .uri(path)
             .header("X-OpenStack-Ironic-API-Version", "1.90")
@@ -249,4 +251,28 @@ async fn properties_of_a_volume_target_are_shown_only_with_ironics_policy() {
         }
     }
     assert!(redacted > 0, "no caller has one right without the other");
+}
+
+/// The disks may contain what erasing protects from these very projects.
+#[tokio::test]
+async fn only_an_administrator_of_the_system_overrides_a_failed_cleaning() {
+    let world = World::guarded().await;
+    let shape = |node: &mut Node| {
+        node.other.insert("owner".into(), "p-owner".into());
+        node.other.insert("lessee".into(), "p-lessee".into());
+    };
+    let failed = world.api.node_with("failed", ProvisionState::CleanFail, shape).await;
+    let path = format!("/v1/nodes/{}/states/provision", failed.uuid);
+    let overrides = json!({"target": "available", "reason": "disks removed"});
+    let administrator = User { relation: "system", role: Role::Admin };
+    for user in User::all().filter(|user| *user != administrator) {
+        let answer = world.ask("PUT", &path, Some(&user.header()), Some(overrides.clone())).await;
+        let expected = if user.relation == "stranger" { 404 } else { 403 };
+        assert_eq!(answer.status, expected, "{}: {}", user.name(), answer.text);
+        assert_eq!(world.api.store_node(&failed).await, failed, "{}", user.name());
+    }
+    world.ask("PUT", &path, Some(&administrator.header()), Some(overrides)).await.is(202);
+    let events = world.api.store.history(failed.uuid).await.unwrap();
+    assert!(events[0].text.contains("override by an administrator (disks removed)"), "{}", events[0].text);
+    assert_eq!(events[0].sender.as_ref().unwrap().user, Some(administrator.name()));
 }

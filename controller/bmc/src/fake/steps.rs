@@ -10,12 +10,12 @@ use crate::declared::{Arg, Declared, StepCall, StepEnd};
 use crate::{BmcError, ErrorKind, PowerTarget};
 
 pub(crate) const DEPLOY_STEPS: &[Declared] =
-    &[Declared::new("deploy", |call| Box::pin(deploy(call))).deploy(100).idempotent()];
+    &[Declared::new("deploy", |call, _| Box::pin(deploy(call))).deploy(100).idempotent()];
 
 pub(crate) const MANAGEMENT_STEPS: &[Declared] = &[
     // Its name and result claim what it does and no more: nothing is erased, nothing configured.
-    Declared::new("fake_reset", |call| Box::pin(reset(call))).clean(10.0).abortable().idempotent(),
-    Declared::new("fake_slow", |call| Box::pin(slow(call)))
+    Declared::new("fake_reset", |call, _| Box::pin(reset(call))).clean(10.0).abortable().idempotent(),
+    Declared::new("fake_slow", |call, _| Box::pin(slow(call)))
         .clean(0.0)
         .deploy(0)
         .service()
@@ -27,7 +27,7 @@ pub(crate) const MANAGEMENT_STEPS: &[Declared] = &[
         }])
         .abortable()
         .idempotent(),
-    Declared::new("fake_fail", |call| Box::pin(fail(call))).clean(0.0).deploy(0).service().args(&[Arg {
+    Declared::new("fake_fail", |call, _| Box::pin(fail(call))).clean(0.0).deploy(0).service().args(&[Arg {
         name: "message",
         description: "Text of the failure, up to 1000 characters.",
         required: true,
@@ -36,13 +36,13 @@ pub(crate) const MANAGEMENT_STEPS: &[Declared] = &[
 ];
 
 pub(crate) const BIOS_STEPS: &[Declared] = &[
-    Declared::new("apply_configuration", |call| Box::pin(apply_bios(call)))
+    Declared::new("apply_configuration", |call, _| Box::pin(apply_bios(call)))
         .clean(0.0)
         .deploy(0)
         .service()
-        .args(&[crate::settings::BIOS_SETTINGS])
+        .args(&[crate::bios_settings::BIOS_SETTINGS])
         .idempotent(),
-    Declared::new("factory_reset", |call| Box::pin(reset_bios(call)))
+    Declared::new("factory_reset", |call, _| Box::pin(reset_bios(call)))
         .clean(0.0)
         .deploy(0)
         .service()
@@ -74,15 +74,15 @@ const RAID_ARGS: &[Arg] = &[
 ];
 
 pub(crate) const RAID_STEPS: &[Declared] = &[
-    Declared::new("apply_configuration", |call| Box::pin(create_raid(call)))
+    Declared::new("apply_configuration", |call, _| Box::pin(create_raid(call)))
         .deploy(0)
         .service()
         .args(RAID_ARGS),
-    Declared::new("create_configuration", |call| Box::pin(create_raid(call)))
+    Declared::new("create_configuration", |call, _| Box::pin(create_raid(call)))
         .clean(0.0)
         .service()
         .args(RAID_ARGS),
-    Declared::new("delete_configuration", |call| Box::pin(delete_raid(call)))
+    Declared::new("delete_configuration", |call, _| Box::pin(delete_raid(call)))
         .clean(0.0)
         .service()
         .idempotent(),
@@ -90,9 +90,9 @@ pub(crate) const RAID_STEPS: &[Declared] = &[
 
 /// Those of Ironic's fake, which its own tests and many of its users' call.
 pub(crate) const VENDOR_STEPS: &[Declared] = &[
-    Declared::new("log_passthrough", |_| Box::pin(nothing())).clean(0.0).service().idempotent(),
+    Declared::new("log_passthrough", |_, _| Box::pin(nothing())).clean(0.0).service().idempotent(),
     // Nothing ends it: the node waits until the step's time is out.
-    Declared::new("trigger_servicewait", |_| Box::pin(wait())).service().idempotent(),
+    Declared::new("trigger_servicewait", |_, _| Box::pin(wait())).service().idempotent(),
 ];
 
 async fn nothing() -> Result<StepEnd, BmcError> {
@@ -142,7 +142,7 @@ async fn fail(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
 }
 
 async fn apply_bios(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
-    let settings = crate::settings::bios_settings(call.args).map_err(|why| failed(call, &why))?;
+    let settings = crate::bios_settings::bios_settings(call.args).map_err(|why| failed(call, &why))?;
     machine(call.node_uuid, |machine| {
         let bios = &mut machine.configuration.bios;
         if let Some(unknown) = settings.keys().find(|name| !bios.contains_key(*name)) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::{Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, PowerState, PowerTarget};
+use crate::{Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, PowerState, PowerTarget, Settings};
 use config::Config;
 pub(crate) use config::{NAME, PROPERTIES};
 
@@ -22,12 +22,12 @@ const DEVICES: &[BootDevice] = &[
     BootDevice::Floppy,
 ];
 
-pub(crate) fn validate(info: &Map<String, Value>) -> Result<(), BmcError> {
-    config::parse(info).map(drop)
+pub(crate) fn validate(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<(), BmcError> {
+    config::parse(info, settings).map(drop)
 }
 
-pub(crate) fn open(info: &Map<String, Value>) -> Result<Arc<dyn Bmc>, BmcError> {
-    Ok(Arc::new(Ipmi { config: config::parse(info)? }))
+pub(crate) fn open(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<Arc<dyn Bmc>, BmcError> {
+    Ok(Arc::new(Ipmi { config: config::parse(info, settings)? }))
 }
 
 struct Ipmi {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use super::config::Config;
+use super::config::{Config, literal};
 use super::parse::{Refusal, refusal};
 use crate::{BmcError, ErrorKind};
 
@@ -38,8 +38,8 @@ pub(super) fn error(config: &Config, kind: ErrorKind, action: &str, message: &st
 }
 
 /// Arguments without the secret: `-f /dev/stdin` makes the tool read the password from its pipe.
-fn arguments(config: &Config, cipher: u64, command: &[&str]) -> Vec<String> {
-    let mut arguments: Vec<String> = ["-v", "-I", "lanplus", "-H", &config.address].map(str::to_owned).into();
+fn arguments(config: &Config, host: &str, cipher: u64, command: &[&str]) -> Vec<String> {
+    let mut arguments: Vec<String> = ["-v", "-I", "lanplus", "-H", host].map(str::to_owned).into();
     arguments.extend(["-p".to_owned(), config.port.to_string()]);
     if let Some(user) = &config.username {
         arguments.extend(["-U".to_owned(), user.clone()]);
@@ -51,6 +51,21 @@ fn arguments(config: &Config, cipher: u64, command: &[&str]) -> Vec<String> {
     arguments
 }
 
+/// What the tool is given as the BMC's host. Where the site limits networks, a name is resolved here: the tool would
+/// take any address of it.
+async fn host(config: &Config, action: &str) -> Result<String, BmcError> {
+    if config.settings.networks.is_empty() || literal(&config.address).is_some() {
+        return Ok(config.address.clone());
+    }
+    let fault = |why: String| error(config, ErrorKind::Unreachable, action, &why);
+    let found = tokio::net::lookup_host((config.address.as_str(), 0)).await;
+    let mut found = found.map_err(|error| fault(error.to_string()))?;
+    let allowed = found.find(|found| config.settings.connects_to(found.ip()));
+    allowed
+        .map(|found| found.ip().to_string())
+        .ok_or_else(|| fault(format!("{} has no address in the networks of bmc.networks", config.address)))
+}
+
 /// Runs one IPMI command; its standard output.
 ///
 /// Without a configured cipher suite 17 is tried and then 3; the first that works is remembered.
@@ -59,8 +74,9 @@ pub(super) async fn run(config: &Config, action: &str, command: &[&str]) -> Resu
         Some(cipher) => vec![cipher],
         None => CIPHERS.to_vec(),
     };
+    let host = host(config, action).await?;
     for cipher in &ciphers {
-        match once(config, action, *cipher, command).await? {
+        match once(config, &host, action, *cipher, command).await? {
             Ok(output) => {
                 remember_cipher(config, *cipher);
                 return Ok(output);
@@ -76,13 +92,14 @@ pub(super) async fn run(config: &Config, action: &str, command: &[&str]) -> Resu
 /// `Ok(Err(()))`: the BMC does not have this cipher suite.
 async fn once(
     config: &Config,
+    host: &str,
     action: &str,
     cipher: u64,
     command: &[&str],
 ) -> Result<Result<String, ()>, BmcError> {
     let fault = |message: String| error(config, ErrorKind::Config, action, &message);
     let mut child = Command::new("ipmitool")
-        .args(arguments(config, cipher, command))
+        .args(arguments(config, host, cipher, command))
         // No PATH tricks are lost, and no variable of ours (IPMI_PASSWORD) changes what the tool does.
         .env_remove("IPMI_PASSWORD")
         .env_remove("IPMITOOL_PASSWORD")
@@ -129,15 +146,41 @@ fn is_noise(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
+    use crate::Settings;
+
+    #[tokio::test]
+    async fn a_name_is_resolved_within_the_networks_of_the_site() {
+        let host_of = async |networks: &[&str], address: &str| {
+            let networks = networks.iter().map(|text| text.parse().unwrap()).collect();
+            let settings = Arc::new(Settings { networks, ..Settings::default() });
+            let info = json!({"ipmi_address": address});
+            let config = super::super::config::parse(info.as_object().unwrap(), &settings).unwrap();
+            host(&config, "read the power state").await.map_err(|error| (error.kind(), error.to_string()))
+        };
+        assert_eq!(host_of(&[], "localhost").await.unwrap(), "localhost");
+        assert_eq!(host_of(&["127.0.0.0/8"], "localhost").await.unwrap(), "127.0.0.1");
+        assert_eq!(host_of(&["192.0.2.0/24"], "192.0.2.7").await.unwrap(), "192.0.2.7");
+        // The second is how inet_aton(3) writes 127.0.0.1.
+        for name in ["localhost", "2130706433"] {
+            let (kind, text) = host_of(&["192.0.2.0/24"], name).await.unwrap_err();
+            assert_eq!(kind, ErrorKind::Unreachable, "{text}");
+            assert!(
+                text.contains(&format!("{name} has no address in the networks of bmc.networks")),
+                "{text}"
+            );
+        }
+    }
 
     #[test]
     fn the_password_is_on_no_command_line() {
         let info = json!({"ipmi_address": "10.0.0.5", "ipmi_username": "admin", "ipmi_password": "hunter2"});
-        let config = super::super::config::parse(info.as_object().unwrap()).unwrap();
-        let arguments = arguments(&config, 17, &["chassis", "power", "status"]);
+        let config = super::super::config::parse(info.as_object().unwrap(), &Default::default()).unwrap();
+        let arguments = arguments(&config, "10.0.0.5", 17, &["chassis", "power", "status"]);
         assert!(arguments.iter().all(|argument| !argument.contains("hunter2")), "{arguments:?}");
         assert!(!format!("{config:?}").contains("hunter2"));
     }

@@ -1,22 +1,24 @@
 //! BIOS settings through the resource Bios (DSP0268) and its settings object (DSP0266, "Settings resource").
 
+use std::sync::Arc;
+
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::{Redfish, system};
+use crate::bios_settings::{BIOS_SETTINGS, bios_settings};
 use crate::declared::{Declared, StepCall, StepEnd};
-use crate::settings::{BIOS_SETTINGS, bios_settings};
-use crate::{BmcError, ErrorKind};
+use crate::{BmcError, ErrorKind, Settings};
 
 pub(crate) const BIOS_STEPS: &[Declared] = &[
-    Declared::new("apply_configuration", |call| Box::pin(apply_configuration(call)))
+    Declared::new("apply_configuration", |call, settings| Box::pin(apply_configuration(call, settings)))
         .clean(0.0)
         .deploy(0)
         .service()
         .args(&[BIOS_SETTINGS])
         .idempotent()
         .reboot(),
-    Declared::new("factory_reset", |call| Box::pin(factory_reset(call)))
+    Declared::new("factory_reset", |call, settings| Box::pin(factory_reset(call, settings)))
         .clean(0.0)
         .deploy(0)
         .service()
@@ -44,8 +46,8 @@ impl Redfish {
 }
 
 /// Settings are stored by the BMC at once and put in force by the firmware at the reboot that follows.
-async fn apply_configuration(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
-    let redfish = Redfish::new(call.driver_info)?;
+async fn apply_configuration(call: &StepCall<'_>, settings: &Arc<Settings>) -> Result<StepEnd, BmcError> {
+    let redfish = Redfish::new(call.driver_info, settings)?;
     let action = "apply BIOS settings";
     let protocol = |why: &str| redfish.client.error(ErrorKind::Protocol, action, why);
     let wanted = bios_settings(call.args).map_err(|why| wrong(call, &why))?;
@@ -81,8 +83,8 @@ async fn apply_configuration(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
     Ok(StepEnd::Done(json!({"in_force": in_force, "after_reboot": after_reboot})))
 }
 
-async fn factory_reset(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
-    let redfish = Redfish::new(call.driver_info)?;
+async fn factory_reset(call: &StepCall<'_>, settings: &Arc<Settings>) -> Result<StepEnd, BmcError> {
+    let redfish = Redfish::new(call.driver_info, settings)?;
     let action = "reset the BIOS settings";
     let (_, bios) = redfish.bios(action).await?;
     let target = reset_target(&bios).ok_or_else(|| {

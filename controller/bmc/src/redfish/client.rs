@@ -15,11 +15,13 @@ use std::time::{Duration, Instant};
 use reqwest::header::{ACCEPT, ETAG, HeaderMap, IF_MATCH, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode, Url};
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use super::config::{AuthType, Endpoint, is_path};
+use super::resolver::Resolver;
 use super::{system, tls};
 use crate::secret::Secret;
-use crate::{BmcError, ErrorKind};
+use crate::{BmcError, ErrorKind, Settings};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// One request with its answer; BMCs of ten years ago take seconds for a system resource.
@@ -75,7 +77,8 @@ struct Failure {
 /// One BMC as one user. Shared by all nodes behind it, so that they share one session.
 pub(super) struct Client {
     endpoint: Endpoint,
-    http: reqwest::Client,
+    /// Made by the first request: what judges the BMC's certificate is read from a file.
+    http: OnceCell<reqwest::Client>,
     auth: tokio::sync::Mutex<Auth>,
 }
 
@@ -83,39 +86,33 @@ type Registry = HashMap<Endpoint, (Arc<Client>, Instant)>;
 static CLIENTS: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
 
 /// The client for `endpoint`, shared in this process: BMCs allow few sessions at a time.
-pub(super) fn shared(endpoint: &Endpoint) -> Result<Arc<Client>, BmcError> {
+pub(super) fn shared(endpoint: &Endpoint) -> Arc<Client> {
     let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     clients.retain(|known, (_, used)| known == endpoint || now.duration_since(*used) < IDLE);
     if let Some((client, used)) = clients.get_mut(endpoint) {
         *used = now;
-        return Ok(client.clone());
+        return client.clone();
     }
-    let client = Arc::new(Client::new(endpoint.clone())?);
+    let client = Arc::new(Client::new(endpoint.clone()));
     clients.insert(endpoint.clone(), (client.clone(), now));
-    Ok(client)
+    client
 }
 
 impl Client {
-    fn new(endpoint: Endpoint) -> Result<Self, BmcError> {
-        let fault = |why: String| BmcError::new(ErrorKind::Config, endpoint.address(), "prepare TLS", why);
-        let builder = || {
-            reqwest::Client::builder()
-                .connect_timeout(CONNECT)
-                .timeout(REQUEST)
-                .pool_idle_timeout(Duration::from_secs(10))
-                // Redirects are followed below: reqwest would carry our token to another host.
-                .redirect(reqwest::redirect::Policy::none())
-                // A BMC is on the management network, whatever proxy the environment names.
-                .no_proxy()
-        };
-        let built = match tls::judge_by(builder(), &endpoint.verify).map_err(fault)?.build() {
-            // Without certificate authorities on this machine a BMC can still be used over plain HTTP.
-            Err(_) if endpoint.base.scheme() == "http" => builder().tls_certs_only([]).build(),
-            built => built,
-        };
-        let http = built.map_err(|error| fault(reason(&error)))?;
-        Ok(Self { endpoint, http, auth: tokio::sync::Mutex::new(Auth::Unknown) })
+    fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, http: OnceCell::new(), auth: tokio::sync::Mutex::new(Auth::Unknown) }
+    }
+
+    /// The HTTP client. A file that could not be used is read again by the next request.
+    async fn http(&self) -> Result<&reqwest::Client, BmcError> {
+        let made = self.http.get_or_try_init(|| async {
+            let endpoint = self.endpoint.clone();
+            let making = tokio::task::spawn_blocking(move || make_http(&endpoint)).await;
+            making.map_err(|error| error.to_string()).and_then(|made| made)
+        });
+        made.await
+            .map_err(|why| BmcError::new(ErrorKind::Config, self.endpoint.address(), "prepare TLS", why))
     }
 
     /// An error of this BMC; `message` is made safe to show.
@@ -299,10 +296,10 @@ impl Client {
             transient: false,
             untouched: false,
         };
+        let http = self.http().await.map_err(|error| Failure { error, transient: false, untouched: true })?;
         let mut url = self.endpoint.base.join(path).map_err(|_| protocol("a link is not a path"))?;
         for _ in 0..=REDIRECTS {
-            let mut request =
-                self.http.request(method.clone(), url.clone()).header(ACCEPT, "application/json");
+            let mut request = http.request(method.clone(), url.clone()).header(ACCEPT, "application/json");
             request = request.header("OData-Version", "4.0");
             request = match (auth, &self.endpoint.login) {
                 (Auth::Basic, Some((user, password))) => request.basic_auth(user, Some(password.expose())),
@@ -425,17 +422,40 @@ impl Drop for Client {
     /// Gives the session back, as BMCs have few; without a runtime it is left to time out.
     fn drop(&mut self) {
         let Auth::Session { token, location: Some(path) } = self.auth.get_mut().clone() else { return };
-        let (Ok(runtime), Ok(url)) = (tokio::runtime::Handle::try_current(), self.endpoint.base.join(&path))
+        let runtime = tokio::runtime::Handle::try_current();
+        let (Ok(runtime), Ok(url), Some(http)) = (runtime, self.endpoint.base.join(&path), self.http.get())
         else {
             return;
         };
-        let request = self.http.delete(url).header(TOKEN, token.expose());
+        let request = http.delete(url).header(TOKEN, token.expose());
         runtime.spawn(async move {
             if let Err(error) = request.send().await {
                 tracing::debug!(error = reason(&error), "BMC: session not closed, it will time out");
             }
         });
     }
+}
+
+/// Reads the file that judges the BMC's certificate. `Err` is why there is no client.
+fn make_http(endpoint: &Endpoint) -> Result<reqwest::Client, String> {
+    let builder = || {
+        let settings = Settings::clone(&endpoint.settings);
+        reqwest::Client::builder()
+            .connect_timeout(CONNECT)
+            .timeout(REQUEST)
+            .pool_idle_timeout(Duration::from_secs(10))
+            // Redirects are followed above: reqwest would carry our token to another host.
+            .redirect(reqwest::redirect::Policy::none())
+            // A BMC is on the management network, whatever proxy the environment names.
+            .no_proxy()
+            .dns_resolver(Resolver { settings, plain_password: endpoint.sends_password_plainly() })
+    };
+    let built = match tls::judge_by(builder(), &endpoint.verify)?.build() {
+        // Without certificate authorities on this machine a BMC can still be used over plain HTTP.
+        Err(_) if endpoint.base.scheme() == "http" => builder().tls_certs_only([]).build(),
+        built => built,
+    };
+    built.map_err(|error| reason(&error))
 }
 
 pub(super) fn is_transient(status: StatusCode) -> bool {

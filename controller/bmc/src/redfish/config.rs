@@ -1,13 +1,16 @@
 //! `driver_info` of the `redfish` driver.
 
-use std::path::PathBuf;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use reqwest::Url;
 use serde_json::{Map, Value};
 
+use super::resolver::NOT_PLAINLY;
 use crate::driver_info::Reader;
 use crate::secret::Secret;
-use crate::{BmcError, BootDevice};
+use crate::{BmcError, BootDevice, Settings};
 
 pub(crate) const NAME: &str = "redfish";
 
@@ -24,7 +27,7 @@ pub(crate) const PROPERTIES: &[(&str, &str)] = &[
     ("redfish_password", "User account password. Optional."),
     (
         "redfish_verify_ca",
-        "true: verify the certificate with the CAs of the host; false: ignore it; or the path to a file of PEM certificates (of CAs, or the controller's own). Optional; default true.",
+        "true: verify the certificate with the CAs of the host; false: ignore it; or the plain name of a file of PEM certificates (of CAs, or the BMC's own) in the directory that the controller's setting bmc.ca_directory names. Optional; default true.",
     ),
     ("redfish_auth_type", "basic, session or auto (session, then basic). Optional; default auto."),
 ];
@@ -63,6 +66,8 @@ pub(crate) struct Endpoint {
     pub(crate) login: Option<(String, Secret)>,
     pub(crate) auth: AuthType,
     pub(crate) verify: Verify,
+    /// Where the site lets the controller connect, and how.
+    pub(crate) settings: Arc<Settings>,
 }
 
 /// One node's configuration.
@@ -78,9 +83,29 @@ impl Endpoint {
     pub(crate) fn address(&self) -> &str {
         self.base.as_str().trim_end_matches('/')
     }
+
+    /// The IP address that is the host; `None`: the host is a name.
+    fn ip(&self) -> Option<IpAddr> {
+        self.base.host_str()?.trim_matches(['[', ']']).parse().ok()
+    }
+
+    /// Whether a password is sent without TLS.
+    pub(crate) fn sends_password_plainly(&self) -> bool {
+        self.login.is_some() && self.base.scheme() == "http"
+    }
+
+    /// Why the site does not allow this BMC; a name is checked when it is resolved.
+    fn refused(&self) -> Option<&'static str> {
+        let ip = self.ip()?;
+        if !self.settings.connects_to(ip) {
+            return Some("is in none of the networks of bmc.networks");
+        }
+        let plainly = self.sends_password_plainly() && !self.settings.sends_password_plainly_to(ip);
+        plainly.then_some(NOT_PLAINLY)
+    }
 }
 
-pub(crate) fn parse(info: &Map<String, Value>) -> Result<Config, BmcError> {
+pub(crate) fn parse(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<Config, BmcError> {
     let mut reader = Reader::new(NAME, info);
     let address = reader.required("redfish_address");
     let base = base_url(&address).unwrap_or_else(|why| {
@@ -107,11 +132,15 @@ pub(crate) fn parse(info: &Map<String, Value>) -> Result<Config, BmcError> {
             AuthType::Auto
         }
     };
-    let verify = verify(&mut reader);
+    let verify = verify(&mut reader, &settings.ca_directory);
     let login = username.map(|user| (user, Secret::new(password.unwrap_or_default())));
     // Without a base URL finish() refuses; the placeholder is never used.
     let base = base.unwrap_or_else(unused_url);
-    reader.finish(Config { endpoint: Endpoint { base, login, auth, verify }, system })
+    let endpoint = Endpoint { base, login, auth, verify, settings: settings.clone() };
+    if let Some(why) = endpoint.refused() {
+        reader.invalid::<()>("redfish_address", why);
+    }
+    reader.finish(Config { endpoint, system })
 }
 
 fn unused_url() -> Url {
@@ -148,7 +177,7 @@ pub(crate) fn is_path(text: &str) -> bool {
 }
 
 /// Booleans also as the words that Ironic takes (`oslo.utils.strutils`).
-fn verify(reader: &mut Reader<'_>) -> Verify {
+fn verify(reader: &mut Reader<'_>, directory: &Path) -> Verify {
     let text = match reader.value("redfish_verify_ca") {
         None | Some(Value::Bool(true)) => return Verify::System,
         Some(Value::Bool(false)) => return Verify::Nothing,
@@ -157,8 +186,23 @@ fn verify(reader: &mut Reader<'_>) -> Verify {
     match text.to_ascii_lowercase().as_str() {
         "true" | "t" | "yes" | "y" | "on" | "1" | "" => Verify::System,
         "false" | "f" | "no" | "n" | "off" | "0" => Verify::Nothing,
-        _ => Verify::File(PathBuf::from(text)),
+        _ if is_file_name(&text) => Verify::File(directory.join(text)),
+        _ => {
+            // The same words for every other text: they must not reveal which files the host has.
+            reader.invalid::<()>(
+                "redfish_verify_ca",
+                "must be true, false, or the plain name of a file in the directory of bmc.ca_directory, not a path",
+            );
+            Verify::System
+        }
     }
+}
+
+/// The plain name of a file: it leads out of no directory, and into none.
+fn is_file_name(text: &str) -> bool {
+    text.len() <= 255
+        && !text.starts_with('.')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
 }
 
 #[cfg(test)]
@@ -169,7 +213,7 @@ mod tests {
     use crate::ErrorKind;
 
     fn parsed(info: Value) -> Result<Config, BmcError> {
-        parse(info.as_object().unwrap())
+        parse(info.as_object().unwrap(), &Arc::default())
     }
 
     #[test]
@@ -181,7 +225,7 @@ mod tests {
             (json!(false), Verify::Nothing),
             (json!("False"), Verify::Nothing),
             (json!("true"), Verify::System),
-            (json!("/etc/bmc.pem"), Verify::File(PathBuf::from("/etc/bmc.pem"))),
+            (json!("rack-7_bmc.pem"), Verify::File(PathBuf::from("/etc/anneal/bmc-ca/rack-7_bmc.pem"))),
         ] {
             let info = json!({"redfish_address": "http://[::1]:8000/", "redfish_verify_ca": value});
             assert_eq!(parsed(info).unwrap().endpoint.verify, verify);
@@ -206,6 +250,51 @@ mod tests {
             let text = parsed(json!({"redfish_address": bad})).unwrap_err().to_string();
             assert!(text.contains("redfish_address") && !text.contains("hunter2"), "{bad}: {text}");
         }
+    }
+
+    #[test]
+    fn the_site_limits_where_a_connection_goes_and_a_password_without_tls() {
+        let limited = |settings: &Settings, address: &str, user: Option<&str>| {
+            let info = json!({"redfish_address": address, "redfish_username": user});
+            parse(info.as_object().unwrap(), &Arc::new(settings.clone())).err().map(|error| error.to_string())
+        };
+        let outside = Settings { networks: vec!["192.0.2.0/24".parse().unwrap()], ..Settings::default() };
+        assert_eq!(limited(&outside, "192.0.2.7", Some("root")), None);
+        // Names are checked when they are resolved.
+        assert_eq!(limited(&outside, "bmc.example", Some("root")), None);
+        for address in
+            ["198.51.100.7", "https://[2001:db8::1]", "https://3325256711", "http://[::ffff:c633:6407]"]
+        {
+            let why = limited(&outside, address, None).unwrap();
+            assert!(why.contains("redfish_address is in none of the networks of bmc.networks"), "{why}");
+        }
+        let mut settings = Settings::default();
+        for address in ["http://127.0.0.1:8000", "http://[::1]", "https://192.0.2.7", "http://bmc.example"] {
+            assert_eq!(limited(&settings, address, Some("root")), None, "{address}");
+        }
+        assert_eq!(limited(&settings, "http://192.0.2.7", None), None, "there is no password");
+        let why = limited(&settings, "http://192.0.2.7", Some("root")).unwrap();
+        assert!(
+            why.contains("redfish_address is not on loopback, and no password is sent there without TLS"),
+            "{why}"
+        );
+        settings.send_passwords_over_plain_http = true;
+        assert_eq!(limited(&settings, "http://192.0.2.7", Some("root")), None);
+    }
+
+    #[test]
+    fn verify_ca_names_no_file_outside_its_directory() {
+        let refused = |value: &str| {
+            let info = json!({"redfish_address": "10.0.0.5", "redfish_verify_ca": value});
+            parsed(info).map(|config| config.endpoint.verify).unwrap_err().to_string()
+        };
+        let text = refused("/etc/shadow");
+        assert!(text.contains("redfish_verify_ca must be true, false, or the plain name"), "{text}");
+        for other in ["/dev/zero", "/nonexistent", "../shadow", "a/b.pem", "a\\b", "..", ".", ".pem", "ä.pem"]
+        {
+            assert_eq!(refused(other), text, "{other}");
+        }
+        assert_eq!(refused(&"a".repeat(256)), text);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! otherwise the inventory of a busy service would look like that of a node without disks.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
@@ -19,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use super::inventory::{self, Listed, Parts};
 use super::{Redfish, client, system};
-use crate::{BmcError, ErrorKind};
+use crate::{BmcError, ErrorKind, Settings};
 
 const ACTION: &str = "inspect the system";
 /// The whole inspection.
@@ -31,8 +32,8 @@ const PAGES: usize = 32;
 const NOTES: usize = 32;
 const LONGEST_NOTE: usize = 300;
 
-pub(crate) async fn inspect(info: &Map<String, Value>) -> Result<Value, BmcError> {
-    let redfish = Redfish::new(info)?;
+pub(crate) async fn inspect(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<Value, BmcError> {
+    let redfish = Redfish::new(info, settings)?;
     let survey = Survey { redfish: &redfish, read: BTreeSet::new(), notes: Vec::new() };
     tokio::time::timeout(TIME, survey.run()).await.unwrap_or_else(|_| {
         let message = format!("its inventory was not read within {} s", TIME.as_secs());

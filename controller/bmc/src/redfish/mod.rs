@@ -8,6 +8,7 @@ mod indicators;
 mod inspect;
 mod inventory;
 mod media;
+mod resolver;
 mod system;
 mod tls;
 
@@ -22,7 +23,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     Bmc, BmcError, BootDevice, BootMode, BootSetting, ErrorKind, Indicator, IndicatorState, MediaKind,
-    PowerState, PowerTarget, VirtualDrive,
+    PowerState, PowerTarget, Settings, VirtualDrive,
 };
 pub(crate) use bios::BIOS_STEPS;
 use client::{Client, Reply};
@@ -39,12 +40,12 @@ const TASK: Duration = Duration::from_secs(5);
 const OFF: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_secs(1);
 
-pub(crate) fn validate(info: &Map<String, Value>) -> Result<(), BmcError> {
-    config::parse(info).map(drop)
+pub(crate) fn validate(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<(), BmcError> {
+    config::parse(info, settings).map(drop)
 }
 
-pub(crate) fn open(info: &Map<String, Value>) -> Result<Arc<dyn Bmc>, BmcError> {
-    Ok(Arc::new(Redfish::new(info)?))
+pub(crate) fn open(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<Arc<dyn Bmc>, BmcError> {
+    Ok(Arc::new(Redfish::new(info, settings)?))
 }
 
 struct Redfish {
@@ -55,9 +56,9 @@ struct Redfish {
 }
 
 impl Redfish {
-    fn new(info: &Map<String, Value>) -> Result<Self, BmcError> {
-        let config = config::parse(info)?;
-        let client = client::shared(&config.endpoint)?;
+    fn new(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<Self, BmcError> {
+        let config = config::parse(info, settings)?;
+        let client = client::shared(&config.endpoint);
         Ok(Self { client, config, system: OnceCell::new() })
     }
 

@@ -1,5 +1,8 @@
 //! How the certificate of a Redfish service is judged.
 
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +16,10 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 
 use super::config::Verify;
 
-/// Puts the judgement asked for into an HTTP client. `Err` is why the file is of no use.
+/// Largest file of certificates, in bytes.
+const LARGEST_FILE: u64 = 1 << 20;
+
+/// Puts the judgement asked for into an HTTP client; reads files, so it blocks. `Err` is why the file is of no use.
 pub(super) fn judge_by(builder: ClientBuilder, verify: &Verify) -> Result<ClientBuilder, String> {
     // reqwest asks for the provider of the process. Already set (by the binary) is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -25,15 +31,18 @@ pub(super) fn judge_by(builder: ClientBuilder, verify: &Verify) -> Result<Client
 }
 
 fn trusting(path: &Path) -> Result<ClientConfig, String> {
-    let fault = |why: String| format!("redfish_verify_ca file {}: {why}", path.display());
-    let pem = std::fs::read(path).map_err(|error| fault(error.to_string()))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let fault =
+        |why: String| format!("redfish_verify_ca '{name}' in the directory of bmc.ca_directory: {why}");
+    let pem = read(path).map_err(|why| fault(why.to_owned()))?;
     let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&pem)
         .collect::<Result<_, _>>()
-        .map_err(|error| fault(format!("not PEM: {error}")))?;
+        // The reason would quote the file.
+        .map_err(|_| fault("it is not PEM".to_owned()))?;
     let mut roots = RootCertStore::empty();
     let (usable, _) = roots.add_parsable_certificates(certificates.iter().cloned());
     if usable == 0 {
-        return Err(fault("holds no certificate".to_owned()));
+        return Err(fault("it contains no certificate".to_owned()));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
@@ -46,6 +55,28 @@ fn trusting(path: &Path) -> Result<ClientConfig, String> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth())
+}
+
+/// The content of a regular file of at most [`LARGEST_FILE`]. `Err` is why not.
+fn read(path: &Path) -> Result<Vec<u8>, &'static str> {
+    // A FIFO without a writer would be waited for, and a terminal would become ours.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => "there is no such file",
+        _ => "it cannot be opened",
+    })?;
+    // Asked of the open file: the name may have become another's meanwhile.
+    if !file.metadata().is_ok_and(|found| found.is_file()) {
+        return Err("it is not a regular file");
+    }
+    let mut content = Vec::new();
+    // Counted while it is read: a file can grow, and files of /proc have no size.
+    file.take(LARGEST_FILE + 1).read_to_end(&mut content).map_err(|_| "it cannot be read")?;
+    if content.len() as u64 > LARGEST_FILE {
+        return Err("it is larger than 1 MiB");
+    }
+    Ok(content)
 }
 
 /// Accepts a certificate that is itself in the file, or that one in the file has signed.
@@ -104,5 +135,41 @@ impl ServerCertVerifier for FromFile {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::process::Command;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// What is read, within a deadline: a file that is waited for fails the test.
+    fn promptly(path: PathBuf) -> Result<usize, &'static str> {
+        let (send, receive) = mpsc::channel();
+        std::thread::spawn(move || send.send(read(&path).map(|content| content.len())));
+        receive.recv_timeout(Duration::from_secs(20)).expect("the file was read or rejected within 20 s")
+    }
+
+    #[test]
+    fn only_regular_files_of_at_most_a_mebibyte_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        for (name, size) in [("empty", 0), ("largest", 1 << 20), ("larger", (1 << 20) + 1)] {
+            std::fs::write(place(name), vec![b'x'; size]).unwrap();
+        }
+        assert_eq!(promptly(place("empty")), Ok(0));
+        assert_eq!(promptly(place("largest")), Ok(1 << 20));
+        assert_eq!(promptly(place("larger")), Err("it is larger than 1 MiB"));
+        assert_eq!(promptly(place("absent")), Err("there is no such file"));
+        assert!(Command::new("mkfifo").arg(place("fifo")).status().unwrap().success());
+        std::os::unix::fs::symlink("/dev/zero", place("device")).unwrap();
+        std::fs::create_dir(place("directory")).unwrap();
+        for name in ["fifo", "device", "directory"] {
+            assert_eq!(promptly(place(name)), Err("it is not a regular file"), "{name}");
+        }
     }
 }

@@ -54,7 +54,7 @@ impl Node {
             command_id,
             polling,
         };
-        Builtin.run_step(&call).await
+        Builtin::default().run_step(&call).await
     }
 
     pub async fn run(&self, kind: StepKind, label: &str, args: Value) -> Result<StepEnd, BmcError> {

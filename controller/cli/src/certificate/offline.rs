@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::output::{Format, bytes, fields, printable, show, table};
 use agent_protocol::record::{DiskRecord, Outcome};
-use certificate::{PublicKey, Verified, Wanted};
+use certificate::{PublicKey, RequestSender, Verified, Wanted};
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -80,6 +80,7 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
             format!("{} {} {}", machine.manufacturer, machine.product_name, machine.serial_number),
         ),
         row("run", format!("{} {}", certificate.run.kind, certificate.run.id)),
+        row("requested by", requested_by(certificate.run.requested_by.as_ref())),
         row("step", format!("{}.{} ({})", step.interface, step.step, evidence.command_id)),
         row("error", evidence.error.clone().unwrap_or_else(|| "none".to_owned())),
         row("manager", format!("{} {}", evidence.manager.name, evidence.manager.version)),
@@ -91,6 +92,19 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
         row("retired disk", format!("{name}, {}: {}", disk.at, disk.reason))
     });
     rows.into_iter().chain(ignored).chain(retired).collect()
+}
+
+/// The sender of the request that started the run, as far as the certificate says.
+fn requested_by(who: Option<&RequestSender>) -> String {
+    let Some(who) = who else { return "not known".to_owned() };
+    let named = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name} {value}"));
+    let parts = [
+        named("user", &who.user),
+        named("project", &who.project),
+        named("address", &who.address),
+        named("request", &who.request_id),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn row(disk: &DiskRecord) -> Vec<String> {

@@ -53,6 +53,7 @@ impl Conductor {
         let place = run.results.iter().rposition(is_of).ok_or_else(without)?;
         let index = run.results[place].index;
         let (command_id, request_id) = (run.results[place].command_id.clone(), run.request_id.clone());
+        let sender = run.sender.clone();
         let certificate = self.issuer.certify(&change.node, run, index, proof, previous.as_ref(), now);
         // The certificate names them from now on.
         change.node.disks.retired.clear();
@@ -62,7 +63,7 @@ impl Conductor {
         let (number, id, finding) = (certificate.number, &certificate.id, &certificate.finding);
         let text = format!("erasure certificate {number} of the node ({finding}): {id}");
         let event = event(EventKind::Step, Severity::Info, text, now);
-        change.events.push(Event { command_id: Some(command_id), request_id, ..event });
+        change.events.push(Event { command_id: Some(command_id), request_id, sender, ..event });
         Ok(certificate)
     }
 }

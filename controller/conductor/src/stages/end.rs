@@ -117,8 +117,8 @@ fn torn_down(view: &View, change: &mut Change) {
     let policy = Policy { automated_clean: view.settings.automated_clean_enable };
     if policy.cleans(&change.node) {
         // The request that asked for the tear-down asked for this, too.
-        let request_id = view.run.request_id.clone();
-        let run = Run { request_id, ..Run::new(RunKind::AutomatedClean, now) };
+        let (request_id, sender) = (view.run.request_id.clone(), view.run.sender.clone());
+        let run = Run { request_id, sender, ..Run::new(RunKind::AutomatedClean, now) };
         begin(&mut change.node, run, ProvisionState::Cleaning, now);
         return;
     }

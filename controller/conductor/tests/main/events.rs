@@ -4,7 +4,7 @@ use crate::world::{Fault, World};
 use conductor::Settings;
 use model::history::Severity;
 use model::request::VerbRequest;
-use model::{ProvisionState, Verb};
+use model::{ProvisionState, RequestSender, Verb};
 use room::Log;
 use serde_json::Value;
 use std::time::Duration;
@@ -32,7 +32,13 @@ async fn each_event_is_logged_once_and_only_when_it_is_stored() {
     world.suffer([Fault::None, Fault::StepFails("the disk is broken")]);
     let request_id = Some("req-1".to_owned());
     // What the world asks for itself, it does not log.
-    world.ask(VerbRequest { request_id: request_id.clone(), ..VerbRequest::of(Verb::Provide) }).await;
+    let sender = Some(RequestSender { user: Some("alice".to_owned()), ..RequestSender::default() });
+    let asked = VerbRequest {
+        request_id: request_id.clone(),
+        sender: sender.clone(),
+        ..VerbRequest::of(Verb::Provide)
+    };
+    world.ask(asked).await;
     world.until_state(ProvisionState::CleanFail).await;
     writing.abort();
     stop.cancel();
@@ -55,6 +61,7 @@ async fn each_event_is_logged_once_and_only_when_it_is_stored() {
         // The request that started the run stands in all its events.
         assert_eq!(event.request_id, request_id, "{}", event.text);
         assert_eq!(field("request_id"), request_id.as_deref());
+        assert_eq!((&event.sender, field("user")), (&sender, Some("alice")), "{}", event.text);
         // A pass has a span.
         assert_eq!(line["span"]["name"], "pass");
         assert_eq!(line["span"]["node_uuid"], fields["node_uuid"]);

@@ -119,7 +119,8 @@ async fn collected(directory: &Path, result: Value) -> Outcome {
     };
     let agent = Scripted::new(Ok((StatusCode::OK, answer)));
     let agents = AgentClient::over(agent.clone());
-    let executor = LiveExecutor::new(Arc::new(Builtin), agents, Arc::new(SimClock::start()), settings);
+    let executor =
+        LiveExecutor::new(Arc::new(Builtin::default()), agents, Arc::new(SimClock::start()), settings);
     let contact: Contact = heard("boot-1");
     let node = node(ProvisionState::CleanFail, Cursor::Done, 1);
     let action = Action::CollectLogs(format!("{}_now_clean.tar.gz", node.uuid));

@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use certificate::{
-    Certificate, Controller, Evidence, Finding, NodeName, RetiredDisk, RunName, SigningKey, VERSION,
+    Certificate, Controller, Evidence, Finding, NodeName, RequestSender, RetiredDisk, RunName, SigningKey,
+    VERSION,
 };
 use serde_json::json;
 use std::sync::OnceLock;
@@ -67,7 +68,12 @@ pub fn certificate(evidence: Evidence) -> Certificate {
         issued_at: certificate::instant(1_795_229_965_688_786),
         controller: Controller { name: "c1".to_owned(), version: "0.1.0".to_owned() },
         node: NodeName { uuid: NODE.to_owned(), name: Some("rack1-u2".to_owned()) },
-        run: RunName { id: "run".to_owned(), kind: "automated_clean".to_owned(), step: 0 },
+        run: RunName {
+            id: "run".to_owned(),
+            kind: "automated_clean".to_owned(),
+            step: 0,
+            requested_by: Some(requested_by()),
+        },
         finding: Finding::of(&evidence),
         retired_disks: vec![RetiredDisk {
             serial: Some("S0".to_owned()),
@@ -78,5 +84,14 @@ pub fn certificate(evidence: Evidence) -> Certificate {
         }],
         evidence_key: key().public().to_string(),
         evidence: evidence.sign(key()),
+    }
+}
+
+fn requested_by() -> RequestSender {
+    RequestSender {
+        user: Some("alice".to_owned()),
+        project: Some("project-1".to_owned()),
+        address: Some("192.0.2.9".to_owned()),
+        request_id: Some("req-1".to_owned()),
     }
 }

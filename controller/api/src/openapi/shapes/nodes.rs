@@ -177,6 +177,7 @@ fn event() -> Value {
         "state": text_or_null(),
         "target_provision_state": text_or_null(),
         "duration_seconds": {"type": ["number", "null"]},
+        "anneal": closed(json!({"address": text_or_null(), "request_id": text_or_null()}), &["address", "request_id"]),
     });
     closed(fields, &["uuid", "created_at", "severity", "event", "links"])
 }

@@ -24,7 +24,7 @@ impl SimExecutor {
     pub fn new(world: &Arc<World>) -> Self {
         let agents = AgentClient::over(Arc::new(Network(world.clone())));
         let settings = Settings::default();
-        let agents = LiveExecutor::new(Arc::new(Builtin), agents, world.clock.clone(), settings);
+        let agents = LiveExecutor::new(Arc::new(Builtin::default()), agents, world.clock.clone(), settings);
         Self { world: world.clone(), agents }
     }
 }
