@@ -5,6 +5,7 @@ use crate::args::Args;
 use crate::auth::identity::TargetNotFound;
 use crate::auth::{Identity, Owners, policy, scoped_store};
 use crate::body;
+use crate::bounded_json;
 use crate::error::ApiError;
 use crate::links::Links;
 use crate::microversion::Version;
@@ -93,8 +94,7 @@ impl Call {
         if self.body.is_empty() {
             return Ok(Value::Object(Map::new()));
         }
-        serde_json::from_slice(&self.body)
-            .map_err(|error| ApiError::invalid(format!("The body of the request is not valid JSON: {error}")))
+        bounded_json::parse(&self.body)
     }
 
     /// The body as named arguments, none of which is unknown.

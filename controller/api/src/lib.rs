@@ -21,6 +21,7 @@ mod app;
 mod args;
 pub mod auth;
 mod body;
+mod bounded_json;
 mod bundles;
 mod call;
 mod certificates;
@@ -30,6 +31,7 @@ pub mod endpoint;
 mod error;
 mod fields;
 mod format;
+mod health;
 mod http;
 mod links;
 mod microversion;
@@ -40,6 +42,7 @@ mod page;
 mod patch;
 mod ramdisk;
 mod request_id;
+mod request_rate;
 mod resources;
 mod retry;
 mod root;
@@ -59,6 +62,8 @@ pub use driver_queries::{
     BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
     Validity,
 };
+
+pub use request_rate::RequestRate;
 
 use std::sync::Arc;
 

@@ -20,6 +20,7 @@ use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
 use axum::http::{HeaderMap, Method, Response, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
+use http_server::Peer;
 use model::ResourceKind;
 use std::sync::Arc;
 use store::StoreError;
@@ -119,6 +120,9 @@ impl Guard {
 
     async fn allowed(&self, request: &mut Request) -> Result<Identity, Response<Body>> {
         let identity = identify(&self.auth, request.headers()).await?;
+        if let Some(peer) = request.extensions().get::<Peer>() {
+            peer.authenticated();
+        }
         let target = match identity.project() {
             // A role of the system does not depend on owners.
             None => Target::Unowned,
