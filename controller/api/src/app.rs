@@ -3,6 +3,7 @@
 use crate::bundles::BundleStore;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
+use crate::request_rate::RequestRate;
 use std::sync::Arc;
 use store::{ApiStore, Clock};
 
@@ -58,6 +59,8 @@ pub struct Settings {
     pub max_limit: usize,
     /// Whether agents must serve TLS (`[agent]require_tls`).
     pub require_agent_tls: bool,
+    /// How many requests one address may send to the endpoints of agents.
+    pub agent_requests: RequestRate,
 }
 
 impl Default for Settings {
@@ -69,6 +72,7 @@ impl Default for Settings {
             automated_clean: true,
             max_limit: 1000,
             require_agent_tls: true,
+            agent_requests: RequestRate { per_s: 10, burst: 100 },
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::auth::audit::RequestSummary;
 use crate::auth::identity::TargetNotFound;
 use crate::auth::{Identity, Owners, policy, scoped_store};
 use crate::body;
+use crate::bounded_json;
 use crate::client_address;
 use crate::error::ApiError;
 use crate::links::Links;
@@ -110,8 +111,7 @@ impl Call {
         if self.body.is_empty() {
             return Ok(Value::Object(Map::new()));
         }
-        serde_json::from_slice(&self.body)
-            .map_err(|error| ApiError::invalid(format!("The body of the request is not valid JSON: {error}")))
+        bounded_json::parse(&self.body)
     }
 
     /// The body as named arguments, none of which is unknown.

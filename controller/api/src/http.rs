@@ -4,11 +4,12 @@
 use crate::app::App;
 use crate::auth::{Auth, guard};
 use crate::client_address;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, OPEN};
 use crate::error::{ApiError, Shaped};
 use crate::microversion::{self, HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
 use crate::node_resolver::Suffixed;
 use crate::origin_check::OriginCheck;
+use crate::ramdisk::{self, Rates};
 use crate::request_id::{RequestId, record_path};
 use axum::Router;
 use axum::body::Body;
@@ -25,6 +26,8 @@ use tracing::Instrument;
 /// Largest body of a request, in bytes. The largest honest ones are heartbeats with the progress of many
 /// disks and nodes with a long `network_data`: some tens of kilobytes.
 const BODY_LIMIT: usize = 2 << 20;
+/// Largest body of a request whose sender is unknown, in bytes. A heartbeat with the progress of 1,024 disks has as much.
+const OPEN_BODY_LIMIT: usize = 256 << 10;
 
 /// The whole API behind its front.
 pub fn wrap(app: Arc<App>, auth: Auth, site: Option<OriginCheck>) -> Router {
@@ -59,7 +62,7 @@ async fn identified(front: Front, mut request: Request) -> Response<Body> {
 
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
-    use crate::{bundles, certificates, drivers, nodes, openapi, ramdisk, resources, root};
+    use crate::{bundles, certificates, drivers, health, nodes, openapi, resources, root};
     [
         root::endpoints(),
         nodes::endpoints(),
@@ -69,14 +72,24 @@ pub fn endpoints() -> Vec<Endpoint> {
         bundles::endpoints(),
         certificates::endpoints(),
         openapi::endpoints(),
+        health::endpoints(),
     ]
     .concat()
 }
 
 fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
+    let rates = Rates::new(app.settings.agent_requests);
     endpoints()
         .into_iter()
+        .map(|endpoint| match endpoint.policy {
+            OPEN => endpoint.map(|handler| handler.layer(DefaultBodyLimit::max(OPEN_BODY_LIMIT))),
+            _ => endpoint,
+        })
         .map(|endpoint| guard::guarded(endpoint, auth, app))
+        .map(|endpoint| match ramdisk::PATHS.contains(&endpoint.path) {
+            true => rates.limited(endpoint),
+            false => endpoint,
+        })
         .fold(Router::new(), |router, endpoint| router.route(endpoint.path, endpoint.into_handler()))
         .route_layer(from_fn(|path: MatchedPath, request: Request, next: Next| {
             record_path(path.as_str());

@@ -21,6 +21,7 @@ mod app;
 mod args;
 pub mod auth;
 mod body;
+mod bounded_json;
 mod bundles;
 mod call;
 mod certificates;
@@ -31,6 +32,7 @@ pub mod endpoint;
 mod error;
 mod fields;
 mod format;
+mod health;
 mod http;
 mod links;
 mod microversion;
@@ -42,6 +44,7 @@ mod page;
 mod patch;
 mod ramdisk;
 mod request_id;
+mod request_rate;
 mod resources;
 mod retry;
 mod root;
@@ -57,11 +60,13 @@ mod write;
 pub use app::{App, Settings};
 pub use auth::Auth;
 pub use bundles::BundleStore;
-pub use client_address::{ClientAddress, ClientAddressService};
+pub use client_address::ClientAddress;
 pub use driver_queries::{
     BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
     Validity,
 };
+
+pub use request_rate::RequestRate;
 
 use std::sync::Arc;
 

@@ -224,6 +224,29 @@ async fn bad_reports_are_named_and_change_nothing() {
     assert_eq!(api.store.inventory(node.uuid).await.unwrap().unwrap().plugin_data, json!({"error": null}));
 }
 
+/// Nothing above 256 KiB is read of a stranger.
+#[tokio::test]
+async fn a_large_report_is_read_only_while_a_node_waits() {
+    let api = Api::new();
+    let mut large = report(MAC);
+    large["extra"] = "x".repeat(300 << 10).into();
+    send_report(&api, large.clone()).await.is(413).fault();
+    let idle = api.node("idle", ProvisionState::Available).await;
+    api.port(&idle, MAC).await;
+    send_report(&api, large.clone()).await.is(413).fault();
+    let uuid = idle.uuid;
+    let to_idle =
+        Request::post(format!("{PATH}?node_uuid={uuid}")).header("x-openstack-ironic-api-version", "1.84");
+    api.raw(to_idle.body(Body::from(large.to_string())).unwrap()).await.is(413).fault();
+
+    let node = inspected(&api, "n", |_| {}).await;
+    send_report(&api, large.clone()).await.is(404).fault();
+    large["inventory"]["interfaces"][0]["mac_address"] = json!("52:54:00:12:34:57");
+    api.port(&node, "52:54:00:12:34:57").await;
+    send_report(&api, large).await.is(202);
+    assert!(api.store.inventory(node.uuid).await.unwrap().is_some());
+}
+
 #[tokio::test]
 async fn secrets_in_an_inventory_are_masked() {
     let api = Api::new();

@@ -3,7 +3,7 @@
 use crate::common::{Api, fixture, keys};
 use api::Settings;
 use model::agent::AgentKind;
-use model::{Node, ProvisionState};
+use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use store::prelude::*;
 
@@ -48,6 +48,26 @@ async fn a_lookup_answers_as_ironic_does() {
     assert_eq!(contact.rival.unwrap().boot_id.as_deref(), Some("boot-2"));
     let shown = api.get("/v1/nodes/n").await.body;
     assert_eq!(shown["driver_internal_info"]["anneal"]["rival"]["boot_id"], "boot-2");
+}
+
+/// However often unknown callers ask: the store is written, and the conductor woken, at most once in 10 s.
+#[tokio::test]
+async fn a_lookup_whose_token_is_out_is_noted_once_in_10_s() {
+    let api = Api::new();
+    let node = cleaning(&api).await;
+    token(&api).await;
+    let given = api.store.contact(node.uuid).await.unwrap().token_at.unwrap();
+    let path = format!("/v1/lookup?addresses={MAC}&anneal_boot_id=asks");
+    for (seconds, noted) in [(-9, false), (-11, true), (3600, true)] {
+        let at = Timestamp(given.0 + seconds * 1_000_000);
+        api.store.grant_token(node.uuid, "x", Some("before"), at).await.unwrap();
+        let mut bell = api.store.bell().listen();
+        let answer = api.at(62, "GET", &path, None).await.is(200).body;
+        assert_eq!(answer["config"]["agent_token"], "******");
+        let rival = api.store.contact(node.uuid).await.unwrap().rival.unwrap();
+        assert_eq!(rival.boot_id.as_deref() == Some("asks"), noted, "{seconds}");
+        assert_eq!(bell.try_recv().is_ok(), noted, "{seconds}");
+    }
 }
 
 #[tokio::test]

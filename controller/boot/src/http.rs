@@ -12,6 +12,7 @@ use axum::extract::{Path as UrlPath, Query, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use http_server::{Clients, Server};
 use serde::Deserialize;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
@@ -48,6 +49,7 @@ pub struct Http {
     listener: TcpListener,
     address: SocketAddr,
     router: Router,
+    clients: Clients,
 }
 
 impl Http {
@@ -55,7 +57,11 @@ impl Http {
     ///
     /// # Errors
     /// The address is in use or not ours.
-    pub async fn bind(config: HttpConfig, directory: Arc<dyn BootDirectory>) -> Result<Self, BootError> {
+    pub async fn bind(
+        config: HttpConfig,
+        directory: Arc<dyn BootDirectory>,
+        clients: Clients,
+    ) -> Result<Self, BootError> {
         let error = |source| BootError::Io {
             service: "http",
             action: format!("listen on {}", config.listen),
@@ -63,7 +69,7 @@ impl Http {
         };
         let listener = TcpListener::bind(config.listen).await.map_err(error)?;
         let address = listener.local_addr().map_err(error)?;
-        Ok(Self { listener, address, router: router(config, directory) })
+        Ok(Self { listener, address, router: router(config, directory), clients })
     }
 
     /// Where it listens, with the port the system chose for port 0.
@@ -72,38 +78,13 @@ impl Http {
     }
 
     /// Serve until `shutdown`, and then a little longer for downloads going on.
-    ///
-    /// # Errors
-    /// The socket failed.
-    pub async fn run(self, shutdown: CancellationToken) -> Result<(), BootError> {
+    pub async fn run(self, shutdown: CancellationToken) {
         tracing::info!(address = %self.address, "http: serving boot files");
-        let server = axum::serve(self.listener, self.router)
-            .with_graceful_shutdown(shutdown.clone().cancelled_owned());
-        let late = async {
-            shutdown.cancelled().await;
-            tokio::time::sleep(DRAIN).await;
-        };
-        tokio::select! {
-            ended = server => ended.map_err(|source| BootError::Io {
-                service: "http",
-                action: format!("serve on {}", self.address),
-                source,
-            }),
-            () = late => Ok(()),
+        let Self { listener, router, clients, .. } = self;
+        if !(Server { listener, tls: None, router, clients }).run(shutdown, DRAIN).await {
+            tracing::info!("http: some downloads were not finished");
         }
     }
-}
-
-/// [`Http::bind`] and [`Http::run`].
-///
-/// # Errors
-/// As those.
-pub async fn serve(
-    config: HttpConfig,
-    directory: Arc<dyn BootDirectory>,
-    shutdown: CancellationToken,
-) -> Result<(), BootError> {
-    Http::bind(config, directory).await?.run(shutdown).await
 }
 
 #[derive(Clone)]

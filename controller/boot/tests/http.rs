@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use boot::http::{Http, HttpConfig};
 use boot::{BootAnswer, BootDirectory, CancellationToken, Mac};
+use http_server::{Clients, Limits, Places, Timeouts};
 
 const MAC: &str = "52:54:00:ab:cd:01";
 
@@ -49,11 +50,16 @@ async fn running() -> Running {
         loader_dir: dir.path().to_owned(),
     };
     let directory = Arc::new(Directory::default());
-    let http = Http::bind(config, directory.clone()).await.unwrap();
+    let http = Http::bind(config, directory.clone(), clients()).await.unwrap();
     let url = format!("http://{}/boot", http.local_addr());
     let shutdown = CancellationToken::new();
     tokio::spawn(http.run(shutdown.clone()));
     Running { url, kernel, directory, dir, _shutdown: shutdown.drop_guard() }
+}
+
+fn clients() -> Clients {
+    let places = Places::new("boot", Limits { total: 16, per_address: 8 });
+    Clients { timeouts: Timeouts::default(), places, operators: None }
 }
 
 fn client() -> reqwest::Client {

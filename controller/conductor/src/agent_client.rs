@@ -4,6 +4,7 @@
 //! request whose answer was lost has arrived is found in its list of commands, because each step command that is not of
 //! an earlier step of this run must be the current one.
 
+use crate::agent_answer;
 use crate::agent_transport::{AgentCall, AgentTransport, Https};
 use crate::agents;
 use crate::decision::{ActionError, Outcome};
@@ -192,7 +193,8 @@ impl AgentClient {
     /// The agent runs a command, cannot be reached, or sends something else.
     pub async fn collect_logs(&self, contact: &Contact, limit: usize) -> Result<Vec<u8>, ActionError> {
         let request = request("log.collect_system_logs", json!({}), None);
-        let answer = self.call(contact, Method::POST, "?wait=true", Some(&request)).await;
+        let most = agent_answer::with_archive(limit);
+        let answer = self.call_within(most, contact, Method::POST, "?wait=true", Some(&request)).await;
         let status: CommandStatus = answer.map_err(|fault| fault.into_error("send its logs"))?;
         unpacked(status, limit).map_err(|text| ActionError { text, retryable: false, unreachable: false })
     }
@@ -227,6 +229,18 @@ impl AgentClient {
         tail: &str,
         body: Option<&CommandRequest>,
     ) -> Result<T, Fault> {
+        self.call_within(agent_answer::ANSWER_MAX, contact, method, tail, body).await
+    }
+
+    /// The answer has at most `limit` bytes.
+    async fn call_within<T: DeserializeOwned>(
+        &self,
+        limit: usize,
+        contact: &Contact,
+        method: Method,
+        tail: &str,
+        body: Option<&CommandRequest>,
+    ) -> Result<T, Fault> {
         let (Some(base), Some(token)) = (&contact.callback_url, &contact.token) else {
             return Err(Fault::Transport("the agent has not been heard since it was booted".into()));
         };
@@ -239,15 +253,14 @@ impl AgentClient {
             Ok(body) => body,
             Err(error) => return Err(Fault::Transport(format!("the command cannot be written: {error}"))),
         };
-        let call = AgentCall { method, url, body, certificate: contact.verify_ca.clone() };
+        let call = AgentCall { method, url, body, certificate: contact.verify_ca.clone(), limit };
         let (status, bytes) = self.transport.call(call).await.map_err(Fault::Transport)?;
         if !status.is_success() {
-            let fault: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let fault: Value = agent_answer::parse(&bytes).unwrap_or_default();
             let text = fault.get("faultstring").and_then(Value::as_str).unwrap_or("no reason given");
             return Err(Fault::Status(status, text.chars().take(500).collect()));
         }
-        serde_json::from_slice(&bytes)
-            .map_err(|error| Fault::Transport(format!("unreadable answer: {error}")))
+        agent_answer::parse(&bytes).map_err(Fault::Transport)
     }
 }
 

@@ -6,9 +6,6 @@ use pinned_tls::{Accept, Pin};
 use reqwest::{Method, StatusCode, Url};
 use std::time::Duration;
 
-/// Largest answer read from an agent (logs come base64 in one).
-const MAX_ANSWER: usize = 64 << 20;
-
 /// One call. The URL holds the token: it must stay out of every message.
 pub struct AgentCall {
     /// `GET` or `POST`.
@@ -19,6 +16,8 @@ pub struct AgentCall {
     pub body: Option<Vec<u8>>,
     /// PEM of the certificate that the agent sent with its first, token-checked heartbeat: no other is trusted.
     pub certificate: Option<String>,
+    /// Largest answer that is read, in bytes.
+    pub limit: usize,
 }
 
 /// Carries calls to agents. Simulations have their own.
@@ -52,7 +51,7 @@ impl AgentTransport for Https {
             request = request.body(body);
         }
         let answer = request.send().await.map_err(describe)?;
-        Ok((answer.status(), read(answer).await?))
+        Ok((answer.status(), read(answer, call.limit).await?))
     }
 }
 
@@ -67,11 +66,11 @@ fn accept(pem: Option<&str>) -> Result<Accept, String> {
     }
 }
 
-async fn read(mut answer: reqwest::Response) -> Result<Vec<u8>, String> {
+async fn read(mut answer: reqwest::Response, limit: usize) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(describe)? {
-        if bytes.len() + chunk.len() > MAX_ANSWER {
-            return Err(format!("the answer is larger than {MAX_ANSWER} bytes"));
+        if bytes.len() + chunk.len() > limit {
+            return Err(format!("the answer is larger than {limit} bytes"));
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -93,6 +92,31 @@ fn describe(error: reqwest::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn no_more_is_read_of_an_answer_than_the_call_allows() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let agent = tokio::spawn(async move {
+            for _ in 0..2 {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = [0; 1024];
+                let _ = stream.read(&mut head).await.unwrap();
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\n12345";
+                stream.write_all(answer).await.unwrap();
+            }
+        });
+        let https = Https::new(Duration::from_secs(20));
+        let url: Url = format!("http://{address}/").parse().unwrap();
+        let call =
+            |limit| AgentCall { method: Method::GET, url: url.clone(), body: None, certificate: None, limit };
+        let (status, bytes) = https.call(call(5)).await.unwrap();
+        assert_eq!((status, bytes.as_slice()), (StatusCode::OK, b"12345".as_slice()));
+        assert_eq!(https.call(call(4)).await.unwrap_err(), "the answer is larger than 4 bytes");
+        agent.await.unwrap();
+    }
 
     #[test]
     fn only_the_certificate_of_the_heartbeat_is_the_agents() {

@@ -11,6 +11,7 @@
 //! id. The exception is [`decision::Action::RunStep`], whose start is stored first ([`decision::Decision::Begin`]).
 
 pub mod act;
+mod agent_answer;
 pub mod agent_client;
 pub mod agent_transport;
 mod agents;

@@ -9,6 +9,7 @@ use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool};
 use boot::http::{Http, HttpConfig};
 use boot::tftp::{Tftp, TftpConfig};
 use boot::{RamdiskParams, ramdisk_cmdline};
+use http_server::Clients;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub async fn start(
     config: &Config,
     identity: &Identity,
     store: Arc<dyn Store>,
+    clients: Clients,
     stop: &CancellationToken,
     services: &mut Services,
 ) -> Result<()> {
@@ -44,11 +46,14 @@ pub async fn start(
         initramfs: boot.initramfs.clone(),
         loader_dir: boot.loader_dir.clone(),
     };
-    let http = Http::bind(http, Arc::new(Directory { store, kernel_args, api_url }))
+    let http = Http::bind(http, Arc::new(Directory { store, kernel_args, api_url }), clients)
         .await
         .context("boot.http_port")?;
     let stopped = stop.clone();
-    services.start("boot HTTP", async move { Ok(http.run(stopped).await?) });
+    services.start("boot HTTP", async move {
+        http.run(stopped).await;
+        Ok(())
+    });
     if boot.tftp {
         let tftp = TftpConfig {
             listen: SocketAddr::new(IpAddr::V4(address), 69),

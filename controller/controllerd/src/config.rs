@@ -1,6 +1,7 @@
 //! The configuration file. Every setting has a default, documented in `anneal-controller.toml` next to this crate; a test
 //! compares the two.
 
+use crate::connections::Connections;
 use anyhow::{Context, Result, bail, ensure};
 use model::provision::Budget;
 use model::{ProvisionState, StepKind};
@@ -20,6 +21,7 @@ pub struct Config {
     pub api: Api,
     pub agent: Agent,
     pub bmc: bmc::Settings,
+    pub connections: Connections,
     pub conductor: conductor::Settings,
     pub boot: Boot,
     pub bundles: Bundles,
@@ -62,6 +64,8 @@ pub enum AuthStrategy {
 pub struct Agent {
     pub heartbeat_timeout_s: u32,
     pub require_tls: bool,
+    pub requests_per_s: u32,
+    pub requests_burst: u32,
 }
 
 /// `[boot]`
@@ -115,6 +119,7 @@ impl Default for Config {
             api: Api::default(),
             agent: Agent::default(),
             bmc: bmc::Settings::default(),
+            connections: Connections::default(),
             conductor: conductor::Settings::default(),
             boot: Boot::default(),
             bundles: Bundles::default(),
@@ -140,7 +145,7 @@ impl Default for Api {
 
 impl Default for Agent {
     fn default() -> Self {
-        Self { heartbeat_timeout_s: 60, require_tls: true }
+        Self { heartbeat_timeout_s: 60, require_tls: true, requests_per_s: 10, requests_burst: 100 }
     }
 }
 
@@ -221,6 +226,11 @@ impl Config {
             (5..=3600).contains(&self.agent.heartbeat_timeout_s),
             "agent.heartbeat_timeout_s must be 5 to 3600"
         );
+        ensure!(
+            self.agent.requests_per_s == 0 || self.agent.requests_burst > 0,
+            "agent.requests_burst must be above 0"
+        );
+        self.connections.check()?;
         let settings = &self.conductor;
         ensure!(
             settings.agent_silence_s >= 2 * u64::from(self.agent.heartbeat_timeout_s),
@@ -271,6 +281,11 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// The database.
+    pub fn database(&self) -> PathBuf {
+        self.state_dir.join("anneal.sqlite")
     }
 
     /// Where bundles are kept.
@@ -353,6 +368,9 @@ mod tests {
         assert!(wrong("[api]\nroles_file = \"/r\"").contains("auth_strategy"));
         let users = "[api]\nauth_strategy = \"http_basic\"\nhttp_basic_auth_user_file = \"/nonexistent\"";
         assert!(wrong(users).contains("http_basic_auth_user_file") && wrong(users).contains("/nonexistent"));
+        assert!(wrong("[agent]\nrequests_burst = 0").contains("agent.requests_burst"));
+        assert!(wrong("[connections]\nidle_timeout_s = 0").contains("connections.idle_timeout_s"));
+        assert!(wrong("[connections]\nboot = 1").contains("connections.boot_per_address"));
         assert!(wrong("[conductor]\nagent_silence_s = 1").contains("agent_silence_s"));
         assert!(wrong("[conductor.clean_step_priority_override]\nerase = 1.0").contains("interface.step"));
         assert!(wrong("[conductor]\nlogs_max_mib = 49").contains("logs_max_mib"));

@@ -1,28 +1,34 @@
 //! Listeners of the API: plain HTTP on loopback, TLS elsewhere, and which clients each of them accepts.
 
 use crate::config::Config;
+use crate::connections::Classes;
 use crate::identity::Identity;
 use crate::services::Services;
-use crate::tls_listener::TlsListener;
 use anyhow::{Context, Result};
-use api::{App, Auth, ClientAddressService, OriginCheck};
+use api::{App, Auth, OriginCheck};
+use http_server::Server;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+/// How long answers may still go out after a signal to stop.
+const DRAIN: Duration = Duration::from_secs(20);
 
 /// Serve the API on every configured address.
 pub async fn serve_all(
     config: &Config,
     identity: &Identity,
     app: App,
+    classes: &Classes,
     stop: &CancellationToken,
     services: &mut Services,
 ) -> Result<()> {
     let users = config.api.users().context("configuration")?.map(Arc::new);
     for address in &config.api.listen {
         let auth = accepted(users.as_ref(), address.ip());
-        let clients = match &auth {
+        let accepts = match &auth {
             Auth::NoAuth => "for every client that reaches it",
             Auth::Agents => "for agents only",
             Auth::Basic(_) => "for agents, and for users with a password",
@@ -33,20 +39,20 @@ pub async fn serve_all(
         } else {
             api::guarded_router(app.clone(), auth)
         };
-        let service = ClientAddressService(router);
         let listener = TcpListener::bind(address).await.with_context(|| format!("api.listen {address}"))?;
         let bound = listener.local_addr()?;
-        let stopped = stop.clone().cancelled_owned();
-        if address.ip().is_loopback() {
-            let serving = axum::serve(listener, service).with_graceful_shutdown(stopped);
-            services.start(format!("the API on {bound}"), async move { Ok(serving.await?) });
-            tracing::info!("API on http://{bound}, {clients}");
-        } else {
-            let listener = TlsListener::new(listener, identity.server()?);
-            let serving = axum::serve(listener, service).with_graceful_shutdown(stopped);
-            services.start(format!("the API on {bound}"), async move { Ok(serving.await?) });
-            tracing::info!("API on https://{bound}, {clients}");
-        }
+        let plain = address.ip().is_loopback();
+        let (tls, clients) = match plain {
+            true => (None, classes.operators()),
+            false => (Some(identity.server()?), classes.agents()),
+        };
+        let server = Server { listener, tls, router, clients };
+        let stopped = stop.clone();
+        services.start(format!("the API on {bound}"), async move {
+            server.run(stopped, DRAIN).await;
+            Ok(())
+        });
+        tracing::info!("API on {}://{bound}, {accepts}", if plain { "http" } else { "https" });
     }
     Ok(())
 }

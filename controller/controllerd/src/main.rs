@@ -1,21 +1,24 @@
 //! `anneal-controller`: log, configuration, wiring, run, drain.
 
+mod backup;
 mod boot_services;
 mod certificate_key;
 mod config;
+mod connections;
 mod directory;
 mod drivers;
 mod identity;
 mod listeners;
 mod log;
+mod notify;
 mod services;
-mod tls_listener;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use conductor::agent_client::AgentClient;
 use conductor::{CertificateIssuer, Conductor, LiveExecutor};
 use config::Config;
+use notify::Supervisor;
 use services::Services;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,11 +40,13 @@ const DRAIN: Duration = Duration::from_secs(20);
 #[command(version)]
 struct Args {
     /// Configuration file (TOML). Without it every setting has its default.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     /// Check the configuration, report the first error or "configuration is good", and exit.
     #[arg(long)]
     check_config: bool,
+    #[command(subcommand)]
+    command: Option<backup::Command>,
 }
 
 fn main() -> Result<()> {
@@ -55,8 +60,12 @@ fn main() -> Result<()> {
         println!("configuration is good");
         return Ok(());
     }
+    if let Some(command) = &args.command {
+        return command.run(&config);
+    }
     log::start(&config.log, config.log_format)?;
     log::abort_with_the_writer();
+    config.connections.raise_descriptor_limit().context("limit of open files")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(config))
 }
@@ -64,7 +73,7 @@ fn main() -> Result<()> {
 async fn run(config: Config) -> Result<()> {
     std::fs::create_dir_all(&config.state_dir)
         .with_context(|| format!("state_dir {}", config.state_dir.display()))?;
-    let database = config.state_dir.join("anneal.sqlite");
+    let database = config.database();
     let store: Arc<dyn Store> =
         Arc::new(SqliteStore::open(&database).with_context(|| format!("database {}", database.display()))?);
     let identity = identity::load_or_make(&config)?;
@@ -96,10 +105,15 @@ async fn run(config: Config) -> Result<()> {
             automated_clean: config.conductor.automated_clean_enable,
             max_limit: config.api.max_limit,
             require_agent_tls: config.agent.require_tls,
+            agent_requests: api::RequestRate {
+                per_s: config.agent.requests_per_s,
+                burst: config.agent.requests_burst,
+            },
         },
     };
-    listeners::serve_all(&config, &identity, app, &stop, &mut services).await?;
-    boot_services::start(&config, &identity, store.clone(), &stop, &mut services).await?;
+    let classes = config.connections.classes();
+    listeners::serve_all(&config, &identity, app, &classes, &stop, &mut services).await?;
+    boot_services::start(&config, &identity, store.clone(), classes.boot(), &stop, &mut services).await?;
 
     let executor = LiveExecutor::new(Arc::new(bmcs), agents, Arc::new(SystemClock), config.conductor());
     let conductor = Conductor::new(
@@ -117,16 +131,24 @@ async fn run(config: Config) -> Result<()> {
     });
 
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
+    let supervisor = Supervisor::from_environment().context("NOTIFY_SOCKET")?;
+    supervisor.ready();
+    let alive = async {
+        supervisor.keep_alive().await;
+        std::future::pending::<()>().await;
+    };
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let ended = tokio::select! {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
         error = services.first_end() => Err(error),
+        () = alive => Ok(()),
     };
     if let Err(error) = &ended {
         tracing::error!("{error:#}");
     }
+    supervisor.stopping();
     tracing::info!("stopping: passes under way are finished first");
     stop.cancel();
     if !services.drain(CONDUCTOR, DRAIN).await {

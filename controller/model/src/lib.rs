@@ -12,6 +12,7 @@ pub mod health;
 pub mod history;
 pub mod interface;
 pub mod inventory;
+pub mod json_structure;
 pub mod kind;
 pub mod mask;
 pub mod node;

@@ -79,9 +79,10 @@ impl ConductorStore for SqliteStore {
     ) -> Result<Node> {
         node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
         let doc = node::document(&node)?;
+        let inventory_doc = inventory::document(node.uuid, inspected.inventory)?;
         let write = self.writer.write_node(node.uuid, move |change| {
             node::update(change, &node, &doc, &events, lease)?;
-            inventory::put(change, node.uuid, &inspected.inventory)?;
+            inventory::put(change, node.uuid, &inventory_doc)?;
             for port in inspected.ports {
                 let written = resource::write(change, ResourceWrite::Update(port));
                 written.map_err(|error| error.stale_for(node.uuid))?;

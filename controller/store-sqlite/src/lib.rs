@@ -10,6 +10,7 @@
 //! documents by SQLite and cannot disagree with them; no SQL outside this crate; no message quotes a document.
 
 mod agents;
+pub mod backup;
 mod conductor;
 mod document;
 #[cfg(feature = "fault-points")]
@@ -22,6 +23,7 @@ mod nodes;
 mod open;
 mod open_error;
 mod readers;
+mod reserve;
 mod resources;
 mod sql;
 mod writer;
@@ -29,16 +31,18 @@ mod writer;
 use migrate::{MIGRATIONS, Migration};
 pub use open_error::OpenError;
 use readers::Readers;
+use reserve::Reserve;
 use std::path::Path;
-use store::Bell;
+use store::{Bell, Result};
 pub use writer::WRITER;
-use writer::Writer;
+use writer::{Change, Writer};
 
 /// A [`Store`](store::Store) in a file. Needs a tokio runtime; dropping it waits for the writes under way.
 pub struct SqliteStore {
     readers: Readers,
     writer: Writer,
     bell: Bell,
+    reserve: Reserve,
 }
 
 impl SqliteStore {
@@ -49,10 +53,47 @@ impl SqliteStore {
     }
 
     fn open_with(path: &Path, migrations: &[Migration]) -> std::result::Result<Self, OpenError> {
-        let opened = open::open(path, migrations)?;
+        let reserve = Reserve::of(path);
+        let opened = match open::open(path, migrations) {
+            Err(OpenError::Sqlite { source, .. })
+                if reserve::is_full_sqlite(&source) && reserve.release() =>
+            {
+                open::open(path, migrations)?
+            }
+            opened => opened?,
+        };
+        reserve.fill();
         let bell = Bell::new();
         let writer = Writer::spawn(opened.writer, bell.clone(), opened.lock)
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        Ok(Self { readers: Readers::new(opened.readers), writer, bell })
+        Ok(Self { readers: Readers::new(opened.readers), writer, bell, reserve })
+    }
+
+    /// Make a change that deletes. On a full disk it is made with the space of the reserve.
+    async fn delete<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Change<'_>) -> Result<T> + Clone + Send + 'static,
+    ) -> Result<T> {
+        let failed = match self.writer.write(work.clone()).await {
+            Err(error) if reserve::is_full(&error) => error,
+            done => return done,
+        };
+        if !self.on_reserve(Reserve::release).await {
+            return Err(failed);
+        }
+        tracing::warn!("the disk is full; a delete uses the space that is reserved for it");
+        let done = self.writer.write(work).await;
+        self.on_reserve(|reserve| {
+            reserve.fill();
+            true
+        })
+        .await;
+        done
+    }
+
+    /// Do something to the reserve on a thread that may block.
+    async fn on_reserve(&self, work: fn(&Reserve) -> bool) -> bool {
+        let reserve = self.reserve.clone();
+        tokio::task::spawn_blocking(move || work(&reserve)).await.unwrap_or_default()
     }
 }

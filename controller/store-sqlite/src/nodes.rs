@@ -1,10 +1,11 @@
 //! Nodes.
 
 use crate::SqliteStore;
+use crate::document::failed;
 use crate::sql::{certificate, contact, inventory, lease, node};
 use crate::writer::Change;
 use async_trait::async_trait;
-use model::{Catalogue, Certificate, Event, Inventory, Node, StepKind, Timestamp};
+use model::{Catalogue, Certificate, Event, Inventory, Node, ProvisionState, StepKind, Timestamp};
 use store::{Lease, NodeStore, Noun, Result, StoreError};
 use uuid::Uuid;
 
@@ -32,6 +33,11 @@ impl NodeStore for SqliteStore {
         self.readers.read(node::all).await
     }
 
+    async fn nodes_in(&self, states: &[ProvisionState]) -> Result<Vec<Node>> {
+        let states = states.to_vec();
+        self.readers.read(move |connection| node::in_states(connection, &states)).await
+    }
+
     async fn update_node(&self, mut node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
         let uuid = node.uuid;
         node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
@@ -43,7 +49,12 @@ impl NodeStore for SqliteStore {
     }
 
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
-        self.writer.write_node(uuid, move |change| node::delete(change, uuid, version)).await
+        let delete = move |change: &mut Change<'_>| {
+            node::delete(change, uuid, version)?;
+            change.ring(uuid);
+            Ok(())
+        };
+        self.delete(delete).await
     }
 
     async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
@@ -68,7 +79,26 @@ impl NodeStore for SqliteStore {
     }
 
     async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()> {
-        self.writer.write_node(node, move |change| inventory::put(change, node, &inventory)).await
+        // Here and not in the writer: it is work for one, and everybody waits for the writer.
+        let doc = inventory::document(node, inventory)?;
+        self.writer.write_node(node, move |change| inventory::put(change, node, &doc)).await
+    }
+
+    async fn check_writable(&self) -> Result<()> {
+        // Written to the log as every page is, even if nothing in it has changed.
+        let rewrite = |change: &mut Change<'_>| {
+            let version = change.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+            version
+                .and_then(|version| change.pragma_update(None, "user_version", version))
+                .map_err(failed("a test of writing"))
+        };
+        self.writer.write(rewrite).await?;
+        self.on_reserve(|reserve| {
+            reserve.fill();
+            true
+        })
+        .await;
+        Ok(())
     }
 
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {

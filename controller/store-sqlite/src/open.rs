@@ -75,7 +75,7 @@ fn prepare(writer: &Connection) -> rusqlite::Result<()> {
 }
 
 /// The canonical path of the file, so that every path to it finds the same lock.
-fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
+pub fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
     let io = |source| OpenError::Io { path: path.to_owned(), source };
     match path.canonicalize() {
         Ok(found) if found.is_file() => Ok(found),

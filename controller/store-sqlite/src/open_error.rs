@@ -42,6 +42,14 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// Its pages or rows contradict each other.
+    #[error("database {} is damaged: {found}", path.display())]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// The first finding of SQLite's integrity check.
+        found: String,
+    },
     /// A migration failed.
     #[error("database {}: migration {name} failed", path.display())]
     Migration {

@@ -2,6 +2,7 @@
 
 use crate::SqliteStore;
 use crate::sql::{bundle, node, resource};
+use crate::writer::Change;
 use async_trait::async_trait;
 use model::{Bundle, Event, Node, Resource, ResourceKind, Scope};
 use store::{ResourceStore, ResourceWrite, Result, StoreError};
@@ -22,14 +23,15 @@ impl ResourceStore for SqliteStore {
                 Some((node, doc, events))
             }
         };
-        let write = self.writer.write(move |change| {
+        let deletes = matches!(write, ResourceWrite::Delete(..));
+        let work = move |change: &mut Change<'_>| {
             if let Some((node, doc, events)) = node {
                 node::update(change, &node, &doc, &events, None)?;
                 change.ring(node.uuid);
             }
             resource::write(change, write)
-        });
-        write.await
+        };
+        if deletes { self.delete(work).await } else { self.writer.write(work).await }
     }
 
     async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
@@ -59,6 +61,6 @@ impl ResourceStore for SqliteStore {
 
     async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
         let (digest, scope) = (digest.to_owned(), scope.map(Scope::to_string));
-        self.writer.write(move |change| bundle::delete(change, &digest, scope.as_deref())).await
+        self.delete(move |change| bundle::delete(change, &digest, scope.as_deref())).await
     }
 }

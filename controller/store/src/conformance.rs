@@ -40,6 +40,7 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         nodes::of_two_updates_at_once_one_wins,
         nodes::many_writers_lose_no_update,
         nodes::history_comes_with_the_write,
+        nodes::history_is_pruned,
         nodes::events_have_the_state_before_the_write,
         nodes::delete_removes_what_belongs_to_the_node,
         nodes::nodes_that_are_due,

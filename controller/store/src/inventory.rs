@@ -5,8 +5,8 @@ use model::Inventory;
 use std::io::Write;
 use uuid::Uuid;
 
-/// Largest inventory that is kept, in bytes of JSON: some hundred times that of a large server.
-pub const MAX: usize = 4 << 20;
+/// Largest inventory that is kept, in bytes of JSON: some fifty times that of a large server.
+pub const MAX: usize = 2 << 20;
 
 /// Refuses an inventory of `node` that is too large.
 pub fn check(node: Uuid, inventory: &Inventory) -> Result<()> {

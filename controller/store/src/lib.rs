@@ -23,6 +23,7 @@ pub mod conformance;
 pub mod contact;
 mod error;
 mod event_log;
+pub mod history_limits;
 pub mod inventory;
 mod lease;
 pub mod memory;

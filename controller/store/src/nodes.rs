@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::lease::Lease;
 use async_trait::async_trait;
-use model::{Catalogue, Certificate, Event, Inventory, Node, StepKind, Timestamp};
+use model::{Catalogue, Certificate, Event, Inventory, Node, ProvisionState, StepKind, Timestamp};
 use uuid::Uuid;
 
 /// Nodes, with their history, certificates, steps and inventory.
@@ -17,6 +17,12 @@ pub trait NodeStore: Send + Sync {
     async fn node_by_ident(&self, ident: &str) -> Result<Node>;
     /// All nodes, ordered by creation then UUID. Filtering and paging belong to the API.
     async fn nodes(&self) -> Result<Vec<Node>>;
+    /// The nodes in these states, ordered as [`NodeStore::nodes`].
+    async fn nodes_in(&self, states: &[ProvisionState]) -> Result<Vec<Node>> {
+        let mut nodes = self.nodes().await?;
+        nodes.retain(|node| states.contains(&node.provision_state));
+        Ok(nodes)
+    }
     /// Write a node at the version it carries; it comes back one larger. With `lease`, only while that lease
     /// is the newest of the node. Rings the bell. Deletes the allocation that this write ends
     /// ([`model::Resource::ends_with`]).
@@ -40,6 +46,14 @@ pub trait NodeStore: Send + Sync {
     async fn inventory(&self, node: Uuid) -> Result<Option<Inventory>>;
     /// Store it in place of an earlier one; at most [`crate::inventory::MAX`] bytes. Rings the bell.
     async fn put_inventory(&self, node: Uuid, inventory: Inventory) -> Result<()>;
+
+    /// Write something that changes nothing, as far as every write goes: to the disk.
+    ///
+    /// # Errors
+    /// Writes fail; the error says why.
+    async fn check_writable(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// The holder of an unexpired lease of the node at `now`: Ironic's `reservation`.
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>>;

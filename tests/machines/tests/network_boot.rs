@@ -11,6 +11,7 @@ use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool};
 use boot::http::{Http, HttpConfig};
 use boot::tftp::{Tftp, TftpConfig};
 use boot::{BootAnswer, BootDirectory, CancellationToken, Mac, RamdiskParams, ramdisk_cmdline};
+use http_server::{Clients, Limits, Places, Timeouts};
 use lab::machine::{Lasting, Machine};
 use lab::net::{Bridge, Netns};
 use lab::node::{Boot, Firmware, NodeSpec};
@@ -56,6 +57,11 @@ async fn serve(timeline: &Timeline, image: PathBuf, stop: CancellationToken) -> 
             loader_dir: loader_dir.clone(),
         },
         Arc::new(Directory(timeline.clone())),
+        Clients {
+            timeouts: Timeouts::default(),
+            places: Places::new("boot", Limits { total: 64, per_address: 16 }),
+            operators: None,
+        },
     )
     .await?;
     let tftp = Tftp::bind(TftpConfig { listen: (HERE, 69).into(), loader_dir }).await?;
@@ -73,11 +79,15 @@ async fn serve(timeline: &Timeline, image: PathBuf, stop: CancellationToken) -> 
         }),
     })
     .await?;
+    let serving = async {
+        http.run(stop.clone()).await;
+        Ok(())
+    };
     tokio::try_join!(
-        http.run(stop.clone()),
+        serving,
         tftp.run(stop.clone()),
         dhcp.run(stop.clone()),
-        boot::ra::serve("br0", stop),
+        boot::ra::serve("br0", stop.clone()),
     )?;
     Ok(())
 }

@@ -23,6 +23,7 @@ use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
 use axum::http::{HeaderMap, Method, Response, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
+use http_server::Peer;
 use model::ResourceKind;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -153,6 +154,9 @@ impl Guard {
     async fn allowed(&self, request: &mut Request) -> Result<Identity, Response<Body>> {
         let client = client_address::of(request.extensions());
         let identity = identify(&self.auth, request.headers(), client).await?;
+        if let Some(peer) = request.extensions().get::<Peer>() {
+            peer.authenticated();
+        }
         let target = match identity.project() {
             // A role of the system does not depend on owners.
             None => Target::Unowned,

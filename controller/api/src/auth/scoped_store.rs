@@ -103,6 +103,9 @@ impl NodeStore for ProjectScopedStore {
         nodes.retain(|node| self.shows(node));
         Ok(nodes)
     }
+    async fn check_writable(&self) -> Result<()> {
+        self.store.check_writable().await
+    }
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
         self.needs(node.uuid).await?;
         self.store.update_node(node, events, lease).await

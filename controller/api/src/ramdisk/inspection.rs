@@ -3,16 +3,28 @@
 //! The caller is not authenticated, as in Ironic. docs/decisions/0007 says what limits this.
 
 use super::lookup;
+use super::report_body::{ReportBody, ReportGate};
+use crate::app::App;
+use crate::bounded_json;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::microversion::MIN;
 use crate::schema;
-use axum::http::Uri;
+use axum::body::Body;
+use axum::extract::{FromRequest, Request, State};
+use axum::http::{Response, Uri};
+use axum::response::IntoResponse;
+use http_server::{Peer, address_key};
 use mac::Mac;
 use model::{Inventory, Node, ProvisionState, RunKind};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use uuid::Uuid;
+
+/// The states of a node that waits for a report.
+const INSPECTING: [ProvisionState; 2] = [ProvisionState::Inspecting, ProvisionState::InspectWait];
 
 /// Minor version since which this is there (and in 1.1, which ironic-python-agent asks for).
 const SINCE: u16 = 84;
@@ -20,13 +32,23 @@ const SINCE: u16 = 84;
 /// Most network interfaces of one server that are looked up.
 const INTERFACES_MAX: usize = 256;
 
-/// Largest body, in bytes: the largest inventory that is kept, and the ramdisk's logs, which are not.
-pub const BODY_LIMIT: usize = 2 * store::inventory::MAX;
-
 /// `POST /v1/continue_inspection[?node_uuid=<uuid>]`: 202; since 1.84 with what a lookup answers.
-pub async fn continue_inspection(call: Call) -> Reply {
+pub async fn continue_inspection(State(app): State<Arc<App>>, request: Request) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let gate = parts.extensions.get::<Arc<ReportGate>>().cloned().unwrap_or_default();
+    let address = parts.extensions.get::<Peer>().map(|peer| address_key(peer.address.ip()));
+    let call = match Call::from_request(Request::from_parts(parts, Body::empty()), &app).await {
+        Ok(call) => call,
+        Err(refused) => return refused,
+    };
+    let _turn = gate.turn(address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))).await;
+    receive(call, body, &gate).await.into_response()
+}
+
+async fn receive(call: Call, body: Body, gate: &ReportGate) -> Reply {
     call.args.only(&["node_uuid"])?;
-    let Report { inventory, plugin_data, addresses, bmc } = Report::read(call.json()?)?;
+    let body = ReportBody::read(body, gate, is_awaited(&call)).await?;
+    let Sender { addresses, bmc } = Sender::read(&body)?;
     let uuid = call.args.uuid("node_uuid")?;
     if !call.version.has(SINCE) && (call.version.has(MIN + 1) || uuid.is_some()) {
         return Err(ApiError::client(404, format!("API version 1.{SINCE} or newer is required")));
@@ -40,6 +62,8 @@ pub async fn continue_inspection(call: Call) -> Reply {
         tracing::warn!(%node_uuid, state, "rejected an inventory: the node does not wait for one");
         return Err(ApiError::not_found());
     };
+    let Report { inventory, plugin_data } = Report::read(body.without_logs(node.uuid)?)?;
+    drop(body.bytes);
     let reported =
         Inventory { inventory, plugin_data, at: call.now(), source: "agent".to_owned(), ruled: false };
     // The first of an inspection counts. An agent that missed the answer may repeat it.
@@ -58,6 +82,15 @@ pub async fn continue_inspection(call: Call) -> Reply {
     Ok(json(202, &lookup::answer(&call, &node, Some(token)).await?))
 }
 
+/// Whether any node, or the one that the query names, waits for a report.
+async fn is_awaited(call: &Call) -> Result<bool, ApiError> {
+    let nodes = match call.args.uuid("node_uuid")? {
+        Some(uuid) => vec![lookup::known(call, uuid).await?],
+        None => call.app.store.nodes_in(&INSPECTING).await?,
+    };
+    Ok(nodes.iter().any(|node| expected_since(node).is_some()))
+}
+
 /// Whether the report repeats the stored one. Plugin data that rules have changed cannot be compared.
 fn same(known: &Inventory, reported: &Inventory) -> bool {
     known.inventory == reported.inventory && (known.ruled || known.plugin_data == reported.plugin_data)
@@ -66,42 +99,96 @@ fn same(known: &Inventory, reported: &Inventory) -> bool {
 /// Start of the inspection for which the node waits for an inventory, if it does.
 fn expected_since(node: &Node) -> Option<model::Timestamp> {
     let run = node.run.as_ref().filter(|run| run.kind == RunKind::Inspect && !run.abort)?;
-    let inspecting = matches!(node.provision_state, ProvisionState::Inspecting | ProvisionState::InspectWait);
+    let inspecting = INSPECTING.contains(&node.provision_state);
     (inspecting && run.is_active() && run.boots_ramdisk()).then_some(run.started_at)
 }
 
-/// A report of an agent: `inventory`, and all the rest, which Ironic calls plugin data.
-struct Report {
-    inventory: Value,
-    plugin_data: Value,
+/// What identifies the node of a report.
+struct Sender {
     /// MAC addresses of the interfaces.
     addresses: Vec<Mac>,
     /// Addresses of the BMC.
     bmc: Vec<IpAddr>,
 }
 
-impl Report {
-    fn read(given: Value) -> Result<Self, ApiError> {
-        let mut given = schema::object("data", given)?;
-        let inventory = given.remove("inventory").ok_or_else(|| missing("inventory"))?;
-        let Value::Object(fields) = &inventory else {
-            return Err(wrong("inventory", &inventory, "'object'"));
-        };
-        let addresses = addresses(fields)?;
+/// What is read of a report before its node is known; nothing is built of the rest.
+#[derive(Deserialize)]
+struct Outline {
+    inventory: OutlineInventory,
+}
+
+#[derive(Deserialize)]
+struct OutlineInventory {
+    interfaces: Vec<OutlineInterface>,
+    bmc_address: Option<String>,
+    bmc_v6address: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct OutlineInterface {
+    mac_address: String,
+}
+
+impl Sender {
+    fn read(body: &ReportBody) -> Result<Self, ApiError> {
+        body.check_structure()?;
+        match serde_json::from_slice::<Outline>(&body.bytes) {
+            Ok(Outline { inventory }) if (1..=INTERFACES_MAX).contains(&inventory.interfaces.len()) => {
+                let macs = inventory.interfaces.iter().map(|interface| interface.mac_address.trim());
+                let bmc = [inventory.bmc_address, inventory.bmc_v6address].into_iter().flatten();
+                Ok(Self {
+                    addresses: macs.filter_map(|text| text.parse().ok()).collect(),
+                    bmc: bmc.filter_map(|text| bmc_address(&text)).collect(),
+                })
+            }
+            // An honest agent sends no such report; a small one is answered in Ironic's words.
+            _ if body.is_small() => Self::of_tree(bounded_json::parse(match body.bytes.as_slice() {
+                [] => &b"{}"[..],
+                bytes => bytes,
+            })?),
+            Ok(_) => {
+                Err(ApiError::invalid("Schema error for data: the number of interfaces is not accepted"))
+            }
+            Err(error) => Err(bounded_json::invalid(&error)),
+        }
+    }
+
+    fn of_tree(given: Value) -> Result<Self, ApiError> {
+        let Report { inventory, .. } = Report::read(given)?;
+        let fields = schema::object("data", inventory)?;
+        let addresses = addresses(&fields)?;
         let mut bmc = Vec::new();
         for key in ["bmc_address", "bmc_v6address"] {
             match fields.get(key) {
                 None | Some(Value::Null) => {}
-                // ironic-python-agent reports 0.0.0.0 and ::/0 if there is no BMC.
-                Some(Value::String(text)) => {
-                    bmc.extend(text.parse::<IpAddr>().ok().filter(|address| !address.is_unspecified()));
-                }
+                Some(Value::String(text)) => bmc.extend(bmc_address(text)),
                 Some(other) => return Err(wrong(&format!("inventory.{key}"), other, "'string', 'null'")),
             }
         }
-        // The ramdisk's logs are no part of what it found; Ironic does not keep them here either.
+        Ok(Self { addresses, bmc })
+    }
+}
+
+/// The address of a BMC; ironic-python-agent reports 0.0.0.0 and ::/0 if there is none.
+fn bmc_address(text: &str) -> Option<IpAddr> {
+    text.parse::<IpAddr>().ok().filter(|address| !address.is_unspecified())
+}
+
+/// A report of an agent: `inventory`, and all the rest, which Ironic calls plugin data.
+struct Report {
+    inventory: Value,
+    plugin_data: Value,
+}
+
+impl Report {
+    fn read(given: Value) -> Result<Self, ApiError> {
+        let mut given = schema::object("data", given)?;
+        let inventory = given.remove("inventory").ok_or_else(|| missing("inventory"))?;
+        if !inventory.is_object() {
+            return Err(wrong("inventory", &inventory, "'object'"));
+        }
         given.remove("logs");
-        Ok(Self { inventory, plugin_data: Value::Object(given), addresses, bmc })
+        Ok(Self { inventory, plugin_data: Value::Object(given) })
     }
 }
 
@@ -159,14 +246,14 @@ async fn find(call: &Call, uuid: Option<Uuid>, addresses: &[Mac], bmc: &[IpAddr]
         }
         found = Some(lookup::known(call, owner).await?);
     }
-    if !bmc.is_empty() {
-        let mut waiting = call.app.store.nodes().await?;
-        waiting.retain(|node| {
-            expected_since(node).is_some() && bmc_addresses(node).any(|address| bmc.contains(&address))
-        });
+    let is_its_own = |node: &Node| {
+        expected_since(node).is_some() && bmc_addresses(node).any(|address| bmc.contains(&address))
+    };
+    if !bmc.is_empty() && !found.as_ref().is_some_and(is_its_own) {
+        let mut waiting = call.app.store.nodes_in(&INSPECTING).await?;
+        waiting.retain(is_its_own);
         match (&found, waiting.as_slice()) {
             (_, []) => {}
-            (Some(node), same) if same.iter().any(|other| other.uuid == node.uuid) => {}
             (None, [_]) => found = waiting.pop(),
             _ => return Err(conflict("the BMC's address belongs to another node, or to several")),
         }

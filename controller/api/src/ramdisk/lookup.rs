@@ -10,6 +10,7 @@ use mac::Mac;
 use model::mask::masked_instance_info;
 use model::{Node, ProvisionState, ResourceKind};
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 use store::{StoreError, TokenGrant};
 use uuid::Uuid;
 
@@ -26,6 +27,9 @@ const EXPECTED: [ProvisionState; 9] = [
     ProvisionState::RescueWait,
     ProvisionState::ServiceWait,
 ];
+
+/// How long after a rival was noted further ones are not.
+const RIVAL_PAUSE: Duration = Duration::from_secs(10);
 
 /// Longest boot id that is kept: a UUID has 36 characters.
 const BOOT_ID_MAX: usize = 64;
@@ -137,7 +141,15 @@ pub async fn owner(call: &Call, addresses: &[Mac]) -> Result<Option<Uuid>, ApiEr
 }
 
 /// A new token for the first caller; later callers get a mask that says that one exists.
+///
+/// The caller is unknown. The store notes a later caller as a rival at most once in [`RIVAL_PAUSE`].
 pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<String, ApiError> {
+    let contact = call.app.store.contact(node.uuid).await?;
+    let (noted, now) = (contact.rival.filter(|_| contact.token.is_some()), call.now());
+    // A time in the future was noted before the clock was set back.
+    if noted.is_some_and(|rival| rival.at <= now && now.since(rival.at) < RIVAL_PAUSE) {
+        return Ok(MASKED.to_owned());
+    }
     let token = token::fresh().map_err(|error| {
         tracing::error!(%error, "no randomness for an agent token");
         ApiError::client(500, "No agent token could be made; see the controller's log.")

@@ -5,10 +5,18 @@ pub mod anneal;
 pub mod heartbeat;
 pub mod inspection;
 pub mod lookup;
+mod rate;
+mod report_body;
 
 use crate::endpoint::{Endpoint, OPEN, rows};
-use axum::extract::DefaultBodyLimit;
+use axum::Extension;
 use axum::http::StatusCode;
+pub use rate::Rates;
+use report_body::ReportGate;
+use std::sync::Arc;
+
+/// Paths of these endpoints.
+pub const PATHS: [&str; 3] = ["/v1/lookup", "/v1/heartbeat/{ident}", "/v1/continue_inspection"];
 
 /// Endpoints of agents.
 pub fn endpoints() -> Vec<Endpoint> {
@@ -19,7 +27,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ];
     // A HEAD would consume the token without delivering it.
     endpoints[0] = endpoints[0].clone().map(|handler| handler.head(async || StatusCode::METHOD_NOT_ALLOWED));
-    endpoints[2] =
-        endpoints[2].clone().map(|handler| handler.layer(DefaultBodyLimit::max(inspection::BODY_LIMIT)));
+    let gate = Arc::new(ReportGate::default());
+    endpoints[2] = endpoints[2].clone().map(|handler| handler.layer(Extension(gate)));
     endpoints
 }

@@ -120,6 +120,18 @@ async fn malformed_json_is_400_everywhere() {
     assert_eq!(api.everything().await, before);
 }
 
+/// Agents and strangers may send 256 KiB; users, whom the guard knows before the body is read, may send 2 MiB.
+#[tokio::test]
+async fn a_body_of_an_unknown_sender_is_small() {
+    let api = house().await;
+    let send = async |path: &str, kib: usize| {
+        let body = Body::from(vec![b' '; kib << 10]);
+        api.raw(Request::post(path).body(body).unwrap()).await.status
+    };
+    assert_eq!((send("/v1/heartbeat/n", 257).await, send("/v1/heartbeat/n", 255).await), (413, 400));
+    assert_eq!((send("/v1/nodes", 2049).await, send("/v1/nodes", 2047).await), (413, 400));
+}
+
 #[tokio::test]
 async fn unknown_paths_and_methods() {
     let api = house().await;

@@ -42,6 +42,18 @@ async fn steps_of_interfaces_and_of_the_agent_run_in_one_order() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_result_that_is_too_large_fails_its_step() {
+    let world = World::new().await;
+    world.suffer([Fault::LargeResult]);
+    let _conductor = world.provide(Settings::default()).await;
+    let node = world.until_state(ProvisionState::CleanFail).await;
+    let error = node.last_error.unwrap();
+    assert!(error.contains("more than is stored (1048576)"), "{error}");
+    let results = node.run.unwrap().results;
+    assert!(results.iter().all(|result| result.result.to_string().len() < 1000), "it was stored");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_that_needs_no_ramdisk_does_not_boot_one() {
     let world = World::new().await;
     world.out_of_band(StepKind::Clean, &[of("bios", "factory_reset", 0)]);

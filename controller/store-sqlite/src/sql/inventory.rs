@@ -1,7 +1,7 @@
 //! Inventories.
 
 use super::node_version;
-use crate::document::{encode, failed, select};
+use crate::document::{decode, failed, select};
 use model::Inventory;
 use rusqlite::{Connection, params};
 use store::Result;
@@ -12,10 +12,18 @@ pub fn of_node(connection: &Connection, node: Uuid) -> Result<Option<Inventory>>
     Ok(select(connection, "inventory", sql, [node.to_string()])?.pop())
 }
 
-pub fn put(connection: &Connection, node: Uuid, inventory: &Inventory) -> Result<()> {
-    store::inventory::check(node, inventory)?;
+/// The document of an inventory. The value is dropped before the document is read back, since both may be large.
+pub fn document(node: Uuid, inventory: Inventory) -> Result<String> {
+    store::inventory::check(node, &inventory)?;
+    let text = serde_json::to_string(&inventory).map_err(failed(format_args!("inventory of node {node}")))?;
+    drop(inventory);
+    decode::<Inventory>("inventory", node, text.as_bytes())?;
+    Ok(text)
+}
+
+/// Store a [`document`].
+pub fn put(connection: &Connection, node: Uuid, doc: &str) -> Result<()> {
     node_version::check_exists(connection, node)?;
-    let doc = encode("inventory", node, inventory)?;
     let sql = "INSERT INTO inventory (node, doc) VALUES (?1, ?2)
                ON CONFLICT (node) DO UPDATE SET doc = excluded.doc";
     connection

@@ -4,9 +4,9 @@ use super::node_version::version;
 use super::{lease, resource};
 use crate::document::{encode, failed, select};
 use model::history::StateAtEvent;
-use model::{Event, Node, Timestamp};
+use model::{Event, Node, ProvisionState, Timestamp};
 use rusqlite::{Connection, params};
-use store::{Lease, Noun, Result, StoreError, Unique};
+use store::{Lease, Noun, Result, StoreError, Unique, history_limits};
 use uuid::Uuid;
 
 pub fn insert(connection: &Connection, node: &Node, events: &[Event]) -> Result<()> {
@@ -91,6 +91,15 @@ pub fn all(connection: &Connection) -> Result<Vec<Node>> {
     select(connection, "node", "SELECT uuid, doc FROM node ORDER BY created_at, uuid", [])
 }
 
+/// SQLite looks at the state in each document: cheaper than to build all nodes, and rarely asked for.
+pub fn in_states(connection: &Connection, states: &[ProvisionState]) -> Result<Vec<Node>> {
+    let states = serde_json::to_string(states).map_err(failed("writing states"))?;
+    let sql = "SELECT uuid, doc FROM node
+               WHERE json_extract(doc, '$.provision_state') IN (SELECT value FROM json_each(?1))
+               ORDER BY created_at, uuid";
+    select(connection, "node", sql, [states])
+}
+
 pub fn history(connection: &Connection, node: Uuid) -> Result<Vec<Event>> {
     let sql = "SELECT seq || ' of node ' || node, doc FROM event WHERE node = ?1 ORDER BY seq";
     select(connection, "event", sql, [node.to_string()])
@@ -156,5 +165,26 @@ fn append_history(connection: &Connection, node: Uuid, stood: &StateAtEvent, eve
             .and_then(|mut statement| statement.execute(params![node.to_string(), doc]))
             .map_err(failed(format_args!("adding to the history of node {node}")))?;
     }
-    Ok(())
+    match events.last() {
+        Some(newest) => prune_history(connection, node, newest.at),
+        None => Ok(()),
+    }
+}
+
+/// As [`history_limits::prune`] does.
+fn prune_history(connection: &Connection, node: Uuid, newest: Timestamp) -> Result<()> {
+    const EXCESS: &str = "DELETE FROM event WHERE node = ?1 AND seq <=
+         (SELECT seq FROM event WHERE node = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)";
+    const OLD: &str =
+        "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE node = ?1 ORDER BY seq LIMIT ?3)
+         AND json_extract(doc, '$.at') < ?2";
+    let (node_text, oldest) = (node.to_string(), history_limits::oldest_kept(newest).0);
+    let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let delete = || -> rusqlite::Result<()> {
+        let excess = params![node_text, number(history_limits::MAX_EVENTS)];
+        connection.prepare_cached(EXCESS)?.execute(excess)?;
+        let old = params![node_text, oldest, number(history_limits::AT_ONCE)];
+        connection.prepare_cached(OLD)?.execute(old).map(drop)
+    };
+    delete().map_err(failed(format_args!("deleting old history of node {node}")))
 }

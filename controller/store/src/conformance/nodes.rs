@@ -4,6 +4,7 @@ use super::samples::{
     assert_duplicate, assert_not_found, assert_stale, at, beat, create, enrolled, event, new_node, new_port,
     object, rung,
 };
+use crate::history_limits::MAX_EVENTS;
 use crate::{Noun, StepKind, Store, StoreError, Unique};
 use model::agent::Contact;
 use model::{Catalogue, Event, Inventory, Node, ProvisionState, Resource, ResourceKind};
@@ -81,6 +82,15 @@ pub async fn order_of_lists<S: Store>(store: Arc<S>) {
     }
     expected.sort_by_key(|node| (node.created_at, node.uuid));
     assert_eq!(store.nodes().await.unwrap(), expected);
+    let (inspecting, waiting) = (ProvisionState::Inspecting, ProvisionState::InspectWait);
+    assert_eq!(store.nodes_in(&[inspecting, waiting]).await.unwrap(), []);
+    for (index, state) in [(3, inspecting), (1, waiting), (2, ProvisionState::Available)] {
+        let node = Node { provision_state: state, ..expected[index].clone() };
+        expected[index] = store.update_node(node, vec![], None).await.unwrap();
+    }
+    let found = store.nodes_in(&[inspecting, waiting]).await.unwrap();
+    assert_eq!(found, [expected[1].clone(), expected[3].clone()]);
+    assert_eq!(store.nodes_in(&[waiting]).await.unwrap(), [expected[1].clone()]);
 
     let mut ports = Vec::new();
     for (index, created) in [30, 10, 20, 10].into_iter().enumerate() {
@@ -219,6 +229,26 @@ pub async fn history_comes_with_the_write<S: Store>(store: Arc<S>) {
     let stored = store.history(node.uuid).await.unwrap();
     assert_eq!(content(&stored), content(&events), "in the order they were stored");
     assert_eq!(store.history(other.uuid).await.unwrap(), []);
+}
+
+/// The newest 1,000 events of a node are kept, and none that is 90 days older than the newest.
+pub async fn history_is_pruned<S: Store>(store: Arc<S>) {
+    let other = store.create_node(new_node("other"), vec![event(0)]).await.unwrap();
+    let node = store.create_node(new_node("one"), (0..3).map(event).collect()).await.unwrap();
+    let times = async || -> Vec<i64> {
+        store.history(node.uuid).await.unwrap().iter().map(|event| event.at.0 - at(0).0).collect()
+    };
+    let day = 24 * 3600 * 1_000_000;
+    let node = store.update_node(node.clone(), vec![event(90 * day + 1)], None).await.unwrap();
+    assert_eq!(times().await, [1, 2, 90 * day + 1], "the first is more than 90 days older");
+    let many: i64 = MAX_EVENTS.try_into().unwrap();
+    let more = (0..many).map(|n| event(91 * day + n)).collect();
+    let node = store.update_node(node.clone(), more, None).await.unwrap();
+    assert_eq!(times().await, (0..many).map(|n| 91 * day + n).collect::<Vec<_>>());
+    store.update_node(node.clone(), vec![event(92 * day)], None).await.unwrap();
+    let kept = times().await;
+    assert_eq!((kept.len(), kept[0], kept[kept.len() - 1]), (MAX_EVENTS, 91 * day + 1, 92 * day));
+    assert_eq!(store.history(other.uuid).await.unwrap().len(), 1, "each node has its own");
 }
 
 /// Not the state that the write leaves: the event of a transition has the duration of the state that it ends.

@@ -3,6 +3,7 @@
 use super::MemoryStore;
 use super::state::{Row, State, noted};
 use crate::error::{Noun, Result, StoreError, Unique};
+use crate::history_limits;
 use crate::inventory;
 use crate::lease::Lease;
 use crate::nodes::NodeStore;
@@ -21,7 +22,10 @@ impl State {
         self.unique_node(node)?;
         node.version += 1;
         let row = self.row(node.uuid)?;
-        row.history.extend(noted(events, &row.node));
+        if !events.is_empty() {
+            row.history.extend(noted(events, &row.node));
+            history_limits::prune(&mut row.history);
+        }
         row.node = node.clone();
         self.resources.retain(|_, resource| !resource.ends_with(node));
         Ok(())
@@ -50,9 +54,11 @@ impl NodeStore for MemoryStore {
         }
         state.unique_node(&node)?;
         node.version = 1;
+        let mut history = noted(events, &node);
+        history_limits::prune(&mut history);
         let row = Row {
             node: node.clone(),
-            history: noted(events, &node),
+            history,
             contact: Contact::default(),
             catalogues: BTreeMap::new(),
             inventory: None,

@@ -6,8 +6,7 @@ use crate::replay::{Left, List, Tally, Walk, all, left_out, writing};
 use anyhow::{Result, ensure};
 
 /// As the recorded Ironic was configured.
-const SETTINGS: &str =
-    "host = 'probe-conductor'\nagent = { require_tls = false, heartbeat_timeout_s = @HEARTBEAT@ }\n";
+const SETTINGS: &str = "host = 'probe-conductor'\nagent = { require_tls = false, requests_per_s = 0, heartbeat_timeout_s = @HEARTBEAT@ }\n";
 /// ... and as the agent's own steps were weighed there, with the one step of the controller's that Ironic's fake has.
 const PRIORITIES: &str = "clean_step_priority_override = { 'deploy.erase_devices' = 0, \
     'deploy.erase_devices_metadata' = 10, 'management.fake_reset' = 0, 'vendor.log_passthrough' = 1 }\nagent_silence_s = 600\n";

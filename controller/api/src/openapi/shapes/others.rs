@@ -10,7 +10,10 @@ use serde_json::{Map, Value, json};
 pub fn known((method, path): (&str, &str)) -> Option<Shape> {
     let new = Shape::new;
     Some(match (method, path) {
-        ("GET", "/" | "/v1" | "/v1/anneal/openapi") => new().responds(200, object()),
+        ("GET", "/v1/healthcheck") => new().responds(200, object()).responds(503, object()),
+        ("GET", "/" | "/v1" | "/v1/anneal/openapi" | "/v1/healthcheck/alive") => {
+            new().responds(200, object())
+        }
         ("GET", "/v1/drivers") => {
             let list = json!({"type": "array", "items": driver()});
             let filters = [("type", 30), ("detail", 30), ("fields", 77)];

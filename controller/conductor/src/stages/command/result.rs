@@ -15,9 +15,21 @@ use serde_json::Value;
 /// The kind of error with which the agent ends a command that was cancelled.
 const CANCELLED: &str = "Cancelled";
 
+/// Largest result that is stored, in bytes of JSON. That of an erase of a hundred disks has a tenth.
+const RESULT_MAX: usize = 1 << 20;
+
+/// Longest text of an error that is stored, in characters.
+const ERROR_MAX: usize = 4000;
+
 /// The agent reports how the command stands.
 pub(super) fn reported(view: &View, mut status: CommandStatus) -> Change {
     let mut result = status.command_result.take().unwrap_or(Value::Null);
+    if let (Status::Succeeded | Status::Failed, bytes @ RESULT_MAX..) =
+        (&status.command_status, result.to_string().len())
+    {
+        let text = format!("its result has {bytes} bytes, more than is stored ({RESULT_MAX})");
+        return fail::step_failed(view, &text, Value::Null);
+    }
     match status.command_status {
         Status::Running => watch::running(view, status),
         Status::VersionMismatch => replan::on_refused_command(view),
@@ -63,6 +75,7 @@ fn failed(view: &View, error: Option<CommandError>, result: Value) -> Change {
         Some(error) if error.details.is_empty() => error.message,
         Some(error) => error.details,
     };
+    let text: String = text.chars().take(ERROR_MAX).collect();
     match (&view.run.hung, view.run.abort) {
         (_, true) if stopped => fail::aborted_with(view, result),
         (Some(hung), _) if stopped => fail::step_failed(view, hung, result),

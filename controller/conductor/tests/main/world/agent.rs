@@ -210,6 +210,10 @@ impl World {
                 Ending { result: result(true), ..Ending::failed("CleaningError", "Clean step failed", *text) }
             }
             Fault::LyingReport => Ending::done(result(true)),
+            Fault::LargeResult => Ending::done(result(false).map(|mut result| {
+                result["padding"] = "x".repeat(1 << 20).into();
+                result
+            })),
             _ => Ending::done(result(false)),
         })
     }

@@ -15,6 +15,8 @@ pub enum Fault {
     LostAnswer,
     /// The agent answers with a success whose report says that a disk failed.
     LyingReport,
+    /// The agent answers with a success whose result has more than a mebibyte.
+    LargeResult,
     /// Hardware managers changed: the step is refused.
     VersionMismatch,
     /// The step never ends, while its agent goes on sending heartbeats.
