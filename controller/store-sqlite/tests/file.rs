@@ -1,6 +1,6 @@
 //! The file: its mode, its lock, and the files that are rejected and left as they were.
 
-use model::{Node, Timestamp};
+use model::{Cursor, Node, Run, RunKind, Timestamp};
 use rusqlite::Connection;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -16,6 +16,7 @@ fn node(name: &str) -> Node {
     let mut node = Node::enrolled(Uuid::new_v4(), "redfish", Timestamp(1));
     node.name = Some(name.to_owned());
     node.driver_info.insert("redfish_password".to_owned(), SECRET.into());
+    node.run = Some(Run { cursor: Cursor::AwaitAgent, ..Run::new(RunKind::AutomatedClean, Timestamp(1)) });
     node
 }
 

@@ -67,7 +67,7 @@ fn same(known: &Inventory, reported: &Inventory) -> bool {
 fn expected_since(node: &Node) -> Option<model::Timestamp> {
     let run = node.run.as_ref().filter(|run| run.kind == RunKind::Inspect && !run.abort)?;
     let inspecting = matches!(node.provision_state, ProvisionState::Inspecting | ProvisionState::InspectWait);
-    (inspecting && run.is_active() && run.boots_ramdisk()).then_some(run.started_at)
+    (inspecting && run.awaits_agent()).then_some(run.started_at)
 }
 
 /// A report of an agent: `inventory`, and all the rest, which Ironic calls plugin data.

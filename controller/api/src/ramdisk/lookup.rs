@@ -8,7 +8,7 @@ use crate::view::stored_internal_info;
 use agent_protocol::lookup::{LookupAnswer, LookupConfig, LookupNode, MASKED, Offer, add_erase_settings};
 use mac::Mac;
 use model::mask::masked_instance_info;
-use model::{Node, ProvisionState, ResourceKind};
+use model::{Node, ProvisionState, ResourceKind, Run};
 use serde_json::{Map, Value, json};
 use store::{StoreError, TokenGrant};
 use uuid::Uuid;
@@ -56,6 +56,13 @@ pub async fn lookup(call: Call) -> Reply {
     let node = find(&call, uuid, &addresses).await?;
     if !EXPECTED.contains(&node.provision_state) {
         tracing::warn!(node_uuid = %node.uuid, state = node.provision_state.as_str(), "rejected a lookup: no agent is expected in this state");
+        return Err(ApiError::not_found());
+    }
+
+    // Whoever asks while no agent is awaited does not run in a boot of ours, and learns nothing.
+    let is_awaited = node.run.as_ref().is_some_and(Run::awaits_agent);
+    if !is_awaited && call.app.store.contact(node.uuid).await?.token.is_none() {
+        tracing::warn!(node_uuid = %node.uuid, "rejected a lookup: the node's run does not wait for an agent");
         return Err(ApiError::not_found());
     }
 
@@ -136,7 +143,8 @@ pub async fn owner(call: &Call, addresses: &[Mac]) -> Result<Option<Uuid>, ApiEr
     Ok(found)
 }
 
-/// A new token for the first caller; later callers get a mask that says that one exists.
+/// A new token for the first caller since the run powered the node on; later callers get a mask that says that one exists.
+/// 404 when the run awaits no agent.
 pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<String, ApiError> {
     let token = token::fresh().map_err(|error| {
         tracing::error!(%error, "no randomness for an agent token");
@@ -149,7 +157,8 @@ pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<St
             tracing::warn!(node_uuid = %node.uuid, boot_id, "lookup: an agent of this node has its token already");
             Ok(MASKED.to_owned())
         }
-        Err(StoreError::NotFound { .. }) => Err(ApiError::not_found()),
+        // The run has moved on since the node was read.
+        Ok(TokenGrant::NotAwaited) | Err(StoreError::NotFound { .. }) => Err(ApiError::not_found()),
         Err(other) => Err(other.into()),
     }
 }
