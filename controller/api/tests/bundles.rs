@@ -1,6 +1,6 @@
 //! Bundles over the API: upload, scopes, offers to agents, and download by those that are allowed.
 
-use crate::common::{Answer, Api};
+use crate::common::{Answer, Api, await_agent};
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use api::Settings;
 use axum::body::{Body, Bytes};

@@ -7,7 +7,7 @@ use serde_json::Value;
 use subtle::ConstantTimeEq;
 
 /// Give `token` to the agent, or note a rival if another agent has a token. Without a run that awaits an agent there is no
-/// token to give: whoever asks does not run in a boot of ours.
+/// token to give: the caller does not run in a boot of ours.
 ///
 /// An agent whose answer was lost asks again, with the boot id that only it knows. It gets the new token in the place of the
 /// lost one, until a heartbeat has shown that it has one.

@@ -59,7 +59,7 @@ pub async fn lookup(call: Call) -> Reply {
         return Err(ApiError::not_found());
     }
 
-    // Whoever asks while no agent is awaited does not run in a boot of ours, and learns nothing.
+    // A caller that asks while no agent is awaited does not run in a boot of ours, and learns nothing.
     let is_awaited = node.run.as_ref().is_some_and(Run::awaits_agent);
     if !is_awaited && call.app.store.contact(node.uuid).await?.token.is_none() {
         tracing::warn!(node_uuid = %node.uuid, "rejected a lookup: the node's run does not wait for an agent");

@@ -93,7 +93,7 @@ fn a_step_whose_agent_was_started_anew_fails_unless_it_may_be_repeated() {
     assert!(matches!(with_rival(ipa(), false, 10, 120), Decision::Act(_)));
 }
 
-/// Finding 2 of the security review: any outage of ten seconds gave the token to whoever asked next.
+/// Finding 2 of the security review: any outage of ten seconds gave the token to the next agent that asked.
 #[test]
 fn another_agent_is_never_given_the_place_of_one_that_is_silent() {
     for contact in [ipa(), heard("b")] {

@@ -50,7 +50,7 @@ fn heard_without_answer(view: &View, issued: &Issued) -> Option<Change> {
 }
 
 /// Another agent has asked for the token since this one was heard: the node rebooted, or the agent was restarted, or an
-/// impostor asks. Whoever it is never takes the place of this agent: the node boots again, and the agent of that boot gets a
+/// impostor asks. It never takes the place of this agent: the node boots again, and the agent of that boot gets a
 /// token. A heartbeat, which needs the token, vetoes: claims count only when none came for a quarter of the silence limit. An
 /// agent that has really been restarted keeps asking.
 fn claimed(view: &View, heard: Timestamp) -> Option<Change> {
