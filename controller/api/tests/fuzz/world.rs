@@ -107,7 +107,7 @@ impl World {
         let port = api.port(&b, "52:54:00:aa:bb:01").await;
         api.name_port(&port, "eth0").await;
         for name in ["b", "deploy-wait", "service-wait"] {
-            let mut node = api.store.node_by_ident(name).await.unwrap_or_else(|_| b.clone());
+            let Ok(mut node) = api.store.node_by_ident(name).await else { continue };
             await_agent(&mut node);
             let uuid = node.uuid;
             api.update(node).await;
