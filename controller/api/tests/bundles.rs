@@ -1,6 +1,6 @@
 //! Bundles over the API: upload, scopes, offers to agents, and download by those that are allowed.
 
-use crate::common::{Answer, Api};
+use crate::common::{Answer, Api, await_agent};
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use api::Settings;
 use axum::body::{Body, Bytes};
@@ -49,7 +49,10 @@ async fn fetch(api: &Api, digest: &str, agent: Option<(&str, &str)>) -> (u16, By
 }
 
 async fn cleaning(api: &Api) -> Node {
-    let shape = |node: &mut Node| node.resource_class = Some("gold".to_owned());
+    let shape = |node: &mut Node| {
+        node.resource_class = Some("gold".to_owned());
+        await_agent(node);
+    };
     let node = api.node_with("n", ProvisionState::CleanWait, shape).await;
     api.port(&node, MAC).await;
     node

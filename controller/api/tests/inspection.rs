@@ -96,7 +96,7 @@ async fn only_an_inspection_that_waits_for_its_ramdisk_listens() {
         let listens = matches!(state, ProvisionState::Inspecting | ProvisionState::InspectWait);
         for (kind, cursor, booted, abort, expected) in [
             (RunKind::Inspect, Cursor::AwaitInventory, true, false, listens),
-            (RunKind::Inspect, Cursor::PowerOn, true, false, listens),
+            (RunKind::Inspect, Cursor::PowerOn, true, false, false),
             (RunKind::Inspect, Cursor::AwaitInventory, true, true, false),
             (RunKind::Inspect, Cursor::AskInventory, false, false, false),
             (RunKind::Inspect, Cursor::TearDown, true, false, false),

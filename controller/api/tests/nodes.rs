@@ -1,6 +1,6 @@
 //! Nodes: what a stock client sees, against recordings of the real Ironic.
 
-use crate::common::{Api, fixture, keys};
+use crate::common::{Api, await_agent, fixture, keys};
 use model::agent::{AgentKind, AgentState};
 use model::{Catalogue, CatalogueStep, ProvisionState, Timestamp, Wait};
 use serde_json::{Value, json};
@@ -150,6 +150,7 @@ async fn secrets_are_never_shown() {
             node.driver_info.insert("redfish_username".into(), "admin".into());
             node.instance_info.insert("configdrive".into(), json!({"meta_data": "hunter2"}));
             node.driver_internal_info.insert("agent_secret_token_old".into(), "hunter2".into());
+            await_agent(node);
         })
         .await;
     api.store.grant_token(node.uuid, "hunter2", None, Timestamp(0)).await.unwrap();
@@ -176,6 +177,7 @@ async fn the_run_the_wait_and_the_progress_are_shown() {
     let mut stored = api.store.node(node.uuid).await.unwrap();
     stored.wait =
         Some(Wait { reason: "the agent".into(), since: Timestamp(0), deadline: Some(Timestamp(1)) });
+    await_agent(&mut stored);
     api.store.update_node(stored, Vec::new(), None).await.unwrap();
     api.store.grant_token(node.uuid, "t", None, Timestamp(0)).await.unwrap();
     let state = AgentState {

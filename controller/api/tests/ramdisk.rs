@@ -1,6 +1,6 @@
 //! Lookup and heartbeat, as agents of both kinds use them.
 
-use crate::common::{Api, fixture, keys};
+use crate::common::{Api, await_agent, fixture, keys};
 use api::Settings;
 use model::agent::AgentKind;
 use model::{Node, ProvisionState, Timestamp};
@@ -11,7 +11,7 @@ const MAC: &str = "52:54:00:12:34:56";
 const NOT_FOUND: &str = "Resource could not be found.";
 
 async fn cleaning(api: &Api) -> Node {
-    let node = api.node("n", ProvisionState::CleanWait).await;
+    let node = api.node_awaiting_agent("n").await;
     api.port(&node, MAC).await;
     node
 }
@@ -122,7 +122,7 @@ async fn only_states_with_an_agent_allow_a_lookup() {
     ];
     for state in P::ALL {
         let api = Api::new();
-        let node = api.node("n", state).await;
+        let node = api.node_with("n", state, await_agent).await;
         api.port(&node, MAC).await;
         for path in [format!("/v1/lookup?addresses={MAC}"), format!("/v1/lookup?node_uuid={}", node.uuid)] {
             let answer = api.at(62, "GET", &path, None).await;

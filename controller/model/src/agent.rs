@@ -135,6 +135,17 @@ pub struct SecondAgent {
     pub at: Timestamp,
     /// Boot id in its lookup, if it sent one.
     pub boot_id: Option<String>,
+    /// It has asked more than once since the last heartbeat. A single lookup may be an old one that arrives late.
+    #[serde(default)]
+    pub repeated: bool,
+}
+
+impl SecondAgent {
+    /// Whether the lookup shows that another agent runs now. An agent that names its boot keeps asking; ironic-python-agent
+    /// names none, and asks once.
+    pub fn is_certain(&self) -> bool {
+        self.boot_id.is_none() || self.repeated
+    }
 }
 
 #[cfg(test)]

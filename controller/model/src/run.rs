@@ -245,6 +245,12 @@ impl Run {
             && (self.booted || matches!(self.cursor, Cursor::PowerOn | Cursor::AwaitAgent))
     }
 
+    /// Whether the agent of this boot may get its token: the run has seen the node off, has powered it on, and has not heard
+    /// an agent since.
+    pub fn awaits_agent(&self) -> bool {
+        matches!(self.cursor, Cursor::AwaitAgent | Cursor::AwaitInventory)
+    }
+
     /// Id of the command of the current step, while there is one.
     pub fn command_id(&self) -> Option<&str> {
         match &self.cursor {

@@ -2,7 +2,7 @@
 //! A hundred callers, each for its own node, for five seconds; FILE should lie on the disk in question.
 
 use model::agent::AgentKind;
-use model::{Node, Timestamp};
+use model::{Cursor, Node, Run, RunKind, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,8 +21,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..CALLERS {
         let store = store.clone();
-        let node =
-            store.create_node(Node::enrolled(Uuid::new_v4(), "fake-hardware", Timestamp(0)), vec![]).await?;
+        let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", Timestamp(0));
+        let run = Run::new(RunKind::AutomatedClean, Timestamp(0));
+        node.run = Some(Run { cursor: Cursor::AwaitAgent, ..run });
+        let node = store.create_node(node, vec![]).await?;
         store.grant_token(node.uuid, "token", None, Timestamp(0)).await?;
         callers.spawn(async move {
             let begun = Instant::now();

@@ -5,7 +5,7 @@
 
 use model::agent::AgentKind;
 use model::history::Severity;
-use model::{Event, EventKind, Node, Timestamp};
+use model::{Cursor, Event, EventKind, Node, Run, RunKind, Timestamp};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -38,6 +38,8 @@ async fn child() {
         if store.node(uuid(index)).await.is_err() {
             let mut node = Node::enrolled(uuid(index), "fake-hardware", Timestamp(0));
             node.name = Some(format!("n{index}"));
+            let run = Run::new(RunKind::AutomatedClean, Timestamp(0));
+            node.run = Some(Run { cursor: Cursor::AwaitAgent, ..run });
             store.create_node(node, vec![]).await.unwrap();
         }
         store.grant_token(uuid(index), TOKEN, None, Timestamp(0)).await.unwrap();

@@ -1,6 +1,6 @@
 //! The file: its mode, its lock, and the files that are rejected and left as they were.
 
-use model::{Node, Timestamp};
+use model::{Cursor, Node, Run, RunKind, Timestamp};
 use rusqlite::Connection;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -16,6 +16,7 @@ fn node(name: &str) -> Node {
     let mut node = Node::enrolled(Uuid::new_v4(), "redfish", Timestamp(1));
     node.name = Some(name.to_owned());
     node.driver_info.insert("redfish_password".to_owned(), SECRET.into());
+    node.run = Some(Run { cursor: Cursor::AwaitAgent, ..Run::new(RunKind::AutomatedClean, Timestamp(1)) });
     node
 }
 
@@ -184,14 +185,14 @@ async fn a_damaged_document_is_named() {
     check(store.node_by_ident("bad").await.err(), format!("node {uuid}"));
     check(store.nodes().await.err(), format!("node {uuid}"));
     check(store.contact(uuid).await.err(), format!("contact {uuid}"));
-    check(store.grant_token(uuid, "t", None, Timestamp(2)).await.err(), format!("contact {uuid}"));
+    check(store.grant_token(uuid, "t", None, Timestamp(2)).await.err(), format!("node {uuid}"));
     check(store.catalogue(uuid, StepKind::Clean).await.err(), format!("catalogue clean of node {uuid}"));
     check(store.inventory(uuid).await.err(), format!("inventory {uuid}"));
 
     assert_eq!(store.node(good.uuid).await.unwrap(), good);
     store.forget_agent(uuid).await.expect("what is forgotten need not be read");
-    store.grant_token(uuid, "t", None, Timestamp(2)).await.unwrap();
     let repaired = store.update_node(bad, vec![], None).await.expect("a whole document replaces it");
+    store.grant_token(uuid, "t", None, Timestamp(2)).await.unwrap();
     assert_eq!(store.nodes().await.unwrap().len(), 2);
     store.delete_node(uuid, repaired.version).await.unwrap();
 }

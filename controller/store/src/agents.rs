@@ -13,6 +13,8 @@ pub enum TokenGrant {
     Given,
     /// Another agent already has one; the request is noted as a rival.
     AlreadyOut,
+    /// The node's run does not wait for an agent; nothing is changed.
+    NotAwaited,
 }
 
 /// One accepted heartbeat.
@@ -35,7 +37,8 @@ pub struct HeartbeatRecord {
 pub trait AgentStore: Send + Sync {
     /// Contact with the agent of a node; the empty one when there never was any.
     async fn contact(&self, node: Uuid) -> Result<Contact>;
-    /// Store `token` if the node has none; otherwise note a rival. Atomic: of two agents at once one gets it.
+    /// Store `token` if the node has none and its run awaits an agent ([`model::Run::awaits_agent`]); note a rival if it has
+    /// one. Atomic: of two agents at once one gets it, and none when the run moves on at the same time.
     async fn grant_token(
         &self,
         node: Uuid,

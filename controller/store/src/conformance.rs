@@ -46,6 +46,8 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         nodes::nodes_that_are_due,
         nodes::the_bell_rings_for_nodes,
         contact::a_token_is_given_once,
+        contact::without_a_run_that_awaits_an_agent_there_is_no_token,
+        contact::an_agent_may_ask_again_until_its_first_heartbeat,
         contact::of_two_agents_at_once_one_gets_the_token,
         contact::a_heartbeat_is_stored,
         contact::a_heartbeat_with_another_token_changes_nothing,

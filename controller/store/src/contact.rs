@@ -1,24 +1,53 @@
 //! What a lookup and a heartbeat change in [`Contact`]: pure, so that every store does the same.
 
 use crate::agents::{HeartbeatRecord, TokenGrant};
-use model::Timestamp;
 use model::agent::{AgentKind, Contact, SecondAgent};
+use model::{Run, Timestamp};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 
-/// Give `token` to the agent, or note a rival if another agent has a token.
-pub fn grant(contact: &mut Contact, token: &str, boot_id: Option<&str>, at: Timestamp) -> TokenGrant {
-    if contact.token.is_some() {
-        contact.rival = Some(SecondAgent { at, boot_id: boot_id.map(str::to_owned) });
+/// Give `token` to the agent, or note a rival if another agent has a token. Without a run that awaits an agent there is no
+/// token to give: the caller does not run in a boot of ours.
+///
+/// An agent whose answer was lost asks again, with the boot id that only it knows. It gets the new token in the place of the
+/// lost one, until a heartbeat has shown that it has one.
+pub fn grant(
+    contact: &mut Contact,
+    run: Option<&Run>,
+    token: &str,
+    boot_id: Option<&str>,
+    at: Timestamp,
+) -> TokenGrant {
+    let asks_again = contact.callback_url.is_none() && is_same_boot(contact, boot_id);
+    if contact.token.is_some() && !asks_again {
+        contact.rival = Some(rival(contact, boot_id, at));
         return TokenGrant::AlreadyOut;
+    }
+    if !run.is_some_and(Run::awaits_agent) {
+        return TokenGrant::NotAwaited;
     }
     *contact = Contact {
         token: Some(token.to_owned()),
         token_at: Some(at),
         lookup_boot_id: boot_id.map(str::to_owned),
+        rival: contact.rival.take(),
         ..Contact::default()
     };
     TokenGrant::Given
+}
+
+/// The agent that asks now, after the one that was noted before.
+fn rival(contact: &Contact, boot_id: Option<&str>, at: Timestamp) -> SecondAgent {
+    let unheard_since = |rival: &&SecondAgent| contact.last_heartbeat_at.is_none_or(|heard| heard < rival.at);
+    let before = contact.rival.as_ref().filter(unheard_since);
+    let repeated = before.is_some_and(|before| before.boot_id.as_deref() == boot_id);
+    SecondAgent { at, boot_id: boot_id.map(str::to_owned), repeated }
+}
+
+/// Whether the lookup that got the token named this boot, compared in constant time.
+fn is_same_boot(contact: &Contact, boot_id: Option<&str>) -> bool {
+    let known = contact.lookup_boot_id.as_deref().zip(boot_id);
+    known.is_some_and(|(known, asked)| known.as_bytes().ct_eq(asked.as_bytes()).into())
 }
 
 /// Store a heartbeat. False, and nothing changed, when `token` is not the current one (compared in constant

@@ -266,7 +266,8 @@ impl Canon<'_> {
         self.put(contact.anneal().is_some());
         contact.anneal().iter().for_each(|state| self.agent_state(state));
         self.put(rival.is_some());
-        if let Some(SecondAgent { at, boot_id }) = rival {
+        if let Some(SecondAgent { at, boot_id, repeated }) = rival {
+            self.put(*repeated);
             self.time(Some(*at));
             self.numbered(boot_id.as_deref().unwrap_or_default(), self.world.machine.power.boot);
         }
@@ -427,6 +428,7 @@ impl Canon<'_> {
             hung,
             flips,
             off_boot,
+            token_boot,
             heard_at,
             answers,
             faults: _,
@@ -437,6 +439,8 @@ impl Canon<'_> {
         self.put(self.listens_since().map(|_| answers));
         self.put((round, steps, abort, harmed, died_in_step, hung, flips));
         let token = self.world.stored.contact.token.as_deref().and_then(crate::world::boot_of);
-        self.put((self.world.machine.power.boot > *off_boot, token.map(|boot| boot > *off_boot)));
+        let boot = self.world.machine.power.boot;
+        self.put((boot > *off_boot, token.map(|boot| boot > *off_boot)));
+        self.put((*token_boot > *off_boot, *token_boot == boot));
     }
 }

@@ -233,13 +233,16 @@ fn looked_up(world: &World, arrives: bool) -> Option<World> {
     let token = format!("token-{}-{}", world.machine.power.boot, world.machine.tokens + 1);
     let boot_id = format!("boot-{}", world.machine.power.boot);
     let mut contact = world.stored.contact.clone();
-    let granted = grant(&mut contact, &token, Some(&boot_id), world.now());
+    let granted = grant(&mut contact, world.run(), &token, Some(&boot_id), world.now());
     if granted == TokenGrant::Given {
         next.machine.tokens += 1;
+        next.story.token_boot = world.machine.power.boot;
         if arrives && let Some(agent) = next.agent_mut() {
             agent.token = Some(token);
         }
-    } else if agent.token.is_none() && world.stored.contact.rival == contact.rival {
+    } else if granted == TokenGrant::NotAwaited
+        || agent.token.is_none() && world.stored.contact.rival == contact.rival
+    {
         return None;
     }
     next.store(|stored| stored.contact = contact);

@@ -89,6 +89,11 @@ pub const PROPERTIES: &[Property] = &[
         check: an_agent_of_an_earlier_boot_is_never_the_present_one,
     },
     Property {
+        name: "no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off",
+        sentence: "no second token without an observed Off",
+        check: no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off,
+    },
+    Property {
         name: "intents_are_stored_before_effects",
         sentence: "The intent of an action is stored before the action is taken; the controller picks each command's id",
         check: intents_are_stored_before_effects,
@@ -300,6 +305,17 @@ fn no_step_is_cut_off(now: &Move) -> Result<(), String> {
         Some(command) => Err(format!("power is taken from {} while it runs", now.label(command.step))),
         None => Ok(()),
     }
+}
+
+fn no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off(now: &Move) -> Result<(), String> {
+    let (before, after) = (&now.before.story, &now.next.world.story);
+    if before.token_boot == after.token_boot || before.off_boot >= before.token_boot {
+        return Ok(());
+    }
+    Err(format!(
+        "boot {} got a token, and the controller has not switched boot {} off",
+        after.token_boot, before.token_boot
+    ))
 }
 
 fn an_agent_of_an_earlier_boot_is_never_the_present_one(now: &Move) -> Result<(), String> {

@@ -27,6 +27,7 @@ const REASONS: &[Reason] = &[
         cause.is_another_process() || cause.is_another_holder() || cause.forgot()
     }),
     ("another asks for its token", |cause| cause.now.before.stored.contact.rival.is_some()),
+    ("sent no heartbeat, and another asks", |cause| cause.now.before.stored.contact.rival.is_some()),
     ("has not been heard for", |cause| cause.is_silent()),
     ("no agent came back", |cause| cause.is_unheard()),
     ("no heartbeat of an agent within", |cause| cause.is_unheard()),

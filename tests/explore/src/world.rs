@@ -201,6 +201,8 @@ pub struct Story {
     pub flips: u32,
     /// The boot that the conductor ended last, or that was there before the run: agents up to it belong to the past.
     pub off_boot: u32,
+    /// The boot that was given a token last.
+    pub token_boot: u32,
     /// When a heartbeat was last taken.
     pub heard_at: Timestamp,
     /// The agent answered when it was asked last.
@@ -264,6 +266,7 @@ impl World {
                 hung: false,
                 flips: 0,
                 off_boot: 0,
+                token_boot: 0,
                 heard_at: now,
                 answers: false,
                 faults: 0,

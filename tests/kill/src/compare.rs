@@ -3,16 +3,11 @@
 //! What may differ, and nothing else:
 //! - ids, times, addresses: of every run its own;
 //! - a step of the controller that may be repeated was begun again (`begins` stands twice);
-//! - the answer to a lookup was lost, and with it the token of that boot: it is given again;
 //! - a step that may not be repeated was interrupted: its run failed with that reason, an operator began it anew,
 //!   and the story without that run is the undisturbed one.
 
 use crate::play::{REASON, RunRecord};
 use serde_json::Value;
-
-/// The event of a token that is given again.
-const TOKEN_AGAIN: &str =
-    "the agent that took the token fell silent before its first heartbeat and another asks for it";
 
 /// What is different; empty when nothing is that may not be.
 pub fn differences(undisturbed: &RunRecord, killed: &RunRecord) -> Vec<String> {
@@ -50,17 +45,15 @@ fn events(history: &[Value]) -> Vec<String> {
     history.iter().map(line).collect()
 }
 
-/// Event for event, but for steps of the controller that were begun again and a token that was given again.
+/// Event for event, but for steps of the controller that were begun again.
 fn in_order(expected: &[String], happened: &[String]) -> Vec<String> {
     let mut left = expected.iter().peekable();
-    let (mut begun, mut tokens) = (None, 0);
+    let mut begun = None;
     for event in happened {
         // A step begun again may be in another state: its first event comes before the change to it.
         let step = event.split_once("] step ").map(|(_, step)| step);
         if left.peek() == Some(&event) {
             left.next();
-        } else if event.ends_with(TOKEN_AGAIN) && tokens == 0 {
-            tokens = 1;
         } else if !step.is_some_and(|step| step.ends_with(" begins") && begun == Some(step)) {
             let wanted = left.peek().map_or("the end", |wanted| wanted.as_str());
             return vec![format!("history: {event:?}, where {wanted:?} was to come")];

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 const START: Duration = Duration::from_secs(30);
 /// Between two looks at what is awaited; everything is on this machine.
 pub const LOOK: Duration = Duration::from_millis(4);
-/// For anything that is awaited; a token whose answer was lost is given again after 15 s.
+/// For anything that is awaited.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Quick, and nothing happens but what a story asks for.

@@ -65,7 +65,7 @@ async fn live(world: &Arc<World>, machine: &Arc<Machine>, agent: &Arc<Agent>, in
     if inspects {
         inspect(world, machine).await;
     }
-    let mut found = look_up(world, machine).await;
+    let mut found = look_up(world, machine, agent).await;
     *held(&agent.token) = Some(found.token.expose().to_owned());
     let mut failures = 0;
     loop {
@@ -74,7 +74,7 @@ async fn live(world: &Arc<World>, machine: &Arc<Machine>, agent: &Arc<Agent>, in
         // ironic-python-agent does not ask again who it is.
         if outcome == Outcome::Refused
             && agent.kind == Kind::Anneal
-            && let Ok(fresh) = ask(world, machine, Some(&found.token)).await
+            && let Ok(fresh) = ask(world, machine, agent, Some(&found.token)).await
         {
             *held(&agent.token) = Some(fresh.token.expose().to_owned());
             found = fresh;
@@ -123,10 +123,10 @@ async fn inspect(world: &Arc<World>, machine: &Machine) {
     }
 }
 
-async fn look_up(world: &Arc<World>, machine: &Machine) -> LookupResult {
+async fn look_up(world: &Arc<World>, machine: &Machine, agent: &Agent) -> LookupResult {
     let mut failures = 0;
     loop {
-        match ask(world, machine, None).await {
+        match ask(world, machine, agent, None).await {
             Ok(found) => return found,
             Err(error) => {
                 world.trace.note(|| format!("{} lookup: {error}", machine.name));
@@ -140,9 +140,13 @@ async fn look_up(world: &Arc<World>, machine: &Machine) -> LookupResult {
 async fn ask(
     world: &Arc<World>,
     machine: &Machine,
+    agent: &Agent,
     own: Option<&Token>,
 ) -> Result<LookupResult, LookupError> {
-    let path = format!("/v1/lookup?addresses={}", machine.mac.replace(':', "%3A"));
+    let mut path = format!("/v1/lookup?addresses={}", machine.mac.replace(':', "%3A"));
+    if agent.kind == Kind::Anneal {
+        path.push_str(&format!("&anneal_boot_id={}", agent.boot_id));
+    }
     match world.send(machine, Request::new("GET", &path).at(LOOKUP_MICROVERSION)).await {
         Ok(answer) => lookup::judge(answer.status, &answer.bytes, own),
         Err(text) => Err(LookupError::Answer(text)),

@@ -132,7 +132,13 @@ impl SimBmc {
 #[async_trait]
 impl Bmc for SimBmc {
     async fn power_state(&self) -> Result<PowerState, BmcError> {
-        let read = |_: &Arc<World>, machine: &Arc<Machine>| machine.state().power.on;
+        let read = |world: &Arc<World>, machine: &Arc<Machine>| {
+            let on = machine.state().power.on;
+            if !on {
+                held(&world.ground_truth).machines[machine.index].seen_off = true;
+            }
+            on
+        };
         let on = self.request("read the power state", read).await?;
         Ok(if on { PowerState::On } else { PowerState::Off })
     }

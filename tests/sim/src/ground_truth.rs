@@ -92,6 +92,10 @@ pub struct Chronicle {
     pub epoch: Option<u64>,
     /// The token that is out.
     pub token: Option<String>,
+    /// The boot id in the lookup that was given a token last, if it named one.
+    pub token_boot: Option<String>,
+    /// The BMC has reported that the machine is off since a token was given out last, or none was.
+    pub seen_off: bool,
     /// When heartbeats were accepted.
     pub heard: Vec<Timestamp>,
     /// Runs that a user asked to abort.

@@ -206,7 +206,7 @@ impl AgentStore for WatchedStore {
         let grant = self.world.disk.grant_token(node, token, boot_id, at).await;
         if let Ok(grant) = &grant {
             self.world.trace.write(&json!({"grant": node, "given": *grant == TokenGrant::Given}));
-            invariants::granted(&self.world, node, token, *grant);
+            invariants::granted(&self.world, node, token, boot_id, *grant);
         }
         self.leave().await;
         grant

@@ -100,7 +100,7 @@ fn same(known: &Inventory, reported: &Inventory) -> bool {
 fn expected_since(node: &Node) -> Option<model::Timestamp> {
     let run = node.run.as_ref().filter(|run| run.kind == RunKind::Inspect && !run.abort)?;
     let inspecting = INSPECTING.contains(&node.provision_state);
-    (inspecting && run.is_active() && run.boots_ramdisk()).then_some(run.started_at)
+    (inspecting && run.awaits_agent()).then_some(run.started_at)
 }
 
 /// What identifies the node of a report.

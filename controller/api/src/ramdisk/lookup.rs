@@ -8,7 +8,7 @@ use crate::view::stored_internal_info;
 use agent_protocol::lookup::{LookupAnswer, LookupConfig, LookupNode, MASKED, Offer, add_erase_settings};
 use mac::Mac;
 use model::mask::masked_instance_info;
-use model::{Node, ProvisionState, ResourceKind};
+use model::{Node, ProvisionState, ResourceKind, Run};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use store::{StoreError, TokenGrant};
@@ -60,6 +60,13 @@ pub async fn lookup(call: Call) -> Reply {
     let node = find(&call, uuid, &addresses).await?;
     if !EXPECTED.contains(&node.provision_state) {
         tracing::warn!(node_uuid = %node.uuid, state = node.provision_state.as_str(), "rejected a lookup: no agent is expected in this state");
+        return Err(ApiError::not_found());
+    }
+
+    // A caller that asks while no agent is awaited does not run in a boot of ours, and learns nothing.
+    let is_awaited = node.run.as_ref().is_some_and(Run::awaits_agent);
+    if !is_awaited && call.app.store.contact(node.uuid).await?.token.is_none() {
+        tracing::warn!(node_uuid = %node.uuid, "rejected a lookup: the node's run does not wait for an agent");
         return Err(ApiError::not_found());
     }
 
@@ -140,12 +147,14 @@ pub async fn owner(call: &Call, addresses: &[Mac]) -> Result<Option<Uuid>, ApiEr
     Ok(found)
 }
 
-/// A new token for the first caller; later callers get a mask that says that one exists.
+/// A new token for the first caller since the run powered the node on; later callers get a mask that says that one exists.
+/// 404 when the run awaits no agent.
 ///
 /// The caller is unknown. The store notes a later caller as a rival at most once in [`RIVAL_PAUSE`].
 pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<String, ApiError> {
     let contact = call.app.store.contact(node.uuid).await?;
-    let (noted, now) = (contact.rival.filter(|_| contact.token.is_some()), call.now());
+    let is_another = contact.token.is_some() && !is_same_boot(contact.lookup_boot_id.as_deref(), boot_id);
+    let (noted, now) = (contact.rival.filter(|_| is_another), call.now());
     // A time in the future was noted before the clock was set back.
     if noted.is_some_and(|rival| rival.at <= now && now.since(rival.at) < RIVAL_PAUSE) {
         return Ok(MASKED.to_owned());
@@ -161,9 +170,15 @@ pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<St
             tracing::warn!(node_uuid = %node.uuid, boot_id, "lookup: an agent of this node has its token already");
             Ok(MASKED.to_owned())
         }
-        Err(StoreError::NotFound { .. }) => Err(ApiError::not_found()),
+        // The run has moved on since the node was read.
+        Ok(TokenGrant::NotAwaited) | Err(StoreError::NotFound { .. }) => Err(ApiError::not_found()),
         Err(other) => Err(other.into()),
     }
+}
+
+/// Whether the caller names the boot that got the token.
+fn is_same_boot(known: Option<&str>, asked: Option<&str>) -> bool {
+    known.zip(asked).is_some_and(|(known, asked)| token::same(known, asked))
 }
 
 /// What ironic-python-agent also reads, at Ironic's defaults.

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use drivers::KeptDrivers;
-use model::{Node, ProvisionState, Resource, ResourceKind, Timestamp};
+use model::{Cursor, Node, ProvisionState, Resource, ResourceKind, Run, RunKind, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -173,6 +173,11 @@ impl<S: Store + ?Sized> Api<S> {
         self.store.create_node(node, Vec::new()).await.expect("a new node")
     }
 
+    /// A node whose run has powered it on and waits for its agent.
+    pub async fn node_awaiting_agent(&self, name: &str) -> Node {
+        self.node_with(name, ProvisionState::CleanWait, await_agent).await
+    }
+
     /// The node as the store has it.
     pub async fn store_node(&self, node: &Node) -> Node {
         self.store.node(node.uuid).await.expect("the node")
@@ -231,4 +236,10 @@ pub fn keys(value: &Value) -> Vec<String> {
     let mut keys: Vec<_> = value.as_object().expect("an object").keys().cloned().collect();
     keys.sort();
     keys
+}
+
+/// Gives the node a run that has powered it on and waits for its agent.
+pub fn await_agent(node: &mut Node) {
+    let run = Run::new(RunKind::AutomatedClean, node.created_at);
+    node.run = Some(Run { cursor: Cursor::AwaitAgent, booted: true, ..run });
 }

@@ -1,6 +1,6 @@
 //! A controller with nodes in every state, ports, a template, tokens and secrets.
 
-use crate::common::Api;
+use crate::common::{Api, await_agent};
 use api::Settings;
 use model::{
     Bundle, Contact, Cursor, Event, Inventory, Node, ProvisionState, Resource, ResourceKind, Run, RunKind,
@@ -107,8 +107,11 @@ impl World {
         let port = api.port(&b, "52:54:00:aa:bb:01").await;
         api.name_port(&port, "eth0").await;
         for name in ["b", "deploy-wait", "service-wait"] {
-            let node = api.store.node_by_ident(name).await.map_or(b.uuid, |node| node.uuid);
-            api.store.grant_token(node, TOKEN, None, Timestamp(0)).await.expect("a token");
+            let Ok(mut node) = api.store.node_by_ident(name).await else { continue };
+            await_agent(&mut node);
+            let uuid = node.uuid;
+            api.update(node).await;
+            api.store.grant_token(uuid, TOKEN, None, Timestamp(0)).await.expect("a token");
         }
     }
 

@@ -2,7 +2,6 @@
 
 use model::{Contact, Timestamp};
 use serde_json::Value;
-use std::time::Duration;
 
 /// The agent that a command was stored for.
 #[derive(Debug, Clone, Copy)]
@@ -46,9 +45,6 @@ pub trait Agent: Sync {
 
     /// Progress of the running command, as the agent sent it.
     fn progress(&self) -> Option<&Value>;
-
-    /// For how long after its last heartbeat a lookup may be a repetition of its own lookup, delivered late.
-    fn late_lookup_window(&self, silence_limit: Duration) -> Duration;
 
     /// Whether it writes the parameters of its commands to its log. Such an agent gets no secrets.
     fn logs_parameters(&self) -> bool;

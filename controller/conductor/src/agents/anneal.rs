@@ -4,7 +4,6 @@ use super::agent::{Agent, SentTo};
 use model::Contact;
 use model::agent::AgentState;
 use serde_json::Value;
-use std::time::Duration;
 
 impl Agent for AgentState {
     fn boot_id(&self) -> Option<&str> {
@@ -50,11 +49,6 @@ impl Agent for AgentState {
 
     fn progress(&self) -> Option<&Value> {
         self.progress.as_ref()
-    }
-
-    /// A lookup names the boot of the agent that sends it.
-    fn late_lookup_window(&self, _silence_limit: Duration) -> Duration {
-        Duration::ZERO
     }
 
     fn logs_parameters(&self) -> bool {

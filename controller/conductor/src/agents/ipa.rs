@@ -4,7 +4,6 @@
 use super::agent::{Agent, SentTo};
 use model::Contact;
 use serde_json::Value;
-use std::time::Duration;
 
 pub(super) struct Ipa;
 
@@ -49,12 +48,6 @@ impl Agent for Ipa {
 
     fn progress(&self) -> Option<&Value> {
         None
-    }
-
-    /// Its lookup does not identify it. A repetition of its own lookup arrives soon after its heartbeat; an agent that
-    /// has really been restarted keeps asking.
-    fn late_lookup_window(&self, silence_limit: Duration) -> Duration {
-        silence_limit / 4
     }
 
     fn logs_parameters(&self) -> bool {

@@ -1,7 +1,7 @@
 //! From a node in any power state to a ramdisk that has sent its first heartbeat.
 //!
 //! The node is always powered off first. Its agent's token is forgotten while the BMC reports that the node is off, so
-//! an agent of an earlier boot cannot be mistaken for the new one.
+//! an agent of an earlier boot cannot be mistaken for the new one, and no second token is given out within a boot.
 
 use super::fail::{self, retry_or_fail};
 use super::power::power_pending;
@@ -9,11 +9,12 @@ use super::transition::{at_work, in_wait};
 use super::view::View;
 use super::wait::{is_due, is_overdue, sleep_in, sleep_on, unexpected, waiting_for_agent};
 use crate::decision::{Action, Change, Decision, Outcome};
-use model::history::{EventKind, Severity};
-use model::request::event;
 use model::run::{Cursor, PersistentBoot};
 use model::{PowerState, PowerTarget, RunKind};
 use std::time::Duration;
+
+/// How soon after its lookup an agent sends its first heartbeat, at the latest.
+const FIRST_HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// The boot device of [`Action::SetBootDevice`].
 const NETWORK: &str = "pxe";
@@ -42,7 +43,7 @@ fn await_agent(view: &View) -> Decision {
         at_work(&mut change, "the agent sent its first heartbeat", snapshot.now);
         return Decision::Record(Box::new(change));
     }
-    if let Some(change) = reissue_token(view) {
+    if let Some(change) = boot_again(view) {
         return Decision::Record(Box::new(change));
     }
     let reason = "the ramdisk to boot and its agent to send a heartbeat";
@@ -74,20 +75,25 @@ fn after_boot(kind: RunKind) -> Cursor {
     }
 }
 
-/// Forget the token if the ramdisk restarted between its lookup and its first heartbeat: the agent that asks now runs on
-/// the node.
-pub(super) fn reissue_token(view: &View) -> Option<Change> {
-    let (contact, node) = (&view.snapshot.contact, &view.snapshot.node);
+/// Boot again if the agent that has the token sent no heartbeat in [`FIRST_HEARTBEAT`] and another one asks: the ramdisk
+/// restarted after its lookup, or an impostor was first. Which of the two runs on the node cannot be known.
+fn boot_again(view: &View) -> Option<Change> {
+    let contact = &view.snapshot.contact;
     let (given, rival) = (contact.token_at?, contact.rival.as_ref()?);
-    if contact.callback_url.is_some() || rival.at.since(given) < Duration::from_secs(15) {
+    if rival.at.since(given) < FIRST_HEARTBEAT || !rival.is_certain() {
         return None;
     }
-    let text = "the agent that took the token fell silent before its first heartbeat and another asks for it";
-    let reissued = event(EventKind::Agent, Severity::Info, text.into(), view.snapshot.now);
-    let mut change = view.with_run(|_| {}).with_event(reissued);
-    change.node.wait = node.wait.clone();
-    change.node.next_wake_at = node.next_wake_at;
-    change.forget_agent = true;
+    let text = "the agent that took the token sent no heartbeat, and another asks for it";
+    let mut run = view.run.clone();
+    run.interrupt();
+    if run.fruitless > view.settings.max_interruptions {
+        return Some(fail::failed(view, &format!("{text} (interruption {})", run.interruptions)));
+    }
+    let mut change = view.advance(Cursor::PowerOff);
+    if let Some(run) = &mut change.node.run {
+        run.interrupt();
+    }
+    at_work(&mut change, &format!("{text}; the node boots again"), view.snapshot.now);
     Some(change)
 }
 

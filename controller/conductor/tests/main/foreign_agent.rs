@@ -1,6 +1,6 @@
 //! What is said to an agent that chooses its own command ids, as ironic-python-agent does.
 
-use crate::situation::{NOW, Scripted, at, ipa, node, snapshot};
+use crate::situation::{NOW, Scripted, at, heard, ipa, node, snapshot};
 use agent_protocol::command::{CommandStatus, Status};
 use conductor::Settings;
 use conductor::agent_client::AgentClient;
@@ -66,22 +66,76 @@ fn a_step_that_was_written_down_for_another_agent_is_not_sent_to_this_one() {
     }
 }
 
-/// It asks once, gets no token while one is out, and stops permanently: no agent would come back. Found with the real one.
+/// A node whose agent has not answered two requests.
+fn missed_two_requests(idempotent: bool) -> Node {
+    let mut node = issued(NOW, true, idempotent);
+    node.run.as_mut().unwrap().attempts = 2;
+    node
+}
+
+/// What is decided at `now` about a step whose agent was last heard at 0 and has missed two requests, when another one asked
+/// at `asked_at`.
+fn with_rival(contact: Contact, idempotent: bool, asked_at: u64, now: u64) -> Decision {
+    let node = missed_two_requests(idempotent);
+    let rival = Some(SecondAgent { at: at(asked_at), boot_id: None, repeated: false });
+    decide(&snapshot(node, Contact { rival, ..contact }, at(now)), &Settings::default())
+}
+
+/// ironic-python-agent asks once, gets no token while one is out, and stops permanently: no agent would come back. Found with
+/// the real one.
 #[test]
 fn a_step_whose_agent_was_started_anew_fails_unless_it_may_be_repeated() {
-    let decided = |idempotent: bool, asked_at: u64| {
-        let mut node = issued(NOW, true, idempotent);
-        node.run.as_mut().unwrap().attempts = 2;
-        let contact = Contact { rival: Some(SecondAgent { at: at(asked_at), boot_id: None }), ..ipa() };
-        decide(&snapshot(node, contact, at(120)), &Settings::default())
-    };
-    let Decision::Record(change) = decided(false, 80) else { panic!("it waits") };
+    let Decision::Record(change) = with_rival(ipa(), false, 80, 120) else { panic!("it waits") };
     assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
     let text = change.node.last_error.unwrap();
     assert!(text.contains("another asks for its token") && text.contains("may be repeated"), "{text}");
     // Its own question, repeated by the network, comes soon after it was heard.
-    assert!(matches!(decided(false, 10), Decision::Act(_)));
-    // With one that may be repeated the next to ask is given a token, and the step.
-    let Decision::Record(change) = decided(true, 80) else { panic!("it waits") };
-    assert!(change.forget_agent && change.node.provision_state == ProvisionState::CleanWait);
+    assert!(matches!(with_rival(ipa(), false, 10, 120), Decision::Act(_)));
+}
+
+/// Finding 2 of the security review: any outage of ten seconds gave the token to the next agent that asked.
+#[test]
+fn another_agent_is_never_given_the_place_of_one_that_is_silent() {
+    for contact in [ipa(), heard("b")] {
+        let Decision::Record(change) = with_rival(contact.clone(), true, 80, 120) else { panic!("it waits") };
+        let run = change.node.run.unwrap();
+        assert_eq!(run.cursor, Cursor::PowerOff, "the node boots again, cold");
+        assert!(!change.forget_agent, "the token goes when the node is seen to be off");
+        assert_eq!((run.interruptions, run.fruitless), (1, 1));
+        // One lookup of an agent that names its boot may be an old one that arrives late.
+        let once = SecondAgent { at: at(80), boot_id: Some("b".into()), repeated: false };
+        let asked = |rival: SecondAgent| {
+            let contact = Contact { rival: Some(rival), ..contact.clone() };
+            decide(&snapshot(missed_two_requests(true), contact, at(120)), &Settings::default())
+        };
+        assert!(matches!(asked(once.clone()), Decision::Act(_)));
+        assert!(matches!(asked(SecondAgent { repeated: true, ..once }), Decision::Record(_)));
+        // A heartbeat vetoes, however often others ask.
+        let later = Contact { last_heartbeat_at: Some(at(60)), ..contact };
+        assert!(matches!(with_rival(later, true, 119, 120), Decision::Act(_)));
+    }
+}
+
+/// A node that has just booted, whose token was given out at 0 and has no heartbeat; another agent asks at `asked_at`.
+fn booting(asked_at: u64, fruitless: u32) -> Decision {
+    let mut node = node(ProvisionState::CleanWait, Cursor::AwaitAgent, 0);
+    node.run.as_mut().unwrap().fruitless = fruitless;
+    let rival = Some(SecondAgent { at: at(asked_at), boot_id: Some("other".into()), repeated: true });
+    let contact = Contact { token: Some("t".into()), token_at: Some(NOW), rival, ..Contact::default() };
+    decide(&snapshot(node, contact, at(20)), &Settings::default())
+}
+
+#[test]
+fn two_agents_that_ask_in_one_boot_make_the_node_boot_again_and_then_fail_its_run() {
+    assert!(matches!(booting(5, 0), Decision::Sleep { .. }), "the first has time for its heartbeat");
+    let Decision::Record(change) = booting(16, 0) else { panic!("it waits") };
+    assert!(!change.forget_agent);
+    let run = change.node.run.unwrap();
+    assert_eq!((run.cursor, run.fruitless), (Cursor::PowerOff, 1));
+    let Decision::Record(change) = booting(16, Settings::default().max_interruptions) else {
+        panic!("it waits")
+    };
+    assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
+    let text = change.node.last_error.unwrap();
+    assert!(text.contains("sent no heartbeat, and another asks for it"), "{text}");
 }

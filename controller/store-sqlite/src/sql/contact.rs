@@ -1,11 +1,11 @@
 //! Contact with agents, and the steps they offer.
 
-use super::node_version;
+use super::{node, node_version};
 use crate::document::{encode, failed, select};
 use model::agent::Contact;
 use model::{Catalogue, Timestamp};
 use rusqlite::{Connection, params};
-use store::{HeartbeatRecord, Result, StepKind, StoreError, TokenGrant};
+use store::{HeartbeatRecord, Noun, Result, StepKind, StoreError, TokenGrant};
 use uuid::Uuid;
 
 pub fn of_node(connection: &Connection, node: Uuid) -> Result<Contact> {
@@ -20,10 +20,12 @@ pub fn grant_token(
     boot_id: Option<&str>,
     at: Timestamp,
 ) -> Result<TokenGrant> {
-    node_version::check_exists(connection, node)?;
+    let row = node::by_uuid(connection, node)?.ok_or_else(|| StoreError::not_found(Noun::Node, node))?;
     let mut contact = of_node(connection, node)?;
-    let grant = store::contact::grant(&mut contact, token, boot_id, at);
-    write(connection, node, &contact)?;
+    let grant = store::contact::grant(&mut contact, row.run.as_ref(), token, boot_id, at);
+    if grant != TokenGrant::NotAwaited {
+        write(connection, node, &contact)?;
+    }
     Ok(grant)
 }
 

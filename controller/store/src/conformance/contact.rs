@@ -3,7 +3,7 @@
 use super::samples::{assert_stale, at, beat, enrolled, new_node, rung};
 use crate::{StepKind, Store, TokenGrant};
 use model::agent::{AgentKind, AgentState, Contact, SecondAgent};
-use model::{Catalogue, CatalogueStep};
+use model::{Catalogue, CatalogueStep, Cursor, Run, RunKind};
 use serde_json::{Map, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,10 +21,61 @@ pub async fn a_token_is_given_once<S: Store>(store: Arc<S>) {
     for (n, boot_id) in [(2, Some("boot-2")), (3, None)] {
         let grant = store.grant_token(node, "second", boot_id, at(n)).await.unwrap();
         assert_eq!(grant, TokenGrant::AlreadyOut);
-        let rival = Some(SecondAgent { at: at(n), boot_id: boot_id.map(str::to_owned) });
+        let rival = Some(SecondAgent { at: at(n), boot_id: boot_id.map(str::to_owned), repeated: false });
         let expected = Contact { rival, ..given.clone() };
         assert_eq!(store.contact(node).await.unwrap(), expected, "only the rival is noted");
     }
+}
+
+pub async fn without_a_run_that_awaits_an_agent_there_is_no_token<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await;
+    let uuid = node.uuid;
+    let at_work = |cursor: Cursor| Run { cursor, ..Run::new(RunKind::AutomatedClean, at(0)) };
+    let others =
+        [Cursor::Start, Cursor::PowerOff, Cursor::PowerOn, Cursor::LearnSteps, Cursor::Reboot, Cursor::Done];
+    let mut stored = node;
+    for run in others.map(at_work).map(Some).into_iter().chain([None]) {
+        stored.run = run;
+        stored = store.update_node(stored, vec![], None).await.unwrap();
+        let grant = store.grant_token(uuid, "token", Some("boot"), at(1)).await.unwrap();
+        assert_eq!(grant, TokenGrant::NotAwaited, "{:?}", stored.run);
+        assert_eq!(store.contact(uuid).await.unwrap(), Contact::default(), "nothing is changed");
+    }
+    for cursor in [Cursor::AwaitAgent, Cursor::AwaitInventory] {
+        stored.run = Some(at_work(cursor));
+        stored = store.update_node(stored, vec![], None).await.unwrap();
+        let grant = store.grant_token(uuid, "token", Some("boot"), at(1)).await.unwrap();
+        assert_eq!(grant, TokenGrant::Given);
+        store.forget_agent(uuid).await.unwrap();
+    }
+}
+
+/// The answer to its lookup was lost. Only the agent of that boot knows its boot id.
+pub async fn an_agent_may_ask_again_until_its_first_heartbeat<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await.uuid;
+    let ask = async |token, boot_id, n| store.grant_token(node, token, boot_id, at(n)).await.unwrap();
+    assert_eq!(ask("lost", Some("boot-1"), 1).await, TokenGrant::Given);
+    for other in [None, Some(""), Some("boot-2")] {
+        assert_eq!(ask("stolen", other, 2).await, TokenGrant::AlreadyOut);
+    }
+    assert_eq!(ask("kept", Some("boot-1"), 3).await, TokenGrant::Given);
+    let contact = store.contact(node).await.unwrap();
+    assert_eq!((contact.token.as_deref(), contact.token_at), (Some("kept"), Some(at(3))));
+    assert_eq!(contact.rival.map(|rival| rival.at), Some(at(2)), "the rival stays noted");
+    assert_stale(store.record_heartbeat(node, "lost", beat(4)).await, node);
+    store.record_heartbeat(node, "kept", beat(4)).await.unwrap();
+    assert_eq!(ask("again", Some("boot-1"), 5).await, TokenGrant::AlreadyOut);
+    let repeated = async || store.contact(node).await.unwrap().rival.unwrap().repeated;
+    assert!(!repeated().await, "one lookup since the last heartbeat");
+    ask("again", Some("boot-1"), 6).await;
+    assert!(repeated().await);
+    store.record_heartbeat(node, "kept", beat(7)).await.unwrap();
+    ask("again", Some("boot-1"), 8).await;
+    assert!(!repeated().await, "the heartbeat shows that the agent has its token");
+    store.forget_agent(node).await.unwrap();
+    // An agent that names no boot cannot be recognised.
+    assert_eq!(ask("first", None, 6).await, TokenGrant::Given);
+    assert_eq!(ask("second", None, 7).await, TokenGrant::AlreadyOut);
 }
 
 pub async fn of_two_agents_at_once_one_gets_the_token<S: Store + 'static>(store: Arc<S>) {

@@ -3,7 +3,7 @@
 use crate::{HeartbeatRecord, Noun, ResourceWrite, Store, StoreError, Unique};
 use model::agent::AgentKind;
 use model::history::Severity;
-use model::{Event, EventKind, Node, Resource, Timestamp};
+use model::{Cursor, Event, EventKind, Node, Resource, Run, RunKind, Timestamp};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -24,6 +24,7 @@ pub(super) fn new_node(name: &str) -> Node {
     node.properties = object(json!({"memory_mb": 262144, "deep": {"list": [1, -2, 0.5, null, true, "x"]}}));
     node.extra = object(json!({"'; DROP TABLE node; --": u64::MAX}));
     node.next_wake_at = Some(at(50));
+    node.run = Some(Run { cursor: Cursor::AwaitAgent, ..Run::new(RunKind::AutomatedClean, at(0)) });
     node
 }
 

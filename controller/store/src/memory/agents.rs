@@ -22,7 +22,11 @@ impl AgentStore for MemoryStore {
         boot_id: Option<&str>,
         at: Timestamp,
     ) -> Result<TokenGrant> {
-        let grant = contact::grant(&mut self.state().row(node)?.contact, token, boot_id, at);
+        let grant = {
+            let mut state = self.state();
+            let row = state.row(node)?;
+            contact::grant(&mut row.contact, row.node.run.as_ref(), token, boot_id, at)
+        };
         self.bell.ring(node);
         Ok(grant)
     }

@@ -16,6 +16,10 @@ const REASONS: &[Reason] = &[
     ("the agent was restarted", |write, run, _| came_and_went(write, run, &["agent", "power"])),
     ("the controller was interrupted", |write, run, _| write.kills.iter().any(|at| *at >= run.started_at)),
     ("another asks for its token", |write, run, _| came_and_went(write, run, &["agent", "power", "reset"])),
+    ("sent no heartbeat, and another asks", |write, run, _| {
+        came_and_went(write, run, &["agent", "power", "reset"])
+    }),
+    ("the controller does not know the agent any more", |_, _, _| false),
     ("the agent has not been heard for", silent),
     ("no agent came back within", no_agent_was_heard),
     ("the step hangs", hangs),

@@ -5,17 +5,24 @@ use crate::world::World;
 use store::TokenGrant;
 use uuid::Uuid;
 
-/// ARCHITECTURE: "An agent token is given to one boot of one node, and is deleted while the node is known to be off."
-pub fn granted(world: &World, node: Uuid, token: &str, grant: TokenGrant) {
+/// ARCHITECTURE: "An agent token is given to one boot of one node"; issue 16: "no second token without an observed Off". An
+/// agent whose answer was lost may ask again before its first heartbeat.
+pub fn granted(world: &World, node: Uuid, token: &str, boot_id: Option<&str>, grant: TokenGrant) {
     let Some(machine) = world.machine(node) else { return };
-    let out = &mut held(&world.ground_truth).machines[machine.index].token;
-    match (grant, out.is_some()) {
-        (TokenGrant::Given, true) => {
-            world.violated("a_token_is_given_once", format!("{} has one already", machine.name));
-        }
-        (TokenGrant::Given, false) => *out = Some(token.to_owned()),
-        (TokenGrant::AlreadyOut, _) => {}
+    if grant != TokenGrant::Given {
+        return;
     }
+    let chronicle = &mut held(&world.ground_truth).machines[machine.index];
+    let again = boot_id.is_some() && chronicle.token_boot.as_deref() == boot_id;
+    if chronicle.token.is_some() && !again {
+        world.violated("a_token_is_given_once", format!("{} has one already", machine.name));
+    }
+    if !std::mem::take(&mut chronicle.seen_off) && !again {
+        let text = format!("{} was not seen to be off since the token before", machine.name);
+        world.violated("no_second_token_without_an_observed_off", text);
+    }
+    chronicle.token = Some(token.to_owned());
+    chronicle.token_boot = boot_id.map(str::to_owned);
 }
 
 /// A heartbeat is accepted only with the token that was given out.

@@ -17,10 +17,14 @@ pub(super) fn by_another_agent(view: &View, issued: &Issued) -> Option<Change> {
     Some(interrupted(view, what, Cursor::LearnSteps))
 }
 
-/// The agent is silent, and another one that reports no process id asks for its token.
+/// The agent is silent, and another one asks for its token.
 pub(super) fn by_rival(view: &View) -> Change {
-    let what = "the agent does not answer and another asks for its token";
-    interrupted(view, what, Cursor::LearnSteps)
+    interrupted(view, "the agent does not answer and another asks for its token", Cursor::PowerOff)
+}
+
+/// The controller has no address of the agent that the command was stored for.
+pub(super) fn by_lost_contact(view: &View) -> Change {
+    interrupted(view, "the controller does not know the agent any more", Cursor::PowerOff)
 }
 
 /// The agent has forgotten the command.

@@ -31,7 +31,7 @@ pub(super) fn decide(view: &View) -> Decision {
         return Decision::Record(Box::new(fail::failed(view, text)));
     };
     if view.snapshot.contact.callback_url.is_none() {
-        return silence::await_return(view, &issued);
+        return Decision::Record(Box::new(interruption::by_lost_contact(view)));
     }
     let change = interruption::by_another_agent(view, &issued)
         .or_else(|| aborted_unstopped(view, &issued))

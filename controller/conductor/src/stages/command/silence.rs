@@ -1,16 +1,12 @@
-//! An agent that does not answer: when it counts as lost, and when another agent on the node is given its place.
+//! An agent that does not answer: when it counts as lost, and when the node boots again because another agent asks.
 
 use super::issued::Issued;
 use super::{hang, interruption};
 use crate::agents;
-use crate::decision::{Change, Decision};
-use crate::stages::boot::reissue_token;
+use crate::decision::Change;
 use crate::stages::fail;
 use crate::stages::view::View;
-use crate::stages::wait::{is_overdue, sleep_in, waiting_for_agent};
 use model::Timestamp;
-use model::history::{EventKind, Severity};
-use model::request::event;
 use serde_json::Value;
 
 /// What becomes of a command whose agent does not answer. Answers count as well as heartbeats: an agent is judged only
@@ -21,9 +17,7 @@ pub(super) fn judged(view: &View, issued: &Issued) -> Option<Change> {
     }
     let (at, snapshot) = (issued.sent_to.at, view.snapshot);
     let heard = snapshot.contact.last_heartbeat_at.unwrap_or(at).max(at).max(snapshot.listening_since);
-    unheard(view, heard)
-        .or_else(|| heard_without_answer(view, issued))
-        .or_else(|| replaced(view, issued, heard))
+    unheard(view, heard).or_else(|| heard_without_answer(view, issued)).or_else(|| claimed(view, heard))
 }
 
 /// No heartbeat for too long.
@@ -55,40 +49,13 @@ fn heard_without_answer(view: &View, issued: &Issued) -> Option<Change> {
     Some(fail::step_failed(view, &text, Value::Null))
 }
 
-/// Another agent has asked for the token since it was heard: the node rebooted, or the agent was restarted.
-fn replaced(view: &View, issued: &Issued, heard: Timestamp) -> Option<Change> {
-    let contact = &view.snapshot.contact;
-    let agent = agents::of(contact);
-    let late = agent.late_lookup_window(view.silence_limit());
-    if contact.rival.as_ref().is_none_or(|rival| rival.at <= heard.after(late)) {
-        return None;
-    }
-    if agent.process_id().is_none() && (!issued.accepted || !issued.step.step.idempotent) {
-        // The next ironic-python-agent could not be distinguished from this one. Without a token it asks once and then
-        // stops for good, so no agent would come back.
-        return Some(interruption::by_rival(view));
-    }
-    let text = "the agent does not answer and another asks for its token: the node rebooted";
-    let mut change = view.advance(view.run.cursor.clone());
-    change.events.push(event(EventKind::Agent, Severity::Info, text.into(), view.snapshot.now));
-    change.forget_agent = true;
-    Some(change)
-}
-
-/// The agent was forgotten because it was silent while another one asked for its token: wait for that one.
-pub(super) fn await_return(view: &View, issued: &Issued) -> Decision {
-    if let Some(change) = reissue_token(view) {
-        return Decision::Record(Box::new(change));
-    }
-    let reason = format!("an agent to come back: the node was lost during {}", issued.step.label());
-    let limit = view.budget();
-    let wait = waiting_for_agent(view, &reason, limit);
-    if is_overdue(&wait, view.snapshot.now) {
-        let text = format!(
-            "the agent did not answer, another asked for its token, and no agent came back within {} s",
-            limit.as_secs()
-        );
-        return Decision::Record(Box::new(fail::step_failed(view, &text, Value::Null)));
-    }
-    sleep_in(wait)
+/// Another agent has asked for the token since this one was heard: the node rebooted, or the agent was restarted, or an
+/// impostor asks. It never takes the place of this agent: the node boots again, and the agent of that boot gets a
+/// token. A heartbeat, which needs the token, vetoes: claims count only when none came for a quarter of the silence limit. An
+/// agent that has really been restarted keeps asking.
+fn claimed(view: &View, heard: Timestamp) -> Option<Change> {
+    let vetoed_until = heard.after(view.silence_limit() / 4);
+    let rival = view.snapshot.contact.rival.as_ref();
+    let is_claimed = rival.is_some_and(|rival| rival.at > vetoed_until && rival.is_certain());
+    is_claimed.then(|| interruption::by_rival(view))
 }
