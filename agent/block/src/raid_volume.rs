@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn volumes_are_told_from_disks_by_what_each_driver_shows() {
+    fn volumes_are_distinguished_from_disks_by_what_each_driver_shows() {
         let root = tempfile::tempdir().expect("tempdir");
         let write = |path: &str, text: &str| {
             let path = root.path().join(path);

@@ -1,7 +1,7 @@
 //! The disks that a node must have, and a disk that left it.
 
 use crate::common::Api;
-use model::storage::KnownDisk;
+use model::disks::KnownDisk;
 use model::{ProvisionState, Timestamp};
 use serde_json::json;
 use store::prelude::*;

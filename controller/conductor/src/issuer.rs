@@ -79,7 +79,7 @@ impl CertificateIssuer {
     }
 }
 
-fn retired(retired: &model::storage::RetiredDisk) -> RetiredDisk {
+fn retired(retired: &model::disks::RetiredDisk) -> RetiredDisk {
     let disk = retired.disk.clone();
     let (reason, at) = (retired.reason.clone(), certificate::instant(retired.at.0));
     RetiredDisk { serial: disk.serial, wwn: disk.wwn, model: disk.model, reason, at }

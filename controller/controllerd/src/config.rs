@@ -208,6 +208,22 @@ impl Bundles {
 }
 
 impl Config {
+    /// What the API needs of this.
+    pub fn api_settings(&self) -> api::Settings {
+        api::Settings {
+            public_endpoint: self.api.public_endpoint.clone(),
+            conductor_host: self.name(),
+            heartbeat_timeout_s: f64::from(self.agent.heartbeat_timeout_s),
+            automated_clean: self.conductor.automated_clean_enable,
+            max_limit: self.api.max_limit,
+            require_agent_tls: self.agent.require_tls,
+            agent_requests: api::RequestRate {
+                per_s: self.agent.requests_per_s,
+                burst: self.agent.requests_burst,
+            },
+        }
+    }
+
     /// Read a file.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).context("cannot be read")?;

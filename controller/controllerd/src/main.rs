@@ -98,18 +98,7 @@ async fn run(config: Config) -> Result<()> {
         drivers: Arc::new(drivers::BmcDrivers::new(bmcs.clone(), config.conductor.clone(), agents.clone())),
         bundles: Some(Arc::new(bundle_store)),
         certificate_key: Some(certificate_key.public().to_string()),
-        settings: api::Settings {
-            public_endpoint: config.api.public_endpoint.clone(),
-            conductor_host: config.name(),
-            heartbeat_timeout_s: f64::from(config.agent.heartbeat_timeout_s),
-            automated_clean: config.conductor.automated_clean_enable,
-            max_limit: config.api.max_limit,
-            require_agent_tls: config.agent.require_tls,
-            agent_requests: api::RequestRate {
-                per_s: config.agent.requests_per_s,
-                burst: config.agent.requests_burst,
-            },
-        },
+        settings: config.api_settings(),
     };
     let classes = config.connections.classes();
     listeners::serve_all(&config, &identity, app, &classes, &stop, &mut services).await?;

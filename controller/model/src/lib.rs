@@ -8,6 +8,7 @@ pub mod agent;
 pub mod bmc_login;
 pub mod bundle;
 pub mod certificate;
+pub mod disks;
 pub mod health;
 pub mod history;
 pub mod interface;

@@ -1,11 +1,11 @@
 //! A node: what the controller keeps of one server.
 
+use crate::disks::KnownDisks;
 use crate::health::Health;
 use crate::power::{PowerState, PowerTarget};
 use crate::provision::ProvisionState;
 use crate::run::Run;
 use crate::step::StepKind;
-use crate::storage::KnownDisks;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

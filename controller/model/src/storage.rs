@@ -1,10 +1,10 @@
 //! What is known of a node's storage: what its properties say, and which disks it had when it was looked at last.
 
+use crate::disks::{KnownDisk, ReportedDisk, RetiredDisk};
 use crate::history::{Event, EventKind, Severity};
 use crate::node::Node;
 use crate::request::event;
 use crate::time::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Property of a node that has no disks: `true`, also as text, which is what `baremetal node set --property` sends. An erase
@@ -26,85 +26,8 @@ pub fn is_diskless(node: &Node) -> bool {
     }
 }
 
-/// The disks of a node, as they were when it was looked at last.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnownDisks {
-    /// Disks that the next erase must report: of the last inspection by Anneal's agent, and of the last certificate.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub known: Vec<KnownDisk>,
-    /// Disks that an operator has retired since the last certificate; the next one names them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub retired: Vec<RetiredDisk>,
-}
-
-impl KnownDisks {
-    /// Whether nothing is known.
-    pub fn is_empty(&self) -> bool {
-        self.known.is_empty() && self.retired.is_empty()
-    }
-}
-
-/// A disk that identifies itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnownDisk {
-    /// Serial number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub serial: Option<String>,
-    /// World wide name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wwn: Option<String>,
-    /// Model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-}
-
-/// A disk that left its node, accepted by an operator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RetiredDisk {
-    /// The disk.
-    #[serde(flatten)]
-    pub disk: KnownDisk,
-    /// The operator's reason.
-    pub reason: String,
-    /// When it was accepted.
-    pub at: Timestamp,
-}
-
-/// A disk as a report lists it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenDisk {
-    /// What it says of itself.
-    pub disk: KnownDisk,
-    /// It need not be there the next time: removable, virtual, a volume of a RAID controller, or kept by the operator.
-    pub exempt: bool,
-}
-
-impl KnownDisk {
-    /// Whether it says anything that tells it from other disks.
-    fn has_identity(&self) -> bool {
-        self.serial.is_some() || self.wwn.is_some()
-    }
-
-    /// Whether the two are one disk: all that both say agrees, and there is something.
-    fn is(&self, other: &Self) -> bool {
-        let agree = |one: &Option<String>, other: &Option<String>| Some(one.as_ref()? == other.as_ref()?);
-        let (serial, wwn) = (agree(&self.serial, &other.serial), agree(&self.wwn, &other.wwn));
-        serial != Some(false) && wwn != Some(false) && (serial.is_some() || wwn.is_some())
-    }
-
-    /// Whether `name` is its serial number or its world wide name.
-    fn is_called(&self, name: &str) -> bool {
-        [&self.serial, &self.wwn].into_iter().flatten().any(|own| own == name)
-    }
-
-    /// Its serial number, or else its world wide name.
-    pub fn name(&self) -> &str {
-        self.serial.as_deref().or(self.wwn.as_deref()).unwrap_or("none")
-    }
-}
-
 /// The disks of an inventory. Only Anneal's agent says which of them are the node's own, so others prove nothing.
-fn in_inventory(inventory: &Value) -> Vec<SeenDisk> {
+fn in_inventory(inventory: &Value) -> Vec<ReportedDisk> {
     let disks = inventory.get("disks").and_then(Value::as_array).into_iter().flatten();
     let seen = |disk: &Value| {
         let ours = disk.get("anneal").filter(|ours| ours.is_object())?;
@@ -112,7 +35,7 @@ fn in_inventory(inventory: &Value) -> Vec<SeenDisk> {
         let own = |key: &str| text(key).map(str::to_owned);
         let disk = KnownDisk { serial: own("serial"), wwn: own("wwn"), model: own("model") };
         let exempt = ours.get("exempt").is_some_and(Value::is_string) || ours["removable"] == true;
-        Some(SeenDisk { disk, exempt })
+        Some(ReportedDisk { disk, exempt })
     };
     disks.filter_map(seen).take(MOST_DISKS).collect()
 }
@@ -127,11 +50,11 @@ pub fn inspected(node: &mut Node, inventory: &Value) {
 }
 
 /// Remember the disks of an erase that succeeded, in which all that were known were reported. They replace the known ones.
-pub fn erased(node: &mut Node, seen: Vec<SeenDisk>) {
+pub fn erased(node: &mut Node, seen: Vec<ReportedDisk>) {
     node.disks.known = own(seen);
 }
 
-fn own(seen: Vec<SeenDisk>) -> Vec<KnownDisk> {
+fn own(seen: Vec<ReportedDisk>) -> Vec<KnownDisk> {
     let own = seen.into_iter().filter(|seen| !seen.exempt && seen.disk.has_identity());
     own.map(|seen| seen.disk).take(MOST_DISKS).collect()
 }
@@ -140,8 +63,8 @@ fn own(seen: Vec<SeenDisk>) -> Vec<KnownDisk> {
 ///
 /// # Errors
 /// `expected_disks` is not a list of names.
-pub fn missing(node: &Node, seen: &[SeenDisk]) -> Result<Vec<String>, String> {
-    let mut left: Vec<&SeenDisk> = seen.iter().collect();
+pub fn missing(node: &Node, seen: &[ReportedDisk]) -> Result<Vec<String>, String> {
+    let mut left: Vec<&ReportedDisk> = seen.iter().collect();
     let mut missing = Vec::new();
     for known in &node.disks.known {
         match left.iter().position(|seen| seen.disk.is(known)) {
@@ -227,8 +150,8 @@ mod tests {
         KnownDisk { serial: text(serial), wwn: text(wwn), model: None }
     }
 
-    fn seen(serial: &str, wwn: &str) -> SeenDisk {
-        SeenDisk { disk: disk(serial, wwn), exempt: false }
+    fn seen(serial: &str, wwn: &str) -> ReportedDisk {
+        ReportedDisk { disk: disk(serial, wwn), exempt: false }
     }
 
     fn names(node: &Node) -> Vec<&str> {
@@ -291,7 +214,7 @@ mod tests {
     fn an_exempt_disk_is_no_more_known_after_an_erase() {
         let mut node = node();
         node.disks.known = vec![disk("S1", ""), disk("S2", "")];
-        let exempt = SeenDisk { exempt: true, ..seen("S2", "") };
+        let exempt = ReportedDisk { exempt: true, ..seen("S2", "") };
         erased(&mut node, vec![seen("S1", ""), exempt, seen("S3", "0x3"), seen("", "")]);
         assert_eq!(names(&node), ["S1", "S3"]);
     }

@@ -2,7 +2,7 @@
 //! table is in `block`, which is no part of a controller; `tests/methods.rs` compares the two.
 
 /// A method as a record names it.
-pub(crate) struct ErasedBy {
+pub(crate) struct EraseMethod {
     /// Its word.
     pub(crate) name: &'static str,
     /// Levels that it reaches, on one kind of disk or another.
@@ -24,12 +24,12 @@ const fn by(
     name: &'static str,
     levels: &'static [&'static str],
     promises: &'static [&'static str],
-) -> ErasedBy {
-    ErasedBy { name, levels, promises }
+) -> EraseMethod {
+    EraseMethod { name, levels, promises }
 }
 
 /// All of them.
-pub(crate) const METHODS: &[ErasedBy] = &[
+pub(crate) const METHODS: &[EraseMethod] = &[
     by("nvme-sanitize-crypto", PURGE, CHANGED),
     by("nvme-sanitize-block", PURGE, CHANGED),
     by("nvme-sanitize-overwrite", PURGE, ZEROES),

@@ -1,6 +1,6 @@
 //! An agent's process, from its start to its end.
 
-use crate::evidence::{self, Told};
+use crate::evidence::{self, SentStep};
 use crate::held;
 use crate::work::{Begun, Work};
 use agent_protocol::EXTENSION;
@@ -53,8 +53,8 @@ pub struct Agent {
     pub died: CancellationToken,
     /// Signs the reports of its erases; ironic-python-agent has none.
     key: Option<SigningKey>,
-    /// The steps that it was told to run, by the ids of their commands.
-    told: Mutex<BTreeMap<String, Told>>,
+    /// The steps that it was sent, by the ids of their commands.
+    sent: Mutex<BTreeMap<String, SentStep>>,
 }
 
 /// A call of a controller, in a form that can arrive twice.
@@ -127,11 +127,11 @@ impl Agent {
 
     /// The running command has ended.
     pub fn finish(&self, id: &str, mut ending: Ending) {
-        if let (Some(key), Some(told)) = (&self.key, held(&self.told).remove(id)) {
+        if let (Some(key), Some(sent)) = (&self.key, held(&self.sent).remove(id)) {
             let version = "sim".to_owned();
             let (boot_id, process_id) = (self.boot_id.clone(), self.process_id.clone());
             let agent = AgentName { version, boot_id, process_id };
-            evidence::attach(key, agent, id, &told, &mut ending);
+            evidence::attach(key, agent, id, &sent, &mut ending);
         }
         held(&self.registry).finish(id, ending);
         self.ended.notify_one();
@@ -195,7 +195,7 @@ impl Agent {
                 held(&self.registry).finish(&id, Ending::done(Some(steps)));
             }
             Command::ExecuteStep(kind) => {
-                held(&self.told).insert(id.clone(), (kind, request.params.clone()));
+                held(&self.sent).insert(id.clone(), (kind, request.params.clone()));
                 work.begin(Begun { id: &id, kind, params: &request.params, context });
             }
             Command::FinalizeRescue => self.finish(&id, work.rescue(&request.params)),

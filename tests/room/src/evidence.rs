@@ -44,11 +44,11 @@ pub fn erased(step: &str, device: &str, serial: &str, size: u64) -> DiskRecord {
 }
 
 /// A step command: kind of the step, and the parameters of the command.
-pub(crate) type Told = (StepKind, Map<String, Value>);
+pub(crate) type SentStep = (StepKind, Map<String, Value>);
 
 /// Put the evidence next to a result that reports disks, as `agentd` does.
-pub(crate) fn attach(key: &SigningKey, agent: AgentName, id: &str, told: &Told, ending: &mut Ending) {
-    let (kind, params) = told;
+pub(crate) fn attach(key: &SigningKey, agent: AgentName, id: &str, sent: &SentStep, ending: &mut Ending) {
+    let (kind, params) = sent;
     let text = |of: &str, field: &str| {
         let value = params.get(of).and_then(|value| value.get(field)).and_then(Value::as_str);
         value.unwrap_or_default().to_owned()

@@ -7,7 +7,8 @@ use crate::format::iso;
 use crate::{body, write};
 use axum::extract::Path;
 use model::Node;
-use model::storage::{self, KnownDisk, NotRetired, RetiredDisk};
+use model::disks::{KnownDisk, RetiredDisk};
+use model::storage::{self, NotRetired};
 use serde_json::{Value, json};
 
 /// Longest reason, in characters.

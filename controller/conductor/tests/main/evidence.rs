@@ -158,7 +158,7 @@ fn a_success_without_a_report_of_the_disks_fails_an_erase_step() {
         // A failure fails with its own reason.
         let change = scene.ends_with(&scene.evidence(false), Value::Null);
         assert!(error(&change).ends_with("a disk was left"), "{}", error(&change));
-        // Who signs nothing is not held to it.
+        // An agent that signs nothing is not held to it.
         scene.reported_key = None;
         assert_eq!(error(&scene.ends_with(&evidence, Value::Null)), "");
     }

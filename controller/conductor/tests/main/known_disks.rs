@@ -2,7 +2,8 @@
 
 use crate::world::World;
 use conductor::Settings;
-use model::storage::{self, EXPECTED, KnownDisk};
+use model::disks::KnownDisk;
+use model::storage::{self, EXPECTED};
 use model::{Node, ProvisionState, Timestamp, Verb};
 use serde_json::json;
 use store::prelude::*;
@@ -11,7 +12,7 @@ fn disk(serial: &str) -> KnownDisk {
     KnownDisk { serial: Some(serial.into()), wwn: None, model: Some("M".into()) }
 }
 
-/// Change the stored node, whoever else writes it.
+/// Change the stored node, again when another writer was first.
 async fn store(world: &World, change: impl Fn(&mut Node)) {
     loop {
         let mut node = world.store.node(world.node).await.unwrap();

@@ -1,7 +1,7 @@
 //! What the report of an erase step must contain before the step counts as done, by the level of the step.
 
 use agent_protocol::record::{BOOT_MEDIUM, DiskRecord, Outcome};
-use model::storage::{KnownDisk, SeenDisk};
+use model::disks::{KnownDisk, ReportedDisk};
 use model::{CatalogueStep, Node, storage};
 
 /// A step of the agent that erases disks (`hwm-generic/src/steps.rs`; a vendor's manager can take none of these names).
@@ -59,8 +59,8 @@ impl EraseStep {
 }
 
 /// The disks of a report, as far as a node remembers them.
-pub(super) fn seen(disks: &[DiskRecord]) -> Vec<SeenDisk> {
-    let seen = |disk: &DiskRecord| SeenDisk {
+pub(super) fn seen(disks: &[DiskRecord]) -> Vec<ReportedDisk> {
+    let seen = |disk: &DiskRecord| ReportedDisk {
         disk: KnownDisk { serial: disk.serial.clone(), wwn: disk.wwn.clone(), model: disk.model.clone() },
         exempt: disk.exempt.is_some(),
     };
