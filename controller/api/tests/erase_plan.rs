@@ -2,7 +2,6 @@
 
 use crate::common::Api;
 use api::Settings;
-use model::ProvisionState;
 use serde_json::json;
 
 const MAC: &str = "52:54:00:12:34:56";
@@ -13,7 +12,7 @@ async fn only_a_living_agent_of_ours_is_asked_and_its_answer_is_passed_on() {
     // The clock of the tests goes on by itself with each look at it.
     let api =
         Api::with(Settings { require_agent_tls: false, heartbeat_timeout_s: 0.5, ..Settings::default() });
-    let node = api.node("n", ProvisionState::CleanWait).await;
+    let node = api.node_awaiting_agent("n").await;
     api.port(&node, MAC).await;
     let fault = api.at(1, "GET", "/v1/anneal/nodes/nosuch/erase_plan", None).await.is(404).fault();
     assert!(fault.contains("nosuch"), "{fault}");
@@ -54,7 +53,7 @@ async fn only_a_living_agent_of_ours_is_asked_and_its_answer_is_passed_on() {
 async fn an_agent_that_fell_silent_is_not_asked() {
     let api =
         Api::with(Settings { require_agent_tls: false, heartbeat_timeout_s: 0.0, ..Settings::default() });
-    let node = api.node("n", ProvisionState::CleanWait).await;
+    let node = api.node_awaiting_agent("n").await;
     api.port(&node, MAC).await;
     let lookup = api.at(62, "GET", &format!("/v1/lookup?addresses={MAC}"), None).await.is(200).body;
     let beat = json!({"callback_url": "http://192.0.2.7:9999", "agent_version": "1",

@@ -237,6 +237,7 @@ async fn a_large_report_is_read_only_while_a_node_waits() {
     let uuid = idle.uuid;
     let to_idle =
         Request::post(format!("{PATH}?node_uuid={uuid}")).header("x-openstack-ironic-api-version", "1.84");
+    let to_idle = to_idle.header("content-type", "application/json");
     api.raw(to_idle.body(Body::from(large.to_string())).unwrap()).await.is(413).fault();
 
     let node = inspected(&api, "n", |_| {}).await;

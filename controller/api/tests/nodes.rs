@@ -201,7 +201,7 @@ async fn the_run_the_wait_and_the_progress_are_shown() {
     assert_eq!(info["agent_url"], "https://192.0.2.1:9999");
     assert_eq!(info["agent_last_heartbeat"], "1970-01-01T00:00:00");
     assert_eq!(info["anneal"]["run"]["kind"], "automated_clean");
-    assert_eq!(info["anneal"]["run"]["cursor"], json!({"deed": "start"})); // wording: wire name
+    assert_eq!(info["anneal"]["run"]["cursor"], json!({"deed": "await_agent"})); // wording: wire name
     assert_eq!(info["anneal"]["wait"]["reason"], "the agent");
     assert_eq!(info["anneal"]["wait"]["deadline"], "1970-01-01T00:00:00.000001+00:00");
     assert_eq!(info["anneal"]["progress"], json!({"disks": []}));

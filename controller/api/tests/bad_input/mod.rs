@@ -126,7 +126,8 @@ async fn a_body_of_an_unknown_sender_is_small() {
     let api = house().await;
     let send = async |path: &str, kib: usize| {
         let body = Body::from(vec![b' '; kib << 10]);
-        api.raw(Request::post(path).body(body).unwrap()).await.status
+        let request = Request::post(path).header("content-type", "application/json");
+        api.raw(request.body(body).unwrap()).await.status
     };
     assert_eq!((send("/v1/heartbeat/n", 257).await, send("/v1/heartbeat/n", 255).await), (413, 400));
     assert_eq!((send("/v1/nodes", 2049).await, send("/v1/nodes", 2047).await), (413, 400));

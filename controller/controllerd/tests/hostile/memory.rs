@@ -22,7 +22,8 @@ fn status(pid: u32, name: &str) -> u64 {
 async fn cost(pid: u32, client: &Client, url: &str, body: Vec<u8>) -> (u64, Option<u16>) {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
     let before = status(pid, "VmHWM");
-    let request = client.post(url).header("x-openstack-ironic-api-version", "1.84").body(body);
+    let request = client.post(url).header("x-openstack-ironic-api-version", "1.84");
+    let request = request.header("content-type", "application/json").body(body);
     let answer = request.send().await.ok().map(|answer| answer.status().as_u16());
     (status(pid, "VmHWM").saturating_sub(before), answer)
 }

@@ -29,6 +29,7 @@ const REASONS: &[Reason] = &[
     ("the evidence of the erase is refused", lied),
     ("without a report of the disks", lied),
     ("has no disk of the node", lied),
+    ("is missing: the report of step", lied),
     ("the agent is heard, but could not be", |write, run, _| {
         write.chronicle.has(run.started_at, &["a command's message", "agent"])
     }),
