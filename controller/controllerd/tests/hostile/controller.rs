@@ -6,6 +6,7 @@ use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 /// A test waits this long at most for a condition.
@@ -20,9 +21,13 @@ pub struct Controller {
     client: Client,
 }
 
-/// A port that nothing listens on.
+/// A port that nothing listens on, another one with each call. Below the range (32768 up) from which the kernel takes the
+/// ports of the many clients of these tests.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + u16::try_from(std::process::id() % 100).unwrap() * 100;
+    let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed));
+    ports.take(100).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a free port")
 }
 
 /// The program with its configuration in `dir`, not started. `extra` goes below `[api]`.
