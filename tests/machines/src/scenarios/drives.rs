@@ -23,7 +23,7 @@ const ERASED: [(&str, &str, Left); 13] = [
     ("ata,SATAFLASH,security", "ata-secure-erase-enhanced", Left::Noise),
     ("ata,SATAPLAIN,security,plain", "ata-secure-erase", Left::Zeroes),
     ("ata,SATALIES,crypto,block,lies", "ata-sanitize-block", Left::Zeroes),
-    ("ata,SATABUSY,crypto,busy,takes=6", "ata-sanitize-crypto", Left::Noise),
+    ("ata,SATABUSY,block,busy,takes=6", "ata-sanitize-block", Left::Zeroes),
     ("scsi,SASCRYPTO,crypto", "scsi-sanitize-crypto", Left::Noise),
     ("scsi,SASOVER,overwrite,spins", "scsi-sanitize-overwrite", Left::Zeroes),
     ("scsi,SASFORMAT,format", "scsi-format-unit", Left::Zeroes),
