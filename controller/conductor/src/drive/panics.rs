@@ -45,7 +45,7 @@ impl Conductor {
         tracing::error!(%node_uuid, panic, panics, "a pass over the node panicked");
         pass.forget_node();
         if *panics >= self.settings.max_attempts {
-            match caught(self.give_up(pass, panic)).await {
+            match caught(Box::pin(self.give_up(pass, panic))).await {
                 Ok(Ok(())) => *panics = 0,
                 Ok(Err(error)) => {
                     tracing::error!(%node_uuid, error = %error.chain(), "cannot store that the run failed")

@@ -99,6 +99,14 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
             let unknown = closed(json!({"message": text(), "steps": steps}), &["message", "steps"]);
             new().query(&["min_priority"]).responds(200, steps).responds(202, unknown)
         }
+        _ => return of_ours(method, path),
+    })
+}
+
+/// What is known of the endpoints that Ironic does not have.
+fn of_ours(method: &str, path: &str) -> Option<Shape> {
+    let new = Shape::new;
+    Some(match (method, path) {
         ("GET", "/v1/anneal/nodes/{ident}/erase_plan") => new().query(&["step"]).responds(200, object()),
         ("GET", "/v1/anneal/nodes/{ident}/disks") => new().responds(200, known_disks()),
         ("POST", "/v1/anneal/nodes/{ident}/disks/retire") => {
