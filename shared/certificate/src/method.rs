@@ -66,7 +66,8 @@ mod tests {
     fn the_methods_are_those_of_the_agent_with_their_levels_and_promises() {
         assert_eq!(METHODS.len(), Method::ALL.len());
         for method in Method::ALL {
-            let known = METHODS.iter().find(|known| known.name == method.as_str()).expect(method.as_str());
+            let known = METHODS.iter().find(|known| known.name == method.as_str());
+            let known = known.unwrap_or_else(|| panic!("{}", method.as_str()));
             let levels = [false, true].map(|rotational| method.level(rotational)).map(Level::as_str);
             assert_eq!(BTreeSet::from(levels), known.levels.iter().copied().collect(), "{}", known.name);
             assert!(known.promises.contains(&method.expected_content().as_str()), "{}", known.name);
