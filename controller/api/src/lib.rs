@@ -60,11 +60,11 @@ mod write;
 pub use app::{App, Settings};
 pub use auth::Auth;
 pub use bundles::BundleStore;
-pub use client_address::ClientAddress;
 pub use driver_queries::{
     BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
     Validity,
 };
+pub use http_server::ClientAddress;
 
 pub use request_rate::RequestRate;
 

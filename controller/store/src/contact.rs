@@ -4,6 +4,7 @@ use crate::agents::{HeartbeatRecord, TokenGrant};
 use model::agent::{AgentKind, Contact, SecondAgent};
 use model::{Run, Timestamp};
 use serde_json::Value;
+use std::time::Duration;
 use subtle::ConstantTimeEq;
 
 /// Give `token` to the agent, or note a rival if another agent has a token. Without a run that awaits an agent there is no
@@ -18,8 +19,7 @@ pub fn grant(
     boot_id: Option<&str>,
     at: Timestamp,
 ) -> TokenGrant {
-    let asks_again = contact.callback_url.is_none() && is_same_boot(contact, boot_id);
-    if contact.token.is_some() && !asks_again {
+    if contact.token.is_some() && !asks_again(contact, boot_id) {
         contact.rival = Some(rival(contact, boot_id, at));
         return TokenGrant::AlreadyOut;
     }
@@ -34,6 +34,22 @@ pub fn grant(
         ..Contact::default()
     };
     TokenGrant::Given
+}
+
+/// How long after a rival was noted further ones are not: their lookups would only write.
+const RIVAL_PAUSE: Duration = Duration::from_secs(10);
+
+/// Whether [`grant`] would do no more than note a rival a moment after the last one.
+pub fn is_noted(contact: &Contact, boot_id: Option<&str>, now: Timestamp) -> bool {
+    let is_rival = contact.token.is_some() && !asks_again(contact, boot_id);
+    // A time in the future was noted before the clock was set back.
+    let is_recent = |rival: &SecondAgent| rival.at <= now && now.since(rival.at) < RIVAL_PAUSE;
+    is_rival && contact.rival.as_ref().is_some_and(is_recent)
+}
+
+/// Whether the agent that got the token asks for it again, before its first heartbeat.
+fn asks_again(contact: &Contact, boot_id: Option<&str>) -> bool {
+    contact.callback_url.is_none() && is_same_boot(contact, boot_id)
 }
 
 /// The agent that asks now, after the one that was noted before.

@@ -18,5 +18,5 @@ mod timeouts;
 mod tracked_body;
 
 pub use places::{Limits, Places, address_key};
-pub use server::{Clients, Peer, Server};
+pub use server::{ClientAddress, Clients, Peer, Server};
 pub use timeouts::Timeouts;

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -29,11 +29,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often a connection that found no place looks again.
 const PLACE_PAUSE: Duration = Duration::from_millis(50);
 
-/// The client of a request, among the request's extensions.
+/// The address of a request's client, among the request's extensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientAddress(pub IpAddr);
+
+/// The connection of a request, among the request's extensions.
 #[derive(Clone)]
 pub struct Peer {
-    /// Its address.
-    pub address: SocketAddr,
+    address: ClientAddress,
     place: Arc<Place>,
     operators: Option<Arc<Places>>,
 }
@@ -93,7 +96,9 @@ impl Server {
                 while connections.try_join_next().is_some() {}
                 let (activity, close) = (Arc::new(Activity::new()), CancellationToken::new());
                 let Some(place) = place(&places, address, &activity, &close).await else { continue };
-                let peer = Peer { address, place: Arc::new(place), operators: shared.operators.clone() };
+                let client = ClientAddress(address.ip().to_canonical());
+                let peer =
+                    Peer { address: client, place: Arc::new(place), operators: shared.operators.clone() };
                 let shared = shared.clone();
                 connections.spawn(async move {
                     let served = shared.connection(stream, peer, activity);
@@ -192,6 +197,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<TrackedBody<Body>>, Infallible> {
     let mut request = request.map(|body| Body::new(TrackedBody::request(body, activity.clone())));
+    request.extensions_mut().insert(peer.address);
     request.extensions_mut().insert(peer);
     let response = router.oneshot(request).await?;
     Ok(response.map(|body| TrackedBody::response(body, activity)))

@@ -7,6 +7,7 @@ use super::report_body::{ReportBody, ReportGate};
 use crate::app::App;
 use crate::bounded_json;
 use crate::call::{Call, json};
+use crate::client_address;
 use crate::error::{ApiError, Reply};
 use crate::microversion::MIN;
 use crate::schema;
@@ -14,7 +15,7 @@ use axum::body::Body;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{Response, Uri};
 use axum::response::IntoResponse;
-use http_server::{Peer, address_key};
+use http_server::address_key;
 use mac::Mac;
 use model::{Inventory, Node, ProvisionState, RunKind};
 use serde::Deserialize;
@@ -36,7 +37,7 @@ const INTERFACES_MAX: usize = 256;
 pub async fn continue_inspection(State(app): State<Arc<App>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let gate = parts.extensions.get::<Arc<ReportGate>>().cloned().unwrap_or_default();
-    let address = parts.extensions.get::<Peer>().map(|peer| address_key(peer.address.ip()));
+    let address = client_address::of(&parts.extensions).map(address_key);
     let call = match Call::from_request(Request::from_parts(parts, Body::empty()), &app).await {
         Ok(call) => call,
         Err(refused) => return refused,

@@ -10,7 +10,6 @@ use mac::Mac;
 use model::mask::masked_instance_info;
 use model::{Node, ProvisionState, ResourceKind, Run};
 use serde_json::{Map, Value, json};
-use std::time::Duration;
 use store::{StoreError, TokenGrant};
 use uuid::Uuid;
 
@@ -27,9 +26,6 @@ const EXPECTED: [ProvisionState; 9] = [
     ProvisionState::RescueWait,
     ProvisionState::ServiceWait,
 ];
-
-/// How long after a rival was noted further ones are not.
-const RIVAL_PAUSE: Duration = Duration::from_secs(10);
 
 /// Longest boot id that is kept: a UUID has 36 characters.
 const BOOT_ID_MAX: usize = 64;
@@ -150,13 +146,10 @@ pub async fn owner(call: &Call, addresses: &[Mac]) -> Result<Option<Uuid>, ApiEr
 /// A new token for the first caller since the run powered the node on; later callers get a mask that says that one exists.
 /// 404 when the run awaits no agent.
 ///
-/// The caller is unknown. The store notes a later caller as a rival at most once in [`RIVAL_PAUSE`].
+/// The caller is unknown, so a later caller that was noted a moment ago writes nothing.
 pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<String, ApiError> {
     let contact = call.app.store.contact(node.uuid).await?;
-    let is_another = contact.token.is_some() && !is_same_boot(contact.lookup_boot_id.as_deref(), boot_id);
-    let (noted, now) = (contact.rival.filter(|_| is_another), call.now());
-    // A time in the future was noted before the clock was set back.
-    if noted.is_some_and(|rival| rival.at <= now && now.since(rival.at) < RIVAL_PAUSE) {
+    if store::contact::is_noted(&contact, boot_id, call.now()) {
         return Ok(MASKED.to_owned());
     }
     let token = token::fresh().map_err(|error| {
@@ -174,11 +167,6 @@ pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<St
         Ok(TokenGrant::NotAwaited) | Err(StoreError::NotFound { .. }) => Err(ApiError::not_found()),
         Err(other) => Err(other.into()),
     }
-}
-
-/// Whether the caller names the boot that got the token.
-fn is_same_boot(known: Option<&str>, asked: Option<&str>) -> bool {
-    known.zip(asked).is_some_and(|(known, asked)| token::same(known, asked))
 }
 
 /// What ironic-python-agent also reads, at Ironic's defaults.

@@ -1,6 +1,7 @@
 //! How many requests an address may send to the endpoints of agents, whose senders are unknown: a token bucket for each
 //! address.
 
+use crate::client_address;
 use crate::endpoint::Endpoint;
 use crate::error::ApiError;
 use crate::request_rate::RequestRate;
@@ -8,7 +9,7 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
-use http_server::{Peer, address_key};
+use http_server::address_key;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,14 +68,14 @@ impl Rates {
         accepted
     }
 
-    /// Put this limit in front of an endpoint. A request without a known peer (in tests without a socket) passes.
+    /// Put this limit in front of an endpoint. A request without a known address (in tests without a socket) passes.
     pub fn limited(self: &Arc<Self>, endpoint: Endpoint) -> Endpoint {
         let rates = self.clone();
         let layer = from_fn(move |request: Request, next: Next| {
             let rates = rates.clone();
             async move {
-                let peer = request.extensions().get::<Peer>().map(|peer| address_key(peer.address.ip()));
-                if peer.is_none_or(|address| rates.accepts(address, Instant::now())) {
+                let client = client_address::of(request.extensions()).map(address_key);
+                if client.is_none_or(|address| rates.accepts(address, Instant::now())) {
                     return next.run(request).await;
                 }
                 let refused = ApiError::client(429, "This address sends too many requests; try again later.");
