@@ -40,9 +40,11 @@ tasks:
   demo     two emulated servers, from old data to clean and available
            [--report FILE] [--keep] [--disk FILE:nvme|sata|scsi|virtio ...]
   test     unit, property, integration and QEMU scenario tests
-  soak     seeds, kills and power cuts, many more than in a test
-           [--part sim|kill|erase|lab|api|quickstart] [--seed N]; with --part sim also
-           [--seeds N] [--first N] [--nodes N] [--fleet]
+  soak     seeds, kills, power cuts and hostile clients, many more than in a
+           test; cargo-mutants [--part
+           sim|kill|erase|lab|api|hostile|mutants|quickstart] [--seed N]; with
+           --part sim also [--seeds N] [--first N] [--nodes N] [--fleet], with
+           --part mutants also [--shard K] [--list]
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]
   bench    steps: the time between two in-band steps, with simulated

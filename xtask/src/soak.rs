@@ -1,5 +1,6 @@
 //! `cargo xtask soak`: what `cargo xtask test` does in minutes, for as long as it takes.
 
+mod mutants;
 mod quickstart;
 
 use std::process::Command;
@@ -10,9 +11,10 @@ use crate::args::Args;
 use crate::{deps, fault_points, image, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 6] = ["sim", "kill", "erase", "lab", "api", "quickstart"];
+const PARTS: [&str; 8] = ["sim", "kill", "erase", "lab", "api", "hostile", "mutants", "quickstart"];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|api|quickstart] [--seed N]`, and with `--part sim` the options of `sim`
+/// `cargo xtask soak [--part sim|kill|erase|lab|api|hostile|mutants|quickstart] [--seed N]`, with `--part sim` the options of
+/// `sim`, and with `--part mutants` those of [`mutants::run`]
 pub fn run(mut args: Args) -> Result<()> {
     let Some(only) = args.option("--part")? else {
         let seed = args.option("--seed")?;
@@ -21,6 +23,9 @@ pub fn run(mut args: Args) -> Result<()> {
     };
     if only == "sim" {
         return sim(&args.rest());
+    }
+    if only == "mutants" {
+        return mutants::run(args);
     }
     let seed = args.option("--seed")?;
     args.finish()?;
@@ -34,6 +39,8 @@ fn part(name: &str, seed: Option<&str>) -> Result<()> {
         "erase" => erase(seed),
         "lab" => lab(seed),
         "api" => api(seed),
+        "hostile" => hostile(seed),
+        "mutants" => mutants::run(Args::new(seed.map(|seed| format!("--seed={seed}")).into_iter().collect())),
         "quickstart" => quickstart::run(),
         other => bail!("there is no part {other:?}; there are {}", PARTS.join(", ")),
     }
@@ -96,4 +103,15 @@ fn api(seed: Option<&str>) -> Result<()> {
     let mut contract = Command::new(bin_dir.join("contract"));
     contract.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).arg("schemathesis");
     sh::run(contract.env("API_EXAMPLES", "500").envs(seed))
+}
+
+/// Half an hour of hostile clients. The controller has the first processor, everybody else the others.
+fn hostile(seed: Option<&str>) -> Result<()> {
+    sh::run(sh::cargo().args(["build", "--release", "--bins", "-p", "controllerd", "-p", "hostile"]))?;
+    let bins = sh::target_dir().join("release");
+    let processors = std::thread::available_parallelism()?.get();
+    let others = if processors > 1 { format!("1-{}", processors - 1) } else { "0".to_owned() };
+    let mut soak = Command::new("taskset");
+    soak.args(["--cpu-list", &others]).arg(bins.join("hostile")).arg("--bin-dir").arg(&bins);
+    sh::run(soak.args(seed.iter().flat_map(|seed| ["--seed", seed])))
 }

@@ -62,7 +62,8 @@ impl Selection {
 
 /// `cargo xtask test [--fast] [--only cargo|machines|contract|kill|fuzz] [--filter NAME]`
 ///
-/// A full run also fails when a test that `docs/specs.md` names did not run in it, or a sentence there is open.
+/// A full run also fails when a test that `docs/specs.md` names did not run in it, or more sentences are open than its head
+/// allows.
 pub fn run(mut args: Args) -> Result<()> {
     let selection = Selection {
         fast: args.flag("--fast"),

@@ -60,6 +60,8 @@ pub struct Config {
     pub only_devices: Vec<PathBuf>,
     /// MAC of the NIC that PXE used.
     pub boot_mac: Option<Mac>,
+    /// Nonce of this boot, from the boot script of the controller.
+    pub boot_nonce: Option<Token>,
     /// Token given beforehand (virtual media).
     pub agent_token: Option<Token>,
     /// Outside the ramdisk the agent gives up after this; in it, it never does.
@@ -91,6 +93,8 @@ pub struct Environment {
     pub kernel_command_line: String,
     /// Process id 1.
     pub is_init: bool,
+    /// `ANNEAL_BOOT_NONCE`, which stands for the kernel parameter outside the ramdisk: `ps` shows flags.
+    pub boot_nonce: Option<String>,
     /// `/` is an initramfs (ramfs or tmpfs), not a container's or an installed system's.
     pub root_is_initramfs: bool,
 }
@@ -144,6 +148,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
             .map(|path| absolute("--only-device", path))
             .collect::<Result<_, _>>()?,
         boot_mac: last(&values, "(BOOTIF)").map(boot_mac).transpose()?,
+        boot_nonce: boot_nonce(&values, environment)?,
         agent_token: last(&values, "(ipa-agent-token)").map(token).transpose()?,
         lookup_timeout: last(&values, "--lookup-timeout").map_or(Ok(LOOKUP_TIMEOUT), seconds)?,
         inspection,
@@ -155,6 +160,14 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
         debug: values.contains_key("--debug"),
         ignored,
     })
+}
+
+/// The nonce of this boot: in the ramdisk from the kernel, outside it from the environment.
+fn boot_nonce(values: &Values, environment: &Environment) -> Result<Option<Token>, ConfigError> {
+    const NAME: &str = "(anneal.boot-nonce)";
+    let text = last(values, NAME).or(environment.boot_nonce.as_deref());
+    let nonce = |text| Token::new(text).ok_or_else(|| bad(NAME, "shorter than 32 characters"));
+    text.map(nonce).transpose()
 }
 
 impl Environment {
@@ -169,6 +182,7 @@ impl Environment {
             // Not there before PID 1 has mounted /proc; outside it is always there.
             kernel_command_line: std::fs::read_to_string("/proc/cmdline").unwrap_or_default(),
             is_init: std::process::id() == 1,
+            boot_nonce: std::env::var("ANNEAL_BOOT_NONCE").ok(),
             root_is_initramfs: statfs("/").is_ok_and(|root| is_ram(root.filesystem_type())),
         }
     }

@@ -27,7 +27,7 @@ pub struct Ended<'a> {
 /// Puts the evidence next to the result, if that is the report of an erase and the controller has offered the extension:
 /// an Ironic gets the result as ironic-python-agent gives it.
 pub fn attach(state: &State, ended: &Ended, ending: &mut Ending) {
-    let Some(key) = state.evidence_key().filter(|_| state.extension()) else { return };
+    let Some(signer) = state.signer().filter(|_| state.extension()) else { return };
     let Some(Value::Object(result)) = &mut ending.result else { return };
     let report = result.get(steps::words(ended.kind).result).filter(|report| report.get("disks").is_some());
     let Some(report) = report.and_then(|report| serde_json::from_value::<EraseReport>(report.clone()).ok())
@@ -63,7 +63,12 @@ pub fn attach(state: &State, ended: &Ended, ending: &mut Ending) {
         disks: report.disks,
         ignored_controllers: report.ignored_controllers,
     };
-    // Plain data with string keys: this cannot fail, and the controller does not believe a null.
-    let signed = serde_json::to_value(evidence.sign(key)).unwrap_or_default();
-    result.insert(EVIDENCE.to_owned(), signed);
+    match signer.sign(&evidence) {
+        // Plain data with string keys: this cannot fail, and the controller does not believe a null.
+        Ok(signed) => {
+            drop(result.insert(EVIDENCE.to_owned(), serde_json::to_value(signed).unwrap_or_default()))
+        }
+        // The controller rejects the report: this agent has sent it a key.
+        Err(error) => tracing::error!(%error, "the evidence of the erase is not signed"),
+    }
 }

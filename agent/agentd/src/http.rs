@@ -4,6 +4,7 @@
 //! request is usually later than that.
 
 use crate::tls::{self, TlsError, Trust};
+use crate::token::Token;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
@@ -167,6 +168,7 @@ pub struct Client {
     connector: TlsConnector,
     resolve_names: bool,
     request_id: Option<String>,
+    nonce: Option<Token>,
 }
 
 impl Client {
@@ -177,6 +179,7 @@ impl Client {
             connector: TlsConnector::from(Arc::new(tls::client(trust)?)),
             resolve_names,
             request_id: None,
+            nonce: None,
         })
     }
 
@@ -184,6 +187,12 @@ impl Client {
     #[must_use]
     pub fn filed_under(self, request_id: Option<String>) -> Self {
         Self { request_id, ..self }
+    }
+
+    /// With the nonce of this boot in every request, by which the controller knows that it booted this machine.
+    #[must_use]
+    pub fn showing(self, nonce: Option<Token>) -> Self {
+        Self { nonce, ..self }
     }
 
     /// One request to `path` (with its query) below the base, or to the base itself when it is empty.
@@ -226,6 +235,9 @@ impl Client {
         }
         if let Some(id) = &self.request_id {
             request = request.header(REQUEST_ID_HEADER, id);
+        }
+        if let Some(nonce) = &self.nonce {
+            request = request.header(agent_protocol::NONCE_HEADER, nonce.expose());
         }
         let request =
             request.body(Full::new(Bytes::from(body))).map_err(|error| http_error(error.to_string()))?;
@@ -364,11 +376,12 @@ pub fn shorten(body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{ApiUrl, Client};
+    use crate::token::Token;
     use hyper::Method;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     #[tokio::test]
-    async fn every_request_is_filed_under_the_id_that_was_given() {
+    async fn every_request_is_filed_under_the_id_that_was_given_and_shows_the_nonce() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let base: ApiUrl =
             format!("http://{}", listener.local_addr().expect("bound")).parse().expect("a URL");
@@ -380,9 +393,11 @@ mod tests {
             String::from_utf8_lossy(&request[..length]).to_lowercase()
         });
         let client = Client::new(None, false).expect("a client").filed_under(Some("req-7".to_owned()));
+        let client = client.showing(Token::new(&"0".repeat(64)));
         client.send(Method::GET, &base, "/v1", None, Vec::new()).await.expect("an answer");
         let request = server.await.expect("no panic");
         assert!(request.contains("x-openstack-request-id: req-7\r\n"), "{request}");
+        assert!(request.contains(&format!("x-anneal-boot-nonce: {}\r\n", "0".repeat(64))), "{request}");
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub mod random;
 pub mod registry;
 pub mod run;
 pub mod server;
+pub mod signer;
 pub mod state;
 pub mod steps;
 pub mod tls;

@@ -7,6 +7,7 @@ use agent_protocol::lookup::{BundleOffer, LookupAnswer, MASKED};
 use agent_protocol::{HEARTBEAT_MICROVERSION, LOOKUP_MICROVERSION};
 use hyper::Method;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub struct Controller {
     pub heartbeat_version: String,
     /// The address of ours that it saw.
     pub local: IpAddr,
+    /// Whether it takes our boot id in a lookup; Ironic rejects arguments that it does not know.
+    pub takes_boot_id: bool,
 }
 
 /// What a lookup brought.
@@ -45,6 +48,8 @@ pub struct LookupRequest {
     pub macs: Vec<String>,
     /// UUID, when it is known beforehand.
     pub node_uuid: Option<String>,
+    /// Boot id: by it an agent whose answer was lost may ask again.
+    pub boot_id: Option<String>,
 }
 
 /// Why a lookup brought nothing; all of them are worth another try later.
@@ -122,6 +127,7 @@ pub fn delay(error: &LookupError, attempt: u32, longest: Duration, random: f64) 
 
 #[derive(Deserialize)]
 struct Root {
+    anneal: Option<IgnoredAny>,
     default_version: RootVersion,
 }
 
@@ -160,6 +166,7 @@ async fn greet_one(client: &Client, url: &ApiUrl) -> Result<Controller, LookupEr
         lookup_version: microversion(server, LOOKUP_MICROVERSION)?,
         heartbeat_version: microversion(server, HEARTBEAT_MICROVERSION)?,
         local: reply.local,
+        takes_boot_id: root.anneal.is_some(),
     })
 }
 
@@ -188,6 +195,9 @@ pub async fn ask(
     let mut path = format!("/v1/lookup?addresses={}", request.macs.join(",").replace(':', "%3A"));
     if let Some(uuid) = &request.node_uuid {
         path = format!("{path}&node_uuid={uuid}");
+    }
+    if let Some(boot_id) = request.boot_id.as_deref().filter(|_| controller.takes_boot_id) {
+        path = format!("{path}&anneal_boot_id={boot_id}");
     }
     let version = Some(controller.lookup_version.as_str());
     let reply = client.send(Method::GET, &controller.url, &path, version, Vec::new()).await?;

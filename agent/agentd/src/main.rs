@@ -4,20 +4,24 @@ use agentd::config::{Config, ConfigError, Environment, HELP};
 use agentd::executor::Executor;
 use agentd::logging::LogRing;
 use agentd::login::{LoginProgram, LoginService, NoLogin};
+use agentd::signer::Signer;
 use agentd::state::{Discover, State};
-use agentd::{config, inventory, ramdisk, run};
+use agentd::{config, inventory, ramdisk, run, signer};
 use block::Filter;
 use hwm_generic::GenericHardwareManager;
 use hwm_host::{Externals, Limits};
 use hwm_sdk::HardwareManager;
 use ramdisk_init::Exit;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == signer::WORD) {
+        return signer::serve();
+    }
     let logs = LogRing::default();
     if std::process::id() == 1 {
         return ramdisk::init(&logs, live);
@@ -50,10 +54,12 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     if !config.ignored.is_empty() {
         tracing::warn!(parameters = ?config.ignored, "kernel parameters not obeyed");
     }
+    // Before anything of a disk or of the network is read.
+    let signer = signer();
     let managers = managers(config);
     let externals = Arc::new(externals(config, &managers));
     let discover = discover(config, externals.clone());
-    let state = State::new(managers, discover, logs.clone(), login(config), config.ramdisk);
+    let state = State::new(signer, managers, discover, logs.clone(), login(config), config.ramdisk);
     state.set_externals(externals.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -71,6 +77,12 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     runtime.shutdown_background();
     externals.shut_down();
     result
+}
+
+/// What signs the evidence of erases.
+fn signer() -> Option<Signer> {
+    let own = Path::new("/proc/self/exe");
+    Signer::start(own).inspect_err(|error| tracing::error!(%error, "erases will not be certified")).ok()
 }
 
 /// Those of vendors, where there are any. Nothing is started yet.

@@ -316,6 +316,19 @@ mod tests {
         assert_eq!(registry.ended(), ["b"]);
     }
 
+    /// A controller learns from a heartbeat that its command has ended, however many ended before it.
+    #[test]
+    fn a_heartbeat_names_the_commands_that_ended_last() {
+        let mut registry = Registry::default();
+        for number in 0..20 {
+            let id = format!("c{number}");
+            registry.submit("execute_clean_step", Some(&id), "unused".into());
+            assert!(registry.finish(&id, Ending::done(None)));
+        }
+        let expected: Vec<_> = (20 - ENDED_IN_HEARTBEAT..20).map(|number| format!("c{number}")).collect();
+        assert_eq!(registry.ended(), expected);
+    }
+
     #[test]
     fn progress_is_shown_only_while_running() {
         use agent_protocol::progress::{DiskProgress, Phase};

@@ -77,6 +77,7 @@ async fn live(
     let state = executor.state();
     let client =
         Client::new(config.trust.as_ref(), !config.ramdisk)?.filed_under(config.global_request_id.clone());
+    let client = client.showing(config.boot_nonce.clone());
     if let Some(token) = &config.agent_token {
         state.set_token(token.clone());
     }
@@ -188,5 +189,6 @@ fn lookup_request(config: &Config, state: &State, inspected: Option<String>) -> 
             macs.insert(0, boot);
         }
     }
-    LookupRequest { macs, node_uuid: config.node_uuid.clone().or(inspected) }
+    let boot_id = Some(state.heartbeat().boot_id);
+    LookupRequest { macs, node_uuid: config.node_uuid.clone().or(inspected), boot_id }
 }

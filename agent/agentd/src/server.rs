@@ -28,7 +28,7 @@ pub async fn run(
     let router = router.layer(axum::middleware::map_response(sign));
     let clients =
         Clients { timeouts: TIMEOUTS, places: Places::new("controllers", CONNECTIONS), operators: None };
-    if !(Server { listener, tls, router, clients }).run(stop, DRAIN_TIME).await {
+    if !(Server { listener: listener.into(), tls, router, clients }).run(stop, DRAIN_TIME).await {
         tracing::warn!("some answers did not go out in time");
     }
 }

@@ -5,11 +5,11 @@
 use crate::logging::LogRing;
 use crate::login::LoginService;
 use crate::registry::Registry;
+use crate::signer::Signer;
 use crate::token::Token;
 use agent_protocol::command::{CommandList, CommandStatus};
 use agent_protocol::heartbeat::{AgentState, Running};
 use agent_protocol::inventory::Inventory;
-use certificate::SigningKey;
 use hwm_host::{Externals, Source};
 use hwm_sdk::HardwareManager;
 use ramdisk_init::Exit;
@@ -48,7 +48,7 @@ impl Identity {
 /// The state of the agent.
 pub struct State {
     identity: Identity,
-    evidence_key: Option<SigningKey>,
+    signer: Option<Signer>,
     extension: AtomicBool,
     managers: Vec<Arc<dyn HardwareManager>>,
     externals: OnceLock<Arc<Externals>>,
@@ -63,8 +63,9 @@ pub struct State {
 }
 
 impl State {
-    /// Build it; discovers the hardware once.
+    /// Build it; discovers the hardware once. Without a `signer` no evidence is signed.
     pub fn new(
+        signer: Option<Signer>,
         managers: Vec<Arc<dyn HardwareManager>>,
         discover: Discover,
         logs: LogRing,
@@ -74,7 +75,7 @@ impl State {
         let inventory = RwLock::new(Arc::new(discover()));
         Self {
             identity: Identity::of_this_process(),
-            evidence_key: new_key(),
+            signer,
             extension: AtomicBool::new(false),
             managers,
             externals: OnceLock::new(),
@@ -94,9 +95,9 @@ impl State {
         &self.identity
     }
 
-    /// The key that signs this process's evidence. It is stored nowhere, so that no other boot can sign with it.
-    pub fn evidence_key(&self) -> Option<&SigningKey> {
-        self.evidence_key.as_ref()
+    /// What signs this process's evidence. Its key is stored nowhere, so that no other boot can sign with it.
+    pub fn signer(&self) -> Option<&Signer> {
+        self.signer.as_ref()
     }
 
     /// Whether the controller has offered Anneal's extension.
@@ -209,7 +210,7 @@ impl State {
             extension: agent_protocol::EXTENSION,
             boot_id: self.identity.boot_id.clone(),
             process_id: self.identity.process_id.clone(),
-            evidence_key: self.evidence_key.as_ref().map(|key| key.public().to_string()),
+            evidence_key: self.signer.as_ref().map(|signer| signer.public().to_string()),
             running: registry.running(),
             ended: registry.ended(),
         }
@@ -217,16 +218,6 @@ impl State {
 
     pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
-
-fn new_key() -> Option<SigningKey> {
-    match SigningKey::generate() {
-        Ok((key, _)) => Some(key),
-        Err(error) => {
-            tracing::error!(%error, "erases will not be certified");
-            None
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod common;
 
+use agent_protocol::record::RequiredVerification;
 use agentd::evidence::{Ended, attach};
 use agentd::registry::Ending;
 use agentd::token::Token;
@@ -41,10 +42,57 @@ fn only_a_controller_that_offered_gets_evidence() {
         step: StepName { kind: "clean".into(), interface: "deploy".into(), step: "erase_devices".into() },
         succeeded: true,
         report: &serde_json::from_value(result["clean_result"].clone()).unwrap(),
+        required: RequiredVerification::Device,
     };
     assert_eq!(judge(&signed, &key, &expected).unwrap().manager.name, "m");
     let other = json!({"clean_result": "quick done", "clean_step": step});
     assert_eq!(attached(&other), other, "not a report of an erase");
     let next = common::agent(&Arc::default()).state().heartbeat().evidence_key;
     assert_ne!(next, agent.state().heartbeat().evidence_key, "each process has its own");
+}
+
+#[test]
+fn the_process_that_signs_has_the_key_alone_and_can_do_nothing_else() {
+    let agent = common::agent(&Arc::default());
+    let signer = agent.state().signer().unwrap();
+    let of = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", signer.process_id())).unwrap();
+    let status = of("status");
+    for line in [
+        "Seccomp:\t2",
+        "NoNewPrivs:\t1",
+        "CapEff:\t0000000000000000",
+        "CapBnd:\t0000000000000000",
+        "Threads:\t1",
+    ] {
+        assert!(status.contains(line), "{line}: {status}");
+    }
+    assert!(!status.contains("Uid:\t0"), "{status}");
+    let proc = format!("/proc/{}", signer.process_id());
+    let descriptors: Vec<_> = std::fs::read_dir(format!("{proc}/fd")).unwrap().collect();
+    assert_eq!(descriptors.len(), 3, "its pipes and standard error");
+    assert_eq!(std::fs::read_dir(format!("{proc}/root")).unwrap().count(), 0, "an empty root");
+    for namespace in ["net", "mnt", "ipc"] {
+        let link = |of: &str| std::fs::read_link(format!("{of}/ns/{namespace}")).unwrap();
+        assert_ne!(link(&proc), link("/proc/self"), "{namespace}");
+    }
+}
+
+#[test]
+fn evidence_is_not_signed_any_more_once_the_process_that_signs_has_ended() {
+    let agent = common::agent(&Arc::default());
+    agent.state().set_lookup_result(Token::new(&"t".repeat(32)).unwrap(), true);
+    let (step, node) = (json!({"interface": "deploy", "step": "erase_devices"}), json!({"uuid": "n"}));
+    let result = json!({"clean_result": {"disks": []}, "clean_step": step});
+    let signed = || {
+        let ended = Ended { kind: StepKind::Clean, step: &step, node: &node, command_id: "c", manager: None };
+        let mut ending = Ending::done(Some(result.clone()));
+        attach(agent.state(), &ended, &mut ending);
+        ending.result.unwrap().get(EVIDENCE).is_some()
+    };
+    assert!(signed());
+    let process =
+        nix::unistd::Pid::from_raw(agent.state().signer().unwrap().process_id().try_into().unwrap());
+    nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGKILL).unwrap();
+    assert!(!signed() && !signed());
+    assert!(agent.state().heartbeat().evidence_key.is_some(), "so that the controller rejects the report");
 }

@@ -1,15 +1,17 @@
-//! Probes of every kind, for property tests.
+//! Probes of every kind, and of whole nodes, for property tests.
 
 use crate::ata::{self, HiddenArea, Security};
-use crate::disk::{Disk, Holder, HolderKind};
+use crate::disk::{Disk, Holder, HolderKind, Partition};
 use crate::mmc::{Emmc, ExtCsd};
 use crate::nvme::Namespace;
 use crate::nvme::log::{Reservation, Times};
 use crate::opal::{Psid, Status};
-use crate::probe::{PartitionType, Probe};
+use crate::probe::Probe;
 use crate::sanitize::{State, Support};
 use crate::scsi;
+use crate::signature::{PartitionType, Signature, SignatureKind};
 use proptest::prelude::*;
+use std::path::PathBuf;
 use std::time::Duration;
 
 fn support() -> impl Strategy<Value = Support> {
@@ -85,9 +87,96 @@ fn scsi() -> impl Strategy<Value = scsi::Capabilities> {
     })
 }
 
-/// A probe of any drive in any state; what it is and what it says need not fit together.
+/// What uses a disk or a partition: mounts, holders, swap.
+type Uses = (Vec<PathBuf>, Vec<Holder>, bool);
+
+/// Mostly nothing. Arrays have one of two names, so that several disks have parts of the same one.
+fn uses() -> impl Strategy<Value = Uses> {
+    let kind = prop_oneof![
+        Just(HolderKind::Md("raid1".to_owned())),
+        Just(HolderKind::Lvm("vg0-root".to_owned())),
+        Just(HolderKind::Other),
+    ];
+    let holder = (prop::sample::select(vec!["md0", "md1"]), kind)
+        .prop_map(|(name, kind)| vec![Holder { name: name.to_owned(), kind, ..Holder::default() }]);
+    let mount = prop::sample::select(vec!["/", "/mnt"]).prop_map(|at| vec![PathBuf::from(at)]);
+    prop_oneof![
+        12 => Just((Vec::new(), Vec::new(), false)),
+        1 => holder.prop_map(|holders| (Vec::new(), holders, false)),
+        1 => mount.prop_map(|mounts| (mounts, Vec::new(), false)),
+        1 => Just((Vec::new(), Vec::new(), true)),
+    ]
+}
+
+fn partition() -> impl Strategy<Value = Partition> {
+    (1u64..64, uses()).prop_map(|(mib, (mounts, holders, swap))| Partition {
+        start: mib << 20,
+        size: mib << 20,
+        holders,
+        mounts,
+        swap,
+        ..Partition::default()
+    })
+}
+
+fn signature() -> impl Strategy<Value = Signature> {
+    let name = prop::sample::select(vec!["iso9660", "udf", "vfat", "LVM2_member", "gpt"]);
+    let label = prop::option::of(prop::sample::select(vec!["ir-vfd-dev", "config-2"]));
+    (name, label).prop_map(|(name, label)| Signature {
+        kind: SignatureKind::Other,
+        name: name.to_owned(),
+        label: label.map(str::to_owned),
+        uuid: None,
+        offset: Some(0),
+        length: 4,
+        range: (0, 1 << 20),
+    })
+}
+
+/// How a disk is attached, and whether it can be taken out.
+fn attached() -> impl Strategy<Value = (Option<String>, bool)> {
+    let transports = ["sata", "sas", "scsi", "nvme", "virtio", "mmc", "fc", "iscsi", "usb", "usb"];
+    (prop::option::of(prop::sample::select(transports.to_vec())), prop::bool::weighted(0.2))
+        .prop_map(|(transport, removable)| (transport.map(str::to_owned), removable))
+}
+
+/// A probe of any disk, attached in any way, with any partitions and uses. One of a whole node: see [`any_node`].
 pub(crate) fn any_probe() -> impl Strategy<Value = Probe> {
+    let partitions = prop::collection::vec(partition(), 0..3);
+    let signatures = prop::collection::vec(signature(), 0..3);
+    (any_drive(), attached(), partitions, uses(), signatures, prop::bool::weighted(0.1)).prop_map(
+        |(mut probe, (transport, removable), partitions, (mounts, holders, swap), signatures, two_paths)| {
+            let disk = &mut probe.disk;
+            (disk.transport, disk.removable, disk.partitions) = (transport, removable, partitions);
+            (disk.mounts, disk.holders, disk.swap) = (mounts, holders, swap);
+            disk.other_paths = if two_paths { vec!["sdz".to_owned()] } else { Vec::new() };
+            Probe { signatures, ..named(0, probe) }
+        },
+    )
+}
+
+/// The disks of a node, under names of their own.
+pub(crate) fn any_node() -> impl Strategy<Value = Vec<Probe>> {
+    let numbered = |probes: Vec<Probe>| probes.into_iter().enumerate().map(|(at, p)| named(at, p)).collect();
+    prop::collection::vec(any_probe(), 0..5).prop_map(numbered)
+}
+
+/// The probe of the node's disk with this number.
+fn named(at: usize, mut probe: Probe) -> Probe {
+    let disk = &mut probe.disk;
+    disk.name = format!("sd{at}");
+    disk.path = format!("/dev/sd{at}").into();
+    disk.other_paths.iter_mut().for_each(|path| *path = format!("sd{at}path"));
+    for (number, partition) in (1..).zip(&mut disk.partitions) {
+        (partition.number, partition.name) = (number, format!("sd{at}p{number}"));
+    }
+    probe
+}
+
+/// A probe of any drive in any state; what it is and what it says need not fit together.
+fn any_drive() -> impl Strategy<Value = Probe> {
     let flags = prop::collection::vec(any::<bool>(), 12);
+    // A type of a partition, which need not be in the kernel's list.
     let kind = prop::sample::select(vec!["", "0x83", "0xfb", "AA31E02A-400F-11DB-9590-000C2911D1B8"]);
     let drive = prop_oneof![
         Just((None, None, None)),
@@ -97,46 +186,35 @@ pub(crate) fn any_probe() -> impl Strategy<Value = Probe> {
     ];
     let unreadable = prop::option::weighted(0.1, Just("cannot open".to_owned()));
     (flags, drive, kind, 20u32..45, unreadable).prop_map(
-        |(flags, (nvme, ata, scsi), kind, shift, unreadable)| {
-            let holder =
-                Holder { name: "md0".into(), kind: HolderKind::Md("raid1".into()), ..Holder::default() };
-            Probe {
-                disk: Disk {
-                    name: "sda".into(),
-                    path: "/dev/sda".into(),
-                    size: 1 << shift,
-                    logical_block: 512,
-                    write_zeroes_max: u64::from(flags[0]) << 20,
-                    discard_max: u64::from(flags[1]) << 20,
-                    discard_reads_zero: flags[2],
-                    rotational: flags[3],
-                    read_only: flags[4] && flags[5],
-                    holders: if flags[5] && flags[6] { vec![holder] } else { Vec::new() },
-                    ..Disk::default()
-                },
-                partition_types: vec![PartitionType { start: 1 << 20, kind: kind.to_owned() }],
-                nvme,
-                ata,
-                scsi,
-                secure_discard: flags[7],
-                mmc: (flags[7] && nvme.is_none() && flags[9]).then(|| {
-                    let registers = ExtCsd {
-                        sanitize: flags[0],
-                        erase_group: flags[1].then_some(1024),
-                        sectors: 1 << 24,
-                        ..ExtCsd::default()
-                    };
-                    Emmc { registers, protected: u32::from(flags[4]) }
-                }),
-                opal: flags[8].then_some(Status {
-                    supported: flags[9],
-                    locked: flags[10],
-                    ..Status::default()
-                }),
-                psid: Psid::parse("P").filter(|_| flags[11]),
-                unreadable,
-                ..Probe::default()
-            }
+        |(flags, (nvme, ata, scsi), kind, shift, unreadable)| Probe {
+            disk: Disk {
+                size: 1 << shift,
+                logical_block: 512,
+                write_zeroes_max: u64::from(flags[0]) << 20,
+                discard_max: u64::from(flags[1]) << 20,
+                discard_reads_zero: flags[2],
+                rotational: flags[3],
+                read_only: flags[4] && flags[5],
+                ..Disk::default()
+            },
+            partition_types: vec![PartitionType { start: 1 << 20, kind: kind.to_owned() }],
+            nvme,
+            ata,
+            scsi,
+            secure_discard: flags[7],
+            mmc: (flags[7] && nvme.is_none() && flags[9]).then(|| {
+                let registers = ExtCsd {
+                    sanitize: flags[0],
+                    erase_group: flags[1].then_some(1024),
+                    sectors: 1 << 24,
+                    ..ExtCsd::default()
+                };
+                Emmc { registers, protected: u32::from(flags[4]) }
+            }),
+            opal: flags[8].then_some(Status { supported: flags[9], locked: flags[10], ..Status::default() }),
+            psid: Psid::parse("P").filter(|_| flags[11]),
+            unreadable,
+            ..Probe::default()
         },
     )
 }

@@ -6,7 +6,9 @@ use crate::drive::Drive;
 use crate::list::{Roots, usable};
 use crate::nvme::{self, NvmeCommand, SecureErase};
 use crate::paths;
-use crate::probe::{self, Probe, Signature};
+use crate::probe::Probe;
+use crate::signature::Signature;
+use crate::signatures::{Found, find};
 use crate::sys;
 use crate::target::Target;
 use crate::temperature::{self, Temperature};
@@ -75,7 +77,7 @@ impl Device {
             Some(map) => (&map.name, &map.path),
             None => (&disk.name, &disk.path),
         };
-        let direct = exclusive.open(way).map_err(failed)?;
+        let direct = paths::open_exclusively(&exclusive, way).map_err(failed)?;
         let cached = File::open(way).map_err(failed)?;
         // The map has taken its paths for itself.
         let path = probe.map.as_ref().map(|_| OpenOptions::new().read(true).write(true).open(&disk.path));
@@ -229,11 +231,11 @@ impl Target for Device {
 
     fn signatures(&self) -> io::Result<Vec<Signature>> {
         sys::blk::flush_buffers(&self.cached)?;
-        probe::signatures(&self.cached, self.size(), self.logical_block(), self.known_ranges())
+        Ok(self.found()?.signatures)
     }
 
     fn ranges(&self) -> io::Result<Vec<(u64, u64)>> {
-        probe::ranges(&self.cached, self.size(), self.logical_block(), self.known_ranges())
+        Ok(self.found()?.ranges)
     }
 
     fn forget_partitions(&self) -> io::Result<()> {
@@ -259,8 +261,10 @@ impl Target for Device {
 }
 
 impl Device {
-    fn known_ranges(&self) -> Vec<(u64, u64)> {
-        self.probe.disk.partitions.iter().map(|partition| (partition.start, partition.size)).collect()
+    /// What libblkid recognises on it now.
+    fn found(&self) -> io::Result<Found> {
+        let known = self.probe.disk.partitions.iter().map(|partition| (partition.start, partition.size));
+        find(&self.cached, self.size(), self.logical_block(), known)
     }
 }
 

@@ -1,12 +1,12 @@
 //! A disk in memory with faults as data: what real disks do wrong, done on request.
 
 use crate::nvme::SecureErase;
-use crate::probe::{Signature, SignatureKind};
+use crate::signature::{Signature, SignatureKind};
 use crate::target::Target;
 use crate::temperature::Temperature;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub struct FakeDisk {
     block: u32,
     flaws: Vec<FakeFault>,
     written: AtomicU64,
+    /// Anything was changed since the last flush: by a write, a discard or a format.
+    dirty: AtomicBool,
     durable: AtomicU64,
     asked: AtomicU64,
 }
@@ -57,7 +59,15 @@ impl FakeDisk {
     /// With the given content, sectors of `block` bytes, and flaws.
     pub fn new(content: Vec<u8>, block: u32, flaws: Vec<FakeFault>) -> Self {
         let (written, durable, asked) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        FakeDisk { content: Mutex::new(content), block, flaws, written, durable, asked }
+        FakeDisk {
+            content: Mutex::new(content),
+            block,
+            flaws,
+            written,
+            durable,
+            asked,
+            dirty: AtomicBool::new(false),
+        }
     }
 
     /// The content now.
@@ -75,6 +85,11 @@ impl FakeDisk {
         self.durable.load(Ordering::Acquire)
     }
 
+    /// Whether anything was changed since the last flush.
+    pub fn is_dirty(&self) -> bool {
+        self.dirty.load(Ordering::Acquire)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,6 +105,7 @@ impl FakeDisk {
     pub fn fill(&self, byte: u8, range: Range<u64>) -> io::Result<()> {
         let range = bounds(&range)?;
         self.lock().get_mut(range).ok_or(io::ErrorKind::InvalidInput)?.fill(byte);
+        self.dirty.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -155,6 +171,7 @@ impl Target for FakeDisk {
             std::thread::sleep(Duration::from_micros(time));
         }
         self.written.fetch_add(buffer.len() as u64, Ordering::AcqRel);
+        self.dirty.store(true, Ordering::Release);
         let before = content.get(bounds(&range)?).ok_or(io::ErrorKind::InvalidInput)?.to_vec();
         content[bounds(&range)?].copy_from_slice(buffer);
         for flaw in &self.flaws {
@@ -215,6 +232,7 @@ impl Target for FakeDisk {
     fn flush(&self) -> io::Result<()> {
         self.alive()?;
         self.durable.store(self.written(), Ordering::Release);
+        self.dirty.store(false, Ordering::Release);
         Ok(())
     }
 

@@ -256,8 +256,9 @@ fn virtual_media(probe: &Probe) -> Option<Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::any::any_probe;
     use crate::disk::{Disk, Holder, HolderKind, Partition};
-    use crate::probe::{Signature, SignatureKind};
+    use crate::signature::{Signature, SignatureKind};
     use proptest::prelude::*;
 
     fn signature(name: &str, label: Option<&str>) -> Signature {
@@ -310,8 +311,21 @@ mod tests {
             ..Probe::default()
         };
         assert!(judge(&probe).is_empty(), "a fixed disk with forged content must be erased");
+        probe.disk.transport = Some("usb".to_owned());
+        assert!(judge(&probe)[0].is_boot_medium(), "what a BMC presents says that it is on USB");
+        let labelled = std::mem::take(&mut probe.signatures);
+        probe.signatures = vec![signature("iso9660", Some("config-2")), signature("udf", None)];
+        assert!(
+            judge(&probe).is_empty(),
+            "a fixed USB disk that looks like an installation medium is storage"
+        );
+        (probe.disk.transport, probe.signatures) = (None, labelled);
         probe.disk.removable = true;
         assert!(judge(&probe)[0].is_boot_medium());
+        for name in ["iso9660", "udf"] {
+            probe.signatures = vec![signature(name, None)];
+            assert!(judge(&probe)[0].is_boot_medium(), "{name}");
+        }
         probe.signatures.clear();
         assert!(judge(&probe).is_empty(), "a removable disk with data is storage");
     }
@@ -386,6 +400,20 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+        #[test]
+        fn a_medium_is_one_by_its_hardware_and_its_content_and_every_use_is_a_reason(probe in any_probe()) {
+            let (disk, refusals) = (&probe.disk, judge(&probe));
+            let labelled = probe.signatures.iter().any(|s| s.label.as_deref() == Some("ir-vfd-dev"));
+            let optical = probe.signatures.iter().any(|s| s.name == "iso9660" || s.name == "udf");
+            let usb = disk.transport.as_deref() == Some("usb");
+            let medium = disk.removable && (labelled || optical) || usb && labelled;
+            prop_assert_eq!(refusals.iter().any(Refusal::is_boot_medium), medium);
+            let uses = disk.all_mounts().len() + disk.all_swap().len() + disk.all_holders().len();
+            let in_use = refusals.iter().filter(|refusal| refusal.reason() == Reason::InUse).count();
+            prop_assert_eq!(in_use, uses);
+        }
+
         #[test]
         fn nothing_in_use_or_read_only_is_ever_allowed(
             mounted: bool, swap: bool, held: bool, read_only: bool, on_partition: bool, removable: bool,

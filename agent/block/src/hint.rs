@@ -181,7 +181,7 @@ impl Condition {
 mod tests {
     use super::*;
     use crate::disk::Disk;
-    use crate::probe::{Signature, SignatureKind};
+    use crate::signature::{Signature, SignatureKind};
 
     fn probe() -> Probe {
         let member = Signature {

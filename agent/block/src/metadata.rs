@@ -5,8 +5,8 @@ use crate::aligned::{Aligned, ZEROES_LENGTH, zeroes};
 use crate::erase::{Ending, ending};
 use crate::fault::Fault;
 use crate::method::ExpectedContent;
-use crate::probe::Signature;
 use crate::progress::{Phase, Progress, Watch};
+use crate::signature::Signature;
 use crate::target::{Target, read_exact, write_all};
 use crate::verify::{Coverage, Verification};
 
@@ -77,7 +77,10 @@ fn erase_all(target: &dyn Target, watch: &dyn Watch, record: &mut MetadataRecord
         mismatched_bytes,
         unchanged_samples: left.len() as u64,
         samples: found.len() as u64,
+        markers: 0,
+        markers_found: 0,
         seed: None,
+        device_status: None,
         passed: left.is_empty() && mismatched_bytes == 0,
     });
     if mismatched_bytes > 0 {

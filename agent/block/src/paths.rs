@@ -9,11 +9,16 @@ use crate::list::Roots;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Places at which the content is compared, spread evenly.
 const PLACES: u64 = 16;
 /// Bytes compared at each.
 const LENGTH: u64 = 64 * 1024;
+/// How long a device may be held by what goes by itself, and how often it is tried meanwhile.
+const MOMENT: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(20);
 
 /// Open the other paths of a disk exclusively, so that nothing uses the disk over them meanwhile, and compare
 /// what they show with `first`. Where that is a `map` it has them, and all paths are compared. `Err` inside says which
@@ -30,7 +35,7 @@ pub(crate) fn hold(
         let mut options = OpenOptions::new();
         let exclusive = if map { 0 } else { libc::O_EXCL };
         options.read(true).custom_flags(libc::O_DIRECT | exclusive);
-        let other = options.open(roots.dev.join(name))?;
+        let other = open_exclusively(&options, &roots.dev.join(name))?;
         if let Some(offset) = difference(disk, first, &other)? {
             return Ok(Err(format!(
                 "{name} has the same names but other content at byte offset {offset}, so it is another disk"
@@ -39,6 +44,20 @@ pub(crate) fn hold(
         held.push(other);
     }
     Ok(Ok(held))
+}
+
+/// Open, and wait for what holds the device for a moment: a process that is just being confined has a copy of each mount
+/// of this one, also of one that was taken down since.
+pub(crate) fn open_exclusively(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    let deadline = Instant::now() + MOMENT;
+    loop {
+        match options.open(path) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
+                std::thread::sleep(POLL);
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// The first place at which two paths differ.

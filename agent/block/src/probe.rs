@@ -12,9 +12,10 @@ use crate::nvme::log::Health;
 use crate::opal::{self, Psid};
 use crate::sanitize::State;
 use crate::scsi;
+use crate::signature::{PartitionType, Signature};
+use crate::signatures::find;
 use crate::sys;
 use crate::transport::Transport;
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -67,56 +68,6 @@ pub struct Layer {
     pub partition_types: Vec<PartitionType>,
     /// As [`Probe::clustered`].
     pub clustered: Option<String>,
-}
-
-/// What a partition is for, as its table says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PartitionType {
-    /// First byte, from the beginning of the disk.
-    pub start: u64,
-    /// GUID in the case that the table's reader chose, or the number of an MBR: `0xfb`.
-    pub kind: String,
-}
-
-/// Something libblkid recognises.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signature {
-    /// What it is.
-    pub kind: SignatureKind,
-    /// Its type in libblkid's words: `ext4`, `LVM2_member`, `linux_raid_member`, `gpt`.
-    pub name: String,
-    /// Label.
-    pub label: Option<String>,
-    /// UUID.
-    pub uuid: Option<String>,
-    /// Byte offset of the magic from the beginning of the disk, where libblkid reports it.
-    pub offset: Option<u64>,
-    /// Length of the magic in bytes; 0 where libblkid does not report it.
-    pub length: u64,
-    /// The range `(start, size)` in bytes in which it was looked for: the disk or a partition.
-    pub range: (u64, u64),
-}
-
-/// Kind of a [`Signature`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SignatureKind {
-    /// A partition table.
-    PartitionTable,
-    /// A file system.
-    Filesystem,
-    /// A member of an md array, an LVM volume group or the like.
-    Member,
-    /// Anything else: encrypted volumes, swap.
-    Other,
-}
-
-impl std::fmt::Display for Signature {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.offset {
-            Some(offset) => write!(f, "{} at byte {offset}", self.name),
-            None => write!(f, "{} in the range at byte {}", self.name, self.range.0),
-        }
-    }
 }
 
 /// Why a disk could not be probed.
@@ -194,8 +145,8 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     }
     let failed = |source| ProbeError::Signatures { disk: disk.describe(), source };
     let ranges = disk.partitions.iter().map(|partition| (partition.start, partition.size));
-    found.signatures = signatures(&file, disk.size, disk.logical_block, ranges).map_err(failed)?;
-    found.partition_types = partition_types(&file, disk.size, disk.logical_block).map_err(failed)?;
+    let seen = find(&file, disk.size, disk.logical_block, ranges).map_err(failed)?;
+    (found.signatures, found.partition_types) = (seen.signatures, seen.partition_types);
     found.clustered = clustered(&file, &found.signatures).map_err(failed)?;
     found.above = layers(disk);
     Ok(found)
@@ -225,12 +176,12 @@ fn layer(holder: &Holder) -> io::Result<Layer> {
     let file = File::open(&holder.path)?;
     let sector = sys::blk::logical_block(&file)?;
     let size = usable(holder.size, sector);
-    let signatures = signatures(&file, size, sector, [])?;
+    let seen = find(&file, size, sector, [])?;
     Ok(Layer {
         what: holder.to_string(),
-        partition_types: partition_types(&file, size, sector)?,
-        clustered: clustered(&file, &signatures)?,
-        signatures,
+        clustered: clustered(&file, &seen.signatures)?,
+        partition_types: seen.partition_types,
+        signatures: seen.signatures,
     })
 }
 
@@ -295,70 +246,4 @@ fn clustered(file: &File, signatures: &[Signature]) -> io::Result<Option<String>
         }
     }
     Ok(None)
-}
-
-fn partition_types(file: &File, size: u64, sector: u32) -> io::Result<Vec<PartitionType>> {
-    let table = sys::blkid::Prober::new(file, 0, size, sector)?.partitions();
-    let typed = |entry: sys::blkid::Entry| Some(PartitionType { start: entry.start, kind: entry.kind? });
-    Ok(table.into_iter().filter_map(typed).collect())
-}
-
-/// Signatures on the whole device, in the partitions its table names, and in `partitions` (byte ranges).
-pub(crate) fn signatures(
-    file: &File,
-    size: u64,
-    sector: u32,
-    partitions: impl IntoIterator<Item = (u64, u64)>,
-) -> io::Result<Vec<Signature>> {
-    let mut found = Vec::new();
-    for (start, length) in ranges(file, size, sector, partitions)? {
-        let mut prober = sys::blkid::Prober::new(file, start, length, sector)?;
-        // More matches than this are noise of a hostile disk, not an answer.
-        for _ in 0..64 {
-            let Some(hit) = prober.next_match()? else { break };
-            let Some(signature) = signature(hit, (start, length)) else { continue };
-            if !found.contains(&signature) {
-                found.push(signature);
-            }
-        }
-    }
-    found.sort_by_key(|signature| (signature.offset, signature.range));
-    Ok(found)
-}
-
-/// The ranges that can carry signatures: the device, then partitions (kernel's and table's) inside it.
-pub(crate) fn ranges(
-    file: &File,
-    size: u64,
-    sector: u32,
-    partitions: impl IntoIterator<Item = (u64, u64)>,
-) -> io::Result<Vec<(u64, u64)>> {
-    let table = sys::blkid::Prober::new(file, 0, size, sector)?.partitions();
-    let inside: BTreeSet<(u64, u64)> = partitions
-        .into_iter()
-        .chain(table.into_iter().map(|entry| (entry.start, entry.size)))
-        // A table may lie; an extended partition or a damaged entry may be too small to hold anything.
-        .filter(|&(start, length)| start < size && length >= 1024)
-        .map(|(start, length)| (start, length.min(size - start)))
-        .filter(|&range| range != (0, size))
-        .collect();
-    Ok(std::iter::once((0, size)).chain(inside).collect())
-}
-
-fn signature(hit: sys::blkid::Match, range: (u64, u64)) -> Option<Signature> {
-    let kind = match (&hit.superblock_type, hit.usage.as_deref()) {
-        (None, _) => SignatureKind::PartitionTable,
-        (_, Some("filesystem")) => SignatureKind::Filesystem,
-        (_, Some("raid")) => SignatureKind::Member,
-        _ => SignatureKind::Other,
-    };
-    Some(Signature {
-        kind,
-        name: hit.superblock_type.or(hit.table_type)?,
-        label: hit.label,
-        uuid: hit.uuid,
-        offset: hit.offset.and_then(|offset| offset.checked_add(range.0)),
-        length: hit.length.unwrap_or(0),
-        range,
-    })
 }

@@ -8,7 +8,7 @@ use crate::target::{Target, read_exact};
 use sha2::{Digest, Sha256};
 
 /// Parts the disk is divided into; of each at most one sector is kept.
-const STRATA: u64 = 256;
+pub(crate) const STRATA: u64 = 256;
 /// How much of each part is searched for a sector that holds anything.
 const WINDOW: u64 = 64 * 1024;
 
@@ -22,7 +22,7 @@ pub(crate) struct Samples {
     sectors: Vec<(u64, [u8; 32])>,
     /// Sectors of one byte repeated. If they have changed, that proves as much; if not, nothing.
     uniform: Vec<(u64, [u8; 32])>,
-    /// `None`: they are those of an earlier process.
+    /// `None`: they are those of an earlier process, or there are none.
     seed: Option<SampleSeed>,
     sector: usize,
     /// How much of each digest is known.
@@ -45,11 +45,7 @@ impl Samples {
     /// read of a SCSI disk for three minutes before it reports an error, and that cannot be cancelled.
     pub(crate) fn take(target: &dyn Target, watch: &dyn Watch) -> Result<Self, Fault> {
         let sector = target.logical_block() as usize;
-        let mut seed = SampleSeed::default();
-        getrandom::fill(&mut seed).map_err(|error| Fault::Command {
-            what: "asking the kernel for random bytes",
-            source: std::io::Error::other(error.to_string()),
-        })?;
+        let seed = new_seed()?;
         let mut samples =
             Samples { sectors: Vec::new(), uniform: Vec::new(), seed: Some(seed), sector, known: 32 };
         if target.drive().is_some_and(|drive| !drive.probe.gives_content()) {
@@ -107,6 +103,11 @@ impl Samples {
         self.sectors.len() as u64
     }
 
+    /// Whether the sector at `offset` is one of them.
+    pub(crate) fn holds(&self, offset: u64) -> bool {
+        self.sectors.iter().chain(&self.uniform).any(|(at, _)| *at == offset)
+    }
+
     /// What their places were drawn from.
     pub(crate) fn seed(&self) -> Option<SampleSeed> {
         self.seed
@@ -141,6 +142,16 @@ impl Samples {
     }
 }
 
+/// A new seed.
+pub(crate) fn new_seed() -> Result<SampleSeed, Fault> {
+    let mut seed = SampleSeed::default();
+    getrandom::fill(&mut seed).map_err(|error| Fault::Command {
+        what: "asking the kernel for random bytes",
+        source: std::io::Error::other(error.to_string()),
+    })?;
+    Ok(seed)
+}
+
 /// Where to look: a place in each stratum, drawn from the seed, the very beginning, where tables are, and the very end, where
 /// a backup GPT is.
 fn windows(size: u64, sector: u64, seed: SampleSeed) -> Vec<(u64, u64)> {
@@ -161,7 +172,7 @@ fn windows(size: u64, sector: u64, seed: SampleSeed) -> Vec<(u64, u64)> {
 
 /// The number that belongs to a stratum: the first eight bytes, big endian, of the SHA-256 of the seed and the stratum's
 /// index in eight bytes, big endian. `docs/certificate.md` says so to those who check a record.
-fn draw(seed: SampleSeed, index: u64) -> u64 {
+pub(crate) fn draw(seed: SampleSeed, index: u64) -> u64 {
     let digest = Sha256::new().chain_update(seed).chain_update(index.to_be_bytes()).finalize();
     digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -1,6 +1,7 @@
 //! File systems and volume managers that several machines use at once: what one erases, all lose.
 
-use crate::probe::{PartitionType, Probe, Signature};
+use crate::probe::Probe;
+use crate::signature::{PartitionType, Signature};
 
 /// Partition types, GPT and MBR. Their case depends on who reads the table, so it does not count.
 const PARTITIONS: [(&str, &str); 6] = [

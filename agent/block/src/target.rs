@@ -4,7 +4,7 @@
 use crate::drive::Drive;
 use crate::fault::Fault;
 use crate::nvme::SecureErase;
-use crate::probe::Signature;
+use crate::signature::Signature;
 use crate::temperature::Temperature;
 use std::io;
 

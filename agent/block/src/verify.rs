@@ -2,6 +2,7 @@
 
 use crate::content::Content;
 use crate::fault::Fault;
+use crate::marker::Markers;
 use crate::method::{ExpectedContent, Method};
 use crate::pass::Pass;
 use crate::pool::{LARGEST, lend};
@@ -27,10 +28,47 @@ pub struct Verification {
     /// Sectors sampled before the erase, none of them of one byte repeated; and where a method promises only change, those
     /// of one byte repeated that have changed.
     pub samples: u64,
-    /// What their places were drawn from, where this process has sampled the disk.
+    /// Markers that were on the disk before the erase, and read back there.
+    pub markers: u64,
+    /// Those of them that are still there, whole or in part.
+    pub markers_found: u64,
+    /// What the places of samples and markers were drawn from, where this process has drawn any.
     pub seed: Option<SampleSeed>,
+    /// What the drive's own log reports of the operation, where it keeps one.
+    pub device_status: Option<&'static str>,
     /// Whether the disk passed.
     pub passed: bool,
+}
+
+/// What an erase must be verified by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RequiredVerification {
+    /// Nothing. What can be looked at is, and must not contradict.
+    None,
+    /// Reading, or the log of the drive that reports the end of the operation where nothing is left to compare.
+    #[default]
+    Device,
+    /// Reading.
+    Read,
+}
+
+impl RequiredVerification {
+    /// All of them, ascending.
+    pub const ALL: [Self; 3] = [Self::None, Self::Device, Self::Read];
+
+    /// The word for settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Device => "device",
+            Self::Read => "read",
+        }
+    }
+
+    /// The requirement of a word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|required| required.as_str() == word)
+    }
 }
 
 /// How much of a disk was read back.
@@ -38,8 +76,12 @@ pub struct Verification {
 pub enum Coverage {
     /// All of it.
     Full,
-    /// The samples.
+    /// The samples and markers.
     Sampled,
+    /// Nothing that could be compared; the drive's own log reports that the operation succeeded.
+    DeviceAttested,
+    /// Nothing that could be compared, and no log reports anything.
+    Nothing,
     /// The places where signatures are.
     Signatures,
 }
@@ -50,18 +92,34 @@ impl Coverage {
         match self {
             Coverage::Full => "full",
             Coverage::Sampled => "sampled",
+            Coverage::DeviceAttested => "device-attested",
+            Coverage::Nothing => "none",
             Coverage::Signatures => "signatures",
         }
     }
 }
 
 impl Verification {
-    /// Why it did not pass, in words.
+    /// Whether it is as much as is required.
+    pub(crate) fn suffices(&self, required: RequiredVerification) -> bool {
+        match self.kind {
+            Coverage::Full | Coverage::Sampled | Coverage::Signatures => self.passed,
+            Coverage::DeviceAttested => self.passed && required <= RequiredVerification::Device,
+            Coverage::Nothing => required == RequiredVerification::None,
+        }
+    }
+
+    /// Why it does not suffice, in words.
     pub(crate) fn complaint(&self) -> String {
         let (mismatched, read) = (self.mismatched_bytes, self.bytes_read);
         let (unchanged, samples) = (self.unchanged_samples, self.samples);
-        if self.kind == Coverage::Sampled && samples == 0 {
-            return "the disk does not read as zeroes, and no sample shows that it has changed".to_owned();
+        let unseen = "the disk does not read as zeroes, and no sample shows that it has changed";
+        match self.kind {
+            Coverage::Nothing => return unseen.to_owned(),
+            Coverage::DeviceAttested => {
+                return format!("{unseen}: only the drive says so, and reading is required");
+            }
+            Coverage::Full | Coverage::Sampled | Coverage::Signatures => {}
         }
         let wrong = match self.expected {
             ExpectedContent::Zeroes | ExpectedContent::Changed => "not zero",
@@ -69,15 +127,24 @@ impl Verification {
         };
         format!(
             "{mismatched} bytes are {wrong} in the first {read} read, \
-             {unchanged} of {samples} sampled sectors are unchanged"
+             {unchanged} of {samples} sampled sectors are unchanged, {} of {} markers are still there",
+            self.markers_found, self.markers
         )
     }
 }
 
-/// Read the disk back and hold it against `content`, which is what `method` promises, and against the samples.
+/// What is known of a disk from before an erase, and what its drive says since.
+pub(crate) struct Known<'a> {
+    pub(crate) samples: &'a Samples,
+    pub(crate) markers: &'a Markers,
+    pub(crate) device_status: Option<&'static str>,
+}
+
+/// Read the disk back and hold it against `content`, which is what `method` promises, and against what is known of it.
 ///
 /// A method that promises only change is held to more where the disk gives more: when all of it reads as
-/// zeroes, the verification says so. Otherwise the samples alone decide.
+/// zeroes, the verification says so. Otherwise the samples and markers alone decide, and where there are none, nothing
+/// was verified: the drive may attest what it did.
 ///
 /// # Errors
 /// [`Fault`] when the disk cannot be read, or on cancellation.
@@ -85,9 +152,10 @@ pub(crate) fn verify(
     target: &dyn Target,
     method: Method,
     content: Content,
-    samples: &Samples,
+    known: &Known<'_>,
     watch: &dyn Watch,
 ) -> Result<Verification, Fault> {
+    let Known { samples, markers, device_status } = *known;
     let mismatched = AtomicU64::new(0);
     let erasing = Pass::erasing(method, target, LARGEST as u64, watch);
     let pass = Pass { phase: Phase::Verifying, ..erasing };
@@ -126,20 +194,24 @@ pub(crate) fn verify(
         mismatched_bytes,
         unchanged_samples,
         samples: samples.count(),
-        seed: samples.seed(),
+        markers: markers.count(),
+        markers_found: 0,
+        seed: samples.seed().or(markers.seed()),
+        device_status,
         passed: all_as_written,
     };
     if all_as_written || method.expected_content() != ExpectedContent::Changed {
         return Ok(full);
     }
     let samples = full.samples + samples.changed_uniform(target, watch)?;
-    Ok(Verification {
-        kind: Coverage::Sampled,
-        expected: ExpectedContent::Changed,
-        mismatched_bytes: 0,
-        samples,
-        // Where nothing was looked at, nothing was seen to change.
-        passed: unchanged_samples == 0 && samples > 0,
-        ..full
-    })
+    let markers_found = markers.found(target, watch)?;
+    // Where nothing was looked at, nothing was seen to change.
+    let kind = match (samples + full.markers, device_status) {
+        (0, Some(_)) => Coverage::DeviceAttested,
+        (0, None) => Coverage::Nothing,
+        _ => Coverage::Sampled,
+    };
+    let passed = kind != Coverage::Nothing && unchanged_samples == 0 && markers_found == 0;
+    let expected = ExpectedContent::Changed;
+    Ok(Verification { kind, expected, mismatched_bytes: 0, samples, markers_found, passed, ..full })
 }

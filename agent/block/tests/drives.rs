@@ -8,11 +8,14 @@ use crate::simulated::opal::{OpalDrive, PSID, Whim as OpalWhim};
 use crate::simulated::scsi::ScsiDisk;
 use crate::simulated::{Simulated, content};
 use block::drive::{Drive, ata_hidden, ata_security};
-use block::fake::FakeDisk;
+use block::fake::{FakeDisk, MAGIC};
 use block::method::Family::{Ata, Nvme, Scsi};
 use block::opal::{Psid, Status};
 use block::sanitize::{Operation, State};
-use block::{Ending, Method, Phase, Probe, Record, Watch, capabilities, erase};
+use block::{
+    Ending, Method, Phase, Probe, Record, RequiredVerification, Verification, Watch, capabilities, erase,
+    erase_requiring,
+};
 use proptest::prelude::*;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -236,9 +239,8 @@ proptest! {
         let left = drive.state.lock().unwrap().clone();
         prop_assert!(left.password.is_none() && !left.locked);
         let again = run(&disk, &drive, &[method]);
-        // The erase before its death may have left what this one leaves: then no sample can show a change.
-        let unproven = again.verification.as_ref().is_some_and(|seen| seen.samples == 0 && !seen.passed);
-        prop_assert!(again.ending == Ending::Erased || enhanced && unproven, "{:?}", again);
+        // The erase before its death may have left what this one leaves: then its markers show the change.
+        prop_assert!(again.ending == Ending::Erased, "{:?}", again);
         prop_assert!(drive.state.lock().unwrap().password.is_none());
     }
 }
@@ -369,9 +371,12 @@ fn an_opal_drive_that_stays_owned_or_keeps_its_keys_is_found_out() {
     let drive = disk();
     let record = opal(&drive, OpalWhim::DoesNothing, OWNED, PSID, &[Method::OpalRevert]);
     assert!(reason(&record).contains("still owned or locked"), "{record:?}");
+    let drive = disk();
     let record = opal(&drive, OpalWhim::Lies, OWNED, PSID, &[Method::OpalRevert]);
     assert!(reason(&record).contains("sampled sectors are unchanged"), "{record:?}");
-    assert_eq!(drive.content(), content());
+    let sectors =
+        drive.content().chunks(512).zip(content().chunks(512)).filter(|(now, then)| now != then).count();
+    assert_eq!(sectors, 256, "only the markers were written");
 }
 
 #[test]
@@ -383,9 +388,70 @@ fn of_a_locked_opal_drive_nothing_is_sampled_and_nothing_but_its_psid_counts() {
     probe.psid = Psid::parse(PSID);
     assert_eq!(block::methods(&probe), [Method::OpalRevert]);
     let drive = disk();
+    let record = opal(&drive, OpalWhim::DoesNothing, locked, PSID, &[Method::OpalRevert]);
+    assert!(reason(&record).contains("still owned or locked"), "{record:?}");
+    assert!(drive.content() == content(), "no marker is written to a locked drive");
     let record = opal(&drive, OpalWhim::None, locked, PSID, &[Method::OpalRevert]);
-    assert!(reason(&record).contains("no sample shows that it has changed"), "{record:?}");
-    assert_eq!(record.verification.map(|seen| (seen.samples, seen.passed)), Some((0, false)));
+    let seen = attested(&record);
+    assert!(seen.device_status.is_some_and(|status| status.contains("neither owned nor locked")), "{seen:?}");
+}
+
+/// The verification of a disk that was erased by the word of its drive alone.
+fn attested(record: &Record) -> &Verification {
+    assert_eq!(record.ending, Ending::Erased, "{record:?}");
+    let seen = record.verification.as_ref().unwrap();
+    assert_eq!(
+        (seen.kind.as_str(), seen.expected.as_str(), seen.passed),
+        ("device-attested", "changed", true)
+    );
+    assert_eq!((seen.samples, seen.markers, seen.unchanged_samples), (0, 0, 0));
+    seen
+}
+
+#[test]
+fn what_only_the_drive_says_is_not_enough_where_reading_is_required_or_contradicts() {
+    let locked = Status { locked: true, ..OWNED };
+    let revert = |disk: &FakeDisk, whim, required| {
+        let drive = OpalDrive { disk, whim, status: locked.into() };
+        let probe = Probe { opal: Some(locked), psid: Psid::parse(PSID), ..Probe::default() };
+        let target = Simulated { disk, transport: &drive, probe };
+        erase_requiring(&target, &[Method::OpalRevert], required, &())
+    };
+    let record = revert(&disk(), OpalWhim::None, RequiredVerification::Read);
+    assert!(reason(&record).contains("only the drive says so"), "{record:?}");
+    assert_eq!(revert(&disk(), OpalWhim::None, RequiredVerification::None).ending, Ending::Erased);
+    // It keeps its keys, and what was on it is recognised.
+    let mut signed = content();
+    signed[4096..4104].copy_from_slice(MAGIC);
+    let known = FakeDisk::new(signed.clone(), 512, vec![]);
+    let record = revert(&known, OpalWhim::Lies, RequiredVerification::Device);
+    assert!(reason(&record).contains("libblkid still finds fake"), "{record:?}");
+    assert!(known.content() == signed, "nothing was wiped that speaks against the drive");
+}
+
+#[test]
+fn a_drive_that_is_found_sanitizing_attests_the_crypto_erase_that_its_log_reports() {
+    let disk = disk();
+    let drive = NvmeDrive::new(&disk, Whim::None, 0x002, 4);
+    let nvme = capabilities::nvme(&drive, 1).unwrap().map(|(namespace, _)| namespace);
+    let target = Simulated { disk: &disk, transport: &drive, probe: Probe { nvme, ..Probe::default() } };
+    let record = erase(&target, &[Method::Sanitize(Nvme, Operation::Crypto)], &());
+    assert!(attested(&record).device_status.is_some_and(|status| status.starts_with("NVMe sanitize status")));
+
+    // A SCSI disk keeps no log of what succeeded: its operation must have been seen running.
+    for quick in [false, true] {
+        let disk = FakeDisk::new(content(), 512, vec![]);
+        let drive = ScsiDisk { quick, ..ScsiDisk::new(&disk) };
+        drive.state.lock().unwrap().running = Some((0x04, 0x1b));
+        let probe = Probe { scsi: Some(capabilities::scsi(&drive).unwrap()), ..Probe::default() };
+        let target = Simulated { disk: &disk, transport: &drive, probe };
+        let record = erase(&target, &[Method::Sanitize(Scsi, Operation::Crypto)], &());
+        if quick {
+            assert!(reason(&record).contains("no sample shows that it has changed"), "{record:?}");
+        } else {
+            attested(&record);
+        }
+    }
 }
 
 fn emmc(disk: &FakeDisk, whim: EmmcWhim) -> (Record, (u32, u32)) {

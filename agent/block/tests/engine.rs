@@ -2,7 +2,10 @@
 
 use block::aligned::is_zero;
 use block::fake::{FakeDisk, FakeFault, MAGIC};
-use block::{Ending, Fill, Method, Passes, Phase, Progress, Target, Watch, erase, erase_metadata};
+use block::{
+    Ending, Fill, Method, Passes, Phase, Progress, RequiredVerification, Target, Watch, erase,
+    erase_metadata, erase_requiring,
+};
 use proptest::prelude::*;
 use std::num::NonZeroU8;
 use std::sync::Mutex;
@@ -97,9 +100,10 @@ fn a_method_that_promises_only_change_is_not_believed_without_a_sample_that_chan
     let record = erase(&disk, &[Method::NvmeFormat], &());
     let seen = record.verification.unwrap();
     assert_eq!((record.ending, seen.samples, seen.passed), (Ending::Erased, 257, true));
-    // A disk that holds 0xff and goes on holding it.
+    // A disk that holds 0xff, takes no markers and goes on holding it.
     for flaw in [FakeFault::FormatDoesNothing, FakeFault::FormatFills(0xff)] {
-        let disk = FakeDisk::new(vec![0xff; 4 << 20], 512, vec![flaw]);
+        let deaf = FakeFault::IgnoresWrites(0..4 << 20);
+        let disk = FakeDisk::new(vec![0xff; 4 << 20], 512, vec![flaw, deaf]);
         let record = erase(&disk, &[Method::NvmeFormat], &());
         assert!(
             reason(&record.ending).contains("no sample shows that it has changed"),
@@ -107,13 +111,51 @@ fn a_method_that_promises_only_change_is_not_believed_without_a_sample_that_chan
             record.ending
         );
         let seen = record.verification.unwrap();
-        assert_eq!((seen.samples, seen.passed), (0, false));
+        assert_eq!((seen.kind.as_str(), seen.samples, seen.passed), ("none", 0, false));
+        let record = erase_requiring(&disk, &[Method::NvmeFormat], RequiredVerification::None, &());
+        let seen = record.verification.unwrap();
+        assert_eq!((record.ending, seen.kind.as_str(), seen.passed), (Ending::Erased, "none", false));
     }
     let seeds = [(); 2].map(|()| {
         let disk = FakeDisk::new(content(1 << 20), 512, vec![FakeFault::FormatFills(7)]);
         erase(&disk, &[Method::NvmeFormat], &()).verification.unwrap().seed.expect("it is in the record")
     });
     assert_ne!(seeds[0], seeds[1], "each erase looks elsewhere");
+}
+
+#[test]
+fn markers_distinguish_a_format_that_does_nothing_from_one_that_leaves_what_was_there() {
+    let of = |flaw| {
+        let disk = FakeDisk::new(vec![0xff; 4 << 20], 512, vec![flaw]);
+        let record = erase(&disk, &[Method::NvmeFormat], &());
+        (record.ending, record.verification.unwrap())
+    };
+    let (ending, seen) = of(FakeFault::FormatFills(0xff));
+    assert_eq!((ending, seen.kind.as_str()), (Ending::Erased, "sampled"));
+    assert_eq!((seen.samples, seen.markers, seen.markers_found), (0, 256, 0));
+    assert!(seen.seed.is_some());
+    let (ending, seen) = of(FakeFault::FormatDoesNothing);
+    assert!(reason(&ending).contains("256 of 256 markers are still there"), "{ending:?}");
+    assert_eq!((seen.markers_found, seen.passed), (256, false));
+}
+
+#[test]
+fn samples_alone_show_it_of_a_drive_that_takes_no_writes() {
+    let flaws = vec![FakeFault::FormatDoesNothing, FakeFault::WriteError(0..4 << 20)];
+    let disk = FakeDisk::new(content(4 << 20), 512, flaws);
+    let record = erase(&disk, &[Method::NvmeFormat], &());
+    assert!(reason(&record.ending).contains("257 of 257 sampled sectors are unchanged"), "{record:?}");
+    assert_eq!(record.verification.map(|seen| seen.markers), Some(0));
+}
+
+#[test]
+fn markers_are_new_for_each_method_since_the_ones_before_may_have_changed_the_samples() {
+    // The overwrite changes every sample before it fails at the last sector. The format then does nothing.
+    let end = FakeFault::WriteError((1 << 20) - 512..1 << 20);
+    let disk = FakeDisk::new(content(1 << 20), 512, vec![FakeFault::FormatDoesNothing, end]);
+    let record = erase(&disk, &[Method::Overwrite, Method::NvmeFormat], &());
+    assert!(reason(&record.ending).contains("markers are still there"), "{record:?}");
+    assert_eq!(record.verification.map(|seen| seen.unchanged_samples), Some(0));
 }
 
 #[test]
@@ -359,6 +401,7 @@ proptest! {
             prop_assert!(seen.passed);
             prop_assert_eq!(record.bytes_erased, length as u64);
             prop_assert_eq!(disk.flushed(), disk.written());
+            prop_assert!(!disk.is_dirty());
             if seen.expected == block::ExpectedContent::Zeroes {
                 prop_assert!(is_zero(&after));
                 prop_assert_eq!(seen.bytes_read, length as u64);

@@ -257,6 +257,42 @@ fn two_paths_are_one_disk_only_when_everything_agrees() {
 }
 
 #[test]
+fn what_uses_a_disk_over_its_second_path_uses_the_disk() {
+    const USES: [&str; 6] =
+        ["mount", "swap", "holder", "partition mount", "partition swap", "partition holder"];
+    for used in USES {
+        let tree = Tree::new();
+        let mut second = String::new();
+        for (index, name) in ["sda", "sdb"].iter().enumerate() {
+            let device = format!("pci0000:00/host{index}/target{index}:0:0/{index}:0:0:0");
+            let dir = tree.disk(&device, name, &format!("8:{}", index * 16), 1 << 20);
+            tree.put(&format!("sys/devices/{device}/serial"), "S1");
+            tree.put(&format!("sys/devices/{device}/wwid"), "naa.6000c290000000000123456789abcdef");
+            second = dir;
+        }
+        let part = tree.partition(&second, "sdb1", 1, "8:17", 2048, 2048);
+        let (dev, place) = if used.starts_with("partition") { ("8:17", &part) } else { ("8:16", &second) };
+        let name = Path::new(place).file_name().unwrap().to_str().unwrap();
+        if used.ends_with("mount") {
+            tree.put("proc/self/mountinfo", format!("30 1 {dev} / /srv rw - ext4 /dev/{name} rw\n"));
+        } else if used.ends_with("swap") {
+            let node = tree.at("dev").join(name);
+            tree.put("proc/swaps", format!("Filename\tType\n{}\tpartition\t1\t0\t-2\n", node.display()));
+        } else {
+            let md = tree.disk("virtual/md127", "md127", "9:127", 8000);
+            tree.put(&format!("{md}/md/level"), "raid1\n");
+            tree.holds(&md, place);
+        }
+        let disks = tree.list().unwrap();
+        let [disk] = &disks[..] else { panic!("{disks:?}") };
+        assert_eq!(disk.other_paths, ["sdb"]);
+        let refusals = block::judge(&block::Probe { disk: disk.clone(), ..block::Probe::default() });
+        let [refusal] = &refusals[..] else { panic!("{used}: {refusals:?}") };
+        assert_eq!(refusal.reason(), block::Reason::InUse, "{used}");
+    }
+}
+
+#[test]
 fn an_unreadable_listing_is_an_error_and_not_an_empty_machine() {
     let tree = Tree::new();
     assert_eq!(tree.list().unwrap(), []);

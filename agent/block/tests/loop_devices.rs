@@ -184,6 +184,19 @@ fn real_lvm_metadata_goes() {
 }
 
 #[test]
+fn a_disk_that_is_held_for_a_moment_is_opened_when_it_is_let_go() {
+    let disk = Loop::new(&pattern(1 << 20));
+    let probe = disk.probe();
+    let held = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&disk.path).unwrap();
+    let moment = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        drop(held);
+    });
+    block::Device::open(&block::Roots::default(), &probe).unwrap();
+    moment.join().unwrap();
+}
+
+#[test]
 fn a_mounted_disk_is_refused_and_cannot_be_opened() {
     let disk = Loop::new(&vec![0; usize::try_from(16 * MIB).unwrap()]);
     run("mkfs.ext4", &["-q", "-F", disk.node()]);

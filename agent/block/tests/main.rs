@@ -5,6 +5,7 @@ mod common;
 mod docs;
 mod drives;
 mod engine;
+mod libblkid;
 mod list;
 mod loop_devices;
 mod resume;

@@ -2,7 +2,9 @@
 
 use crate::common::{Loop, pattern};
 use block::fake::{FakeDisk, FakeFault};
-use block::{Checkpoint, Ending, Method, Phase, Progress, Watch, erase, resume};
+use block::{
+    Checkpoint, Ending, Method, Phase, Progress, Record, RequiredVerification, Target, Watch, erase,
+};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -12,6 +14,10 @@ const MIB: u64 = 1 << 20;
 const PART: u64 = 64 * MIB;
 /// Names the disk to erase to the test that runs again as a program of its own.
 const CHILD: &str = "ANNEAL_TEST_ERASE";
+
+fn resume(target: &dyn Target, methods: &[Method], from: &Checkpoint, watch: &dyn Watch) -> Record {
+    block::resume(target, methods, RequiredVerification::default(), from, watch)
+}
 
 /// Keeps the checkpoints, and the first reported progress of erasing.
 #[derive(Default)]

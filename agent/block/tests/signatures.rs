@@ -80,6 +80,21 @@ fn all_bluestore_labels_go() {
 }
 
 #[test]
+fn every_place_of_a_second_copy_goes() {
+    // Second headers of LUKS2 and VMFS, three superblocks of btrfs after the first, labels of BlueStore.
+    let mib = [1, 2, 4, 64].map(|at| at * MIB);
+    let places = [&mib[..], &[1, 10, 100, 256, 1000].map(|at| at * GIB)].concat();
+    let disk = Loop::sparse(1001 * GIB, &[]);
+    for place in &places {
+        disk.write(*place, &[0xa5; 4096]);
+    }
+    erase(&disk);
+    for place in places {
+        assert_eq!(disk.part(place, 4096), vec![0; 4096], "at byte {place}");
+    }
+}
+
+#[test]
 fn all_four_zfs_labels_go() {
     // Uberblocks (magic 00bab10ch) fill the second half of each label of 256 KiB; OpenZFS, vdev_impl.h.
     let (size, label) = (64 * MIB + 100 * 1024, 256 * 1024);

@@ -144,7 +144,12 @@ mod tests {
     #[test]
     fn every_grant_becomes_a_bound() {
         let all = ["cpu", "hugetlb", "memory", "pids"].map(str::to_owned).to_vec();
-        let host = Host { cgroup: Some(("/cg".into(), all)), root_is_rootfs: false, user: 7 };
+        let host = Host {
+            cgroup: Some(("/cg".into(), all)),
+            root_is_rootfs: false,
+            mount_points: Vec::new(),
+            user: 7,
+        };
         let grants = Grants { scratch_mib: 1, memory_mib: 2, pids: 3, ..Grants::default() };
         let wanted = wanted("x", &grants, &host).expect("cgroups");
         let settings: Vec<_> = wanted.settings.iter().map(|(file, text)| (*file, text.as_str())).collect();

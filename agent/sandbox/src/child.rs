@@ -120,6 +120,13 @@ fn connect(ends: &Ends, user: u32) -> Result<(), i32> {
     Ok(())
 }
 
+/// Close all descriptors from this one on.
+pub(crate) fn close_from(first: u32) -> Result<(), i32> {
+    // SAFETY: closes what this process is not to have; the caller uses none of them afterwards.
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0_u32) };
+    check(if closed == 0 { 0 } else { -1 })
+}
+
 fn session() -> Result<(), i32> {
     // The host's dispositions and mask are not the program's: Rust ignores SIGPIPE, and exec keeps that.
     // SAFETY: both calls take pointers to values of this frame, or none.
@@ -133,7 +140,7 @@ fn session() -> Result<(), i32> {
     }
 }
 
-fn limits(limits: &[(u32, u64)]) -> Result<(), i32> {
+pub(crate) fn limits(limits: &[(u32, u64)]) -> Result<(), i32> {
     for (resource, limit) in limits {
         let limit = libc::rlimit { rlim_cur: *limit, rlim_max: *limit };
         // SAFETY: the kernel reads one rlimit. By number, since the C libraries differ in the type of `resource`.
@@ -143,7 +150,7 @@ fn limits(limits: &[(u32, u64)]) -> Result<(), i32> {
     Ok(())
 }
 
-fn bounding_set(keep: u64) -> Result<(), i32> {
+pub(crate) fn bounding_set(keep: u64) -> Result<(), i32> {
     for capability in (0..=LAST_CAPABILITY).filter(|capability| keep & (1 << capability) == 0) {
         // SAFETY: prctl without pointers.
         match check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) }) {
@@ -155,7 +162,7 @@ fn bounding_set(keep: u64) -> Result<(), i32> {
     Ok(())
 }
 
-fn user(user: u32) -> Result<(), i32> {
+pub(crate) fn user(user: u32) -> Result<(), i32> {
     // Raw calls: the C library's versions would signal the threads that the copy does not have.
     // SAFETY: calls without pointers but a null one of length 0.
     unsafe {
@@ -169,7 +176,7 @@ fn user(user: u32) -> Result<(), i32> {
     }
 }
 
-fn capabilities(keep: u64) -> Result<(), i32> {
+pub(crate) fn capabilities(keep: u64) -> Result<(), i32> {
     let halves = keep.to_le_bytes();
     let half = |n: usize| u32::from_le_bytes([halves[n], halves[n + 1], halves[n + 2], halves[n + 3]]);
     let data =
@@ -186,7 +193,7 @@ fn capabilities(keep: u64) -> Result<(), i32> {
     Ok(())
 }
 
-fn no_new_privileges() -> Result<(), i32> {
+pub(crate) fn no_new_privileges() -> Result<(), i32> {
     // Last of what changes credentials, which would clear it: the program dies with the thread that started it.
     // SAFETY: prctl without pointers.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;
@@ -194,7 +201,7 @@ fn no_new_privileges() -> Result<(), i32> {
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
 }
 
-fn filter(filter: &[libc::sock_filter]) -> Result<(), i32> {
+pub(crate) fn filter(filter: &[libc::sock_filter]) -> Result<(), i32> {
     let Ok(len) = u16::try_from(filter.len()) else { return Err(libc::E2BIG) };
     let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
     // SAFETY: the kernel reads `len` instructions; it writes none.

@@ -26,10 +26,11 @@ const NEWEST: u32 = 462;
 /// Numbers of the x32 ABI begin here (x86_64).
 const X32: u32 = 0x4000_0000;
 
-/// Offsets in `struct seccomp_data`: number, architecture, low half of the first argument.
+/// Offsets in `struct seccomp_data`: number, architecture, low halves of the first two arguments.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const FIRST: u32 = 16;
+const SECOND: u32 = 24;
 
 /// `SECCOMP_RET_*` of linux/seccomp.h.
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
@@ -67,6 +68,27 @@ pub(crate) fn compile(network: bool) -> Vec<sock_filter> {
     code.extend([at_least(NEWEST + 1, 0, 1), answer(ENOSYS), answer(EPERM)]);
     code
 }
+
+/// The filter of a process that confines itself: what reads, asks what a descriptor is, writes an answer and asks for
+/// memory. No new process, no socket, and of a device only its size and kind.
+pub(crate) fn compile_own() -> Vec<sock_filter> {
+    let mut code = vec![load(ARCHITECTURE), equal(ARCH, 1, 0), answer(KILL), load(NUMBER)];
+    let count = u8::try_from(REQUESTS.len()).unwrap_or(u8::MAX);
+    code.extend([equal(number(libc::SYS_ioctl), 0, 2 * count + 2), load(SECOND)]);
+    for request in REQUESTS {
+        code.extend([equal(*request, 0, 1), answer(ALLOW)]);
+    }
+    code.push(answer(EPERM));
+    for call in OWN.iter().chain(OWN_OF_THIS_ARCHITECTURE) {
+        code.extend([equal(number(*call), 0, 1), answer(ALLOW)]);
+    }
+    code.push(answer(EPERM));
+    code
+}
+
+/// `BLKGETSIZE64`, `BLKSSZGET`, `BLKPBSZGET`, `BLKGETZONESZ` of linux/fs.h and linux/blkzoned.h; `CDROM_GET_CAPABILITY` and
+/// `CDROM_LAST_WRITTEN` of linux/cdrom.h.
+const REQUESTS: &[u32] = &[0x8008_1272, 0x1268, 0x127b, 0x8004_1284, 0x5331, 0x5395];
 
 fn number(call: libc::c_long) -> u32 {
     u32::try_from(call).unwrap_or(u32::MAX)
@@ -134,6 +156,20 @@ const ORDINARY: &[libc::c_long] = calls![
     SYS_utimensat SYS_vmsplice SYS_wait4 SYS_waitid SYS_write SYS_writev
 ];
 
+/// Calls of a process that confines itself, in addition to ioctl.
+#[rustfmt::skip]
+const OWN: &[libc::c_long] = calls![
+    SYS_brk SYS_clock_gettime SYS_close SYS_exit SYS_exit_group SYS_faccessat SYS_faccessat2 SYS_fadvise64 SYS_fcntl
+    SYS_fstat SYS_futex SYS_getdents64 SYS_getpid SYS_getrandom SYS_gettid SYS_lseek SYS_madvise SYS_mmap SYS_mprotect
+    SYS_mremap SYS_munmap SYS_newfstatat SYS_openat SYS_pread64 SYS_preadv SYS_read SYS_readlinkat SYS_readv
+    SYS_restart_syscall SYS_rt_sigaction SYS_rt_sigprocmask SYS_rt_sigreturn SYS_sigaltstack SYS_statx SYS_tgkill
+    SYS_write SYS_writev
+];
+#[cfg(target_arch = "x86_64")]
+const OWN_OF_THIS_ARCHITECTURE: &[libc::c_long] = calls![SYS_access SYS_open SYS_readlink SYS_stat SYS_lstat];
+#[cfg(target_arch = "aarch64")]
+const OWN_OF_THIS_ARCHITECTURE: &[libc::c_long] = &[];
+
 /// Calls that younger architectures left out.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
@@ -161,7 +197,7 @@ mod tests {
                     value = match step.k {
                         NUMBER => call,
                         ARCHITECTURE => arch,
-                        FIRST => first,
+                        FIRST | SECOND => first,
                         other => panic!("loads from {other}"),
                     };
                     1
@@ -202,6 +238,34 @@ mod tests {
         assert_eq!(judged(&code, ARCH, NEWEST + 1, 0), ENOSYS);
         assert_eq!(judged(&code, ARCH, X32 + 1, 0), ENOSYS);
         assert_eq!(judged(&code, 0x4000_0003, 1, 0), KILL, "a 32-bit call");
+    }
+
+    #[test]
+    fn a_process_that_confines_itself_only_reads_writes_and_asks_for_memory() {
+        let code = compile_own();
+        let of = |call: libc::c_long, second: u32| judged(&code, ARCH, number(call), second);
+        for call in [libc::SYS_read, libc::SYS_pread64, libc::SYS_write, libc::SYS_mmap, libc::SYS_exit_group]
+        {
+            assert_eq!(of(call, 0), ALLOW, "{call}");
+        }
+        assert_eq!(of(libc::SYS_ioctl, 0x8008_1272), ALLOW, "the size of a disk");
+        for request in [0x1277_u32, 0x125f, 0x2285, 0xc048_4e41] {
+            assert_eq!(
+                of(libc::SYS_ioctl, request),
+                EPERM,
+                "BLKDISCARD, BLKRRPART, SG_IO, NVME_IOCTL_ADMIN_CMD"
+            );
+        }
+        let others = calls![
+            SYS_socket SYS_clone SYS_clone3 SYS_fork SYS_execve SYS_execveat SYS_ptrace SYS_mount SYS_unshare
+            SYS_setuid SYS_kill SYS_pwrite64 SYS_unlinkat SYS_memfd_create SYS_bpf SYS_process_vm_readv SYS_chroot
+            SYS_pidfd_getfd SYS_prctl SYS_prlimit64
+        ];
+        for call in others {
+            assert_eq!(of(*call, 0), EPERM, "{call}");
+        }
+        assert_eq!(judged(&code, 0x4000_0003, 1, 0), KILL, "a 32-bit call");
+        assert_eq!(of(i64::from(X32) + libc::SYS_read, 0), EPERM, "the x32 ABI");
     }
 
     #[test]

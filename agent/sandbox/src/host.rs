@@ -1,7 +1,9 @@
 //! What a plan needs to know of the host, and of a program's root.
 
 use crate::error::Error;
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,6 +19,8 @@ pub struct Host {
     pub cgroup: Option<(PathBuf, Vec<String>)>,
     /// `/` is the initial ramfs, which pivot_root(2) refuses.
     pub root_is_rootfs: bool,
+    /// Where file systems are mounted except on `/`, the latest first.
+    pub mount_points: Vec<PathBuf>,
     /// A user that nothing else runs as.
     pub user: u32,
 }
@@ -33,6 +37,7 @@ impl Host {
                 (path, controllers.split_whitespace().map(str::to_owned).collect())
             }),
             root_is_rootfs: root_is_rootfs(&mounts),
+            mount_points: mount_points(&mounts),
             // At most 4194304 process ids (proc(5), pid_max) of 64 users each.
             user: FIRST_USER + (std::process::id() % (1 << 22)) * USERS + turn,
         }
@@ -49,6 +54,26 @@ fn mounted(mountinfo: &str) -> impl Iterator<Item = (&str, &str)> {
 
 fn cgroup_mount(mountinfo: &str) -> Option<PathBuf> {
     mounted(mountinfo).find(|(kind, _)| *kind == "cgroup2").map(|(_, path)| PathBuf::from(path))
+}
+
+fn mount_points(mountinfo: &str) -> Vec<PathBuf> {
+    let mut points: Vec<_> = mounted(mountinfo).map(|(_, path)| path).filter(|path| *path != "/").collect();
+    points.reverse();
+    points.into_iter().map(unescaped).collect()
+}
+
+/// A path of mountinfo, in which white space and backslashes are octal: `\\040` (proc(5)).
+fn unescaped(path: &str) -> PathBuf {
+    let mut parts = path.split('\\');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match code {
+            Some(code) => bytes.extend([&[code], &part.as_bytes()[3..]].concat()),
+            None => bytes.extend([b"\\", part.as_bytes()].concat()),
+        }
+    }
+    PathBuf::from(OsString::from_vec(bytes))
 }
 
 /// The last mount on `/` counts: an initrd may have been covered.
@@ -115,6 +140,9 @@ mod tests {
                        30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
         assert_eq!(cgroup_mount(ramdisk), Some("/sys/fs/cgroup".into()));
         assert!(root_is_rootfs(ramdisk));
+        let line = r"31 22 253:0 / /mnt/a\040b rw - ext4 /dev/sda1 rw";
+        let points = mount_points(&format!("{ramdisk}{line}\n"));
+        assert_eq!(points, ["/mnt/a b", "/sys/fs/cgroup", "/sys"].map(PathBuf::from));
         let covered = format!("{ramdisk}40 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
         assert!(!root_is_rootfs(&covered));
         assert_eq!(cgroup_mount("1 1 8:1 / / rw - ext4 /dev/sda1 rw\n"), None);

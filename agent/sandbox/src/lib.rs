@@ -39,6 +39,7 @@ mod grants;
 mod host;
 mod op;
 mod output_buffer;
+mod own;
 mod plan;
 mod spawn;
 
@@ -47,6 +48,7 @@ pub use grants::{DeviceNode, Grants, NodeKind};
 pub use host::{Entry, EntryKind, Host};
 pub use op::Op;
 pub use output_buffer::OutputBuffer;
+pub use own::{OwnGrants, confine_this_process};
 pub use plan::{Plan, Program, RootChange, plan};
 pub use spawn::{Confined, Ended, spawn};
 

@@ -43,6 +43,8 @@ pub enum Op {
         /// Where.
         path: CString,
     },
+    /// umount2(2), also of what is in use.
+    Unmount(CString),
     /// chdir(2).
     Enter(CString),
     /// sethostname(2).
@@ -89,6 +91,12 @@ impl Op {
             }
             // SAFETY: both paths are strings that live as long as `self`.
             Self::Link { to, path } => check(unsafe { libc::symlink(to.as_ptr(), path.as_ptr()) }),
+            // SAFETY: as above.
+            Self::Unmount(path) => match check(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) }) {
+                // The host has unmounted it in the meantime.
+                Err(libc::EINVAL | libc::ENOENT) => Ok(()),
+                result => result,
+            },
             // SAFETY: as above.
             Self::Enter(path) => check(unsafe { libc::chdir(path.as_ptr()) }),
             // SAFETY: pointer and length are of one string.
@@ -148,6 +156,7 @@ impl fmt::Display for Op {
                 )
             }
             Self::Link { to, path } => write!(f, "link {} to {}", text(path), text(to)),
+            Self::Unmount(path) => write!(f, "unmount {}", text(path)),
             Self::Enter(path) => write!(f, "enter {}", text(path)),
             Self::HostName(name) => write!(f, "set the host name {}", text(name)),
             Self::PivotHere => f.write_str("pivot_root"),

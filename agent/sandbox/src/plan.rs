@@ -314,7 +314,7 @@ fn device_operations(ops: &mut Vec<Op>, grants: &Grants, root: &Path, user: u32)
     Ok(())
 }
 
-fn mount(
+pub(crate) fn mount(
     source: Option<CString>,
     target: CString,
     kind: Option<CString>,
@@ -325,7 +325,7 @@ fn mount(
 }
 
 /// Make the mount at `target` read-only, with `flags` in addition.
-fn read_only(target: CString, flags: u64) -> Op {
+pub(crate) fn read_only(target: CString, flags: u64) -> Op {
     mount(None, target, None, libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | flags, None)
 }
 

@@ -3,7 +3,12 @@ use std::slice;
 
 fn host(controllers: &[&str]) -> Host {
     let controllers = controllers.iter().map(|name| (*name).to_owned()).collect();
-    Host { cgroup: Some(("/sys/fs/cgroup".into(), controllers)), root_is_rootfs: false, user: 1_800_000_000 }
+    Host {
+        cgroup: Some(("/sys/fs/cgroup".into(), controllers)),
+        root_is_rootfs: false,
+        mount_points: Vec::new(),
+        user: 1_800_000_000,
+    }
 }
 
 fn program() -> Program {

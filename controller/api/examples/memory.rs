@@ -15,7 +15,7 @@ async fn main() -> std::io::Result<()> {
     let port = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(6385);
     let app = App {
         store: Arc::new(MemoryStore::new()),
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(SystemClock::default()),
         drivers: Arc::new(drivers::KeptDrivers::new()),
         bundles: None,
         certificate_key: None,

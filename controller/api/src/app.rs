@@ -4,6 +4,8 @@ use crate::bundles::BundleStore;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
 use crate::request_rate::RequestRate;
+use ipnet::IpNet;
+use std::net::IpAddr;
 use std::sync::Arc;
 use store::{ApiStore, Clock};
 
@@ -61,6 +63,14 @@ pub struct Settings {
     pub require_agent_tls: bool,
     /// How many requests one address may send to the endpoints of agents.
     pub agent_requests: RequestRate,
+    /// Whether an agent is accepted that shows no nonce, where the boot script was not fetched from this controller.
+    pub lookup_without_nonce: bool,
+    /// Networks in which agents may be called although their heartbeats come from elsewhere.
+    pub callback_networks: Vec<IpNet>,
+    /// Addresses of this controller, which are no agent's.
+    pub own_addresses: Vec<IpAddr>,
+    /// Proxies whose `Forwarded` header counts.
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 impl Default for Settings {
@@ -73,6 +83,10 @@ impl Default for Settings {
             max_limit: 1000,
             require_agent_tls: true,
             agent_requests: RequestRate { per_s: 10, burst: 100 },
+            lookup_without_nonce: false,
+            callback_networks: Vec::new(),
+            own_addresses: Vec::new(),
+            trusted_proxies: Vec::new(),
         }
     }
 }

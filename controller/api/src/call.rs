@@ -6,6 +6,7 @@ use crate::auth::audit::RequestSummary;
 use crate::auth::identity::TargetNotFound;
 use crate::auth::{Identity, Owners, policy, scoped_store};
 use crate::body;
+use crate::boot_nonce;
 use crate::bounded_json;
 use crate::client_address;
 use crate::error::ApiError;
@@ -17,6 +18,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Query, Request};
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
+use model::boot::BootNonce;
 use model::{Event, Node, RequestSender, ResourceKind, Timestamp};
 use serde_json::{Map, Value};
 use std::net::IpAddr;
@@ -39,6 +41,8 @@ pub struct Call {
     pub args: Args,
     /// Builds links.
     pub links: Links,
+    /// The nonce of a boot that the request shows.
+    pub nonce: Option<BootNonce>,
     client: Option<IpAddr>,
     body: Bytes,
     resolver: NodeResolver,
@@ -58,6 +62,7 @@ impl FromRequest<Arc<App>> for Call {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let links = Links::new(&app.settings.public_endpoint, host);
         let client = client_address::of(request.extensions());
+        let nonce = boot_nonce::of(request.extensions());
         let audited = request.extensions().get::<RequestSummary>().cloned();
         let body = Bytes::from_request(request, app).await.map_err(IntoResponse::into_response)?;
         if let Some(asked) = audited {
@@ -72,7 +77,19 @@ impl FromRequest<Arc<App>> for Call {
         };
         let request_id = request_id.unwrap_or_default();
         let args = Args::new(query.0);
-        Ok(Self { app, unscoped_app, identity, request_id, version, args, links, client, body, resolver })
+        Ok(Self {
+            app,
+            unscoped_app,
+            identity,
+            request_id,
+            version,
+            args,
+            links,
+            nonce,
+            client,
+            body,
+            resolver,
+        })
     }
 }
 
@@ -80,6 +97,11 @@ impl Call {
     /// Now.
     pub fn now(&self) -> Timestamp {
         self.app.clock.now()
+    }
+
+    /// Where the request came from, if the server noted it.
+    pub fn client(&self) -> Option<IpAddr> {
+        self.client
     }
 
     /// The events with the id of this request, which caused them.

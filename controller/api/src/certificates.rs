@@ -17,6 +17,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         GET "/v1/anneal/certificates" 1 "anneal:certificate:get", "erasure certificates of a node" => list;
         GET "/v1/anneal/certificates/{id}" 1 "anneal:certificate:get", "one certificate" => show;
         GET "/v1/anneal/certificate_key" 1 "anneal:certificate:get", "the public key they are signed with" => key;
+        GET "/v1/anneal/certificate_log" 1 "anneal:certificate:log", "log of the heads of all chains" => log;
     ];
     rows.into_iter().map(Endpoint::own).collect()
 }
@@ -45,13 +46,37 @@ pub async fn show(Path(id): Path<String>, call: Call) -> Reply {
     Ok(json(200, &file))
 }
 
-/// `GET /v1/anneal/certificate_key`: what they are verified with.
+/// `GET /v1/anneal/certificate_key`: what they are verified with, and the changes of that key.
 pub async fn key(call: Call) -> Reply {
     call.args.only(&[])?;
-    match &call.app.certificate_key {
-        Some(key) => Ok(json(200, &json!({"key": key}))),
-        None => Err(ApiError::client(404, "This controller certifies nothing.")),
-    }
+    let Some(key) = &call.app.certificate_key else {
+        return Err(ApiError::client(404, "This controller certifies nothing."));
+    };
+    let changes = call.app.store.key_changes().await?;
+    let unreadable = |error| StoreError::caused("a change of the key of certificates cannot be read", error);
+    let changes: Vec<Value> = changes
+        .iter()
+        .map(|change| serde_json::from_str(change))
+        .collect::<Result<_, _>>()
+        .map_err(unreadable)?;
+    Ok(json(200, &json!({"key": key, "changes": changes})))
+}
+
+/// Most lines of the log in one answer.
+const LINES: usize = 1000;
+
+/// `GET /v1/anneal/certificate_log?from=N`: its lines from that one (from 1) on, at most [`LINES`]; none behind the last one.
+pub async fn log(call: Call) -> Reply {
+    call.args.only(&["from"])?;
+    let from = match call.args.text("from") {
+        None => 1,
+        Some(text) => text
+            .parse::<u64>()
+            .ok()
+            .filter(|from| *from > 0)
+            .ok_or_else(|| ApiError::invalid(format!("Expected a number from 1 on for from: {text}")))?,
+    };
+    Ok(json(200, &json!({"lines": call.app.store.certificate_log(from, LINES).await?})))
 }
 
 fn view(certificate: &Certificate) -> Value {

@@ -1,7 +1,7 @@
 //! Questions of the API to drivers. The implementation is injected, so that this crate does not depend on BMC code.
 
 use async_trait::async_trait;
-use model::{Abilities, Contact, Node};
+use model::{Abilities, CatalogueStep, Contact, Node, StepKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -37,6 +37,11 @@ pub trait DriverQueries: Send + Sync {
 
     /// What the interfaces of the node can do, with the out-of-band steps at their configured priorities.
     fn abilities(&self, node: &Node) -> Result<Abilities, DriverError>;
+
+    /// Steps of an agent, as it advertised them, at their configured priorities.
+    fn configured(&self, _kind: StepKind, steps: Vec<CatalogueStep>) -> Vec<CatalogueStep> {
+        steps
+    }
 
     /// The device the node boots from, as its BMC reports it.
     async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError>;

@@ -36,6 +36,9 @@ pub enum Serves {
     Fully,
     /// It answers as Ironic does when the interface behind it is a `noop`, for this reason.
     Noop(&'static str),
+    /// It answers and stores as Ironic does, and nothing that is done to a machine depends on what is stored, for this
+    /// reason.
+    Kept(&'static str),
     /// Ironic has no such thing.
     Own,
 }
@@ -86,6 +89,11 @@ impl Endpoint {
     /// It answers as a `noop` interface does, for this reason.
     pub fn noop(self, why: &'static str) -> Self {
         Self { serves: Serves::Noop(why), ..self }
+    }
+
+    /// What it stores does nothing, for this reason.
+    pub fn kept(self, why: &'static str) -> Self {
+        Self { serves: Serves::Kept(why), ..self }
     }
 
     /// Agents that send their node and token in headers are allowed, too; the handler checks them.

@@ -94,9 +94,15 @@ pub const NODE: &[Field] = &[
     read_only("allocation_uuid", 52).unsortable(),
 ];
 
+/// Anneal's own fields: shown only to a client that asks for them by name, so no client of Ironic's meets one.
+pub const OWN: &[Field] = &[read_only(BASIS, 1)];
+
+/// The word of a node's [`model::Basis`].
+pub const BASIS: &str = "anneal_basis";
+
 /// The field of this name.
 pub fn find(name: &str) -> Option<&'static Field> {
-    NODE.iter().find(|field| field.name == name)
+    NODE.iter().chain(OWN).find(|field| field.name == name)
 }
 
 /// Check the fields that a client wants to see: 406 for one too new, 400 for one that does not exist.

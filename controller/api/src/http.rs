@@ -2,7 +2,9 @@
 //! error, also for those that the web framework makes.
 
 use crate::app::App;
-use crate::auth::{Auth, guard};
+use crate::auth::Auth;
+use crate::auth::guard::{self, RequestOrigin};
+use crate::boot_nonce;
 use crate::client_address;
 use crate::endpoint::{Endpoint, OPEN};
 use crate::error::{ApiError, Shaped};
@@ -11,17 +13,19 @@ use crate::node_resolver::Suffixed;
 use crate::origin_check::OriginCheck;
 use crate::ramdisk::{self, Rates};
 use crate::request_id::{RequestId, record_path};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, Response, Uri, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
+use axum::{Extension, Router};
+use ipnet::IpNet;
 use percent_encoding::percent_decode_str;
 use std::sync::Arc;
 use tower::ServiceExt;
 use tracing::Instrument;
+use uuid::Uuid;
 
 /// Largest body of a request, in bytes. The largest honest ones are heartbeats with the progress of many
 /// disks and nodes with a long `network_data`: some tens of kilobytes.
@@ -31,8 +35,9 @@ const OPEN_BODY_LIMIT: usize = 256 << 10;
 
 /// The whole API behind its front.
 pub fn wrap(app: Arc<App>, auth: Auth, site: Option<OriginCheck>) -> Router {
+    let proxies = app.settings.trusted_proxies.as_slice().into();
     let routes = routes(&auth, &app).layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(app);
-    let front = Front { auth, site: site.map(Arc::new), routes };
+    let front = Front { auth, site: site.map(Arc::new), proxies, routes };
     Router::new().fallback(move |request: Request| identified(front.clone(), request))
 }
 
@@ -42,6 +47,8 @@ struct Front {
     auth: Auth,
     /// `None`: requests may come from other sites.
     site: Option<Arc<OriginCheck>>,
+    /// Proxies that say whom they speak for.
+    proxies: Arc<[IpNet]>,
     routes: Router,
 }
 
@@ -78,7 +85,8 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
-    let rates = Rates::new(app.settings.agent_requests);
+    let rates: Arc<Rates> = Rates::new(app.settings.agent_requests);
+    let nodes: Arc<Rates<Uuid>> = Rates::new(app.settings.agent_requests);
     endpoints()
         .into_iter()
         .map(|endpoint| match endpoint.policy {
@@ -87,7 +95,7 @@ fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
         })
         .map(|endpoint| guard::guarded(endpoint, auth, app))
         .map(|endpoint| match ramdisk::PATHS.contains(&endpoint.path) {
-            true => rates.limited(endpoint),
+            true => rates.limited(endpoint).map(|handler| handler.layer(Extension(nodes.clone()))),
             false => endpoint,
         })
         .fold(Router::new(), |router, endpoint| router.route(endpoint.path, endpoint.into_handler()))
@@ -98,8 +106,10 @@ fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
 }
 
 async fn handle(front: Front, mut request: Request) -> Response<Body> {
-    let Front { auth, site, routes } = front;
-    let (headers, client) = (request.headers().clone(), client_address::of(request.extensions()));
+    let Front { auth, site, proxies, routes } = front;
+    boot_nonce::take(&mut request);
+    client_address::behind_proxies(&mut request, &proxies);
+    let (headers, origin) = (request.headers().clone(), RequestOrigin::of(request.extensions()));
     let negotiated = microversion::negotiate(request.headers());
     let foreign = site.and_then(|site| site.check(&headers, request.uri()).err());
     let mut response = match negotiated {
@@ -118,7 +128,7 @@ async fn handle(front: Front, mut request: Request) -> Response<Body> {
                     *request.uri_mut() = uri;
                     // The router never fails: its error type is uninhabited.
                     let response = routes.oneshot(request).await.into_response();
-                    guard::unrouted(&auth, &headers, client, response).await
+                    guard::unrouted(&auth, &headers, origin, response).await
                 }
                 None => ApiError::plain(400, "The path or the query is not valid UTF-8 once it is decoded.")
                     .into_response(),

@@ -21,6 +21,7 @@ mod app;
 mod args;
 pub mod auth;
 mod body;
+mod boot_nonce;
 mod bounded_json;
 mod bundles;
 mod call;
@@ -59,6 +60,7 @@ mod write;
 
 pub use app::{App, Settings};
 pub use auth::Auth;
+pub use boot_nonce::NONCE_PATH;
 pub use bundles::BundleStore;
 pub use driver_queries::{
     BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,

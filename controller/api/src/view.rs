@@ -96,7 +96,8 @@ impl NodeView {
         wanted: Option<&[String]>,
     ) -> Map<String, Value> {
         let mut view = Map::new();
-        for field in fields::NODE.iter().filter(|field| version.has(field.since)) {
+        let own = fields::OWN.iter().filter(|_| wanted.is_some());
+        for field in fields::NODE.iter().chain(own).filter(|field| version.has(field.since)) {
             if wanted.is_none_or(|names| names.iter().any(|name| name == field.name)) {
                 view.insert(field.name.to_owned(), self.field(app, version, field.name));
             }
@@ -153,6 +154,7 @@ impl NodeView {
             "conductor" => Value::String(app.settings.conductor_host.clone()),
             "allocation_uuid" => self.allocation.map_or(Value::Null, |uuid| uuid.to_string().into()),
             "health" => text(node.health.map(Health::as_str)),
+            fields::BASIS => basis(node).map_or(Value::Null, |basis| basis["kind"].clone()),
             name => match fields::read(node, name) {
                 Value::Null => default_interface(app, &node.driver, name),
                 value => value,
@@ -173,6 +175,9 @@ impl NodeView {
         put("agent_version", contact.agent_version.clone().map(Value::String));
         put("agent_last_heartbeat", contact.last_heartbeat_at.map(|at| Value::String(iso_without_zone(at))));
         let mut anneal = Map::new();
+        if let Some(basis) = basis(&self.node) {
+            anneal.insert("basis".into(), basis);
+        }
         if let Some(run) = &self.node.run {
             anneal.insert("run".into(), run_view(run));
         }
@@ -192,7 +197,10 @@ impl NodeView {
             );
         }
         if let Some(rival) = &contact.rival {
-            anneal.insert("rival".into(), json!({"at": iso(rival.at), "boot_id": rival.boot_id}));
+            anneal.insert(
+                "rival".into(),
+                json!({"at": iso(rival.at), "boot_id": rival.boot_id, "address": rival.address}),
+            );
         }
         if !anneal.is_empty() {
             info.insert("anneal".into(), Value::Object(anneal));
@@ -208,6 +216,14 @@ pub fn stored_internal_info(node: &Node, contact: &Contact) -> Map<String, Value
         info.insert("agent_secret_token".into(), MASKED.into());
     }
     info
+}
+
+/// Why a node is AVAILABLE; `not-recorded` where a version of the controller made it available that stored no basis.
+fn basis(node: &Node) -> Option<Value> {
+    if node.provision_state != ProvisionState::Available {
+        return None;
+    }
+    Some(node.basis.as_ref().map_or_else(|| json!({"kind": "not-recorded"}), |basis| json!(basis)))
 }
 
 /// Why an erase step has no certificate.

@@ -18,6 +18,7 @@ What each endpoint takes and answers: `docs/openapi.json` (OpenAPI 3.1), which a
 
 - **served**: does what Ironic's does, in every microversion from 1.1 to 1.115.
 - **as noop**: answers as Ironic does when the interface behind it is a `noop`.
+- **kept**: stores and answers as Ironic does, and does nothing to a machine, for the reason that is given.
 - **not served**: answers 404, for the reason that is given.
 - **own**: Ironic has no such thing; no client of Ironic meets it.
 
@@ -26,6 +27,10 @@ where Ironic answers 202 and reports it later in `last_error`. `boot_mode` and `
 on; nothing is rebooted for them. `bios` shows what the BMC reports now, `firmware` what the last inspection found. The BMC
 itself fetches the image of `vmedia`, from the URL that is given. A request that reaches for the hardware is refused (409)
 while a conductor works on the node.
+
+Kept are also these fields: of a node `network_data`, `disable_power_off`, `instance_name`, `conductor_group`, `shard` and the
+interfaces of which a driver has one implementation that does nothing (`console`, `network`, `storage`); of a port
+`local_link_connection`, `physical_network`, `is_smartnic` and `portgroup_uuid`.
 
 | method | path | since | policy | | what it does, or why not |
 |---|---|---|---|---|---|
@@ -69,6 +74,7 @@ fn document() -> String {
         let (how, why) = match endpoint.serves {
             Serves::Fully => ("served", String::new()),
             Serves::Noop(why) => ("as noop", format!(": {why}")),
+            Serves::Kept(why) => ("kept", format!(": {why}")),
             Serves::Own => ("own", String::new()),
         };
         let line = format!(

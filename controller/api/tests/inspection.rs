@@ -3,6 +3,7 @@
 use crate::common::Api;
 use axum::body::Body;
 use axum::http::Request;
+use model::boot::Boot;
 use model::{Cursor, Inventory, Node, ProvisionState, Run, RunKind};
 use serde_json::{Value, json};
 use store::prelude::*;
@@ -105,7 +106,7 @@ async fn only_an_inspection_that_waits_for_its_ramdisk_listens() {
         ] {
             let api = Api::new();
             let node = inspected(&api, "n", |node| {
-                node.provision_state = state;
+                room::put(node, state, node.created_at);
                 let run = node.run.as_mut().unwrap();
                 (run.kind, run.cursor, run.booted, run.abort) = (kind, cursor.clone(), booted, abort);
             })
@@ -272,4 +273,21 @@ async fn in_1_84_the_agent_gets_its_token_here() {
     assert_eq!(api.store.contact(node.uuid).await.unwrap().token.as_deref(), Some(token));
     let again = api.at(84, "POST", PATH, Some(report(MAC))).await.is(202).body;
     assert_eq!(again["config"]["agent_token"], "******");
+}
+
+/// Finding 10 of the security review: the report of any client was taken, 20 ms after power-on.
+#[tokio::test]
+async fn a_report_shows_the_nonce_of_its_boot() {
+    let api = Api::demanding_nonce();
+    let node = inspected(&api, "n", |_| {}).await;
+    api.port(&node, MAC).await;
+    let boot = Boot::fresh();
+    let nonce = boot.nonce.clone();
+    api.store.forget_agent(node.uuid, Some(boot)).await.unwrap();
+    send_report(&api, report(MAC)).await.is(404);
+    assert_eq!(api.store.inventory(node.uuid).await.unwrap(), None);
+    let path = format!("/boot-nonce/{}{PATH}", nonce.expose());
+    let request = Request::post(path).header("Content-Type", "application/json");
+    api.raw(request.body(Body::from(report(MAC).to_string())).unwrap()).await.is(202);
+    assert!(api.store.inventory(node.uuid).await.unwrap().is_some());
 }

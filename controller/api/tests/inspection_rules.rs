@@ -72,7 +72,7 @@ impl World {
         let port = api.port(&node, MAC).await.uuid.to_string();
         let issuer = CertificateIssuer::new(SigningKey::generate().unwrap().0, "test");
         let executor = Arc::new(Switch(AtomicBool::new(false)));
-        let (store, clock) = (api.store.clone(), Arc::new(SystemClock));
+        let (store, clock) = (api.store.clone(), Arc::new(SystemClock::default()));
         let conductor = Conductor::new(store, executor, clock, Settings::default(), "test".into(), issuer);
         let stop = CancellationToken::new();
         tokio::spawn(conductor.run(stop.clone()));

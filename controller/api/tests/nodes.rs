@@ -2,10 +2,10 @@
 
 use crate::common::{Api, await_agent, fixture, keys};
 use model::agent::{AgentKind, AgentState};
-use model::{Catalogue, CatalogueStep, ProvisionState, Timestamp, Wait};
+use model::{Catalogue, CatalogueStep, Node, ProvisionState, Timestamp, Wait};
 use serde_json::{Value, json};
 use store::prelude::*;
-use store::{HeartbeatRecord, StepKind};
+use store::{HeartbeatRecord, StepKind, TokenRequest};
 
 #[tokio::test]
 async fn a_created_node_looks_as_ironics() {
@@ -153,7 +153,10 @@ async fn secrets_are_never_shown() {
             await_agent(node);
         })
         .await;
-    api.store.grant_token(node.uuid, "hunter2", None, Timestamp(0)).await.unwrap();
+    api.store
+        .grant_token(node.uuid, TokenRequest::without_nonce("hunter2", None, Timestamp(0)))
+        .await
+        .unwrap();
     for path in [
         "/v1/nodes/n",
         "/v1/nodes/detail",
@@ -179,7 +182,7 @@ async fn the_run_the_wait_and_the_progress_are_shown() {
         Some(Wait { reason: "the agent".into(), since: Timestamp(0), deadline: Some(Timestamp(1)) });
     await_agent(&mut stored);
     api.store.update_node(stored, Vec::new(), None).await.unwrap();
-    api.store.grant_token(node.uuid, "t", None, Timestamp(0)).await.unwrap();
+    api.store.grant_token(node.uuid, TokenRequest::without_nonce("t", None, Timestamp(0))).await.unwrap();
     let state = AgentState {
         boot_id: "b".into(),
         process_id: "p".into(),
@@ -242,7 +245,22 @@ async fn states_maintenance_power_boot_device_and_validate() {
     let valid = api.get(&format!("/v1/nodes/validate?node_uuid={}", node.uuid)).await.is(200).body;
     assert_eq!(valid["power"], json!({"result": false, "reason": "missing redfish_address"}));
     assert_eq!(valid["bios"], json!({"result": null, "reason": "not supported"}));
-    assert_eq!(valid["boot"], json!({"result": true}));
+    assert_eq!(valid["boot"]["result"], true);
+    assert!(valid["boot"]["reason"].to_string().contains("lookup_without_nonce is set"), "{valid}");
+}
+
+#[tokio::test]
+async fn validate_shows_which_agent_is_accepted() {
+    let api = Api::demanding_nonce();
+    api.node("n", ProvisionState::Manageable).await;
+    let boot = async || api.get("/v1/nodes/n/validate").await.is(200).body["boot"].clone();
+    assert_eq!(boot().await, json!({"result": true}));
+    for (kind, result) in [("ironic-python-agent", true), ("anneal", true), ("ipa", false)] {
+        let patch = json!([{"op": "add", "path": "/properties/agent_kind", "value": kind}]);
+        api.patch("/v1/nodes/n", patch).await.is(200);
+        assert_eq!(boot().await["result"], result, "{kind}");
+    }
+    assert!(boot().await["reason"].to_string().contains("agent_kind is \\\"ipa\\\""), "{}", boot().await);
 }
 
 #[tokio::test]
@@ -339,6 +357,17 @@ async fn cleaning_steps_as_the_specification_says() {
         assert!(fault.contains("min_priority"), "{fault}");
     }
     api.get("/v1/nodes/nope/cleaning/steps").await.is(404);
+    // A changed override shows at once, not at the next boot.
+    let overrides = [("raid.create".to_owned(), 95), ("power.p".to_owned(), 0)];
+    api.drivers.overrides.lock().unwrap().extend(overrides);
+    let all = api.get("/v1/nodes/n/cleaning/steps?min_priority=1").await.is(200).body;
+    let shown: Vec<_> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| (step["step"].as_str().unwrap(), &step["priority"]))
+        .collect();
+    assert_eq!(shown, [("create", &json!(95)), ("reset", &json!(20)), ("erase_devices", &json!(10))]);
 }
 
 #[tokio::test]
@@ -414,4 +443,33 @@ async fn a_node_whose_cleaning_failed_may_be_switched_on_and_off() {
         assert_eq!(stored.target_power_state.unwrap().as_str(), target);
         assert_eq!(stored.provision_state, ProvisionState::CleanFail);
     }
+}
+
+#[tokio::test]
+async fn the_basis_of_an_available_node_is_shown_under_anneals_own_key_and_by_name() {
+    let api = Api::new();
+    let node = api.node("n", ProvisionState::Available).await;
+    let shown = api.get("/v1/nodes/n").await.is(200).body;
+    assert_eq!(shown["driver_internal_info"]["anneal"]["basis"], json!({"kind": "not-cleaned"}));
+    // Stock clients never meet a field that Ironic does not have.
+    assert!(shown.get("anneal_basis").is_none());
+    let detail = api.get("/v1/nodes/detail").await.is(200).body;
+    assert!(detail["nodes"][0].get("anneal_basis").is_none());
+    let basis = async |path: &str| api.get(path).await.is(200).body["nodes"][0]["anneal_basis"].clone();
+    assert_eq!(basis("/v1/nodes?fields=name,anneal_basis").await, json!("not-cleaned"));
+    assert_eq!(basis("/v1/nodes?fields=anneal_basis&sort_key=anneal_basis").await, json!("not-cleaned"));
+    // It is read, not written.
+    for name in ["/anneal_basis", "/basis"] {
+        let patch = json!([{"op": "add", "path": name, "value": "erased"}]);
+        api.patch("/v1/nodes/n", patch).await.is(400);
+    }
+    let body = json!({"driver": "fake-hardware", "anneal_basis": "erased"});
+    api.post("/v1/nodes", body).await.is(400);
+    // One that an earlier version made available.
+    let unrecorded = Node { basis: None, ..api.store_node(&node).await };
+    api.update(unrecorded).await;
+    assert_eq!(basis("/v1/nodes?fields=anneal_basis").await, json!("not-recorded"));
+    api.node("m", ProvisionState::Manageable).await;
+    let other = api.get("/v1/nodes/m?fields=anneal_basis").await.is(200).body;
+    assert_eq!(other["anneal_basis"], json!(null));
 }

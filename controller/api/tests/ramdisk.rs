@@ -2,13 +2,18 @@
 
 use crate::common::{Api, await_agent, fixture, keys};
 use api::Settings;
+use axum::body::Body;
+use axum::http::Request;
 use model::agent::AgentKind;
+use model::boot::{AGENT_KIND, Boot, BootNonce};
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
+use store::TokenRequest;
 use store::prelude::*;
 
 const MAC: &str = "52:54:00:12:34:56";
 const NOT_FOUND: &str = "Resource could not be found.";
+const KEY: &str = "ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
 
 async fn cleaning(api: &Api) -> Node {
     let node = api.node_awaiting_agent("n").await;
@@ -60,7 +65,7 @@ async fn a_lookup_whose_token_is_out_is_noted_once_in_10_s() {
     let path = format!("/v1/lookup?addresses={MAC}&anneal_boot_id=asks");
     for (seconds, noted) in [(-9, false), (-11, true), (3600, true)] {
         let at = Timestamp(given.0 + seconds * 1_000_000);
-        api.store.grant_token(node.uuid, "x", Some("before"), at).await.unwrap();
+        api.store.grant_token(node.uuid, TokenRequest::without_nonce("x", Some("before"), at)).await.unwrap();
         let mut bell = api.store.bell().listen();
         let answer = api.at(62, "GET", &path, None).await.is(200).body;
         assert_eq!(answer["config"]["agent_token"], "******");
@@ -184,6 +189,25 @@ async fn a_heartbeat_is_recorded() {
     assert_eq!((state.boot_id.as_str(), &state.ended), ("b", &vec!["c0".to_owned()]));
 }
 
+/// Each heartbeat is a write and wakes the conductor: a node whose agent has its token is limited, and no other node.
+#[tokio::test(start_paused = true)]
+async fn heartbeats_of_one_node_are_limited() {
+    let agent_requests = api::RequestRate { per_s: 1, burst: 3 };
+    let api = Api::with(Settings { require_agent_tls: false, agent_requests, ..Settings::default() });
+    let node = cleaning(&api).await;
+    let token = token(&api).await;
+    let path = format!("/v1/heartbeat/{}", node.uuid);
+    // What is rejected for another reason costs the node nothing.
+    for _ in 0..5 {
+        api.at(68, "POST", &path, Some(beat("wrong"))).await.is(400);
+    }
+    let mut statuses = Vec::new();
+    for _ in 0..5 {
+        statuses.push(api.at(68, "POST", &path, Some(beat(&token))).await.status);
+    }
+    assert_eq!(statuses, [202, 202, 202, 429, 429]);
+}
+
 #[tokio::test]
 async fn heartbeats_are_refused_with_ironics_words() {
     let api = Api::new();
@@ -255,7 +279,7 @@ async fn heartbeats_are_refused_with_ironics_words() {
         assert_eq!(api.everything().await, before, "{body}");
     }
     // After the controller has ended the boot, its token is worth nothing.
-    api.store.forget_agent(node.uuid).await.unwrap();
+    api.store.forget_agent(node.uuid, None).await.unwrap();
     let fault = api.at(68, "POST", "/v1/heartbeat/n", Some(good())).await.is(400).fault();
     assert_eq!(fault, "Invalid or missing agent token received.");
 }
@@ -281,4 +305,76 @@ async fn tls_is_required_by_default_and_the_certificate_is_pinned() {
     api.at(68, "POST", path, Some(secure)).await.is(202);
     let contact = api.store.contact(node.uuid).await.unwrap();
     assert_eq!(contact.verify_ca.map(Value::from), Some(first["agent_verify_ca"].clone()));
+}
+
+/// A node in a boot that the conductor ordered: the nonce, shown in a header or in the path, opens what nothing else does.
+#[tokio::test]
+async fn an_agent_shows_the_nonce_of_its_boot() {
+    let api = Api::demanding_nonce();
+    let node = cleaning(&api).await;
+    let boot = Boot::fresh();
+    let nonce = boot.nonce.clone();
+    api.store.forget_agent(node.uuid, Some(boot)).await.unwrap();
+    let lookup = format!("/v1/lookup?addresses={MAC}");
+    let before = api.store.contact(node.uuid).await.unwrap();
+    let other = BootNonce::fresh();
+    for path in [lookup.clone(), format!("/boot-nonce/{}{lookup}", other.expose())] {
+        let answer = api.at(68, "GET", &path, None).await.is(404);
+        assert!(answer.text.contains(NOT_FOUND), "as for an unknown node");
+    }
+    assert_eq!(api.store.contact(node.uuid).await.unwrap(), before);
+
+    let prefix = format!("/boot-nonce/{}", nonce.expose());
+    api.at(68, "GET", &format!("{prefix}/"), None).await.is(200);
+    let found = api.at(68, "GET", &format!("{prefix}{lookup}"), None).await.is(200);
+    assert!(!found.text.contains(nonce.expose()), "no answer repeats it");
+    let token = found.body["config"]["agent_token"].as_str().unwrap().to_owned();
+    assert_eq!(token.len(), 43);
+
+    let signed = json!({
+        "callback_url": "https://192.0.2.7:9999", "agent_token": token, "agent_version": "13.0.0",
+        "anneal": {"extension": 1, "boot_id": "b", "process_id": "p", "evidence_key": KEY},
+    });
+    let path = format!("/v1/heartbeat/{}", node.uuid);
+    // The token alone is worth nothing, and an agent that signs nothing is not the one that was booted.
+    let answer = api.at(68, "POST", &path, Some(signed.clone())).await.is(400);
+    assert!(answer.text.contains("Invalid or missing agent token"), "{}", answer.text);
+    let unsigned = without(signed.clone(), "anneal");
+    let answer = api.at(68, "POST", &format!("{prefix}{path}"), Some(unsigned.clone())).await.is(400);
+    assert!(answer.text.contains("agent_kind"), "{}", answer.text);
+    assert_eq!(api.store.contact(node.uuid).await.unwrap().last_heartbeat_at, None);
+    api.at(68, "POST", &format!("{prefix}{path}"), Some(signed)).await.is(202);
+
+    let mut row = api.store.node(node.uuid).await.unwrap();
+    row.properties.insert(AGENT_KIND.to_owned(), json!("ironic-python-agent"));
+    api.update(row).await;
+    api.at(68, "POST", &format!("{prefix}{path}"), Some(unsigned)).await.is(202);
+}
+
+#[tokio::test]
+async fn a_heartbeat_names_the_address_that_it_comes_from() {
+    let api = Api::new();
+    let node = cleaning(&api).await;
+    let token = token(&api).await;
+    let send = async |host: &str, peer: [u8; 4]| {
+        let mut body = beat(&token);
+        body["callback_url"] = json!(format!("https://{host}:9999"));
+        let mut request = Request::post(format!("/v1/heartbeat/{}", node.uuid))
+            .header("X-OpenStack-Ironic-API-Version", "1.68")
+            .header("Content-Type", "application/json")
+            .body(Body::from(body.to_string()))
+            .unwrap();
+        request.extensions_mut().insert(api::ClientAddress(peer.into()));
+        api.raw(request).await
+    };
+    for (host, peer, why) in [
+        ("192.0.2.8", [192, 0, 2, 7], "is not where the heartbeat comes from (192.0.2.7)"),
+        ("127.0.0.1", [192, 0, 2, 7], "no address of another host"),
+        ("169.254.169.254", [192, 0, 2, 7], "no address of another host"),
+    ] {
+        let answer = send(host, peer).await.is(400);
+        assert!(answer.text.contains(why), "{}", answer.text);
+    }
+    assert_eq!(api.store.contact(node.uuid).await.unwrap().callback_url, None);
+    send("192.0.2.7", [192, 0, 2, 7]).await.is(202);
 }

@@ -32,7 +32,7 @@ async fn replay(scene: &str, least: usize) -> Api {
 async fn put_into(api: &Api, name: &str, state: &str) {
     let mut node = api.store.node_by_ident(name).await.unwrap();
     let now = node.provision_updated_at.unwrap();
-    node.enter(ProvisionState::parse(state).unwrap(), None, now);
+    room::put(&mut node, ProvisionState::parse(state).unwrap(), now);
     if let Some(run) = &mut node.run {
         let waits = node.provision_state == ProvisionState::InspectWait;
         run.cursor = if waits { Cursor::AwaitInventory } else { Cursor::Done };

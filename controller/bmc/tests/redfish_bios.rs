@@ -76,6 +76,37 @@ async fn what_differs_is_written_to_the_settings_object_and_waits_for_the_reboot
     );
 }
 
+/// The time at which a change is put in force is sent only to services that list it: others reject it.
+#[tokio::test]
+async fn an_apply_time_is_sent_to_services_that_know_it() {
+    for (times, expected) in [
+        (json!(["OnReset"]), json!({"ApplyTime": "OnReset"})),
+        (json!(["AtMaintenanceWindowStart", "OnReset"]), json!({"ApplyTime": "OnReset"})),
+        (json!(["Immediate"]), Value::Null),
+        (json!([]), Value::Null),
+        (Value::Null, Value::Null),
+    ] {
+        let service = Service::start(move |request, _| match request.line.as_str() {
+            "GET /redfish/v1/Systems/1" => system(),
+            BIOS => bios(
+                &json!({"BootMode": "Bios"}),
+                json!({"SettingsObject": {"@odata.id": SETTINGS}, "SupportedApplyTimes": times}),
+            ),
+            line if line == format!("GET {SETTINGS}") => ok(json!({"Attributes": {}})),
+            line if line == format!("PATCH {SETTINGS}") => answer("204 No Content", "", ""),
+            _ => answer("404 Not Found", "", ""),
+        })
+        .await;
+        let node = Node::redfish(&service.address, SYSTEM);
+        let wanted = settings(&[("BootMode", json!("Uefi"))]);
+        node.done(StepKind::Clean, "bios.apply_configuration", wanted).await;
+        let patches = patches(&service);
+        assert_eq!(patches.len(), 1);
+        assert_eq!(patches[0].body["@Redfish.SettingsApplyTime"], expected);
+        assert_eq!(patches[0].body["Attributes"], json!({"BootMode": "Uefi"}));
+    }
+}
+
 /// A service that has no settings object and puts changes in force at once.
 #[tokio::test]
 async fn run_again_it_finds_its_work_done() {

@@ -70,6 +70,33 @@ async fn an_expired_session_is_renewed_once_and_shared() {
     assert_eq!(logins.load(Ordering::SeqCst), 2);
 }
 
+/// A node that is off has no operating system to ask: a reboot of it is power-on.
+#[tokio::test]
+async fn a_reboot_of_a_node_that_is_off_switches_it_on() {
+    for (power, state, sent) in [
+        (PowerTarget::SoftReboot, "Off", "On"),
+        (PowerTarget::Reboot, "Off", "On"),
+        (PowerTarget::SoftReboot, "On", "GracefulRestart"),
+        (PowerTarget::Reboot, "On", "ForceRestart"),
+    ] {
+        let service = Service::start(move |request, _| match request.line.as_str() {
+            GET_SYSTEM => {
+                let mut system = system(state);
+                system["Actions"]["#ComputerSystem.Reset"]["ResetType@Redfish.AllowableValues"] =
+                    json!(["On", "ForceOff", "ForceRestart", "GracefulRestart"]);
+                ok(system)
+            }
+            RESET => answer("204 No Content", "", ""),
+            _ => not_found(),
+        })
+        .await;
+        open(&service).set_power(power).await.unwrap();
+        let resets: Vec<_> = service.seen().into_iter().filter(|request| request.line == RESET).collect();
+        assert_eq!(resets.len(), 1, "{power:?} of a node that is {state}");
+        assert_eq!(resets[0].body["ResetType"], sent, "{power:?} of a node that is {state}");
+    }
+}
+
 #[tokio::test]
 async fn a_wrong_password_is_tried_once_and_not_shown() {
     let service = Service::start(|request, _| match request.line.as_str() {

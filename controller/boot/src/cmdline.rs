@@ -2,13 +2,15 @@
 
 /// The parameters of the ramdisk. Text fields must not contain white space or control characters; see
 /// [`ramdisk_cmdline`].
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct RamdiskParams {
     /// Base URLs of the controller's API; the agent takes the first that answers. At least one.
     pub api_urls: Vec<String>,
     /// SHA-256 (hexadecimal) of the DER of the controller's certificate; `None` for plain HTTP or a
     /// certificate from a known CA.
     pub pin_sha256: Option<String>,
+    /// The nonce of the boot. A secret.
+    pub nonce: Option<String>,
     /// Accept any certificate of the controller (`ipa-insecure=1`). Only for laboratories.
     pub insecure: bool,
     /// Kernel consoles in the kernel's order (the last is /dev/console), such as `ttyS0,115200`.
@@ -60,6 +62,10 @@ pub fn ramdisk_cmdline(params: &RamdiskParams) -> Result<String, CmdlineError> {
         }
         args.push(format!("anneal.pin=sha256:{}", pin.to_ascii_lowercase()));
     }
+    if let Some(nonce) = &params.nonce {
+        word("anneal.boot-nonce", nonce)?;
+        args.push(format!("anneal.boot-nonce={nonce}"));
+    }
     if params.insecure {
         args.push("ipa-insecure=1".to_owned());
     }
@@ -93,6 +99,7 @@ mod tests {
     fn golden() {
         let full = RamdiskParams {
             pin_sha256: Some("AB".repeat(32)),
+            nonce: Some("c0ffee".to_owned()),
             consoles: vec!["tty0".to_owned(), "ttyS0,115200".to_owned()],
             extra: " ipa-debug=1 ".to_owned(),
             ..params()
@@ -100,7 +107,7 @@ mod tests {
         assert_eq!(
             ramdisk_cmdline(&full).unwrap(),
             format!(
-                "ipa-api-url=https://10.9.0.1:6385 anneal.pin=sha256:{} anneal.ramdisk quiet \
+                "ipa-api-url=https://10.9.0.1:6385 anneal.pin=sha256:{} anneal.boot-nonce=c0ffee anneal.ramdisk quiet \
                  cryptomgr.notests random.trust_cpu=on panic=-1 console=tty0 console=ttyS0,115200 ipa-debug=1",
                 "ab".repeat(32)
             )
@@ -123,7 +130,7 @@ mod tests {
             (RamdiskParams { extra: "a\nboot".to_owned(), ..params() }, "extra"),
         ];
         for (params, name) in cases {
-            assert!(ramdisk_cmdline(&params).unwrap_err().to_string().contains(name), "{params:?}");
+            assert!(ramdisk_cmdline(&params).unwrap_err().to_string().contains(name), "{name}");
         }
     }
 }

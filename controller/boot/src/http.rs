@@ -1,18 +1,20 @@
-//! Boot HTTP: plain, because firmware and iPXE as packaged know no certificate of ours. Nothing served
-//! here is secret; the ramdisk pins the controller's certificate by the kernel command line.
+//! Boot HTTP: plain, because firmware and iPXE as packaged know no certificate of ours. The ramdisk pins the controller's
+//! certificate by the kernel command line. The nonce in a boot script is a secret of one boot, which an attacker who reads the
+//! nodes' Ethernet can read, too.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use axum::Extension;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path as UrlPath, Query, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http_server::{Clients, Server};
+use http_server::{ClientAddress, Clients, Server};
 use serde::Deserialize;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
@@ -81,7 +83,7 @@ impl Http {
     pub async fn run(self, shutdown: CancellationToken) {
         tracing::info!(address = %self.address, "http: serving boot files");
         let Self { listener, router, clients, .. } = self;
-        if !(Server { listener, tls: None, router, clients }).run(shutdown, DRAIN).await {
+        if !(Server { listener: listener.into(), tls: None, router, clients }).run(shutdown, DRAIN).await {
             tracing::info!("http: some downloads were not finished");
         }
     }
@@ -96,7 +98,8 @@ struct App {
 /// The routes, for those who serve them on a listener of their own.
 pub fn router(config: HttpConfig, directory: Arc<dyn BootDirectory>) -> Router {
     Router::new()
-        .route("/boot/ipxe", get(ipxe))
+        // A HEAD would take the script without delivering it.
+        .route("/boot/ipxe", get(ipxe).head(async || StatusCode::METHOD_NOT_ALLOWED))
         .route("/boot/{name}", get(file))
         .with_state(App { config: Arc::new(config), directory })
 }
@@ -110,12 +113,17 @@ fn text(status: StatusCode, text: String) -> Response {
     (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
 }
 
-async fn ipxe(State(app): State<App>, Query(who): Query<Who>) -> Response {
+async fn ipxe(
+    State(app): State<App>,
+    client: Option<Extension<ClientAddress>>,
+    Query(who): Query<Who>,
+) -> Response {
     let mac = match who.mac.as_deref().unwrap_or_default().parse::<Mac>() {
         Ok(mac) => mac,
         Err(error) => return text(StatusCode::BAD_REQUEST, format!("mac: {error}\n")),
     };
-    let answer = app.directory.boot_for(mac).await;
+    let from = client.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Extension(client)| client.0);
+    let answer = app.directory.boot_for(mac, from).await;
     match script(&app.config.base_url, mac, &answer) {
         Ok(script) => {
             app.served(Some(mac), "ipxe").await;

@@ -39,15 +39,23 @@ pub fn script(base_url: &str, mac: Mac, answer: &BootAnswer) -> Result<String, S
                  :retry\n\
                  echo Anneal: the ramdisk did not start, asking again in {RETRY} s\n\
                  imgfree vmlinuz ||\n\
-                 imgfree initramfs ||\n\
-                 sleep {RETRY}\n\
-                 chain --replace --autofree {base_url}/boot/ipxe?mac={mac} || goto retry\n"
+                 imgfree initramfs ||\n{}",
+                again(base_url, mac)
             )
         }
+        BootAnswer::Wait => format!(
+            "echo Anneal: {mac} has to wait for its boot script, asking again in {RETRY} s\n:retry\n{}",
+            again(base_url, mac)
+        ),
         BootAnswer::LocalDisk => format!("echo Anneal: {mac} boots from its disk\n{LOCAL_DISK}"),
         BootAnswer::Unknown => format!("echo Anneal: no node has the MAC {mac}\n{LOCAL_DISK}"),
     };
     Ok(format!("#!ipxe\n{lines}"))
+}
+
+/// After a pause asks for the script again. If nothing answers, it begins anew.
+fn again(base_url: &str, mac: Mac) -> String {
+    format!("sleep {RETRY}\nchain --replace --autofree {base_url}/boot/ipxe?mac={mac} || goto retry\n")
 }
 
 /// iPXE ends a command at `||`, `&&` and a line's end, and takes a word beginning with `#` as a comment.
@@ -96,6 +104,12 @@ mod tests {
             iseq ${platform} efi && exit 1 ||\n\
             sanboot --no-describe --drive 0x80 || exit 1\n";
         assert_eq!(script("http://a", MAC, &BootAnswer::LocalDisk).unwrap(), expected);
+        let wait = "#!ipxe\n\
+            echo Anneal: 52:54:00:ab:cd:01 has to wait for its boot script, asking again in 5 s\n\
+            :retry\n\
+            sleep 5\n\
+            chain --replace --autofree http://a/boot/ipxe?mac=52:54:00:ab:cd:01 || goto retry\n";
+        assert_eq!(script("http://a", MAC, &BootAnswer::Wait).unwrap(), wait);
         assert!(script("http://a", MAC, &BootAnswer::Unknown).unwrap().contains("no node has the MAC 52:"));
     }
 

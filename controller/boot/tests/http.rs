@@ -1,5 +1,6 @@
 //! Boot HTTP over a real socket on loopback.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -14,7 +15,8 @@ struct Directory(Mutex<Vec<(Option<String>, String)>>);
 
 #[async_trait]
 impl BootDirectory for Directory {
-    async fn boot_for(&self, mac: Mac) -> BootAnswer {
+    async fn boot_for(&self, mac: Mac, from: IpAddr) -> BootAnswer {
+        assert_eq!(from, IpAddr::from([127, 0, 0, 1]), "where the request came from");
         match mac.to_string().as_str() {
             MAC => BootAnswer::Ramdisk { kernel_args: "quiet".to_owned() },
             "52:54:00:ab:cd:02" => BootAnswer::LocalDisk,

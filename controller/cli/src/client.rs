@@ -1,11 +1,14 @@
 //! HTTP to the controller: microversion negotiated, errors as Ironic words them, locked nodes retried.
 
+use crate::credentials::{Credentials, is_loopback};
 use crate::failure::{Failure, chain};
+use crate::operator_token;
 use crate::tls::Trust;
-use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Method, StatusCode, Url};
+use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use reqwest::{Method, RequestBuilder, StatusCode, Url};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -27,6 +30,8 @@ const UPLOAD_TIMEOUT: Duration = Duration::from_secs(3600);
 pub struct Client {
     http: reqwest::Client,
     endpoint: Url,
+    /// From the environment, or found when the controller asked for its operator token.
+    credentials: OnceLock<Credentials>,
     minor: AtomicU32,
 }
 
@@ -42,12 +47,15 @@ pub struct Reply {
 }
 
 impl Client {
-    /// A client of the controller at `endpoint`, with the header that says who asks.
-    pub fn new(endpoint: Url, trust: Trust, credentials: Option<HeaderValue>) -> Result<Self, Failure> {
+    /// A client of the controller at `endpoint`, through a Unix socket if one is given.
+    pub fn new(
+        endpoint: Url,
+        socket: Option<PathBuf>,
+        trust: Trust,
+        credentials: Option<Credentials>,
+    ) -> Result<Self, Failure> {
         let usage = |error: &dyn std::error::Error| Failure::Usage(chain(error));
-        let who = credentials.map(|value| (AUTHORIZATION, value));
         let mut builder = reqwest::Client::builder()
-            .default_headers(HeaderMap::from_iter(who))
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(ANSWER_TIMEOUT)
             .redirect(reqwest::redirect::Policy::none())
@@ -59,8 +67,42 @@ impl Client {
             // A machine without CA certificates can use a controller on loopback.
             builder = builder.tls_certs_only([]);
         }
+        if let Some(socket) = socket {
+            builder = builder.unix_socket(socket);
+        }
         let http = builder.build().map_err(|error| usage(&error))?;
-        Ok(Self { http, endpoint, minor: AtomicU32::new(MICROVERSION) })
+        let credentials = credentials.map_or_else(OnceLock::new, OnceLock::from);
+        Ok(Self { http, endpoint, credentials, minor: AtomicU32::new(MICROVERSION) })
+    }
+
+    /// The credentials that the controller was last sent.
+    pub fn credentials(&self) -> Option<&Credentials> {
+        self.credentials.get()
+    }
+
+    /// The URL of the controller.
+    pub fn endpoint(&self) -> &Url {
+        &self.endpoint
+    }
+
+    /// Whether to send a request again, with the operator token that this answer asks for.
+    fn found_token(&self, status: StatusCode, headers: &HeaderMap) -> Result<bool, Failure> {
+        let asks = status == StatusCode::UNAUTHORIZED && is_loopback(&self.endpoint);
+        let Some(file) = operator_token::file_named_by(headers).filter(|_| asks) else { return Ok(false) };
+        if self.credentials.get().is_some() {
+            return Ok(false);
+        }
+        Ok(self.credentials.set(operator_token::credentials(&file, &self.endpoint)?).is_ok())
+    }
+
+    /// A request with credentials, if there are any.
+    fn request(&self, method: Method, url: Url) -> Result<RequestBuilder, Failure> {
+        let minor = self.minor.load(Ordering::Relaxed);
+        let request = self.http.request(method, url).header(VERSION_HEADER, format!("1.{minor}"));
+        Ok(match self.credentials.get() {
+            Some(credentials) => request.header(AUTHORIZATION, credentials.header_for(&self.endpoint)?),
+            None => request,
+        })
     }
 
     /// `GET` of one resource.
@@ -112,12 +154,16 @@ impl Client {
         file: &Path,
     ) -> Result<Value, Failure> {
         let unread = |error: std::io::Error| Failure::Usage(format!("{}: {error}", file.display()));
+        if self.credentials.get().is_none() {
+            // A controller that asks for the token closes the connection before it has read all of a large file.
+            let asked = self.request(Method::GET, self.url(path, &[]))?;
+            let asked = asked.send().await.map_err(|error| self.unreachable(error))?;
+            self.found_token(asked.status(), asked.headers())?;
+        }
         let source = tokio::fs::File::open(file).await.map_err(unread)?;
         let size = source.metadata().await.map_err(unread)?.len();
-        let request = self.http.post(self.url(path, query)).timeout(UPLOAD_TIMEOUT);
-        let minor = self.minor.load(Ordering::Relaxed);
+        let request = self.request(Method::POST, self.url(path, query))?.timeout(UPLOAD_TIMEOUT);
         let request = request
-            .header(VERSION_HEADER, format!("1.{minor}"))
             .header(CONTENT_TYPE, "application/octet-stream")
             .header(CONTENT_LENGTH, size)
             .body(source);
@@ -149,13 +195,15 @@ impl Client {
         let mut locked = 0;
         loop {
             let minor = self.minor.load(Ordering::Relaxed);
-            let mut request =
-                self.http.request(method.clone(), url.clone()).header(VERSION_HEADER, format!("1.{minor}"));
+            let mut request = self.request(method.clone(), url.clone())?;
             if let Some(body) = &body {
                 request = request.json(body);
             }
             let answer = request.send().await.map_err(|error| self.unreachable(error))?;
             let status = answer.status();
+            if self.found_token(status, answer.headers())? {
+                continue;
+            }
             let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());
             let known = header(MAX_VERSION_HEADER).and_then(minor_of);
             let retry_after = header(RETRY_HEADER).and_then(|seconds| seconds.trim().parse().ok());

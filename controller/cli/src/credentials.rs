@@ -4,8 +4,13 @@
 use crate::failure::Failure;
 use reqwest::{Url, header::HeaderValue};
 
-/// A user name and password, as they go into the header of every request.
-pub struct Credentials(HeaderValue);
+/// A user name and password.
+#[derive(Clone)]
+pub struct Credentials {
+    user: String,
+    password: String,
+    header: HeaderValue,
+}
 
 impl Credentials {
     /// `ANNEAL_USERNAME` and `ANNEAL_PASSWORD`, or with `OS_AUTH_TYPE=http_basic` what OpenStack's clients read:
@@ -26,7 +31,18 @@ impl Credentials {
         Self::of(&value("USERNAME")?, &value("PASSWORD")?).map(Some)
     }
 
-    fn of(user: &str, password: &str) -> Result<Self, Failure> {
+    /// The user's name.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// The password.
+    pub fn password(&self) -> &str {
+        &self.password
+    }
+
+    /// These; a name with a colon is rejected.
+    pub fn of(user: &str, password: &str) -> Result<Self, Failure> {
         use base64::Engine;
         if user.contains(':') {
             return Err(Failure::Usage("a user's name has no ':'".to_owned()));
@@ -35,13 +51,13 @@ impl Credentials {
         let mut header = HeaderValue::from_str(&format!("Basic {token}"))
             .map_err(|_| Failure::Usage("the credentials fit into no header".to_owned()))?;
         header.set_sensitive(true);
-        Ok(Self(header))
+        Ok(Self { user: user.to_owned(), password: password.to_owned(), header })
     }
 
     /// The header, if the connection to `endpoint` cannot be read on the network path: HTTPS or loopback.
     pub fn header_for(&self, endpoint: &Url) -> Result<HeaderValue, Failure> {
         if endpoint.scheme() == "https" || is_loopback(endpoint) {
-            return Ok(self.0.clone());
+            return Ok(self.header.clone());
         }
         Err(Failure::Usage(format!(
             "--endpoint {endpoint}: is plain HTTP, which would show the password to everybody on the way; write \
@@ -50,7 +66,8 @@ impl Credentials {
     }
 }
 
-fn is_loopback(endpoint: &Url) -> bool {
+/// Whether a URL names this machine.
+pub fn is_loopback(endpoint: &Url) -> bool {
     let host = endpoint.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     address.map_or(host == "localhost", |address| address.is_loopback())

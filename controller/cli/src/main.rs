@@ -12,8 +12,10 @@ mod connect;
 mod credentials;
 mod deploy_template;
 mod driver;
+mod env;
 mod failure;
 mod node;
+mod operator_token;
 mod output;
 mod port;
 mod tls;
@@ -63,6 +65,8 @@ enum Noun {
     /// What was erased: certificates that the controller signed.
     #[command(subcommand)]
     Certificate(certificate::Command),
+    /// Print the environment of OpenStack's clients for this controller: eval "$(anneal env)".
+    Env,
 }
 
 fn main() -> ExitCode {
@@ -95,5 +99,6 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Noun::Driver(command) => driver::run(&client, output, command).await,
         Noun::Bundle(command) => bundle::run(&client, output, command).await,
         Noun::Certificate(command) => certificate::run(&client, output, command).await,
+        Noun::Env => env::run(&cli.connection.over_tcp()?).await,
     }
 }

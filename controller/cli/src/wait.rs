@@ -175,6 +175,8 @@ mod tests {
         assert!(matches!(judge(&retired, &goal), Verdict::Lost(_)));
         retired.retired = Some(true);
         assert_eq!(judge(&retired, &goal), Verdict::Reached);
+        retired.last_error = Some("sda: I/O error".into());
+        assert!(matches!(judge(&retired, &goal), Verdict::Lost(why) if why.contains("I/O error")));
         assert_eq!(judge(&node("clean failed", None), &WaitTarget::Rest), Verdict::Reached);
         assert_eq!(judge(&node("clean wait", None), &WaitTarget::Rest), Verdict::Waiting);
     }

@@ -30,7 +30,7 @@ fn controller(shelf: &Path, keys: Vec<bundle::PublicKey>) -> (tokio::runtime::Ru
             BundleStore::open(shelf.into(), Trust::Keys { keys, unsigned: true }, 1 << 20).unwrap();
         let app = App {
             store,
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(SystemClock::default()),
             drivers: Arc::new(drivers::KeptDrivers::new()),
             bundles: Some(Arc::new(bundle_store)),
             certificate_key: None,

@@ -4,11 +4,13 @@ mod common;
 #[path = "../../../shared/certificate/tests/common/mod.rs"]
 mod example;
 
-use certificate::Signed;
+use certificate::{LogEntry, Signed, SignedKeyChange};
 use common::{anneal, serve};
 use example::{NODE, certificate, evidence, key, other_key};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 /// Exit code, standard output and standard error of a command that reaches no controller.
 fn offline(dir: &Path, line: &str) -> (i32, String, String) {
@@ -76,7 +78,7 @@ fn what_a_controller_sends_is_judged_before_it_is_shown_or_kept() {
     let list = json!({"certificates": [{"id": one, "number": 1, "finding": "erased_with_exceptions",
                                         "issued_at": "2026-11-21T08:00:00+00:00"}]});
     let server = serve(move |_, seen| match seen.line.split(' ').nth(1).unwrap() {
-        "/v1/anneal/certificate_key" => (200, json!({"key": key})),
+        "/v1/anneal/certificate_key" => (200, json!({"key": key, "changes": []})),
         line if line.starts_with("/v1/anneal/certificates?") => (200, list.clone()),
         // Asked for another one, it sends the same.
         _ => (200, file.clone()),
@@ -112,4 +114,126 @@ fn what_a_controller_sends_is_judged_before_it_is_shown_or_kept() {
     let text = page.split_once("<pre>").unwrap().1.split_once("</pre>").unwrap().0;
     let plain = text.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&#39;", "'");
     assert_eq!(serde_json::from_str::<Signed>(&plain.replace("&amp;", "&")).unwrap(), first);
+}
+
+/// The lines of a log in which these certificates became heads of the chain of the node.
+fn lines(heads: &[&Signed]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (number, head) in (1..).zip(heads) {
+        let last = lines.last().map(String::as_str);
+        lines.push(LogEntry::line_after(last, NODE, number, &head.digest()).unwrap());
+    }
+    lines
+}
+
+/// OpenSSL in a directory.
+fn openssl(dir: &Path, args: &str) {
+    let done = Command::new("openssl").args(args.split(' ')).current_dir(dir).output().unwrap();
+    assert!(done.status.success(), "openssl {args}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn a_cut_and_a_forked_chain_are_found_with_the_log_and_a_time_stamp_holds_it() {
+    let kept = tempfile::tempdir().unwrap();
+    let dir = kept.path();
+    let (first, second) = two();
+    std::fs::create_dir(dir.join("chain")).unwrap();
+    let put = |name: &str, text: &str| std::fs::write(dir.join(name), text).unwrap();
+    put("key", &key().public().to_string());
+    put("chain/1", &first.write());
+    put("chain/2", &second.write());
+    let served = Arc::new(Mutex::new(lines(&[&first])));
+    let log = served.clone();
+    let server = serve(move |_, seen| {
+        let from = seen.line.rsplit('=').next().unwrap().parse::<usize>().unwrap();
+        let lines = log.lock().unwrap();
+        (200, json!({"lines": lines.iter().skip(from - 1).take(1).collect::<Vec<_>>()}))
+    });
+    let head = dir.join("log");
+    let export = || server.run(&["certificate", "log", "export", head.to_str().unwrap()]);
+    let (code, out, err) = export();
+    assert!(code == 0 && out.starts_with("1 lines, 1 of them new"), "{out} {err}");
+    let verify = "certificate verify --chain DIR/chain --head DIR/log --key DIR/key";
+    let (code, out, err) = offline(dir, verify);
+    assert!(code == 0 && out.contains(&second.digest()), "newer than the log: {out} {err}");
+    *served.lock().unwrap() = lines(&[&first, &second]);
+    let (code, out, err) = export();
+    assert!(code == 0 && out.starts_with("2 lines, 1 of them new"), "{out} {err}");
+    assert_eq!(export().0, 0, "nothing is new");
+    assert_eq!(std::fs::read_to_string(&head).unwrap(), lines(&[&first, &second]).join("\n") + "\n");
+
+    // OpenSSL is the authority.
+    put(
+        "cnf",
+        "[req]\ndistinguished_name = n\nprompt = no\n[n]\nCN = t\n[tsa]\nextendedKeyUsage = critical,timeStamping\n\
+        [a]\nserial = serial\nsigner_cert = tsa.pem\nsigner_key = tsa.key\nsigner_digest = sha256\n\
+        default_policy = 1.2.3.4.1\ndigests = sha256\n",
+    );
+    put("serial", "01\n");
+    let new = "-newkey rsa:2048 -nodes -config cnf -subj /CN=";
+    openssl(dir, &format!("req -x509 {new}ca -keyout ca.key -out ca.pem -days 2"));
+    openssl(dir, &format!("req -new {new}tsa -keyout tsa.key -out tsa.csr"));
+    let sign = "x509 -req -in tsa.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile cnf -extensions tsa";
+    openssl(dir, &format!("{sign} -out tsa.pem"));
+    assert_eq!(offline(dir, "certificate log request DIR/log DIR/query").0, 0);
+    openssl(dir, "ts -reply -config cnf -section a -queryfile query -out reply");
+    let (code, out, err) = offline(dir, "certificate log stamp DIR/log DIR/reply --ca DIR/ca.pem");
+    assert!(code == 0 && out.contains("the log up to line 2 existed at 20"), "{out} {err}");
+    let (code, out, err) = offline(dir, &format!("{verify} --ca DIR/ca.pem"));
+    assert!(code == 0 && out.contains("the log up to line 2 existed at 20"), "{out} {err}");
+    // The stamp is of this log alone, and of a trusted authority alone.
+    put("other", "[n]\n");
+    let (code, _, err) = offline(dir, &format!("{verify} --ca DIR/tsa.key"));
+    assert!(code == 2 && err.contains("no certificates"), "{err}");
+
+    // Cut, and forked, and set back.
+    std::fs::remove_file(dir.join("chain/2")).unwrap();
+    let (code, _, err) = offline(dir, verify);
+    assert!(code == 2 && err.contains("refused (cut-chain)"), "{err}");
+    let mut other = certificate(evidence());
+    (other.number, other.previous) = (2, Some(first.digest()));
+    put("chain/2", &other.sign(key()).write());
+    let (code, _, err) = offline(dir, verify);
+    assert!(code == 2 && err.contains("refused (forked-chain)"), "{err}");
+    let before = std::fs::read(&head).unwrap();
+    for (log, why) in [(lines(&[&first]), "cut-log"), (lines(&[&first, &other.sign(key())]), "forked-log")] {
+        *served.lock().unwrap() = log;
+        let (code, _, err) = export();
+        assert!(code == 2 && err.contains(&format!("refused ({why})")), "{why}: {err}");
+    }
+    assert_eq!(std::fs::read(&head).unwrap(), before, "a refusal changes nothing");
+    let text = String::from_utf8(before).unwrap();
+    put("log", &text.replacen(&first.digest(), &second.digest(), 1));
+    let (code, _, err) = offline(dir, verify);
+    assert!(code == 2 && err.contains("refused (broken-log)"), "{err}");
+}
+
+#[test]
+fn a_change_of_the_key_is_followed() {
+    let kept = tempfile::tempdir().unwrap();
+    let dir = kept.path();
+    let (old, new) = (key(), other_key());
+    let change = SignedKeyChange::make(old, new, "2026-11-23T00:00:00Z".to_owned());
+    let put = |name: &str, text: String| std::fs::write(dir.join(name), text).unwrap();
+    put("keys", json!({"key": new.public().to_string(), "changes": [change]}).to_string());
+    put("old", certificate(evidence()).sign(old).write());
+    put("new", certificate(evidence()).sign(new).write());
+    put("first", old.public().to_string());
+    for (line, name) in [
+        ("DIR/new --key DIR/keys", None),
+        ("DIR/old --key DIR/keys --key-changes DIR/keys", None),
+        ("DIR/new --key DIR/first --key-changes DIR/keys", None),
+        ("DIR/new --key DIR/first", Some("wrong-key")),
+        ("DIR/old --key DIR/keys", Some("wrong-key")),
+    ] {
+        let (code, _, err) = offline(dir, &format!("certificate verify {line}"));
+        match name {
+            None => assert_eq!((code, err.as_str()), (0, ""), "{line}"),
+            Some(name) => assert!(code == 2 && err.contains(&format!("refused ({name})")), "{line}: {err}"),
+        }
+    }
+    let forged = SignedKeyChange { by_new: change.by_old.clone(), by_old: change.by_old };
+    put("keys", json!({"key": new.public().to_string(), "changes": [forged]}).to_string());
+    let (code, _, err) = offline(dir, "certificate verify DIR/old --key DIR/keys --key-changes DIR/keys");
+    assert!(code == 2 && err.contains("refused (key-change-wrong-key)"), "{err}");
 }

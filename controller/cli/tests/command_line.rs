@@ -100,9 +100,9 @@ fn lists_follow_pages_and_filters() {
     assert_eq!(code, 0);
     assert_eq!(
         out,
-        "UUID  NAME  POWER      PROVISION     TARGET     MAINTENANCE  DRIVER\n\
-         u1    n1    power off  available     -          false        -\n\
-         u1    n1    power off  clean failed  available  false        -\n"
+        "UUID  NAME  POWER      PROVISION     BASIS  TARGET     MAINTENANCE  DRIVER\n\
+         u1    n1    power off  available     -      -          false        -\n\
+         u1    n1    power off  clean failed  -      available  false        -\n"
     );
     let lines = server.lines();
     assert!(

@@ -19,7 +19,7 @@ fn controller() -> (tokio::runtime::Runtime, String) {
     let endpoint = runtime.block_on(async {
         let app = App {
             store: Arc::new(MemoryStore::new()),
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(SystemClock::default()),
             drivers: Arc::new(drivers::KeptDrivers::new()),
             bundles: None,
             certificate_key: None,

@@ -36,6 +36,8 @@ pub struct LiveExecutor {
     clock: Arc<dyn Clock>,
     settings: Settings,
     logs: LogArchive,
+    /// An archive is in memory while it is fetched, up to some 200 MiB with its text form: one at a time.
+    fetching_logs: tokio::sync::Mutex<()>,
     /// By driver and interfaces, on which alone they depend. Every pass over a node needs them.
     abilities: Mutex<HashMap<Chosen, Arc<Abilities>>>,
 }
@@ -52,11 +54,20 @@ impl LiveExecutor {
         settings: Settings,
     ) -> Self {
         let logs = LogArchive::of(&settings);
-        Self { drivers, agents, clock, settings, logs, abilities: Mutex::default() }
+        Self {
+            drivers,
+            agents,
+            clock,
+            settings,
+            logs,
+            fetching_logs: tokio::sync::Mutex::default(),
+            abilities: Mutex::default(),
+        }
     }
 
     /// Store the logs of the node's ramdisk in the file of this name.
     async fn collect_logs(&self, contact: &Contact, name: &str) -> Result<Outcome, ActionError> {
+        let _one = self.fetching_logs.lock().await;
         let archive = self.agents.collect_logs(contact, self.logs.max_bytes()).await?;
         let (logs, file) = (self.logs.clone(), name.to_owned());
         let kept = tokio::task::spawn_blocking(move || logs.keep(&file, &archive)).await;

@@ -10,6 +10,7 @@ use crate::agents;
 use crate::decision::{ActionError, Outcome};
 use agent_protocol::command::{ANNEAL, Addition, CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::lookup::add_erase_settings;
+use agent_protocol::record::{REQUIRE_VERIFICATION, RequiredVerification};
 use agent_protocol::step::AdvertisedSteps;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -27,6 +28,7 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct AgentClient {
     transport: Arc<dyn AgentTransport>,
+    required: RequiredVerification,
 }
 
 /// Why the agent returned no plan of an erase.
@@ -58,7 +60,13 @@ impl AgentClient {
 
     /// A client over another transport.
     pub fn over(transport: Arc<dyn AgentTransport>) -> Self {
-        Self { transport }
+        Self { transport, required: RequiredVerification::default() }
+    }
+
+    /// With the verification of erases that agents are asked for.
+    #[must_use]
+    pub fn requiring(self, required: RequiredVerification) -> Self {
+        Self { required, ..self }
     }
 
     /// `clean.get_clean_steps` and the same of the other kinds. The wanted kind is required; the others are optional and
@@ -80,6 +88,10 @@ impl AgentClient {
         Outcome::Steps(steps_by_kind)
     }
 
+    fn node_as_sent(&self, node: &Node, contact: &Contact) -> Value {
+        node_for_agent(node, contact, self.required)
+    }
+
     async fn ask_kind(
         &self,
         node: &Node,
@@ -87,7 +99,7 @@ impl AgentClient {
         kind: StepKind,
     ) -> Result<AdvertisedSteps, Box<Outcome>> {
         let kind = kind.as_str();
-        let params = json!({ "node": node_for_agent(node, contact), "ports": [] });
+        let params = json!({ "node": self.node_as_sent(node, contact), "ports": [] });
         let request = request(&format!("{kind}.get_{kind}_steps"), params, None);
         let status: CommandStatus = match self.call(contact, Method::POST, "?wait=true", Some(&request)).await
         {
@@ -124,7 +136,7 @@ impl AgentClient {
         run: RunKind,
         step: &PlannedStep,
     ) -> Outcome {
-        let mut command = command(node, contact, run, step);
+        let mut command = command(node, self.node_as_sent(node, contact), run, step);
         let agent = agents::of(contact);
         add_psids(&mut command.params, node, contact, &step.step.step);
         let checkpoint = node.run.as_ref().and_then(Run::resumes_from).filter(|_| agent.can_resume());
@@ -204,7 +216,7 @@ impl AgentClient {
     /// # Errors
     /// The agent is busy with a step, refuses the step or its arguments, or cannot be reached.
     pub async fn plan_erase(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, PlanError> {
-        let mut params = json!({ "step": step, "node": node_for_agent(node, contact) });
+        let mut params = json!({ "step": step, "node": self.node_as_sent(node, contact) });
         add_psids(&mut params, node, contact, step["step"].as_str().unwrap_or_default());
         let request = request("anneal.plan_erase", params, None);
         let status: CommandStatus = match self.call(contact, Method::POST, "?wait=true", Some(&request)).await
@@ -302,7 +314,7 @@ struct AgentCommand {
     params: Value,
 }
 
-fn command(node: &Node, contact: &Contact, run: RunKind, step: &PlannedStep) -> AgentCommand {
+fn command(node: &Node, sent: Value, run: RunKind, step: &PlannedStep) -> AgentCommand {
     let (extension, short, version) = match run.steps() {
         Some(StepKind::Clean) => ("clean", "execute_clean_step", "clean_version"),
         Some(StepKind::Deploy) => ("deploy", "execute_deploy_step", "deploy_version"),
@@ -316,7 +328,7 @@ fn command(node: &Node, contact: &Contact, run: RunKind, step: &PlannedStep) -> 
     };
     let versions = node.run.as_ref().map(|run| &run.hardware_manager_version);
     let mut params = json!({
-        "step": raid::wire(step), "node": node_for_agent(node, contact), "ports": [], version: versions,
+        "step": raid::wire(step), "node": sent, "ports": [], version: versions,
     });
     if raid::makes_target(&step.step) {
         // The part of it that this step creates was stored when the step began.
@@ -356,10 +368,12 @@ fn current(value: Option<&Value>) -> Value {
 }
 
 /// The node as it is sent with a command: Ironic's field names, no secrets.
-fn node_for_agent(node: &Node, contact: &Contact) -> Value {
+fn node_for_agent(node: &Node, contact: &Contact, required: RequiredVerification) -> Value {
     let mut internal = node.driver_internal_info.clone();
     if agents::of(contact).expects_ironic_defaults() {
         add_erase_settings(&mut internal);
+    } else {
+        internal.insert(REQUIRE_VERIFICATION.to_owned(), json!(required));
     }
     // The steps and the index of the current one, in Ironic's fields: what a step leaves behind may depend on the steps
     // after it.
@@ -405,9 +419,13 @@ mod tests {
             agent: Some(AgentKind::Anneal(serde_json::from_value(ours).unwrap())),
             ..Contact::default()
         };
-        let sent = |contact: &Contact| node_for_agent(&node, contact)["driver_internal_info"].clone();
-        assert_eq!(sent(&ours), json!({"disk_erasure_concurrency": 2}), "only what an operator set");
+        let sent = |contact: &Contact| {
+            node_for_agent(&node, contact, RequiredVerification::Read)["driver_internal_info"].clone()
+        };
+        let settings = json!({"disk_erasure_concurrency": 2, "agent_require_verification": "read"});
+        assert_eq!(sent(&ours), settings, "what an operator set, and the policy");
         let theirs = sent(&Contact::default());
+        assert_eq!(theirs.get("agent_require_verification"), None);
         assert_eq!(theirs["disk_erasure_concurrency"], 2);
         assert_eq!(theirs["agent_continue_if_secure_erase_failed"], false);
     }

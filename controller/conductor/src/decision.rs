@@ -3,6 +3,7 @@
 use crate::issuer::Proof;
 use agent_protocol::command::CommandStatus;
 use agent_protocol::step::AdvertisedSteps;
+use model::boot::Boot;
 use model::run::PersistentBoot;
 use model::{
     Abilities, Catalogue, Contact, Event, Health, Inventory, Node, PlannedStep, PowerState, PowerTarget,
@@ -85,6 +86,8 @@ pub struct Change {
     pub events: Vec<Event>,
     /// The boot of the agent is over: forget its token and address. Stored before the node.
     pub forget_agent: bool,
+    /// The boot that begins now, with its nonce; stored in the place of the agent that is forgotten.
+    pub next_boot: Option<Boot>,
     /// Steps that the agent advertised. Stored before the node.
     pub catalogues: Vec<(StepKind, Catalogue)>,
     /// The inventory and ports that an inspection changes; stored together with the node.
@@ -100,6 +103,7 @@ impl Change {
             node,
             events: Vec::new(),
             forget_agent: false,
+            next_boot: None,
             catalogues: Vec::new(),
             inspected: None,
             evidence: None,

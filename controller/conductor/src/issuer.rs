@@ -1,8 +1,9 @@
 //! Makes certificates of what agents have proven. Pure but for the key, which it never gives out.
 
 pub use certificate::SigningKey;
-use certificate::{Evidence, Finding, NodeName, PublicKey, RetiredDisk, RunName, Signed, VERSION};
+use certificate::{Evidence, Finding, NodeName, Place, PublicKey, RetiredDisk, RunName, Signed, VERSION};
 use model::{Certificate, Node, RequestSender, Run, Timestamp};
+use serde_json::{Map, Value};
 
 /// Evidence of an agent that was found good.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,23 @@ pub struct Proof {
 pub struct CertificateIssuer {
     key: SigningKey,
     controller: certificate::Controller,
+    site: Option<String>,
+}
+
+/// Key of the place in `properties`.
+const PLACE: &str = "place";
+
+/// Where the node stands; `None` where neither the node nor the controller states it.
+fn place(node: &Node, site: Option<&str>) -> Option<Place> {
+    let text = |map: &Map<String, Value>, key: &str| {
+        map.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let place = Place {
+        site: site.map(str::to_owned),
+        within: text(&node.properties, PLACE),
+        description: text(&node.other, "description"),
+    };
+    (place != Place::default()).then_some(place)
 }
 
 /// The request that started a run and its sender; `None` where nothing is known of them.
@@ -32,7 +50,13 @@ impl CertificateIssuer {
     /// The controller called `name`, with its durable key.
     pub fn new(key: SigningKey, name: &str) -> Self {
         let (name, version) = (name.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-        Self { key, controller: certificate::Controller { name, version } }
+        Self { key, controller: certificate::Controller { name, version }, site: None }
+    }
+
+    /// The same, at this site.
+    #[must_use]
+    pub fn at(self, site: &str) -> Self {
+        Self { site: Some(site.to_owned()).filter(|site| !site.is_empty()), ..self }
     }
 
     /// The certificate of what is proven of step `index` of `run`, after the `previous` one of the node.
@@ -55,6 +79,7 @@ impl CertificateIssuer {
             issued_at: certificate::instant(now.0),
             controller: self.controller.clone(),
             node: NodeName { uuid: node.uuid.to_string(), name: node.name.clone() },
+            place: place(node, self.site.as_deref()),
             run: RunName {
                 id: run.id.to_string(),
                 kind: run.kind.as_str().to_owned(),

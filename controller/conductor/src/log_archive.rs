@@ -17,6 +17,8 @@ pub struct LogArchive {
     directory: PathBuf,
     max_bytes: usize,
     keep: usize,
+    total_bytes: u64,
+    min_free_bytes: u64,
 }
 
 impl LogArchive {
@@ -27,6 +29,8 @@ impl LogArchive {
             directory: settings.logs_directory.clone(),
             max_bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
             keep: settings.logs_keep.max(1),
+            total_bytes: settings.logs_total_mib.saturating_mul(1 << 20),
+            min_free_bytes: settings.logs_min_free_mib.saturating_mul(1 << 20),
         }
     }
 
@@ -44,7 +48,7 @@ impl LogArchive {
     /// that of `stages/logs.rs`, made of nothing that a node says.
     ///
     /// # Errors
-    /// When it cannot be written, or `name` is no name of a file here.
+    /// When it cannot be written, too little space would be left, or `name` is no name of a file here.
     pub fn keep(&self, name: &str, archive: &[u8]) -> io::Result<()> {
         if name.contains('/') || !name.ends_with(SUFFIX) || name.len() <= UUID_LEN {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no name of an archive of logs"));
@@ -53,6 +57,8 @@ impl LogArchive {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no directory is configured for logs"));
         }
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        let size = u64::try_from(archive.len()).unwrap_or(u64::MAX);
+        self.make_room(size)?;
         let part = self.directory.join(format!(".{name}.part"));
         // Left by a controller that died while writing.
         match fs::remove_file(&part) {
@@ -69,6 +75,39 @@ impl LogArchive {
         self.prune(name.split_at(UUID_LEN).0)
     }
 
+    /// Delete the oldest archives of all nodes until one of this size fits below the total. An error if it would leave too
+    /// little space for the database, which may be on the same file system.
+    fn make_room(&self, size: u64) -> io::Result<()> {
+        let mut kept = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if name.ends_with(SUFFIX) && name.is_char_boundary(UUID_LEN) && name.len() > UUID_LEN {
+                kept.push((name.split_at(UUID_LEN).1.to_owned(), entry.path(), entry.metadata()?.len()));
+            }
+        }
+        let sizes: Vec<u64> = {
+            kept.sort_unstable();
+            kept.iter().map(|(_, _, size)| *size).collect()
+        };
+        let Some(excess) = excess(&sizes, size, self.total_bytes) else {
+            return Err(io::Error::new(
+                io::ErrorKind::QuotaExceeded,
+                format!("it is larger than all logs together may be, {} MiB", self.total_bytes >> 20),
+            ));
+        };
+        kept[..excess].iter().try_for_each(|(_, path, _)| fs::remove_file(path))?;
+        let disk = nix::sys::statvfs::statvfs(&self.directory)?;
+        let free = u64::from(disk.blocks_available()).saturating_mul(u64::from(disk.fragment_size()));
+        if free < size.saturating_add(self.min_free_bytes) {
+            return Err(io::Error::new(
+                io::ErrorKind::StorageFull,
+                format!("less than {} MiB would be left free", self.min_free_bytes >> 20),
+            ));
+        }
+        Ok(())
+    }
+
     /// In a file name the time follows the node, so names sort by age.
     fn prune(&self, node: &str) -> io::Result<()> {
         let mut of_node = Vec::new();
@@ -79,5 +118,76 @@ impl LogArchive {
         of_node.sort_unstable();
         let old = of_node.len().saturating_sub(self.keep);
         of_node[..old].iter().try_for_each(|name| fs::remove_file(self.directory.join(name)))
+    }
+}
+
+/// How many of the archives of these sizes, oldest first, must go for a new one of `size`; `None` if it never fits.
+fn excess(sizes: &[u64], size: u64, total: u64) -> Option<usize> {
+    let room = total.checked_sub(size)?;
+    let mut left: u64 = sizes.iter().sum();
+    let mut gone = 0;
+    for size in sizes {
+        if left <= room {
+            break;
+        }
+        left -= size;
+        gone += 1;
+    }
+    Some(gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(directory: &Path, total_mib: u64, min_free_mib: u64) -> LogArchive {
+        LogArchive::of(&Settings {
+            logs_directory: directory.to_owned(),
+            logs_total_mib: total_mib,
+            logs_min_free_mib: min_free_mib,
+            ..Settings::default()
+        })
+    }
+
+    fn name(node: u8, time: u8) -> String {
+        format!("{}_2026-01-01-00-00-{time:02}_clean{SUFFIX}", uuid::Uuid::from_u128(node.into()))
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let found = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<_> = found.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_oldest_of_all_nodes_give_way_to_a_new_archive() {
+        let dir = tempfile::tempdir().unwrap();
+        let logs = archive(dir.path(), 2, 0);
+        let bytes = vec![0; 700 << 10];
+        for (node, time) in [(9, 1), (1, 2), (5, 3)] {
+            logs.keep(&name(node, time), &bytes).unwrap();
+        }
+        assert_eq!(names(dir.path()), [name(1, 2), name(5, 3)], "that of node 9 was the oldest");
+        let error = logs.keep(&name(1, 4), &vec![0; 3 << 20]).unwrap_err();
+        assert!(error.to_string().contains("2 MiB"), "{error}");
+        assert_eq!(names(dir.path()).len(), 2, "nothing is deleted for what never fits");
+    }
+
+    #[test]
+    fn an_archive_that_would_use_up_the_disk_is_not_stored() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = archive(dir.path(), 100, u64::MAX >> 20).keep(&name(1, 1), b"logs").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{error}");
+        assert!(names(dir.path()).is_empty());
+    }
+
+    #[test]
+    fn no_more_goes_than_must() {
+        assert_eq!(excess(&[], 5, 5), Some(0));
+        assert_eq!(excess(&[], 6, 5), None);
+        assert_eq!(excess(&[2, 2, 2], 4, 10), Some(0));
+        assert_eq!(excess(&[2, 2, 2], 5, 10), Some(1));
+        assert_eq!(excess(&[2, 2, 2], 10, 10), Some(3));
     }
 }

@@ -1,5 +1,6 @@
 //! The conductor's settings.
 
+use agent_protocol::record::RequiredVerification;
 use model::interface::AddPorts;
 use model::provision::Budget;
 use model::{CatalogueStep, ProvisionState, StepKind};
@@ -43,6 +44,8 @@ pub struct Settings {
     pub step_timeout_override: BTreeMap<String, u64>,
     /// [`Self::step_stall_s`] of single steps, by `interface.step`.
     pub step_stall_override: BTreeMap<String, u64>,
+    /// What an erase must be verified by: sent to the agents, whose reports are held to it.
+    pub require_verification: RequiredVerification,
     /// Time budgets of single states instead of [`Self::verify_timeout_s`], [`Self::power_timeout_s`] and
     /// [`Self::boot_timeout_s`], by the state's name.
     pub state_timeout_s: BTreeMap<String, u64>,
@@ -54,8 +57,14 @@ pub struct Settings {
     pub inspection_add_ports: AddPorts,
     /// Power a node off once it has become MANAGEABLE (specs/state-machine.txt: "and (optionally) powered off").
     pub power_off_after_verifying: bool,
+    /// Where the machines of this controller stand; in erasure certificates. Empty: it is not stated.
+    pub site: String,
     /// Leave the ramdisk running after cleaning instead of powering the node off.
     pub stay_on_after_cleaning: bool,
+    /// Most nodes that are worked on at the same moment.
+    pub max_passes: usize,
+    /// Most of them at one BMC address.
+    pub max_passes_per_bmc: usize,
     /// When the logs of the ramdisk are collected.
     pub logs_collect: CollectLogs,
     /// Their directory; empty: the caller's choice.
@@ -64,6 +73,10 @@ pub struct Settings {
     pub logs_max_mib: u64,
     /// How many archives of one node are kept; the oldest are deleted.
     pub logs_keep: usize,
+    /// Most MiB of all archives together; the oldest of all nodes are deleted for a new one.
+    pub logs_total_mib: u64,
+    /// MiB that an archive leaves free on its file system; else it is not stored.
+    pub logs_min_free_mib: u64,
 }
 
 /// When logs are collected: Ironic's `[agent]deploy_logs_collect`.
@@ -96,16 +109,22 @@ impl Default for Settings {
             step_stall_s: 1800,
             step_timeout_override: BTreeMap::new(),
             step_stall_override: BTreeMap::new(),
+            require_verification: RequiredVerification::Device,
             state_timeout_s: BTreeMap::new(),
             clean_step_priority_override: BTreeMap::new(),
             deploy_step_priority_override: BTreeMap::new(),
             inspection_add_ports: AddPorts::Pxe,
             power_off_after_verifying: false,
+            site: String::new(),
             stay_on_after_cleaning: false,
+            max_passes: 128,
+            max_passes_per_bmc: 8,
             logs_collect: CollectLogs::OnFailure,
             logs_directory: PathBuf::new(),
             logs_max_mib: 32,
             logs_keep: 10,
+            logs_total_mib: 10_240,
+            logs_min_free_mib: 1024,
         }
     }
 }

@@ -1,10 +1,13 @@
-//! `anneal-controller backup` and `restore`.
+//! `anneal-controller backup`, `restore`, `change-certificate-key` and `forget-secrets`.
 
+use crate::certificate_key;
 use crate::config::Config;
+use crate::database_key;
+use crate::state_dir;
 use anyhow::{Context, Result, ensure};
 use clap::Subcommand;
 use std::path::PathBuf;
-use store_sqlite::backup;
+use store_sqlite::{SqliteStore, backup};
 
 /// What the program does instead of running the controller.
 #[derive(Subcommand)]
@@ -14,6 +17,9 @@ pub enum Command {
         /// The new file.
         file: PathBuf,
     },
+    /// Sign erasure certificates with a new key from now on. The old key signs for the new one, and is deleted. The
+    /// controller must not run.
+    ChangeCertificateKey,
     /// Put a backup in the place of the database. The controller must not run.
     Restore {
         /// The backup.
@@ -22,6 +28,8 @@ pub enum Command {
         #[arg(long)]
         replace: bool,
     },
+    /// Remove the encrypted passwords from the database, whose key is lost. The controller must not run.
+    ForgetSecrets,
 }
 
 impl Command {
@@ -33,10 +41,31 @@ impl Command {
                 let bytes = backup::backup(&database, file)
                     .with_context(|| format!("backup of {} to {}", database.display(), file.display()))?;
                 println!("{}: {bytes} bytes, checked", file.display());
+                if store_sqlite::are_encrypted(file)? {
+                    let key = database_key::place(config);
+                    println!(
+                        "Passwords in it are encrypted. Their key is not in it: keep a copy of {}.",
+                        key.display()
+                    );
+                } else {
+                    println!(
+                        "It contains passwords of BMCs that are not encrypted: no controller of this version ran yet."
+                    );
+                }
                 println!(
-                    "It contains passwords of BMCs. It does not contain certificate.key, tls/ and bundles/ of {}.",
+                    "It does not contain certificate.key, tls/ and bundles/ of {} either.",
                     config.state_dir.display()
                 );
+            }
+            Self::ChangeCertificateKey => {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                let (old, new) = runtime.block_on(async {
+                    let key = database_key::load_or_make(config)?;
+                    let store = SqliteStore::open(&database, &key)
+                        .with_context(|| format!("database {}", database.display()))?;
+                    certificate_key::change(&config.state_dir, &store).await
+                })?;
+                println!("old key {old} (id {})\nnew key {new} (id {})", old.id(), new.id());
             }
             Self::Restore { file, replace } => {
                 let is_there = database.exists();
@@ -46,7 +75,7 @@ impl Command {
                     database.display(),
                     backup::kept_name(&database).display()
                 );
-                std::fs::create_dir_all(&config.state_dir)
+                state_dir::make(&config.state_dir)
                     .with_context(|| format!("state_dir {}", config.state_dir.display()))?;
                 backup::restore(file, &database, *replace)
                     .with_context(|| format!("restore of {} to {}", file.display(), database.display()))?;
@@ -54,6 +83,14 @@ impl Command {
                 if is_there {
                     println!("the replaced database is {}", backup::kept_name(&database).display());
                 }
+            }
+            Self::ForgetSecrets => {
+                let forgotten = store_sqlite::forget(&database)
+                    .with_context(|| format!("secrets of {}", database.display()))?;
+                for one in &forgotten {
+                    println!("{}: {}", one.of, one.names.join(", "));
+                }
+                println!("removed the secrets of {} nodes and resources; enter them again", forgotten.len());
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use crate::directory::Directory;
 use crate::identity::Identity;
 use crate::services::Services;
 use anyhow::{Context, Result};
-use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool};
+use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool, SharedLeases};
 use boot::http::{Http, HttpConfig};
 use boot::tftp::{Tftp, TftpConfig};
 use boot::{RamdiskParams, ramdisk_cmdline};
@@ -13,7 +13,7 @@ use http_server::Clients;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use store::Store;
+use store::{Clock, Store};
 use tokio_util::sync::CancellationToken;
 
 /// Bind and run the services that `[boot]` enables.
@@ -21,6 +21,7 @@ pub async fn start(
     config: &Config,
     identity: &Identity,
     store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
     clients: Clients,
     stop: &CancellationToken,
     services: &mut Services,
@@ -30,14 +31,15 @@ pub async fn start(
     let api = config.agent_endpoint(address).context("boot.address is none of api.listen")?;
     let tls = !api.ip().is_loopback();
     let api_url = format!("{}://{api}", if tls { "https" } else { "http" });
-    let kernel_args = ramdisk_cmdline(&RamdiskParams {
+    let ramdisk = RamdiskParams {
         api_urls: vec![api_url.clone()],
         pin_sha256: tls.then(|| identity.fingerprint()),
         consoles: boot.consoles.clone(),
         extra: boot.kernel_append.clone(),
         ..RamdiskParams::default()
-    })
-    .context("boot")?;
+    };
+    ramdisk_cmdline(&ramdisk).context("boot")?;
+    let leases = SharedLeases::default();
     let base_url = format!("http://{address}:{}", boot.http_port);
     let http = HttpConfig {
         listen: SocketAddr::new(IpAddr::V4(address), boot.http_port),
@@ -46,9 +48,10 @@ pub async fn start(
         initramfs: boot.initramfs.clone(),
         loader_dir: boot.loader_dir.clone(),
     };
-    let http = Http::bind(http, Arc::new(Directory { store, kernel_args, api_url }), clients)
-        .await
-        .context("boot.http_port")?;
+    let known = leases.clone();
+    let lease_of = Arc::new(move |mac| known.address_of(mac));
+    let directory = Directory { store, clock, ramdisk, api_url, lease_of };
+    let http = Http::bind(http, Arc::new(directory), clients).await.context("boot.http_port")?;
     let stopped = stop.clone();
     services.start("boot HTTP", async move {
         http.run(stopped).await;
@@ -80,7 +83,7 @@ pub async fn start(
     let (interface, stopped) = (boot.interface.clone(), stop.clone());
     let advertising = async move { Ok(boot::ra::serve(&interface, stopped).await?) };
     services.start("boot router advertisements", advertising);
-    let dhcp = Dhcp::bind(dhcp).await.context("boot.dhcp")?;
+    let dhcp = Dhcp::bind(dhcp).await.context("boot.dhcp")?.sharing(leases);
     let stopped = stop.clone();
     services.start("boot DHCP", async move { Ok(dhcp.run(stopped).await?) });
     Ok(())

@@ -3,6 +3,7 @@
 
 use crate::connections::Connections;
 use anyhow::{Context, Result, bail, ensure};
+use ipnet::IpNet;
 use model::provision::Budget;
 use model::{ProvisionState, StepKind};
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     pub state_dir: PathBuf,
+    pub database_key_file: PathBuf,
+    pub database_check_hours: u32,
     pub log: String,
     pub log_format: LogFormat,
     pub host: String,
@@ -40,6 +43,7 @@ pub enum LogFormat {
 #[serde(default, deny_unknown_fields)]
 pub struct Api {
     pub listen: Vec<SocketAddr>,
+    pub socket: PathBuf,
     pub public_endpoint: String,
     pub allowed_hosts: Vec<String>,
     pub max_limit: usize,
@@ -54,6 +58,7 @@ pub struct Api {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthStrategy {
+    Token,
     Noauth,
     HttpBasic,
 }
@@ -66,6 +71,9 @@ pub struct Agent {
     pub require_tls: bool,
     pub requests_per_s: u32,
     pub requests_burst: u32,
+    pub lookup_without_nonce: bool,
+    pub callback_networks: Vec<IpNet>,
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 /// `[boot]`
@@ -113,6 +121,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             state_dir: "/var/lib/anneal".into(),
+            database_key_file: PathBuf::new(),
+            database_check_hours: 24,
             log: "info".into(),
             log_format: LogFormat::Text,
             host: String::new(),
@@ -131,12 +141,13 @@ impl Default for Api {
     fn default() -> Self {
         Self {
             listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6385)],
+            socket: PathBuf::new(),
             public_endpoint: String::new(),
             allowed_hosts: Vec::new(),
             max_limit: 1000,
             tls_certificate: None,
             tls_key: None,
-            auth_strategy: AuthStrategy::Noauth,
+            auth_strategy: AuthStrategy::Token,
             http_basic_auth_user_file: "/etc/anneal/htpasswd".into(),
             roles_file: None,
         }
@@ -145,7 +156,15 @@ impl Default for Api {
 
 impl Default for Agent {
     fn default() -> Self {
-        Self { heartbeat_timeout_s: 60, require_tls: true, requests_per_s: 10, requests_burst: 100 }
+        Self {
+            heartbeat_timeout_s: 60,
+            require_tls: true,
+            requests_per_s: 10,
+            requests_burst: 100,
+            lookup_without_nonce: false,
+            callback_networks: Vec::new(),
+            trusted_proxies: Vec::new(),
+        }
     }
 }
 
@@ -179,22 +198,26 @@ impl Default for Bundles {
 }
 
 impl Api {
-    /// The users that may log in. `None` without authentication: every client on loopback is an administrator.
-    pub fn users(&self) -> Result<Option<api::auth::Users>> {
-        match self.auth_strategy {
-            AuthStrategy::Noauth => {
-                ensure!(
-                    self.roles_file.is_none(),
-                    "api.roles_file has no effect without api.auth_strategy = \"http_basic\""
-                );
-                Ok(None)
-            }
-            AuthStrategy::HttpBasic => {
-                let passwords = self.http_basic_auth_user_file.clone();
-                let users = api::auth::Users::open(passwords, self.roles_file.clone());
-                Ok(Some(users.context("api.http_basic_auth_user_file, api.roles_file")?))
-            }
+    /// The users of `http_basic`.
+    pub fn users(&self) -> Result<api::auth::Users> {
+        let users = api::auth::Users::open(self.http_basic_auth_user_file.clone(), self.roles_file.clone());
+        users.context("api.http_basic_auth_user_file, api.roles_file")
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(!self.listen.is_empty(), "api.listen names no address");
+        ensure!(
+            self.tls_certificate.is_some() == self.tls_key.is_some(),
+            "api.tls_certificate and api.tls_key belong together"
+        );
+        if self.auth_strategy == AuthStrategy::HttpBasic {
+            return self.users().map(drop);
         }
+        ensure!(
+            self.roles_file.is_none(),
+            "api.roles_file has no effect without api.auth_strategy = \"http_basic\""
+        );
+        Ok(())
     }
 }
 
@@ -221,6 +244,10 @@ impl Config {
                 per_s: self.agent.requests_per_s,
                 burst: self.agent.requests_burst,
             },
+            lookup_without_nonce: self.agent.lookup_without_nonce,
+            callback_networks: self.agent.callback_networks.clone(),
+            own_addresses: self.own_addresses(),
+            trusted_proxies: self.agent.trusted_proxies.clone(),
         }
     }
 
@@ -232,12 +259,8 @@ impl Config {
 
     /// Check what the types of the settings do not.
     pub fn check(&self) -> Result<()> {
-        ensure!(!self.api.listen.is_empty(), "api.listen names no address");
-        ensure!(
-            self.api.tls_certificate.is_some() == self.api.tls_key.is_some(),
-            "api.tls_certificate and api.tls_key belong together"
-        );
-        self.api.users()?;
+        ensure!(self.database_check_hours > 0, "database_check_hours must be above 0");
+        self.api.check()?;
         ensure!(
             (5..=3600).contains(&self.agent.heartbeat_timeout_s),
             "agent.heartbeat_timeout_s must be 5 to 3600"
@@ -264,6 +287,8 @@ impl Config {
         // An agent's response has at most 64 MiB; base64 makes of 48 MiB 64.
         ensure!((1..=48).contains(&settings.logs_max_mib), "conductor.logs_max_mib must be 1 to 48");
         ensure!(settings.logs_keep > 0, "conductor.logs_keep must be above 0");
+        ensure!((8..=10_000).contains(&settings.max_passes), "conductor.max_passes must be 8 to 10000");
+        ensure!(settings.max_passes_per_bmc > 0, "conductor.max_passes_per_bmc must be above 0");
         for state in settings.state_timeout_s.keys() {
             let known = ProvisionState::parse(state);
             ensure!(
@@ -304,6 +329,16 @@ impl Config {
         self.state_dir.join("anneal.sqlite")
     }
 
+    /// The socket of operators where no users are configured: in the directory that systemd made for sockets, or with
+    /// the database.
+    pub fn operator_socket(&self) -> PathBuf {
+        if !self.api.socket.as_os_str().is_empty() {
+            return self.api.socket.clone();
+        }
+        let runtime = std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from);
+        runtime.unwrap_or_else(|| self.state_dir.clone()).join("api.sock")
+    }
+
     /// Where bundles are kept.
     pub fn bundle_directory(&self) -> PathBuf {
         match self.bundles.directory.as_os_str().is_empty() {
@@ -327,6 +362,18 @@ impl Config {
         let found =
             self.api.listen.iter().find(|listen| listen.ip() == wanted || listen.ip().is_unspecified())?;
         Some(SocketAddr::new(wanted, found.port()))
+    }
+
+    /// The addresses of this host: those of its interfaces, and those that it listens on.
+    fn own_addresses(&self) -> Vec<IpAddr> {
+        let interfaces = nix::ifaddrs::getifaddrs().into_iter().flatten();
+        let addresses = interfaces.filter_map(|interface| {
+            let address = interface.address?;
+            let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
+            v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
+        });
+        let listens = self.api.listen.iter().map(SocketAddr::ip);
+        addresses.chain(listens).chain(self.boot.address.map(IpAddr::V4)).collect()
     }
 
     /// Name of this controller.
@@ -391,6 +438,8 @@ mod tests {
         assert!(wrong("[conductor.clean_step_priority_override]\nerase = 1.0").contains("interface.step"));
         assert!(wrong("[conductor]\nlogs_max_mib = 49").contains("logs_max_mib"));
         assert!(wrong("[conductor]\nlogs_keep = 0").contains("logs_keep"));
+        assert!(wrong("[conductor]\nmax_passes = 1").contains("max_passes"));
+        assert!(wrong("[conductor]\nmax_passes_per_bmc = 0").contains("max_passes_per_bmc"));
         assert!(wrong("[conductor]\nboot_timout_s = 1").contains("boot_timout_s"));
         assert!(wrong("[conductor.state_timeout_s]\navailable = 1").contains("\"available\""));
         let tie = wrong(

@@ -1,28 +1,37 @@
 //! What the NIC with a MAC address boots: the ramdisk while the node's run needs it, the disk otherwise.
 
 use async_trait::async_trait;
-use boot::{BootAnswer, BootDirectory, Mac};
+use boot::{BootAnswer, BootDirectory, Mac, RamdiskParams, ramdisk_cmdline};
+use model::boot::{BootNonce, RamdiskAgent};
 use model::{Node, ResourceKind, RunKind};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use store::Store;
+use store::{Clock, ScriptFetch, ScriptGrant, Store};
+
+/// Which address a NIC has been given, if any.
+pub type LeaseOf = Arc<dyn Fn(Mac) -> Option<Ipv4Addr> + Send + Sync>;
 
 /// Looks nodes up in the store.
 pub struct Directory {
     /// Where nodes and ports are kept.
     pub store: Arc<dyn Store>,
-    /// Kernel arguments of the ramdisk.
-    pub kernel_args: String,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Parameters of every ramdisk.
+    pub ramdisk: RamdiskParams,
     /// URL of the API as nodes reach it.
     pub api_url: String,
+    /// The lease of a NIC, where this controller gives nodes their addresses.
+    pub lease_of: LeaseOf,
 }
 
 #[async_trait]
 impl BootDirectory for Directory {
-    async fn boot_for(&self, mac: Mac) -> BootAnswer {
+    async fn boot_for(&self, mac: Mac, from: IpAddr) -> BootAnswer {
         let port = self.store.resource_by_key(ResourceKind::Port, &mac.to_string()).await;
         let Some(node) = port.ok().and_then(|port| port.node) else { return BootAnswer::Unknown };
         match self.store.node(node).await {
-            Ok(node) if node.boots_ramdisk() => BootAnswer::Ramdisk { kernel_args: self.kernel_args(&node) },
+            Ok(node) if node.boots_ramdisk() => self.ramdisk(&node, mac, from).await,
             Ok(_) => BootAnswer::LocalDisk,
             Err(error) => {
                 tracing::error!(%mac, error = %error.chain(), "cannot read the node; it boots from its disk");
@@ -33,15 +42,142 @@ impl BootDirectory for Directory {
 }
 
 impl Directory {
-    /// The kernel arguments; a node that is inspected also gets the URL to send its inventory to.
-    fn kernel_args(&self, node: &Node) -> String {
-        let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
-        match inspects {
-            true => format!(
-                "{} ipa-inspection-callback-url={}/v1/continue_inspection",
-                self.kernel_args, self.api_url
-            ),
-            false => self.kernel_args.clone(),
+    /// The script with the nonce of this boot, for the one address that may have it.
+    async fn ramdisk(&self, node: &Node, mac: Mac, from: IpAddr) -> BootAnswer {
+        let node_uuid = node.uuid;
+        // A client that asks from elsewhere is not this NIC. It gets no script, so it is no claim: it cannot make the node boot
+        // again either.
+        if let Some(lease) = (self.lease_of)(mac)
+            && IpAddr::V4(lease) != from
+        {
+            tracing::warn!(%node_uuid, %mac, %from, %lease, "withheld a boot script: the lease of this MAC is another address");
+            return BootAnswer::Wait;
         }
+        let fetch = ScriptFetch { mac, from, at: self.clock.now() };
+        match self.store.fetch_script(node_uuid, fetch).await {
+            Ok(ScriptGrant::Given(nonce)) => match self.kernel_args(node, &nonce) {
+                Ok(kernel_args) => BootAnswer::Ramdisk { kernel_args },
+                Err(error) => {
+                    tracing::error!(%node_uuid, %error, "no kernel command line");
+                    BootAnswer::Wait
+                }
+            },
+            Ok(ScriptGrant::Withheld) => {
+                tracing::warn!(%node_uuid, %mac, %from, "withheld a boot script: the node is not powered on yet, its agent has been heard, or another address has the script");
+                BootAnswer::Wait
+            }
+            Err(error) => {
+                tracing::error!(%node_uuid, error = %error.chain(), "cannot read who fetched the boot script");
+                BootAnswer::Wait
+            }
+        }
+    }
+
+    /// The kernel arguments; a node that is inspected also gets the URL to send its inventory to. Anneal's agent shows the
+    /// nonce in a header; ironic-python-agent repeats what its URLs begin with.
+    fn kernel_args(&self, node: &Node, nonce: &BootNonce) -> Result<String, boot::CmdlineError> {
+        let mut ramdisk = self.ramdisk.clone();
+        let mut api_url = self.api_url.clone();
+        match RamdiskAgent::of(&node.properties) {
+            RamdiskAgent::Anneal => ramdisk.nonce = Some(nonce.expose().to_owned()),
+            RamdiskAgent::IronicPythonAgent => {
+                api_url = format!("{api_url}{}{}", api::NONCE_PATH, nonce.expose());
+            }
+        }
+        ramdisk.api_urls = vec![api_url.clone()];
+        let arguments = ramdisk_cmdline(&ramdisk)?;
+        let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
+        Ok(match inspects {
+            true => format!("{arguments} ipa-inspection-callback-url={api_url}/v1/continue_inspection"),
+            false => arguments,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::boot::{AGENT_KIND, Boot};
+    use model::{Cursor, Resource, Run, Timestamp};
+    use serde_json::json;
+    use store::memory::MemoryStore;
+    use store::prelude::*;
+    use store::{ResourceWrite, SystemClock};
+    use uuid::Uuid;
+
+    const NODE: [u8; 4] = [10, 9, 0, 10];
+    const STRANGER: [u8; 4] = [10, 9, 0, 66];
+
+    /// The directory over a node that waits for its agent, with its port and the nonce of its boot.
+    async fn directory(kind: RunKind, agent: &str, lease: Option<[u8; 4]>) -> (Directory, Uuid, Mac, String) {
+        let store = Arc::new(MemoryStore::new());
+        let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", Timestamp(0));
+        node.properties.insert(AGENT_KIND.to_owned(), json!(agent));
+        node.run = Some(Run { cursor: Cursor::AwaitAgent, booted: true, ..Run::new(kind, Timestamp(0)) });
+        let node = store.create_node(node, Vec::new()).await.unwrap().uuid;
+        let mac = Mac::new([2, 0, 0, 0, 0, 1]);
+        let port = Resource::port(Uuid::new_v4(), node, mac, Timestamp(0));
+        store.write_resource(ResourceWrite::Create(port), None).await.unwrap();
+        let boot = Boot::fresh();
+        let nonce = boot.nonce.expose().to_owned();
+        store.forget_agent(node, Some(boot)).await.unwrap();
+        let directory = Directory {
+            store,
+            clock: Arc::new(SystemClock::default()),
+            ramdisk: RamdiskParams::default(),
+            api_url: "https://10.9.0.1:6385".to_owned(),
+            lease_of: Arc::new(move |_| lease.map(Ipv4Addr::from)),
+        };
+        (directory, node, mac, nonce)
+    }
+
+    fn arguments(answer: BootAnswer) -> String {
+        match answer {
+            BootAnswer::Ramdisk { kernel_args } => kernel_args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn each_agent_gets_the_nonce_where_it_repeats_it() {
+        let (ours, _, mac, nonce) = directory(RunKind::Inspect, "anneal", None).await;
+        let line = arguments(ours.boot_for(mac, NODE.into()).await);
+        assert!(line.starts_with("ipa-api-url=https://10.9.0.1:6385 "), "{line}");
+        assert!(line.contains(&format!(" anneal.boot-nonce={nonce} ")), "{line}");
+        assert!(
+            line.ends_with("ipa-inspection-callback-url=https://10.9.0.1:6385/v1/continue_inspection"),
+            "{line}"
+        );
+
+        let (theirs, _, mac, nonce) = directory(RunKind::Inspect, "ironic-python-agent", None).await;
+        let line = arguments(theirs.boot_for(mac, NODE.into()).await);
+        let url = format!("https://10.9.0.1:6385/boot-nonce/{nonce}");
+        assert!(
+            line.starts_with(&format!("ipa-api-url={url} ")) && !line.contains("anneal.boot-nonce"),
+            "{line}"
+        );
+        assert!(
+            line.ends_with(&format!("ipa-inspection-callback-url={url}/v1/continue_inspection")),
+            "{line}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_second_address_gets_a_script_that_waits() {
+        let (directory, node, mac, _) = directory(RunKind::AutomatedClean, "anneal", None).await;
+        assert!(matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }));
+        assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
+        assert!(directory.store.contact(node).await.unwrap().rival.is_some());
+    }
+
+    #[tokio::test]
+    async fn another_address_than_the_lease_gets_no_script_and_is_no_claim() {
+        let (directory, node, mac, _) = directory(RunKind::AutomatedClean, "anneal", Some(NODE)).await;
+        let before = directory.store.contact(node).await.unwrap();
+        assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
+        assert_eq!(directory.store.contact(node).await.unwrap(), before);
+        assert!(matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }));
+        assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
+        assert_eq!(directory.store.contact(node).await.unwrap().rival, None);
     }
 }

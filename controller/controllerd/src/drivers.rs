@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bmc::{Bmc, BmcError, Builtin, Drivers, ErrorKind};
 use conductor::Settings;
 use conductor::agent_client::{AgentClient, PlanError};
-use model::{Abilities, Contact, Node};
+use model::{Abilities, CatalogueStep, Contact, Node, StepKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -89,6 +89,10 @@ impl DriverQueries for BmcDrivers {
 
     fn abilities(&self, node: &Node) -> Result<Abilities, DriverError> {
         conductor::act::abilities(&self.bmc, &self.settings, node).map_err(refused)
+    }
+
+    fn configured(&self, kind: StepKind, steps: Vec<CatalogueStep>) -> Vec<CatalogueStep> {
+        self.settings.override_priorities(kind, steps)
     }
 
     async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError> {
@@ -238,6 +242,17 @@ mod tests {
         assert_eq!(lamps.len(), 2);
         assert_eq!(lamps[0].states, ["off", "on"]);
         assert_eq!(drivers.indicator(&fake, &lamps[0].lamp).await, Ok("on".to_owned()));
+    }
+
+    #[test]
+    fn steps_of_agents_have_the_priorities_of_the_present_configuration() {
+        let mut settings = Settings::default();
+        settings.clean_step_priority_override.insert("deploy.erase_devices".to_owned(), 0.0);
+        let drivers = BmcDrivers::new(Builtin::default(), settings, AgentClient::new(Duration::from_secs(1)));
+        let advertised = serde_json::json!({"interface": "deploy", "step": "erase_devices", "priority": 10});
+        let steps: Vec<CatalogueStep> = vec![serde_json::from_value(advertised).unwrap()];
+        let shown = |kind| drivers.configured(kind, steps.clone())[0].priority.to_string();
+        assert_eq!((shown(StepKind::Clean), shown(StepKind::Deploy)), ("0.0".into(), "10".into()));
     }
 
     /// Not as a BMC that lacks the feature.

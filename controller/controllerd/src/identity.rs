@@ -1,6 +1,7 @@
 //! The controller's TLS certificate: the operator's, or one that is made at the first start and kept.
 
 use crate::config::Config;
+use crate::state_dir;
 use anyhow::{Context, Result, ensure};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
@@ -64,7 +65,7 @@ fn load(certificate: &Path, key: &Path) -> Result<Identity> {
 }
 
 fn make(config: &Config, dir: &Path, certificate: &Path, key: &Path) -> Result<()> {
-    fs::create_dir_all(dir).with_context(|| format!("directory {}", dir.display()))?;
+    state_dir::make(dir).with_context(|| format!("directory {}", dir.display()))?;
     let mut names: Vec<String> = config.api.listen.iter().map(|listen| listen.ip().to_string()).collect();
     names.extend(config.boot.address.map(|address| address.to_string()));
     names.push(config.name());

@@ -1,12 +1,14 @@
 //! Listeners of the API: plain HTTP on loopback, TLS elsewhere, and which clients each of them accepts.
 
-use crate::config::Config;
+use crate::config::{AuthStrategy, Config};
 use crate::connections::Classes;
 use crate::identity::Identity;
 use crate::services::Services;
+use crate::{operator_socket, operator_token};
 use anyhow::{Context, Result};
+use api::auth::{OperatorToken, Users};
 use api::{App, Auth, OriginCheck};
-use http_server::Server;
+use http_server::{Listener, Server};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 /// How long answers may still go out after a signal to stop.
 const DRAIN: Duration = Duration::from_secs(20);
 
-/// Serve the API on every configured address.
+/// Serve the API on every configured address, and on the operators' socket where no users are configured.
 pub async fn serve_all(
     config: &Config,
     identity: &Identity,
@@ -25,57 +27,85 @@ pub async fn serve_all(
     stop: &CancellationToken,
     services: &mut Services,
 ) -> Result<()> {
-    let users = config.api.users().context("configuration")?.map(Arc::new);
+    let operators = Operators::of(config)?;
+    let site = || OriginCheck::new(&config.api.allowed_hosts, &config.api.public_endpoint);
+    let mut serve = |listener: Listener, tls, router, clients, place: String| {
+        let (server, stopped) = (Server { listener, tls, router, clients }, stop.clone());
+        services.start(format!("the API on {place}"), async move {
+            server.run(stopped, DRAIN).await;
+            Ok(())
+        });
+    };
     for address in &config.api.listen {
-        let auth = accepted(users.as_ref(), address.ip());
+        let auth = operators.at(address.ip());
         let accepts = match &auth {
-            Auth::NoAuth => "for every client that reaches it",
-            Auth::Agents => "for agents only",
-            Auth::Basic(_) => "for agents, and for users with a password",
+            Auth::NoAuth => "for every client that reaches it".to_owned(),
+            Auth::Agents => "for agents only".to_owned(),
+            Auth::Basic(_) => "for agents, and for users with a password".to_owned(),
+            Auth::Token(token) => format!("for agents, and with the token in {}", token.path().display()),
+            Auth::Socket => "for its user and group".to_owned(),
         };
-        let router = if address.ip().is_loopback() {
-            let site = OriginCheck::new(&config.api.allowed_hosts, &config.api.public_endpoint);
-            api::loopback_router(app.clone(), auth, site)
-        } else {
-            api::guarded_router(app.clone(), auth)
+        let plain = address.ip().is_loopback();
+        let router = match plain {
+            true => api::loopback_router(app.clone(), auth, site()),
+            false => api::guarded_router(app.clone(), auth),
         };
         let listener = TcpListener::bind(address).await.with_context(|| format!("api.listen {address}"))?;
         let bound = listener.local_addr()?;
-        let plain = address.ip().is_loopback();
         let (tls, clients) = match plain {
             true => (None, classes.operators()),
             false => (Some(identity.server()?), classes.agents()),
         };
-        let server = Server { listener, tls, router, clients };
-        let stopped = stop.clone();
-        services.start(format!("the API on {bound}"), async move {
-            server.run(stopped, DRAIN).await;
-            Ok(())
-        });
+        serve(listener.into(), tls, router, clients, bound.to_string());
         tracing::info!("API on {}://{bound}, {accepts}", if plain { "http" } else { "https" });
+    }
+    if let Operators::Token(_) = operators {
+        let path = config.operator_socket();
+        let router = api::loopback_router(app, Auth::Socket, site());
+        let listener = operator_socket::bind(&path)?;
+        serve(listener.into(), None, router, classes.operators(), path.display().to_string());
+        tracing::info!("API on unix:{}, for its user and group", path.display());
     }
     Ok(())
 }
 
-/// The clients that an address accepts. Without user files, a client that is not on loopback cannot authenticate.
-fn accepted(users: Option<&Arc<api::auth::Users>>, address: IpAddr) -> Auth {
-    match users {
-        Some(users) => Auth::Basic(users.clone()),
-        None if address.is_loopback() => Auth::NoAuth,
-        None => Auth::Agents,
+/// How operators authenticate.
+enum Operators {
+    NoAuth,
+    Token(Arc<OperatorToken>),
+    Basic(Arc<Users>),
+}
+
+impl Operators {
+    fn of(config: &Config) -> Result<Self> {
+        Ok(match config.api.auth_strategy {
+            AuthStrategy::Noauth => Self::NoAuth,
+            AuthStrategy::HttpBasic => Self::Basic(Arc::new(config.api.users().context("configuration")?)),
+            AuthStrategy::Token => Self::Token(Arc::new(operator_token::load_or_make(&config.state_dir)?)),
+        })
+    }
+
+    /// The clients that an address accepts. Off loopback only users with a password are operators.
+    fn at(&self, address: IpAddr) -> Auth {
+        match self {
+            Self::Basic(users) => Auth::Basic(users.clone()),
+            _ if !address.is_loopback() => Auth::Agents,
+            Self::NoAuth => Auth::NoAuth,
+            Self::Token(token) => Auth::Token(token.clone()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::accepted;
-    use api::Auth;
-    use api::auth::Users;
-    use std::sync::Arc;
+    use super::*;
 
     #[test]
-    fn without_users_only_loopback_accepts_every_client() {
-        for (address, every_client) in [
+    fn without_users_no_address_off_loopback_accepts_operators() {
+        let token = Arc::new(OperatorToken::new("token".to_owned(), "/file".into()));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let users = Operators::Basic(Arc::new(Users::open(file.path().to_owned(), None).unwrap()));
+        for (address, is_loopback) in [
             ("127.0.0.1", true),
             ("127.3.2.1", true),
             ("::1", true),
@@ -84,11 +114,13 @@ mod tests {
             ("192.0.2.1", false),
         ] {
             let address = address.parse().unwrap();
-            assert_eq!(matches!(accepted(None, address), Auth::NoAuth), every_client, "{address}");
-            assert_eq!(matches!(accepted(None, address), Auth::Agents), !every_client, "{address}");
-            let file = tempfile::NamedTempFile::new().unwrap();
-            let users = Arc::new(Users::open(file.path().to_owned(), None).unwrap());
-            assert!(matches!(accepted(Some(&users), address), Auth::Basic(_)));
+            let (open, guarded) =
+                (Operators::NoAuth.at(address), Operators::Token(token.clone()).at(address));
+            assert_eq!(matches!(open, Auth::NoAuth), is_loopback, "{address}");
+            assert_eq!(matches!(open, Auth::Agents), !is_loopback, "{address}");
+            assert_eq!(matches!(guarded, Auth::Token(_)), is_loopback, "{address}");
+            assert_eq!(matches!(guarded, Auth::Agents), !is_loopback, "{address}");
+            assert!(matches!(users.at(address), Auth::Basic(_)));
         }
     }
 }

@@ -5,26 +5,33 @@ mod boot_services;
 mod certificate_key;
 mod config;
 mod connections;
+mod database_check;
+mod database_key;
 mod directory;
 mod drivers;
 mod identity;
 mod listeners;
 mod log;
 mod notify;
+mod operator_socket;
+mod operator_token;
 mod services;
+mod state_dir;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use conductor::agent_client::AgentClient;
 use conductor::{CertificateIssuer, Conductor, LiveExecutor};
 use config::Config;
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
 use notify::Supervisor;
 use services::Services;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Store, SystemClock};
-use store_sqlite::SqliteStore;
+use store::{Clock, Store, SystemClock};
+use store_sqlite::{OpenError, SqliteStore};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -65,18 +72,41 @@ fn main() -> Result<()> {
     }
     log::start(&config.log, config.log_format)?;
     log::abort_with_the_writer();
+    without_core_dumps().context("core dumps")?;
     config.connections.raise_descriptor_limit().context("limit of open files")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(config))
 }
 
+/// No crash writes this process's memory, which holds passwords, to a disk; nor can another process of the same user read it.
+fn without_core_dumps() -> nix::Result<()> {
+    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    prctl::set_dumpable(false)
+}
+
+/// Why the database was not opened, and what to do.
+fn refusal(error: OpenError, database: &Path) -> anyhow::Error {
+    let advice = match &error {
+        OpenError::WrongKey { .. } => database_key::advice(database),
+        OpenError::Damaged { .. } => {
+            "Restore a backup (anneal-controller restore FILE --replace), and check the disk".to_owned()
+        }
+        full if full.is_full() => "The disk is full: make room; the next start goes on".to_owned(),
+        _ => return anyhow::Error::from(error).context(format!("database {}", database.display())),
+    };
+    anyhow::Error::from(error).context(advice)
+}
+
 async fn run(config: Config) -> Result<()> {
-    std::fs::create_dir_all(&config.state_dir)
-        .with_context(|| format!("state_dir {}", config.state_dir.display()))?;
+    state_dir::prepare(&config.state_dir)?;
     let database = config.database();
-    let store: Arc<dyn Store> =
-        Arc::new(SqliteStore::open(&database).with_context(|| format!("database {}", database.display()))?);
+    let is_upgrade = operator_token::is_upgrade(&config);
+    let key = database_key::load_or_make(&config)?;
+    let opened = SqliteStore::open(&database, &key).map_err(|error| refusal(error, &database))?;
+    let opened = Arc::new(opened);
+    let store: Arc<dyn Store> = opened.clone();
     let identity = identity::load_or_make(&config)?;
+    certificate_key::complete(&config.state_dir, &*store).await?;
     let certificate_key = certificate_key::load_or_make(&config.state_dir)?;
     let stop = CancellationToken::new();
     let mut services = Services::default();
@@ -87,14 +117,16 @@ async fn run(config: Config) -> Result<()> {
         config.bundles.max_mib << 20,
     )
     .with_context(|| format!("bundles.directory {}", config.bundle_directory().display()))?;
-    let agents = AgentClient::new(AGENT_CALL);
+    let agents = AgentClient::new(AGENT_CALL).requiring(config.conductor.require_verification);
+    // One for all: the conductor lets it follow the machine's clock.
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     if config.bmc.networks.is_empty() {
         tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
     }
     let bmcs = bmc::Builtin::new(config.bmc.clone());
     let app = api::App {
         store: store.clone(),
-        clock: Arc::new(SystemClock),
+        clock: clock.clone(),
         drivers: Arc::new(drivers::BmcDrivers::new(bmcs.clone(), config.conductor.clone(), agents.clone())),
         bundles: Some(Arc::new(bundle_store)),
         certificate_key: Some(certificate_key.public().to_string()),
@@ -102,16 +134,25 @@ async fn run(config: Config) -> Result<()> {
     };
     let classes = config.connections.classes();
     listeners::serve_all(&config, &identity, app, &classes, &stop, &mut services).await?;
-    boot_services::start(&config, &identity, store.clone(), classes.boot(), &stop, &mut services).await?;
+    boot_services::start(
+        &config,
+        &identity,
+        store.clone(),
+        clock.clone(),
+        classes.boot(),
+        &stop,
+        &mut services,
+    )
+    .await?;
 
-    let executor = LiveExecutor::new(Arc::new(bmcs), agents, Arc::new(SystemClock), config.conductor());
+    let executor = LiveExecutor::new(Arc::new(bmcs), agents, clock.clone(), config.conductor());
     let conductor = Conductor::new(
         store,
         Arc::new(executor),
-        Arc::new(SystemClock),
+        clock,
         config.conductor.clone(),
         config.name(),
-        CertificateIssuer::new(certificate_key, &config.name()),
+        CertificateIssuer::new(certificate_key, &config.name()).at(&config.conductor.site),
     );
     let conducting = conductor.run(stop.clone());
     services.start(CONDUCTOR, async move {
@@ -119,6 +160,10 @@ async fn run(config: Config) -> Result<()> {
         Ok(())
     });
 
+    if is_upgrade {
+        operator_token::explain();
+    }
+    services.start("the check of the database", database_check::run(opened, config.database_check_hours));
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
     let supervisor = Supervisor::from_environment().context("NOTIFY_SOCKET")?;
     supervisor.ready();

@@ -4,6 +4,7 @@ use agentd::config::{Config, Environment};
 use agentd::executor::Executor;
 use agentd::logging::LogRing;
 use agentd::login::NoLogin;
+use agentd::signer::Signer;
 use agentd::state::State;
 use block::Filter;
 use certificate::{Document, Finding, PublicKey, Signed, Verified, Wanted, verify};
@@ -51,7 +52,7 @@ impl Controller {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let config = dir.join("controller.toml");
         let text = format!(
-            "state_dir = {:?}\nhost = \"c1\"\n[api]\nlisten = [\"127.0.0.1:{port}\"]\n[conductor]\nagent_poll_s = 1\n",
+            "state_dir = {:?}\nhost = \"c1\"\n[api]\nlisten = [\"127.0.0.1:{port}\"]\nauth_strategy = \"noauth\"\n[agent]\nlookup_without_nonce = true\n[conductor]\nagent_poll_s = 1\n",
             dir.join("state")
         );
         std::fs::write(&config, text).unwrap();
@@ -138,7 +139,12 @@ fn boot(endpoint: &str, disk: &Disk) -> DropGuard {
     let stop = CancellationToken::new();
     let guard = stop.clone().drop_guard();
     tokio::spawn(async move {
-        let state = State::new(managers, Box::new(discover), LogRing::default(), Box::new(NoLogin), false);
+        // `cargo xtask test` builds all programs before any test.
+        let agent = Path::new(env!("CARGO_BIN_EXE_anneal-controller")).with_file_name("anneal-agent");
+        let signer =
+            Some(Signer::start(&agent).expect("the program anneal-agent is built, and can be confined"));
+        let state =
+            State::new(signer, managers, Box::new(discover), LogRing::default(), Box::new(NoLogin), false);
         agentd::run::run(&config, Executor::new(state), stop).await.unwrap();
     });
     guard

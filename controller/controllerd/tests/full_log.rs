@@ -12,8 +12,10 @@ async fn a_log_that_cannot_be_written_stops_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let config = dir.path().join("controller.toml");
-    let text =
-        format!("state_dir = {:?}\n[api]\nlisten = [\"127.0.0.1:{port}\"]\n", dir.path().join("state"));
+    let text = format!(
+        "state_dir = {:?}\n[api]\nlisten = [\"127.0.0.1:{port}\"]\nauth_strategy = \"noauth\"\n",
+        dir.path().join("state")
+    );
     std::fs::write(&config, text).unwrap();
     // Each write to it ends with ENOSPC.
     let full = File::options().write(true).open("/dev/full").unwrap();

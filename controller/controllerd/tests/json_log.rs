@@ -21,8 +21,9 @@ async fn every_line_is_json_and_an_event_names_the_request_that_caused_it() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (config, log) = (dir.path().join("controller.toml"), dir.path().join("log"));
     let state = dir.path().join("state");
-    let text =
-        format!("state_dir = {state:?}\nlog_format = \"json\"\n[api]\nlisten = [\"127.0.0.1:{port}\"]\n");
+    let text = format!(
+        "state_dir = {state:?}\nlog_format = \"json\"\n[api]\nlisten = [\"127.0.0.1:{port}\"]\nauth_strategy = \"noauth\"\n"
+    );
     std::fs::write(&config, text).unwrap();
     let mut process = Command::new(env!("CARGO_BIN_EXE_anneal-controller"))
         .arg("--config")

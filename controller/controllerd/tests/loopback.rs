@@ -21,7 +21,7 @@ async fn a_request_of_a_page_of_another_site_is_rejected() {
     let config = dir.path().join("controller.toml");
     let state = dir.path().join("state");
     let text = format!(
-        "state_dir = {state:?}\n[api]\nlisten = [\"127.0.0.1:{port}\"]\nallowed_hosts = [\"anneal.example\"]\n"
+        "state_dir = {state:?}\n[api]\nlisten = [\"127.0.0.1:{port}\"]\nauth_strategy = \"noauth\"\nallowed_hosts = [\"anneal.example\"]\n"
     );
     std::fs::write(&config, text).unwrap();
     let program = env!("CARGO_BIN_EXE_anneal-controller");

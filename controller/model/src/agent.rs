@@ -1,17 +1,25 @@
 //! What the controller knows about the agent on a node. It is stored apart from the node's row, so that a heartbeat never
 //! makes a versioned write of the node fail.
 
+use crate::boot::Boot;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::net::IpAddr;
 
 /// Contact with the agent of one boot of a node. Deleted when the controller powers the node off or resets it.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct Contact {
+    /// The boot that the agent runs in, or is awaited in; `None` where the controller ordered none.
+    #[serde(default)]
+    pub boot: Option<Boot>,
     /// Token returned to the agent's lookup. A secret.
     pub token: Option<String>,
     /// When the token was returned.
     pub token_at: Option<Timestamp>,
+    /// The address that the token was returned to.
+    #[serde(default)]
+    pub token_to: Option<IpAddr>,
     /// Boot id in the agent's lookup; only Anneal's agents send one.
     #[serde(default)]
     pub lookup_boot_id: Option<String>,
@@ -38,6 +46,7 @@ pub struct Contact {
 impl std::fmt::Debug for Contact {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Contact")
+            .field("boot", &self.boot)
             .field("token", &self.token.as_ref().map(|_| "******"))
             .field("callback_url", &self.callback_url)
             .field("last_heartbeat_at", &self.last_heartbeat_at)
@@ -48,6 +57,11 @@ impl std::fmt::Debug for Contact {
 }
 
 impl Contact {
+    /// The address that speaks for the node: that which got the token, before that the one that fetched the boot script.
+    pub fn claimed_from(&self) -> Option<IpAddr> {
+        self.token_to.or_else(|| self.boot.as_ref()?.fetched_from)
+    }
+
     /// What an Anneal agent reported of itself; `None` from any other agent.
     pub fn anneal(&self) -> Option<&AgentState> {
         self.agent.as_ref().and_then(AgentKind::anneal)
@@ -128,7 +142,7 @@ pub struct AgentState {
     pub progress: Option<Value>,
 }
 
-/// A lookup that got no token because another agent has it.
+/// A lookup that got no token because another agent has it, or a fetch of the boot script that got no nonce.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SecondAgent {
     /// When it last asked.
@@ -138,6 +152,12 @@ pub struct SecondAgent {
     /// It has asked more than once since the last heartbeat. A single lookup may be an old one that arrives late.
     #[serde(default)]
     pub repeated: bool,
+    /// Where it asked from.
+    #[serde(default)]
+    pub address: Option<IpAddr>,
+    /// It fetched the boot script.
+    #[serde(default)]
+    pub fetched: bool,
 }
 
 impl SecondAgent {

@@ -5,9 +5,12 @@
 
 pub mod abilities;
 pub mod agent;
+mod basis;
 pub mod bmc_login;
+pub mod boot;
 pub mod bundle;
 pub mod certificate;
+pub mod clock_jump;
 pub mod disks;
 pub mod health;
 pub mod history;
@@ -34,6 +37,7 @@ pub mod traits;
 
 pub use abilities::Abilities;
 pub use agent::Contact;
+pub use basis::Basis;
 pub use bundle::{Bundle, Scope};
 pub use certificate::Certificate;
 pub use health::Health;

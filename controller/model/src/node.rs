@@ -1,5 +1,6 @@
 //! A node: what the controller keeps of one server.
 
+use crate::basis::Basis;
 use crate::disks::KnownDisks;
 use crate::health::Health;
 use crate::power::{PowerState, PowerTarget};
@@ -118,6 +119,9 @@ pub struct Node {
     /// Its disks when it was looked at last.
     #[serde(default, skip_serializing_if = "KnownDisks::is_empty")]
     pub disks: KnownDisks,
+    /// Why it is AVAILABLE; `None` in every other state, and where an earlier version of the controller made it available.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
 
     /// The run under way.
     #[serde(default)]
@@ -187,6 +191,7 @@ impl Node {
             inspection_finished_at: None,
             driver_internal_info: Map::new(),
             disks: KnownDisks::default(),
+            basis: None,
             run: None,
             wait: None,
             next_wake_at: None,
@@ -217,11 +222,26 @@ impl Node {
             || self.run.as_ref().is_some_and(|run| run.is_active() && run.boots_ramdisk())
     }
 
-    /// Move to `state`, setting the target that belongs to it unless `target` overrides it.
+    /// Move to `state`, setting the target that belongs to it unless `target` overrides it. AVAILABLE is entered with
+    /// [`Node::make_available`] alone: here the state stays, and `last_error` states the defect.
     pub fn enter(&mut self, state: ProvisionState, target: Option<ProvisionState>, now: Timestamp) {
+        if state == ProvisionState::Available {
+            self.last_error =
+                Some("internal: the node was about to become available without a basis".to_owned());
+            return;
+        }
+        self.basis = None;
         self.provision_state = state;
         self.target_provision_state =
             if state.is_stable() { None } else { target.or_else(|| state.target()) };
+        self.provision_updated_at = Some(now);
+    }
+
+    /// Become AVAILABLE on this basis: the only way into that state.
+    pub fn make_available(&mut self, basis: Basis, now: Timestamp) {
+        self.basis = Some(basis);
+        self.provision_state = ProvisionState::Available;
+        self.target_provision_state = None;
         self.provision_updated_at = Some(now);
     }
 }

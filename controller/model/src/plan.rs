@@ -334,6 +334,9 @@ mod tests {
             step("raid", "r", json!(10)),
             step("deploy", "off", json!(0)),
             step("deploy", "off too", json!(0)),
+            // As close as an operator writes two priorities that differ.
+            step("bios", "earlier", json!(90.4)),
+            step("bios", "later", json!(90.3)),
         ];
         let found: Vec<Vec<_>> = ties(&steps)
             .into_iter()

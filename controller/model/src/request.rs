@@ -1,5 +1,6 @@
 //! How a user's request changes a node: verbs and power. Pure; the API stores the result, the conductor acts on it.
 
+use crate::basis::Basis;
 use crate::history::{Event, EventKind, Severity};
 use crate::kind::RunKind;
 use crate::node::Node;
@@ -148,6 +149,13 @@ pub fn transition_event(from: ProvisionState, to: ProvisionState, cause: &str, n
     event(EventKind::Transition, severity, format!("{} -> {}: {cause}", from.as_str(), to.as_str()), now)
 }
 
+/// Make the node AVAILABLE on this basis, and the event of that. Every way into the state goes through here.
+pub fn make_available(node: &mut Node, basis: Basis, cause: &str, now: Timestamp) -> Event {
+    let (from, cause) = (node.provision_state, format!("{cause}; basis: {basis}"));
+    node.make_available(basis, now);
+    transition_event(from, node.provision_state, &cause, now)
+}
+
 /// The node after `request`, and the events of the change.
 pub fn apply_verb(
     node: &Node,
@@ -227,24 +235,25 @@ fn start_run(
 
 /// Do what a verb does that begins no run; `None` for a verb that always begins one.
 fn change_state(node: &mut Node, request: &VerbRequest, to: ProvisionState, now: Timestamp) -> Option<Event> {
-    use ProvisionState::{AdoptFail, Available, CleanFail, Enroll, InspectFail, ServiceFail};
+    use ProvisionState::{AdoptFail, CleanFail, Enroll, InspectFail, ServiceFail};
     let (verb, from) = (request.verb, node.provision_state);
     let cause = by_user(verb);
     let (to, target, cause) = match verb {
         Verb::Provide => {
             let cause = format!("{cause}; automated cleaning is switched off, nothing was erased");
-            (Available, None, cause)
+            return Some(make_available(node, Basis::NotCleaned, &cause, now));
         }
         Verb::Override => {
             node.forget_steps(StepKind::Clean);
             node.last_error = None;
             clear_own_fault(node);
-            let reason = reason(request)?;
+            let reason = reason(request)?.to_owned();
             let cause = format!(
                 "override by an administrator ({reason}): the cleaning that failed is not made good, and this \
                  yields no certificate"
             );
-            (Available, None, cause)
+            let basis = Basis::Override { reason, by: request.sender.clone() };
+            return Some(make_available(node, basis, &cause, now));
         }
         Verb::Abort if from == ServiceFail => {
             node.forget_steps(StepKind::Service);
@@ -324,8 +333,7 @@ fn go_on(node: &mut Node, now: Timestamp) {
     let Some(run) = &mut node.run else { return };
     if let (Cursor::Hold, Some(index)) = (&run.cursor, run.index) {
         let command_id = format!("{}-{index}-hold", run.id);
-        let result =
-            StepResult { index, command_id, at: now, result: Value::Null, error: None, certificate: None };
+        let result = StepResult::success(index, command_id, now, Value::Null);
         run.results.push(result);
         run.cursor = Cursor::NextStep;
     }

@@ -271,7 +271,12 @@ impl Run {
 
     /// Whether this step of the plan has a stored success.
     pub fn succeeded(&self, index: usize) -> bool {
-        self.results.iter().any(|result| result.index == index && result.error.is_none())
+        self.success(index).is_some()
+    }
+
+    /// The stored success of this step of the plan.
+    pub fn success(&self, index: usize) -> Option<&StepResult> {
+        self.results.iter().find(|result| result.index == index && result.error.is_none())
     }
 
     /// The current step.

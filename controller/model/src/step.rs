@@ -207,4 +207,14 @@ pub struct StepResult {
     /// The erasure certificate that was stored with it; none of other steps, and none without evidence of the agent.
     #[serde(default)]
     pub certificate: Option<String>,
+    /// The finding of the evidence that came with it; `None` of a step without evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<String>,
+}
+
+impl StepResult {
+    /// A success, without evidence.
+    pub fn success(index: usize, command_id: String, at: Timestamp, result: Value) -> Self {
+        Self { index, command_id, at, result, error: None, certificate: None, finding: None }
+    }
 }

@@ -4,7 +4,7 @@ use model::provision::transition;
 use model::request::{Policy, RESCUE_HASH, RequestError, VerbRequest, apply_power, apply_verb};
 use model::run::{Cursor, PersistentBoot};
 use model::{
-    Event, Node, PowerTarget, ProvisionState, RequestedStep, Run, RunKind, StepKind, Timestamp, Verb,
+    Basis, Event, Node, PowerTarget, ProvisionState, RequestedStep, Run, RunKind, StepKind, Timestamp, Verb,
 };
 use serde_json::Map;
 use uuid::Uuid;
@@ -14,8 +14,16 @@ const CLEANS: Policy = Policy { automated_clean: true };
 
 fn node(state: ProvisionState) -> Node {
     let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", NOW);
-    node.enter(state, None, NOW);
+    put(&mut node, state);
     node
+}
+
+/// Into a state, without the way there.
+fn put(node: &mut Node, state: ProvisionState) {
+    match state {
+        ProvisionState::Available => node.make_available(Basis::NotCleaned, NOW),
+        other => node.enter(other, None, NOW),
+    }
 }
 
 fn step() -> RequestedStep {
@@ -212,7 +220,10 @@ fn an_override_is_reported_as_one_and_leaves_no_success_behind() {
     let (node, events) = apply_verb(&failed, request.clone(), CLEANS, NOW).unwrap();
     assert_eq!((node.provision_state, node.maintenance), (ProvisionState::Available, false));
     assert!(!node.run.unwrap().all_succeeded());
+    let (reason, by) = ("disk replaced".to_owned(), None);
+    assert_eq!(node.basis, Some(Basis::Override { reason, by }));
     let text = &events[0].text;
+    assert!(text.ends_with("; basis: override"), "{text}");
     assert!(text.contains("override by an administrator (disk replaced)"), "{text}");
     assert!(text.contains("no certificate"), "{text}");
     failed.retired = true;
@@ -261,7 +272,7 @@ fn protected_nodes_and_nodes_in_maintenance_keep_their_workload() {
         (P::Active, Verb::Rescue),
         (P::Rescue, Verb::Unrescue),
     ] {
-        node.enter(state, None, NOW);
+        put(&mut node, state);
         assert!(matches!(after(&node, verb, CLEANS), Err(RequestError::Maintenance { .. })), "{verb:?}");
     }
     node.enter(P::Active, None, NOW);
@@ -302,7 +313,10 @@ fn automated_cleaning_is_switched_off_for_all_or_for_one_node_and_the_event_says
             assert_eq!(node.provision_state, ProvisionState::Cleaning, "{for_all} {of_node:?}");
         } else {
             assert_eq!(node.provision_state, ProvisionState::Available, "{for_all} {of_node:?}");
-            assert!(node.run.is_none() && events[0].text.contains("nothing was erased"));
+            assert!(node.run.is_none() && events[0].text.contains("nothing was erased; basis: not-cleaned"));
+            assert_eq!(node.basis, Some(Basis::NotCleaned));
+            let left = after(&node, Verb::Manage, CLEANS).unwrap().0;
+            assert_eq!(left.basis, None, "the basis is one of AVAILABLE alone");
         }
         // What a user asks for by name is not affected.
         let manual =
@@ -325,4 +339,13 @@ fn power_is_refused_while_the_controller_works_on_the_node_and_allowed_when_it_f
             }
         }
     }
+}
+
+#[test]
+fn a_node_enters_available_by_no_other_way_than_with_a_basis() {
+    let mut node = node(ProvisionState::Cleaning);
+    let before = node.clone();
+    node.enter(ProvisionState::Available, None, NOW);
+    assert!(node.last_error.take().is_some_and(|text| text.contains("without a basis")));
+    assert_eq!(node, before);
 }

@@ -6,9 +6,9 @@ use model::{Cursor, Node, Run, RunKind, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::HeartbeatRecord;
 use store::prelude::*;
-use store_sqlite::SqliteStore;
+use store::{HeartbeatRecord, TokenRequest};
+use store_sqlite::{DatabaseKey, SqliteStore};
 use uuid::Uuid;
 
 const CALLERS: usize = 100;
@@ -17,7 +17,7 @@ const SPAN: Duration = Duration::from_secs(5);
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).map(PathBuf::from).ok_or("usage: beats FILE")?;
-    let store = Arc::new(SqliteStore::open(&path)?);
+    let store = Arc::new(SqliteStore::open(&path, &DatabaseKey::generate().ok_or("no random numbers")?)?);
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..CALLERS {
         let store = store.clone();
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let run = Run::new(RunKind::AutomatedClean, Timestamp(0));
         node.run = Some(Run { cursor: Cursor::AwaitAgent, ..run });
         let node = store.create_node(node, vec![]).await?;
-        store.grant_token(node.uuid, "token", None, Timestamp(0)).await?;
+        store.grant_token(node.uuid, TokenRequest::without_nonce("token", None, Timestamp(0))).await?;
         callers.spawn(async move {
             let begun = Instant::now();
             let (mut beats, mut slowest) = (0_u32, Duration::ZERO);

@@ -4,9 +4,8 @@ use crate::SqliteStore;
 use crate::sql::contact;
 use crate::writer::Change;
 use async_trait::async_trait;
-use model::Timestamp;
 use model::agent::Contact;
-use store::{AgentStore, HeartbeatRecord, Result, TokenGrant};
+use store::{AgentStore, HeartbeatRecord, Result, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 use uuid::Uuid;
 
 #[async_trait]
@@ -15,17 +14,20 @@ impl AgentStore for SqliteStore {
         self.readers.read(move |connection| contact::of_node(connection, node)).await
     }
 
-    async fn grant_token(
-        &self,
-        node: Uuid,
-        token: &str,
-        boot_id: Option<&str>,
-        at: Timestamp,
-    ) -> Result<TokenGrant> {
-        let (token, boot_id) = (token.to_owned(), boot_id.map(str::to_owned));
-        let grant =
-            move |change: &mut Change<'_>| contact::grant_token(change, node, &token, boot_id.as_deref(), at);
+    async fn grant_token(&self, node: Uuid, request: TokenRequest) -> Result<TokenGrant> {
+        let grant = move |change: &mut Change<'_>| contact::grant_token(change, node, request);
         self.writer.write_node(node, grant).await
+    }
+
+    async fn fetch_script(&self, node: Uuid, fetch: ScriptFetch) -> Result<ScriptGrant> {
+        let fetched = move |change: &mut Change<'_>| {
+            let (grant, changed) = contact::fetch_script(change, node, &fetch)?;
+            if changed {
+                change.ring(node);
+            }
+            Ok(grant)
+        };
+        self.writer.write(fetched).await
     }
 
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {

@@ -39,7 +39,7 @@ pub fn backup(database: &Path, to: &Path) -> Result<u64, OpenError> {
 /// A controller uses the database, it exists and `replace` is not set, or the backup is damaged or is not a controller's
 /// of this version or an earlier one.
 pub fn restore(from: &Path, database: &Path, replace: bool) -> Result<(), OpenError> {
-    let database = &crate::open::resolve(database)?;
+    let database = &crate::path::resolve(database)?;
     let _lock = Lock::take(database)?;
     if database.exists() && !replace {
         return Err(file_error(database, io::ErrorKind::AlreadyExists.into()));
@@ -165,6 +165,7 @@ fn sqlite_error(path: &Path, source: rusqlite::Error) -> OpenError {
 mod tests {
     use super::*;
     use crate::SqliteStore;
+    use crate::secrets::test_key;
     use model::{Node, Timestamp};
     use std::collections::BTreeMap;
     use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -206,7 +207,7 @@ mod tests {
     async fn a_backup_under_load_comes_back_row_by_row() {
         let dir = tempfile::tempdir().unwrap();
         let (database, file) = (dir.path().join("anneal.sqlite"), dir.path().join("copy"));
-        let store = Arc::new(SqliteStore::open(&database).unwrap());
+        let store = Arc::new(SqliteStore::open(&database, &test_key()).unwrap());
         for number in 0..200 {
             store.create_node(node(number), vec![]).await.unwrap();
         }
@@ -240,7 +241,7 @@ mod tests {
         restore(&file, &database, true).unwrap();
         assert_eq!(rows(&kept_name(&database)), before, "the replaced one is whole");
         assert_eq!(rows(&database), copied);
-        let restored = SqliteStore::open(&database).unwrap().nodes().await.unwrap();
+        let restored = SqliteStore::open(&database, &test_key()).unwrap().nodes().await.unwrap();
         assert!((210..=nodes.len()).contains(&restored.len()), "{}", restored.len());
         assert_eq!(restored, nodes[..restored.len()]);
         assert!(!suffixed(&database, ".restoring").exists());
@@ -251,7 +252,7 @@ mod tests {
     async fn a_backup_takes_the_place_of_a_database_that_was_not_closed() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
-        let store = SqliteStore::open(&path("running")).unwrap();
+        let store = SqliteStore::open(&path("running"), &test_key()).unwrap();
         store.create_node(node(1), vec![]).await.unwrap();
         backup(&path("running"), &path("copy")).unwrap();
         store.create_node(node(2), vec![]).await.unwrap();
@@ -261,9 +262,9 @@ mod tests {
         assert!(std::fs::metadata(path("cut-wal")).unwrap().len() > 0);
         restore(&path("copy"), &path("cut"), true).unwrap();
         assert!(!path("cut-wal").exists());
-        let nodes = SqliteStore::open(&path("cut")).unwrap().nodes().await.unwrap();
+        let nodes = SqliteStore::open(&path("cut"), &test_key()).unwrap().nodes().await.unwrap();
         assert_eq!(nodes.len(), 1);
-        let nodes = SqliteStore::open(&path("cut.replaced")).unwrap().nodes().await.unwrap();
+        let nodes = SqliteStore::open(&path("cut.replaced"), &test_key()).unwrap().nodes().await.unwrap();
         assert_eq!(nodes.len(), 2, "what was replaced is whole");
     }
 
@@ -271,7 +272,7 @@ mod tests {
     fn what_is_no_good_is_neither_written_nor_restored() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
-        drop(SqliteStore::open(&path("good")).unwrap());
+        drop(SqliteStore::open(&path("good"), &test_key()).unwrap());
         assert!(matches!(backup(&path("missing"), &path("copy")), Err(OpenError::Io { .. })));
         std::fs::write(path("text"), "x".repeat(9000)).unwrap();
         assert!(matches!(backup(&path("text"), &path("copy")), Err(OpenError::Foreign { .. })));

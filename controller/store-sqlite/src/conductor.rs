@@ -5,7 +5,8 @@ use crate::sql::{certificate, contact, inventory, lease, node, node_version, res
 use crate::writer::Change;
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp};
+use model::boot::Boot;
+use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp, clock_jump};
 use rusqlite::Connection;
 use store::{Bell, ConductorStore, Inspected, Lease, Noun, ResourceWrite, Result, StoreError};
 use uuid::Uuid;
@@ -106,8 +107,25 @@ impl ConductorStore for SqliteStore {
         self.writer.write_node(node, put).await
     }
 
-    async fn forget_agent(&self, node: Uuid) -> Result<()> {
-        self.writer.write_node(node, move |change| contact::forget(change, node)).await
+    async fn forget_agent(&self, node: Uuid, next: Option<Boot>) -> Result<()> {
+        self.writer.write_node(node, move |change| contact::forget(change, node, next)).await
+    }
+
+    async fn shift_clock(&self, by: i64) -> Result<()> {
+        let shift = move |change: &mut Change<'_>| {
+            for mut node in node::all(change)? {
+                let uuid = node.uuid;
+                if clock_jump::shift_node(&mut node, by) {
+                    node.version += 1;
+                    let doc = node::document(&node)?;
+                    node::update(change, &node, &doc, &[], None)?;
+                    change.ring(uuid);
+                }
+                contact::shift_clock(change, uuid, by)?;
+            }
+            lease::shift_clock(change, by)
+        };
+        self.writer.write(shift).await
     }
 
     fn bell(&self) -> &Bell {

@@ -11,6 +11,7 @@
 
 mod agents;
 pub mod backup;
+mod check;
 mod conductor;
 mod document;
 #[cfg(feature = "fault-points")]
@@ -22,9 +23,11 @@ mod migration_tests;
 mod nodes;
 mod open;
 mod open_error;
+mod path;
 mod readers;
 mod reserve;
 mod resources;
+mod secrets;
 mod sql;
 mod writer;
 
@@ -32,7 +35,9 @@ use migrate::{MIGRATIONS, Migration};
 pub use open_error::OpenError;
 use readers::Readers;
 use reserve::Reserve;
-use std::path::Path;
+pub use secrets::{DatabaseKey, RemovedSecrets, are_encrypted, forget};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use store::{Bell, Result};
 pub use writer::WRITER;
 use writer::{Change, Writer};
@@ -43,30 +48,58 @@ pub struct SqliteStore {
     writer: Writer,
     bell: Bell,
     reserve: Reserve,
+    path: PathBuf,
+    /// Why nothing is written any more.
+    damage: Arc<OnceLock<String>>,
 }
 
 impl SqliteStore {
     /// Open the database at `path`, or create it (mode 0600; the directory must exist), and migrate it to the
-    /// newest schema. Blocks; meant for start-up.
-    pub fn open(path: &Path) -> std::result::Result<Self, OpenError> {
-        Self::open_with(path, MIGRATIONS)
+    /// newest schema. Its secrets are encrypted with `key`; those of a database that has no key yet are encrypted now.
+    /// Blocks; meant for start-up.
+    ///
+    /// # Errors
+    /// The file is in use, of another program or a newer version, damaged, or encrypted with another key.
+    pub fn open(path: &Path, key: &DatabaseKey) -> std::result::Result<Self, OpenError> {
+        Self::open_with(path, key, MIGRATIONS)
     }
 
-    fn open_with(path: &Path, migrations: &[Migration]) -> std::result::Result<Self, OpenError> {
+    fn open_with(
+        path: &Path,
+        key: &DatabaseKey,
+        migrations: &[Migration],
+    ) -> std::result::Result<Self, OpenError> {
         let reserve = Reserve::of(path);
-        let opened = match open::open(path, migrations) {
+        let opened = match open::open(path, key, migrations) {
             Err(OpenError::Sqlite { source, .. })
                 if reserve::is_full_sqlite(&source) && reserve.release() =>
             {
-                open::open(path, migrations)?
+                open::open(path, key, migrations)?
             }
             opened => opened?,
         };
         reserve.fill();
         let bell = Bell::new();
-        let writer = Writer::spawn(opened.writer, bell.clone(), opened.lock)
+        let damage = Arc::new(OnceLock::new());
+        let writer = Writer::spawn(opened.writer, bell.clone(), damage.clone(), opened.lock)
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        Ok(Self { readers: Readers::new(opened.readers), writer, bell, reserve })
+        let readers = Readers::new(opened.readers);
+        Ok(Self { readers, writer, bell, reserve, path: path.to_owned(), damage })
+    }
+
+    /// Check the whole database, for seconds for each GiB. After a finding nothing is written any more: every write would
+    /// build on damaged data. Reads go on. Returns the finding.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub async fn check(&self) -> std::result::Result<Option<String>, OpenError> {
+        let path = self.path.clone();
+        let look = tokio::task::spawn_blocking(move || check::first_fault(&path)).await;
+        let found = look.map_err(|error| OpenError::Io {
+            path: self.path.clone(),
+            source: std::io::Error::other(error),
+        })??;
+        Ok(found.map(|found| self.damage.get_or_init(|| found).clone()))
     }
 
     /// Make a change that deletes. On a full disk it is made with the space of the reserve.

@@ -18,8 +18,11 @@ pub struct Migration {
 const FIRST: i64 = 6;
 
 /// All migrations.
-pub const MIGRATIONS: &[Migration] =
-    &[Migration { name: "0006_initial", sql: include_str!("../migrations/0006_initial.sql") }];
+pub const MIGRATIONS: &[Migration] = &[
+    Migration { name: "0006_initial", sql: include_str!("../migrations/0006_initial.sql") },
+    Migration { name: "0007_certificate_log", sql: include_str!("../migrations/0007_certificate_log.sql") },
+    Migration { name: "0008_secret_key", sql: include_str!("../migrations/0008_secret_key.sql") },
+];
 
 /// `application_id` of our databases ("Annl"), set by the first migration.
 pub const APPLICATION_ID: i64 = 0x416E_6E6C;

@@ -3,6 +3,7 @@
 use crate::SqliteStore;
 use crate::migrate::{self, MIGRATIONS, Migration};
 use crate::open_error::OpenError;
+use crate::secrets::test_key;
 use model::{Cursor, PowerTarget, ProvisionState, ResourceKind, Timestamp};
 use rusqlite::Connection;
 use std::path::Path;
@@ -13,15 +14,23 @@ use uuid::{Uuid, uuid};
 const NODE: Uuid = uuid!("11111111-1111-4111-8111-111111111111");
 
 /// Rows of each schema, by the number of its migrations. A new migration comes with a new line here.
-const FIXTURES: &[&str] = &["", include_str!("../tests/fixtures/v0006.sql")];
+const FIXTURES: &[&str] = &[
+    "",
+    include_str!("../tests/fixtures/v0006.sql"),
+    concat!(include_str!("../tests/fixtures/v0006.sql"), include_str!("../tests/fixtures/v0007.sql")),
+    concat!(include_str!("../tests/fixtures/v0008.sql"), include_str!("../tests/fixtures/v0007.sql")),
+];
 
 /// What a later release might do: one table more, and a field in every node.
 const NEXT: Migration = Migration {
-    name: "0007_made_up",
+    name: "0009_made_up",
     sql: "CREATE TABLE made_up (node TEXT PRIMARY KEY NOT NULL REFERENCES node (uuid) ON DELETE CASCADE) STRICT;
           INSERT INTO made_up SELECT uuid FROM node;
           UPDATE node SET doc = json_set(doc, '$.extra.migrated', 'yes');",
 };
+
+/// The line of the certificate of the fixtures.
+const LINE: &str = r#"{"index":1,"node":"99999999-9999-4999-8999-999999999999","number":1,"certificate":"cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"}"#;
 
 /// A database with the first `applied` migrations and the rows of their schema.
 fn database(path: &Path, applied: usize) {
@@ -47,7 +56,7 @@ async fn every_released_schema_opens() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("anneal.db");
         database(&path, applied);
-        let store = SqliteStore::open(&path).unwrap();
+        let store = SqliteStore::open(&path, &test_key()).unwrap();
         if applied == 0 {
             assert_eq!(store.nodes().await.unwrap(), []);
         } else {
@@ -68,7 +77,7 @@ async fn a_later_migration_keeps_the_data() {
     let later = [MIGRATIONS, &[NEXT]].concat();
 
     for opened in ["migrated", "opened again"] {
-        let store = SqliteStore::open_with(&path, &later).unwrap();
+        let store = SqliteStore::open_with(&path, &test_key(), &later).unwrap();
         let node = store.node(NODE).await.unwrap();
         assert_eq!(node.extra["migrated"], "yes", "{opened}");
         drop(store);
@@ -77,9 +86,9 @@ async fn a_later_migration_keeps_the_data() {
         let rows: i64 = file.query_row("SELECT count(*) FROM made_up", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 1, "{opened}: the migration ran once");
     }
-    has_its_data(&SqliteStore::open_with(&path, &later).unwrap()).await;
+    has_its_data(&SqliteStore::open_with(&path, &test_key(), &later).unwrap()).await;
 
-    let error = SqliteStore::open(&path).err().expect("the older controller refuses it");
+    let error = SqliteStore::open(&path, &test_key()).err().expect("the older controller refuses it");
     let expected = migrate::version(later.len());
     assert!(matches!(error, OpenError::Newer { found, .. } if found == expected), "{error}");
     is_sound(&path, later.len());
@@ -90,9 +99,10 @@ fn a_failing_migration_leaves_the_file_at_the_schema_before() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anneal.db");
     database(&path, MIGRATIONS.len());
-    let bad = Migration { name: "0007_bad", sql: "DELETE FROM node; INSERT INTO nowhere VALUES (1);" };
-    let error = SqliteStore::open_with(&path, &[MIGRATIONS, &[bad]].concat()).err().expect("it fails");
-    assert!(error.to_string().ends_with("anneal.db: migration 0007_bad failed"), "{error}");
+    let bad = Migration { name: "0009_bad", sql: "DELETE FROM node; INSERT INTO nowhere VALUES (1);" };
+    let error =
+        SqliteStore::open_with(&path, &test_key(), &[MIGRATIONS, &[bad]].concat()).err().expect("it fails");
+    assert!(error.to_string().ends_with("anneal.db: migration 0009_bad failed"), "{error}");
     is_sound(&path, MIGRATIONS.len());
     let file = Connection::open(&path).unwrap();
     let nodes: i64 = file.query_row("SELECT count(*) FROM node", [], |row| row.get(0)).unwrap();
@@ -151,6 +161,7 @@ async fn has_its_resources(store: &SqliteStore) {
     let volumes = store.resources(ResourceKind::VolumeTarget, Some(NODE)).await.unwrap();
     assert_eq!(volumes.len(), 1);
     assert_eq!((volumes[0].version, volumes[0].text("volume_type")), (2, Some("iscsi")));
+    assert_eq!(volumes[0].field("properties")["auth_password"], "secret");
     assert_eq!(volumes[0].key.as_deref(), Some("11111111-1111-4111-8111-111111111111 0"));
     let template = store.resource(ResourceKind::DeployTemplate, "CUSTOM_BIOS").await.unwrap();
     assert_eq!((template.uuid, template.version), (uuid!("77777777-7777-4777-8777-777777777777"), 3));
@@ -171,5 +182,24 @@ async fn has_its_bundles_and_certificates(store: &SqliteStore) {
     let certificates = store.certificates(of).await.unwrap();
     assert_eq!(certificates.len(), 1);
     assert_eq!((certificates[0].number, certificates[0].finding.as_str()), (1, "erased"));
+    // Those of before there was a log get their lines.
+    let line = store.certificate_log(1, 9).await.unwrap();
+    assert_eq!(line, [LINE]);
     assert!(certificates[0].file.starts_with(r#"{"payload":"{}""#), "{}", certificates[0].file);
+}
+
+#[tokio::test]
+async fn the_log_of_certificates_is_neither_changed_nor_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("anneal.db");
+    database(&path, MIGRATIONS.len());
+    let file = Connection::open(&path).unwrap();
+    for sql in ["UPDATE certificate_log SET line = '{}'", "DELETE FROM certificate_log"] {
+        let refused = file.execute(sql, []).unwrap_err().to_string();
+        assert!(refused.contains("the log of certificates is never"), "{refused}");
+    }
+    drop(file);
+    let store = SqliteStore::open(&path, &test_key()).unwrap();
+    assert_eq!(store.certificate_log(1, 9).await.unwrap(), [LINE]);
+    assert_eq!(store.key_changes().await.unwrap(), [r#"{"by_old":{},"by_new":{}}"#]);
 }

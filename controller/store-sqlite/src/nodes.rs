@@ -2,7 +2,7 @@
 
 use crate::SqliteStore;
 use crate::document::failed;
-use crate::sql::{certificate, contact, inventory, lease, node};
+use crate::sql::{certificate, certificate_log, contact, inventory, lease, node};
 use crate::writer::Change;
 use async_trait::async_trait;
 use model::{Catalogue, Certificate, Event, Inventory, Node, ProvisionState, StepKind, Timestamp};
@@ -68,6 +68,18 @@ impl NodeStore for SqliteStore {
     async fn certificate(&self, id: &str) -> Result<Certificate> {
         let id = id.to_owned();
         self.readers.read(move |connection| certificate::by_id(connection, &id)).await
+    }
+
+    async fn certificate_log(&self, from: u64, limit: usize) -> Result<Vec<String>> {
+        self.readers.read(move |connection| certificate_log::lines(connection, from, limit)).await
+    }
+
+    async fn add_key_change(&self, change: String) -> Result<()> {
+        self.writer.write(move |connection| certificate_log::add_key_change(connection, &change)).await
+    }
+
+    async fn key_changes(&self) -> Result<Vec<String>> {
+        self.readers.read(certificate_log::key_changes).await
     }
 
     async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {

@@ -1,9 +1,13 @@
 //! Opening the file: lock it, check whose it is, and only then change it.
 
+use crate::check;
 use crate::lock::Lock;
 use crate::migrate::{self, Found, Migration};
 use crate::open_error::OpenError;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use crate::path::resolve;
+use crate::secrets::{self, DatabaseKey};
+use crate::sql::certificate;
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::{OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -24,7 +28,7 @@ pub struct Opened {
 }
 
 /// Open or create the database at `path`, whose directory must exist, and apply the `migrations` it lacks.
-pub fn open(path: &Path, migrations: &[Migration]) -> Result<Opened, OpenError> {
+pub fn open(path: &Path, key: &DatabaseKey, migrations: &[Migration]) -> Result<Opened, OpenError> {
     let path = resolve(path)?;
     let lock = Lock::take(&path)?;
     create(&path)?;
@@ -32,6 +36,9 @@ pub fn open(path: &Path, migrations: &[Migration]) -> Result<Opened, OpenError> 
     let sqlite = |source| match source {
         rusqlite::Error::SqliteFailure(error, _) if error.code == ErrorCode::NotADatabase => {
             OpenError::Foreign { path: path.clone() }
+        }
+        source if check::is_damage(&source) => {
+            OpenError::Damaged { path: path.clone(), found: source.to_string() }
         }
         source => OpenError::Sqlite { path: path.clone(), source },
     };
@@ -53,11 +60,21 @@ pub fn open(path: &Path, migrations: &[Migration]) -> Result<Opened, OpenError> 
         name,
         source,
     })?;
+    if !secrets::prepare(&mut writer, key).map_err(sqlite)? {
+        return Err(OpenError::WrongKey { path });
+    }
+    check::at_start(&writer).map_err(sqlite)?;
+
+    let log = |source| OpenError::CertificateLog { path: path.clone(), source };
+    let change = writer.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
+    certificate::complete_log(&change).map_err(log)?;
+    change.commit().map_err(sqlite)?;
 
     let reader = || -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(&path, flags)?;
         reader.busy_timeout(BUSY_TIMEOUT)?;
+        secrets::add_to(&reader, key)?;
         Ok(reader)
     };
     let readers = (0..READERS).map(|_| reader()).collect::<rusqlite::Result<_>>().map_err(sqlite)?;
@@ -72,21 +89,6 @@ fn prepare(writer: &Connection) -> rusqlite::Result<()> {
     writer.pragma_update(None, "foreign_keys", "ON")?;
     writer.set_prepared_statement_cache_capacity(64);
     Ok(())
-}
-
-/// The canonical path of the file, so that every path to it finds the same lock.
-pub fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
-    let io = |source| OpenError::Io { path: path.to_owned(), source };
-    match path.canonicalize() {
-        Ok(found) if found.is_file() => Ok(found),
-        Ok(path) => Err(OpenError::Foreign { path }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let name = path.file_name().ok_or_else(|| io(io::ErrorKind::InvalidFilename.into()))?;
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            Ok(parent.unwrap_or(Path::new(".")).canonicalize().map_err(io)?.join(name))
-        }
-        Err(error) => Err(io(error)),
-    }
 }
 
 /// An empty file where there is none, never readable by others even for a moment.
@@ -121,7 +123,9 @@ mod tests {
     #[test]
     fn what_is_acknowledged_is_on_the_disk() {
         let dir = tempfile::tempdir().unwrap();
-        let opened = open(&dir.path().join("a.db"), crate::migrate::MIGRATIONS).unwrap();
+        let opened =
+            open(&dir.path().join("a.db"), &DatabaseKey::generate().unwrap(), crate::migrate::MIGRATIONS)
+                .unwrap();
         let pragma = |name: &str| -> String {
             opened
                 .writer

@@ -50,6 +50,12 @@ pub enum OpenError {
         /// The first finding of SQLite's integrity check.
         found: String,
     },
+    /// Its secrets are encrypted with another key.
+    #[error("the passwords in database {} are encrypted with another key than the one given", path.display())]
+    WrongKey {
+        /// The database.
+        path: PathBuf,
+    },
     /// A migration failed.
     #[error("database {}: migration {name} failed", path.display())]
     Migration {
@@ -59,6 +65,14 @@ pub enum OpenError {
         name: &'static str,
         /// The cause.
         source: rusqlite::Error,
+    },
+    /// The log of certificates could not be completed.
+    #[error("database {}", path.display())]
+    CertificateLog {
+        /// The database.
+        path: PathBuf,
+        /// The cause.
+        source: store::StoreError,
     },
     /// The file system refused.
     #[error("{}", path.display())]
@@ -76,4 +90,17 @@ pub enum OpenError {
         /// The cause.
         source: rusqlite::Error,
     },
+}
+
+impl OpenError {
+    /// Whether there is no room on the disk.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Sqlite { source, .. } | Self::Migration { source, .. } => {
+                source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+            }
+            Self::Io { source, .. } => source.kind() == io::ErrorKind::StorageFull,
+            _ => false,
+        }
+    }
 }

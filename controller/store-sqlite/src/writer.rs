@@ -13,7 +13,7 @@
 
 use rusqlite::{Connection, Savepoint, TransactionBehavior};
 use std::ops::Deref;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::JoinHandle;
 use store::{Bell, Cause, Result, StoreError};
 use tokio::sync::oneshot;
@@ -28,6 +28,7 @@ const BATCH: usize = 512;
 /// Handle of the writer. Dropping it waits until everything queued is written.
 pub struct Writer {
     queue: Option<mpsc::Sender<Box<dyn Job>>>,
+    damage: Arc<OnceLock<String>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -104,8 +105,13 @@ where
 }
 
 impl Writer {
-    /// Start the thread. `lifetime` is dropped after the connection is closed.
-    pub fn spawn(connection: Connection, bell: Bell, lifetime: impl Send + 'static) -> std::io::Result<Self> {
+    /// Start the thread. Once `damage` is set, every write is refused. `lifetime` is dropped after the connection is closed.
+    pub fn spawn(
+        connection: Connection,
+        bell: Bell,
+        damage: Arc<OnceLock<String>>,
+        lifetime: impl Send + 'static,
+    ) -> std::io::Result<Self> {
         let (queue, calls) = mpsc::channel();
         let thread = std::thread::Builder::new().name(WRITER.to_owned()).spawn(move || {
             #[cfg(feature = "fault-points")]
@@ -113,7 +119,7 @@ impl Writer {
             serve(connection, &calls, &bell);
             drop(lifetime);
         })?;
-        Ok(Self { queue: Some(queue), thread: Some(thread) })
+        Ok(Self { queue: Some(queue), damage, thread: Some(thread) })
     }
 
     /// As [`Writer::write`], and ring for `node` after the commit.
@@ -136,6 +142,12 @@ impl Writer {
         work: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let ended = || StoreError::failed("the writer thread has ended");
+        if let Some(found) = self.damage.get() {
+            return Err(StoreError::failed(format!(
+                "the database is damaged ({found}): nothing is written until it is replaced by a backup \
+                 (anneal-controller restore FILE --replace)"
+            )));
+        }
         let (reply, answer) = oneshot::channel();
         let call = Call { work: Some(work), outcome: None, reply };
         self.queue.as_ref().ok_or_else(ended)?.send(Box::new(call)).map_err(|_| ended())?;
@@ -205,7 +217,7 @@ mod tests {
             .unwrap();
         let bell = Bell::new();
         let mut ears = bell.listen();
-        let writer = Arc::new(Writer::spawn(connection, bell, ()).unwrap());
+        let writer = Arc::new(Writer::spawn(connection, bell, Arc::default(), ()).unwrap());
 
         // Once this runs its batch is closed; it holds the writer until the others are queued for the next one.
         let (begin, begun) = oneshot::channel();
@@ -254,7 +266,7 @@ mod tests {
         connection.execute_batch("CREATE TABLE child (id);").unwrap();
         let bell = Bell::new();
         let mut ears = bell.listen();
-        let writer = Writer::spawn(connection, bell, ()).unwrap();
+        let writer = Writer::spawn(connection, bell, Arc::default(), ()).unwrap();
         let half = writer.write(|change| -> Result<()> {
             change.ring(Uuid::nil());
             change.execute("INSERT INTO child VALUES (1)", []).map_err(failed("inserting"))?;
@@ -271,7 +283,7 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         let bell = Bell::new();
         let mut ears = bell.listen();
-        let writer = Writer::spawn(connection, bell, ()).unwrap();
+        let writer = Writer::spawn(connection, bell, Arc::default(), ()).unwrap();
         let (open, gate) = mpsc::channel::<()>();
         let call = writer.write(move |change| {
             change.ring(Uuid::nil());

@@ -1,6 +1,6 @@
 //! The rules of every store, held by this one.
 
-use store_sqlite::SqliteStore;
+use store_sqlite::{DatabaseKey, SqliteStore};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sqlite_store_conforms() {
@@ -8,7 +8,7 @@ async fn sqlite_store_conforms() {
     let count = std::sync::atomic::AtomicUsize::new(0);
     store::conformance::check(async || {
         let n = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        SqliteStore::open(&dir.path().join(format!("{n}.db"))).unwrap()
+        SqliteStore::open(&dir.path().join(format!("{n}.db")), &DatabaseKey::generate().unwrap()).unwrap()
     })
     .await;
 }

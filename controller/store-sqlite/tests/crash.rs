@@ -12,15 +12,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-use store::HeartbeatRecord;
 use store::prelude::*;
-use store_sqlite::SqliteStore;
+use store::{HeartbeatRecord, TokenRequest};
+use store_sqlite::{DatabaseKey, SqliteStore};
 use uuid::Uuid;
 
 const DATABASE: &str = "ANNEAL_CRASH_TEST_DATABASE";
 const NODES: u128 = 4;
 const KILLS: u32 = 30;
 const TOKEN: &str = "token";
+
+fn key() -> DatabaseKey {
+    DatabaseKey::from_text(&"07".repeat(32)).unwrap()
+}
 
 fn uuid(index: u128) -> Uuid {
     Uuid::from_u128(0x1111_1111_1111_4111_8111_0000_0000_0000 + index)
@@ -32,7 +36,7 @@ fn uuid(index: u128) -> Uuid {
 #[ignore = "the child of acknowledged_writes_survive_sigkill"]
 async fn child() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
-    let store = Arc::new(SqliteStore::open(&path).unwrap());
+    let store = Arc::new(SqliteStore::open(&path, &key()).unwrap());
     let mut tasks = tokio::task::JoinSet::new();
     for index in 0..NODES {
         if store.node(uuid(index)).await.is_err() {
@@ -42,7 +46,7 @@ async fn child() {
             node.run = Some(Run { cursor: Cursor::AwaitAgent, ..run });
             store.create_node(node, vec![]).await.unwrap();
         }
-        store.grant_token(uuid(index), TOKEN, None, Timestamp(0)).await.unwrap();
+        store.grant_token(uuid(index), TokenRequest::without_nonce(TOKEN, None, Timestamp(0))).await.unwrap();
         tasks.spawn(write_node(store.clone(), index));
         tasks.spawn(write_beats(store.clone(), index));
     }
@@ -90,7 +94,7 @@ async fn acknowledged_writes_survive_sigkill() {
     let mut acknowledged = Acknowledged::new();
     for kill in 0..KILLS {
         write_until_killed(&path, kill, &mut acknowledged);
-        let store = SqliteStore::open(&path).unwrap();
+        let store = SqliteStore::open(&path, &key()).unwrap();
         compare(&store, &acknowledged).await;
         drop(store);
         let database = rusqlite::Connection::open(&path).unwrap();

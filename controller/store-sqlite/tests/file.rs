@@ -6,11 +6,15 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use store::prelude::*;
-use store::{StepKind, StoreError};
-use store_sqlite::{OpenError, SqliteStore};
+use store::{StepKind, StoreError, TokenRequest};
+use store_sqlite::{DatabaseKey, OpenError, SqliteStore};
 use uuid::Uuid;
 
 const SECRET: &str = "hunter2";
+
+fn key() -> DatabaseKey {
+    DatabaseKey::from_text(&"07".repeat(32)).unwrap()
+}
 
 fn node(name: &str) -> Node {
     let mut node = Node::enrolled(Uuid::new_v4(), "redfish", Timestamp(1));
@@ -25,14 +29,14 @@ fn mode(path: &Path) -> u32 {
 }
 
 fn refused(path: &Path) -> OpenError {
-    SqliteStore::open(path).err().expect("it is refused")
+    SqliteStore::open(path, &key()).err().expect("it is refused")
 }
 
 #[tokio::test]
 async fn only_the_owner_reads_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anneal.db");
-    let store = SqliteStore::open(&path).unwrap();
+    let store = SqliteStore::open(&path, &key()).unwrap();
     store.create_node(node("one"), vec![]).await.unwrap();
     let files = ["anneal.db", "anneal.db-wal", "anneal.db-shm"].map(|name| dir.path().join(name));
     for file in &files {
@@ -40,7 +44,7 @@ async fn only_the_owner_reads_it() {
     }
     drop(store);
     std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-    let store = SqliteStore::open(&path).unwrap();
+    let store = SqliteStore::open(&path, &key()).unwrap();
     store.create_node(node("two"), vec![]).await.unwrap();
     for file in &files {
         assert_eq!(mode(file), 0o600, "{} after it had been readable", file.display());
@@ -51,7 +55,7 @@ async fn only_the_owner_reads_it() {
 async fn a_second_controller_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anneal.db");
-    let store = SqliteStore::open(&path).unwrap();
+    let store = SqliteStore::open(&path, &key()).unwrap();
     let alias = dir.path().join("alias.db");
     std::os::unix::fs::symlink(&path, &alias).unwrap();
     for path in [&path, &alias] {
@@ -61,14 +65,14 @@ async fn a_second_controller_is_refused_by_name() {
     }
     store.create_node(node("one"), vec![]).await.expect("the first is not disturbed");
     drop(store);
-    SqliteStore::open(&path).expect("it is free again");
+    SqliteStore::open(&path, &key()).expect("it is free again");
 }
 
 #[test]
 fn a_newer_schema_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anneal.db");
-    drop(SqliteStore::open(&path).unwrap());
+    drop(SqliteStore::open(&path, &key()).unwrap());
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let error = refused(&path);
     assert!(matches!(error, OpenError::Newer { found: 99, .. }), "{error}");
@@ -133,15 +137,18 @@ fn what_is_not_ours_is_refused_and_left_alone() {
 async fn everything_is_there_after_reopening() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anneal.db");
-    let store = SqliteStore::open(&path).unwrap();
+    let store = SqliteStore::open(&path, &key()).unwrap();
     let kept = store.create_node(node("one"), vec![]).await.unwrap();
-    store.grant_token(kept.uuid, "token", Some("boot"), Timestamp(1)).await.unwrap();
+    store
+        .grant_token(kept.uuid, TokenRequest::without_nonce("token", Some("boot"), Timestamp(1)))
+        .await
+        .unwrap();
     let contact = store.contact(kept.uuid).await.unwrap();
     let lease = store.take_lease(kept.uuid, "me", Timestamp(0), Timestamp(9)).await.unwrap().unwrap();
     store.release_lease(lease).await.unwrap();
     drop(store);
 
-    let store = SqliteStore::open(&path).unwrap();
+    let store = SqliteStore::open(&path, &key()).unwrap();
     assert_eq!(store.nodes().await.unwrap(), std::slice::from_ref(&kept));
     assert_eq!(store.contact(kept.uuid).await.unwrap(), contact);
     let next = store.take_lease(kept.uuid, "me", Timestamp(0), Timestamp(9)).await.unwrap().unwrap();
@@ -153,10 +160,10 @@ async fn everything_is_there_after_reopening() {
 async fn a_damaged_document_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anneal.db");
-    let store = SqliteStore::open(&path).unwrap();
+    let store = SqliteStore::open(&path, &key()).unwrap();
     let bad = store.create_node(node("bad"), vec![]).await.unwrap();
     let good = store.create_node(node("good"), vec![]).await.unwrap();
-    store.grant_token(bad.uuid, SECRET, None, Timestamp(1)).await.unwrap();
+    store.grant_token(bad.uuid, TokenRequest::without_nonce(SECRET, None, Timestamp(1))).await.unwrap();
     drop(store);
     let damage = Connection::open(&path).unwrap();
     damage.pragma_update(None, "ignore_check_constraints", "ON").unwrap();
@@ -171,7 +178,7 @@ async fn a_damaged_document_is_named() {
     }
     drop(damage);
 
-    let store = SqliteStore::open(&path).unwrap();
+    let store = SqliteStore::open(&path, &key()).unwrap();
     let uuid = bad.uuid;
     let check = |outcome: Option<StoreError>, row: String| match outcome {
         Some(error @ StoreError::Failed { .. }) => {
@@ -185,23 +192,76 @@ async fn a_damaged_document_is_named() {
     check(store.node_by_ident("bad").await.err(), format!("node {uuid}"));
     check(store.nodes().await.err(), format!("node {uuid}"));
     check(store.contact(uuid).await.err(), format!("contact {uuid}"));
-    check(store.grant_token(uuid, "t", None, Timestamp(2)).await.err(), format!("node {uuid}"));
+    check(
+        store.grant_token(uuid, TokenRequest::without_nonce("t", None, Timestamp(2))).await.err(),
+        format!("node {uuid}"),
+    );
     check(store.catalogue(uuid, StepKind::Clean).await.err(), format!("catalogue clean of node {uuid}"));
     check(store.inventory(uuid).await.err(), format!("inventory {uuid}"));
 
     assert_eq!(store.node(good.uuid).await.unwrap(), good);
-    store.forget_agent(uuid).await.expect("what is forgotten need not be read");
+    store.forget_agent(uuid, None).await.expect("what is forgotten need not be read");
     let repaired = store.update_node(bad, vec![], None).await.expect("a whole document replaces it");
-    store.grant_token(uuid, "t", None, Timestamp(2)).await.unwrap();
+    store.grant_token(uuid, TokenRequest::without_nonce("t", None, Timestamp(2))).await.unwrap();
     assert_eq!(store.nodes().await.unwrap().len(), 2);
     store.delete_node(uuid, repaired.version).await.unwrap();
+}
+
+/// Overwrite the page at which a table or index begins.
+fn damage(path: &Path, name: &str) {
+    use std::os::unix::fs::FileExt;
+    let file = Connection::open(path).unwrap();
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
+    let page: i64 = file.query_row(root, [name], |row| row.get(0)).unwrap();
+    let size: i64 = file.pragma_query_value(None, "page_size", |row| row.get(0)).unwrap();
+    drop(file);
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.write_all_at(&vec![0xa5; usize::try_from(size).unwrap()], u64::try_from((page - 1) * size).unwrap())
+        .unwrap();
+}
+
+/// What the conductor reads is read at the start.
+#[tokio::test]
+async fn a_database_whose_nodes_cannot_be_read_is_refused() {
+    for name in ["node", "node_due", "contact", "resource", "lease"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("anneal.db");
+        let store = SqliteStore::open(&path, &key()).unwrap();
+        let due = Node { next_wake_at: Some(Timestamp(1)), ..node("one") };
+        store.create_node(due, vec![]).await.unwrap();
+        drop(store);
+        damage(&path, name);
+        let error = refused(&path);
+        assert!(matches!(error, OpenError::Damaged { .. }), "{name}: {error:?}");
+    }
+}
+
+/// The rest is found by the full check, and then nothing is written any more.
+#[tokio::test]
+async fn a_fault_that_the_full_check_finds_stops_writes_and_no_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("anneal.db");
+    let store = SqliteStore::open(&path, &key()).unwrap();
+    assert_eq!(store.check().await.unwrap(), None);
+    let stored = store.create_node(node("one"), vec![]).await.unwrap();
+    assert_eq!(store.check().await.unwrap(), None);
+    drop(store);
+    damage(&path, "event");
+    let store = SqliteStore::open(&path, &key()).unwrap();
+    store.check_writable().await.expect("nothing is known yet");
+    let found = store.check().await.unwrap().expect("a finding");
+    for refused in [store.check_writable().await.err(), store.delete_node(stored.uuid, 1).await.err()] {
+        let error = refused.unwrap().chain();
+        assert!(error.contains(&found) && error.contains("restore FILE"), "{error}");
+    }
+    assert_eq!(store.nodes().await.unwrap(), [stored]);
 }
 
 /// JSON nested deeper than the parser goes would be written once and never read again.
 #[tokio::test]
 async fn what_could_not_be_read_again_is_not_written() {
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&dir.path().join("anneal.db")).unwrap();
+    let store = SqliteStore::open(&dir.path().join("anneal.db"), &key()).unwrap();
     let stored = store.create_node(node("one"), vec![]).await.unwrap();
     let mut deep = stored.clone();
     let nested = (0..200).fold(serde_json::Value::Null, |inner, _| serde_json::json!([inner]));

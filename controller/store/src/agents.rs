@@ -2,9 +2,62 @@
 
 use crate::error::Result;
 use async_trait::async_trait;
+use mac::Mac;
 use model::Timestamp;
 use model::agent::{AgentKind, Contact};
+use model::boot::BootNonce;
+use std::net::IpAddr;
 use uuid::Uuid;
+
+/// A lookup.
+#[derive(Clone, PartialEq)]
+pub struct TokenRequest {
+    /// The token that the agent is to get. A secret.
+    pub token: String,
+    /// Boot id that the agent names; only Anneal's agents name one.
+    pub boot_id: Option<String>,
+    /// The nonce that it shows.
+    pub nonce: Option<BootNonce>,
+    /// Whether the settings accept agents that show none.
+    pub without_nonce: bool,
+    /// The address that it comes from, where that is known.
+    pub address: Option<IpAddr>,
+    /// When it came.
+    pub at: Timestamp,
+}
+
+impl TokenRequest {
+    /// A lookup that shows no nonce, under settings that accept it.
+    pub fn without_nonce(token: &str, boot_id: Option<&str>, at: Timestamp) -> Self {
+        let (token, boot_id) = (token.to_owned(), boot_id.map(str::to_owned));
+        Self { token, boot_id, nonce: None, without_nonce: true, address: None, at }
+    }
+
+    /// A lookup that shows this nonce, under settings that demand one.
+    pub fn with_nonce(nonce: BootNonce, token: &str, boot_id: Option<&str>, at: Timestamp) -> Self {
+        Self { nonce: Some(nonce), without_nonce: false, ..Self::without_nonce(token, boot_id, at) }
+    }
+}
+
+/// A fetch of a node's boot script.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptFetch {
+    /// The MAC address in the request.
+    pub mac: Mac,
+    /// The address that it came from.
+    pub from: IpAddr,
+    /// When it came.
+    pub at: Timestamp,
+}
+
+/// Result of a fetch of a boot script.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ScriptGrant {
+    /// The script with this nonce.
+    Given(BootNonce),
+    /// The run awaits no agent, or another address has the script, or an agent has its token. The two latter are noted.
+    Withheld,
+}
 
 /// Result of a request for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +66,7 @@ pub enum TokenGrant {
     Given,
     /// Another agent already has one; the request is noted as a rival.
     AlreadyOut,
-    /// The node's run does not wait for an agent; nothing is changed.
+    /// The node's run does not wait for an agent, or the request does not show the nonce of its boot; nothing is changed.
     NotAwaited,
 }
 
@@ -37,15 +90,13 @@ pub struct HeartbeatRecord {
 pub trait AgentStore: Send + Sync {
     /// Contact with the agent of a node; the empty one when there never was any.
     async fn contact(&self, node: Uuid) -> Result<Contact>;
-    /// Store `token` if the node has none and its run awaits an agent ([`model::Run::awaits_agent`]); note a rival if it has
-    /// one. Atomic: of two agents at once one gets it, and none when the run moves on at the same time.
-    async fn grant_token(
-        &self,
-        node: Uuid,
-        token: &str,
-        boot_id: Option<&str>,
-        at: Timestamp,
-    ) -> Result<TokenGrant>;
+    /// Store the token if the node has none, its run awaits an agent ([`model::Run::awaits_agent`]) and the request shows
+    /// the nonce of the boot; note a rival if the node has one. Atomic: of two agents at once one gets it, and none when the
+    /// run moves on at the same time.
+    async fn grant_token(&self, node: Uuid, request: TokenRequest) -> Result<TokenGrant>;
+    /// The boot script of a node: for the first address that asks while the run awaits an agent, until the agent has its
+    /// token. Any other fetch is noted as a rival. Writes only what is new.
+    async fn fetch_script(&self, node: Uuid, fetch: ScriptFetch) -> Result<ScriptGrant>;
     /// Store an accepted heartbeat, if `token` is still the node's (else `Stale`). Rings the bell.
     /// May be committed together with other heartbeats, but is committed when this returns.
     async fn record_heartbeat(&self, node: Uuid, token: &str, heartbeat: HeartbeatRecord) -> Result<()>;

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::lease::Lease;
 use async_trait::async_trait;
 use model::agent::Contact;
+use model::boot::Boot;
 use model::{Catalogue, Certificate, Event, Inventory, Node, Resource, StepKind, Timestamp};
 use uuid::Uuid;
 
@@ -43,8 +44,8 @@ pub trait ConductorStore: Send + Sync {
     /// The input of a decision, read at one moment: the node, `None` if it still has the version `known`, and its
     /// contact.
     async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)>;
-    /// As [`NodeStore::update_node`](crate::NodeStore::update_node), with a certificate of that node, in one
-    /// transaction. `Stale` also when another certificate was stored meanwhile: its number is not the next one.
+    /// As [`NodeStore::update_node`](crate::NodeStore::update_node), with a certificate of that node and its line in the
+    /// log of certificates, in one transaction. `Stale` also when another certificate was stored meanwhile: its number is not the next one.
     async fn certify(
         &self,
         node: Node,
@@ -66,8 +67,14 @@ pub trait ConductorStore: Send + Sync {
     async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>>;
     /// Store the steps of this kind that a node offers.
     async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()>;
-    /// Forget the agent of a node (token, URL, certificate), because its boot is over.
-    async fn forget_agent(&self, node: Uuid) -> Result<()>;
+    /// Forget the agent of a node (token, URL, certificate), because its boot is over; `next` is the boot that is ordered
+    /// now, if any.
+    async fn forget_agent(&self, node: Uuid, next: Option<Boot>) -> Result<()>;
+
+    /// Move the stored instants from which durations are measured ([`model::clock_jump`]), and the ends of leases, by this
+    /// many microseconds, for all nodes at once. Nodes that have any get a new version, so that no write that was
+    /// computed before undoes this.
+    async fn shift_clock(&self, by: i64) -> Result<()>;
 
     /// The bell that rings for every changed node.
     fn bell(&self) -> &Bell;

@@ -34,6 +34,7 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         nodes::a_look_returns_a_changed_node,
         nodes::lookup_by_ident,
         nodes::order_of_lists,
+        nodes::a_node_becomes_available_only_with_a_basis,
         nodes::unique_values,
         nodes::a_stale_write_changes_nothing,
         nodes::unknown_nodes,
@@ -47,6 +48,9 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         nodes::the_bell_rings_for_nodes,
         contact::a_token_is_given_once,
         contact::without_a_run_that_awaits_an_agent_there_is_no_token,
+        contact::a_token_is_for_who_shows_the_nonce,
+        contact::a_boot_script_is_for_one_address,
+        contact::a_boot_script_waits_for_the_run,
         contact::an_agent_may_ask_again_until_its_first_heartbeat,
         contact::of_two_agents_at_once_one_gets_the_token,
         contact::a_heartbeat_is_stored,
@@ -77,6 +81,8 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         certificates::one_comes_with_the_write,
         certificates::a_stale_certificate_changes_nothing,
         certificates::they_outlive_their_node,
+        certificates::each_has_its_line_in_the_log,
+        certificates::a_change_of_the_key_is_stored_once,
         lease::one_holder_at_a_time,
         lease::of_two_conductors_at_once_one_gets_the_lease,
         lease::a_lease_taken_over_fences_the_old_holder,
@@ -84,6 +90,7 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         lease::an_epoch_is_never_given_twice,
         lease::a_lease_of_another_node_does_not_count,
         lease::leases_do_not_ring,
+        lease::all_instants_of_waiting_move_with_the_clock,
     );
 }
 

@@ -1,39 +1,79 @@
 //! What a lookup and a heartbeat change in [`Contact`]: pure, so that every store does the same.
 
-use crate::agents::{HeartbeatRecord, TokenGrant};
+use crate::agents::{HeartbeatRecord, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 use model::agent::{AgentKind, Contact, SecondAgent};
+use model::boot::{Boot, BootNonce};
 use model::{Run, Timestamp};
 use serde_json::Value;
 use std::time::Duration;
 use subtle::ConstantTimeEq;
 
-/// Give `token` to the agent, or note a rival if another agent has a token. Without a run that awaits an agent there is no
-/// token to give: the caller does not run in a boot of ours.
+/// Give the token to the agent, or note a rival if another agent has a token. Without a run that awaits an agent, or without
+/// the nonce of its boot, there is no token to give: the caller does not run in a boot of ours.
 ///
 /// An agent whose answer was lost asks again, with the boot id that only it knows. It gets the new token in the place of the
 /// lost one, until a heartbeat has shown that it has one.
-pub fn grant(
-    contact: &mut Contact,
-    run: Option<&Run>,
-    token: &str,
-    boot_id: Option<&str>,
-    at: Timestamp,
-) -> TokenGrant {
-    if contact.token.is_some() && !asks_again(contact, boot_id) {
-        contact.rival = Some(rival(contact, boot_id, at));
+pub fn grant(contact: &mut Contact, run: Option<&Run>, request: TokenRequest) -> TokenGrant {
+    if !is_of_this_boot(contact, request.nonce.as_ref(), request.without_nonce) {
+        return TokenGrant::NotAwaited;
+    }
+    if contact.token.is_some() && !asks_again(contact, request.boot_id.as_deref()) {
+        contact.rival = Some(rival(contact, request));
         return TokenGrant::AlreadyOut;
     }
     if !run.is_some_and(Run::awaits_agent) {
         return TokenGrant::NotAwaited;
     }
+    let shown = request.nonce.is_some();
     *contact = Contact {
-        token: Some(token.to_owned()),
-        token_at: Some(at),
-        lookup_boot_id: boot_id.map(str::to_owned),
+        boot: contact.boot.take().map(|boot| Boot { shown, ..boot }),
+        token: Some(request.token),
+        token_at: Some(request.at),
+        token_to: request.address,
+        lookup_boot_id: request.boot_id,
         rival: contact.rival.take(),
         ..Contact::default()
     };
     TokenGrant::Given
+}
+
+/// Whether a request comes from the boot that the controller ordered: it shows its nonce, compared in constant time. Where
+/// the settings accept agents `without` one, only such are accepted whose boot script no client fetched here.
+pub fn is_of_this_boot(contact: &Contact, shown: Option<&BootNonce>, without: bool) -> bool {
+    match (&contact.boot, shown) {
+        (Some(boot), Some(shown)) => boot.nonce.expose().as_bytes().ct_eq(shown.expose().as_bytes()).into(),
+        (Some(boot), None) => without && boot.fetched_from.is_none(),
+        (None, Some(_)) => false,
+        (None, None) => without,
+    }
+}
+
+/// Give the boot script to the first address that asks while the run awaits an agent, and to that one again until the agent
+/// has its token. A fetch after that, or by another address, is noted as a rival: the node rebooted, or someone else asks.
+pub fn fetch(contact: &mut Contact, run: Option<&Run>, fetch: &ScriptFetch) -> ScriptGrant {
+    let awaits = run.is_some_and(Run::awaits_agent);
+    if contact.token.is_none() && !awaits {
+        return ScriptGrant::Withheld;
+    }
+    let claimed = contact.token.is_some();
+    if let Some(boot) = contact.boot.as_mut().filter(|_| !claimed)
+        && boot.fetched_from.is_none_or(|first| first == fetch.from)
+    {
+        boot.note_fetch(fetch.mac, fetch.from);
+        return ScriptGrant::Given(boot.nonce.clone());
+    }
+    if contact.claimed_from().is_some() && !is_fetch_noted(contact, fetch) {
+        let address = Some(fetch.from);
+        contact.rival =
+            Some(SecondAgent { at: fetch.at, boot_id: None, repeated: false, address, fetched: true });
+    }
+    ScriptGrant::Withheld
+}
+
+/// Whether the same fetch was noted a moment ago.
+fn is_fetch_noted(contact: &Contact, fetch: &ScriptFetch) -> bool {
+    let same = |rival: &&SecondAgent| rival.fetched && rival.address == Some(fetch.from);
+    contact.rival.as_ref().filter(same).is_some_and(|rival| is_recent(rival, fetch.at))
 }
 
 /// How long after a rival was noted further ones are not: their lookups would only write.
@@ -42,9 +82,12 @@ const RIVAL_PAUSE: Duration = Duration::from_secs(10);
 /// Whether [`grant`] would do no more than note a rival a moment after the last one.
 pub fn is_noted(contact: &Contact, boot_id: Option<&str>, now: Timestamp) -> bool {
     let is_rival = contact.token.is_some() && !asks_again(contact, boot_id);
-    // A time in the future was noted before the clock was set back.
-    let is_recent = |rival: &SecondAgent| rival.at <= now && now.since(rival.at) < RIVAL_PAUSE;
-    is_rival && contact.rival.as_ref().is_some_and(is_recent)
+    is_rival && contact.rival.as_ref().is_some_and(|rival| is_recent(rival, now))
+}
+
+/// Whether a rival was noted less than a pause ago. A time in the future was noted before the clock was set back.
+fn is_recent(rival: &SecondAgent, now: Timestamp) -> bool {
+    rival.at <= now && now.since(rival.at) < RIVAL_PAUSE
 }
 
 /// Whether the agent that got the token asks for it again, before its first heartbeat.
@@ -53,11 +96,12 @@ fn asks_again(contact: &Contact, boot_id: Option<&str>) -> bool {
 }
 
 /// The agent that asks now, after the one that was noted before.
-fn rival(contact: &Contact, boot_id: Option<&str>, at: Timestamp) -> SecondAgent {
+fn rival(contact: &Contact, request: TokenRequest) -> SecondAgent {
     let unheard_since = |rival: &&SecondAgent| contact.last_heartbeat_at.is_none_or(|heard| heard < rival.at);
     let before = contact.rival.as_ref().filter(unheard_since);
-    let repeated = before.is_some_and(|before| before.boot_id.as_deref() == boot_id);
-    SecondAgent { at, boot_id: boot_id.map(str::to_owned), repeated }
+    let repeated = before.is_some_and(|before| !before.fetched && before.boot_id == request.boot_id);
+    let TokenRequest { at, boot_id, address, .. } = request;
+    SecondAgent { at, boot_id, repeated, address, fetched: false }
 }
 
 /// Whether the lookup that got the token named this boot, compared in constant time.

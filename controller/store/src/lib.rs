@@ -4,6 +4,7 @@
 //! Rules of every implementation (tested by [`conformance`]):
 //! - A node is written only at the version it was read at; a stale write changes nothing
 //!   ([`StoreError::Stale`]). Its history events are stored in the same transaction or not at all.
+//! - A node becomes AVAILABLE only with a basis ([`basis::check`]).
 //! - Contact with agents is stored apart from node rows and never makes a node write stale.
 //! - An acknowledged write survives `kill -9`.
 //! - No transaction outlives a call, so none is ever held across a network call.
@@ -16,7 +17,9 @@
 //! start another pass.
 
 mod agents;
+pub mod basis;
 pub mod bell;
+pub mod certificate_log;
 pub mod clock;
 mod conductor;
 pub mod conformance;
@@ -30,7 +33,7 @@ pub mod memory;
 mod nodes;
 mod resources;
 
-pub use agents::{AgentStore, HeartbeatRecord, TokenGrant};
+pub use agents::{AgentStore, HeartbeatRecord, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
 pub use conductor::{ConductorStore, Inspected};

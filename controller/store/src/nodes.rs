@@ -38,6 +38,13 @@ pub trait NodeStore: Send + Sync {
     async fn certificates(&self, node: Uuid) -> Result<Vec<Certificate>>;
     /// The certificate with this digest.
     async fn certificate(&self, id: &str) -> Result<Certificate>;
+    /// Lines of the log of the heads of all chains of certificates, from this index (from 1) on, at most `limit`. Each
+    /// certificate has one, stored in the same write; lines are never changed or removed.
+    async fn certificate_log(&self, from: u64, limit: usize) -> Result<Vec<String>>;
+    /// Store a change of the key that signs certificates, once.
+    async fn add_key_change(&self, change: String) -> Result<()>;
+    /// All changes of the key, oldest first.
+    async fn key_changes(&self) -> Result<Vec<String>>;
 
     /// The steps of this kind that a node is known to offer.
     async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>>;

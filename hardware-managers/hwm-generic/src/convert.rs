@@ -12,6 +12,18 @@ use hwm_sdk::{StepError, StepOutcome};
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// Type of the media of a disk, and how it is attached. The agent does not see what is behind a volume or a network.
+fn media(disk: &Disk) -> String {
+    let transport = disk.transport.as_deref().unwrap_or("unknown");
+    let kind = match transport {
+        _ if disk.raid_volume => "virtual",
+        "virtio" | "iscsi" | "fc" | "loop" => "virtual",
+        _ if disk.rotational => "magnetic",
+        _ => "flash",
+    };
+    format!("{kind} ({transport})")
+}
+
 /// A record of a disk that nothing has been done to.
 pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRecord {
     DiskRecord {
@@ -19,6 +31,7 @@ pub(crate) fn untouched(disk: &Disk, outcome: Outcome, reason: String) -> DiskRe
         serial: disk.serial.clone(),
         wwn: disk.wwn.clone(),
         model: disk.model.clone(),
+        media: Some(media(disk)),
         size: disk.size,
         outcome,
         reason: Some(reason),
@@ -49,7 +62,7 @@ pub(crate) fn erased(disk: &Disk, record: Record) -> DiskRecord {
         reason,
         method: record.method.map(|method| method.as_str().to_owned()),
         level: reached.map(|method| method.level(disk.rotational).as_str().to_owned()),
-        standard: reached.map(|method| method.standard(disk.rotational).to_owned()),
+        standard: reached.map(|method| method.standard().to_owned()),
         fallbacks: record.fallbacks.into_iter().map(fallback).collect(),
         bytes_erased: record.bytes_erased,
         resumed_from: record.resumed_from,
@@ -95,6 +108,9 @@ fn verification(seen: &block::Verification) -> Verification {
         mismatched_bytes: seen.mismatched_bytes,
         unchanged_samples: seen.unchanged_samples,
         samples: seen.samples,
+        markers: seen.markers,
+        markers_found: seen.markers_found,
+        device_status: seen.device_status.map(str::to_owned),
         seed: seen.seed.map(|seed| seed.iter().map(|byte| format!("{byte:02x}")).collect()),
         passed: seen.passed,
     }
@@ -217,5 +233,56 @@ pub(crate) fn with_ignored(
         Err(StepError::Failed { reason, report }) => Err(StepError::Failed { reason, report: with(report) }),
         Err(StepError::Cancelled { report }) => Err(StepError::Cancelled { report: with(report) }),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(ending: Ending) -> Record {
+        Record {
+            ending,
+            method: Some(Method::AtaEnhancedErase),
+            fallbacks: vec![(Method::Overwrite, "bad sector".to_owned())],
+            bytes_erased: 7,
+            resumed_from: None,
+            verification: None,
+        }
+    }
+
+    #[test]
+    fn only_an_erased_disk_has_a_level_and_a_standard() {
+        let disk = Disk { rotational: true, size: 8, ..Disk::default() };
+        let done = erased(&disk, record(Ending::Erased));
+        assert_eq!((done.outcome, done.level.as_deref()), (Outcome::Erased, Some("purge")));
+        assert!(done.standard.is_some_and(|standard| standard.contains("purge")));
+        for ending in [Ending::Failed("stuck".to_owned()), Ending::Cancelled] {
+            let failed = erased(&disk, record(ending));
+            assert_eq!((failed.outcome, failed.level, failed.standard), (Outcome::Failed, None, None));
+            assert!(failed.reason.is_some());
+            assert_eq!(
+                failed.method.as_deref(),
+                Some("ata-secure-erase-enhanced"),
+                "what was tried is named"
+            );
+            assert_eq!((failed.bytes_erased, failed.fallbacks.len()), (7, 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod media_tests {
+    use super::*;
+
+    #[test]
+    fn the_media_of_a_disk_are_named_with_how_it_is_attached() {
+        let of = |transport: &str, rotational: bool, raid_volume: bool| {
+            media(&Disk { transport: Some(transport.into()), rotational, raid_volume, ..Disk::default() })
+        };
+        assert_eq!(of("sata", true, false), "magnetic (sata)");
+        assert_eq!(of("nvme", false, false), "flash (nvme)");
+        assert_eq!(of("scsi", true, true), "virtual (scsi)");
+        assert_eq!(of("virtio", true, false), "virtual (virtio)");
     }
 }

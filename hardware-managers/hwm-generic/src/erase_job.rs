@@ -10,7 +10,9 @@ use crate::settings::Settings;
 use agent_protocol::progress::{Phase, Progress};
 use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
 use block::fault::chain;
-use block::{Checkpoint, Device, Disk, DiskDecision, Ending, Method, Plan, Probe, Roots, Watch};
+use block::{
+    Checkpoint, Device, Disk, DiskDecision, Ending, Method, Plan, Probe, RequiredVerification, Roots, Watch,
+};
 use hwm_sdk::{StepContext, StepError, StepOutcome};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -77,11 +79,13 @@ impl DiskState {
     }
 }
 
-/// Time limits of a step.
+/// What holds for each disk of a step.
 struct Limits {
     deadline: Deadline,
     /// How long a disk may make no progress before the stall is reported.
     stall: Duration,
+    /// What each erase must be verified by.
+    required: RequiredVerification,
 }
 
 /// Run the plan. All disks are opened exclusively before the first is written.
@@ -111,6 +115,7 @@ pub(crate) fn run(
     let limits = Limits {
         deadline: Deadline::new(begun, settings.deadline, &takes, settings.concurrency),
         stall: settings.stall,
+        required: settings.required,
     };
     if !refuses {
         open_all(roots, &mut states);
@@ -224,15 +229,15 @@ fn run_one(
     let record = match job {
         Job::Erase => {
             let record = match checkpoints.and_then(|(checkpoints, disk)| checkpoints.take(disk)) {
-                Some(from) => block::resume(device, methods, &from, &watcher),
-                None => block::erase(device, methods, &watcher),
+                Some(from) => block::resume(device, methods, limits.required, &from, &watcher),
+                None => block::erase_requiring(device, methods, limits.required, &watcher),
             };
             convert::erased(device.disk(), record)
         }
         Job::Metadata => metadata(),
         Job::Express if methods.is_empty() => metadata(),
         Job::Express => {
-            let record = block::erase(device, methods, &watcher);
+            let record = block::erase_requiring(device, methods, limits.required, &watcher);
             // What a locked drive shows is not where its metadata is.
             let failed = matches!(record.ending, Ending::Failed(_)) && !device.probe().is_locked();
             let tried = convert::erased(device.disk(), record);
@@ -385,7 +390,7 @@ mod tests {
             ..Progress::default()
         });
         let deadline = Deadline::new(Instant::now(), None, &[], 1);
-        let limits = Limits { deadline, stall: Duration::ZERO };
+        let limits = Limits { deadline, stall: Duration::ZERO, required: RequiredVerification::default() };
         let watcher = Watcher {
             device: "/dev/sdb".to_owned(),
             checkpoints: None,

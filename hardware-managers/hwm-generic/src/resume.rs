@@ -164,6 +164,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_reached_is_the_sum_of_all_disks_and_grows_with_each_of_them() {
+        let disks = ["S1", "S2", "S3"].map(|serial| disk("sda", Some(serial), None));
+        let context = StepContext::new();
+        let writer = CheckpointWriter::new("erase_devices", &disks, &context);
+        let mut reached = Vec::new();
+        for (disk, offset) in [(0, 900), (1, 10), (2, 20), (1, 30)] {
+            writer.keep(&disks[disk], &Checkpoint { offset, ..checkpoint(1) });
+            reached.push(context.saved().unwrap()["reached"].as_u64().unwrap());
+        }
+        assert_eq!(reached, [900, 910, 930, 950]);
+    }
+
+    #[test]
     fn all_disks_together_stay_below_the_longest_checkpoint() {
         let disks: Vec<Disk> =
             (0..100).map(|at| disk(&format!("sd{at}"), Some(&format!("SERIAL{at:014}")), None)).collect();

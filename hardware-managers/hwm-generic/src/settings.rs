@@ -3,9 +3,9 @@
 
 use crate::pace::STALL;
 use crate::storage_controllers;
-use agent_protocol::record::IgnoredController;
+use agent_protocol::record::{IgnoredController, REQUIRE_VERIFICATION};
 use block::opal::Psid;
-use block::{EraseRequest, Fill, Hint, Level, Method, Passes, Reason};
+use block::{EraseRequest, Fill, Hint, Level, Method, Passes, Reason, RequiredVerification};
 use hwm_sdk::StepError;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +50,8 @@ pub struct Settings {
     pub stall: Duration,
     /// How long the step may take; `None`: by the plan's estimate.
     pub deadline: Option<Duration>,
+    /// What an erase must be verified by (`agent_require_verification`).
+    pub required: RequiredVerification,
     /// Storage controllers that may be without a driver (`properties.ignored_controllers`).
     pub ignored_controllers: Vec<IgnoredController>,
 }
@@ -62,6 +64,7 @@ impl Default for Settings {
             request: EraseRequest::default(),
             stall: STALL,
             deadline: None,
+            required: RequiredVerification::default(),
             ignored_controllers: Vec::new(),
         }
     }
@@ -101,6 +104,9 @@ impl Settings {
         request.policy.insist = !flag("agent_continue_if_secure_erase_failed", goes_on)?;
         request.overwrite = passes(info)?;
         request.policy.skip = skip_list(&node["properties"]["skip_block_devices"])?;
+        let word = |value: &Value| value.as_str().and_then(RequiredVerification::of);
+        let default = RequiredVerification::default();
+        let required = setting(info, REQUIRE_VERIFICATION, default, "read, device or none", word)?;
         let stall = setting(info, "agent_erase_stall_s", STALL, at_least_1, seconds)?;
         Ok(Settings {
             concurrency,
@@ -108,6 +114,7 @@ impl Settings {
             request,
             stall,
             deadline: None,
+            required,
             ignored_controllers: storage_controllers::ignored(&node["properties"]["ignored_controllers"])?,
         })
     }
@@ -423,5 +430,18 @@ mod tests {
         assert!(still.contains("agent_erase_stall_s"), "{still}");
         let text = parse(json!({"agent_erase_skip_read_only": "yes"})).unwrap_err().to_string();
         assert!(text.contains("agent_erase_skip_read_only"), "{text}");
+        let word = parse(json!({"agent_require_verification": "maybe"})).unwrap_err().to_string();
+        assert!(
+            word.contains("agent_require_verification") && word.contains("read, device or none"),
+            "{word}"
+        );
+    }
+
+    #[test]
+    fn the_words_of_the_required_verification_are_those_of_the_protocol() {
+        use agent_protocol::record::RequiredVerification as Sent;
+        let of = |sent: Sent| parse(json!({"agent_require_verification": sent})).unwrap().required;
+        assert_eq!([Sent::None, Sent::Device, Sent::Read].map(of), RequiredVerification::ALL);
+        assert_eq!(Settings::default().required.as_str(), Sent::default().as_str());
     }
 }

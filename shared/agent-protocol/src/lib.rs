@@ -36,5 +36,8 @@ pub const NODE_HEADER: &str = "x-anneal-node";
 /// Header that carries that agent's token.
 pub const TOKEN_HEADER: &str = "x-anneal-agent-token";
 
+/// In every request of an agent that the controller booted: the nonce of that boot, which only its boot script contains.
+pub const NONCE_HEADER: &str = "x-anneal-boot-nonce";
+
 /// Header that carries a microversion `1.N` in both directions.
 pub const MICROVERSION_HEADER: &str = "x-openstack-ironic-api-version";

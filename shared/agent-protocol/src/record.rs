@@ -47,6 +47,10 @@ pub struct DiskRecord {
     /// Model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Type of its media with how it is attached, `magnetic (sata)`, `flash (nvme)`, `virtual (virtio)`; absent where an
+    /// earlier agent, or a vendor's manager, did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<String>,
     /// Size in bytes.
     pub size: u64,
     /// How it ended.
@@ -135,7 +139,8 @@ pub struct Rebuilt {
 /// What was seen when the disk was read back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verification {
-    /// `full`, or `sampled` with the share that `bytes_read` is of the disk's size, or `signatures`.
+    /// `full`, or `sampled`, or `signatures`; `device-attested` where nothing was left to compare and the drive's own log
+    /// reports success; `none` where nothing was looked at, which no log attests.
     pub kind: String,
     /// Bytes read back.
     pub bytes_read: u64,
@@ -147,9 +152,51 @@ pub struct Verification {
     pub unchanged_samples: u64,
     /// Sectors sampled before the erase.
     pub samples: u64,
-    /// What their places were drawn from, 32 hexadecimal digits; absent where no place was drawn, or by an earlier process.
+    /// Markers that were written to the disk before the erase, and read back there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub markers: u64,
+    /// Those of them that are still there, whole or in part.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub markers_found: u64,
+    /// What the drive's own log reports of the operation; absent where it keeps none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_status: Option<String>,
+    /// What the places of samples and markers were drawn from, 32 hexadecimal digits; absent where none was drawn, or by
+    /// an earlier process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<String>,
     /// Whether the disk passed.
     pub passed: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Key of a node's `driver_internal_info` that gives its agent the [`RequiredVerification`].
+pub const REQUIRE_VERIFICATION: &str = "agent_require_verification";
+
+/// What the erase of a disk must be verified by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequiredVerification {
+    /// Nothing. What can be looked at is, and must not contradict.
+    None,
+    /// Reading, or the log of a drive that reports the end of its erase, where nothing is left to compare.
+    #[default]
+    Device,
+    /// Reading.
+    Read,
+}
+
+impl RequiredVerification {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Device => "device",
+            Self::Read => "read",
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The certificate that a controller signs.
 
 use crate::{Document, Evidence, Signed, SigningKey};
-use agent_protocol::record::Outcome;
+use agent_protocol::record::{DiskRecord, Outcome};
 use serde::{Deserialize, Serialize};
 
 /// The result of one erase step for the disks of one node.
@@ -20,6 +20,9 @@ pub struct Certificate {
     pub controller: Controller,
     /// Whose disks they were.
     pub node: NodeName,
+    /// Where the node stands, as far as the operator has said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
     /// In which run of the node.
     pub run: RunName,
     /// The finding.
@@ -50,6 +53,20 @@ pub struct NodeName {
     /// Name of the node at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+}
+
+/// Where a node stands, in the operator's words at that time. What was not said is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The site of the controller (setting `[conductor] site`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
+    /// The place within it: `properties.place` of the node, for example its rack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
+    /// The `description` of the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }
 
 /// A run.
@@ -107,8 +124,8 @@ pub struct RetiredDisk {
 pub enum Finding {
     /// Every disk of the node was erased.
     Erased,
-    /// At least one disk was erased, and at least one was left alone or lost its metadata only, or disks may be behind a
-    /// controller that was ignored.
+    /// At least one disk was erased, and at least one was left alone, lost its metadata only or was not verified, or disks
+    /// may be behind a controller that was ignored.
     ErasedWithExceptions,
     /// No disk was erased; of those not left alone partition tables and signatures were removed.
     MetadataErased,
@@ -125,12 +142,12 @@ impl Finding {
         if !evidence.succeeded || count(Outcome::Failed) > 0 {
             return Self::Failed;
         }
+        let verified = |disk: &DiskRecord| disk.verification.as_ref().is_some_and(|seen| seen.passed);
+        let exceptions = !evidence.ignored_controllers.is_empty() || !evidence.disks.iter().all(verified);
         match (count(Outcome::Erased), count(Outcome::MetadataErased)) {
             (0, 0) => Self::NothingErased,
             (0, _) => Self::MetadataErased,
-            (erased, _) if erased == evidence.disks.len() && evidence.ignored_controllers.is_empty() => {
-                Self::Erased
-            }
+            (erased, _) if erased == evidence.disks.len() && !exceptions => Self::Erased,
             _ => Self::ErasedWithExceptions,
         }
     }

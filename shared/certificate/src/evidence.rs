@@ -2,7 +2,7 @@
 
 use crate::claim;
 use crate::{Document, PublicKey, Refused, Signed, SigningKey};
-use agent_protocol::record::{DiskRecord, EraseReport, IgnoredController};
+use agent_protocol::record::{DiskRecord, EraseReport, IgnoredController, RequiredVerification};
 use serde::{Deserialize, Serialize};
 
 /// The results of one erase step for the disks of a node.
@@ -91,6 +91,8 @@ pub struct Expected<'a> {
     pub succeeded: bool,
     /// The report in the command's result.
     pub report: &'a EraseReport,
+    /// What each erased disk must have been verified by.
+    pub required: RequiredVerification,
 }
 
 impl Evidence {
@@ -99,10 +101,30 @@ impl Evidence {
         Signed::make(Document::Evidence, self, key)
     }
 
+    /// Signed by `sign`, which has the private half of `key` and gets the payload: see [`sign_evidence`].
+    ///
+    /// # Errors
+    /// That of `sign`.
+    pub fn signed_by<E>(
+        &self,
+        key: &PublicKey,
+        sign: impl FnOnce(&str) -> Result<[u8; 64], E>,
+    ) -> Result<Signed, E> {
+        // Plain data with string keys: this cannot fail, and an empty payload is rejected everywhere.
+        let payload = serde_json::to_string(self).unwrap_or_default();
+        let signature = signing::hex(&sign(&payload)?);
+        Ok(Signed { payload, key: key.to_string(), signature })
+    }
+
     /// Every disk that counts as erased was seen to be.
     pub(crate) fn check_claims(&self) -> Result<(), Refused> {
         self.disks.iter().try_for_each(claim::check)
     }
+}
+
+/// The signature of a payload as that of evidence, and of nothing else.
+pub fn sign_evidence(payload: &str, key: &SigningKey) -> [u8; 64] {
+    key.sign(&Document::Evidence.message(payload))
 }
 
 /// The evidence in `signed`, if `key` has signed it, it is about the expected step, and its claims follow from its records.
@@ -134,5 +156,6 @@ pub fn judge(signed: &Signed, key: &PublicKey, expected: &Expected) -> Result<Ev
         return Err(Refused::AnotherResult("the controllers without a driver"));
     }
     evidence.check_claims()?;
+    evidence.disks.iter().try_for_each(|disk| claim::suffices(disk, expected.required))?;
     Ok(evidence)
 }

@@ -10,19 +10,27 @@
 //! `docs/certificate.md` is the text for auditors.
 
 mod certificate;
+mod chain;
 mod claim;
 mod evidence;
+mod key_change;
+pub mod log;
 mod method;
 mod refused;
 mod signed;
 mod verify;
 
-pub use certificate::{Certificate, Controller, Finding, NodeName, RequestSender, RetiredDisk, RunName};
-pub use evidence::{AgentName, Evidence, Expected, Machine, ManagerName, StepName, judge};
+pub use certificate::{
+    Certificate, Controller, Finding, NodeName, Place, RequestSender, RetiredDisk, RunName,
+};
+pub use chain::{Chain, verify_chains};
+pub use evidence::{AgentName, Evidence, Expected, Machine, ManagerName, StepName, judge, sign_evidence};
+pub use key_change::{KeyChange, SignedKeyChange, keys_from};
+pub use log::{Log, LogEntry};
 pub use refused::{Document, Refused};
 pub use signed::Signed;
 pub use signing::{KeyError, PublicKey, SigningKey, SigningKeyError};
-pub use verify::{Verified, Wanted, verify};
+pub use verify::{Verified, Wanted, verify, verify_with_any};
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;

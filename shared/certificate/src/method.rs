@@ -10,6 +10,8 @@ pub(crate) struct EraseMethod {
     /// What it promises of the content afterwards, one of these: `zeroes`, `pattern`, `random`; or `changed`, which is no
     /// particular content and the only promise that samples can prove.
     pub(crate) promises: &'static [&'static str],
+    /// Whether a log of the drive reports its success.
+    pub(crate) attested: bool,
 }
 
 const CLEAR: &[&str] = &["clear"];
@@ -25,21 +27,25 @@ const fn by(
     levels: &'static [&'static str],
     promises: &'static [&'static str],
 ) -> EraseMethod {
-    EraseMethod { name, levels, promises }
+    EraseMethod { name, levels, promises, attested: false }
+}
+
+const fn attested(method: EraseMethod) -> EraseMethod {
+    EraseMethod { attested: true, ..method }
 }
 
 /// All of them.
 pub(crate) const METHODS: &[EraseMethod] = &[
-    by("nvme-sanitize-crypto", PURGE, CHANGED),
-    by("nvme-sanitize-block", PURGE, CHANGED),
-    by("nvme-sanitize-overwrite", PURGE, ZEROES),
-    by("ata-sanitize-crypto", PURGE, CHANGED),
-    by("ata-sanitize-block", PURGE, CHANGED),
-    by("ata-sanitize-overwrite", PURGE, ZEROES),
-    by("scsi-sanitize-crypto", PURGE, CHANGED),
-    by("scsi-sanitize-block", PURGE, CHANGED),
-    by("scsi-sanitize-overwrite", PURGE, ZEROES),
-    by("opal-psid-revert", PURGE, CHANGED),
+    attested(by("nvme-sanitize-crypto", PURGE, CHANGED)),
+    attested(by("nvme-sanitize-block", PURGE, CHANGED)),
+    attested(by("nvme-sanitize-overwrite", PURGE, ZEROES)),
+    attested(by("ata-sanitize-crypto", PURGE, CHANGED)),
+    attested(by("ata-sanitize-block", PURGE, CHANGED)),
+    attested(by("ata-sanitize-overwrite", PURGE, ZEROES)),
+    attested(by("scsi-sanitize-crypto", PURGE, CHANGED)),
+    attested(by("scsi-sanitize-block", PURGE, CHANGED)),
+    attested(by("scsi-sanitize-overwrite", PURGE, ZEROES)),
+    attested(by("opal-psid-revert", PURGE, CHANGED)),
     by("nvme-format-crypto", CLEAR, CHANGED),
     by("nvme-format-user-data", CLEAR, CHANGED),
     // Of a spinning disk purge, of flash clear.
@@ -73,6 +79,7 @@ mod tests {
             assert!(known.promises.contains(&method.expected_content().as_str()), "{}", known.name);
             let several = known.name == "overwrite-pattern";
             assert_eq!(known.promises.len(), 1 + usize::from(several), "{}", known.name);
+            assert_eq!(known.attested, method.device_status().is_some(), "{}", known.name);
         }
     }
 }

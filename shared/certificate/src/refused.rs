@@ -11,6 +11,8 @@ pub enum Document {
     Certificate,
     /// The certificate before it.
     Previous,
+    /// The change of the key that signs certificates.
+    KeyChange,
 }
 
 impl fmt::Display for Document {
@@ -19,6 +21,7 @@ impl fmt::Display for Document {
             Document::Evidence => "the agent's evidence",
             Document::Certificate => "the certificate",
             Document::Previous => "the previous certificate",
+            Document::KeyChange => "the change of the key",
         })
     }
 }
@@ -127,13 +130,25 @@ pub enum Refused {
     /// It does not follow the certificate it should follow.
     #[error("the chain of the node's certificates is broken: {0}")]
     BrokenChain(String),
+    /// The chain ends before the log of heads says so.
+    #[error("the chain of the node's certificates is cut: {0}")]
+    CutChain(String),
+    /// Another certificate has the place of one that the log of heads names.
+    #[error("the chain of the node's certificates is forked: {0}")]
+    ForkedChain(String),
+    /// The log of heads itself is not whole.
+    #[error("the log of the heads of all chains is broken: {0}")]
+    BrokenLog(String),
 }
 
 impl Refused {
     /// Its name, for scripts and `docs/certificate.md`.
     pub fn name(&self) -> &'static str {
-        use Document::Evidence;
+        use Document::{Evidence, KeyChange};
         match self {
+            Self::Unreadable(KeyChange, _) => "key-change-unreadable",
+            Self::WrongKey { what: KeyChange, .. } => "key-change-wrong-key",
+            Self::Tampered(KeyChange) => "key-change-tampered",
             Self::Unreadable(Evidence, _) => "evidence-unreadable",
             Self::Unreadable(..) => "unreadable",
             Self::WrongKey { what: Evidence, .. } => "evidence-wrong-key",
@@ -153,6 +168,9 @@ impl Refused {
             Self::AnotherDisk(_) => "another-disk",
             Self::NotErased { .. } => "not-erased",
             Self::BrokenChain(_) => "broken-chain",
+            Self::CutChain(_) => "cut-chain",
+            Self::ForkedChain(_) => "forked-chain",
+            Self::BrokenLog(_) => "broken-log",
         }
     }
 }

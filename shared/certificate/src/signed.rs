@@ -30,10 +30,11 @@ impl Document {
         match self {
             Document::Evidence => "anneal erase evidence\n",
             Document::Certificate | Document::Previous => "anneal erasure certificate\n",
+            Document::KeyChange => "anneal certificate key change\n",
         }
     }
 
-    fn message(self, payload: &str) -> Vec<u8> {
+    pub(crate) fn message(self, payload: &str) -> Vec<u8> {
         [self.context().as_bytes(), payload.as_bytes()].concat()
     }
 }
@@ -63,6 +64,19 @@ impl Signed {
     /// SHA-256 of the payload, 64 hexadecimal digits: the name of a certificate.
     pub fn digest(&self) -> String {
         signing::sha256(self.payload.as_bytes())
+    }
+
+    /// The value, if one of `keys` has signed it.
+    pub(crate) fn open_with_any<T: DeserializeOwned>(
+        &self,
+        what: Document,
+        keys: &[PublicKey],
+    ) -> Result<T, Refused> {
+        let own = keys.iter().find(|key| key.to_string() == self.key).or(keys.first());
+        match own {
+            Some(key) => self.open(what, key),
+            None => Err(Refused::WrongKey { what, signed_by: self.key.clone(), key: "none".to_owned() }),
+        }
     }
 
     /// The value, if `key` has signed it.

@@ -25,13 +25,21 @@ pub struct Verified {
     pub evidence: Evidence,
 }
 
-/// The certificate in the file `text`, if the controller with this key has signed it, it is whole, it is of what was
-/// wanted, and claims no more than its evidence shows.
+/// As [`verify_with_any`], with one key.
 ///
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn verify(text: &str, key: &PublicKey, wanted: &Wanted) -> Result<Verified, Refused> {
-    let verified = alone(Document::Certificate, text, key)?;
+    verify_with_any(text, std::slice::from_ref(key), wanted)
+}
+
+/// The certificate in the file `text`, if a controller with one of these keys has signed it, it is whole, it is of what was
+/// wanted, and claims no more than its evidence shows.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn verify_with_any(text: &str, keys: &[PublicKey], wanted: &Wanted) -> Result<Verified, Refused> {
+    let verified = one(Document::Certificate, text, keys)?;
     let found = &verified.certificate.node.uuid;
     if let Some(node) = wanted.node.filter(|node| !node.eq_ignore_ascii_case(found)) {
         return Err(Refused::AnotherNode { found: found.clone(), wanted: node.to_owned() });
@@ -40,15 +48,15 @@ pub fn verify(text: &str, key: &PublicKey, wanted: &Wanted) -> Result<Verified, 
         check_disk(&verified.evidence, disk)?;
     }
     if let Some(text) = wanted.previous {
-        follows(&verified, &alone(Document::Previous, text, key)?)?;
+        follows(&verified, &one(Document::Previous, text, keys)?)?;
     }
     Ok(verified)
 }
 
 /// All that one file shows by itself.
-fn alone(what: Document, text: &str, key: &PublicKey) -> Result<Verified, Refused> {
+pub(crate) fn one(what: Document, text: &str, keys: &[PublicKey]) -> Result<Verified, Refused> {
     let signed = Signed::read(what, text)?;
-    let certificate: Certificate = signed.open(what, key)?;
+    let certificate: Certificate = signed.open_with_any(what, keys)?;
     let evidence_key: PublicKey = certificate
         .evidence_key
         .parse()
@@ -90,7 +98,8 @@ fn check_disk(evidence: &Evidence, wanted: &str) -> Result<(), Refused> {
     }
 }
 
-fn follows(this: &Verified, before: &Verified) -> Result<(), Refused> {
+/// That the one certificate follows the other in the chain of a node.
+pub(crate) fn follows(this: &Verified, before: &Verified) -> Result<(), Refused> {
     let (this, earlier) = (&this.certificate, &before.certificate);
     let broken = |text: String| Err(Refused::BrokenChain(text));
     if this.node.uuid != earlier.node.uuid {

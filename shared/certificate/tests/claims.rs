@@ -2,9 +2,9 @@
 
 mod common;
 
-use agent_protocol::record::{DiskRecord, EraseReport, Outcome};
+use agent_protocol::record::{DiskRecord, EraseReport, Outcome, RequiredVerification};
 use block::{ExpectedContent, Method};
-use certificate::{Evidence, Expected, Refused, judge};
+use certificate::{Evidence, Expected, Finding, Refused, judge};
 use common::{NODE, evidence, key};
 use serde_json::{Value, json};
 
@@ -33,6 +33,11 @@ fn metadata_erased() -> Value {
 
 /// What the controller says of evidence with a good disk and then this one.
 fn judged(disk: &Value) -> Result<Evidence, Refused> {
+    required(disk, RequiredVerification::None)
+}
+
+/// The same of a controller with this policy.
+fn required(disk: &Value, required: RequiredVerification) -> Result<Evidence, Refused> {
     let mut sample = evidence();
     sample.disks.truncate(1);
     sample.disks.push(serde_json::from_value(disk.clone()).unwrap());
@@ -45,6 +50,7 @@ fn judged(disk: &Value) -> Result<Evidence, Refused> {
         step: sample.step.clone(),
         succeeded: true,
         report: &report,
+        required,
     };
     judge(&sample.sign(key()), &key().public(), &expected)
 }
@@ -107,8 +113,12 @@ fn what_was_not_read_back_is_not_verified() {
         "zeroes were promised"
     );
     assert_eq!(refused(&full, "/verification/expected", json!("changed")), "not-read-back");
+    // A claim that is whole in itself, for a method that promises zeroes.
+    let mut samples = full.clone();
+    samples["verification"] = sampled["verification"].clone();
+    assert_eq!(judged(&samples).unwrap_err().name(), "not-read-back");
     assert_eq!(refused(&sampled, "/verification/expected", json!("zeroes")), "not-read-back");
-    for kind in ["signatures", "none"] {
+    for kind in ["signatures", "looked"] {
         assert_eq!(refused(&full, "/verification/kind", json!(kind)), "not-read-back", "{kind}");
     }
     for (pointer, value) in
@@ -123,6 +133,67 @@ fn what_was_not_read_back_is_not_verified() {
     zeroes["verification"] = full["verification"].clone();
     zeroes["verification"]["samples"] = json!(0);
     judged(&zeroes).unwrap();
+}
+
+/// The record of a disk of which nothing could be compared.
+fn unseen(method: Method, kind: &str, passed: bool) -> Value {
+    let mut record = erased(method, false);
+    let seen = &mut record["verification"];
+    (seen["kind"], seen["samples"], seen["passed"]) = (json!(kind), json!(0), json!(passed));
+    if kind == "device-attested" {
+        seen["device_status"] = json!("completed");
+    }
+    record
+}
+
+#[test]
+fn markers_count_as_samples_do_until_one_is_found() {
+    let mut good = erased(Method::NvmeFormat, false);
+    (good["verification"]["samples"], good["verification"]["markers"]) = (json!(0), json!(256));
+    good["verification"]["markers_found"] = json!(0);
+    assert_eq!(refused(&good, "/verification/markers_found", json!(1)), "unverified");
+    assert_eq!(refused(&good, "/verification/markers", json!(0)), "not-read-back");
+}
+
+#[test]
+fn a_drive_attests_what_its_log_reports_and_no_more() {
+    for method in Method::ALL {
+        let attested = judged(&unseen(method, "device-attested", true));
+        let changed = method.expected_content() == ExpectedContent::Changed;
+        assert_eq!(attested.is_ok(), changed && method.device_status().is_some(), "{method:?}");
+        assert_eq!(judged(&unseen(method, "none", false)).is_ok(), changed, "{method:?}");
+    }
+    let good = unseen(Method::OpalRevert, "device-attested", true);
+    assert_eq!(refused(&good, "/verification/device_status", Value::Null), "not-read-back");
+    assert_eq!(refused(&good, "/verification/passed", json!(false)), "unverified");
+    assert_eq!(refused(&good, "/verification/unchanged_samples", json!(1)), "unverified");
+    // Nothing that was not looked at is called verified, nor does it make a disk one that was erased without exception.
+    let unverified = unseen(Method::OpalRevert, "none", false);
+    assert_eq!(refused(&unverified, "/verification/passed", json!(true)), "unverified");
+    let finding = |disk: &Value| {
+        let mut evidence = judged(disk).unwrap();
+        evidence.ignored_controllers.clear();
+        Finding::of(&evidence)
+    };
+    assert_eq!(finding(&good), Finding::Erased);
+    assert_eq!(finding(&unverified), Finding::ErasedWithExceptions);
+}
+
+#[test]
+fn a_controller_believes_no_less_than_it_requires() {
+    use RequiredVerification::{Device, None, Read};
+    let read = erased(Method::OpalRevert, false);
+    let attested = unseen(Method::OpalRevert, "device-attested", true);
+    let unverified = unseen(Method::OpalRevert, "none", false);
+    for (record, believed) in
+        [(&read, [true; 3]), (&attested, [true, true, false]), (&unverified, [true, false, false])]
+    {
+        let judged = [None, Device, Read].map(|policy| required(record, policy).is_ok());
+        assert_eq!(judged, believed, "{record}");
+    }
+    let refused = required(&attested, Read).unwrap_err();
+    assert_eq!(refused.name(), "not-read-back");
+    assert!(refused.to_string().ends_with("require_verification is read"), "{refused}");
 }
 
 #[test]

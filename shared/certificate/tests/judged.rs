@@ -2,7 +2,7 @@
 
 mod common;
 
-use agent_protocol::record::EraseReport;
+use agent_protocol::record::{EraseReport, RequiredVerification};
 use certificate::{
     Certificate, Document, Evidence, Expected, Finding, PublicKey, Refused, Signed, Wanted, judge, verify,
 };
@@ -126,6 +126,7 @@ fn evidence_is_of_the_step_that_was_asked_for_and_says_what_its_result_says() {
         step: sample.step.clone(),
         succeeded: true,
         report: &report,
+        required: RequiredVerification::Device,
     };
     let signed = sample.sign(key());
     let name = |signed: &Signed, key: &PublicKey, expected: &Expected| {

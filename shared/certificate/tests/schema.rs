@@ -61,6 +61,7 @@ fn schemas_and_code_agree() {
     check::<Certificate>("certificate", payload, &value(&signed.payload));
     let mut sample = evidence();
     sample.disks[0].reason = Some("none".to_owned());
+    sample.disks[0].verification.as_mut().unwrap().markers_found = 1;
     sample.disks[0].exempt = Some("boot-medium".to_owned());
     let payload = include_str!("../../../docs/certificate/evidence.schema.json");
     check::<Evidence>("evidence", payload, &value(&sample.sign(key()).payload));

@@ -11,12 +11,14 @@
 //! and idle connections therefore never keep out a client that sends a whole request at once.
 
 mod activity;
+mod listener;
 mod places;
 mod server;
 mod timed_io;
 mod timeouts;
 mod tracked_body;
 
+pub use listener::{Listener, LocalUser};
 pub use places::{Limits, Places, address_key};
 pub use server::{ClientAddress, Clients, Peer, Server};
 pub use timeouts::Timeouts;

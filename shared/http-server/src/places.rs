@@ -71,6 +71,11 @@ impl Places {
         Arc::new(Self { name, limits, state: Mutex::default(), freed: Notify::new() })
     }
 
+    /// Most connections of the class.
+    pub(crate) fn total(&self) -> usize {
+        self.limits.total
+    }
+
     /// Connections that hold a place.
     pub fn in_use(&self) -> usize {
         self.state().held.len()

@@ -1,6 +1,7 @@
 //! One listener: accept, handshake, serve, drain.
 
 use crate::activity::Activity;
+use crate::listener::{Listener, LocalUser, Stream};
 use crate::places::{Full, Place, Places};
 use crate::timed_io::TimedIo;
 use crate::timeouts::Timeouts;
@@ -14,16 +15,17 @@ use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+/// Connections of a listener that were closed for new ones and still have their file descriptor.
+const CLOSING: usize = 16;
 /// After a failed accept (no more file descriptors).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often a connection that found no place looks again.
@@ -37,6 +39,7 @@ pub struct ClientAddress(pub IpAddr);
 #[derive(Clone)]
 pub struct Peer {
     address: ClientAddress,
+    user: Option<LocalUser>,
     place: Arc<Place>,
     operators: Option<Arc<Places>>,
 }
@@ -64,7 +67,7 @@ pub struct Clients {
 /// A listener, and what it serves.
 pub struct Server {
     /// The socket.
-    pub listener: TcpListener,
+    pub listener: Listener,
     /// `None`: plain HTTP.
     pub tls: Option<Arc<ServerConfig>>,
     /// What it serves.
@@ -89,16 +92,24 @@ impl Server {
         let Self { listener, tls, router, clients: Clients { timeouts, places, operators } } = self;
         let acceptor = tls.map(TlsAcceptor::from);
         let shared = Shared { acceptor, router, timeouts, operators, stop: stop.clone() };
+        let most = places.total() + shared.operators.as_ref().map_or(0, |places| places.total()) + CLOSING;
         let mut connections = JoinSet::new();
         let accepting = async {
             loop {
-                let (stream, address) = accept(&listener).await;
                 while connections.try_join_next().is_some() {}
+                // Each has a place, or ends at once.
+                while connections.len() >= most {
+                    connections.join_next().await;
+                }
+                let (stream, address, user) = accept(&listener).await;
                 let (activity, close) = (Arc::new(Activity::new()), CancellationToken::new());
                 let Some(place) = place(&places, address, &activity, &close).await else { continue };
-                let client = ClientAddress(address.ip().to_canonical());
-                let peer =
-                    Peer { address: client, place: Arc::new(place), operators: shared.operators.clone() };
+                let peer = Peer {
+                    address: ClientAddress(address.to_canonical()),
+                    user,
+                    place: Arc::new(place),
+                    operators: shared.operators.clone(),
+                };
                 let shared = shared.clone();
                 connections.spawn(async move {
                     let served = shared.connection(stream, peer, activity);
@@ -122,7 +133,7 @@ impl Server {
     }
 }
 
-async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+async fn accept(listener: &Listener) -> (Stream, IpAddr, Option<LocalUser>) {
     loop {
         match listener.accept().await {
             Ok(accepted) => return accepted,
@@ -140,12 +151,12 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
 /// further connections wait in the kernel's queue.
 async fn place(
     places: &Arc<Places>,
-    address: SocketAddr,
+    address: IpAddr,
     activity: &Arc<Activity>,
     close: &CancellationToken,
 ) -> Option<Place> {
     loop {
-        match places.enter(address.ip(), activity.clone(), close.clone()) {
+        match places.enter(address, activity.clone(), close.clone()) {
             Ok(place) => return Some(place),
             Err(Full::Address) => return None,
             // A connection that becomes idle frees no place and can be closed: look again soon.
@@ -155,8 +166,20 @@ async fn place(
 }
 
 impl Shared {
-    async fn connection(self, stream: TcpStream, peer: Peer, activity: Arc<Activity>) -> io::Result<()> {
-        stream.set_nodelay(true)?;
+    async fn connection(self, stream: Stream, peer: Peer, activity: Arc<Activity>) -> io::Result<()> {
+        match stream {
+            Stream::Tcp(stream) => {
+                stream.set_nodelay(true)?;
+                self.secured(stream, peer, activity).await
+            }
+            Stream::Unix(stream) => self.secured(stream, peer, activity).await,
+        }
+    }
+
+    async fn secured<S>(&self, stream: S, peer: Peer, activity: Arc<Activity>) -> io::Result<()>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         match &self.acceptor {
             None => self.serve(stream, peer, activity).await,
             Some(acceptor) => {
@@ -198,6 +221,9 @@ async fn answer(
 ) -> Result<Response<TrackedBody<Body>>, Infallible> {
     let mut request = request.map(|body| Body::new(TrackedBody::request(body, activity.clone())));
     request.extensions_mut().insert(peer.address);
+    if let Some(user) = peer.user {
+        request.extensions_mut().insert(user);
+    }
     request.extensions_mut().insert(peer);
     let response = router.oneshot(request).await?;
     Ok(response.map(|body| TrackedBody::response(body, activity)))

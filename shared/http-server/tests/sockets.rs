@@ -44,7 +44,9 @@ async fn running(timeouts: Timeouts, limits: Limits, tls: Option<Arc<rustls::Ser
     let (places, operators) = (Places::new("agents", limits), Places::new("operators", limits));
     let clients = Clients { timeouts, places: places.clone(), operators: Some(operators.clone()) };
     let stop = CancellationToken::new();
-    tokio::spawn(Server { listener, tls, router, clients }.run(stop.clone(), Duration::ZERO));
+    tokio::spawn(
+        Server { listener: listener.into(), tls, router, clients }.run(stop.clone(), Duration::ZERO),
+    );
     Running { address, places, operators, released, _stop: stop.drop_guard() }
 }
 

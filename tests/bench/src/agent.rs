@@ -17,6 +17,8 @@ pub struct Agent {
     /// Its ids, its token and its commands.
     pub process: room::Agent,
     steps: Vec<Step>,
+    /// What its step `erase_devices` reports.
+    report: Value,
     /// The step whose command is being answered, with its result.
     begun: Mutex<Option<(String, Value)>>,
     journal: Mutex<Vec<Mark>>,
@@ -51,10 +53,24 @@ impl Agent {
             mac,
             process: room::Agent::new(Kind::Anneal, id(), id()),
             steps,
+            report: Value::Null,
             begun: Mutex::default(),
             journal: Mutex::default(),
             finished: CancellationToken::new(),
         }
+    }
+
+    /// The same agent, whose step `erase_devices` returns this report.
+    pub fn reporting(mut self, report: Value) -> Self {
+        self.report = report;
+        self
+    }
+
+    /// The same agent as an ironic-python-agent, which signs nothing.
+    pub fn unsigned(mut self) -> Self {
+        let id = || Uuid::new_v4().to_string();
+        self.process = room::Agent::new(Kind::Ipa, id(), id());
+        self
     }
 
     /// Answer a call. A step has ended before its answer, RUNNING, is on its way.
@@ -92,7 +108,8 @@ impl Work for Agent {
         let now = Instant::now();
         let label = format!("{}.{}", step.field("interface"), step.field("step"));
         held(&self.journal).push(Mark { step: label, received: now, ended: now });
-        let result = step_result(step.kind, &step.params["step"], &Value::Null);
+        let report = if step.field("step") == "erase_devices" { &self.report } else { &Value::Null };
+        let result = step_result(step.kind, &step.params["step"], report);
         *held(&self.begun) = Some((step.id.to_owned(), result));
     }
 

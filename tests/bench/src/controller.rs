@@ -50,7 +50,7 @@ impl Controller {
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
         let config = dir.join("controller.toml");
         let text = format!(
-            "state_dir = {:?}\n[api]\nlisten = [\"{address}\"]\n[agent]\nrequests_per_s = 0\nrequire_tls = {tls}\n",
+            "state_dir = {:?}\n[api]\nlisten = [\"{address}\"]\nauth_strategy = \"noauth\"\n[agent]\nrequests_per_s = 0\nlookup_without_nonce = true\nrequire_tls = {tls}\n",
             dir.join("state")
         );
         std::fs::write(&config, text)?;

@@ -1,7 +1,7 @@
 //! An agent's way to its controller: it serves commands, looks itself up, and sends heartbeats.
 
 use crate::agent::Agent;
-use crate::client::send;
+use crate::client::{Route, send};
 use crate::server;
 use agent_protocol::heartbeat::Heartbeat;
 use agent_protocol::lookup::{LookupAnswer, MASKED};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use contract::certificate;
 use hyper::Method;
 use serde_json::Value;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -27,7 +27,7 @@ const SHARE: f64 = 0.45;
 pub struct Heart {
     /// The agent.
     pub agent: Arc<Agent>,
-    controller: SocketAddr,
+    route: Route,
     template: Heartbeat,
     path: String,
     /// Between two beats when no command ends.
@@ -47,7 +47,15 @@ impl Heart {
         tls: bool,
         tasks: &mut JoinSet<()>,
     ) -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        Self::on(agent, Route::plain(controller), tls, tasks).await
+    }
+
+    /// The same of an agent that listens at the address from which it asks its controller.
+    ///
+    /// # Errors
+    /// When there is no port or certificate for it.
+    pub async fn on(agent: Arc<Agent>, route: Route, tls: bool, tasks: &mut JoinSet<()>) -> Result<Self> {
+        let listener = TcpListener::bind((route.from, 0)).await?;
         let address = listener.local_addr()?;
         let (config, pem) = tls.then(certificate::own).transpose()?.unzip();
         let scheme = if tls { "https" } else { "http" };
@@ -59,7 +67,12 @@ impl Heart {
             agent_verify_ca: pem,
             anneal: None,
         };
-        Ok(Self { agent, controller, template, path: String::new(), regular: PLAIN_GAP, extension: false })
+        Ok(Self { agent, route, template, path: String::new(), regular: PLAIN_GAP, extension: false })
+    }
+
+    /// Every request shows this nonce of a boot from now on.
+    pub fn show(&mut self, nonce: String) {
+        self.route.nonce = Some(nonce);
     }
 
     /// The agent looks itself up.
@@ -68,18 +81,19 @@ impl Heart {
     /// When it does not get its node and token.
     pub async fn look_up(&mut self) -> Result<()> {
         // The key `anneal` says that the boot may be named; Ironic takes no argument that it does not know.
-        let (_, root) = send(self.controller, Method::GET, "/", Vec::new()).await?;
+        let (_, root) = send(&self.route, Method::GET, "/", Vec::new()).await?;
         let offers = serde_json::from_slice::<Value>(&root)?.get("anneal").is_some();
         let mut path = format!("/v1/lookup?addresses={}", self.agent.mac);
-        if offers {
+        let is_ours = self.agent.process.kind == room::Kind::Anneal;
+        if offers && is_ours {
             path.push_str(&format!("&anneal_boot_id={}", self.agent.process.boot_id));
         }
-        let (status, body) = send(self.controller, Method::GET, &path, Vec::new()).await?;
+        let (status, body) = send(&self.route, Method::GET, &path, Vec::new()).await?;
         ensure!(status == 200, "{status} {}", String::from_utf8_lossy(&body));
         let answer: LookupAnswer = serde_json::from_slice(&body)?;
         let token = answer.config.agent_token.context("a token")?;
         ensure!(token != MASKED, "the token was given to another agent, or in an answer that was lost");
-        self.extension = answer.config.anneal.is_some();
+        self.extension = answer.config.anneal.is_some() && is_ours;
         if self.extension {
             self.regular = Duration::from_secs_f64(answer.config.heartbeat_timeout * SHARE);
         }
@@ -96,7 +110,7 @@ impl Heart {
     pub async fn beat(&self) -> Result<()> {
         let anneal = self.extension.then(|| self.agent.process.state());
         let body = serde_json::to_vec(&Heartbeat { anneal, ..self.template.clone() })?;
-        let (status, body) = send(self.controller, Method::POST, &self.path, body).await?;
+        let (status, body) = send(&self.route, Method::POST, &self.path, body).await?;
         ensure!(status == 202, "{status} {}", String::from_utf8_lossy(&body));
         Ok(())
     }

@@ -14,6 +14,7 @@
 //! `erase` is apart from all this: the agent's engine of overwriting compared with fio and other tools, on loop devices.
 
 pub mod agent;
+pub mod build;
 pub mod client;
 pub mod controller;
 pub mod cpu;

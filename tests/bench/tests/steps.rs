@@ -1,41 +1,17 @@
 //! The simulator in small, against the real controller: that it is right, not how fast.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
+use bench::build;
 use bench::controller::Controller;
 use bench::report::{Report, Side};
 use bench::round::{self, Shape};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
-
-/// Builds the controller next to this test: cargo builds no program of another package for a test, and one that
-/// lay there might be an old one. Of the workspace, as `cargo xtask test` has built it.
-fn controller() -> Result<PathBuf> {
-    let this = std::env::current_exe()?;
-    let target = this.ancestors().nth(3).context("tests run from target/debug/deps")?;
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // Build scripts look at them, and would run again for the package of this test.
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
-            build.env_remove(name);
-        }
-    }
-    let status = build
-        .args(["build", "--quiet", "--workspace", "--bin", "anneal-controller"])
-        .arg("--target-dir")
-        .arg(target)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
-        .status()?;
-    ensure!(status.success(), "anneal-controller cannot be built: {status}");
-    Ok(target.join("debug/anneal-controller"))
-}
 
 /// Every step runs exactly once, in its order, and every node becomes available: the round itself fails
 /// otherwise. With TLS, as real agents have it.
 #[test]
 fn five_agents_run_three_steps_each_exactly_once_and_in_order() -> Result<()> {
-    let program = controller()?;
+    let program = build::controller()?;
     let dir = tempfile::tempdir()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let anneal = Controller::anneal(&runtime, &program, dir.path(), true)?;

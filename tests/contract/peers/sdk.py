@@ -2,6 +2,7 @@
 
 usage: sdk.py ENDPOINT
 """
+import os
 import sys
 import time
 import types
@@ -16,7 +17,12 @@ STEP = {'interface': 'bios', 'step': 'factory_reset', 'args': {}, 'priority': 50
 # The library looks every two seconds.
 utils.time = types.SimpleNamespace(time=time.time, monotonic=time.monotonic,
                                    sleep=lambda seconds: time.sleep(min(seconds, 0.1)))
-cloud = openstack.connect(auth_type='none', baremetal_endpoint_override=sys.argv[1])
+# What `anneal env` prints.
+auth = {'endpoint': os.environ['OS_ENDPOINT']}
+if os.environ['OS_AUTH_TYPE'] == 'http_basic':
+    auth.update(username=os.environ['OS_USERNAME'], password=os.environ['OS_PASSWORD'])
+cloud = openstack.connect(load_envvars=False, auth_type=os.environ['OS_AUTH_TYPE'], auth=auth,
+                          baremetal_endpoint_override=sys.argv[1])
 api = cloud.baremetal
 
 

@@ -1,7 +1,7 @@
 //! Agents in their cage.
 
 use crate::World;
-use crate::network::{Network, parameter};
+use crate::network::{BootScript, Network, parameter};
 use crate::process::{Daemon, free_port};
 use crate::vendor;
 use anyhow::{Context, Result};
@@ -19,6 +19,17 @@ pub enum Kind {
     Anneal,
     /// ironic-python-agent.
     Ipa,
+}
+
+/// What came of switching a machine on.
+#[derive(Debug)]
+pub enum Booted {
+    /// Its agent runs.
+    Agent(Daemon),
+    /// It runs what is on its disk.
+    Disk,
+    /// Its firmware waits for the boot script, and asks again.
+    Waits,
 }
 
 /// All that is needed to boot a node's agent.
@@ -54,9 +65,11 @@ impl Machine {
 
     /// Switches it on while its node is in `provision_state`: the agent, if the network has a ramdisk for it. `boot`
     /// numbers the boots. Dropping the daemon is cutting the power.
-    pub fn boot(&self, boot: usize, provision_state: &Value) -> Result<Option<Daemon>> {
-        let Some(command_line) = self.network.kernel_command_line(&self.mac, provision_state)? else {
-            return Ok(None);
+    pub fn boot(&self, boot: usize, provision_state: &Value) -> Result<Booted> {
+        let command_line = match self.network.boot_script(&self.mac, provision_state)? {
+            BootScript::Ramdisk(command_line) => command_line,
+            BootScript::Disk => return Ok(Booted::Disk),
+            BootScript::Wait => return Ok(Booted::Waits),
         };
         let home = self.home(boot);
         // A NIC as sysfs shows it.
@@ -80,7 +93,7 @@ impl Machine {
             std::fs::create_dir_all(home.join("tmp"))?;
             std::fs::copy(version, home.join("tmp/version"))?;
         }
-        Daemon::start(&command, &self.log(boot)).context("the agent").map(Some)
+        Daemon::start(&command, &self.log(boot)).context("the agent").map(Booted::Agent)
     }
 
     /// What the agent of a boot said.
@@ -115,6 +128,9 @@ impl Machine {
             if let Some(value) = parameter(command_line, key) {
                 command.args([flag, value]);
             }
+        }
+        if let Some(nonce) = parameter(command_line, "anneal.boot-nonce") {
+            command.env("ANNEAL_BOOT_NONCE", nonce);
         }
         let here = format!("127.0.0.1:{}", free_port()?);
         command.args(["--listen", &here, "--advertise", &here, "--mac", &self.mac]);

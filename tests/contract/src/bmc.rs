@@ -1,7 +1,7 @@
 //! Plays the BMC of a `fake-hardware` node: follows the power that the controller believes in, and boots the
 //! agent or cuts it off accordingly.
 
-use crate::agents::Machine;
+use crate::agents::{Booted, Machine};
 use crate::process::Daemon;
 use crate::tool::Tool;
 use anyhow::{Result, anyhow};
@@ -10,9 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PAUSE: Duration = Duration::from_millis(200);
+/// Before a boot script that was withheld is asked for again.
+const AGAIN: Duration = Duration::from_secs(2);
 
 /// A BMC at work.
 pub struct Bmc {
@@ -91,6 +93,7 @@ fn follow(
 ) -> Result<Boots> {
     let mut before = Power { on: false, changed_at: Value::Null };
     let mut running: Option<Daemon> = None;
+    let mut waits: Option<Instant> = None;
     let mut boots = Boots::default();
     while !until.load(Ordering::Relaxed) {
         if let Some(status) = running.as_mut().map(Daemon::ended).transpose()?.flatten() {
@@ -104,7 +107,15 @@ fn follow(
             running = None;
             if mishap == Mishap::Reset {
                 boots.ramdisk += 1;
-                running = machine.boot(boots.ramdisk, &Value::Null)?;
+                waits = Some(Instant::now());
+            }
+        }
+        if waits.is_some_and(|since| since <= Instant::now()) {
+            waits = None;
+            match machine.boot(boots.ramdisk, &Value::Null)? {
+                Booted::Agent(agent) => running = Some(agent),
+                Booted::Disk => {}
+                Booted::Waits => waits = Some(Instant::now() + AGAIN),
             }
         }
         // While the controller is away the power stays as it is.
@@ -116,11 +127,19 @@ fn follow(
                 changed_at: body["driver_internal_info"]["last_power_state_change"].clone(),
             };
             if power != before {
-                running = None;
+                (running, waits) = (None, None);
                 if power.on {
-                    running = machine.boot(boots.ramdisk + 1, &body["provision_state"])?;
-                    let count = if running.is_some() { &mut boots.ramdisk } else { &mut boots.disk };
+                    let booted = machine.boot(boots.ramdisk + 1, &body["provision_state"])?;
+                    let count = match booted {
+                        Booted::Disk => &mut boots.disk,
+                        Booted::Agent(_) | Booted::Waits => &mut boots.ramdisk,
+                    };
                     *count += 1;
+                    match booted {
+                        Booted::Agent(agent) => running = Some(agent),
+                        Booted::Waits => waits = Some(Instant::now() + AGAIN),
+                        Booted::Disk => {}
+                    }
                 }
                 before = power;
             }

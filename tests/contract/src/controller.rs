@@ -1,9 +1,9 @@
 //! anneal-controller on loopback, with its database in the scenario's directory.
 
-use crate::World;
 use crate::network::Network;
 use crate::process::{Daemon, free_port, wait_until};
 use crate::tool::Tool;
+use crate::{Operators, World};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,7 +54,11 @@ impl Controller {
 
     /// The same with more settings, in TOML: before the first table, and of the table `[conductor]`.
     pub fn with(world: &World, first: &str, conductor: &str) -> Result<Self> {
-        Self::launch(world, &world.dir, first, "", conductor, false)
+        let auth = match world.operators {
+            Operators::Token => "",
+            Operators::Noauth => "auth_strategy = 'noauth'",
+        };
+        Self::launch(world, &world.dir, first, auth, conductor, false)
     }
 
     /// One that asks for the passwords in the first file (htpasswd's), and obeys the roles in the second.
@@ -103,6 +107,30 @@ impl Controller {
             Self { endpoint, network, state_dir, command, log, tool, guarded, process: None };
         controller.start_again()?;
         Ok(controller)
+    }
+
+    /// The operators' token, if the controller asks for one.
+    pub fn token(&self) -> Option<String> {
+        let text = std::fs::read_to_string(self.state_dir.join("operator.token")).ok()?;
+        Some(text.trim_end().to_owned())
+    }
+
+    /// `curl` as an operator.
+    pub fn curl(&self) -> Command {
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--show-error"]);
+        if let Some(token) = self.token() {
+            curl.args(["--user", &format!("contract:{token}")]);
+        }
+        curl
+    }
+
+    /// A program in the environment that `anneal env` prints, as the book says to set it.
+    pub fn in_environment(&self, program: &Path) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "eval \"$(\"$0\" env)\"; exec \"$@\""]).arg(self.tool.program()).arg(program);
+        command.env("ANNEAL_ENDPOINT", &self.endpoint);
+        command
     }
 
     /// Kills it, as a power cut would.

@@ -5,6 +5,7 @@
 //!   scenario          controller                agent                   asked by
 //!   stock_client      anneal-controller         anneal-agent            openstack baremetal
 //!   openstacksdk      anneal-controller         none                    openstacksdk
+//!   noauth            … with auth_strategy = "noauth"
 //!   metal3            anneal-controller         none                    gophercloud, as Metal3 does
 //!   replay            anneal-controller         recorded                recorded
 //!   real_agent        anneal-controller         ironic-python-agent     anneal
@@ -32,7 +33,7 @@ mod tool;
 mod vendor;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use contract::{certificate, ironic, peers, process};
 use scenarios::Scenario;
 use std::path::PathBuf;
@@ -57,6 +58,9 @@ struct Options {
     /// Keep the scratch directories of scenarios that pass, too.
     #[arg(long)]
     keep: bool,
+    /// How operators authenticate, where a scenario does not say.
+    #[arg(long, value_enum, default_value_t = Operators::Token)]
+    operators: Operators,
     /// Only scenarios with this in their name.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
@@ -64,8 +68,20 @@ struct Options {
     scenarios: Vec<String>,
 }
 
+/// How operators authenticate ([api] auth_strategy).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Operators {
+    /// With the token of the controller: its default.
+    Token,
+    /// Not at all.
+    Noauth,
+}
+
 /// What a scenario works with.
+#[derive(Clone)]
 pub struct World {
+    /// How operators authenticate.
+    pub operators: Operators,
     /// Built binaries.
     pub bin_dir: PathBuf,
     /// Installed peers.
@@ -98,7 +114,7 @@ fn run(options: Options) -> Result<bool> {
     peers::ensure_programs()?;
     ensure!(nix::unistd::geteuid().is_root(), "loop devices and namespaces need root");
     let bin_dir = options.bin_dir.canonicalize().with_context(|| format!("{}", options.bin_dir.display()))?;
-    let stage = Stage { bin_dir, peers, keep: options.keep };
+    let stage = Stage { bin_dir, peers, keep: options.keep, operators: options.operators };
     let (parallel, alone): (Vec<&Scenario>, Vec<&Scenario>) =
         chosen.into_iter().partition(|one| one.parallel);
     let mut ends: Vec<bool> = alone.into_iter().map(|one| stage.play(one)).collect::<Result<_>>()?;
@@ -119,6 +135,7 @@ struct Stage {
     bin_dir: PathBuf,
     peers: peers::Peers,
     keep: bool,
+    operators: Operators,
 }
 
 impl Stage {
@@ -126,7 +143,7 @@ impl Stage {
     fn play(&self, scenario: &Scenario) -> Result<bool> {
         let scratch = tempfile::Builder::new().prefix("anneal-contract-").tempdir()?;
         let (bin_dir, peers) = (self.bin_dir.clone(), self.peers.clone());
-        let world = World { bin_dir, peers, dir: scratch.path().to_path_buf() };
+        let world = World { operators: self.operators, bin_dir, peers, dir: scratch.path().to_path_buf() };
         let begun = Instant::now();
         let outcome = (scenario.run)(&world);
         let took = begun.elapsed().as_secs_f64();

@@ -20,16 +20,30 @@ pub enum Network {
     },
 }
 
+/// What a node boots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BootScript {
+    /// The ramdisk, with this kernel command line.
+    Ramdisk(String),
+    /// What is on its disk.
+    Disk,
+    /// It is to ask again.
+    Wait,
+}
+
 impl Network {
-    /// The kernel command line for a node in this provision state; `None`: it boots from its disk.
-    pub fn kernel_command_line(&self, mac: &str, provision_state: &Value) -> Result<Option<String>> {
+    /// What a node in this provision state boots.
+    pub fn boot_script(&self, mac: &str, provision_state: &Value) -> Result<BootScript> {
         match self {
             Self::Anneal { boot } => {
                 let url = format!("{boot}/boot/ipxe?mac={mac}");
                 let output = check(Command::new("curl").args(["--silent", "--show-error", "--fail", &url]))?;
                 let script = String::from_utf8(output.stdout)?;
                 ensure!(script.starts_with("#!ipxe\n"), "{url} is no iPXE script: {script}");
-                kernel_line(&script).transpose()
+                if script.contains("has to wait for its boot script") {
+                    return Ok(BootScript::Wait);
+                }
+                Ok(kernel_line(&script).transpose()?.map_or(BootScript::Disk, BootScript::Ramdisk))
             }
             Self::Ironic { api } => {
                 let inspects = provision_state.as_str().is_some_and(|state| state.starts_with("inspect"));
@@ -37,7 +51,7 @@ impl Network {
                     " ipa-inspection-callback-url={api}/v1/continue_inspection ipa-inspection-collectors=default,logs"
                 );
                 let callback = if inspects { callback.as_str() } else { "" };
-                Ok(Some(format!("ipa-api-url={api}{callback}")))
+                Ok(BootScript::Ramdisk(format!("ipa-api-url={api}{callback}")))
             }
         }
     }

@@ -1,18 +1,19 @@
-//! OpenStack's command line client, `openstack baremetal …`, without authentication.
+//! OpenStack's command line client, `openstack baremetal …`, in the environment that `anneal env` prints.
 
 use crate::World;
+use crate::controller::Controller;
 use crate::process::feed;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// The client in one interpreter (`peers/stock.py`), so that a hundred commands take seconds.
-pub struct Stock {
+pub struct Stock<'a> {
     program: PathBuf,
-    endpoint: String,
+    controller: &'a Controller,
     interpreter: RefCell<Interpreter>,
 }
 
@@ -29,22 +30,19 @@ struct Said {
     err: String,
 }
 
-impl Stock {
-    /// The client of the controller at `endpoint`.
-    pub fn new(world: &World, endpoint: &str) -> Result<Self> {
+impl<'a> Stock<'a> {
+    /// The client of this controller.
+    pub fn new(world: &World, controller: &'a Controller) -> Result<Self> {
         let script = world.dir.join("stock.py");
         std::fs::write(&script, include_str!("../peers/stock.py"))?;
-        let mut command = Command::new(world.peers.program("osc", "python3"));
-        let mut child = environment(command.arg(script), endpoint)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("python3")?;
+        let mut command = controller.in_environment(&world.peers.program("osc", "python3"));
+        let mut child =
+            command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("python3")?;
         let questions = child.stdin.take().context("stdin")?;
         let answers = BufReader::new(child.stdout.take().context("stdout")?);
         let interpreter = RefCell::new(Interpreter { child, questions, answers });
         let program = world.peers.program("osc", "openstack");
-        Ok(Self { program, endpoint: endpoint.to_owned(), interpreter })
+        Ok(Self { program, controller, interpreter })
     }
 
     /// Runs a command that has no answer of interest.
@@ -72,9 +70,8 @@ impl Stock {
 
     /// Runs the console script itself, with something on its standard input.
     pub fn piped(&self, line: &[&str], input: &str) -> Result<()> {
-        let mut command = Command::new(&self.program);
-        feed(environment(command.arg("baremetal").args(line), &self.endpoint), input)
-            .with_context(|| line.join(" "))
+        let mut command = self.controller.in_environment(&self.program);
+        feed(command.arg("baremetal").args(line), input).with_context(|| line.join(" "))
     }
 
     fn succeeded(&self, line: &[&str], before: &[&str]) -> Result<String> {
@@ -105,8 +102,4 @@ impl Drop for Interpreter {
             eprintln!("stock.py: {error}");
         }
     }
-}
-
-fn environment<'a>(command: &'a mut Command, endpoint: &str) -> &'a mut Command {
-    command.env("OS_AUTH_TYPE", "none").env("OS_ENDPOINT", endpoint)
 }

@@ -4,7 +4,7 @@ use crate::World;
 use crate::process::{check, feed};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// `anneal`, against one controller.
@@ -18,6 +18,11 @@ impl Tool {
     /// For the controller, or the Ironic, at `endpoint`.
     pub fn anneal(world: &World, endpoint: &str) -> Self {
         Self { program: world.bin_dir.join("anneal"), endpoint: endpoint.to_owned() }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Path {
+        &self.program
     }
 
     fn command(&self, line: &[&str]) -> Command {

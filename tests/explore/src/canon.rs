@@ -10,7 +10,8 @@ use crate::world::{
 };
 use conductor::decision::{Action, Change, Outcome, Snapshot};
 use model::agent::{AgentState, SecondAgent};
-use model::{Contact, Cursor, Node, Run, StepResult, Timestamp, Wait};
+use model::boot::Boot;
+use model::{Basis, Contact, Cursor, Node, Run, StepResult, Timestamp, Wait};
 use room::Power;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -143,8 +144,8 @@ impl Canon<'_> {
             inspection_started_at: _,
             inspection_finished_at: _,
             driver_internal_info: _,
-            // Only the report of an erase is held against it, and no agent in here reports disks.
-            disks: _,
+            disks,
+            basis,
             run,
             wait,
             next_wake_at,
@@ -152,6 +153,7 @@ impl Canon<'_> {
             updated_at: _,
         } = node;
         self.put((provision_state, target_provision_state, last_error.is_some(), maintenance, fault));
+        self.put((disks.known.len(), basis.as_ref().map(Basis::as_str)));
         self.put(target_power_state.map(|target| target.as_str()));
         self.put(run.is_some());
         run.iter().for_each(|run| self.run(run));
@@ -214,8 +216,8 @@ impl Canon<'_> {
         let version = hardware_manager_version.get("generic").and_then(|version| version.as_str());
         self.put(version.is_some());
         self.put(version == Some(self.world.machine.managers.to_string().as_str()));
-        for StepResult { index, command_id: _, at: _, result: _, error, certificate: _ } in results {
-            self.put((index, error.is_some()));
+        for StepResult { index, command_id: _, at: _, result: _, error, certificate, finding } in results {
+            self.put((index, error.is_some(), certificate.is_some(), finding));
         }
     }
 
@@ -245,8 +247,10 @@ impl Canon<'_> {
 
     fn contact(&mut self, contact: &Contact) {
         let Contact {
+            boot,
             token,
             token_at,
+            token_to: _,
             lookup_boot_id: _,
             callback_url,
             verify_ca: _,
@@ -256,6 +260,11 @@ impl Canon<'_> {
             progress_at,
             rival,
         } = contact;
+        self.put(boot.is_some());
+        if let Some(Boot { nonce, fetched_from, macs: _, shown }) = boot {
+            self.put((fetched_from.is_some(), *shown));
+            self.put(self.world.agent().is_some_and(|agent| agent.nonce == *nonce));
+        }
         self.token(token.as_ref());
         self.put(callback_url.is_some());
         // Before the first heartbeat it counts how long ago the token was given, after it only when it was heard.
@@ -266,8 +275,8 @@ impl Canon<'_> {
         self.put(contact.anneal().is_some());
         contact.anneal().iter().for_each(|state| self.agent_state(state));
         self.put(rival.is_some());
-        if let Some(SecondAgent { at, boot_id, repeated }) = rival {
-            self.put(*repeated);
+        if let Some(SecondAgent { at, boot_id, repeated, address: _, fetched }) = rival {
+            self.put((*repeated, *fetched));
             self.time(Some(*at));
             self.numbered(boot_id.as_deref().unwrap_or_default(), self.world.machine.power.boot);
         }
@@ -283,7 +292,7 @@ impl Canon<'_> {
     }
 
     fn agent_state(&mut self, state: &AgentState) {
-        // No agent in here signs: what its key decides is the crate `certificate`'s to test.
+        // Either every agent of a scenario signs, with one key, or none does.
         let AgentState { boot_id, process_id, evidence_key: _, running, ended, progress } = state;
         self.numbered(boot_id, self.world.machine.power.boot);
         self.numbered(process_id, self.world.machine.processes);
@@ -301,9 +310,10 @@ impl Canon<'_> {
             Stand::Done(applying) => self.applying(applying),
             Stand::Storing(storing) => {
                 let Storing { change, seen, applying, then } = &**storing;
-                let Change { node, events: _, forget_agent, catalogues, inspected: _, evidence: _ } = change;
+                let Change { node, events: _, forget_agent, next_boot, catalogues, inspected: _, evidence } =
+                    change;
                 self.node(node);
-                self.put((forget_agent, catalogues.len()));
+                self.put((forget_agent, next_boot.is_some(), catalogues.len(), evidence.is_some()));
                 self.seen(seen);
                 self.put((applying.is_some(), then.is_some()));
                 applying.iter().for_each(|applying| self.applying(applying));
@@ -337,7 +347,12 @@ impl Canon<'_> {
                 self.command_id(&status.id);
                 self.put(std::mem::discriminant(&status.command_status));
                 self.put(status.command_error.as_ref().map(|error| &error.kind));
-                self.put(status.command_result.as_ref().is_some_and(|result| !result.is_null()));
+                let result = status.command_result.as_ref();
+                self.put(result.is_some_and(|result| !result.is_null()));
+                // The report of an erase: how many disks, and whether it is signed.
+                let disks = result.and_then(|result| result["clean_result"]["disks"].as_array());
+                let signed = result.is_some_and(|result| result.get("anneal_evidence").is_some());
+                self.put((disks.map(Vec::len), signed));
             }
             Outcome::Failed(error) => self.put((&error.text, error.retryable)),
             Outcome::Steps(steps) => {
@@ -377,7 +392,7 @@ impl Canon<'_> {
             task,
         } = machine;
         self.put((on, outage, network_boot, boot_forgotten, std::mem::discriminant(runs)));
-        if let Runs::Agent(Agent { process: _, token, commands }) = runs {
+        if let Runs::Agent(Agent { process: _, nonce: _, token, commands }) = runs {
             self.token(token.as_ref());
             self.put(commands.len());
             for Command { id, step, of, state } in commands {
@@ -386,6 +401,9 @@ impl Canon<'_> {
                 let results = self.world.run().map(|run| run.results.as_slice()).unwrap_or_default();
                 self.put(results.iter().any(|result| result.command_id == *id));
                 self.put(std::mem::discriminant(state));
+                if let State::Unproven(lack) = state {
+                    self.put(lack);
+                }
                 if let State::Running { hung, cancelled } = state {
                     self.time(*hung);
                     self.put(cancelled);

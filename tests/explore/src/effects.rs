@@ -1,5 +1,6 @@
 //! What an action does to the world, and every answer that may come of it.
 
+use crate::evidence;
 use crate::moves::Began;
 use crate::scenario::{By, Scenario};
 use crate::transition::Answer;
@@ -321,7 +322,7 @@ fn known(scenario: &Scenario, world: &World, id: &str) -> Outcome {
     };
     let status = match command.state {
         State::Running { .. } => room::command(id, Status::Running),
-        State::Succeeded | State::Contradicted => room::command(id, Status::Succeeded),
+        State::Succeeded | State::Contradicted | State::Unproven(_) => room::command(id, Status::Succeeded),
         State::Failed => room::failed(id, "CleaningError", STEP_FAILED),
         State::Stopped => room::failed(id, "Cancelled", "the step was cancelled by request"),
         State::Mismatch => room::command(id, Status::VersionMismatch),
@@ -329,9 +330,14 @@ fn known(scenario: &Scenario, world: &World, id: &str) -> Outcome {
     let disk = json!({"disks": [{"device": "/dev/sda", "size": 1, "outcome": "failed", "reason": "not zero",
         "bytes_erased": 0}]});
     let key = scenario.step_kind().result_field();
-    let command_result = match command.state {
-        State::Contradicted => Some(json!({ key: disk })),
-        State::Running { .. } => None,
+    let signs = scenario.signs && scenario.erases(command.step);
+    let name = scenario.steps.get(command.step).and_then(|step| step.label.split_once('.'));
+    let command_result = match (command.state, name, world.agent()) {
+        (State::Contradicted, ..) => Some(json!({ key: disk })),
+        (State::Running { .. }, ..) => None,
+        (State::Succeeded | State::Unproven(_), Some((_, name)), Some(agent)) if signs => {
+            Some(evidence::result(world, agent.process, name, command))
+        }
         _ => Some(Value::Null),
     };
     Outcome::Command(CommandStatus { command_result, ..status })

@@ -19,8 +19,10 @@
 //! Not a checker off the shelf: stateright's `eventually` is documented to work on acyclic paths only, and what is
 //! asked here is about cycles; it knows no number of disturbances either, by which worlds are ordered here.
 
+mod basis;
 mod canon;
 mod effects;
+mod evidence;
 pub mod moves;
 mod nature;
 pub mod properties;

@@ -5,12 +5,15 @@ use crate::moves::{Moves, Next};
 use crate::scenario::{BOOT_LIMIT, By, SILENCE, STEP_LIMIT, Scenario, TICK};
 use crate::transition::Transition;
 use crate::turn;
-use crate::world::{Agent, Held, Link, Runs, Stand, State, Task, World};
+use crate::world::{Agent, Held, Lack, Link, Runs, Stand, State, Task, World};
+use mac::Mac;
+use model::boot::BootNonce;
 use model::request::VerbRequest;
 use model::{Contact, Cursor, ProvisionState, Timestamp, Verb};
+use std::net::IpAddr;
 use std::time::Duration;
-use store::TokenGrant;
-use store::contact::{beat, grant};
+use store::contact::{beat, fetch, grant};
+use store::{ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 
 /// A heartbeat that is as late as this is lost: its sender has timed out.
 const LATEST: Duration = TICK.saturating_mul(2);
@@ -20,6 +23,7 @@ pub fn moves(scenario: &Scenario, world: &World, asleep: bool, moves: &mut Moves
     network(scenario, world, moves);
     machine(world, moves);
     agent(scenario, world, moves);
+    impostor(world, moves);
     bmc(world, moves);
     if world.run().is_some() {
         if asleep && world.node().next_wake_at.is_some() {
@@ -91,12 +95,16 @@ fn machine(world: &World, moves: &mut Moves) {
     if let Runs::Firmware = world.machine.power.runs {
         moves.change(Transition::Boot, world, |next| {
             // The boot service asks at this moment whether the node is to have the ramdisk.
-            let offered = next.machine.network_boot && next.node().boots_ramdisk();
+            if next.machine.network_boot && next.node().boots_ramdisk() {
+                // Without a script it asks again.
+                if let ScriptGrant::Given(nonce) = script(next) {
+                    next.machine.network_boot = false;
+                    start_agent(next, nonce);
+                }
+                return;
+            }
             next.machine.network_boot = false;
             next.machine.power.runs = Runs::Workload;
-            if offered {
-                start_agent(next);
-            }
         });
     }
     let Some(run) = world.run() else { return };
@@ -123,10 +131,31 @@ fn machine(world: &World, moves: &mut Moves) {
     });
 }
 
-fn start_agent(world: &mut World) {
+/// The machine fetches its boot script.
+fn script(world: &mut World) -> ScriptGrant {
+    let from = IpAddr::from([192, 0, 2, 1]);
+    let fetched = ScriptFetch { mac: Mac::new([2, 0, 0, 0, 0, 1]), from, at: world.now() };
+    let run = world.run().cloned();
+    let mut grant = ScriptGrant::Withheld;
+    world.store(|stored| grant = fetch(&mut stored.contact, run.as_ref(), &fetched));
+    grant
+}
+
+fn start_agent(world: &mut World, nonce: BootNonce) {
     world.machine.processes += 1;
     let process = world.machine.processes;
-    world.machine.power.runs = Runs::Agent(Agent { process, token: None, commands: Vec::new() });
+    world.machine.power.runs = Runs::Agent(Agent { process, nonce, token: None, commands: Vec::new() });
+}
+
+/// Someone asks for the token who knows the MAC address and nothing else.
+fn impostor(world: &World, moves: &mut Moves) {
+    let mut contact = world.stored.contact.clone();
+    let request = TokenRequest::without_nonce("token-0-1", None, world.now());
+    let request = TokenRequest { without_nonce: false, ..request };
+    grant(&mut contact, world.run(), request);
+    if contact != world.stored.contact {
+        moves.change(Transition::Impostor, world, |next| next.store(|stored| stored.contact = contact));
+    }
 }
 
 fn agent(scenario: &Scenario, world: &World, moves: &mut Moves) {
@@ -155,8 +184,9 @@ fn agent(scenario: &Scenario, world: &World, moves: &mut Moves) {
     }
     steps(scenario, world, agent, moves);
     if world.run().is_some() {
+        let nonce = agent.nonce.clone();
         moves.change(Transition::AgentRestarts, world, |next| {
-            start_agent(next);
+            start_agent(next, nonce);
             next.story.harmed = true;
         });
         moves.change(Transition::ManagersChange, world, |next| {
@@ -181,8 +211,11 @@ fn steps(scenario: &Scenario, world: &World, agent: &Agent, moves: &mut Moves) {
             if let Some(command) = next.agent_mut().and_then(|agent| agent.commands.get_mut(place)) {
                 command.state = state;
             }
-            if state == State::Succeeded {
+            if matches!(state, State::Succeeded | State::Unproven(_)) {
                 next.note_end(command.step, command.of);
+            }
+            if state == State::Succeeded {
+                next.note_proof(command.step, command.of);
             }
             next.story.harmed |= harms;
             next.story.hung |= transition == Transition::StepHangs;
@@ -198,6 +231,11 @@ fn steps(scenario: &Scenario, world: &World, agent: &Agent, moves: &mut Moves) {
     to(Transition::StepEnds, State::Succeeded, false);
     to(Transition::StepFails, State::Failed, true);
     to(Transition::StepLies, State::Contradicted, true);
+    if scenario.signs && scenario.erases(command.step) {
+        for lack in [Lack::Signature, Lack::Disk, Lack::Report] {
+            to(Transition::StepUnproven(lack), State::Unproven(lack), true);
+        }
+    }
     if !cancelled {
         to(Transition::StepHangs, State::Running { hung: Some(world.now()), cancelled }, true);
     }
@@ -233,7 +271,9 @@ fn looked_up(world: &World, arrives: bool) -> Option<World> {
     let token = format!("token-{}-{}", world.machine.power.boot, world.machine.tokens + 1);
     let boot_id = format!("boot-{}", world.machine.power.boot);
     let mut contact = world.stored.contact.clone();
-    let granted = grant(&mut contact, world.run(), &token, Some(&boot_id), world.now());
+    let nonce = agent.nonce.clone();
+    let request = TokenRequest::with_nonce(nonce, &token, Some(&boot_id), world.now());
+    let granted = grant(&mut contact, world.run(), request);
     if granted == TokenGrant::Given {
         next.machine.tokens += 1;
         next.story.token_boot = world.machine.power.boot;

@@ -1,9 +1,11 @@
 //! What must hold, each with the sentence of issue 4 (or of the issues before it) that asks for it. A property looks
 //! at one move: the world before it, what happened, the world after it.
 
+use crate::basis;
 use crate::moves::Next;
 use crate::reasons;
 use crate::scenario::{By, Scenario};
+use crate::transition::Transition;
 use crate::world::{Link, World, boot_of};
 use conductor::decision::Action;
 use model::provision::{Verb, transition};
@@ -94,6 +96,11 @@ pub const PROPERTIES: &[Property] = &[
         check: no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off,
     },
     Property {
+        name: "no_token_without_the_nonce_of_the_boot",
+        sentence: "a token goes only to who shows the nonce of the boot",
+        check: no_token_without_the_nonce_of_the_boot,
+    },
+    Property {
         name: "intents_are_stored_before_effects",
         sentence: "The intent of an action is stored before the action is taken; the controller picks each command's id",
         check: intents_are_stored_before_effects,
@@ -113,6 +120,18 @@ pub const PROPERTIES: &[Property] = &[
         name: "a_run_is_looked_at_again",
         sentence: "none stuck: every row of a run names when the conductor looks at it again",
         check: a_run_is_looked_at_again,
+    },
+    Property {
+        name: "available_after_an_erase_has_evidence_of_every_disk",
+        sentence: "no AVAILABLE out of a cleaning with an erase step by a signing agent without evidence for every \
+                   known disk",
+        check: basis::available_after_an_erase_has_evidence_of_every_disk,
+    },
+    Property {
+        name: "available_has_the_stored_basis_and_no_other",
+        sentence: "Every way into AVAILABLE is one enum, stored on the node as its basis; no other basis than the \
+                   stored one",
+        check: basis::available_has_the_stored_basis_and_no_other,
     },
     Property {
         name: "every_transition_is_allowed_and_has_an_event",
@@ -158,7 +177,10 @@ impl Move<'_> {
 fn a_run_ends_well_only_when_every_step_ran(now: &Move) -> Result<(), String> {
     let world = &now.next.world;
     let state = world.node().provision_state;
-    let available = state == ProvisionState::Available && now.before.node().provision_state != state;
+    // An administrator's override claims no success.
+    let overridden = now.next.transition == Transition::User(Verb::Override);
+    let available =
+        state == ProvisionState::Available && now.before.node().provision_state != state && !overridden;
     if now.ended_run().is_none_or(|_| is_failure(state)) && !available {
         return Ok(());
     }
@@ -316,6 +338,20 @@ fn no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off(now: &Move)
         "boot {} got a token, and the controller has not switched boot {} off",
         after.token_boot, before.token_boot
     ))
+}
+
+fn no_token_without_the_nonce_of_the_boot(now: &Move) -> Result<(), String> {
+    let (before, after) = (&now.before.stored.contact, &now.next.world);
+    let contact = &after.stored.contact;
+    if contact.token.is_none() || contact.token == before.token {
+        return Ok(());
+    }
+    let nonce = contact.boot.as_ref().map(|boot| &boot.nonce);
+    let is_agent = after.agent().is_some_and(|agent| Some(&agent.nonce) == nonce);
+    if is_agent && contact.token.as_deref().and_then(boot_of) == Some(after.machine.power.boot) {
+        return Ok(());
+    }
+    Err("a token went to someone who has not the boot script of this boot".into())
 }
 
 fn an_agent_of_an_earlier_boot_is_never_the_present_one(now: &Move) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use crate::effects::{BMC_REFUSES, BMC_SILENT, STEP_FAILED, TASK_FAILED, UNREACHABLE};
 use crate::properties::Move;
 use crate::scenario::{SILENCE, STEP_LIMIT, TICK};
-use crate::world::{Applying, Stand, World};
+use crate::world::{Applying, Lack, Stand, State, World};
 use agent_protocol::command::Status;
 use conductor::decision::{Action, Outcome};
 use model::agent::AgentKind;
@@ -22,13 +22,16 @@ type Reason = (&'static str, fn(&Cause) -> bool);
 const REASONS: &[Reason] = &[
     ("By request", |cause| cause.now.before.story.abort && !cause.failed_by_itself()),
     ("the node lost power", |cause| cause.outcome == Some(&Outcome::Power(PowerState::Off))),
+    ("has not been heard for", |cause| cause.is_silent()),
+    ("its boot script was fetched again", |cause| {
+        cause.now.before.stored.contact.rival.as_ref().is_some_and(|rival| rival.fetched)
+    }),
     ("the node rebooted", |cause| cause.is_another_boot() || cause.is_another_holder()),
     ("the agent was restarted", |cause| {
         cause.is_another_process() || cause.is_another_holder() || cause.forgot()
     }),
     ("another asks for its token", |cause| cause.now.before.stored.contact.rival.is_some()),
     ("sent no heartbeat, and another asks", |cause| cause.now.before.stored.contact.rival.is_some()),
-    ("has not been heard for", |cause| cause.is_silent()),
     ("no agent came back", |cause| cause.is_unheard()),
     ("no heartbeat of an agent within", |cause| cause.is_unheard()),
     ("the agent is heard, but", |cause| cause.issued_ago() >= STEP_LIMIT),
@@ -37,6 +40,9 @@ const REASONS: &[Reason] = &[
     ("kept changing", |cause| cause.now.before.story.flips > cause.now.scenario.settings.max_replans),
     ("controller was interrupted", |cause| cause.now.before.story.died_in_step),
     ("of disk /dev/sda", |cause| matches!(cause.status(), Some(Status::Succeeded))),
+    ("has not signed this report", |cause| cause.is_unproven(Lack::Signature)),
+    ("is missing: the report of step", |cause| cause.is_unproven(Lack::Disk)),
+    ("without a report of the disks", |cause| cause.is_unproven(Lack::Report)),
     (STEP_FAILED, |cause| cause.failed_by_itself()),
     (TASK_FAILED, |cause| cause.was_reported(TASK_FAILED)),
     (UNREACHABLE, |cause| cause.was_reported(UNREACHABLE)),
@@ -123,6 +129,14 @@ impl Cause<'_> {
                 .is_some_and(|id| state.is_some_and(|state| state.ended.iter().any(|ended| ended == id)));
         // The error also names the step's own failure.
         (by_outcome && !self.failed_by_itself()) || by_task || by_beat
+    }
+
+    /// The command has ended as a success without this proof.
+    fn is_unproven(&self, lack: Lack) -> bool {
+        let Some(Outcome::Command(status)) = self.outcome else { return false };
+        let commands = self.now.before.agent().map(|agent| agent.commands.as_slice()).unwrap_or_default();
+        // An agent that was restarted since has no memory of it.
+        commands.iter().all(|command| command.id != status.id || command.state == State::Unproven(lack))
     }
 
     fn cursor(&self) -> Option<&Cursor> {

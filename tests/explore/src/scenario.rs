@@ -98,6 +98,8 @@ pub struct Scenario {
     pub agent: bool,
     /// The agent is an ironic-python-agent: it reports neither boot nor process, and names commands itself.
     pub ipa: bool,
+    /// The agent signs the reports of its erases, and the node's disks are known.
+    pub signs: bool,
     /// Disturbances on one path, the user's later requests among them.
     pub budget: u8,
     /// What the user may ask for once a run has ended.
@@ -115,6 +117,7 @@ impl Scenario {
             steps: steps.to_vec(),
             agent: true,
             ipa: false,
+            signs: false,
             budget,
             again: Vec::new(),
             settings: settings(),
@@ -138,6 +141,19 @@ impl Scenario {
     pub fn with_ipa(mut self) -> Self {
         self.ipa = true;
         self
+    }
+
+    /// With an agent that signs, and an administrator who may override a cleaning that failed.
+    #[must_use]
+    pub fn with_signatures(mut self) -> Self {
+        let reason = Some("the disks are to be shredded".to_owned());
+        self.again.push(VerbRequest { reason, ..VerbRequest::of(Verb::Override) });
+        Self { signs: true, ..self }
+    }
+
+    /// Whether this step of the agent erases disks.
+    pub fn erases(&self, step: usize) -> bool {
+        self.steps.get(step).is_some_and(|step| step.label.starts_with("deploy.erase_devices"))
     }
 
     /// Kind of its steps.

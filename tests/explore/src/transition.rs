@@ -1,5 +1,6 @@
 //! What can happen next, in words.
 
+use crate::world::Lack;
 use model::Verb;
 use std::fmt;
 
@@ -20,6 +21,8 @@ pub enum Transition {
     Lookup,
     /// The same, and the answer is lost.
     LookupLost,
+    /// Someone who has no boot script asks for the token.
+    Impostor,
     /// The agent sends a heartbeat.
     Beat,
     /// The same, and it is late.
@@ -34,6 +37,8 @@ pub enum Transition {
     StepFails,
     /// It is reported as a success with a record that contradicts it.
     StepLies,
+    /// It ends well, and is reported without the proof that the agent owes.
+    StepUnproven(Lack),
     /// It will never end.
     StepHangs,
     /// It stops, as requested.
@@ -108,6 +113,7 @@ impl Transition {
             Self::Away => Disturbance("THE CONTROLLER IS AWAY for long, and is started again"),
             Self::Boot => Course("the firmware has booted"),
             Self::Lookup => Course("the agent looks itself up"),
+            Self::Impostor => Course("AN IMPOSTOR without the boot script asks for the token"),
             Self::LookupLost => Disturbance("the agent looks itself up, THE ANSWER IS LOST"),
             Self::Beat => Course("a heartbeat"),
             Self::BeatLate => Disturbance("A HEARTBEAT IS HELD BACK by the network"),
@@ -116,6 +122,9 @@ impl Transition {
             Self::StepEnds => Course("the step ends well in the agent"),
             Self::StepFails => Disturbance("THE STEP FAILS in the agent"),
             Self::StepLies => Disturbance("THE STEP FAILS in the agent, and is reported as a success"),
+            Self::StepUnproven(Lack::Signature) => Disturbance("the step ends, its report IS NOT SIGNED"),
+            Self::StepUnproven(Lack::Disk) => Disturbance("the step ends, its report LACKS A DISK"),
+            Self::StepUnproven(Lack::Report) => Disturbance("the step ends WITHOUT A REPORT"),
             Self::StepHangs => Disturbance("THE STEP HANGS in the agent"),
             Self::StepStops => Course("the step stops in the agent, as requested"),
             Self::TaskEnds => Course("the BMC has done the step"),

@@ -2,6 +2,7 @@
 //! `decide` and `apply_outcome`; the order of loads, effects and writes is that of `conductor/src/drive.rs`.
 
 use crate::effects::{self, Effect};
+use crate::evidence;
 use crate::moves::{Moves, Next};
 use crate::scenario::Scenario;
 use crate::transition::{Answer, Transition};
@@ -115,7 +116,8 @@ fn store(scenario: &Scenario, world: &World, transition: Transition, mut storing
     if change.forget_agent || !change.catalogues.is_empty() {
         if change.forget_agent {
             change.forget_agent = false;
-            next.store(|stored| stored.contact = model::Contact::default());
+            let boot = change.next_boot.take();
+            next.store(|stored| stored.contact = model::Contact { boot, ..model::Contact::default() });
         } else if let Some((_, mut catalogue)) = std::mem::take(&mut change.catalogues).pop() {
             catalogue.steps.iter_mut().for_each(|step| step.raw.clear());
             next.store(|stored| stored.catalogue = Some(catalogue));
@@ -130,6 +132,9 @@ fn store(scenario: &Scenario, world: &World, transition: Transition, mut storing
         if world.node().version != storing.seen.node.version {
             next.conductor = stale(world, storing);
             return Next::new(transition, next);
+        }
+        if let Some(proof) = storing.change.evidence.take() {
+            evidence::certify(&mut storing.change.node, &proof.evidence.command_id);
         }
         next.store_node(scenario, storing.change.node);
         events = storing.change.events;

@@ -1,9 +1,12 @@
 //! The abstract world: what is stored, where the conductor stands, the machine with its agent, what is on its way
 //! between them, and what a witness remembers of the run.
 
+use crate::evidence;
 use crate::scenario::{Scenario, TICK};
 use conductor::decision::{Action, Change, Outcome, Rules, Snapshot};
 use model::agent::AgentState;
+use model::boot::BootNonce;
+use model::disks::KnownDisk;
 use model::request::{Policy, VerbRequest, apply_verb};
 use model::run::PersistentBoot;
 use model::{Contact, Event, Node, PowerState, ProvisionState, Run, Timestamp};
@@ -138,6 +141,8 @@ pub struct Task {
 pub struct Agent {
     /// Its number.
     pub process: u32,
+    /// The nonce in its boot script.
+    pub nonce: BootNonce,
     /// Its token.
     pub token: Option<String>,
     /// Its memory: the commands it was given, oldest first.
@@ -171,12 +176,25 @@ pub enum State {
     Succeeded,
     /// Reported as a success, with a record that contradicts it.
     Contradicted,
+    /// An erase that ran to its end and was reported as a success by an agent that signs, without proof.
+    Unproven(Lack),
     /// Failed by itself.
     Failed,
     /// Stopped because a cancellation was requested.
     Stopped,
     /// Not run: the hardware managers are others than the plan's.
     Mismatch,
+}
+
+/// What the report of an erase lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lack {
+    /// The signature.
+    Signature,
+    /// A disk that the node is known to have.
+    Disk,
+    /// Everything.
+    Report,
 }
 
 /// What really happened in the run, as an observer of the world records it.
@@ -218,6 +236,8 @@ pub struct StepHistory {
     pub begun: u8,
     /// It ran to its end after it was begun last.
     pub done: bool,
+    /// The agent then signed a record of every disk of the node.
+    pub proven: bool,
 }
 
 impl World {
@@ -226,7 +246,10 @@ impl World {
         let now = Timestamp(1_000 * micros(1));
         let (state, workload) = scenario.start();
         let mut node = Node::enrolled(Uuid::from_u128(1), "fake-hardware", now);
-        node.enter(state, None, now);
+        room::put(&mut node, state, now);
+        if scenario.signs {
+            node.disks.known = DISKS.map(known_disk).to_vec();
+        }
         let stored = Snapshot {
             node,
             contact: Contact::default(),
@@ -397,7 +420,7 @@ impl World {
     pub fn note_begin(&mut self, step: usize) {
         self.story.hung = false;
         if let Some(history) = self.story.steps.get_mut(step) {
-            *history = StepHistory { begun: (history.begun + 1).min(2), done: false };
+            *history = StepHistory { begun: (history.begun + 1).min(2), ..StepHistory::default() };
         }
     }
 
@@ -410,6 +433,15 @@ impl World {
         }
     }
 
+    /// The agent has signed what a step did that has run to its end.
+    pub fn note_proof(&mut self, step: usize, of: (u32, u32)) {
+        if of == (self.story.run, self.story.round)
+            && let Some(history) = self.story.steps.get_mut(step)
+        {
+            history.proven = true;
+        }
+    }
+
     /// What a heartbeat sent now says.
     pub fn beat(&self, scenario: &Scenario, agent: &Agent) -> HeartbeatRecord {
         HeartbeatRecord {
@@ -417,11 +449,11 @@ impl World {
             verify_ca: None,
             agent_version: Some("0".to_owned()),
             at: self.now(),
-            agent: (!scenario.ipa).then(|| self.agent_state(agent)).into(),
+            agent: (!scenario.ipa).then(|| self.agent_state(scenario, agent)).into(),
         }
     }
 
-    fn agent_state(&self, agent: &Agent) -> AgentState {
+    fn agent_state(&self, scenario: &Scenario, agent: &Agent) -> AgentState {
         let running = agent.running();
         let progress = running.map(|command| match command.state {
             State::Running { hung: Some(since), .. } => Value::from(since.0),
@@ -431,7 +463,7 @@ impl World {
         AgentState {
             boot_id: format!("boot-{}", self.machine.power.boot),
             process_id: format!("process-{}", agent.process),
-            evidence_key: None,
+            evidence_key: scenario.signs.then(|| evidence::key().public().to_string()),
             running: running.map(|command| command.id.clone()),
             ended: ended.map(|command| command.id.clone()).collect(),
             progress,
@@ -444,6 +476,13 @@ impl Agent {
     pub fn running(&self) -> Option<&Command> {
         self.commands.iter().find(|command| matches!(command.state, State::Running { .. }))
     }
+}
+
+/// Serial numbers of the node's disks.
+pub const DISKS: [&str; 2] = ["S1", "S2"];
+
+fn known_disk(serial: &str) -> KnownDisk {
+    KnownDisk { serial: Some(serial.to_owned()), ..KnownDisk::default() }
 }
 
 /// Leave out what only people and agents read: worlds are copied all the time.

@@ -41,6 +41,17 @@ fn automated_cleaning() {
     check(&Scenario::new("automated_cleaning", RunKind::AutomatedClean, &steps, 2));
 }
 
+/// An agent that signs what it erases, and sometimes owes the proof.
+#[test]
+fn automated_cleaning_with_evidence() {
+    let steps = [
+        StepSpec::agent("deploy.erase_devices_metadata"),
+        StepSpec::agent("deploy.erase_devices").once().to_its_end(),
+    ];
+    let scenario = Scenario::new("automated_cleaning_with_evidence", RunKind::AutomatedClean, &steps, 2);
+    check(&scenario.with_signatures());
+}
+
 /// One step, disturbed more often.
 #[test]
 fn one_step() {
@@ -50,7 +61,10 @@ fn one_step() {
 /// ironic-python-agent: it says of no step that it may be repeated.
 #[test]
 fn automated_cleaning_with_ipa() {
-    let steps = [StepSpec::agent("deploy.metadata").once(), StepSpec::agent("deploy.erase").once()];
+    let steps = [
+        StepSpec::agent("deploy.erase_devices_metadata").once(),
+        StepSpec::agent("deploy.erase_devices").once(),
+    ];
     check(&Scenario::new("automated_cleaning_with_ipa", RunKind::AutomatedClean, &steps, 2).with_ipa());
 }
 

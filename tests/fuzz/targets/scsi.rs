@@ -15,9 +15,9 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let Some(choice) = tape.byte() else { return };
     let oracle = Oracle::new(tape.0);
     match choice % 8 {
-        0 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Crypto))),
-        1 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Block))),
-        2 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Overwrite))),
+        0 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Crypto).map(drop))),
+        1 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Block).map(drop))),
+        2 => drop(work(&oracle, |work| scsi_sanitize::run(work, Operation::Overwrite).map(drop))),
         3 => drop(work(&oracle, scsi_format::run)),
         4 => {
             if let Some(sense) = Sense::parse(tape.0) {

@@ -20,6 +20,7 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 const SETTINGS: &str = "\
 [agent]
 heartbeat_timeout_s = 5
+lookup_without_nonce = true
 [conductor]
 agent_poll_s = 1
 retry_pause_s = 1
@@ -68,7 +69,9 @@ impl Controller {
     pub async fn start(program: &Path, dir: &Path, fault: Option<Fault>) -> Result<Self> {
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
         let state = dir.join("state");
-        let text = format!("state_dir = {state:?}\n[api]\nlisten = [\"{address}\"]\n{SETTINGS}");
+        let text = format!(
+            "state_dir = {state:?}\n[api]\nlisten = [\"{address}\"]\nauth_strategy = \"noauth\"\n{SETTINGS}"
+        );
         std::fs::write(dir.join("controller.toml"), text)?;
         let (program, dir) = (program.to_owned(), dir.to_owned());
         let api = Api::new(&format!("http://{address}"), "latest", LIMIT)?;

@@ -151,6 +151,14 @@ impl Controller {
         Ok((format!("https://{address}:6385"), pin))
     }
 
+    /// The token of its operators.
+    fn token(&self) -> Result<String> {
+        let file = self.config.dir.join("state/operator.token");
+        let text =
+            std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        Ok(text.trim_end().to_owned())
+    }
+
     /// Largest resident memory so far, in bytes.
     ///
     /// # Errors
@@ -190,6 +198,7 @@ impl Controller {
         let mut request = self
             .client
             .request(method, format!("{}{path}", Self::local()))
+            .basic_auth("lab", Some(self.token()?))
             .header("X-OpenStack-Ironic-API-Version", MICROVERSION);
         if let Some(body) = body {
             request = request.json(&body);

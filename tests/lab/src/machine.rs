@@ -55,6 +55,8 @@ struct State {
     /// What the next boot tries first, and for how long that counts; `None`: as the firmware's boot order has it.
     choice: Option<(Boot, Lasting)>,
     bios: Bios,
+    /// Serial numbers of disks that are not there from the next power-on.
+    pulled: Vec<String>,
     /// Counts resets and choices: who sees it unchanged knows that neither came between.
     changes: u64,
     running: Option<Running>,
@@ -154,6 +156,11 @@ impl Machine {
         Ok(())
     }
 
+    /// Takes a disk out: from the next power-on it is not there.
+    pub async fn pull_disk(&self, serial: &str) {
+        self.state.lock().await.pulled.push(serial.to_owned());
+    }
+
     /// Switches on; nothing when it is on already.
     ///
     /// # Errors
@@ -163,7 +170,7 @@ impl Machine {
         if state.running().is_some() {
             return Ok(());
         }
-        let running = self.start(state.boot()).await?;
+        let running = self.start(state.boot(), &state.pulled).await?;
         self.timeline.note(&self.spec.name, "power on");
         state.used();
         let (qmp, boot) = (Arc::clone(&running.qmp), state.boot());
@@ -222,8 +229,9 @@ impl Machine {
         qmp.command(command, arguments).await
     }
 
-    async fn start(&self, boot: Boot) -> Result<Running> {
-        let spec = &self.spec;
+    async fn start(&self, boot: Boot, pulled: &[String]) -> Result<Running> {
+        let mut spec = NodeSpec::clone(&self.spec);
+        spec.disks.retain(|disk| !pulled.contains(&disk.serial));
         spec.ensure_files()?;
         let socket = spec.qmp_socket();
         if socket.exists() {

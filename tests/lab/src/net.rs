@@ -89,6 +89,14 @@ impl Bridge {
         &self.name
     }
 
+    /// Gives the bridge another address, such as `172.22.0.66/24`.
+    ///
+    /// # Errors
+    /// When `ip` fails, for example because the bridge has it.
+    pub fn add_address(&self, address: &str) -> Result<()> {
+        ip(&["address", "add", address, "dev", &self.name])
+    }
+
     /// Makes a tap on the bridge for a machine's NIC.
     ///
     /// # Errors

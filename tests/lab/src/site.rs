@@ -123,6 +123,14 @@ impl Site {
         Ok(SiteNode { name: name.to_owned(), machine, bmc })
     }
 
+    /// Another address on the nodes' network, for a program of the test.
+    ///
+    /// # Errors
+    /// When the network has it.
+    pub fn add_address(&self, address: Ipv4Addr) -> Result<()> {
+        self.bridge.add_address(&format!("{address}/24"))
+    }
+
     /// Enrols a server by the `anneal` command: node and port.
     ///
     /// # Errors

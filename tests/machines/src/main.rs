@@ -11,6 +11,7 @@
 
 mod desk;
 mod disk;
+mod impostor;
 mod judges;
 mod layers;
 mod loopback;

@@ -161,14 +161,23 @@ pub async fn full_speed(machine: &Machine, index: usize) -> Result<()> {
 /// # Errors
 /// When the controller refuses.
 pub async fn enrol_redfish(site: &Site, node: &SiteNode) -> Result<()> {
-    let info = json!({
+    enrol(&site.controller, &node.name, "redfish", redfish_info(node), &node.machine.spec().mac).await
+}
+
+/// What a node behind this BMC is enrolled with.
+pub fn redfish_info(node: &SiteNode) -> Value {
+    json!({
         "redfish_address": node.bmc.url(),
         "redfish_system_id": RedfishBmc::system_id(),
         "redfish_username": BMC_USER,
         "redfish_password": BMC_PASSWORD,
         "redfish_verify_ca": false,
-    });
-    enrol(&site.controller, &node.name, "redfish", info, &node.machine.spec().mac).await
+    })
+}
+
+/// The report of a full erase of a disk that no node has.
+pub fn made_up_report() -> Value {
+    json!({"disks": [room::erased("erase_devices", "/dev/sda", "MADE-UP", 16 << 20)]})
 }
 
 /// Enrols a node with one port, and manages it.

@@ -28,7 +28,7 @@ struct Directory(Timeline);
 
 #[async_trait]
 impl BootDirectory for Directory {
-    async fn boot_for(&self, _mac: Mac) -> BootAnswer {
+    async fn boot_for(&self, _mac: Mac, _from: std::net::IpAddr) -> BootAnswer {
         let params = RamdiskParams {
             api_urls: vec![format!("http://{HERE}:6385")],
             consoles: vec!["ttyS0".to_owned()],

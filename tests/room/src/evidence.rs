@@ -5,7 +5,7 @@ use agent_protocol::record::{DiskRecord, ERASE_METADATA, EraseReport, Outcome, V
 use agentd::registry::Ending;
 use certificate::{AgentName, EVIDENCE, Evidence, Machine, ManagerName, SigningKey, StepName, VERSION};
 use model::StepKind;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The true record of a disk of `size` bytes that the erase step called `step` has treated.
 pub fn erased(step: &str, device: &str, serial: &str, size: u64) -> DiskRecord {
@@ -16,6 +16,7 @@ pub fn erased(step: &str, device: &str, serial: &str, size: u64) -> DiskRecord {
         serial: Some(serial.to_owned()),
         wwn: None,
         model: None,
+        media: None,
         size,
         outcome: if metadata { Outcome::MetadataErased } else { Outcome::Erased },
         reason: None,
@@ -33,6 +34,9 @@ pub fn erased(step: &str, device: &str, serial: &str, size: u64) -> DiskRecord {
             mismatched_bytes: 0,
             unchanged_samples: 0,
             samples: 0,
+            markers: 0,
+            markers_found: 0,
+            device_status: None,
             seed: None,
             passed: true,
         }),
@@ -57,7 +61,51 @@ pub(crate) fn attach(key: &SigningKey, agent: AgentName, id: &str, sent: &SentSt
     let report = result.get(kind.result_field()).filter(|report| report.get("disks").is_some());
     let report = report.and_then(|report| serde_json::from_value::<EraseReport>(report.clone()).ok());
     let Some(report) = report else { return };
+    let step = StepName {
+        kind: kind.as_str().to_owned(),
+        interface: text("step", "interface"),
+        step: text("step", "step"),
+    };
     let evidence = Evidence {
+        succeeded: ending.status == Status::Succeeded,
+        error: ending.error.as_ref().map(|error| error.details.clone()),
+        ..evidence(agent, text("node", "uuid"), id, step, report)
+    };
+    let signed = serde_json::to_value(evidence.sign(key)).unwrap_or_default();
+    result.insert(EVIDENCE.to_owned(), signed);
+}
+
+/// The result of the clean step `deploy.STEP` that succeeded with these records, signed by the agent of this boot.
+pub fn signed_clean_result(
+    key: &SigningKey,
+    (boot_id, process_id): (&str, &str),
+    node: &str,
+    command_id: &str,
+    step: &str,
+    disks: Vec<DiskRecord>,
+) -> Value {
+    let agent = AgentName {
+        version: "sim".to_owned(),
+        boot_id: boot_id.to_owned(),
+        process_id: process_id.to_owned(),
+    };
+    let kind = StepKind::Clean;
+    let name =
+        StepName { kind: kind.as_str().to_owned(), interface: "deploy".to_owned(), step: step.to_owned() };
+    let report = EraseReport { disks, ..EraseReport::default() };
+    let evidence = evidence(agent, node.to_owned(), command_id, name, report.clone());
+    json!({ kind.result_field(): report, EVIDENCE: evidence.sign(key) })
+}
+
+/// The evidence of a step that succeeded.
+fn evidence(
+    agent: AgentName,
+    node: String,
+    command_id: &str,
+    step: StepName,
+    report: EraseReport,
+) -> Evidence {
+    Evidence {
         version: VERSION,
         agent,
         machine: Machine {
@@ -65,19 +113,13 @@ pub(crate) fn attach(key: &SigningKey, agent: AgentName, id: &str, sent: &SentSt
             product_name: String::new(),
             serial_number: String::new(),
         },
-        node: text("node", "uuid"),
-        command_id: id.to_owned(),
-        step: StepName {
-            kind: kind.as_str().to_owned(),
-            interface: text("step", "interface"),
-            step: text("step", "step"),
-        },
+        node,
+        command_id: command_id.to_owned(),
+        step,
         manager: ManagerName { name: "sim".to_owned(), version: "1".to_owned() },
-        succeeded: ending.status == Status::Succeeded,
-        error: ending.error.as_ref().map(|error| error.details.clone()),
+        succeeded: true,
+        error: None,
         disks: report.disks,
         ignored_controllers: report.ignored_controllers,
-    };
-    let signed = serde_json::to_value(evidence.sign(key)).unwrap_or_default();
-    result.insert(EVIDENCE.to_owned(), signed);
+    }
 }

@@ -16,16 +16,18 @@ mod clock;
 mod evidence;
 mod log;
 mod machine;
+mod state;
 mod status;
 mod work;
 
 pub use agent::{Agent, Call, Kind, Reply};
 pub use agentd::registry::Ending;
 pub use clock::SimClock;
-pub use evidence::erased;
+pub use evidence::{erased, signed_clean_result};
 pub use hwm_sdk::StepContext;
 pub use log::Log;
 pub use machine::Power;
+pub use state::put;
 pub use status::{command, failed};
 pub use work::{Begun, Work, advertised, step_result};
 

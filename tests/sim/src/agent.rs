@@ -11,6 +11,7 @@ use agentd::heartbeat::{Activity, Outcome, Pace};
 use agentd::http;
 use agentd::lookup::{self, LookupError, LookupResult};
 use agentd::token::Token;
+use model::boot::BootNonce;
 use room::{Agent, Kind};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -21,8 +22,17 @@ use uuid::Uuid;
 /// Longest wait between lookups, as the real agent's.
 const LOOKUP_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Start a process in a boot that has come up; `inspects`: the kernel command line names an inspection callback.
-pub fn start(world: &Arc<World>, machine: &Arc<Machine>, boot_id: String, inspects: bool) {
+/// What the kernel command line of a boot says.
+#[derive(Debug, Clone)]
+pub struct BootScript {
+    /// The nonce of the boot.
+    pub nonce: BootNonce,
+    /// It names an inspection callback.
+    pub inspects: bool,
+}
+
+/// Start a process in a boot that has come up.
+pub fn start(world: &Arc<World>, machine: &Arc<Machine>, boot_id: String, script: BootScript) {
     let Some(kind) = machine.agent_kind else { return };
     let agent = Arc::new(Agent::new(kind, boot_id, world.rng.uuid().to_string()));
     machine.state().power.runs = Some(agent.clone());
@@ -32,7 +42,7 @@ pub fn start(world: &Arc<World>, machine: &Arc<Machine>, boot_id: String, inspec
         tokio::select! {
             biased;
             () = agent.died.cancelled() => {}
-            () = live(&world, &machine, &agent, inspects) => {}
+            () = live(&world, &machine, &agent, &script) => {}
         }
     });
 }
@@ -49,7 +59,25 @@ pub fn kill(world: &Arc<World>, machine: &Arc<Machine>) {
     tokio::spawn(async move {
         sleep(world.rng.seconds(1..30)).await;
         if machine.is_in(boot) && machine.agent().is_none() {
-            start(&world, &machine, agent.boot_id.clone(), false);
+            let nonce = held(&world.ground_truth).machines[machine.index].nonce.clone();
+            let Some(nonce) = nonce else { return };
+            start(&world, &machine, agent.boot_id.clone(), BootScript { nonce, inspects: false });
+        }
+    });
+}
+
+/// Someone else who knows the MAC address, and asks for the token in some boots without the boot script.
+pub fn impostor(world: &Arc<World>, machine: &Arc<Machine>, boot: u32) {
+    if !world.rng.chance(0.2) {
+        return;
+    }
+    let (world, machine) = (world.clone(), machine.clone());
+    tokio::spawn(async move {
+        let path = format!("/v1/lookup?addresses={}", machine.mac.replace(':', "%3A"));
+        while machine.is_in(boot) && machine.agent().is_none() {
+            // An answer with a token breaks the rule `no_token_without_the_nonce_of_the_boot` in the store.
+            let _ = world.send(&machine, Request::new("GET", &path).at(LOOKUP_MICROVERSION)).await;
+            sleep(Duration::from_secs(5)).await;
         }
     });
 }
@@ -61,20 +89,21 @@ pub fn end(world: &World, machine: &Machine, agent: &Agent, how: &str) {
     held(&world.ground_truth).interrupt(machine.index, world.now());
 }
 
-async fn live(world: &Arc<World>, machine: &Arc<Machine>, agent: &Arc<Agent>, inspects: bool) {
-    if inspects {
-        inspect(world, machine).await;
+async fn live(world: &Arc<World>, machine: &Arc<Machine>, agent: &Arc<Agent>, script: &BootScript) {
+    let nonce = &script.nonce;
+    if script.inspects {
+        inspect(world, machine, agent.kind, nonce).await;
     }
-    let mut found = look_up(world, machine, agent).await;
+    let mut found = look_up(world, machine, agent, nonce).await;
     *held(&agent.token) = Some(found.token.expose().to_owned());
     let mut failures = 0;
     loop {
         let sent = Instant::now();
-        let outcome = beat(world, machine, agent, &found).await;
+        let outcome = beat(world, machine, agent, &found, nonce).await;
         // ironic-python-agent does not ask again who it is.
         if outcome == Outcome::Refused
             && agent.kind == Kind::Anneal
-            && let Ok(fresh) = ask(world, machine, agent, Some(&found.token)).await
+            && let Ok(fresh) = ask(world, machine, agent, nonce, Some(&found.token)).await
         {
             *held(&agent.token) = Some(fresh.token.expose().to_owned());
             found = fresh;
@@ -104,7 +133,7 @@ async fn rest(agent: &Agent, sent: Instant, pace: &Pace) {
     }
 }
 
-async fn inspect(world: &Arc<World>, machine: &Machine) {
+async fn inspect(world: &Arc<World>, machine: &Machine, kind: Kind, nonce: &BootNonce) {
     let body = json!({
         "inventory": {
             "interfaces": [{"name": "eth0", "mac_address": machine.mac}],
@@ -116,17 +145,17 @@ async fn inspect(world: &Arc<World>, machine: &Machine) {
     for attempt in 0..5 {
         // In this version ironic-python-agent asks, and so does ours.
         let request = Request::new("POST", "/v1/continue_inspection").at("1.1").with(body.clone());
-        match world.send(machine, request).await {
+        match world.send(machine, request.showing(nonce, kind)).await {
             Ok(Answer { status: 409 | 500.., .. }) | Err(_) => sleep(Duration::from_secs(5 + attempt)).await,
             Ok(_) => return,
         }
     }
 }
 
-async fn look_up(world: &Arc<World>, machine: &Machine, agent: &Agent) -> LookupResult {
+async fn look_up(world: &Arc<World>, machine: &Machine, agent: &Agent, nonce: &BootNonce) -> LookupResult {
     let mut failures = 0;
     loop {
-        match ask(world, machine, agent, None).await {
+        match ask(world, machine, agent, nonce, None).await {
             Ok(found) => return found,
             Err(error) => {
                 world.trace.note(|| format!("{} lookup: {error}", machine.name));
@@ -141,19 +170,27 @@ async fn ask(
     world: &Arc<World>,
     machine: &Machine,
     agent: &Agent,
+    nonce: &BootNonce,
     own: Option<&Token>,
 ) -> Result<LookupResult, LookupError> {
     let mut path = format!("/v1/lookup?addresses={}", machine.mac.replace(':', "%3A"));
     if agent.kind == Kind::Anneal {
         path.push_str(&format!("&anneal_boot_id={}", agent.boot_id));
     }
-    match world.send(machine, Request::new("GET", &path).at(LOOKUP_MICROVERSION)).await {
+    let request = Request::new("GET", &path).at(LOOKUP_MICROVERSION).showing(nonce, agent.kind);
+    match world.send(machine, request).await {
         Ok(answer) => lookup::judge(answer.status, &answer.bytes, own),
         Err(text) => Err(LookupError::Answer(text)),
     }
 }
 
-async fn beat(world: &Arc<World>, machine: &Machine, agent: &Agent, found: &LookupResult) -> Outcome {
+async fn beat(
+    world: &Arc<World>,
+    machine: &Machine,
+    agent: &Agent,
+    found: &LookupResult,
+    nonce: &BootNonce,
+) -> Outcome {
     let ours = found.extension && agent.kind == Kind::Anneal;
     let beat = Heartbeat {
         callback_url: format!("https://{}:9999", machine.address),
@@ -164,7 +201,8 @@ async fn beat(world: &Arc<World>, machine: &Machine, agent: &Agent, found: &Look
     };
     let body = serde_json::to_value(&beat).unwrap_or(Value::Null);
     let path = format!("/v1/heartbeat/{}", found.node_uuid.parse::<Uuid>().unwrap_or(machine.uuid));
-    match world.send(machine, Request::new("POST", &path).at(HEARTBEAT_MICROVERSION).with(body)).await {
+    let request = Request::new("POST", &path).at(HEARTBEAT_MICROVERSION).with(body);
+    match world.send(machine, request.showing(nonce, agent.kind)).await {
         Ok(Answer { status: 202, .. }) => Outcome::Accepted,
         Ok(Answer { status: status @ (400 | 401 | 403 | 404), bytes }) => {
             let text = http::shorten(&bytes);

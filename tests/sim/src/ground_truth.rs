@@ -1,6 +1,7 @@
 //! What really happened, as opposed to what the controller believes. Rules are judged by it.
 
 use crate::offers::Offers;
+use model::boot::BootNonce;
 use model::{Node, StepKind, Timestamp};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -92,6 +93,8 @@ pub struct Chronicle {
     pub epoch: Option<u64>,
     /// The token that is out.
     pub token: Option<String>,
+    /// The nonce in the boot script that the machine fetched last.
+    pub nonce: Option<BootNonce>,
     /// The boot id in the lookup that was given a token last, if it named one.
     pub token_boot: Option<String>,
     /// The BMC has reported that the machine is off since a token was given out last, or none was.

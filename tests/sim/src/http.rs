@@ -2,6 +2,8 @@
 
 use axum::body::Body;
 use axum::http;
+use model::boot::BootNonce;
+use room::Kind;
 use serde_json::Value;
 
 /// A request, which can be sent twice.
@@ -11,6 +13,7 @@ pub struct Request {
     path: String,
     version: &'static str,
     body: Option<Value>,
+    nonce: Option<BootNonce>,
 }
 
 /// An answer, read whole.
@@ -25,13 +28,23 @@ pub struct Answer {
 impl Request {
     /// A request of a user, in the newest version.
     pub fn new(method: &'static str, path: &str) -> Self {
-        Self { method, path: path.to_owned(), version: "1.115", body: None }
+        Self { method, path: path.to_owned(), version: "1.115", body: None, nonce: None }
     }
 
     /// In this microversion.
     #[must_use]
     pub fn at(self, version: &'static str) -> Self {
         Self { version, ..self }
+    }
+
+    /// Of an agent whose boot script had this nonce: ours sends a header, ironic-python-agent what its URL begins with.
+    #[must_use]
+    pub fn showing(mut self, nonce: &BootNonce, kind: Kind) -> Self {
+        match kind {
+            Kind::Anneal => self.nonce = Some(nonce.clone()),
+            Kind::Ipa => self.path = format!("{}{}{}", api::NONCE_PATH, nonce.expose(), self.path),
+        }
+        self
     }
 
     /// With a body.
@@ -43,7 +56,11 @@ impl Request {
     /// The request for the router.
     pub fn build(&self) -> Result<http::Request<Body>, http::Error> {
         let body = self.body.as_ref().map_or_else(Body::empty, |body| Body::from(body.to_string()));
-        http::Request::builder()
+        let mut request = http::Request::builder();
+        if let Some(nonce) = &self.nonce {
+            request = request.header(agent_protocol::NONCE_HEADER, nonce.expose());
+        }
+        request
             .method(self.method)
             .uri(&self.path)
             .header(agent_protocol::MICROVERSION_HEADER, self.version)

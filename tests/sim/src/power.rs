@@ -1,17 +1,19 @@
 //! Power, and what a machine does with it: firmware, ramdisk or workload.
 
-use crate::agent;
+use crate::agent::{self, BootScript};
 use crate::held;
 use crate::machine::{Machine, MachineState};
 use crate::world::World;
-use model::RunKind;
+use model::{Node, RunKind};
 use std::sync::Arc;
 use std::time::Duration;
+use store::prelude::*;
+use store::{ScriptFetch, ScriptGrant};
 use tokio::time::sleep;
 
 /// What the boot services answer.
 enum Boots {
-    Ramdisk { inspects: bool },
+    Ramdisk { script: BootScript },
     Disk,
 }
 
@@ -25,6 +27,7 @@ pub fn on(world: &Arc<World>, machine: &Arc<Machine>) {
         power.boot
     };
     world.happened(machine, "power on");
+    agent::impostor(world, machine, boot);
     let (world, machine) = (world.clone(), machine.clone());
     // A boot that is over does nothing more: it is asked after each wait.
     tokio::spawn(async move { boots(&world, &machine, boot).await });
@@ -56,7 +59,7 @@ async fn boots(world: &Arc<World>, machine: &Arc<Machine>, boot: u32) -> Option<
         std::mem::take(&mut state.network_once) || state.network_first
     };
     let answer = if by_network { network_boot(world, machine, boot).await? } else { Boots::Disk };
-    if let Boots::Ramdisk { inspects } = answer {
+    if let Boots::Ramdisk { script } = answer {
         sleep(world.rng.seconds(10..120)).await;
         goes_on()?;
         let fails = held(&world.faults).boot_fails;
@@ -65,7 +68,7 @@ async fn boots(world: &Arc<World>, machine: &Arc<Machine>, boot: u32) -> Option<
             return None;
         }
         let boot_id = world.rng.uuid().to_string();
-        agent::start(world, machine, boot_id, inspects);
+        agent::start(world, machine, boot_id, script);
         return Some(());
     }
     sleep(world.rng.seconds(10..60)).await;
@@ -86,12 +89,19 @@ async fn network_boot(world: &Arc<World>, machine: &Arc<Machine>, boot: u32) -> 
         if world.is_conducted() && !world.is_cut(machine) {
             let row = held(&world.ground_truth).machines[machine.index].row.clone();
             let inspects = |run: &model::Run| run.is_active() && run.kind == RunKind::Inspect;
-            return Some(match row {
-                Some(node) if node.boots_ramdisk() => {
-                    Boots::Ramdisk { inspects: node.run.as_ref().is_some_and(inspects) }
-                }
-                _ => Boots::Disk,
-            });
+            let Some(node) = row.filter(Node::boots_ramdisk) else { return Some(Boots::Disk) };
+            let mac = machine.mac.parse().ok()?;
+            let fetch = ScriptFetch { mac, from: machine.address.parse().ok()?, at: world.now() };
+            let granted = world.disk.fetch_script(node.uuid, fetch).await.ok()?;
+            if let ScriptGrant::Given(nonce) = granted {
+                held(&world.ground_truth).machines[machine.index].nonce = Some(nonce.clone());
+                let inspects = node.run.as_ref().is_some_and(inspects);
+                return Some(Boots::Ramdisk { script: BootScript { nonce, inspects } });
+            }
+            // The script that it gets instead asks again.
+            sleep(Duration::from_secs(5)).await;
+            machine.is_in(boot).then_some(())?;
+            continue;
         }
         tries += 1;
         if tries >= 6 && !machine.stubborn {

@@ -7,6 +7,7 @@ use crate::invariants::{self, By};
 use crate::world::World;
 use async_trait::async_trait;
 use model::agent::Contact;
+use model::boot::Boot;
 use model::request::RESCUE_HASH;
 use model::{
     Bundle, Catalogue, Certificate, Event, Inventory, Node, Resource, ResourceKind, Scope, StepKind,
@@ -18,7 +19,10 @@ use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use store::prelude::*;
-use store::{Bell, HeartbeatRecord, Inspected, Lease, ResourceWrite, Result, TokenGrant};
+use store::{
+    Bell, HeartbeatRecord, Inspected, Lease, ResourceWrite, Result, ScriptFetch, ScriptGrant, TokenGrant,
+    TokenRequest,
+};
 use tokio::task::yield_now;
 use uuid::Uuid;
 
@@ -171,6 +175,18 @@ impl NodeStore for WatchedStore {
         self.read(self.world.disk.certificate(id)).await
     }
 
+    async fn certificate_log(&self, from: u64, limit: usize) -> Result<Vec<String>> {
+        self.read(self.world.disk.certificate_log(from, limit)).await
+    }
+
+    async fn add_key_change(&self, change: String) -> Result<()> {
+        self.write(json!({"key_change": change}), self.world.disk.add_key_change(change.clone())).await
+    }
+
+    async fn key_changes(&self) -> Result<Vec<String>> {
+        self.read(self.world.disk.key_changes()).await
+    }
+
     async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
         self.read(self.world.disk.catalogue(node, kind)).await
     }
@@ -195,18 +211,22 @@ impl AgentStore for WatchedStore {
         self.read(self.world.disk.contact(node)).await
     }
 
-    async fn grant_token(
-        &self,
-        node: Uuid,
-        token: &str,
-        boot_id: Option<&str>,
-        at: Timestamp,
-    ) -> Result<TokenGrant> {
+    async fn grant_token(&self, node: Uuid, request: TokenRequest) -> Result<TokenGrant> {
         self.enter().await;
-        let grant = self.world.disk.grant_token(node, token, boot_id, at).await;
+        let grant = self.world.disk.grant_token(node, request.clone()).await;
         if let Ok(grant) = &grant {
             self.world.trace.write(&json!({"grant": node, "given": *grant == TokenGrant::Given}));
-            invariants::granted(&self.world, node, token, boot_id, *grant);
+            invariants::granted(&self.world, node, &request, *grant);
+        }
+        self.leave().await;
+        grant
+    }
+
+    async fn fetch_script(&self, node: Uuid, fetch: ScriptFetch) -> Result<ScriptGrant> {
+        self.enter().await;
+        let grant = self.world.disk.fetch_script(node, fetch).await;
+        if let Ok(grant) = &grant {
+            self.world.trace.write(&json!({"script": node, "given": *grant != ScriptGrant::Withheld}));
         }
         self.leave().await;
         grant
@@ -345,15 +365,19 @@ impl ConductorStore for WatchedStore {
         self.write(record, self.world.disk.put_catalogue(node, kind, catalogue)).await
     }
 
-    async fn forget_agent(&self, node: Uuid) -> Result<()> {
+    async fn forget_agent(&self, node: Uuid, next: Option<Boot>) -> Result<()> {
         self.enter().await;
-        let result = self.world.disk.forget_agent(node).await;
+        let result = self.world.disk.forget_agent(node, next).await;
         if result.is_ok() {
             self.world.trace.write(&json!({"forget": node}));
             invariants::forgotten(&self.world, node);
         }
         self.leave().await;
         result
+    }
+
+    async fn shift_clock(&self, by: i64) -> Result<()> {
+        self.write(json!({"shift": by}), self.world.disk.shift_clock(by)).await
     }
 
     fn bell(&self) -> &Bell {

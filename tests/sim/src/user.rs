@@ -5,7 +5,9 @@ use crate::http::{Answer, Request};
 use crate::invariants::end::rests;
 use crate::machine::Machine;
 use crate::world::World;
+use model::boot::AGENT_KIND;
 use model::{Node, PowerTarget, ProvisionState, StepKind};
+use room::Kind;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,9 +62,13 @@ impl User {
     /// Enrol the node with its port, RAID and traits, until it is there.
     pub async fn enrol(&self) {
         let machine = &self.machine;
+        let kind = match machine.agent_kind {
+            Some(Kind::Ipa) => "ironic-python-agent",
+            _ => "anneal",
+        };
         let node = json!({
             "uuid": machine.uuid, "name": machine.name, "driver": DRIVER, "deploy_interface": machine.name,
-            "resource_class": "baremetal",
+            "resource_class": "baremetal", "properties": {AGENT_KIND: kind},
         });
         let port = json!({"node_uuid": machine.uuid, "address": machine.mac});
         let raid_path = format!("/v1/nodes/{}/states/raid", machine.uuid);

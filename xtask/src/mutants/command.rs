@@ -61,6 +61,11 @@ impl TestCommand {
         self.suite == Suite::Machines
     }
 
+    /// It goes through thousands of simulated worlds or boots machines, and takes much longer when it is not optimized.
+    pub fn wants_optimization(&self) -> bool {
+        !matches!(&self.suite, Suite::Cargo { package, .. } if package != "explore" && package != "sim")
+    }
+
     /// Time for the test, without its build, where the row gives none.
     pub fn limit(&self) -> Duration {
         match self.suite {

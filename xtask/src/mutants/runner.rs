@@ -20,6 +20,9 @@ use crate::{fault_points, sh};
 /// A build on two shared cores, the agent of the ramdisk with link-time optimization included.
 const BUILD_LIMIT: Duration = Duration::from_secs(1800);
 
+/// The crates that `Cargo.toml` optimizes in the development profile and that rows change.
+const BUILT_AGAIN: [&str; 4] = ["api", "conductor", "model", "store"];
+
 /// The copied tree with its own target directory.
 pub struct Runner {
     tree: Tree,
@@ -67,7 +70,7 @@ impl Runner {
         let log = self.log.join(format!("{name}.log"));
         fs::write(&log, format!("{name}: {test}\n"))?;
         for step in self.builds(test, image) {
-            match bounded(self.cargo().args(step), &log, BUILD_LIMIT)? {
+            match bounded(self.cargo_for(test).args(step), &log, BUILD_LIMIT)? {
                 Some(status) if status.success() => {}
                 Some(_) => return Ok(Verdict::Broken("it does not build".to_owned())),
                 None => {
@@ -108,7 +111,7 @@ impl Runner {
         let bins = self.target.join("debug");
         let mut run = match &test.suite {
             Suite::Cargo { package, target, ignored } => {
-                let mut run = self.cargo();
+                let mut run = self.cargo_for(test);
                 run.args(["test", "-p", package]).args(target).args(["--no-fail-fast", &test.filter]);
                 run.args(["--", "--ignored"].iter().filter(|_| *ignored));
                 return Ok(run);
@@ -142,8 +145,15 @@ impl Runner {
         Ok(self.clean_image.clone())
     }
 
-    fn cargo(&self) -> Command {
+    /// Cargo with what the crates that every mutant builds again need to be built quickly. The tests that look at
+    /// thousands of worlds take longer without optimization than it takes to build.
+    fn cargo_for(&self, test: &TestCommand) -> Command {
         let mut command = sh::cargo();
+        if !test.wants_optimization() {
+            for package in BUILT_AGAIN {
+                command.args(["--config", &format!("profile.dev.package.{package}.opt-level=0")]);
+            }
+        }
         command.current_dir(self.tree.dir()).env("CARGO_TARGET_DIR", &self.target);
         // A mutant changes a few tokens of one crate.
         command.env("CARGO_INCREMENTAL", "1");

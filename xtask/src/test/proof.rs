@@ -1,4 +1,5 @@
-//! Whether a run proves what `docs/specs.md` says: every test that it names has run and passed.
+//! Whether a run proves what `docs/specs.md` says: every test that it names has run and passed, and no more sentences are
+//! open than its head allows.
 
 use super::HEAVY;
 use super::ran::Ran;
@@ -43,9 +44,13 @@ impl Proof {
             count => format!("specs: {} {kind} named, {count} of them did not run", wanted.len()),
         });
         if named.open > 0 {
-            lines.push(format!("specs: {} sentences are open (cargo xtask specs --open)", named.open));
+            let Named { open, ceiling, .. } = named;
+            lines.push(format!(
+                "specs: {open} sentences are open, {ceiling} may be (cargo xtask specs --open)"
+            ));
         }
-        Self { lines, complete: missing.is_empty() && (named.open == 0 || extent == Extent::Fast) }
+        let enough = named.open <= named.ceiling || extent == Extent::Fast;
+        Self { lines, complete: missing.is_empty() && enough }
     }
 }
 
@@ -63,7 +68,7 @@ mod tests {
     fn named(tests: &[&str], open: usize) -> Named {
         let tests =
             tests.iter().map(|name| ((*name).to_owned(), vec!["CS-001".to_owned(), "CS-002".to_owned()]));
-        Named { tests: tests.collect(), open }
+        Named { tests: tests.collect(), open, ceiling: 3 }
     }
 
     fn ran() -> Ran {
@@ -89,11 +94,16 @@ mod tests {
     }
 
     #[test]
-    fn an_open_sentence_is_reported_and_fails_a_full_run() {
-        for (extent, complete) in [(Extent::Full, false), (Extent::Fast, true)] {
-            let proof = Proof::of(&named(&["machines:clean_uefi"], 3), &ran(), extent);
+    fn open_sentences_are_reported_and_too_many_fail_a_full_run() {
+        for (open, extent, complete) in
+            [(3, Extent::Full, true), (4, Extent::Full, false), (4, Extent::Fast, true)]
+        {
+            let proof = Proof::of(&named(&["machines:clean_uefi"], open), &ran(), extent);
             assert_eq!(proof.complete, complete);
-            assert!(proof.lines[1].starts_with("specs: 3 sentences are open"), "{proof:?}");
+            assert!(
+                proof.lines[1].starts_with(&format!("specs: {open} sentences are open, 3 may be")),
+                "{proof:?}"
+            );
         }
     }
 

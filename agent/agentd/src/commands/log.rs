@@ -105,16 +105,19 @@ fn dmesg_line(record: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(record);
     let (head, text) = text.split_once(';').unwrap_or(("", &text));
     let micros: u64 = head.split(',').nth(2).and_then(|number| number.parse().ok()).unwrap_or(0);
-    let text = without_token(text.lines().next().unwrap_or(""));
+    let text = without_secrets(text.lines().next().unwrap_or(""));
     format!("[{:5}.{:06}] {text}\n", micros / 1_000_000, micros % 1_000_000).into_bytes()
 }
 
-/// The kernel logs its command line, where virtual media puts the agent's token.
-fn without_token(line: &str) -> String {
-    const KEY: &str = "ipa-agent-token=";
-    let Some((head, rest)) = line.split_once(KEY) else { return line.to_owned() };
+/// The kernel logs its command line, where virtual media puts the agent's token, and boot scripts the nonce of the boot.
+fn without_secrets(line: &str) -> String {
+    masked(&masked(line, "ipa-agent-token="), "anneal.boot-nonce=")
+}
+
+fn masked(line: &str, key: &str) -> String {
+    let Some((head, rest)) = line.split_once(key) else { return line.to_owned() };
     let tail = rest.find(char::is_whitespace).map_or("", |end| &rest[end..]);
-    format!("{head}{KEY}******{}", without_token(tail))
+    format!("{head}{key}******{}", masked(tail, key))
 }
 
 #[cfg(test)]
@@ -139,9 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn the_token_on_the_kernel_command_line_is_masked() {
+    fn secrets_on_the_kernel_command_line_are_masked() {
         let record = b"5,1,0,-;Command line: a ipa-agent-token=secret1 b ipa-agent-token=secret2";
         let line = String::from_utf8(dmesg_line(record)).expect("utf-8");
+        let nonce = b"5,1,0,-;Command line: anneal.boot-nonce=secret3 quiet";
+        let shown = String::from_utf8(dmesg_line(nonce)).expect("utf-8");
+        assert!(shown.ends_with("Command line: anneal.boot-nonce=****** quiet\n"), "{shown}");
         assert!(
             line.ends_with("Command line: a ipa-agent-token=****** b ipa-agent-token=******\n"),
             "{line}"

@@ -53,6 +53,8 @@ const SETTINGS: &[Setting] = &[
     Setting { flag: "(ipa-global-request-id)", kernel: &["ipa-global-request-id"], value: Value::One },
     // A secret: from the kernel command line of virtual media only, never from a flag that `ps` shows.
     Setting { flag: "(ipa-agent-token)", kernel: &["ipa-agent-token"], value: Value::One },
+    // A secret, too.
+    Setting { flag: "(anneal.boot-nonce)", kernel: &["anneal.boot-nonce"], value: Value::One },
     Setting { flag: "(BOOTIF)", kernel: &["BOOTIF"], value: Value::One },
 ];
 

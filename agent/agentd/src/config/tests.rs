@@ -25,7 +25,9 @@ fn flags(text: &str) -> Result<Config, ConfigError> {
 #[test]
 fn a_boot_script_line_is_understood() {
     let line = format!(
-        "ipa-api-url=https://192.0.2.1:6385 anneal.pin={PIN} anneal.ramdisk BOOTIF=01-52-54-00-AA-bb-cc quiet\n"
+        "ipa-api-url=https://192.0.2.1:6385 anneal.pin={PIN} anneal.boot-nonce={} \
+         anneal.ramdisk BOOTIF=01-52-54-00-AA-bb-cc quiet\n",
+        "c0".repeat(32)
     );
     let config = ramdisk(&line).expect("valid");
     assert!(config.ramdisk && config.init && config.tls);
@@ -33,6 +35,7 @@ fn a_boot_script_line_is_understood() {
     assert!(config.trust == Some(Trust::Pin(PIN.parse().unwrap())));
     assert_eq!(config.boot_mac, Some(mac("52:54:00:aa:bb:cc")));
     assert_eq!(config.listen.to_string(), "0.0.0.0:9999");
+    assert!(config.boot_nonce.is_some_and(|nonce| nonce.matches(&"c0".repeat(32))));
     assert!(config.ignored.is_empty());
 }
 
@@ -44,6 +47,7 @@ fn kernel_parameters_passed_to_init_are_not_flags() {
             .into(),
         is_init: true,
         root_is_initramfs: true,
+        boot_nonce: None,
     });
     assert!(config.expect("valid").init);
 }
@@ -247,6 +251,7 @@ proptest! {
             kernel_command_line: format!("anneal.ramdisk {line}"),
             is_init: true,
             root_is_initramfs: true,
+            boot_nonce: None,
         };
         let _ = parse(&environment);
         let _ = parse(&Environment { arguments: vec![format!("--pin={line}")], ..environment });

@@ -7,10 +7,12 @@ use agent_protocol::step::Step;
 use agentd::executor::Executor;
 use agentd::logging::LogRing;
 use agentd::login::{LoginService, NoLogin};
+use agentd::signer::Signer;
 use agentd::state::State;
 use hwm_sdk::protocol::{FirmwareComponent, InventoryPatch};
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -163,5 +165,14 @@ pub fn agent_with_login(probe: &Arc<Probe>, login: Box<dyn LoginService>, logs: 
         bmc_v6address: Some("::/0".into()),
         ..Inventory::default()
     };
-    Executor::new(State::new(vec![Arc::new(Generic), probe.clone()], Box::new(discover), logs, login, false))
+    let signer = Signer::start(Path::new(env!("CARGO_BIN_EXE_anneal-agent"))).expect("a signer");
+    let signer = Some(signer);
+    Executor::new(State::new(
+        signer,
+        vec![Arc::new(Generic), probe.clone()],
+        Box::new(discover),
+        logs,
+        login,
+        false,
+    ))
 }

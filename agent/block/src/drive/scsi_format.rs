@@ -16,5 +16,5 @@ pub fn run(work: &Work<'_>) -> Result<(), Fault> {
     let (cdb, parameters) = scsi::format_unit(protection);
     scsi_sanitize::follow(work, WHAT, (0x04, 0x04), (0x31, 0x01), true)?;
     scsi_sanitize::begin(work, WHAT, &cdb, &parameters)?;
-    scsi_sanitize::follow(work, WHAT, (0x04, 0x04), (0x31, 0x01), false)
+    scsi_sanitize::follow(work, WHAT, (0x04, 0x04), (0x31, 0x01), false).map(drop)
 }

@@ -11,11 +11,12 @@ const WHAT: &str = "SCSI SANITIZE";
 const ATTENTIONS: usize = 4;
 
 /// Run the operation to its end. If another operation is already running, wait for it first and then start ours: the
-/// disk does not report which operation it is running.
+/// disk does not report which operation it is running. Returns whether the disk reported that it was running ours: it
+/// keeps no log of what has succeeded.
 ///
 /// # Errors
 /// [`Fault`] when the disk refuses, fails or is stuck.
-pub fn run(work: &Work<'_>, operation: Operation) -> Result<(), Fault> {
+pub fn run(work: &Work<'_>, operation: Operation) -> Result<bool, Fault> {
     let cdb = scsi::sanitize(operation);
     let parameters = if operation == Operation::Overwrite { &scsi::OVERWRITE_PARAMETERS[..] } else { &[] };
     follow(work, WHAT, (0x04, 0x1b), (0x31, 0x03), true)?;
@@ -31,21 +32,26 @@ pub(super) fn begin(work: &Work<'_>, what: &'static str, cdb: &[u8], parameters:
 }
 
 /// Wait for the end of the operation: REQUEST SENSE reports its progress, TEST UNIT READY its end. With `foreign` the
-/// operation is an earlier one, whose failure does not count.
+/// operation is an earlier one, whose failure does not count. Returns whether it was seen running.
 pub(super) fn follow(
     work: &Work<'_>,
     what: &'static str,
     running: (u8, u8),
     failed: (u8, u8),
     foreign: bool,
-) -> Result<(), Fault> {
+) -> Result<bool, Fault> {
+    let mut seen_running = false;
+    let mut is_running = |progress| {
+        seen_running = true;
+        Ok(DriveStatus::Running(progress))
+    };
     work.wait(what, || {
         let mut bytes = [0u8; 252];
         let reply = work.drive.transport.scsi(&scsi::REQUEST_SENSE, Data::In(&mut bytes), QUESTION);
         let reply = reply.map_err(|source| Fault::Command { what, source })?;
         let sense = if reply.good() { &bytes[..reply.transferred.min(bytes.len())] } else { &reply.sense };
         match scsi::sense::Sense::parse(sense) {
-            Some(sense) if sense.is(running.0, running.1) => return Ok(DriveStatus::Running(sense.progress)),
+            Some(sense) if sense.is(running.0, running.1) => return is_running(sense.progress),
             Some(sense) if sense.is(failed.0, failed.1) && !foreign => {
                 return Err(fault(what, format!("the disk says {sense}")));
             }
@@ -55,13 +61,14 @@ pub(super) fn follow(
         let ready = send(work, what, &scsi::TEST_UNIT_READY, || Data::None)?;
         match ready.sense() {
             _ if ready.good() => Ok(DriveStatus::Done),
-            Some(sense) if sense.is(running.0, running.1) => Ok(DriveStatus::Running(sense.progress)),
+            Some(sense) if sense.is(running.0, running.1) => is_running(sense.progress),
             // Becoming ready.
             Some(sense) if sense.is(0x04, 0x01) => Ok(DriveStatus::Running(None)),
             Some(sense) if sense.is(failed.0, failed.1) && foreign => Ok(DriveStatus::Done),
             _ => Err(fault(what, format!("the disk is not ready afterwards: {ready}"))),
         }
-    })
+    })?;
+    Ok(seen_running)
 }
 
 /// Send a command, again after a unit attention.

@@ -37,6 +37,9 @@ pub enum Ending {
 /// How one method went: bytes erased, and the fault that ended it.
 pub(super) type Attempt = (u64, Result<(), Fault>);
 
+/// The same of the drive's own method, with what its log reports.
+pub(super) type DriveAttempt = (u64, Result<Option<&'static str>, Fault>);
+
 /// The record of an erase for which no method was given.
 pub(super) fn untried() -> Record {
     Record {

@@ -1,7 +1,7 @@
 //! Going on with an overwrite that was interrupted: by a reboot, a power cut, the death of the process.
 
 use super::record::{Record, ending, untried};
-use super::{erase, work};
+use super::{erase_requiring, work};
 use crate::aligned::{Aligned, is_zero};
 use crate::checkpoint::Checkpoint;
 use crate::fault::Fault;
@@ -9,6 +9,7 @@ use crate::method::Method;
 use crate::progress::Watch;
 use crate::sample::Samples;
 use crate::target::{Target, read_exact};
+use crate::verify::RequiredVerification;
 
 /// Methods that were tried and given up before the interruption say so.
 const BEFORE: &str = "given up before the interruption";
@@ -18,10 +19,16 @@ const PLACES: u64 = 16;
 /// Bytes read in each place.
 const WINDOW: u64 = 64 << 10;
 
-/// As [`crate::erase()`], from a checkpoint of the same disk on; which disk it is the caller has to know for certain.
+/// As [`crate::erase_requiring()`], from a checkpoint of the same disk on; which disk it is the caller has to know for certain.
 /// Whatever speaks against the checkpoint (it does not fit the disk or the methods, or what is below it is not as it was
 /// written) makes it begin at 0. The read-back is of the whole disk either way.
-pub fn resume(target: &dyn Target, methods: &[Method], from: &Checkpoint, watch: &dyn Watch) -> Record {
+pub fn resume(
+    target: &dyn Target,
+    methods: &[Method],
+    required: RequiredVerification,
+    from: &Checkpoint,
+    watch: &dyn Watch,
+) -> Record {
     let place = methods.iter().position(|method| *method == from.method);
     let Some(place) = place.filter(|_| fits(target, from)) else {
         tracing::warn!(
@@ -29,7 +36,7 @@ pub fn resume(target: &dyn Target, methods: &[Method], from: &Checkpoint, watch:
             offset = from.offset,
             "the checkpoint does not fit: from the beginning"
         );
-        return erase(target, methods, watch);
+        return erase_requiring(target, methods, required, watch);
     };
     match is_as_written(target, from.offset, watch) {
         Ok(true) => {}
@@ -39,13 +46,13 @@ pub fn resume(target: &dyn Target, methods: &[Method], from: &Checkpoint, watch:
                 offset = from.offset,
                 "what is below the checkpoint is not as it was written: from the beginning"
             );
-            return erase(target, methods, watch);
+            return erase_requiring(target, methods, required, watch);
         }
         Err(fault) => return Record { ending: ending(target, &fault), ..untried() },
     }
     tracing::info!(device = target.name(), offset = from.offset, "going on from the checkpoint");
     let samples = Samples::again(target, &from.samples);
-    let mut record = work(target, &methods[place..], &samples, Some(from.offset), watch);
+    let mut record = work(target, &methods[place..], required, &samples, Some(from.offset), watch);
     let before = methods[..place].iter().map(|method| (*method, BEFORE.to_owned()));
     record.fallbacks = before.chain(record.fallbacks).collect();
     record

@@ -18,7 +18,7 @@ pub use member::Member;
 
 use crate::aligned::{Aligned, is_zero};
 use crate::fault::Fault;
-use crate::probe::{Signature, SignatureKind};
+use crate::signature::{Signature, SignatureKind};
 use crate::target::{Target, read_exact, write_all};
 use md::Superblock;
 use member::Whole;

@@ -194,6 +194,17 @@ impl Method {
         }
     }
 
+    /// What the drive's own log reports once it has succeeded; `None` where the end of the command is all that is known.
+    pub fn device_status(self) -> Option<&'static str> {
+        match self {
+            Method::Sanitize(Family::Nvme, _) => Some("NVMe sanitize status log: completed successfully"),
+            Method::Sanitize(Family::Ata, _) => Some("ATA SANITIZE STATUS EXT: completed without error"),
+            Method::Sanitize(Family::Scsi, _) => Some("SCSI REQUEST SENSE: in progress, then ready"),
+            Method::OpalRevert => Some("TCG Opal: neither owned nor locked after the revert"),
+            _ => None,
+        }
+    }
+
     /// Whether it stops within two seconds of a request. A sanitize operation continues in the drive all the same, and
     /// the next run finds it running.
     pub fn abortable(self) -> bool {
@@ -364,8 +375,15 @@ mod tests {
             let ranks: Vec<_> = found.iter().map(|method| method.rank(disk.rotational)).collect();
             prop_assert!(ranks.windows(2).all(|pair| pair[0] < pair[1]));
             let has = |method| found.contains(&method);
+            // Of every drive, locked or not: a revert and a sanitize reach all of its namespaces.
+            prop_assert!(!has(Method::OpalRevert) || probe.psid.is_some()
+                && probe.opal.is_some_and(|opal| opal.supported)
+                && nvme.is_none_or(|nvme| nvme.alone && nvme.hidden == 0));
+            let sanitizes = found.iter().any(|method| matches!(method, Method::Sanitize(Family::Nvme, _)));
+            prop_assert!(!sanitizes || nvme.is_some_and(|nvme| nvme.alone && nvme.hidden == 0));
+            prop_assert!(!probe.is_locked() || found.iter().all(|&method| method == Method::OpalRevert));
+            // What is promised of drives that give their content.
             if probe.is_locked() {
-                prop_assert!(found.iter().all(|&method| method == Method::OpalRevert && probe.psid.is_some()));
                 return Ok(());
             }
             let waits = failed(&probe);
@@ -381,9 +399,6 @@ mod tests {
             prop_assert!(!has(Method::AtaErase) || security.supported && !security.frozen && !security.expired);
             prop_assert!(!has(Method::AtaEnhancedErase) || has(Method::AtaErase) && security.enhanced);
             prop_assert!(!has(Method::ScsiFormat) || probe.scsi.is_some_and(|scsi| scsi.format_unit));
-            prop_assert!(!has(Method::OpalRevert) || probe.psid.is_some()
-                && probe.opal.is_some_and(|opal| opal.supported)
-                && nvme.is_none_or(|nvme| nvme.alone && nvme.hidden == 0));
             prop_assert!(!has(Method::EmmcSanitize)
                 || probe.mmc.is_some_and(|mmc| mmc.registers.sanitize && mmc.registers.erase_group.is_some()));
             prop_assert!(!has(Method::SecureDiscard) || probe.secure_discard);

@@ -197,7 +197,7 @@ fn hindrance(probe: &Probe) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::any::any_probe;
+    use crate::any::any_node;
     use crate::probe::Layer;
     use proptest::prelude::*;
 
@@ -235,15 +235,31 @@ mod tests {
             )
     }
 
+    /// Kernel name of what a step takes down.
+    fn names(step: &TeardownStep) -> &str {
+        match step {
+            TeardownStep::SwapOff { what }
+            | TeardownStep::Unmount { what, .. }
+            | TeardownStep::StopArray { what, .. }
+            | TeardownStep::Remove { what, .. }
+            | TeardownStep::StopBcache { what } => what,
+        }
+    }
+
+    /// Whether the request allows the method on a disk that nothing else speaks against.
+    fn method_fits(probe: &Probe, method: Method, request: &EraseRequest) -> bool {
+        let enough =
+            method.level(probe.disk.rotational) >= request.level || request.policy.weaker.contains(&method);
+        let in_time = request.budget.is_none_or(|budget| estimate(probe, method) <= budget);
+        enough && in_time && !request.policy.never.contains(&method)
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn nothing_unsupported_nothing_weaker_nothing_refused(
-            probes in prop::collection::vec(any_probe(), 0..5), request in request(),
+            probes in any_node(), request in request(),
         ) {
-            // Their one array each, by the name that it has over every disk, is then on all of them.
-            let named = |(at, mut probe): (usize, Probe)| { probe.disk.name = format!("sd{at}"); probe };
-            let probes: Vec<Probe> = probes.into_iter().enumerate().map(named).collect();
             let reveal = |r: &Refusal| request.policy.reveal && matches!(r, Refusal::HiddenArea { .. });
             let may = request.policy.take_down && !request.policy.leave.contains(&Reason::InUse);
             let plan = plan(&probes, &request);
@@ -276,14 +292,22 @@ mod tests {
                             || open.iter().all(|r| request.policy.leave.contains(&r.reason())));
                         prop_assert!(!open.is_empty());
                     }
-                    DiskDecision::Refuse(_) => prop_assert!(plan.refuses()),
+                    DiskDecision::Refuse(_) => {
+                        prop_assert!(plan.refuses());
+                        let fits = methods(probe).into_iter().any(|method| method_fits(probe, method, &request));
+                        prop_assert!(open.count() > 0 || !fits, "nothing speaks against erasing it");
+                    }
                 }
             }
             // Nothing that is on a disk which stays is taken down.
-            let held = |(probe, decision): (&Probe, &DiskDecision)| {
-                !probe.disk.holders.is_empty() && matches!(decision, DiskDecision::Leave(_))
-            };
-            prop_assert!(plan.take_down.is_empty() || !probes.iter().zip(&plan.decisions).any(held));
+            let goes: BTreeSet<&str> = plan.take_down.iter().map(names).collect();
+            for (probe, _) in probes.iter().zip(&plan.decisions).filter(|(_, decision)| matches!(decision, DiskDecision::Leave(_))) {
+                let disk = &probe.disk;
+                let holders = disk.all_holders().into_iter().map(|holder| holder.name.clone());
+                let mounts = disk.all_mounts().into_iter().map(|(what, _)| what);
+                let stays: BTreeSet<String> = holders.chain(mounts).chain(disk.all_swap()).collect();
+                prop_assert!(stays.iter().all(|name| !goes.contains(name.as_str())), "{stays:?} of {goes:?}");
+            }
             prop_assert!(may || plan.take_down.is_empty());
         }
     }
@@ -294,7 +318,7 @@ mod tests {
             ["aa31e02a-400f-11db-9590-000c2911d1b8", "AA31E02A-400F-11DB-9590-000C2911D1B8", "0xfb", "0xFB"]
         {
             let kind = kind.to_owned();
-            let partition_types = vec![crate::probe::PartitionType { start: 1 << 20, kind }];
+            let partition_types = vec![crate::signature::PartitionType { start: 1 << 20, kind }];
             let shared = Probe { partition_types, ..Probe::default() };
             let request = EraseRequest::default();
             let made = plan(&[Probe::default(), shared.clone()], &request);
@@ -320,7 +344,7 @@ mod tests {
         let plan = |probe: Probe, policy: &Policy| plan_metadata(&[probe], policy);
         let taken_down = plan(held(Layer::default()), &policy);
         assert!(!taken_down.refuses() && taken_down.take_down.len() == 1);
-        let vmfs = crate::probe::PartitionType { start: 0, kind: "0xfb".into() };
+        let vmfs = crate::signature::PartitionType { start: 0, kind: "0xfb".into() };
         let shared = Layer { what: "md array md127".into(), partition_types: vec![vmfs], ..Layer::default() };
         let refused = plan(held(shared), &policy);
         assert!(refused.refuses() && refused.take_down.is_empty(), "{refused:?}");

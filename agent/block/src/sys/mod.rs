@@ -2,12 +2,13 @@
 
 pub(crate) mod blk;
 pub(crate) mod blkid;
-
+pub(crate) mod input;
 pub(crate) mod loopdev;
 pub(crate) mod mmc;
 pub(crate) mod nvme;
 pub(crate) mod opal;
 pub(crate) mod sg;
+pub(crate) mod startup;
 pub(crate) mod teardown;
 
 use crate::mmc::Command;

@@ -24,13 +24,22 @@ pub struct ScsiDisk<'a> {
     pub fails: bool,
     /// The operation is taken, and nothing happens.
     pub lies: bool,
+    /// It is over before the first question.
+    pub quick: bool,
     pub state: Mutex<State>,
     pub registered_keys: u8,
 }
 
 impl<'a> ScsiDisk<'a> {
     pub fn new(disk: &'a FakeDisk) -> Self {
-        ScsiDisk { disk, fails: false, lies: false, state: Mutex::default(), registered_keys: 0 }
+        ScsiDisk {
+            disk,
+            fails: false,
+            lies: false,
+            quick: false,
+            state: Mutex::default(),
+            registered_keys: 0,
+        }
     }
 }
 
@@ -58,6 +67,10 @@ impl ScsiDisk<'_> {
         (state.running, state.steps, state.failed) =
             (Some((0x04, if cdb[0] == 0x48 { 0x1b } else { 4 })), 0, false);
         state.commands.push(cdb.to_vec());
+        if self.quick {
+            state.steps = 3;
+            self.step(state);
+        }
         Reply::default()
     }
 

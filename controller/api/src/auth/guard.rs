@@ -6,8 +6,9 @@
 
 use super::Auth;
 use super::audit::{self, RequestSummary};
-use super::basic::{self, BasicAuthError};
+use super::basic;
 use super::identity::{Identity, Owners, TargetNotFound};
+use super::operator_token::TOKEN_FILE_HEADER;
 use super::policy::{lesser, may, might};
 use super::scoped_store;
 use crate::app::App;
@@ -20,10 +21,10 @@ use crate::request_id::RequestId;
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
-use axum::http::{HeaderMap, Method, Response, header};
+use axum::http::{Extensions, HeaderMap, Method, Response, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
-use http_server::Peer;
+use http_server::{LocalUser, Peer};
 use model::ResourceKind;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -76,7 +77,7 @@ pub fn guarded(endpoint: Endpoint, auth: &Auth, app: &Arc<App>) -> Endpoint {
 pub async fn unrouted(
     auth: &Auth,
     headers: &HeaderMap,
-    client: Option<IpAddr>,
+    client: RequestOrigin,
     response: Response<Body>,
 ) -> Response<Body> {
     let routed =
@@ -91,15 +92,45 @@ pub async fn unrouted(
 async fn identify(
     auth: &Auth,
     headers: &HeaderMap,
-    client: Option<IpAddr>,
+    origin: RequestOrigin,
 ) -> Result<Identity, Response<Body>> {
-    let users = match auth {
+    let identified = match auth {
         Auth::NoAuth => return Ok(Identity::ADMINISTRATOR),
         Auth::Agents => return Err(elsewhere()),
-        Auth::Basic(users) => users,
+        Auth::Socket => {
+            let user = origin.user.map(|user| format!("uid {}", user.0));
+            return Ok(Identity { user, ..Identity::ADMINISTRATOR });
+        }
+        Auth::Basic(users) => match basic::credentials(headers) {
+            Ok(credentials) => users.identify(credentials, origin.client).await,
+            Err(refusal) => Err(refusal),
+        },
+        Auth::Token(token) => basic::credentials(headers).and_then(|given| token.identify(given)),
     };
-    let credentials = basic::credentials(headers).map_err(BasicAuthError::into_response)?;
-    users.identify(credentials, client).await.map_err(BasicAuthError::into_response)
+    identified.map_err(|refusal| {
+        let mut response = refusal.into_response();
+        if let Auth::Token(token) = auth
+            && response.status() == StatusCode::UNAUTHORIZED
+            && let Some(file) = token.header()
+        {
+            response.headers_mut().insert(TOKEN_FILE_HEADER, file);
+        }
+        response
+    })
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestOrigin {
+    client: Option<IpAddr>,
+    user: Option<LocalUser>,
+}
+
+impl RequestOrigin {
+    /// As the server has noted it.
+    pub fn of(extensions: &Extensions) -> Self {
+        Self { client: client_address::of(extensions), user: extensions.get().copied() }
+    }
 }
 
 fn elsewhere() -> Response<Body> {
@@ -152,8 +183,8 @@ impl Guard {
     }
 
     async fn allowed(&self, request: &mut Request) -> Result<Identity, Response<Body>> {
-        let client = client_address::of(request.extensions());
-        let identity = identify(&self.auth, request.headers(), client).await?;
+        let origin = RequestOrigin::of(request.extensions());
+        let identity = identify(&self.auth, request.headers(), origin).await?;
         if let Some(peer) = request.extensions().get::<Peer>() {
             peer.authenticated();
         }

@@ -14,11 +14,13 @@ pub(crate) mod audit;
 pub(crate) mod basic;
 pub(crate) mod guard;
 pub mod identity;
+pub mod operator_token;
 pub mod policy;
 pub(crate) mod scoped_store;
 pub mod users;
 
 pub use identity::{Grant, Identity, Owners, Role, Scope};
+pub use operator_token::OperatorToken;
 pub use users::Users;
 
 use std::sync::Arc;
@@ -32,4 +34,8 @@ pub enum Auth {
     Agents,
     /// Users with a password (Ironic's `http_basic`).
     Basic(Arc<Users>),
+    /// A caller that sends the token in a file of the controller is an administrator: for loopback.
+    Token(Arc<OperatorToken>),
+    /// A user that may open a Unix socket is an administrator.
+    Socket,
 }

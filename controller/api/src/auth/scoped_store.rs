@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::{
     AgentStore, ApiStore, HeartbeatRecord, Lease, NodeStore, Noun, ResourceStore, ResourceWrite, Result,
-    StepKind, StoreError, TokenGrant,
+    ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest,
 };
 use uuid::Uuid;
 
@@ -125,6 +125,16 @@ impl NodeStore for ProjectScopedStore {
         let shown = self.has(certificate.node).await?;
         shown.then_some(certificate).ok_or_else(|| StoreError::not_found(Noun::Certificate, id))
     }
+    /// The log names every node: it is for callers without a project.
+    async fn certificate_log(&self, _from: u64, _limit: usize) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+    async fn add_key_change(&self, _change: String) -> Result<()> {
+        Err(StoreError::failed("a change of the key of certificates is none of a project's"))
+    }
+    async fn key_changes(&self) -> Result<Vec<String>> {
+        self.store.key_changes().await
+    }
     async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {
         if self.has(node).await? { self.store.catalogue(node, kind).await } else { Ok(None) }
     }
@@ -145,15 +155,13 @@ impl AgentStore for ProjectScopedStore {
     async fn contact(&self, node: Uuid) -> Result<Contact> {
         if self.has(node).await? { self.store.contact(node).await } else { Ok(Contact::default()) }
     }
-    async fn grant_token(
-        &self,
-        node: Uuid,
-        token: &str,
-        boot_id: Option<&str>,
-        at: Timestamp,
-    ) -> Result<TokenGrant> {
+    async fn grant_token(&self, node: Uuid, request: TokenRequest) -> Result<TokenGrant> {
         self.needs(node).await?;
-        self.store.grant_token(node, token, boot_id, at).await
+        self.store.grant_token(node, request).await
+    }
+    async fn fetch_script(&self, node: Uuid, fetch: ScriptFetch) -> Result<ScriptGrant> {
+        self.needs(node).await?;
+        self.store.fetch_script(node, fetch).await
     }
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         self.needs(node).await?;

@@ -45,7 +45,8 @@ async fn steps(Path(ident): Path<String>, call: Call, kind: StepKind) -> Reply {
     let abilities = call.app.drivers.abilities(&node)?;
     let catalogue = if abilities.agent { call.app.store.catalogue(node.uuid, kind).await? } else { None };
     let learnt = catalogue.is_some() || !abilities.agent;
-    let mut known = catalogue.map(|catalogue| catalogue.steps).unwrap_or_default();
+    let of_agent = catalogue.map(|catalogue| catalogue.steps).unwrap_or_default();
+    let mut known = call.app.drivers.configured(kind, of_agent);
     known.extend_from_slice(abilities.out_of_band(kind));
     let shown = view(&mut known, least);
     if learnt {

@@ -1,11 +1,13 @@
 //! `GET /v1/nodes/{ident}/validate`.
 
 use super::validation;
+use crate::app::Settings;
 use crate::call::{Call, json};
 use crate::driver_queries::INTERFACES;
 use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use model::Node;
+use model::boot::AGENT_KIND;
 use serde_json::{Map, Value, json};
 
 /// `GET /v1/nodes/{ident}/validate`.
@@ -19,6 +21,24 @@ pub async fn by_query(call: Call) -> Reply {
     call.args.only(&["node", "node_uuid"])?;
     let ident = call.args.node().ok_or_else(|| ApiError::invalid("Missing mandatory parameter: node"))?;
     answer(&call, call.node(ident).await?).await
+}
+
+/// What decides which agent the node's boot accepts: said at the boot interface.
+fn with_agent(entry: Value, settings: &Settings, node: &Node) -> Value {
+    if let Some(kind) = node.properties.get(AGENT_KIND)
+        && kind != "anneal"
+        && kind != "ironic-python-agent"
+    {
+        let reason =
+            format!("property {AGENT_KIND} is {kind}, neither \"anneal\" nor \"ironic-python-agent\"");
+        return json!({"result": false, "reason": reason});
+    }
+    if !settings.lookup_without_nonce || entry["result"] != true {
+        return entry;
+    }
+    let reason = "agent.lookup_without_nonce is set: unless the boot script was fetched from this controller, any client that knows \
+                  the node's MAC address can take the place of its agent";
+    json!({"result": true, "reason": reason})
 }
 
 async fn answer(call: &Call, node: Node) -> Reply {
@@ -42,6 +62,7 @@ async fn answer(call: &Call, node: Node) -> Reply {
             }
             (None, Some(_)) => json!({"result": true}),
         };
+        let entry = if interface == "boot" { with_agent(entry, &call.app.settings, &node) } else { entry };
         body.insert(interface.to_owned(), entry);
     }
     Ok(json(200, &Value::Object(body)))

@@ -94,6 +94,7 @@ fn operation(endpoint: &Endpoint, shape: shape::Shape) -> Value {
     match endpoint.serves {
         Serves::Fully => {}
         Serves::Noop(why) => operation["x-noop"] = why.into(),
+        Serves::Kept(why) => operation["x-kept"] = why.into(),
         Serves::Own => operation["x-own"] = true.into(),
     }
     if endpoint.policy == OPEN {

@@ -223,7 +223,7 @@ fn plain(kind: Type) -> Kind {
 }
 
 fn node() -> Value {
-    all_shown(fields::NODE.iter(), &["links", "ports", "states", "portgroups", "volume"])
+    all_shown(fields::NODE.iter().chain(fields::OWN), &["links", "ports", "states", "portgroups", "volume"])
 }
 
 fn new_node() -> Value {

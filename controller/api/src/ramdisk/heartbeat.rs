@@ -2,17 +2,24 @@
 //!
 //! Checks come in Ironic's order, so that a client sees the same error for the same fault.
 
-use super::anneal;
+use super::callback::{CallbackUrl, Sender};
+use super::{Rates, anneal};
 use crate::body;
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
 use crate::microversion::Version;
 use crate::token;
+use axum::Extension;
 use axum::extract::Path;
-use axum::http::Uri;
+use model::agent::AgentState;
+use model::boot::{AGENT_KIND, RamdiskAgent};
+use model::{Contact, Node};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
+use std::sync::Arc;
 use store::{HeartbeatRecord, StoreError};
+use tokio::time::Instant;
+use uuid::Uuid;
 
 /// What a heartbeat may hold.
 pub const ARGUMENTS: [&str; 7] = [
@@ -25,12 +32,15 @@ pub const ARGUMENTS: [&str; 7] = [
     "anneal",
 ];
 
-/// Longest callback URL and version that are kept, in bytes.
-const URL_MAX: usize = 1024;
+/// Longest version that is kept, in bytes.
 const VERSION_MAX: usize = 255;
 
 /// `POST /v1/heartbeat/{ident}`: 202 without a body.
-pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
+pub async fn heartbeat(
+    Path(ident): Path<String>,
+    Extension(nodes): Extension<Arc<Rates<Uuid>>>,
+    call: Call,
+) -> Reply {
     call.args.only(&[])?;
     let given = call.arguments(&ARGUMENTS)?;
     let callback_url = body::required(&given, "callback_url")?;
@@ -47,7 +57,7 @@ pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
     fields_exist(call.version, agent_version.is_some(), has_status, verify_ca.is_some())?;
     let node = call.node(&ident).await?;
     let contact = call.app.store.contact(node.uuid).await?;
-    let secure = scheme(callback_url)? == "https";
+    let callback = CallbackUrl::parse(callback_url)?;
     if contact.callback_url.as_deref().is_some_and(|known| known != callback_url) {
         tracing::warn!(node_uuid = %node.uuid, callback_url, "rejected a heartbeat: another callback URL");
         return Err(ApiError::invalid("Detected change in ramdisk provided \"callback_url\""));
@@ -63,11 +73,9 @@ pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
             "Agent did not transmit a version, and a version is required. Please update the agent being used.",
         ));
     }
-    if !contact.token.as_deref().is_some_and(|known| token::same(known, agent_token)) {
-        tracing::warn!(node_uuid = %node.uuid, callback_url, "rejected a heartbeat: wrong agent token");
-        return Err(wrong_token());
-    }
-    if call.app.settings.require_agent_tls && !secure {
+    authenticate(&call, &node, &contact, agent_token)?;
+    check_callback(&call, &node, &contact, &callback)?;
+    if call.app.settings.require_agent_tls && !callback.secure {
         return Err(ApiError::invalid("TLS is required by configuration"));
     }
     if agent_version.is_some_and(|version| version.len() > VERSION_MAX) {
@@ -86,16 +94,12 @@ pub async fn heartbeat(Path(ident): Path<String>, call: Call) -> Reply {
         return Err(ApiError::invalid("Detected change in ramdisk provided \"agent_verify_ca\""));
     }
     let state = given.get("anneal").filter(|value| !value.is_null()).map(anneal::parse).transpose()?;
-    // The key that a process signs evidence with is pinned likewise.
-    if let (Some(known), Some(sent)) = (contact.anneal(), &state)
-        && known.process_id == sent.process_id
-        && known.evidence_key.is_some()
-        && known.evidence_key != sent.evidence_key
-    {
-        tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: another evidence key");
-        return Err(ApiError::invalid("Detected change in ramdisk provided \"anneal.evidence_key\""));
-    }
+    check_key(&node, &contact, state.as_ref())?;
 
+    // Each one is a write and a pass. An agent with the right token may still be a hostile program.
+    if !nodes.accepts(node.uuid, Instant::now()) {
+        return Err(ApiError::client(429, "This node sends too many heartbeats; try again later."));
+    }
     let beat = HeartbeatRecord {
         callback_url: callback_url.to_owned(),
         verify_ca: verify_ca.map(str::to_owned).or(contact.verify_ca),
@@ -132,42 +136,65 @@ fn fields_exist(
     Ok(())
 }
 
+/// Check the token, and the nonce that it was given for: without that it is worth nothing.
+fn authenticate(call: &Call, node: &Node, contact: &Contact, agent_token: &str) -> Result<(), ApiError> {
+    if !contact.token.as_deref().is_some_and(|known| token::same(known, agent_token)) {
+        tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: wrong agent token");
+        return Err(wrong_token());
+    }
+    let has_nonce = was_given_for_nonce(contact);
+    if has_nonce && !store::contact::is_of_this_boot(contact, call.nonce.as_ref(), false) {
+        tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: wrong nonce");
+        return Err(wrong_token());
+    }
+    Ok(())
+}
+
+fn was_given_for_nonce(contact: &Contact) -> bool {
+    contact.boot.as_ref().is_some_and(|boot| boot.shown)
+}
+
+/// Check where the agent is to be called. Only the first heartbeat of a boot needs it: later ones name the same URL.
+fn check_callback(
+    call: &Call,
+    node: &Node,
+    contact: &Contact,
+    callback: &CallbackUrl,
+) -> Result<(), ApiError> {
+    if contact.callback_url.is_some() {
+        return Ok(());
+    }
+    let lease = contact.boot.as_ref().and_then(|boot| boot.fetched_from);
+    callback.check(Sender { peer: call.client(), lease }, &call.app.settings).map_err(|why| {
+        tracing::warn!(node_uuid = %node.uuid, why, "rejected a heartbeat: callback URL");
+        ApiError::invalid(format!("The \"callback_url\" is not accepted: {why}"))
+    })
+}
+
+/// Check the key that a process signs evidence with.
+fn check_key(node: &Node, contact: &Contact, state: Option<&AgentState>) -> Result<(), ApiError> {
+    // What the controller booted signs. Another agent in its place, with the nonce of the boot, does not take over.
+    let signs = state.is_some_and(|state| state.evidence_key.is_some());
+    let booted = RamdiskAgent::of(&node.properties);
+    if was_given_for_nonce(contact) && !signs && booted == RamdiskAgent::Anneal {
+        tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: the node boots Anneal's agent, this one signs nothing");
+        return Err(ApiError::invalid(format!(
+            "The node boots Anneal's agent, which signs its evidence; this agent names no key. Property {AGENT_KIND:?} \
+             declares another agent."
+        )));
+    }
+    // It is pinned like the certificate.
+    if let (Some(known), Some(sent)) = (contact.anneal(), state)
+        && known.process_id == sent.process_id
+        && known.evidence_key.is_some()
+        && known.evidence_key != sent.evidence_key
+    {
+        tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: another evidence key");
+        return Err(ApiError::invalid("Detected change in ramdisk provided \"anneal.evidence_key\""));
+    }
+    Ok(())
+}
+
 fn wrong_token() -> ApiError {
     ApiError::invalid("Invalid or missing agent token received.")
-}
-
-/// The scheme of a URL that the controller can call: http or https, a host, no user, no query. Ironic also
-/// takes an empty one, from agents that only send heartbeats; they could not be sent commands.
-fn scheme(url: &str) -> Result<&'static str, ApiError> {
-    let bad = || ApiError::invalid("An issue with the supplied \"callback_url\" has been detected.");
-    if url.len() > URL_MAX {
-        return Err(bad());
-    }
-    let uri: Uri = url.parse().map_err(|_| bad())?;
-    let authority = uri.authority().ok_or_else(bad)?;
-    if authority.host().is_empty() || authority.as_str().contains('@') || uri.query().is_some() {
-        return Err(bad());
-    }
-    match uri.scheme_str() {
-        Some("https") => Ok("https"),
-        Some("http") => Ok("http"),
-        _ => Err(bad()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::scheme;
-
-    #[test]
-    fn callback_urls() {
-        assert_eq!(scheme("https://[fe80::1]:9999").unwrap(), "https");
-        assert_eq!(scheme("http://192.0.2.7:9999/").unwrap(), "http");
-        for bad in
-            ["", "x", "ftp://x", "http://", "//host", "http://user:pw@host/", "http://h/?x=1", "http://a b/"]
-        {
-            assert!(scheme(bad).is_err(), "{bad}");
-        }
-        assert!(scheme(&format!("http://{}", "a".repeat(2000))).is_err());
-    }
 }

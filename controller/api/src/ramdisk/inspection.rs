@@ -1,6 +1,6 @@
 //! `POST /v1/continue_inspection`: an agent reports the hardware that it found, before its lookup.
 //!
-//! The caller is not authenticated, as in Ironic. docs/decisions/0007 says what limits this.
+//! It has no token yet, so it shows the nonce of its boot. docs/decisions/0007 and 0021.
 
 use super::lookup;
 use super::report_body::{ReportBody, ReportGate};
@@ -63,6 +63,10 @@ async fn receive(call: Call, body: Body, gate: &ReportGate) -> Reply {
         tracing::warn!(%node_uuid, state, "rejected an inventory: the node does not wait for one");
         return Err(ApiError::not_found());
     };
+    if !lookup::is_of_this_boot(&call, &call.app.store.contact(node.uuid).await?) {
+        tracing::warn!(node_uuid = %node.uuid, "rejected an inventory: it does not show the nonce of the node's boot");
+        return Err(ApiError::not_found());
+    }
     let Report { inventory, plugin_data } = Report::read(body.without_logs(node.uuid)?)?;
     drop(body.bytes);
     let reported =

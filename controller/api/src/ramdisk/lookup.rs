@@ -8,9 +8,9 @@ use crate::view::stored_internal_info;
 use agent_protocol::lookup::{LookupAnswer, LookupConfig, LookupNode, MASKED, Offer, add_erase_settings};
 use mac::Mac;
 use model::mask::masked_instance_info;
-use model::{Node, ProvisionState, ResourceKind, Run};
+use model::{Contact, Node, ProvisionState, ResourceKind, Run};
 use serde_json::{Map, Value, json};
-use store::{StoreError, TokenGrant};
+use store::{StoreError, TokenGrant, TokenRequest};
 use uuid::Uuid;
 
 /// States in which an agent is expected (Ironic's LOOKUP_ALLOWED_STATES). In any other the answer does not reveal that
@@ -59,9 +59,14 @@ pub async fn lookup(call: Call) -> Reply {
         return Err(ApiError::not_found());
     }
 
-    // A caller that asks while no agent is awaited does not run in a boot of ours, and learns nothing.
+    // A caller that asks while no agent is awaited, or without the nonce, does not run in a boot of ours, and learns nothing.
+    let contact = call.app.store.contact(node.uuid).await?;
+    if !is_of_this_boot(&call, &contact) {
+        tracing::warn!(node_uuid = %node.uuid, "rejected a lookup: it does not show the nonce of the node's boot");
+        return Err(ApiError::not_found());
+    }
     let is_awaited = node.run.as_ref().is_some_and(Run::awaits_agent);
-    if !is_awaited && call.app.store.contact(node.uuid).await?.token.is_none() {
+    if !is_awaited && contact.token.is_none() {
         tracing::warn!(node_uuid = %node.uuid, "rejected a lookup: the node's run does not wait for an agent");
         return Err(ApiError::not_found());
     }
@@ -69,6 +74,12 @@ pub async fn lookup(call: Call) -> Reply {
     // Before 1.62 there are no tokens; such an agent is shown the node and cannot heartbeat.
     let token = if call.version.has(62) { Some(grant(&call, &node, boot_id).await?) } else { None };
     Ok(json(200, &answer(&call, &node, token).await?))
+}
+
+/// Whether the request comes from the boot that the controller ordered.
+pub fn is_of_this_boot(call: &Call, contact: &Contact) -> bool {
+    let without = call.app.settings.lookup_without_nonce;
+    store::contact::is_of_this_boot(contact, call.nonce.as_ref(), without)
 }
 
 /// The answer of a lookup: the node and the configuration of the agent.
@@ -156,8 +167,15 @@ pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<St
         tracing::error!(%error, "no randomness for an agent token");
         ApiError::client(500, "No agent token could be made; see the controller's log.")
     })?;
-    let granted = call.app.store.grant_token(node.uuid, &token, boot_id, call.now()).await;
-    match granted {
+    let request = TokenRequest {
+        token: token.clone(),
+        boot_id: boot_id.map(str::to_owned),
+        nonce: call.nonce.clone(),
+        without_nonce: call.app.settings.lookup_without_nonce,
+        address: call.client(),
+        at: call.now(),
+    };
+    match call.app.store.grant_token(node.uuid, request).await {
         Ok(TokenGrant::Given) => Ok(token),
         Ok(TokenGrant::AlreadyOut) => {
             tracing::warn!(node_uuid = %node.uuid, boot_id, "lookup: an agent of this node has its token already");

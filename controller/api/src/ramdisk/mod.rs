@@ -2,6 +2,7 @@
 //! reveal nothing that the caller does not know already.
 
 pub mod anneal;
+mod callback;
 pub mod heartbeat;
 pub mod inspection;
 pub mod lookup;

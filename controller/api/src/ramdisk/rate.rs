@@ -1,5 +1,5 @@
-//! How many requests an address may send to the endpoints of agents, whose senders are unknown: a token bucket for each
-//! address.
+//! How many requests an address may send to the endpoints of agents, whose senders are unknown, and how many heartbeats a
+//! node whose agent has shown its token: a token bucket for each.
 
 use crate::client_address;
 use crate::endpoint::Endpoint;
@@ -11,17 +11,18 @@ use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use http_server::address_key;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use tokio::time::Instant;
 
-/// Most addresses that are remembered; some 4 MiB.
+/// Most addresses, or nodes, that are remembered; some 4 MiB.
 const ADDRESSES: usize = 1 << 16;
 
-/// What each address may still send.
-pub struct Rates {
+/// What each address, or each node, may still send.
+pub struct Rates<K = IpAddr> {
     rate: RequestRate,
-    buckets: Mutex<HashMap<IpAddr, Bucket>>,
+    buckets: Mutex<HashMap<K, Bucket>>,
 }
 
 /// Requests that an address may still send, as of `at`.
@@ -38,14 +39,14 @@ impl Bucket {
     }
 }
 
-impl Rates {
+impl<K: Copy + Eq + Hash> Rates<K> {
     /// Every address may send `rate.burst` requests at once.
     pub fn new(rate: RequestRate) -> Arc<Self> {
         Arc::new(Self { rate, buckets: Mutex::default() })
     }
 
     /// Whether one more request of this address is accepted.
-    fn accepts(&self, address: IpAddr, now: Instant) -> bool {
+    pub fn accepts(&self, address: K, now: Instant) -> bool {
         if self.rate.per_s == 0 {
             return true;
         }
@@ -67,7 +68,9 @@ impl Rates {
         }
         accepted
     }
+}
 
+impl Rates {
     /// Put this limit in front of an endpoint. A request without a known address (in tests without a socket) passes.
     pub fn limited(self: &Arc<Self>, endpoint: Endpoint) -> Endpoint {
         let rates = self.clone();
@@ -111,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_number_of_remembered_addresses_is_bounded() {
-        let rates = Rates::new(RequestRate { per_s: 1, burst: 1 });
+        let rates: Arc<Rates> = Rates::new(RequestRate { per_s: 1, burst: 1 });
         let start = Instant::now();
         for number in 0..u32::try_from(ADDRESSES).unwrap() + 10 {
             assert!(rates.accepts(Ipv4Addr::from(number).into(), start));

@@ -24,9 +24,12 @@ const MOVES_IN: [ProvisionState; 4] = [
     ProvisionState::Manageable,
 ];
 
+/// Why they do nothing.
+const KEPT: &str = "the network interface of every node is `noop`, so no bond is made of ports";
+
 /// Endpoints of port groups.
 pub fn endpoints() -> Vec<Endpoint> {
-    rows![
+    let rows = rows![
         GET "/v1/portgroups" 23 "baremetal:portgroup:list_all", "port groups" => list::list::<Portgroup>;
         POST "/v1/portgroups" 23 "baremetal:portgroup:create", "add one" => write::create::<Portgroup>;
         GET "/v1/portgroups/detail" 23 "baremetal:portgroup:list_all", "port groups with all fields"
@@ -38,7 +41,8 @@ pub fn endpoints() -> Vec<Endpoint> {
             => list::of_node::<Portgroup>;
         GET "/v1/nodes/{ident}/portgroups/detail" 24 "baremetal:portgroup:list", "the same with all fields"
             => list::of_node_detail::<Portgroup>;
-    ]
+    ];
+    rows.into_iter().map(|row| row.kept(KEPT)).collect()
 }
 
 impl ResourceHandler for Portgroup {

@@ -34,9 +34,12 @@ const REMOVED_IN: [ProvisionState; 4] = [
     ProvisionState::Available,
 ];
 
+/// Why they do nothing.
+const KEPT: &str = "no node is booted from a volume";
+
 /// Endpoints of volumes.
 pub fn endpoints() -> Vec<Endpoint> {
-    rows![
+    let rows = rows![
         GET "/v1/volume" 32 "baremetal:volume:get", "links to both kinds" => volume;
         GET "/v1/volume/connectors" 32 "baremetal:volume:list_all", "volume connectors" => list::list::<Connector>;
         POST "/v1/volume/connectors" 32 "baremetal:volume:create", "add one" => write::create::<Connector>;
@@ -53,7 +56,8 @@ pub fn endpoints() -> Vec<Endpoint> {
             => list::of_node::<Connector>;
         GET "/v1/nodes/{ident}/volume/targets" 32 "baremetal:volume:list", "volume targets of a node"
             => list::of_node::<Target>;
-    ]
+    ];
+    rows.into_iter().map(|row| row.kept(KEPT)).collect()
 }
 
 impl ResourceHandler for Connector {

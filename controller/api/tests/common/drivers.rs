@@ -6,7 +6,7 @@ use api::{
 };
 use async_trait::async_trait;
 use model::abilities::{Inspect, Rescue};
-use model::{Abilities, Contact, Node, StepKind};
+use model::{Abilities, CatalogueStep, Contact, Node, StepKind};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -17,6 +17,8 @@ const DEVICES: [&str; 4] = ["pxe", "disk", "cdrom", "bios"];
 pub struct KeptDrivers {
     drivers: Vec<DriverDescription>,
     boot: Mutex<BTreeMap<Uuid, BootDevice>>,
+    /// Configured priorities of steps of agents, by `interface.step`.
+    pub overrides: Mutex<BTreeMap<String, i64>>,
     /// What was asked of hardware, in order.
     pub requests: Mutex<Vec<(&'static str, Value)>>,
 }
@@ -27,7 +29,7 @@ impl KeptDrivers {
         if let Some(inspect) = drivers[0].interfaces.get_mut("inspect") {
             inspect.enabled.push("agent".to_owned());
         }
-        Self { drivers, boot: Mutex::default(), requests: Mutex::default() }
+        Self { drivers, boot: Mutex::default(), overrides: Mutex::default(), requests: Mutex::default() }
     }
 }
 
@@ -103,6 +105,16 @@ impl DriverQueries for KeptDrivers {
             rescue: Rescue::None,
             steps: BTreeMap::from([(StepKind::Clean, vec![step])]),
         })
+    }
+
+    fn configured(&self, _kind: StepKind, mut steps: Vec<CatalogueStep>) -> Vec<CatalogueStep> {
+        let overrides = self.overrides.lock().expect("not poisoned");
+        for step in &mut steps {
+            if let Some(priority) = overrides.get(&step.label()) {
+                step.priority = (*priority).into();
+            }
+        }
+        steps
     }
 
     async fn boot_device(&self, node: &Node) -> Result<BootDevice, DriverError> {

@@ -85,7 +85,16 @@ impl Api {
 
     fn made(settings: Settings, trust: bundle::Trust, auth: Auth) -> Self {
         let store = Arc::new(MemoryStore::new());
+        // Few tests are about boots that the conductor ordered.
+        let settings = Settings { lookup_without_nonce: true, ..settings };
         Self::over(store.clone(), store, settings, trust, auth)
+    }
+
+    /// One with the default settings, which demand the nonce of a boot.
+    pub fn demanding_nonce() -> Self {
+        let (store, settings) = (Arc::new(MemoryStore::new()), Settings::default());
+        let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
+        Self::over(store.clone(), store, settings, trust, Auth::NoAuth)
     }
 }
 
@@ -168,7 +177,7 @@ impl<S: Store + ?Sized> Api<S> {
         let now = Timestamp(1_795_229_965_000_000);
         let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", now);
         node.name = Some(name.to_owned());
-        node.enter(state, None, now);
+        room::put(&mut node, state, now);
         shape(&mut node);
         self.store.create_node(node, Vec::new()).await.expect("a new node")
     }

@@ -8,9 +8,9 @@ use model::{
 };
 use serde_json::json;
 use std::sync::Arc;
-use store::Store;
 use store::memory::MemoryStore;
-use store_sqlite::SqliteStore;
+use store::{Store, TokenRequest};
+use store_sqlite::{DatabaseKey, SqliteStore};
 use uuid::Uuid;
 
 /// Every secret that the store is given, or a request brings, has this in it: no answer may.
@@ -43,9 +43,13 @@ impl World {
         let dir = tempfile::tempdir().expect("a directory");
         let store: Arc<dyn Store> = match kept {
             Kept::Memory => Arc::new(MemoryStore::new()),
-            Kept::Sqlite => Arc::new(SqliteStore::open(&dir.path().join("db")).expect("a database")),
+            Kept::Sqlite => {
+                let key = DatabaseKey::generate().expect("a key");
+                Arc::new(SqliteStore::open(&dir.path().join("db"), &key).expect("a database"))
+            }
         };
-        let settings = Settings { require_agent_tls: false, ..Settings::default() };
+        let settings =
+            Settings { require_agent_tls: false, lookup_without_nonce: true, ..Settings::default() };
         let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
         let world =
             Self { api: Api::over(store.clone(), store, settings, trust, api::Auth::NoAuth), _dir: dir };
@@ -111,7 +115,10 @@ impl World {
             await_agent(&mut node);
             let uuid = node.uuid;
             api.update(node).await;
-            api.store.grant_token(uuid, TOKEN, None, Timestamp(0)).await.expect("a token");
+            api.store
+                .grant_token(uuid, TokenRequest::without_nonce(TOKEN, None, Timestamp(0)))
+                .await
+                .expect("a token");
         }
     }
 

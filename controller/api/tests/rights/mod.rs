@@ -7,4 +7,5 @@ mod fields;
 mod files;
 mod policy;
 mod projects;
+mod token;
 mod world;

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::config::Pool;
@@ -14,6 +15,23 @@ use crate::Mac;
 const OFFER: Duration = Duration::from_secs(60);
 /// An address that a client found in use is not given out for this long.
 const DECLINED: Duration = Duration::from_secs(600);
+
+/// The leases of a running service, for those who ask which address a client has.
+#[derive(Debug, Clone, Default)]
+pub struct SharedLeases(Arc<Mutex<Leases>>);
+
+impl SharedLeases {
+    /// The address that this client has now, if it got one here.
+    pub fn address_of(&self, mac: Mac) -> Option<Ipv4Addr> {
+        let leases = self.lock();
+        let lease = leases.by_mac.get(&mac).filter(|lease| lease.until > Instant::now());
+        lease.map(|lease| lease.address)
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Leases> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Leases and offers of one pool.
 #[derive(Debug, Default)]
@@ -140,6 +158,31 @@ mod tests {
         assert!(!leases.grant(&pool(99), &[], Mac::new([2, 0, 0, 0, 0, 2]), address, now));
         let later = now + Duration::from_secs(3601);
         assert!(leases.grant(&pool(99), &[], Mac::new([2, 0, 0, 0, 0, 2]), address, later), "expired");
+    }
+
+    /// Firmware that was reset asks anew (DHCPDISCOVER) while the ramdisk of the same node still uses the address.
+    #[test]
+    fn a_discover_does_not_shorten_a_lease() {
+        let (now, mac, other) = (Instant::now(), Mac::new([2, 0, 0, 0, 0, 1]), Mac::new([2, 0, 0, 0, 0, 2]));
+        let mut leases = Leases::default();
+        let address = leases.offer(&pool(99), &[], mac, None, now).unwrap();
+        assert!(leases.grant(&pool(99), &[], mac, address, now));
+        assert_eq!(leases.offer(&pool(99), &[], mac, None, now), Some(address));
+        let after_the_offer = now + OFFER + Duration::from_secs(1);
+        assert!(!leases.grant(&pool(99), &[], other, address, after_the_offer));
+        assert_ne!(leases.offer(&pool(99), &[], other, Some(address), after_the_offer), Some(address));
+    }
+
+    #[test]
+    fn the_address_of_a_client_is_known_while_its_lease_lasts() {
+        let (now, mac) = (Instant::now(), Mac::new([2, 0, 0, 0, 0, 1]));
+        let shared = SharedLeases::default();
+        assert_eq!(shared.address_of(mac), None);
+        let address = shared.lock().offer(&pool(99), &[], mac, None, now);
+        assert!(address.is_some() && shared.address_of(mac) == address);
+        assert_eq!(shared.address_of(Mac::new([2, 0, 0, 0, 0, 2])), None);
+        shared.lock().release(mac);
+        assert_eq!(shared.address_of(mac), None);
     }
 
     #[test]

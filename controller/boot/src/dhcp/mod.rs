@@ -9,5 +9,5 @@ mod service;
 
 pub use answer::{Port, Reply, To, answer};
 pub use config::{DhcpConfig, Mode, Pool};
-pub use leases::Leases;
+pub use leases::{Leases, SharedLeases};
 pub use service::{Dhcp, serve};

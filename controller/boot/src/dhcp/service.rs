@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{Port, To, answer};
 use super::config::{DhcpConfig, Mode};
-use super::leases::Leases;
+use super::leases::SharedLeases;
 use crate::BootError;
 
 const SERVER: u16 = 67;
@@ -36,6 +36,7 @@ pub struct Dhcp {
     dhcp: UdpSocket,
     /// Proxy mode only.
     pxe: Option<UdpSocket>,
+    leases: SharedLeases,
 }
 
 impl Dhcp {
@@ -55,7 +56,13 @@ impl Dhcp {
         };
         let dhcp = open(SERVER)?;
         let pxe = if config.mode == Mode::Proxy { Some(open(PXE)?) } else { None };
-        Ok(Self { config, dhcp, pxe })
+        Ok(Self { config, dhcp, pxe, leases: SharedLeases::default() })
+    }
+
+    /// The service with its leases kept in `leases`.
+    #[must_use]
+    pub fn sharing(self, leases: SharedLeases) -> Self {
+        Self { leases, ..self }
     }
 
     /// Answer until `shutdown`.
@@ -64,7 +71,6 @@ impl Dhcp {
     /// A socket failed for good (the interface is gone).
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), BootError> {
         tracing::info!(interface = self.config.interface, server = %self.config.server, "dhcp: listening");
-        let mut leases = Leases::default();
         let (mut first, mut second) = ([0; 2048], [0; 2048]);
         loop {
             let (port, received) = tokio::select! {
@@ -78,16 +84,17 @@ impl Dhcp {
                 source,
             })?;
             let packet = if port == Port::Dhcp { &first[..length] } else { &second[..length] };
-            self.one(&mut leases, packet, port, from).await;
+            self.one(packet, port, from).await;
         }
     }
 
-    async fn one(&self, leases: &mut Leases, packet: &[u8], port: Port, from: SocketAddr) {
+    async fn one(&self, packet: &[u8], port: Port, from: SocketAddr) {
         let Some(message) = decode(packet) else {
             tracing::debug!(%from, bytes = packet.len(), "dhcp: not a DHCP packet");
             return;
         };
-        let Some(reply) = answer(&self.config, leases, &message, port, Instant::now()) else { return };
+        let reply = answer(&self.config, &mut self.leases.lock(), &message, port, Instant::now());
+        let Some(reply) = reply else { return };
         let to = match reply.to {
             To::Broadcast => SocketAddr::from((Ipv4Addr::BROADCAST, CLIENT)),
             To::Client(address) => SocketAddr::from((address, CLIENT)),

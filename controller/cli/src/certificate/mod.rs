@@ -1,5 +1,8 @@
 //! `anneal certificate …`: what was erased, signed by the controller, verified with its public key alone.
 
+mod chains;
+mod keys;
+mod log;
 mod offline;
 mod page;
 
@@ -23,13 +26,28 @@ pub enum Command {
         /// Its id: 64 hexadecimal digits.
         id: String,
     },
-    /// Verify a file with a public key, offline.
+    /// Verify a file, or the chains of a directory of files, with a public key, offline.
     Verify {
         /// The file.
-        file: PathBuf,
-        /// The controller's public key, or a file with it.
+        #[arg(required_unless_present = "chain", conflicts_with = "chain")]
+        file: Option<PathBuf>,
+        /// The controller's public key, or a file with it: what `anneal --json certificate key` prints, or the key alone.
         #[arg(long, value_name = "KEY")]
         key: String,
+        /// Believe the keys before and after it, too, by the changes in this file: what `anneal --json certificate key`
+        /// prints.
+        #[arg(long, value_name = "FILE")]
+        key_changes: Option<PathBuf>,
+        /// Verify the chains of all certificates in this directory.
+        #[arg(long, value_name = "DIR", requires = "head", conflicts_with_all = ["serial", "previous"])]
+        chain: Option<PathBuf>,
+        /// The log of the heads of all chains, as `anneal certificate log export` wrote it: no chain may end before it says
+        /// so, or be another.
+        #[arg(long, value_name = "FILE", requires = "chain")]
+        head: Option<PathBuf>,
+        /// Certificates of time-stamping authorities (PEM) that are trusted: the time-stamps in the log are verified.
+        #[arg(long, value_name = "FILE", requires = "head")]
+        ca: Option<PathBuf>,
         /// It must be of this node.
         #[arg(long, value_name = "UUID")]
         node: Option<String>,
@@ -50,8 +68,11 @@ pub enum Command {
         #[arg(long)]
         html: bool,
     },
-    /// The public key that certificates of this controller are verified with.
+    /// The public key that certificates of this controller are verified with, and its id.
     Key,
+    /// The log of the heads of all chains.
+    #[command(subcommand)]
+    Log(log::Command),
 }
 
 /// Does it.
@@ -65,11 +86,23 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
             let (_, verified) = fetched(client, &id).await?;
             offline::report(format, &verified)
         }
-        Command::Verify { file, key, node, serial, previous } => {
-            let verified =
-                offline::verify(&file, &key, node.as_deref(), serial.as_deref(), previous.as_deref())?;
-            offline::report(format, &verified)
+        Command::Verify { file, key, key_changes, chain, head, ca, node, serial, previous } => {
+            let keys = keys::trusted(&key, key_changes.as_deref())?;
+            match (file, chain.zip(head)) {
+                (_, Some((chain, head))) => {
+                    let head = log::read(&head)?;
+                    let stamps = log::stamps(&head, ca.as_deref())?;
+                    chains::report(format, &chains::verify(&chain, &keys, &head, node.as_deref())?, stamps)
+                }
+                (Some(file), None) => {
+                    let (node, serial) = (node.as_deref(), serial.as_deref());
+                    let verified = offline::verify(&file, &keys, node, serial, previous.as_deref())?;
+                    offline::report(format, &verified)
+                }
+                (None, None) => Err(Failure::Usage("a file, or --chain and --head, are needed".to_owned())),
+            }
         }
+        Command::Log(command) => log::run(client, format, command).await,
         Command::Export { id, file, html } => {
             let (text, verified) = fetched(client, &id).await?;
             let text = if html { page::page(&verified, &text) } else { format!("{text}\n") };
@@ -77,16 +110,16 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
         }
         Command::Key => {
             let key = client.get(&["anneal", "certificate_key"], &[]).await?;
-            show(format, &key, |key| cell(&key["key"]))
+            show(format, &key, |key| keys::line(&cell(&key["key"])))
         }
     }
 }
 
 /// The file of a certificate, and what it says if the controller's key has signed it.
 async fn fetched(client: &Client, id: &str) -> Result<(String, certificate::Verified), Failure> {
-    let key = client.get(&["anneal", "certificate_key"], &[]).await?;
+    let keys = keys::of_controller(client.get(&["anneal", "certificate_key"], &[]).await?)?;
     let text = client.get(&["anneal", "certificates", id], &[]).await?.to_string();
-    let verified = offline::judge(&text, &cell(&key["key"]), &certificate::Wanted::default())?;
+    let verified = offline::judge(&text, &keys, &certificate::Wanted::default())?;
     if verified.id != id {
         return Err(Failure::Usage(format!("the controller sent certificate {}, not {id}", verified.id)));
     }

@@ -3,39 +3,41 @@
 use crate::failure::Failure;
 use crate::output::{Format, bytes, fields, printable, show, table};
 use agent_protocol::record::{DiskRecord, Outcome};
-use certificate::{PublicKey, RequestSender, Verified, Wanted};
+use certificate::{Place, PublicKey, Refused, RequestSender, Verified, Wanted};
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-fn wrong(path: &Path, error: impl std::fmt::Display) -> Failure {
+pub fn wrong(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::Usage(format!("{}: {error}", path.display()))
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+pub fn read(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|error| wrong(path, error))
 }
 
 /// `anneal certificate verify`
 pub fn verify(
     file: &Path,
-    key: &str,
+    keys: &[PublicKey],
     node: Option<&str>,
     disk: Option<&str>,
     previous: Option<&Path>,
 ) -> Result<Verified, Failure> {
-    let key = if key.starts_with("ed25519:") { key.to_owned() } else { read(Path::new(key))? };
     let previous = previous.map(read).transpose()?;
     let wanted = Wanted { node, disk, previous: previous.as_deref() };
-    judge(&read(file)?, &key, &wanted).map_err(|error| wrong(file, error))
+    judge(&read(file)?, keys, &wanted).map_err(|error| wrong(file, error))
 }
 
 /// The judgement of a text.
-pub fn judge(text: &str, key: &str, wanted: &Wanted) -> Result<Verified, Failure> {
-    let key: PublicKey = key.parse().map_err(|error| Failure::Usage(format!("the key: {error}")))?;
-    certificate::verify(text, &key, wanted)
-        .map_err(|refused| Failure::Usage(format!("refused ({}): {refused}", refused.name())))
+pub fn judge(text: &str, keys: &[PublicKey], wanted: &Wanted) -> Result<Verified, Failure> {
+    certificate::verify_with_any(text, keys, wanted).map_err(|error| refused(&error))
+}
+
+/// A refusal with its name.
+pub fn refused(refused: &Refused) -> Failure {
+    Failure::Usage(format!("refused ({}): {refused}", refused.name()))
 }
 
 /// `anneal certificate export`
@@ -51,8 +53,19 @@ pub fn report(format: Format, verified: &Verified) -> Result<(), Failure> {
         json!({"id": verified.id, "certificate": verified.certificate, "evidence": verified.evidence});
     show(format, &contents, |_| {
         let rows: Vec<_> = verified.evidence.disks.iter().map(row).collect();
-        let headings =
-            ["DEVICE", "MODEL", "SERIAL", "WWN", "SIZE", "OUTCOME", "METHOD", "LEVEL", "READ BACK", "REASON"];
+        let headings = [
+            "DEVICE",
+            "MODEL",
+            "SERIAL",
+            "WWN",
+            "SIZE",
+            "MEDIA",
+            "OUTCOME",
+            "METHOD",
+            "LEVEL",
+            "READ BACK",
+            "REASON",
+        ];
         format!("{}\n{}", fields(&facts(verified)), table(&headings, &rows))
     })
 }
@@ -79,6 +92,7 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
             "machine",
             format!("{} {} {}", machine.manufacturer, machine.product_name, machine.serial_number),
         ),
+        row("place", place(certificate.place.as_ref())),
         row("run", format!("{} {}", certificate.run.kind, certificate.run.id)),
         row("requested by", requested_by(certificate.run.requested_by.as_ref())),
         row("step", format!("{}.{} ({})", step.interface, step.step, evidence.command_id)),
@@ -92,6 +106,12 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
         row("retired disk", format!("{name}, {}: {}", disk.at, disk.reason))
     });
     rows.into_iter().chain(ignored).chain(retired).collect()
+}
+
+/// Where the node stood, as far as the certificate says.
+fn place(place: Option<&Place>) -> String {
+    let Some(Place { site, within, description }) = place else { return "not stated".to_owned() };
+    [site, within, description].into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// The sender of the request that started the run, as far as the certificate says.
@@ -115,6 +135,7 @@ fn row(disk: &DiskRecord) -> Vec<String> {
         text(&disk.serial),
         text(&disk.wwn),
         bytes(disk.size),
+        text(&disk.media),
         outcome(disk.outcome).to_owned(),
         text(&disk.method),
         text(&disk.level),

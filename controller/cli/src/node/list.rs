@@ -2,11 +2,12 @@
 
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::output::{Format, cell, fields as rows_of, show, table};
+use crate::output::{Format, cell, fields as rows_of, printable, show, table};
 use clap::Args;
 use serde_json::Value;
 
-const COLUMNS: &str = "uuid,name,power_state,provision_state,target_provision_state,maintenance,driver";
+const COLUMNS: &str =
+    "uuid,name,power_state,provision_state,anneal_basis,target_provision_state,maintenance,driver";
 
 /// Shown first by `show`, in this order; the others follow by name.
 const FIRST: [&str; 18] = [
@@ -93,7 +94,7 @@ pub async fn run_show(client: &Client, format: Format, node: &str, fields: &[Str
 fn listing(nodes: &Value) -> String {
     let row = |node: &Value| COLUMNS.split(',').map(|key| cell(&node[key])).collect();
     let rows: Vec<Vec<String>> = nodes.as_array().into_iter().flatten().map(row).collect();
-    table(&["UUID", "NAME", "POWER", "PROVISION", "TARGET", "MAINTENANCE", "DRIVER"], &rows)
+    table(&["UUID", "NAME", "POWER", "PROVISION", "BASIS", "TARGET", "MAINTENANCE", "DRIVER"], &rows)
 }
 
 fn chosen(nodes: &Value, fields: &[String]) -> String {
@@ -124,8 +125,22 @@ pub fn detail(node: &Value) -> String {
             continue;
         }
         rows.push((key.to_owned(), if empty(value) { "-".to_owned() } else { cell(value) }));
+        if let Some(basis) = basis(node).filter(|_| key == "provision_state") {
+            rows.push(("basis".to_owned(), basis));
+        }
     }
     rows_of(&rows)
+}
+
+/// What an available node was made available on.
+fn basis(node: &Value) -> Option<String> {
+    let basis = node.pointer("/driver_internal_info/anneal/basis")?;
+    let (kind, by) = (basis["kind"].as_str()?, &basis["by"]);
+    let certificates = basis["certificates"].as_array().into_iter().flatten().map(cell);
+    let by = by["user"].as_str().or(by["address"].as_str()).map(|by| format!("by {by}"));
+    let reason = basis["reason"].as_str().map(printable);
+    let more: Vec<String> = reason.into_iter().chain(by).chain(certificates).collect();
+    Some(if more.is_empty() { kind.to_owned() } else { format!("{kind}: {}", more.join(", ")) })
 }
 
 #[cfg(test)]
@@ -137,20 +152,38 @@ mod tests {
     fn nodes_in_a_table() {
         let nodes = json!([
             {"uuid": "u1", "name": "n1", "power_state": "power on", "provision_state": "clean wait",
-             "target_provision_state": "available", "maintenance": false, "driver": "redfish"},
-            {"uuid": "u2", "name": null, "power_state": null, "provision_state": "enroll",
-             "target_provision_state": null, "maintenance": true, "driver": "ipmi"},
+             "anneal_basis": null, "target_provision_state": "available", "maintenance": false,
+             "driver": "redfish"},
+            {"uuid": "u2", "name": null, "power_state": null, "provision_state": "available",
+             "anneal_basis": "not-cleaned", "target_provision_state": null, "maintenance": true, "driver": "ipmi"},
         ]);
         assert_eq!(
             listing(&nodes),
-            "UUID  NAME  POWER     PROVISION   TARGET     MAINTENANCE  DRIVER\n\
-             u1    n1    power on  clean wait  available  false        redfish\n\
-             u2    -     -         enroll      -          true         ipmi\n"
+            "UUID  NAME  POWER     PROVISION   BASIS        TARGET     MAINTENANCE  DRIVER\n\
+             u1    n1    power on  clean wait  -            available  false        redfish\n\
+             u2    -     -         available   not-cleaned  -          true         ipmi\n"
         );
         assert_eq!(
             chosen(&nodes, &["name".into(), "provision_state".into()]),
-            "NAME  PROVISION_STATE\nn1    clean wait\n-     enroll\n"
+            "NAME  PROVISION_STATE\nn1    clean wait\n-     available\n"
         );
+    }
+
+    #[test]
+    fn the_basis_of_an_available_node() {
+        let of = |wire: Value| basis(&json!({"driver_internal_info": {"anneal": {"basis": wire}}}));
+        for (wire, shown) in [
+            (json!({"kind": "not-cleaned"}), "not-cleaned"),
+            (json!({"kind": "erased", "certificates": ["c1", "c2"]}), "erased: c1, c2"),
+            (
+                json!({"kind": "override", "reason": "shredded", "by": {"user": "eve"}}),
+                "override: shredded, by eve",
+            ),
+            (json!({"kind": "override", "reason": "a\u{1b}b"}), "override: a\u{fffd}b"),
+        ] {
+            assert_eq!(of(wire).as_deref(), Some(shown));
+        }
+        assert_eq!(basis(&json!({"driver_internal_info": {}})), None);
     }
 
     #[test]

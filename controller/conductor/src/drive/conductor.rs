@@ -5,6 +5,7 @@ use crate::issuer::CertificateIssuer;
 use crate::settings::Settings;
 use model::Timestamp;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use store::{Clock, Store};
 use uuid::Uuid;
@@ -17,7 +18,7 @@ pub struct Conductor {
     pub(super) settings: Settings,
     pub(super) name: String,
     pub(super) issuer: CertificateIssuer,
-    pub(super) started_at: Timestamp,
+    listening_since: AtomicI64,
     busy: Mutex<Busy>,
 }
 
@@ -39,8 +40,19 @@ impl Conductor {
         name: String,
         issuer: CertificateIssuer,
     ) -> Arc<Self> {
-        let started_at = clock.now();
-        Arc::new(Self { store, executor, clock, settings, name, issuer, started_at, busy: Mutex::default() })
+        let listening_since = AtomicI64::new(clock.now().0);
+        let busy = Mutex::default();
+        Arc::new(Self { store, executor, clock, settings, name, issuer, listening_since, busy })
+    }
+
+    /// Since when agents can report to this process.
+    pub(super) fn listening_since(&self) -> Timestamp {
+        Timestamp(self.listening_since.load(Ordering::Relaxed))
+    }
+
+    /// The same after the clock was set forward by this many microseconds.
+    pub(super) fn listen_from(&self, by: i64) {
+        self.listening_since.fetch_add(by, Ordering::Relaxed);
     }
 
     pub(super) fn busy(&self) -> MutexGuard<'_, Busy> {

@@ -21,7 +21,7 @@ impl Conductor {
             false => Rules::default(),
         };
         let abilities = self.executor.abilities(&node);
-        let (listening_since, now) = (self.started_at, self.clock.now());
+        let (listening_since, now) = (self.listening_since(), self.clock.now());
         Ok(Snapshot { node, contact, abilities, catalogue, inventory, rules, listening_since, now })
     }
 

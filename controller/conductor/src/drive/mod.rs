@@ -2,26 +2,30 @@
 //!
 //! ```text
 //! mod.rs     which nodes are driven now
+//! clock_jump.rs  the machine's clock was set
+//! places.rs  which pass may begin now
 //! worker.rs  the task of one node: passes until it sleeps
 //! panics.rs  a pass that panicked
 //! pass.rs    one pass: decide, act, store
 //! lease.rs   the lease of a pass      load.rs  what a decision looks at      record.rs  storing a change
 //! ```
 
+mod clock_jump;
 mod conductor;
 mod lease;
 mod load;
 mod panics;
 mod pass;
+mod places;
 mod record;
 mod worker;
 
 pub use conductor::Conductor;
 
 use model::Timestamp;
+use places::{PlaceLimits, Places};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -29,8 +33,6 @@ use tracing::Instrument;
 use uuid::Uuid;
 use worker::Worker;
 
-/// Nodes driven at once.
-const WORKERS: usize = 128;
 /// Shortest and longest sleep between two looks at what is due, whatever the store says: a hundred nodes that are
 /// at work must not spin the loop.
 const NAP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(10));
@@ -41,7 +43,7 @@ const NAP_WHILE_DUE: Duration = Duration::from_secs(1);
 /// The tasks that drive nodes, one for each node that is in a pass.
 struct Workers {
     tasks: JoinSet<()>,
-    places: Arc<Semaphore>,
+    places: Arc<Places>,
     stop: CancellationToken,
 }
 
@@ -49,7 +51,7 @@ impl Conductor {
     /// Drive until `stop`; passes under way are finished first.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
         let mut bell = self.store.bell().listen();
-        let places = Arc::new(Semaphore::new(WORKERS));
+        let places = Places::new(PlaceLimits::of(&self.settings));
         let mut workers = Workers { tasks: JoinSet::new(), places, stop: stop.clone() };
         self.release_stale_leases().await;
         let mut look_at = Instant::now();
@@ -64,6 +66,7 @@ impl Conductor {
                     look_at = look_at.min(Instant::now() + NAP.0);
                 }
                 () = tokio::time::sleep_until(look_at) => {
+                    self.follow_clock(&mut workers).await;
                     // One moment for both: no node becomes due between them.
                     let now = self.clock.now();
                     let longest = match self.start_due(now, &mut workers).await {

@@ -69,7 +69,7 @@ impl Conductor {
             let (node, contact) = self.store.look(pass.node, None).await?;
             let node = node.ok_or_else(|| StoreError::not_found(Noun::Node, pass.node))?;
             let abilities = Err("not asked for".to_owned());
-            let snapshot = Snapshot::of(node, contact, abilities, self.started_at, self.clock.now());
+            let snapshot = Snapshot::of(node, contact, abilities, self.listening_since(), self.clock.now());
             let change = stages::give_up(&snapshot, &self.settings, panic);
             match self.record(snapshot.node, change, lease).await {
                 // The API wrote meanwhile: decide on what it wrote.

@@ -18,7 +18,7 @@ impl Conductor {
     ) -> Result<Node, StoreError> {
         let uuid = before.uuid;
         if change.forget_agent {
-            self.store.forget_agent(uuid).await?;
+            self.store.forget_agent(uuid, change.next_boot.take()).await?;
         }
         for (kind, catalogue) in std::mem::take(&mut change.catalogues) {
             self.store.put_catalogue(uuid, kind, catalogue).await?;

@@ -3,8 +3,8 @@
 use super::conductor::Conductor;
 use super::panics;
 use super::pass::Pass;
+use super::places::{Places, Share};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -24,16 +24,21 @@ impl Worker {
 
     /// Run passes until one has ended without a ring of the node's bell since the last check. After a panic, pause and
     /// try again; return when the process stops during that pause.
-    pub async fn drive(mut self, node: Uuid, permits: &Semaphore, stop: &CancellationToken) {
+    pub async fn drive(mut self, node: Uuid, places: &Arc<Places>, stop: &CancellationToken) {
         let mut pass = Pass::of(node);
         let mut panics = 0;
         loop {
-            let permit = permits.acquire().await.expect("the semaphore is never closed");
-            match panics::caught(Box::pin(self.conductor.pass(&mut pass))).await {
+            let place = places.enter(node).await;
+            let ended = panics::caught(Box::pin(self.conductor.pass(&mut pass))).await;
+            match pass.known() {
+                Some(known) => places.note(node, Share::of(known)),
+                None => places.forget(node),
+            }
+            match ended {
                 Ok(()) => panics = 0,
                 Err(panic) => {
                     Box::pin(self.conductor.after_panic(&mut pass, &mut panics, &panic)).await;
-                    drop(permit);
+                    drop(place);
                     tokio::select! {
                         () = stop.cancelled() => return,
                         () = tokio::time::sleep(panics::pause(&self.conductor.settings)) => continue,

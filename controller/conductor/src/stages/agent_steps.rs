@@ -42,13 +42,13 @@ fn learnt(view: &View, reported: &BTreeMap<StepKind, AdvertisedSteps>) -> Change
     let Some(advertised) = reported.get(&kind) else {
         return fail::failed(view, "internal: the agent was asked for other steps than the run needs");
     };
+    // A catalogue has the agent's own priorities: overrides may change before the next boot.
     let catalogues = reported.iter().map(|(kind, steps)| {
-        let known = view.settings.override_priorities(*kind, catalogue_steps(steps));
-        (*kind, Catalogue { steps: known, hardware_manager_version: versions(steps), learnt_at: now })
+        let hardware_manager_version = versions(steps);
+        (*kind, Catalogue { steps: catalogue_steps(steps), hardware_manager_version, learnt_at: now })
     });
+    let mut known = view.settings.override_priorities(kind, catalogue_steps(advertised));
     let catalogues: Vec<(StepKind, Catalogue)> = catalogues.collect();
-    let mut known: Vec<CatalogueStep> =
-        catalogues.iter().filter(|(of, _)| *of == kind).flat_map(|(_, c)| c.steps.clone()).collect();
     known.extend_from_slice(able.out_of_band(kind));
     Change { catalogues, ..with_steps(view, kind, &known, versions(advertised)) }
 }

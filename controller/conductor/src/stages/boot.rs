@@ -1,20 +1,19 @@
 //! From a node in any power state to a ramdisk that has sent its first heartbeat.
 //!
 //! The node is always powered off first. Its agent's token is forgotten while the BMC reports that the node is off, so
-//! an agent of an earlier boot cannot be mistaken for the new one, and no second token is given out within a boot.
+//! an agent of an earlier boot cannot be mistaken for the new one, and no second token is given out within a boot. In the same
+//! write the next boot gets its nonce, which the boot script passes to the agent.
 
 use super::fail::{self, retry_or_fail};
 use super::power::power_pending;
+use super::second_agent;
 use super::transition::{at_work, in_wait};
 use super::view::View;
 use super::wait::{is_due, is_overdue, sleep_in, sleep_on, unexpected, waiting_for_agent};
 use crate::decision::{Action, Change, Decision, Outcome};
+use model::boot::Boot;
 use model::run::{Cursor, PersistentBoot};
 use model::{PowerState, PowerTarget, RunKind};
-use std::time::Duration;
-
-/// How soon after its lookup an agent sends its first heartbeat, at the latest.
-const FIRST_HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// The boot device of [`Action::SetBootDevice`].
 const NETWORK: &str = "pxe";
@@ -43,7 +42,7 @@ fn await_agent(view: &View) -> Decision {
         at_work(&mut change, "the agent sent its first heartbeat", snapshot.now);
         return Decision::Record(Box::new(change));
     }
-    if let Some(change) = boot_again(view) {
+    if let Some(change) = second_agent::before_first_heartbeat(view) {
         return Decision::Record(Box::new(change));
     }
     let reason = "the ramdisk to boot and its agent to send a heartbeat";
@@ -75,28 +74,6 @@ fn after_boot(kind: RunKind) -> Cursor {
     }
 }
 
-/// Boot again if the agent that has the token sent no heartbeat in [`FIRST_HEARTBEAT`] and another one asks: the ramdisk
-/// restarted after its lookup, or an impostor was first. Which of the two runs on the node cannot be known.
-fn boot_again(view: &View) -> Option<Change> {
-    let contact = &view.snapshot.contact;
-    let (given, rival) = (contact.token_at?, contact.rival.as_ref()?);
-    if rival.at.since(given) < FIRST_HEARTBEAT || !rival.is_certain() {
-        return None;
-    }
-    let text = "the agent that took the token sent no heartbeat, and another asks for it";
-    let mut run = view.run.clone();
-    run.interrupt();
-    if run.fruitless > view.settings.max_interruptions {
-        return Some(fail::failed(view, &format!("{text} (interruption {})", run.interruptions)));
-    }
-    let mut change = view.advance(Cursor::PowerOff);
-    if let Some(run) = &mut change.node.run {
-        run.interrupt();
-    }
-    at_work(&mut change, &format!("{text}; the node boots again"), view.snapshot.now);
-    Some(change)
-}
-
 pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
     let now = view.snapshot.now;
     match (&view.run.cursor, outcome) {
@@ -104,6 +81,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
             let mut change = view.advance(Cursor::ReadBootDevice);
             change.node.power_state = Some(PowerState::Off);
             change.forget_agent = true;
+            change.next_boot = Some(Boot::fresh());
             change
         }
         (Cursor::PowerOff, Outcome::Power(state)) => power_pending(view, state, PowerState::Off),

@@ -1,9 +1,10 @@
 //! How a run that succeeded ends: the ramdisk is stopped, the workload is started, the node leaves the state.
 
+use super::basis;
 use super::fail::{self, retry_or_fail};
 use super::logs;
 use super::power::power_pending;
-use super::transition::pass;
+use super::transition::{available, pass};
 use super::view::View;
 use super::wait::{is_due, sleep_on, unexpected};
 use crate::decision::{Action, Change, Decision, Outcome};
@@ -12,7 +13,7 @@ use model::kind::After;
 use model::provision::Verb;
 use model::request::{Policy, RESCUE_HASH, begin, event};
 use model::run::{Cursor, Run};
-use model::{PowerState, PowerTarget, ProvisionState, RunKind};
+use model::{Basis, PowerState, PowerTarget, ProvisionState, RunKind};
 
 pub(super) fn decide(view: &View) -> Decision {
     if nothing_to_stop(view) {
@@ -96,6 +97,10 @@ fn finished(view: &View) -> Change {
         RunKind::AutomatedClean if view.snapshot.node.retired => {
             pass(&mut change, Verb::Manage, &format!("{cause}; the node is retired"), now);
         }
+        RunKind::AutomatedClean => match basis::of_cleaning(&view.snapshot.node.driver, view.run) {
+            Ok(basis) => available(&mut change, basis, &cause, now),
+            Err(text) => return fail::failed(view, &text),
+        },
         RunKind::Delete => torn_down(view, &mut change),
         RunKind::Unrescue => {
             change.node.instance_info.remove(RESCUE_HASH);
@@ -122,12 +127,10 @@ fn torn_down(view: &View, change: &mut Change) {
         begin(&mut change.node, run, ProvisionState::Cleaning, now);
         return;
     }
-    let mut cause = "automated cleaning is switched off, nothing was erased".to_owned();
-    let verb = if change.node.retired {
-        cause.push_str("; the node is retired");
-        Verb::Manage
+    let cause = "automated cleaning is switched off, nothing was erased";
+    if change.node.retired {
+        pass(change, Verb::Manage, &format!("{cause}; the node is retired"), now);
     } else {
-        Verb::Done
-    };
-    pass(change, verb, &cause, now);
+        available(change, Basis::NotCleaned, cause, now);
+    }
 }

@@ -55,15 +55,8 @@ fn store_result(view: &View, change: &mut Change, text: &str, result: Value) {
             Cursor::Issued { command_id, .. } | Cursor::OutOfBand { command_id, .. } => command_id.clone(),
             _ => String::new(),
         };
-        let error = Some(text.to_owned());
-        run.results.push(StepResult {
-            index,
-            command_id,
-            at: view.snapshot.now,
-            result,
-            error,
-            certificate: None,
-        });
+        let ended = StepResult::success(index, command_id, view.snapshot.now, result);
+        run.results.push(StepResult { error: Some(text.to_owned()), ..ended });
     }
 }
 

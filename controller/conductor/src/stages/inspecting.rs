@@ -2,6 +2,7 @@
 
 use super::boot;
 use super::fail::{self, retry_or_fail};
+use super::second_agent;
 use super::transition::at_work;
 use super::view::View;
 use super::wait::{is_due, is_overdue, sleep_in, sleep_on, unexpected, waiting_for_agent};
@@ -22,6 +23,9 @@ pub(super) fn decide(view: &View) -> Decision {
     if view.run.cursor == Cursor::AskInventory {
         return if is_due(snapshot) { Decision::Act(Action::InspectBmc) } else { sleep_on(&snapshot.node) };
     }
+    if let Some(change) = second_agent::before_first_heartbeat(view).filter(|_| is_fetched_twice(view)) {
+        return Decision::Record(Box::new(change));
+    }
     if let Some(inventory) =
         snapshot.inventory.as_ref().filter(|inventory| inventory.at >= view.run.started_at)
     {
@@ -38,6 +42,11 @@ pub(super) fn decide(view: &View) -> Decision {
         return Decision::Record(Box::new(fail::failed(view, &text)));
     }
     sleep_in(wait)
+}
+
+/// Whether the boot script was fetched by one that may not have it.
+fn is_fetched_twice(view: &View) -> bool {
+    view.snapshot.contact.rival.as_ref().is_some_and(|rival| rival.fetched)
 }
 
 pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {

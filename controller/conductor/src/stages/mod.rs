@@ -17,6 +17,9 @@
 //!
 //! plan.rs, replan.rs   the plan, and what happens to it when hardware managers change
 //! success.rs           a step has succeeded
+//! second_agent.rs      a second agent, or a second fetch of the boot script
+//! basis.rs             what a cleaning that succeeded makes the node AVAILABLE on
+//! erase_step.rs        the steps of the agent that erase disks
 //! power.rs             the BMC has not reached the requested power state yet
 //! panicked.rs          the passes over the node panicked too often
 //! fail.rs              retried, failed, aborted; logs.rs: the ramdisk's logs
@@ -24,9 +27,11 @@
 //! ```
 
 mod agent_steps;
+mod basis;
 mod boot;
 mod command;
 mod end;
+mod erase_step;
 mod fail;
 mod idle;
 mod inspecting;
@@ -38,6 +43,7 @@ mod plan;
 mod power;
 mod replan;
 mod run;
+mod second_agent;
 mod start;
 mod success;
 mod transition;

@@ -3,7 +3,7 @@
 
 use super::view::View;
 use super::wait::unexpected;
-use super::{agent_steps, boot, command, end, fail, inspecting, next_step, out_of_band, start};
+use super::{agent_steps, boot, command, end, fail, inspecting, next_step, out_of_band, second_agent, start};
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::run::Cursor;
@@ -17,6 +17,9 @@ pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
     // Between steps an abort takes effect at once; during a step, the step's own stage stops it first.
     if run.abort && !matches!(run.cursor, Cursor::Issued { .. } | Cursor::OutOfBand { .. }) {
         return Decision::Record(Box::new(fail::aborted(&view)));
+    }
+    if let Some(change) = claimed(&view) {
+        return Decision::Record(Box::new(change));
     }
     match &run.cursor {
         Cursor::Start => Decision::Record(Box::new(start::begin(&view))),
@@ -34,6 +37,17 @@ pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
         Cursor::AskInventory | Cursor::AwaitInventory => inspecting::decide(&view),
         Cursor::TearDown | Cursor::Restart => end::decide(&view),
         Cursor::Done => Decision::Record(Box::new(fail::without_run(snapshot))),
+    }
+}
+
+/// The node boots again because its boot script was fetched from two addresses.
+fn claimed(view: &View) -> Option<Change> {
+    match &view.run.cursor {
+        Cursor::Issued { .. } => Some(command::claimed(view, &second_agent::while_booting(view)?)),
+        Cursor::RestoreBootDevice | Cursor::LearnSteps | Cursor::NextStep => {
+            Some(second_agent::boot_again(view, &second_agent::while_booting(view)?))
+        }
+        _ => None,
     }
 }
 

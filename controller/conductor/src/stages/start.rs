@@ -45,7 +45,8 @@ pub(super) fn begin(view: &View) -> Change {
 fn requested(view: &View, able: &Abilities, kind: StepKind) -> Change {
     let mut known = able.out_of_band(kind).to_vec();
     if able.agent {
-        known.extend(view.snapshot.catalogue.iter().flat_map(|catalogue| catalogue.steps.clone()));
+        let learnt = view.snapshot.catalogue.iter().flat_map(|catalogue| catalogue.steps.clone());
+        known.extend(view.settings.override_priorities(kind, learnt.collect()));
     }
     match requested_plan(kind, &view.run.requested, &known) {
         Ok(plan) if view.run.disable_ramdisk => with_plan(view, needs_no_ramdisk(kind, &plan).map(|()| plan)),

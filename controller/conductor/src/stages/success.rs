@@ -32,7 +32,7 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
     }
     if let Some(run) = &mut change.node.run {
         run.results.retain(|old| old.index != index);
-        run.results.push(StepResult { index, command_id, at: now, result, error: None, certificate: None });
+        run.results.push(StepResult::success(index, command_id, now, result));
         run.interruptions = 0;
         run.fruitless = 0;
         run.reached = 0;

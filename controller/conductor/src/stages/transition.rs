@@ -1,9 +1,9 @@
 //! Moves of a node through the provision state machine, each recorded as an event.
 
 use crate::decision::Change;
-use model::Timestamp;
 use model::provision::{Verb, transition};
-use model::request::transition_event;
+use model::request::{make_available, transition_event};
+use model::{Basis, ProvisionState, Timestamp};
 
 /// Move the node through `verb`, keep its target provision state, and record `cause`.
 pub(super) fn pass(change: &mut Change, verb: Verb, cause: &str, now: Timestamp) {
@@ -12,10 +12,23 @@ pub(super) fn pass(change: &mut Change, verb: Verb, cause: &str, now: Timestamp)
     match transition(from, verb) {
         Ok(to) => {
             change.node.enter(to, target, now);
-            change.events.push(transition_event(from, to, cause, now));
+            // AVAILABLE is entered by `available` alone.
+            if change.node.provision_state == to {
+                change.events.push(transition_event(from, to, cause, now));
+            }
         }
         // A defect of this crate: the state stays, and the reason is shown.
         Err(refused) => change.node.last_error = Some(format!("internal: {refused} ({cause})")),
+    }
+}
+
+/// Make the node AVAILABLE on this basis after a success, and record `cause`.
+pub(super) fn available(change: &mut Change, basis: Basis, cause: &str, now: Timestamp) {
+    match transition(change.node.provision_state, Verb::Done) {
+        Ok(ProvisionState::Available) => {
+            change.events.push(make_available(&mut change.node, basis, cause, now));
+        }
+        _ => change.node.last_error = Some(format!("internal: no way from here to available ({cause})")),
     }
 }
 

@@ -10,7 +10,7 @@ const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
 
 fn due(state: ProvisionState) -> Node {
     let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", NOW);
-    node.enter(state, None, NOW);
+    room::put(&mut node, state, NOW);
     node.next_wake_at = Some(NOW);
     node
 }

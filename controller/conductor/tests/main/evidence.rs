@@ -2,6 +2,7 @@
 
 use crate::situation::{NOW, anneal, heard, issued, node, snapshot};
 use agent_protocol::command::{CommandStatus, Status};
+use agent_protocol::record::RequiredVerification;
 use certificate::{EVIDENCE, Evidence, SigningKey};
 use conductor::Settings;
 use conductor::decision::{Action, Change, Outcome};
@@ -59,6 +60,11 @@ impl Scene {
 
     /// The command has ended as `evidence` says, with this result.
     fn ends_with(&self, evidence: &Evidence, result: Value) -> Change {
+        self.ends_under(&Settings::default(), evidence, result)
+    }
+
+    /// The same under a controller with these settings.
+    fn ends_under(&self, settings: &Settings, evidence: &Evidence, result: Value) -> Change {
         let status = match evidence.succeeded {
             true => command("c0", Status::Succeeded),
             false => failed("c0", "CleaningError", "a disk was left"),
@@ -68,7 +74,7 @@ impl Scene {
         anneal(&mut contact).evidence_key = self.reported_key.clone();
         let snapshot = snapshot(self.node.clone(), contact, NOW);
         let action = Action::AskCommand { command_id: "c0".into() };
-        apply_outcome(&snapshot, &action, Outcome::Command(status), &Settings::default())
+        apply_outcome(&snapshot, &action, Outcome::Command(status), settings)
     }
 
     fn sign(&self, evidence: &Evidence) -> Option<Value> {
@@ -223,4 +229,24 @@ fn what_the_record_of_a_disk_does_not_show_fails_the_step_and_names_the_disk() {
     let why = error(&change);
     assert!(why.contains("disk /dev/sda (serial S1) is called verified, and was not read back"), "{why}");
     assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
+}
+
+#[test]
+fn a_disk_that_was_verified_by_less_than_the_controller_requires_fails_the_step() {
+    let scene = Scene::new();
+    let mut evidence = scene.evidence(true);
+    let attested = json!({"device": "/dev/sda", "serial": "S1", "size": 8, "outcome": "erased",
+        "method": "opal-psid-revert", "level": "purge", "bytes_erased": 8,
+        "verification": {"kind": "device-attested", "bytes_read": 1, "expected": "changed", "mismatched_bytes": 0,
+            "unchanged_samples": 0, "samples": 0, "device_status": "neither owned nor locked", "passed": true}});
+    evidence.disks = vec![serde_json::from_value(attested).unwrap()];
+    let result = json!({"clean_result": {"disks": evidence.disks}, EVIDENCE: scene.sign(&evidence)});
+    let under = |require_verification| {
+        let settings = Settings { require_verification, ..Settings::default() };
+        scene.ends_under(&settings, &evidence, result.clone())
+    };
+    assert!(under(RequiredVerification::Device).evidence.is_some(), "the default");
+    let refused = under(RequiredVerification::Read);
+    assert!(error(&refused).contains("require_verification is read"), "{}", error(&refused));
+    assert_eq!(refused.node.provision_state, ProvisionState::CleanFail);
 }

@@ -3,7 +3,7 @@
 
 use crate::situation::{NOW, heard, issued, node, recorded, snapshot};
 use conductor::Settings;
-use conductor::decision::{Action, Decision, Outcome};
+use conductor::decision::{Action, ActionError, Decision, Outcome};
 use conductor::stages::{apply_outcome, decide};
 use model::run::Cursor;
 use model::{Contact, PowerState, PowerTarget, ProvisionState, StepResult};
@@ -14,14 +14,7 @@ use std::time::Duration;
 fn cleaning_does_not_end_well_without_a_stored_success_of_every_step() {
     let off = |results: &[usize]| {
         let mut node = node(ProvisionState::Cleaning, Cursor::TearDown, 1);
-        let success = |index: &usize| StepResult {
-            index: *index,
-            command_id: format!("c{index}"),
-            at: NOW,
-            result: json!({}),
-            error: None,
-            certificate: None,
-        };
+        let success = |index: &usize| StepResult::success(*index, format!("c{index}"), NOW, json!({}));
         node.run.as_mut().unwrap().results = results.iter().map(success).collect();
         let snapshot = snapshot(node, Contact::default(), NOW);
         let action = Action::SetPower(PowerTarget::Off);
@@ -33,6 +26,21 @@ fn cleaning_does_not_end_well_without_a_stored_success_of_every_step() {
         assert!(node.maintenance && node.last_error.unwrap().contains("no stored success"));
     }
     assert_eq!(off(&[0, 1]).provision_state, ProvisionState::Available);
+}
+
+/// docs/cleaning.md, `max_attempts`: so many failures in a row, and no more.
+#[test]
+fn an_action_fails_for_good_at_the_fifth_attempt() {
+    let settings = Settings::default();
+    let mut node = node(ProvisionState::Cleaning, Cursor::PowerOff, 1);
+    for attempt in 1..=5 {
+        let action = Action::SetPower(PowerTarget::Off);
+        let error = ActionError { text: "no answer".into(), retryable: true, unreachable: false };
+        let snapshot = snapshot(node, Contact::default(), NOW);
+        node = apply_outcome(&snapshot, &action, Outcome::Failed(error), &settings).node;
+        let failed = node.provision_state == ProvisionState::CleanFail;
+        assert_eq!(failed, attempt == 5, "attempt {attempt}: {:?}", node.provision_state);
+    }
 }
 
 #[test]

@@ -4,12 +4,17 @@ use crate::situation::{NOW, Scripted, at, heard, ipa, node, snapshot};
 use agent_protocol::command::{CommandStatus, Status};
 use conductor::Settings;
 use conductor::agent_client::AgentClient;
-use conductor::decision::{Decision, Outcome};
-use conductor::stages::decide;
+use conductor::decision::{Action, Decision, Outcome};
+use conductor::stages::{apply_outcome, decide};
 use model::agent::SecondAgent;
+use model::boot::Boot;
 use model::run::Cursor;
-use model::{Contact, Node, ProvisionState, RunKind, Timestamp};
+use model::{Contact, Node, PowerState, PowerTarget, ProvisionState, RunKind, Timestamp};
 use room::command;
+use std::net::{IpAddr, Ipv4Addr};
+
+const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 66));
 
 fn status(id: &str, name: &str, status: Status) -> CommandStatus {
     CommandStatus { command_name: name.into(), ..command(id, status) }
@@ -22,6 +27,12 @@ fn issued(at: Timestamp, accepted: bool, idempotent: bool) -> Node {
     let mut node = node(ProvisionState::CleanWait, cursor, 0);
     node.run.as_mut().unwrap().plan.as_mut().unwrap()[0].step.idempotent = idempotent;
     node
+}
+
+/// Another agent, which asked from 192.0.2.66.
+fn second(asked_at: u64, boot_id: Option<&str>) -> SecondAgent {
+    let (at, boot_id) = (at(asked_at), boot_id.map(str::to_owned));
+    SecondAgent { at, boot_id, repeated: false, address: Some(STRANGER), fetched: false }
 }
 
 /// The id of the command that the step is taken to be, and whether it was sent.
@@ -77,7 +88,7 @@ fn missed_two_requests(idempotent: bool) -> Node {
 /// at `asked_at`.
 fn with_rival(contact: Contact, idempotent: bool, asked_at: u64, now: u64) -> Decision {
     let node = missed_two_requests(idempotent);
-    let rival = Some(SecondAgent { at: at(asked_at), boot_id: None, repeated: false });
+    let rival = Some(second(asked_at, None));
     decide(&snapshot(node, Contact { rival, ..contact }, at(now)), &Settings::default())
 }
 
@@ -103,7 +114,7 @@ fn another_agent_is_never_given_the_place_of_one_that_is_silent() {
         assert!(!change.forget_agent, "the token goes when the node is seen to be off");
         assert_eq!((run.interruptions, run.fruitless), (1, 1));
         // One lookup of an agent that names its boot may be an old one that arrives late.
-        let once = SecondAgent { at: at(80), boot_id: Some("b".into()), repeated: false };
+        let once = second(80, Some("b"));
         let asked = |rival: SecondAgent| {
             let contact = Contact { rival: Some(rival), ..contact.clone() };
             decide(&snapshot(missed_two_requests(true), contact, at(120)), &Settings::default())
@@ -120,8 +131,10 @@ fn another_agent_is_never_given_the_place_of_one_that_is_silent() {
 fn booting(asked_at: u64, fruitless: u32) -> Decision {
     let mut node = node(ProvisionState::CleanWait, Cursor::AwaitAgent, 0);
     node.run.as_mut().unwrap().fruitless = fruitless;
-    let rival = Some(SecondAgent { at: at(asked_at), boot_id: Some("other".into()), repeated: true });
-    let contact = Contact { token: Some("t".into()), token_at: Some(NOW), rival, ..Contact::default() };
+    let rival = Some(SecondAgent { repeated: true, ..second(asked_at, Some("other")) });
+    let token_to = Some(OURS);
+    let contact =
+        Contact { token: Some("t".into()), token_at: Some(NOW), token_to, rival, ..Contact::default() };
     decide(&snapshot(node, contact, at(20)), &Settings::default())
 }
 
@@ -138,4 +151,72 @@ fn two_agents_that_ask_in_one_boot_make_the_node_boot_again_and_then_fail_its_ru
     assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
     let text = change.node.last_error.unwrap();
     assert!(text.contains("sent no heartbeat, and another asks for it"), "{text}");
+    assert!(text.contains("192.0.2.7") && text.contains("192.0.2.66"), "{text}");
+}
+
+/// What is decided at 120 at `cursor` about a boot whose script 192.0.2.7 fetched first, got the token at 0 and was heard at
+/// 110, and `from` fetched at `asked_at`.
+fn fetched_by(from: IpAddr, asked_at: u64, cursor: Cursor, fruitless: u32) -> Decision {
+    let mut node = node(ProvisionState::CleanWait, cursor, 0);
+    node.run.as_mut().unwrap().fruitless = fruitless;
+    let boot = Some(Boot { fetched_from: Some(OURS), shown: true, ..Boot::fresh() });
+    let rival = Some(SecondAgent { address: Some(from), fetched: true, ..second(asked_at, None) });
+    let (token_at, last_heartbeat_at) = (Some(NOW), Some(at(110)));
+    let contact = Contact { boot, token_at, token_to: Some(OURS), last_heartbeat_at, rival, ..heard("b") };
+    decide(&snapshot(node, contact, at(120)), &Settings::default())
+}
+
+/// Which of two that fetched the script of one boot is the node cannot be known, and the impostor may be the faster one: its
+/// heartbeats do not count.
+#[test]
+fn two_that_fetch_one_boot_script_make_the_node_boot_again_and_then_fail_its_run() {
+    for cursor in [Cursor::LearnSteps, Cursor::NextStep, Cursor::RestoreBootDevice] {
+        let Decision::Record(change) = fetched_by(STRANGER, 100, cursor.clone(), 0) else {
+            panic!("{cursor:?}")
+        };
+        let run = change.node.run.unwrap();
+        assert_eq!((run.cursor, run.fruitless), (Cursor::PowerOff, 1), "{cursor:?}");
+        let most = Settings::default().max_interruptions;
+        let Decision::Record(change) = fetched_by(STRANGER, 100, cursor, most) else { panic!("it goes on") };
+        assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
+        let text = change.node.last_error.unwrap();
+        assert!(text.contains("fetched from 192.0.2.7 and also from 192.0.2.66"), "{text}");
+    }
+    let issued = || issued(NOW, true, true).run.unwrap().cursor;
+    let Decision::Record(change) = fetched_by(STRANGER, 100, issued(), 0) else { panic!("it goes on") };
+    assert_eq!(change.node.run.unwrap().cursor, Cursor::PowerOff);
+    // Later than a boot takes, heartbeats show that the agent is the node's; and so do they where the node only rebooted.
+    let late = Settings::default().boot_timeout_s + 1;
+    assert!(!matches!(fetched_by(STRANGER, late, issued(), 0), Decision::Record(_)));
+    assert!(!matches!(fetched_by(OURS, 100, issued(), 0), Decision::Record(_)));
+}
+
+/// Before any heartbeat there is none that could veto.
+#[test]
+fn a_second_fetch_before_the_first_heartbeat_makes_the_node_boot_again_at_once() {
+    let decided = |cursor: Cursor, from: IpAddr| {
+        let boot = Some(Boot { fetched_from: Some(OURS), ..Boot::fresh() });
+        let rival = Some(SecondAgent { address: Some(from), fetched: true, ..second(1, None) });
+        let contact = Contact { boot, rival, ..Contact::default() };
+        decide(&snapshot(node(ProvisionState::CleanWait, cursor, 0), contact, at(1)), &Settings::default())
+    };
+    for cursor in [Cursor::AwaitAgent, Cursor::AwaitInventory] {
+        let Decision::Record(change) = decided(cursor, STRANGER) else { panic!("it waits") };
+        assert_eq!(change.node.run.unwrap().cursor, Cursor::PowerOff);
+    }
+}
+
+#[test]
+fn a_node_that_was_seen_off_gets_a_nonce_for_its_next_boot() {
+    let node = node(ProvisionState::Cleaning, Cursor::PowerOff, 0);
+    let snapshot = snapshot(node, heard("old"), NOW);
+    let off = |state| {
+        let outcome = Outcome::Power(state);
+        apply_outcome(&snapshot, &Action::SetPower(PowerTarget::Off), outcome, &Settings::default())
+    };
+    let (first, second) = (off(PowerState::Off), off(PowerState::Off));
+    assert!(first.forget_agent);
+    assert_ne!(first.next_boot.unwrap().nonce, second.next_boot.unwrap().nonce);
+    let on = off(PowerState::On);
+    assert!(!on.forget_agent && on.next_boot.is_none(), "not before the BMC reports Off");
 }

@@ -8,8 +8,10 @@ mod world;
 
 mod agent_plan;
 mod at_rest;
+mod basis;
 mod checkpoints;
 mod cleaning;
+mod clock_jumps;
 mod connections;
 mod events;
 mod evidence;

@@ -329,3 +329,16 @@ async fn equal_priorities_of_an_agents_steps_run_by_name_and_that_is_recorded() 
     let plan: Vec<_> = node.run.unwrap().plan.unwrap().iter().map(PlannedStep::label).collect();
     assert_eq!(plan, ["deploy.a", "deploy.b", "deploy.c"]);
 }
+
+/// What a catalogue stores must not outlive a change of the configuration.
+#[tokio::test(start_paused = true)]
+async fn a_catalogue_has_the_priorities_of_the_agent_and_the_plan_those_of_the_configuration() {
+    let world = World::new().await;
+    let clean_step_priority_override = [("deploy.erase_devices_metadata".to_owned(), 0.0)].into();
+    let _conductor = world.provide(Settings { clean_step_priority_override, ..Settings::default() }).await;
+    world.until_state(ProvisionState::Available).await;
+    assert_eq!(world.ran(), ["erase_devices"], "by the override");
+    let catalogue = world.store.catalogue(world.node, StepKind::Clean).await.unwrap().unwrap();
+    let priorities: Vec<_> = catalogue.steps.iter().map(|step| step.priority.to_string()).collect();
+    assert_eq!(priorities, ["10", "99"], "by the agent");
+}

@@ -33,8 +33,9 @@ pub fn free_port() -> u16 {
 /// The program with its configuration in `dir`, not started. `extra` goes below `[api]`.
 pub fn command(dir: &Path, listen: &str, extra: &str) -> Command {
     let config = dir.join("controller.toml");
+    let noauth = if extra.contains("auth_strategy") { "" } else { "auth_strategy = \"noauth\"\n" };
     let text = format!(
-        "state_dir = {:?}\nlog = \"info,http_server=debug\"\n[api]\nlisten = [{listen}]\n{extra}",
+        "state_dir = {:?}\nlog = \"info,http_server=debug\"\n[api]\nlisten = [{listen}]\n{noauth}{extra}",
         dir.join("state")
     );
     std::fs::write(&config, text).unwrap();

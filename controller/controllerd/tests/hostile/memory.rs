@@ -63,7 +63,7 @@ async fn one_request_of_an_unknown_sender_costs_less_than_16_mib() {
     let dir = tempfile::tempdir().unwrap();
     let (api, agents) = (free_port(), free_port());
     let listen = format!("\"127.0.0.1:{api}\", \"0.0.0.0:{agents}\"");
-    let command = command(dir.path(), &listen, "");
+    let command = command(dir.path(), &listen, "[agent]\nlookup_without_nonce = true\n");
     let controller = Controller::run(dir, api, command).await;
     let client = Client::builder().no_proxy().danger_accept_invalid_certs(true).build().unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], agents));

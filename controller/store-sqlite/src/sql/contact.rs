@@ -2,10 +2,13 @@
 
 use super::{node, node_version};
 use crate::document::{encode, failed, select};
+use model::Catalogue;
 use model::agent::Contact;
-use model::{Catalogue, Timestamp};
+use model::boot::Boot;
 use rusqlite::{Connection, params};
-use store::{HeartbeatRecord, Noun, Result, StepKind, StoreError, TokenGrant};
+use store::{
+    HeartbeatRecord, Noun, Result, ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest,
+};
 use uuid::Uuid;
 
 pub fn of_node(connection: &Connection, node: Uuid) -> Result<Contact> {
@@ -13,20 +16,27 @@ pub fn of_node(connection: &Connection, node: Uuid) -> Result<Contact> {
     Ok(select(connection, "contact", sql, [node.to_string()])?.pop().unwrap_or_default())
 }
 
-pub fn grant_token(
-    connection: &Connection,
-    node: Uuid,
-    token: &str,
-    boot_id: Option<&str>,
-    at: Timestamp,
-) -> Result<TokenGrant> {
+pub fn grant_token(connection: &Connection, node: Uuid, request: TokenRequest) -> Result<TokenGrant> {
     let row = node::by_uuid(connection, node)?.ok_or_else(|| StoreError::not_found(Noun::Node, node))?;
     let mut contact = of_node(connection, node)?;
-    let grant = store::contact::grant(&mut contact, row.run.as_ref(), token, boot_id, at);
+    let grant = store::contact::grant(&mut contact, row.run.as_ref(), request);
     if grant != TokenGrant::NotAwaited {
         write(connection, node, &contact)?;
     }
     Ok(grant)
+}
+
+/// The grant, and whether anything was written.
+pub fn fetch_script(connection: &Connection, node: Uuid, fetch: &ScriptFetch) -> Result<(ScriptGrant, bool)> {
+    let row = node::by_uuid(connection, node)?.ok_or_else(|| StoreError::not_found(Noun::Node, node))?;
+    let mut contact = of_node(connection, node)?;
+    let before = contact.clone();
+    let grant = store::contact::fetch(&mut contact, row.run.as_ref(), fetch);
+    let changed = contact != before;
+    if changed {
+        write(connection, node, &contact)?;
+    }
+    Ok((grant, changed))
 }
 
 pub fn record_heartbeat(
@@ -43,13 +53,27 @@ pub fn record_heartbeat(
     write(connection, node, &contact)
 }
 
-pub fn forget(connection: &Connection, node: Uuid) -> Result<()> {
+/// Forget the agent; what was stored of it is not read.
+pub fn forget(connection: &Connection, node: Uuid, next: Option<Boot>) -> Result<()> {
     node_version::check_exists(connection, node)?;
+    if next.is_some() {
+        return write(connection, node, &Contact { boot: next, ..Contact::default() });
+    }
     connection
         .prepare_cached("DELETE FROM contact WHERE node = ?1")
         .and_then(|mut statement| statement.execute([node.to_string()]))
         .map_err(failed(format_args!("forgetting the agent of node {node}")))?;
     Ok(())
+}
+
+/// Move the instants of the contact of a node.
+pub fn shift_clock(connection: &Connection, node: Uuid, by: i64) -> Result<()> {
+    let mut contact = of_node(connection, node)?;
+    if contact == Contact::default() {
+        return Ok(());
+    }
+    model::clock_jump::shift_contact(&mut contact, by);
+    write(connection, node, &contact)
 }
 
 fn write(connection: &Connection, node: Uuid, contact: &Contact) -> Result<()> {

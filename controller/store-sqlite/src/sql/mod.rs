@@ -2,6 +2,7 @@
 
 pub mod bundle;
 pub mod certificate;
+pub mod certificate_log;
 pub mod contact;
 pub mod inventory;
 pub mod lease;

@@ -6,17 +6,18 @@ use crate::document::{encode, failed, select};
 use model::history::StateAtEvent;
 use model::{Event, Node, ProvisionState, Timestamp};
 use rusqlite::{Connection, params};
-use store::{Lease, Noun, Result, StoreError, Unique, history_limits};
+use store::{Lease, Noun, Result, StoreError, Unique, basis, history_limits};
 use uuid::Uuid;
 
 pub fn insert(connection: &Connection, node: &Node, events: &[Event]) -> Result<()> {
     if version(connection, node.uuid)?.is_some() {
         return Err(StoreError::duplicate(Unique::NodeUuid, node.uuid));
     }
+    basis::check(node, || Ok(None))?;
     check_unique(connection, node)?;
     let (uuid, doc) = (node.uuid.to_string(), document(node)?);
     connection
-        .prepare_cached("INSERT INTO node (uuid, doc) VALUES (?1, ?2)")
+        .prepare_cached("INSERT INTO node (uuid, doc) VALUES (?1, seal_secrets('node', ?1, ?2))")
         .and_then(|mut statement| statement.execute(params![uuid, doc]))
         .map_err(failed(format_args!("inserting node {uuid}")))?;
     append_history(connection, node.uuid, &StateAtEvent::of(node), events)
@@ -46,13 +47,14 @@ pub fn update(
     {
         return Err(StoreError::Stale(node.uuid));
     }
+    basis::check(node, || Ok(Some(stood(connection, node.uuid)?.provision_state)))?;
     check_unique(connection, node)?;
     if !events.is_empty() {
         append_history(connection, node.uuid, &stood(connection, node.uuid)?, events)?;
     }
     let uuid = node.uuid.to_string();
     connection
-        .prepare_cached("UPDATE node SET doc = ?2 WHERE uuid = ?1")
+        .prepare_cached("UPDATE node SET doc = seal_secrets('node', ?1, ?2) WHERE uuid = ?1")
         .and_then(|mut statement| statement.execute(params![uuid, doc]))
         .map_err(failed(format_args!("writing node {uuid}")))?;
     resource::end_with(connection, node)
@@ -74,7 +76,7 @@ pub fn delete(connection: &Connection, uuid: Uuid, expected: u64) -> Result<()> 
 }
 
 pub fn by_uuid(connection: &Connection, uuid: Uuid) -> Result<Option<Node>> {
-    let sql = "SELECT uuid, doc FROM node WHERE uuid = ?1";
+    let sql = "SELECT uuid, open_secrets('node', uuid, doc) FROM node WHERE uuid = ?1";
     Ok(select(connection, "node", sql, [uuid.to_string()])?.pop())
 }
 
@@ -84,17 +86,19 @@ pub fn by_ident(connection: &Connection, ident: &str) -> Result<Option<Node>> {
     {
         return Ok(Some(node));
     }
-    Ok(select(connection, "node", "SELECT uuid, doc FROM node WHERE name = ?1", [ident])?.pop())
+    let sql = "SELECT uuid, open_secrets('node', uuid, doc) FROM node WHERE name = ?1";
+    Ok(select(connection, "node", sql, [ident])?.pop())
 }
 
 pub fn all(connection: &Connection) -> Result<Vec<Node>> {
-    select(connection, "node", "SELECT uuid, doc FROM node ORDER BY created_at, uuid", [])
+    let sql = "SELECT uuid, open_secrets('node', uuid, doc) FROM node ORDER BY created_at, uuid";
+    select(connection, "node", sql, [])
 }
 
 /// SQLite looks at the state in each document: cheaper than to build all nodes, and rarely asked for.
 pub fn in_states(connection: &Connection, states: &[ProvisionState]) -> Result<Vec<Node>> {
     let states = serde_json::to_string(states).map_err(failed("writing states"))?;
-    let sql = "SELECT uuid, doc FROM node
+    let sql = "SELECT uuid, open_secrets('node', uuid, doc) FROM node
                WHERE json_extract(doc, '$.provision_state') IN (SELECT value FROM json_each(?1))
                ORDER BY created_at, uuid";
     select(connection, "node", sql, [states])

@@ -18,13 +18,21 @@ pub fn write(change: &mut Change<'_>, write: ResourceWrite) -> Result<Resource> 
             if by_uuid(change, resource.kind, resource.uuid)?.is_some() {
                 return Err(StoreError::duplicate(Unique::ResourceUuid, resource.uuid));
             }
-            put(change, "INSERT INTO resource (kind, uuid, doc) VALUES (?1, ?2, ?3)", &resource)?;
+            put(
+                change,
+                "INSERT INTO resource (kind, uuid, doc) VALUES (?1, ?2, seal_secrets('resource', ?2, ?3))",
+                &resource,
+            )?;
             (None, resource)
         }
         ResourceWrite::Update(mut resource) => {
             let before = at_version(change, resource.kind, resource.uuid, resource.version)?;
             resource.version += 1;
-            put(change, "UPDATE resource SET doc = ?3 WHERE kind = ?1 AND uuid = ?2", &resource)?;
+            put(
+                change,
+                "UPDATE resource SET doc = seal_secrets('resource', ?2, ?3) WHERE kind = ?1 AND uuid = ?2",
+                &resource,
+            )?;
             (Some(before), resource)
         }
         ResourceWrite::Delete(kind, uuid, version) => {
@@ -70,19 +78,20 @@ fn by_uuid(connection: &Connection, kind: ResourceKind, uuid: Uuid) -> Result<Op
 }
 
 fn by(connection: &Connection, kind: ResourceKind, column: &str, value: &str) -> Result<Option<Resource>> {
-    let sql = format!("SELECT uuid, doc FROM resource WHERE kind = ?1 AND \"{column}\" = ?2");
+    let sql = format!(
+        "SELECT uuid, open_secrets('resource', uuid, doc) FROM resource WHERE kind = ?1 AND \"{column}\" = ?2"
+    );
     Ok(select(connection, TABLE, &sql, [kind.as_str(), value])?.pop())
 }
 
 pub fn all(connection: &Connection, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
     match node {
         Some(node) => {
-            let sql =
-                "SELECT uuid, doc FROM resource WHERE node = ?1 AND kind = ?2 ORDER BY created_at, uuid";
+            let sql = "SELECT uuid, open_secrets('resource', uuid, doc) FROM resource WHERE node = ?1 AND kind = ?2 ORDER BY created_at, uuid";
             select(connection, TABLE, sql, [&node.to_string(), kind.as_str()])
         }
         None => {
-            let sql = "SELECT uuid, doc FROM resource WHERE kind = ?1 ORDER BY created_at, uuid";
+            let sql = "SELECT uuid, open_secrets('resource', uuid, doc) FROM resource WHERE kind = ?1 ORDER BY created_at, uuid";
             select(connection, TABLE, sql, [kind.as_str()])
         }
     }

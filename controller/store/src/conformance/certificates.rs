@@ -2,6 +2,7 @@
 
 use super::samples::{assert_not_found, assert_stale, at, enrolled, event, rung};
 use crate::{Lease, Noun, Store};
+use certificate::Log;
 use model::{Certificate, Node};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -83,4 +84,32 @@ pub async fn they_outlive_their_node<S: Store>(store: Arc<S>) {
     assert_stale(store.certify(again.clone(), vec![], None, first).await, node.uuid);
     store.certify(again, vec![], None, certificate(&node, 2)).await.unwrap();
     assert_eq!(store.certificates(node.uuid).await.unwrap().len(), 2);
+}
+
+pub async fn each_has_its_line_in_the_log<S: Store>(store: Arc<S>) {
+    let lines = async || store.certificate_log(1, 100).await.unwrap();
+    assert_eq!(lines().await, Vec::<String>::new());
+    let (first, second) = (enrolled(&*store, "first").await, enrolled(&*store, "second").await);
+    let first = store.certify(first.clone(), vec![], None, certificate(&first, 1)).await.unwrap();
+    store.certify(second.clone(), vec![], None, certificate(&second, 1)).await.unwrap();
+    // What is not stored is in no log.
+    assert_stale(store.certify(first.clone(), vec![], None, certificate(&first, 7)).await, first.uuid);
+    let first = store.certify(first.clone(), vec![], None, certificate(&first, 2)).await.unwrap();
+    let all = lines().await;
+    let log = Log::read(all.iter().map(String::as_str)).unwrap();
+    let heads: Vec<_> = log.entries().iter().map(|entry| (entry.node.clone(), entry.number)).collect();
+    let (one, other) = (first.uuid.to_string(), second.uuid.to_string());
+    assert_eq!(heads, [(one.clone(), 1), (other, 1), (one, 2)]);
+    assert_eq!(log.entries()[2].certificate, certificate(&first, 2).id);
+    assert_eq!(store.certificate_log(2, 1).await.unwrap(), all[1..2]);
+    assert_eq!(store.certificate_log(4, 100).await.unwrap(), Vec::<String>::new());
+    store.delete_node(first.uuid, first.version).await.unwrap();
+    assert_eq!(lines().await, all, "the log outlives its nodes");
+}
+
+pub async fn a_change_of_the_key_is_stored_once<S: Store>(store: Arc<S>) {
+    for change in ["one", "two", "one"] {
+        store.add_key_change(change.to_owned()).await.unwrap();
+    }
+    assert_eq!(store.key_changes().await.unwrap(), ["one", "two"]);
 }

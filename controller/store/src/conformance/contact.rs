@@ -1,8 +1,10 @@
 //! Contact with agents: tokens, heartbeats, catalogues.
 
 use super::samples::{assert_stale, at, beat, enrolled, new_node, rung};
-use crate::{StepKind, Store, TokenGrant};
+use crate::{ScriptFetch, ScriptGrant, StepKind, Store, TokenGrant, TokenRequest};
+use mac::Mac;
 use model::agent::{AgentKind, AgentState, Contact, SecondAgent};
+use model::boot::{Boot, BootNonce};
 use model::{Catalogue, CatalogueStep, Cursor, Run, RunKind};
 use serde_json::{Map, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +13,8 @@ use std::sync::Arc;
 pub async fn a_token_is_given_once<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
-    let grant = store.grant_token(node, "first", Some("boot-1"), at(1)).await.unwrap();
+    let grant =
+        store.grant_token(node, TokenRequest::without_nonce("first", Some("boot-1"), at(1))).await.unwrap();
     assert_eq!(grant, TokenGrant::Given);
     let given = store.contact(node).await.unwrap();
     assert_eq!(given.token.as_deref(), Some("first"));
@@ -19,12 +22,116 @@ pub async fn a_token_is_given_once<S: Store>(store: Arc<S>) {
     assert_eq!(given.rival, None);
 
     for (n, boot_id) in [(2, Some("boot-2")), (3, None)] {
-        let grant = store.grant_token(node, "second", boot_id, at(n)).await.unwrap();
+        let grant =
+            store.grant_token(node, TokenRequest::without_nonce("second", boot_id, at(n))).await.unwrap();
         assert_eq!(grant, TokenGrant::AlreadyOut);
-        let rival = Some(SecondAgent { at: at(n), boot_id: boot_id.map(str::to_owned), repeated: false });
+        let rival = Some(second(n, boot_id));
         let expected = Contact { rival, ..given.clone() };
         assert_eq!(store.contact(node).await.unwrap(), expected, "only the rival is noted");
     }
+}
+
+/// A second agent that has asked once.
+fn second(n: i64, boot_id: Option<&str>) -> SecondAgent {
+    let boot_id = boot_id.map(str::to_owned);
+    SecondAgent { at: at(n), boot_id, repeated: false, address: None, fetched: false }
+}
+
+/// A node with a boot of ours, and the nonce of that.
+async fn booting<S: Store>(store: &S) -> (uuid::Uuid, BootNonce) {
+    let node = enrolled(store, "one").await.uuid;
+    let boot = Boot::fresh();
+    let nonce = boot.nonce.clone();
+    store.forget_agent(node, Some(boot)).await.unwrap();
+    (node, nonce)
+}
+
+fn fetched(last: u8, n: i64) -> ScriptFetch {
+    ScriptFetch { mac: Mac::new([2, 0, 0, 0, 0, last]), from: [192, 0, 2, last].into(), at: at(n) }
+}
+
+pub async fn a_token_is_for_who_shows_the_nonce<S: Store>(store: Arc<S>) {
+    let (node, nonce) = booting(&*store).await;
+    let before = store.contact(node).await.unwrap();
+    let ask = |nonce: Option<BootNonce>, without_nonce, n| TokenRequest {
+        nonce,
+        without_nonce,
+        ..TokenRequest::without_nonce("token", Some("boot"), at(n))
+    };
+    let other = Some(BootNonce::fresh());
+    for request in [ask(None, false, 1), ask(other.clone(), false, 2), ask(other.clone(), true, 3)] {
+        assert_eq!(store.grant_token(node, request).await.unwrap(), TokenGrant::NotAwaited);
+    }
+    assert_eq!(store.contact(node).await.unwrap(), before, "they change nothing");
+    // Where the settings accept agents without a nonce, they count only until the script is fetched here.
+    assert_eq!(store.fetch_script(node, fetched(1, 4)).await.unwrap(), ScriptGrant::Given(nonce.clone()));
+    assert_eq!(store.grant_token(node, ask(None, true, 5)).await.unwrap(), TokenGrant::NotAwaited);
+    let right = TokenRequest { address: Some([192, 0, 2, 1].into()), ..ask(Some(nonce), false, 6) };
+    assert_eq!(store.grant_token(node, right).await.unwrap(), TokenGrant::Given);
+    let given = store.contact(node).await.unwrap();
+    assert_eq!(given.token.as_deref(), Some("token"));
+    assert_eq!(given.token_to, Some([192, 0, 2, 1].into()));
+    assert!(given.boot.as_ref().unwrap().shown, "heartbeats have to show it, too");
+    for request in [ask(None, true, 7), ask(other, true, 8)] {
+        assert_eq!(store.grant_token(node, request).await.unwrap(), TokenGrant::NotAwaited);
+    }
+    assert_eq!(store.contact(node).await.unwrap(), given, "without the nonce no client is a rival");
+    store.forget_agent(node, None).await.unwrap();
+    assert_eq!(store.contact(node).await.unwrap(), Contact::default());
+}
+
+pub async fn a_boot_script_is_for_one_address<S: Store>(store: Arc<S>) {
+    let (node, nonce) = booting(&*store).await;
+    let mut ears = store.bell().listen();
+    let fetch = async |last, n| store.fetch_script(node, fetched(last, n)).await.unwrap();
+    assert_eq!(fetch(1, 1).await, ScriptGrant::Given(nonce.clone()));
+    assert_eq!(rung(&mut ears), BTreeSet::from([node]));
+    assert_eq!(fetch(1, 2).await, ScriptGrant::Given(nonce.clone()), "iPXE asks again");
+    assert_eq!(rung(&mut ears), BTreeSet::new(), "nothing new");
+    let boot = store.contact(node).await.unwrap().boot.unwrap();
+    assert_eq!((boot.fetched_from, boot.macs), (Some([192, 0, 2, 1].into()), vec![fetched(1, 1).mac]));
+
+    assert_eq!(fetch(2, 3).await, ScriptGrant::Withheld);
+    assert_eq!(rung(&mut ears), BTreeSet::from([node]));
+    let claim = |last: u8, n| {
+        Some(SecondAgent { address: Some([192, 0, 2, last].into()), fetched: true, ..second(n, None) })
+    };
+    assert_eq!(store.contact(node).await.unwrap().rival, claim(2, 3));
+    assert_eq!(fetch(2, 4).await, ScriptGrant::Withheld);
+    assert_eq!(rung(&mut ears), BTreeSet::new(), "it was noted a moment ago");
+    assert_eq!(fetch(2, 20_000_000).await, ScriptGrant::Withheld);
+    assert_eq!(store.contact(node).await.unwrap().rival, claim(2, 20_000_000));
+
+    let request = TokenRequest::with_nonce(nonce, "token", None, at(20_000_001));
+    assert_eq!(store.grant_token(node, request).await.unwrap(), TokenGrant::Given);
+    assert_eq!(fetch(1, 20_000_002).await, ScriptGrant::Withheld, "after that the node has rebooted");
+    assert_eq!(store.contact(node).await.unwrap().rival, claim(1, 20_000_002));
+}
+
+pub async fn a_boot_script_waits_for_the_run<S: Store>(store: Arc<S>) {
+    let (node, nonce) = booting(&*store).await;
+    let before = store.contact(node).await.unwrap();
+    for cursor in [Cursor::PowerOff, Cursor::PowerOn, Cursor::LearnSteps, Cursor::Done] {
+        let mut row = store.node(node).await.unwrap();
+        row.run.as_mut().unwrap().cursor = cursor.clone();
+        store.update_node(row, vec![], None).await.unwrap();
+        assert_eq!(
+            store.fetch_script(node, fetched(1, 1)).await.unwrap(),
+            ScriptGrant::Withheld,
+            "{cursor:?}"
+        );
+        assert_eq!(store.contact(node).await.unwrap(), before, "{cursor:?}");
+    }
+    for cursor in [Cursor::AwaitAgent, Cursor::AwaitInventory] {
+        let mut row = store.node(node).await.unwrap();
+        row.run.as_mut().unwrap().cursor = cursor;
+        store.update_node(row, vec![], None).await.unwrap();
+        assert_eq!(store.fetch_script(node, fetched(1, 1)).await.unwrap(), ScriptGrant::Given(nonce.clone()));
+    }
+    // Without a boot of ours there is nothing to give.
+    store.forget_agent(node, None).await.unwrap();
+    assert_eq!(store.fetch_script(node, fetched(1, 2)).await.unwrap(), ScriptGrant::Withheld);
+    assert_eq!(store.contact(node).await.unwrap(), Contact::default());
 }
 
 pub async fn without_a_run_that_awaits_an_agent_there_is_no_token<S: Store>(store: Arc<S>) {
@@ -37,23 +144,27 @@ pub async fn without_a_run_that_awaits_an_agent_there_is_no_token<S: Store>(stor
     for run in others.map(at_work).map(Some).into_iter().chain([None]) {
         stored.run = run;
         stored = store.update_node(stored, vec![], None).await.unwrap();
-        let grant = store.grant_token(uuid, "token", Some("boot"), at(1)).await.unwrap();
+        let grant =
+            store.grant_token(uuid, TokenRequest::without_nonce("token", Some("boot"), at(1))).await.unwrap();
         assert_eq!(grant, TokenGrant::NotAwaited, "{:?}", stored.run);
         assert_eq!(store.contact(uuid).await.unwrap(), Contact::default(), "nothing is changed");
     }
     for cursor in [Cursor::AwaitAgent, Cursor::AwaitInventory] {
         stored.run = Some(at_work(cursor));
         stored = store.update_node(stored, vec![], None).await.unwrap();
-        let grant = store.grant_token(uuid, "token", Some("boot"), at(1)).await.unwrap();
+        let grant =
+            store.grant_token(uuid, TokenRequest::without_nonce("token", Some("boot"), at(1))).await.unwrap();
         assert_eq!(grant, TokenGrant::Given);
-        store.forget_agent(uuid).await.unwrap();
+        store.forget_agent(uuid, None).await.unwrap();
     }
 }
 
 /// The answer to its lookup was lost. Only the agent of that boot knows its boot id.
 pub async fn an_agent_may_ask_again_until_its_first_heartbeat<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
-    let ask = async |token, boot_id, n| store.grant_token(node, token, boot_id, at(n)).await.unwrap();
+    let ask = async |token, boot_id, n| {
+        store.grant_token(node, TokenRequest::without_nonce(token, boot_id, at(n))).await.unwrap()
+    };
     assert_eq!(ask("lost", Some("boot-1"), 1).await, TokenGrant::Given);
     for other in [None, Some(""), Some("boot-2")] {
         assert_eq!(ask("stolen", other, 2).await, TokenGrant::AlreadyOut);
@@ -72,7 +183,7 @@ pub async fn an_agent_may_ask_again_until_its_first_heartbeat<S: Store>(store: A
     store.record_heartbeat(node, "kept", beat(7)).await.unwrap();
     ask("again", Some("boot-1"), 8).await;
     assert!(!repeated().await, "the heartbeat shows that the agent has its token");
-    store.forget_agent(node).await.unwrap();
+    store.forget_agent(node, None).await.unwrap();
     // An agent that names no boot cannot be recognised.
     assert_eq!(ask("first", None, 6).await, TokenGrant::Given);
     assert_eq!(ask("second", None, 7).await, TokenGrant::AlreadyOut);
@@ -83,7 +194,9 @@ pub async fn of_two_agents_at_once_one_gets_the_token<S: Store + 'static>(store:
         let node = enrolled(&*store, &format!("n{round}")).await.uuid;
         let ask = |token: &'static str| {
             let store = store.clone();
-            tokio::spawn(async move { store.grant_token(node, token, Some(token), at(1)).await.unwrap() })
+            tokio::spawn(async move {
+                store.grant_token(node, TokenRequest::without_nonce(token, Some(token), at(1))).await.unwrap()
+            })
         };
         let (a, b) = (ask("a"), ask("b"));
         let (winner, loser) = match (a.await.unwrap(), b.await.unwrap()) {
@@ -99,8 +212,8 @@ pub async fn of_two_agents_at_once_one_gets_the_token<S: Store + 'static>(store:
 
 pub async fn a_heartbeat_is_stored<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
-    store.grant_token(node, "token", Some("boot"), at(1)).await.unwrap();
-    store.grant_token(node, "rival", None, at(2)).await.unwrap();
+    store.grant_token(node, TokenRequest::without_nonce("token", Some("boot"), at(1))).await.unwrap();
+    store.grant_token(node, TokenRequest::without_nonce("rival", None, at(2))).await.unwrap();
     let before = store.contact(node).await.unwrap();
     let state = AgentState {
         boot_id: "boot".to_owned(),
@@ -138,7 +251,7 @@ pub async fn a_heartbeat_is_stored<S: Store>(store: Arc<S>) {
 /// The age of the progress reveals a hung step whose agent still sends heartbeats.
 pub async fn progress_has_a_time_of_its_own<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
-    store.grant_token(node, "token", None, at(0)).await.unwrap();
+    store.grant_token(node, TokenRequest::without_nonce("token", None, at(0))).await.unwrap();
     let bytes = |bytes: u64| Some(json!({"disks": [{"bytes_done": bytes}]}));
     for (now, running, progress, since) in [
         (1, None, None, 1),
@@ -165,8 +278,8 @@ pub async fn progress_has_a_time_of_its_own<S: Store>(store: Arc<S>) {
         store.record_heartbeat(node, "token", beat).await.unwrap();
         assert_eq!(store.contact(node).await.unwrap().progress_at, Some(at(since)), "beat {now}");
     }
-    store.forget_agent(node).await.unwrap();
-    store.grant_token(node, "token", None, at(11)).await.unwrap();
+    store.forget_agent(node, None).await.unwrap();
+    store.grant_token(node, TokenRequest::without_nonce("token", None, at(11))).await.unwrap();
     store.record_heartbeat(node, "token", beat(12)).await.unwrap();
     let contact = store.contact(node).await.unwrap();
     assert_eq!(contact.progress_at, None, "without reported progress no stall is detected");
@@ -177,9 +290,9 @@ pub async fn a_heartbeat_with_another_token_changes_nothing<S: Store>(store: Arc
     assert_stale(store.record_heartbeat(node, "", beat(1)).await, node);
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
 
-    store.grant_token(node, "old", None, at(1)).await.unwrap();
-    store.forget_agent(node).await.unwrap();
-    store.grant_token(node, "new", None, at(2)).await.unwrap();
+    store.grant_token(node, TokenRequest::without_nonce("old", None, at(1))).await.unwrap();
+    store.forget_agent(node, None).await.unwrap();
+    store.grant_token(node, TokenRequest::without_nonce("new", None, at(2))).await.unwrap();
     store.record_heartbeat(node, "new", beat(3)).await.unwrap();
     let before = store.contact(node).await.unwrap();
     for token in ["old", "", "ne", "new ", "NEW"] {
@@ -190,15 +303,18 @@ pub async fn a_heartbeat_with_another_token_changes_nothing<S: Store>(store: Arc
 
 pub async fn forgetting_lets_the_next_agent_in<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
-    store.forget_agent(node).await.expect("a node without an agent has none to forget");
-    store.grant_token(node, "old", Some("boot-1"), at(1)).await.unwrap();
+    store.forget_agent(node, None).await.expect("a node without an agent has none to forget");
+    store.grant_token(node, TokenRequest::without_nonce("old", Some("boot-1"), at(1))).await.unwrap();
     store.record_heartbeat(node, "old", beat(2)).await.unwrap();
-    store.grant_token(node, "rival", None, at(3)).await.unwrap();
-    store.forget_agent(node).await.unwrap();
+    store.grant_token(node, TokenRequest::without_nonce("rival", None, at(3))).await.unwrap();
+    store.forget_agent(node, None).await.unwrap();
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
     assert_stale(store.record_heartbeat(node, "old", beat(4)).await, node);
 
-    assert_eq!(store.grant_token(node, "new", None, at(5)).await.unwrap(), TokenGrant::Given);
+    assert_eq!(
+        store.grant_token(node, TokenRequest::without_nonce("new", None, at(5))).await.unwrap(),
+        TokenGrant::Given
+    );
     let contact = store.contact(node).await.unwrap();
     let expected = Contact { token: Some("new".to_owned()), token_at: Some(at(5)), ..Contact::default() };
     assert_eq!(contact, expected, "nothing of the old agent is left");
@@ -206,9 +322,9 @@ pub async fn forgetting_lets_the_next_agent_in<S: Store>(store: Arc<S>) {
 
 pub async fn a_heartbeat_never_makes_a_node_write_stale<S: Store>(store: Arc<S>) {
     let read = enrolled(&*store, "one").await;
-    store.grant_token(read.uuid, "token", None, at(1)).await.unwrap();
+    store.grant_token(read.uuid, TokenRequest::without_nonce("token", None, at(1))).await.unwrap();
     store.record_heartbeat(read.uuid, "token", beat(2)).await.unwrap();
-    store.forget_agent(read.uuid).await.unwrap();
+    store.forget_agent(read.uuid, None).await.unwrap();
     assert_eq!(store.node(read.uuid).await.unwrap(), read);
     store.update_node(read, vec![], None).await.expect("contact is not the node's row");
 }
@@ -219,7 +335,7 @@ pub async fn heartbeats_of_many_nodes_at_once<S: Store + 'static>(store: Arc<S>)
         let mut node = new_node(&format!("n{index}"));
         node.created_at = at(index);
         let uuid = store.create_node(node, vec![]).await.unwrap().uuid;
-        store.grant_token(uuid, &uuid.to_string(), None, at(0)).await.unwrap();
+        store.grant_token(uuid, TokenRequest::without_nonce(&uuid.to_string(), None, at(0))).await.unwrap();
         nodes.push(uuid);
     }
     // Every third comes with a wrong token: a rejected heartbeat affects no other.
@@ -270,7 +386,7 @@ pub async fn catalogues_are_kept<S: Store>(store: Arc<S>) {
     assert_eq!(store.catalogue(node.uuid, StepKind::Deploy).await.unwrap(), Some(catalogue(3)));
     assert_eq!(store.catalogue(node.uuid, StepKind::Service).await.unwrap(), None);
     assert_eq!(store.catalogue(other.uuid, StepKind::Clean).await.unwrap(), None);
-    store.forget_agent(node.uuid).await.unwrap();
+    store.forget_agent(node.uuid, None).await.unwrap();
     assert_eq!(
         store.catalogue(node.uuid, StepKind::Clean).await.unwrap(),
         Some(catalogue(2)),
@@ -283,15 +399,15 @@ pub async fn the_bell_rings_for_contact<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
     let mut ears = store.bell().listen();
     let once = BTreeSet::from([node]);
-    store.grant_token(node, "token", None, at(1)).await.unwrap();
+    store.grant_token(node, TokenRequest::without_nonce("token", None, at(1))).await.unwrap();
     assert_eq!(rung(&mut ears), once, "token given");
-    store.grant_token(node, "rival", None, at(2)).await.unwrap();
+    store.grant_token(node, TokenRequest::without_nonce("rival", None, at(2))).await.unwrap();
     assert_eq!(rung(&mut ears), once, "rival noted");
     store.record_heartbeat(node, "token", beat(3)).await.unwrap();
     assert_eq!(rung(&mut ears), once, "beat");
     assert_stale(store.record_heartbeat(node, "rival", beat(4)).await, node);
     assert_eq!(rung(&mut ears), BTreeSet::new(), "a rejected heartbeat changed nothing");
-    store.forget_agent(node).await.unwrap();
+    store.forget_agent(node, None).await.unwrap();
     assert_eq!(rung(&mut ears), once, "forgotten");
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(5) };
     store.put_catalogue(node, StepKind::Clean, catalogue).await.unwrap();

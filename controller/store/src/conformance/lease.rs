@@ -1,7 +1,8 @@
 //! Leases and their fencing epochs.
 
 use super::samples::{assert_stale, at, enrolled, event, rung};
-use crate::{Lease, Store};
+use crate::{Lease, Store, TokenRequest};
+use model::{Cursor, Run, RunKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -114,4 +115,30 @@ pub async fn leases_do_not_ring<S: Store>(store: Arc<S>) {
     store.renew_lease(lease, at(20)).await.unwrap();
     store.release_lease(lease).await.unwrap();
     assert_eq!(rung(&mut ears), BTreeSet::new(), "a pass takes a lease, which must not start another pass");
+}
+
+pub async fn all_instants_of_waiting_move_with_the_clock<S: Store>(store: Arc<S>) {
+    let mut waiting = enrolled(&*store, "waiting").await;
+    waiting.next_wake_at = Some(at(10));
+    waiting.run = Some(Run { cursor: Cursor::AwaitAgent, ..Run::new(RunKind::AutomatedClean, at(0)) });
+    let waiting = store.update_node(waiting, vec![], None).await.unwrap();
+    let mut resting = enrolled(&*store, "resting").await;
+    (resting.next_wake_at, resting.wait, resting.run) = (None, None, None);
+    let resting = store.update_node(resting, vec![], None).await.unwrap();
+    store.grant_token(waiting.uuid, TokenRequest::without_nonce("token", None, at(3))).await.unwrap();
+    store.take_lease(resting.uuid, "a", at(0), at(10)).await.unwrap().unwrap();
+
+    store.shift_clock(100).await.unwrap();
+    let moved = store.node(waiting.uuid).await.unwrap();
+    assert_eq!((moved.next_wake_at, moved.version), (Some(at(110)), waiting.version + 1));
+    assert_eq!(moved.created_at, waiting.created_at, "what happened stays");
+    assert_stale(store.update_node(waiting, vec![], None).await, moved.uuid);
+    assert_eq!(store.node(resting.uuid).await.unwrap(), resting);
+    assert_eq!(store.contact(moved.uuid).await.unwrap().token_at, Some(at(103)));
+    assert!(store.due(at(109), 9).await.unwrap().is_empty());
+    assert_eq!(store.due(at(110), 9).await.unwrap(), [moved.uuid]);
+    assert_eq!(store.lease_holder(resting.uuid, at(109)).await.unwrap().as_deref(), Some("a"));
+    assert_eq!(store.lease_holder(resting.uuid, at(110)).await.unwrap(), None);
+    store.shift_clock(-100).await.unwrap();
+    assert_eq!(store.node(moved.uuid).await.unwrap().next_wake_at, Some(at(10)));
 }

@@ -5,9 +5,9 @@ use super::samples::{
     object, rung,
 };
 use crate::history_limits::MAX_EVENTS;
-use crate::{Noun, StepKind, Store, StoreError, Unique};
+use crate::{Noun, StepKind, Store, StoreError, TokenRequest, Unique};
 use model::agent::Contact;
-use model::{Catalogue, Event, Inventory, Node, ProvisionState, Resource, ResourceKind};
+use model::{Basis, Catalogue, Event, Inventory, Node, ProvisionState, Resource, ResourceKind};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub async fn a_look_returns_a_changed_node<S: Store>(store: Arc<S>) {
     assert_eq!(look(Some(1)).await, (None, Contact::default()));
     assert_eq!(look(Some(0)).await.0, Some(first.clone()));
 
-    store.grant_token(first.uuid, "token", None, at(0)).await.unwrap();
+    store.grant_token(first.uuid, TokenRequest::without_nonce("token", None, at(0))).await.unwrap();
     store.record_heartbeat(first.uuid, "token", beat(1)).await.unwrap();
     let contact = store.contact(first.uuid).await.unwrap();
     assert_eq!(look(Some(1)).await, (None, contact.clone()), "a heartbeat does not change the node");
@@ -84,7 +84,7 @@ pub async fn order_of_lists<S: Store>(store: Arc<S>) {
     assert_eq!(store.nodes().await.unwrap(), expected);
     let (inspecting, waiting) = (ProvisionState::Inspecting, ProvisionState::InspectWait);
     assert_eq!(store.nodes_in(&[inspecting, waiting]).await.unwrap(), []);
-    for (index, state) in [(3, inspecting), (1, waiting), (2, ProvisionState::Available)] {
+    for (index, state) in [(3, inspecting), (1, waiting), (2, ProvisionState::Active)] {
         let node = Node { provision_state: state, ..expected[index].clone() };
         expected[index] = store.update_node(node, vec![], None).await.unwrap();
     }
@@ -101,6 +101,28 @@ pub async fn order_of_lists<S: Store>(store: Arc<S>) {
     assert_eq!(store.resources(ResourceKind::Port, None).await.unwrap(), ports);
     ports.retain(|port| port.node == Some(expected[1].uuid));
     assert_eq!(store.resources(ResourceKind::Port, Some(expected[1].uuid)).await.unwrap(), ports);
+}
+
+pub async fn a_node_becomes_available_only_with_a_basis<S: Store>(store: Arc<S>) {
+    let refused = |written: crate::Result<Node>| {
+        let text = written.expect_err("no basis").to_string();
+        assert!(text.contains("available without a basis"), "{text}");
+    };
+    let groundless = |node: Node| Node { provision_state: ProvisionState::Available, ..node };
+    let new = groundless(new_node("new"));
+    refused(store.create_node(new.clone(), vec![]).await);
+    assert_not_found(store.node(new.uuid).await, Noun::Node, new.uuid);
+    let node = enrolled(&*store, "n").await;
+    refused(store.update_node(groundless(node.clone()), vec![event(1)], None).await);
+    assert_eq!(store.node(node.uuid).await.unwrap(), node);
+    assert_eq!(store.history(node.uuid).await.unwrap(), []);
+    let mut based = node;
+    based.make_available(Basis::NotCleaned, at(1));
+    let based = store.update_node(based, vec![], None).await.unwrap();
+    assert_eq!(store.node(based.uuid).await.unwrap().basis, Some(Basis::NotCleaned));
+    // A node that an earlier version made available has none; here it loses it.
+    let old = store.update_node(Node { basis: None, ..based }, vec![], None).await.unwrap();
+    store.update_node(Node { maintenance: true, ..old }, vec![], None).await.unwrap();
 }
 
 pub async fn unique_values<S: Store>(store: Arc<S>) {
@@ -159,9 +181,13 @@ pub async fn unknown_nodes<S: Store>(store: Arc<S>) {
     assert_not_found(store.node(uuid).await, Noun::Node, uuid);
     assert_not_found(store.update_node(ghost, vec![event(1)], None).await, Noun::Node, uuid);
     assert_not_found(store.delete_node(uuid, 0).await, Noun::Node, uuid);
-    assert_not_found(store.grant_token(uuid, "t", None, at(0)).await, Noun::Node, uuid);
+    assert_not_found(
+        store.grant_token(uuid, TokenRequest::without_nonce("t", None, at(0))).await,
+        Noun::Node,
+        uuid,
+    );
     assert_not_found(store.record_heartbeat(uuid, "t", beat(0)).await, Noun::Node, uuid);
-    assert_not_found(store.forget_agent(uuid).await, Noun::Node, uuid);
+    assert_not_found(store.forget_agent(uuid, None).await, Noun::Node, uuid);
     assert_not_found(store.put_catalogue(uuid, StepKind::Clean, catalogue).await, Noun::Node, uuid);
     assert_not_found(store.take_lease(uuid, "c", at(0), at(9)).await, Noun::Node, uuid);
     assert_not_found(create(&*store, new_port(uuid, 1)).await, Noun::Node, uuid);
@@ -279,7 +305,7 @@ pub async fn delete_removes_what_belongs_to_the_node<S: Store>(store: Arc<S>) {
     let inventory = Inventory { inventory: found, plugin_data: json!({}), at: at(0), source, ruled: false };
     for (index, node) in [(0, &doomed), (1, &kept)] {
         create(&*store, new_port(node.uuid, index)).await.unwrap();
-        store.grant_token(node.uuid, "token", None, at(0)).await.unwrap();
+        store.grant_token(node.uuid, TokenRequest::without_nonce("token", None, at(0))).await.unwrap();
         store.record_heartbeat(node.uuid, "token", beat(1)).await.unwrap();
         store.put_catalogue(node.uuid, StepKind::Clean, catalogue.clone()).await.unwrap();
         store.put_inventory(node.uuid, inventory.clone()).await.unwrap();

@@ -1,11 +1,10 @@
 //! Contact with agents.
 
 use super::MemoryStore;
-use crate::agents::{AgentStore, HeartbeatRecord, TokenGrant};
+use crate::agents::{AgentStore, HeartbeatRecord, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 use crate::contact;
 use crate::error::{Result, StoreError};
 use async_trait::async_trait;
-use model::Timestamp;
 use model::agent::Contact;
 use uuid::Uuid;
 
@@ -15,17 +14,25 @@ impl AgentStore for MemoryStore {
         Ok(self.state().nodes.get(&node).map(|row| row.contact.clone()).unwrap_or_default())
     }
 
-    async fn grant_token(
-        &self,
-        node: Uuid,
-        token: &str,
-        boot_id: Option<&str>,
-        at: Timestamp,
-    ) -> Result<TokenGrant> {
+    async fn fetch_script(&self, node: Uuid, fetch: ScriptFetch) -> Result<ScriptGrant> {
+        let (grant, changed) = {
+            let mut state = self.state();
+            let row = state.row(node)?;
+            let before = row.contact.clone();
+            let grant = contact::fetch(&mut row.contact, row.node.run.as_ref(), &fetch);
+            (grant, row.contact != before)
+        };
+        if changed {
+            self.bell.ring(node);
+        }
+        Ok(grant)
+    }
+
+    async fn grant_token(&self, node: Uuid, request: TokenRequest) -> Result<TokenGrant> {
         let grant = {
             let mut state = self.state();
             let row = state.row(node)?;
-            contact::grant(&mut row.contact, row.node.run.as_ref(), token, boot_id, at)
+            contact::grant(&mut row.contact, row.node.run.as_ref(), request)
         };
         self.bell.ring(node);
         Ok(grant)

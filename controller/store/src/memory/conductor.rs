@@ -3,6 +3,7 @@
 use super::MemoryStore;
 use super::state::Held;
 use crate::bell::Bell;
+use crate::certificate_log;
 use crate::conductor::{ConductorStore, Inspected};
 use crate::error::{Result, StoreError};
 use crate::inventory;
@@ -10,7 +11,8 @@ use crate::lease::Lease;
 use crate::resources::ResourceWrite;
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp};
+use model::boot::Boot;
+use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp, clock_jump};
 use uuid::Uuid;
 
 #[async_trait]
@@ -86,7 +88,10 @@ impl ConductorStore for MemoryStore {
         if certificate.node != node.uuid || usize::try_from(certificate.number) != Ok(known + 1) {
             return Err(StoreError::Stale(node.uuid));
         }
+        let line =
+            certificate_log::line_after(state.certificate_log.last().map(String::as_str), &certificate)?;
         state.update(&mut node, events, lease)?;
+        state.certificate_log.push(line);
         state.certificates.entry(node.uuid).or_default().push(certificate);
         drop(state);
         self.bell.ring(node.uuid);
@@ -131,9 +136,27 @@ impl ConductorStore for MemoryStore {
         Ok(())
     }
 
-    async fn forget_agent(&self, node: Uuid) -> Result<()> {
-        self.state().row(node)?.contact = Contact::default();
+    async fn forget_agent(&self, node: Uuid, next: Option<Boot>) -> Result<()> {
+        self.state().row(node)?.contact = Contact { boot: next, ..Contact::default() };
         self.bell.ring(node);
+        Ok(())
+    }
+
+    async fn shift_clock(&self, by: i64) -> Result<()> {
+        let mut state = self.state();
+        let mut rings = Vec::new();
+        for (uuid, row) in &mut state.nodes {
+            if clock_jump::shift_node(&mut row.node, by) {
+                row.node.version += 1;
+                rings.push(*uuid);
+            }
+            clock_jump::shift_contact(&mut row.contact, by);
+            if let Some(held) = &mut row.lease {
+                held.until = held.until.shifted(by);
+            }
+        }
+        drop(state);
+        rings.into_iter().for_each(|node| self.bell.ring(node));
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use super::MemoryStore;
 use super::state::{Row, State, noted};
+use crate::basis;
 use crate::error::{Noun, Result, StoreError, Unique};
 use crate::history_limits;
 use crate::inventory;
@@ -19,6 +20,8 @@ impl State {
         if row.node.version != node.version || lease.is_some_and(|lease| !row.holds(lease)) {
             return Err(StoreError::Stale(node.uuid));
         }
+        let stored = row.node.provision_state;
+        basis::check(node, || Ok(Some(stored)))?;
         self.unique_node(node)?;
         node.version += 1;
         let row = self.row(node.uuid)?;
@@ -52,6 +55,7 @@ impl NodeStore for MemoryStore {
         if state.nodes.contains_key(&node.uuid) {
             return Err(StoreError::duplicate(Unique::NodeUuid, node.uuid));
         }
+        basis::check(&node, || Ok(None))?;
         state.unique_node(&node)?;
         node.version = 1;
         let mut history = noted(events, &node);
@@ -120,6 +124,23 @@ impl NodeStore for MemoryStore {
         let state = self.state();
         let found = state.certificates.values().flatten().find(|certificate| certificate.id == id);
         found.cloned().ok_or_else(|| StoreError::not_found(Noun::Certificate, id))
+    }
+
+    async fn certificate_log(&self, from: u64, limit: usize) -> Result<Vec<String>> {
+        let before = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
+        Ok(self.state().certificate_log.iter().skip(before).take(limit).cloned().collect())
+    }
+
+    async fn add_key_change(&self, change: String) -> Result<()> {
+        let mut state = self.state();
+        if !state.key_changes.contains(&change) {
+            state.key_changes.push(change);
+        }
+        Ok(())
+    }
+
+    async fn key_changes(&self) -> Result<Vec<String>> {
+        Ok(self.state().key_changes.clone())
     }
 
     async fn catalogue(&self, node: Uuid, kind: StepKind) -> Result<Option<Catalogue>> {

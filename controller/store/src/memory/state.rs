@@ -18,6 +18,10 @@ pub struct State {
     pub bundles: BTreeMap<(String, Scope), Bundle>,
     /// By node, each from number 1. They outlive it.
     pub certificates: BTreeMap<Uuid, Vec<Certificate>>,
+    /// Lines of the log of certificates.
+    pub certificate_log: Vec<String>,
+    /// Changes of the key that signs them.
+    pub key_changes: Vec<String>,
     /// Largest epoch given out for any node; never reused, even when a node is deleted and enrolled again.
     pub last_epoch: u64,
 }

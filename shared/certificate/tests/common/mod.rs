@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use certificate::{
-    Certificate, Controller, Evidence, Finding, NodeName, RequestSender, RetiredDisk, RunName, SigningKey,
-    VERSION,
+    Certificate, Controller, Evidence, Finding, NodeName, Place, RequestSender, RetiredDisk, RunName,
+    SigningKey, VERSION,
 };
 use serde_json::json;
 use std::sync::OnceLock;
@@ -30,7 +30,8 @@ pub fn other_key() -> &'static SigningKey {
 /// Three disks: erased, metadata erased, skipped.
 pub fn evidence() -> Evidence {
     let verification = json!({"kind": "full", "bytes_read": 8, "expected": "zeroes", "mismatched_bytes": 0,
-                              "unchanged_samples": 0, "samples": 1, "seed": "00ff", "passed": true});
+                              "unchanged_samples": 0, "samples": 1, "markers": 1, "markers_found": 0,
+                              "device_status": "reported", "seed": "00ff", "passed": true});
     let signatures = json!({"kind": "signatures", "bytes_read": 4, "expected": "zeroes", "mismatched_bytes": 0,
                             "unchanged_samples": 0, "samples": 1, "passed": true});
     let value = json!({
@@ -44,8 +45,8 @@ pub fn evidence() -> Evidence {
         "succeeded": true,
         "error": "none, or why",
         "disks": [
-            {"device": "/dev/sda", "serial": "S1", "wwn": "0x5000c500a1b2c3d4", "model": "M", "size": 8,
-             "outcome": "erased", "method": "overwrite-zeroes", "level": "clear", "standard": "IEEE 2883-2022 clear",
+            {"device": "/dev/sda", "serial": "S1", "wwn": "0x5000c500a1b2c3d4", "model": "M",
+             "media": "magnetic (sata)", "size": 8, "outcome": "erased", "method": "overwrite-zeroes", "level": "clear", "standard": "IEEE 2883-2022 clear",
              "fallbacks": [{"method": "discard", "error": "not supported"}], "bytes_erased": 8,
              "resumed_from": 4, "verification": verification,
              "rebuilt": [{"kind": "md", "name": "md0", "uuid": "u", "bytes": 4, "offset": 4}],
@@ -68,6 +69,11 @@ pub fn certificate(evidence: Evidence) -> Certificate {
         issued_at: certificate::instant(1_795_229_965_688_786),
         controller: Controller { name: "c1".to_owned(), version: "0.1.0".to_owned() },
         node: NodeName { uuid: NODE.to_owned(), name: Some("rack1-u2".to_owned()) },
+        place: Some(Place {
+            site: Some("Frankfurt 2".to_owned()),
+            within: Some("rack 12, unit 7".to_owned()),
+            description: Some("build server".to_owned()),
+        }),
         run: RunName {
             id: "run".to_owned(),
             kind: "automated_clean".to_owned(),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud"
+	"github.com/gophercloud/gophercloud/openstack/baremetal/httpbasic"
 	"github.com/gophercloud/gophercloud/openstack/baremetal/noauth"
 	"github.com/gophercloud/gophercloud/openstack/baremetal/v1/drivers"
 	"github.com/gophercloud/gophercloud/openstack/baremetal/v1/nodes"
@@ -31,7 +32,7 @@ func main() {
 }
 
 func run(endpoint string) error {
-	client, err := noauth.NewBareMetalNoAuth(noauth.EndpointOpts{IronicEndpoint: endpoint + "/v1/"})
+	client, err := connect(endpoint + "/v1/")
 	if err != nil {
 		return err
 	}
@@ -43,6 +44,18 @@ func run(endpoint string) error {
 		fmt.Println("microversion", version, "ok")
 	}
 	return nil
+}
+
+// connect with what `anneal env` prints.
+func connect(endpoint string) (*gophercloud.ServiceClient, error) {
+	if os.Getenv("OS_AUTH_TYPE") != "http_basic" {
+		return noauth.NewBareMetalNoAuth(noauth.EndpointOpts{IronicEndpoint: endpoint})
+	}
+	return httpbasic.NewBareMetalHTTPBasic(httpbasic.EndpointOpts{
+		IronicEndpoint:     endpoint,
+		IronicUser:         os.Getenv("OS_USERNAME"),
+		IronicUserPassword: os.Getenv("OS_PASSWORD"),
+	})
 }
 
 // host is registered, inspected, provisioned, deprovisioned and deleted.

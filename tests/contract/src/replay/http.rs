@@ -1,6 +1,8 @@
 //! HTTP/1.1 over one connection an exchange: what a replay sends and answers is bytes it knows.
 
 use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -32,20 +34,23 @@ pub struct Request {
     pub body: Value,
 }
 
-/// Asks the server at `address` (`127.0.0.1:6385`), with a microversion where there is one.
+/// Asks the server at `address` (`127.0.0.1:6385`), with the operators' token and a microversion where there are any.
 ///
 /// # Errors
 /// When there is no answer, or it is not HTTP with a length.
-pub fn ask(address: &str, version: Option<&str>, request: &Request) -> Result<Answer> {
+pub fn ask(address: &str, token: Option<&str>, version: Option<&str>, request: &Request) -> Result<Answer> {
     let mut stream = TcpStream::connect(address).with_context(|| address.to_owned())?;
     stream.set_read_timeout(Some(LIMIT))?;
     let body = text(&request.body);
     let version =
         version.map_or_else(String::new, |version| format!("X-OpenStack-Ironic-API-Version: {version}\r\n"));
+    let authorization = token.map_or_else(String::new, |token| {
+        format!("Authorization: Basic {}\r\n", STANDARD.encode(format!("replay:{token}")))
+    });
     write!(
         stream,
         "{} {} HTTP/1.1\r\nHost: {address}\r\nAccept: application/json\r\nContent-Type: application/json\r\n\
-         {version}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+         {version}{authorization}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
         request.method,
         request.path,
         body.len()

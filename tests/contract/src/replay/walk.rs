@@ -48,6 +48,8 @@ pub struct Walk<'a> {
     controller: &'a mut Controller,
     /// Host and port of our API.
     address: String,
+    /// The operators' token.
+    token: Option<String>,
     list: &'a List,
     tally: &'a mut Tally,
     names: Names,
@@ -77,6 +79,7 @@ impl<'a> Walk<'a> {
         tally: &'a mut Tally,
     ) -> Result<Self> {
         let address = controller.endpoint.trim_start_matches("http://").to_owned();
+        let token = controller.token();
         let recorded = conversation.certificate();
         let agent = Agent::start(recorded.is_some())?;
         let mut names = Names::default();
@@ -89,6 +92,7 @@ impl<'a> Walk<'a> {
             conversation,
             controller,
             address,
+            token,
             list,
             tally,
             names,
@@ -164,7 +168,7 @@ impl<'a> Walk<'a> {
         let made = &self.conversation.actions[0].body["name"];
         let path = format!("/v1/nodes/{}{tail}", made.as_str().context("the first action makes the node")?);
         let request = Request { method: "GET".into(), path, body: Value::Null };
-        Ok(http::ask(&self.address, Some("1.115"), &request)?.body)
+        Ok(http::ask(&self.address, self.token.as_deref(), Some("1.115"), &request)?.body)
     }
 
     fn action(&mut self, action: &Action) -> Result<()> {
@@ -183,7 +187,7 @@ impl<'a> Walk<'a> {
         if !action.method.is_empty() {
             let body = self.names.in_value(&action.body);
             let request = Request { method: action.method.clone(), path: action.path.clone(), body };
-            let answer = http::ask(&self.address, Some("1.115"), &request)?;
+            let answer = http::ask(&self.address, self.token.as_deref(), Some("1.115"), &request)?;
             ensure!(answer.status < 300, "{}: {}", answer.status, answer.body);
         }
         if action.until.is_empty() {
@@ -223,7 +227,7 @@ impl<'a> Walk<'a> {
         let missed = passing.map(|state| self.missed(&request.path, state)).transpose()?.flatten();
         let begun = Instant::now();
         loop {
-            let ours = http::ask(&self.address, line.version.as_deref(), &request)?;
+            let ours = http::ask(&self.address, self.token.as_deref(), line.version.as_deref(), &request)?;
             let mut names = std::mem::take(&mut self.names);
             let before = names.clone();
             let mut found = differences(line, &ours, passing.is_some(), &mut names);
@@ -252,7 +256,7 @@ impl<'a> Walk<'a> {
         let entered = format!("-> {state}");
         let begun = Instant::now();
         while begun.elapsed() < patience() {
-            let history = http::ask(&self.address, Some("1.115"), &request)?.body;
+            let history = http::ask(&self.address, self.token.as_deref(), Some("1.115"), &request)?.body;
             if count_events(&history, &entered)? > 0 {
                 return Ok(None);
             }

@@ -34,7 +34,8 @@ pub fn run(world: &World) -> Result<()> {
     ensure!(url(&known).starts_with("https://127.0.0.1:"), "callback_url: {}", url(&known));
     let own = std::fs::read_to_string(node.machine.home(1).join("run/ironic-python-agent/agent.crt"))?;
     ensure!(known["verify_ca"] == own, "another certificate is pinned than the agent's own");
-    second_lookup(&controller, &node).context("a second lookup")?;
+    let nonce = known["boot"]["nonce"].as_str().context("the nonce of the boot")?.to_owned();
+    second_lookup(&controller, &node, &nonce).context("a second lookup")?;
     forged(&controller, &node, &known).context("heartbeats of others")?;
     impostor(world, &node, url(&known)).context("another server at the agent's address")?;
     node.machine.tls.store(false, Ordering::Relaxed);
@@ -44,17 +45,23 @@ pub fn run(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// It gets the node, as in Ironic, and no token.
-fn second_lookup(controller: &Controller, node: &Enrolled) -> Result<()> {
-    let url = format!("{}/v1/lookup?addresses={}", controller.endpoint, node.machine.mac);
-    let (status, body) = http(&["--get", &url])?;
+/// With the nonce of the boot it gets the node, as in Ironic, and no token; without it nothing.
+fn second_lookup(controller: &Controller, node: &Enrolled, nonce: &str) -> Result<()> {
+    let url =
+        |prefix: &str| format!("{}{prefix}/v1/lookup?addresses={}", controller.endpoint, node.machine.mac);
+    let (status, body) = http(&["--get", &url(&format!("/boot-nonce/{nonce}"))])?;
     ensure!(status == "200" && body["config"]["agent_token"] == "******", "{status} {body}");
+    for prefix in ["", "/boot-nonce/0000000000000000000000000000000000000000000000000000000000000000"] {
+        let (status, body) = http(&["--get", &url(prefix)])?;
+        ensure!(status == "404" && body["config"].is_null(), "{prefix}: {status} {body}");
+    }
     Ok(())
 }
 
 /// Refused, each for its reason, also with the right token; and nothing known of the agent is changed.
 fn forged(controller: &Controller, node: &Enrolled, known: &Value) -> Result<()> {
-    let beats = format!("{}/v1/heartbeat/{}", controller.endpoint, node.uuid);
+    let nonce = known["boot"]["nonce"].as_str().context("the nonce of the boot")?;
+    let beats = format!("{}/boot-nonce/{nonce}/v1/heartbeat/{}", controller.endpoint, node.uuid);
     let other =
         check(Command::new("openssl").args(["req", "-x509", "-newkey", "rsa:2048", "-nodes"]).args([
             "-subj",

@@ -1,8 +1,8 @@
 //! Libraries that others build on: openstacksdk in Python, gophercloud as Metal3 uses it.
 
-use crate::World;
 use crate::controller::Controller;
 use crate::process::check;
+use crate::{Operators, World};
 use anyhow::{Context, Result};
 use std::process::Command;
 
@@ -14,8 +14,13 @@ pub fn openstacksdk(world: &World) -> Result<()> {
     let controller = Controller::start(world)?;
     let script = world.dir.join("sdk.py");
     std::fs::write(&script, include_str!("../../peers/sdk.py"))?;
-    let mut command = Command::new(world.peers.program("osc", "python3"));
+    let mut command = controller.in_environment(&world.peers.program("osc", "python3"));
     check(command.arg(script).arg(&controller.endpoint)).context("peers/sdk.py").map(drop)
+}
+
+/// The same where no client authenticates.
+pub fn noauth(world: &World) -> Result<()> {
+    openstacksdk(&World { operators: Operators::Noauth, ..world.clone() })
 }
 
 /// What baremetal-operator asks, in its order, through gophercloud.
@@ -27,5 +32,5 @@ pub fn metal3(world: &World) -> Result<()> {
     build.args(["build", "-o"]).arg(&program).arg(&source);
     build.env("GO111MODULE", "off").env("GOPATH", GO_LIBRARIES).env("GOFLAGS", "");
     check(build.env("GOCACHE", world.peers.cache("go"))).context("go build (Debian: golang-go)")?;
-    check(Command::new(program).arg(&controller.endpoint)).context("peers/metal3").map(drop)
+    check(controller.in_environment(&program).arg(&controller.endpoint)).context("peers/metal3").map(drop)
 }

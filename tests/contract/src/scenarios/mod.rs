@@ -43,9 +43,10 @@ pub struct Scenario {
     pub parallel: bool,
 }
 
-const ALL: [Scenario; 11] = [
+const ALL: [Scenario; 12] = [
     Scenario { name: "stock_client", run: stock_client::run, by_default: true, parallel: false },
     Scenario { name: "openstacksdk", run: clients::openstacksdk, by_default: true, parallel: true },
+    Scenario { name: "noauth", run: clients::noauth, by_default: true, parallel: true },
     Scenario { name: "metal3", run: clients::metal3, by_default: true, parallel: true },
     Scenario { name: "replay", run: replay::run, by_default: true, parallel: true },
     Scenario { name: "real_agent", run: real_agent::run, by_default: true, parallel: true },
@@ -136,6 +137,9 @@ impl Enrolled {
         // Off long enough to be seen off.
         line.extend(["--driver-info", "fake_power_latency_ms=200"]);
         line.extend(interfaces.iter().flat_map(|interface| ["--interface", *interface]));
+        if kind == Kind::Ipa {
+            line.extend(["--property", "agent_kind=ironic-python-agent"]);
+        }
         let node = tool.json(&line)?;
         let uuid = node["uuid"].as_str().context("the new node has a UUID")?.to_owned();
         let machine = Machine::new(world, kind, network, mac, &disk.device);

@@ -140,8 +140,8 @@ fn cleaned_by_hand(controller: &Controller, node: &Enrolled) -> Result<()> {
 /// What `openstack baremetal node set --target-raid-config` does.
 fn raid_is_wanted(controller: &Controller, node: &Enrolled, target: &Value) -> Result<()> {
     let url = format!("{}/v1/nodes/{}/states/raid", controller.endpoint, node.uuid);
-    let mut put = Command::new("curl");
-    put.args(["--silent", "--show-error", "--fail", "--request", "PUT"]);
+    let mut put = controller.curl();
+    put.args(["--fail", "--request", "PUT"]);
     put.args([
         "--header",
         "X-OpenStack-Ironic-API-Version: 1.12",

@@ -6,7 +6,7 @@ use crate::replay::{Left, List, Tally, Walk, all, left_out, writing};
 use anyhow::{Result, ensure};
 
 /// As the recorded Ironic was configured.
-const SETTINGS: &str = "host = 'probe-conductor'\nagent = { require_tls = false, requests_per_s = 0, heartbeat_timeout_s = @HEARTBEAT@ }\n";
+const SETTINGS: &str = "host = 'probe-conductor'\nagent = { require_tls = false, lookup_without_nonce = true, requests_per_s = 0, heartbeat_timeout_s = @HEARTBEAT@ }\n";
 /// ... and as the agent's own steps were weighed there, with the one step of the controller's that Ironic's fake has.
 const PRIORITIES: &str = "clean_step_priority_override = { 'deploy.erase_devices' = 0, \
     'deploy.erase_devices_metadata' = 10, 'management.fake_reset' = 0, 'vendor.log_passthrough' = 1 }\nagent_silence_s = 600\n";
@@ -17,7 +17,7 @@ pub fn run(world: &World) -> Result<()> {
     for conversation in &all()? {
         let dir = world.dir.join(&conversation.name);
         std::fs::create_dir(&dir)?;
-        let world = World { dir, bin_dir: world.bin_dir.clone(), peers: world.peers.clone() };
+        let world = World { dir, ..world.clone() };
         let settings = SETTINGS.replace("@HEARTBEAT@", &conversation.heartbeat_timeout().to_string());
         let mut controller = Controller::with(&world, &settings, PRIORITIES)?;
         let walk = Walk::new(conversation, &mut controller, &list, &mut tally)?;

@@ -40,12 +40,7 @@ pub fn run(world: &World) -> Result<()> {
     request(&controller, "POST", "/v1/deploy_templates", TEMPLATE)?;
     let document = format!("{}/v1/anneal/openapi", controller.endpoint);
     let file = world.dir.join("openapi.json");
-    check(
-        Command::new("curl")
-            .args(["--fail", "--silent", "--show-error", "--output"])
-            .arg(&file)
-            .arg(&document),
-    )?;
+    check(controller.curl().args(["--fail", "--output"]).arg(&file).arg(&document))?;
     check(Command::new(world.peers.program("schemathesis", "openapi-spec-validator")).arg(&file))?;
 
     let config = world.dir.join("schemathesis.toml");
@@ -56,6 +51,9 @@ pub fn run(world: &World) -> Result<()> {
     command.args(["--checks", CHECKS, "--phases", "coverage,fuzzing", "--no-color", "--warnings", "off"]);
     command.args(["--generation-database", "none", "--seed", &setting("API_SEED", SEED)]);
     command.args(["--max-examples", &setting("API_EXAMPLES", EXAMPLES)]);
+    if let Some(token) = controller.token() {
+        command.args(["--auth", &format!("contract:{token}")]);
+    }
     let said = String::from_utf8(check(&mut command)?.stdout)?;
     let summary = said
         .lines()
@@ -73,8 +71,8 @@ pub fn run(world: &World) -> Result<()> {
 
 /// A request that must succeed.
 fn request(controller: &Controller, method: &str, path: &str, body: &str) -> Result<()> {
-    let mut curl = Command::new("curl");
-    curl.args(["--fail-with-body", "--silent", "--show-error", "--request", method, "--data", body]);
+    let mut curl = controller.curl();
+    curl.args(["--fail-with-body", "--request", method, "--data", body]);
     curl.args([
         "--header",
         "X-OpenStack-Ironic-API-Version: 1.115",

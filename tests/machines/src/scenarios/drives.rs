@@ -15,7 +15,7 @@ pub const ABOUT: &str =
     "SATA and SAS drives in user space: sanitize, secure erase, format; frozen, reserved, lying, busy ones";
 
 /// Drives, the method that erases each, and what the disk then reads as.
-const ERASED: [(&str, &str, Left); 13] = [
+const ERASED: [(&str, &str, Left); 14] = [
     ("ata,SATACRYPTO,crypto", "ata-sanitize-crypto", Left::Noise),
     ("ata,SATABLOCK,block", "ata-sanitize-block", Left::Zeroes),
     ("ata,SATAOVER,overwrite,spins", "ata-sanitize-overwrite", Left::Zeroes),
@@ -24,6 +24,7 @@ const ERASED: [(&str, &str, Left); 13] = [
     ("ata,SATAPLAIN,security,plain", "ata-secure-erase", Left::Zeroes),
     ("ata,SATALIES,crypto,block,lies", "ata-sanitize-block", Left::Zeroes),
     ("ata,SATABUSY,block,busy,takes=6", "ata-sanitize-block", Left::Zeroes),
+    ("ata,SATAKEYBUSY,crypto,busy,takes=6", "ata-sanitize-crypto", Left::Noise),
     ("scsi,SASCRYPTO,crypto", "scsi-sanitize-crypto", Left::Noise),
     ("scsi,SASOVER,overwrite,spins", "scsi-sanitize-overwrite", Left::Zeroes),
     ("scsi,SASFORMAT,format", "scsi-format-unit", Left::Zeroes),
@@ -82,6 +83,12 @@ pub async fn story(stage: Stage) -> Result<()> {
         let record = cleaned.record(ERASE, serial)?;
         ensure!(record.outcome == Outcome::Erased && record.method.as_deref() == Some(method), "{record:?}");
         ensure!(fallbacks(&record) == expected_fallbacks(serial), "{record:?}");
+        let seen =
+            record.verification.as_ref().map(|seen| (seen.kind.as_str(), seen.device_status.is_some()));
+        ensure!(
+            seen == Some(expected_verification(serial, left)),
+            "{serial} is verified by {seen:?}: {record:?}"
+        );
         let found = rig.disk(serial)?.findings()?;
         ensure!(found.held_data > 0 && found.unchanged == 0 && found.tags == 0, "{serial}: {found:?}");
         ensure!((found.nonzero_bytes == 0) == (left == Left::Zeroes), "{serial} is not {left:?}: {found:?}");
@@ -120,6 +127,17 @@ fn fallbacks(record: &DiskRecord) -> Vec<(&str, &'static str)> {
     const WHY: [&str; 2] = ["read-back", "sanitize command failed"];
     let why = |error: &str| WHY.into_iter().find(|why| error.contains(why)).unwrap_or("another reason");
     record.fallbacks.iter().map(|fallback| (fallback.method.as_str(), why(&fallback.error))).collect()
+}
+
+/// Kind of the verification, and whether a log of the drive reports the end of its method.
+fn expected_verification(serial: &str, left: Left) -> (&'static str, bool) {
+    let kind = match left {
+        // It gives nothing to compare: it is found in the middle of a sanitize.
+        Left::Noise if serial.ends_with("BUSY") => "device-attested",
+        Left::Noise => "sampled",
+        Left::Zeroes => "full",
+    };
+    (kind, !["SATASECURE", "SATAFLASH", "SATAPLAIN", "SASFORMAT"].contains(&serial))
 }
 
 fn expected_fallbacks(serial: &str) -> Vec<(&'static str, &'static str)> {

@@ -5,7 +5,9 @@ mod bundle;
 mod clean_uefi;
 mod controller_killed;
 mod deploy_and_service;
+mod driverless_hba;
 mod drives;
+mod early_impostor;
 mod foreign_metadata;
 mod hold;
 mod hostile_bundles;
@@ -14,8 +16,10 @@ mod ipmi_sim;
 mod layered;
 mod locked_drive;
 mod lvm_md_node;
+mod mute_agent;
 mod power_cut;
 mod public_listener;
+mod pulled_disk;
 mod read_only_disk;
 mod replace_ipa;
 pub mod resumed;
@@ -64,9 +68,13 @@ static ALL: &[Scenario] = &[
     ("controller_killed_mid_erase", controller_killed::ABOUT, |stage| {
         Box::pin(controller_killed::story(stage))
     }),
+    ("pulled_disk", pulled_disk::ABOUT, |stage| Box::pin(pulled_disk::story(stage))),
+    ("early_impostor", early_impostor::ABOUT, |stage| Box::pin(early_impostor::story(stage))),
+    ("driverless_hba", driverless_hba::ABOUT, |stage| Box::pin(driverless_hba::story(stage))),
     ("write_errors", write_errors::ABOUT, |stage| Box::pin(write_errors::story(stage))),
     ("read_only_disk", read_only_disk::ABOUT, |stage| Box::pin(read_only_disk::story(stage))),
     ("vanishing_disk", vanishing_disk::ABOUT, |stage| Box::pin(vanishing_disk::story(stage))),
+    ("mute_agent", mute_agent::ABOUT, |stage| Box::pin(mute_agent::story(stage))),
     ("public_listener", public_listener::ABOUT, |stage| Box::pin(public_listener::story(stage))),
     ("wrong_token", wrong_token::ABOUT, |stage| Box::pin(wrong_token::story(stage))),
 ];

@@ -1,6 +1,6 @@
-//! Two agents claim one node. While the first lives, another is shown a masked token and changes nothing. When the node
-//! has rebooted by itself, its agent is not given the place of the first one: the controller powers the node off and on,
-//! and the agent of that boot goes on with the interrupted erase.
+//! Two agents claim one node. One without the nonce of the boot gets no answer and changes nothing. When the node has rebooted
+//! by itself, it gets no second boot script: the controller powers the node off and on, and the agent of that boot goes on with
+//! the interrupted erase.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     let running = |node: &Node| node.anneal()["agent"]["running"].clone();
     ensure!(running(&second) != running(&first), "the command of the boot that is over goes on");
     let events = history(&site.controller, NODE).await?;
-    let text = "another asks for its token in the middle of the step";
+    let text = "its boot script was fetched again";
     ensure!(events.iter().any(|event| event.contains(text)), "no event {text:?}: {events:?}");
     full_speed(&node.machine, 0).await?;
     cleaned(&site.controller, "available").await?;
@@ -70,18 +70,15 @@ async fn impostor(stage: &Stage, site: &Site, node: &SiteNode, bait: &OldDisk) -
     command.args(["--api-url", &url, "--pin", &pin, "--mac", &node.machine.spec().mac]);
     command.arg("--only-device").arg(device.path()).env("NO_COLOR", "1");
     let agent = Daemon::start("the impostor", command, &log)?;
-    wait::for_line(&log, "already given the token", SHORT).await?;
-    wait::until("the controller to know of a rival", SHORT, || async {
-        let seen = Node::now(&site.controller, NODE).await?;
-        Ok((!seen.anneal()["rival"].is_null()).then_some(()))
-    })
-    .await?;
+    wait::for_line(&log, "the controller answered 404", SHORT).await?;
 
     let lookup = format!("/v1/lookup?addresses={}", node.machine.spec().mac);
-    let (_, body) = site.controller.call(Method::GET, &lookup, None).await?;
-    ensure!(body["config"]["agent_token"] == "******", "the token was given again");
-    let uuid = body["node"]["uuid"].as_str().context("no uuid")?;
-    let known = Node::now(&site.controller, NODE).await?.0["driver_internal_info"]["agent_url"].clone();
+    let (status, body) = site.controller.call(Method::GET, &lookup, None).await?;
+    ensure!(status == 404, "a lookup without the nonce of the boot: {status} {body}");
+    let seen = Node::now(&site.controller, NODE).await?;
+    ensure!(seen.anneal()["rival"].is_null(), "who does not know the nonce is no rival");
+    let uuid = seen.0["uuid"].as_str().context("no uuid")?.to_owned();
+    let known = seen.0["driver_internal_info"]["agent_url"].clone();
     for (callback_url, what) in [(known, "a guessed token"), (json!("https://127.0.0.1:9999"), "another URL")]
     {
         let beat = json!({

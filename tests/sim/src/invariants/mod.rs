@@ -5,12 +5,14 @@
 //! ```text
 //!  rows.rs          what any two writes of a row must have in common: versions, leases, history, flags
 //!  ground_truth.rs  what a row says against what really happened: successes, plans, disks
+//!  basis.rs         what a node is AVAILABLE on, against what really happened
 //!  reasons.rs       the stated reason of a failure, against the true one
 //!  steps.rs         steps as they begin: none twice, one at a time
 //!  tokens.rs        which agent may send heartbeats for a node
 //!  end.rs           when everything has come to rest
 //! ```
 
+mod basis;
 pub mod end;
 mod ground_truth;
 mod reasons;
@@ -72,6 +74,12 @@ const RULES: &[Rule] = &[
     ("no_step_is_skipped", ground_truth::no_step_is_skipped),
     ("what_a_step_made_is_written_with_it", ground_truth::what_a_step_made_is_written_with_it),
     ("nothing_is_available_unclean", ground_truth::nothing_is_available_unclean),
+    ("available_has_the_stored_basis_and_no_other", basis::available_has_the_stored_basis_and_no_other),
+    ("the_basis_is_true", basis::the_basis_is_true),
+    (
+        "available_after_an_erase_has_evidence_of_every_disk",
+        basis::available_after_an_erase_has_evidence_of_every_disk,
+    ),
     ("nothing_is_active_undeployed", ground_truth::nothing_is_active_undeployed),
     ("a_failure_states_the_true_reason", reasons::a_failure_states_the_true_reason),
 ];

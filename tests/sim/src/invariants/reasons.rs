@@ -11,6 +11,9 @@ type Reason = (&'static str, fn(&Write, &Run, &str) -> bool);
 const REASONS: &[Reason] = &[
     ("internal:", |_, _, _| false),
     ("By request, the", |write, run, _| write.chronicle.aborted.contains(&run.id)),
+    ("the agent has not been heard for", silent),
+    ("its boot script was fetched again", |write, run, _| came_and_went(write, run, &["power", "reset"])),
+    ("the boot script was fetched from", |_, _, _| false),
     ("the node rebooted in the middle", |write, run, _| came_and_went(write, run, &["power off", "reset"])),
     ("the node lost power in the middle", |write, run, _| came_and_went(write, run, &["power"])),
     ("the agent was restarted", |write, run, _| came_and_went(write, run, &["agent", "power"])),
@@ -20,7 +23,6 @@ const REASONS: &[Reason] = &[
         came_and_went(write, run, &["agent", "power", "reset"])
     }),
     ("the controller does not know the agent any more", |_, _, _| false),
-    ("the agent has not been heard for", silent),
     ("no agent came back within", no_agent_was_heard),
     ("the step hangs", hangs),
     ("the step has taken longer", hangs),

@@ -2,17 +2,23 @@
 
 use crate::held;
 use crate::world::World;
-use store::TokenGrant;
+use store::{TokenGrant, TokenRequest};
 use uuid::Uuid;
 
 /// ARCHITECTURE: "An agent token is given to one boot of one node"; issue 16: "no second token without an observed Off". An
 /// agent whose answer was lost may ask again before its first heartbeat.
-pub fn granted(world: &World, node: Uuid, token: &str, boot_id: Option<&str>, grant: TokenGrant) {
+/// Issue 16: the nonce of a boot stands in its boot script alone.
+pub fn granted(world: &World, node: Uuid, request: &TokenRequest, grant: TokenGrant) {
+    let boot_id = request.boot_id.as_deref();
     let Some(machine) = world.machine(node) else { return };
     if grant != TokenGrant::Given {
         return;
     }
     let chronicle = &mut held(&world.ground_truth).machines[machine.index];
+    if request.nonce.is_none() || request.nonce != chronicle.nonce {
+        let text = format!("{} got one for another nonce than that of its last boot script", machine.name);
+        world.violated("no_token_without_the_nonce_of_the_boot", text);
+    }
     let again = boot_id.is_some() && chronicle.token_boot.as_deref() == boot_id;
     if chronicle.token.is_some() && !again {
         world.violated("a_token_is_given_once", format!("{} has one already", machine.name));
@@ -21,7 +27,7 @@ pub fn granted(world: &World, node: Uuid, token: &str, boot_id: Option<&str>, gr
         let text = format!("{} was not seen to be off since the token before", machine.name);
         world.violated("no_second_token_without_an_observed_off", text);
     }
-    chronicle.token = Some(token.to_owned());
+    chronicle.token = Some(request.token.clone());
     chronicle.token_boot = boot_id.map(str::to_owned);
 }
 

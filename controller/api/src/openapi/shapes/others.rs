@@ -57,7 +57,14 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
         }
         ("GET", "/v1/anneal/certificates/{id}") => new().responds(200, object()),
         ("GET", "/v1/anneal/certificate_key") => {
-            new().responds(200, closed(json!({"key": text()}), &["key"]))
+            let change = json!({"type": "object", "required": ["by_old", "by_new"]});
+            let changes = json!({"type": "array", "items": change});
+            let answer = json!({"key": text(), "changes": changes});
+            new().responds(200, closed(answer, &["key", "changes"]))
+        }
+        ("GET", "/v1/anneal/certificate_log") => {
+            let lines = json!({"type": "array", "maxItems": 1000, "items": text()});
+            new().query(&["from"]).responds(200, closed(json!({"lines": lines}), &["lines"]))
         }
         _ => return None,
     })

@@ -1,31 +1,11 @@
 //! What the report of an erase step must contain before the step counts as done, by the level of the step.
 
+use crate::stages::erase_step::EraseStep;
 use agent_protocol::record::{BOOT_MEDIUM, DiskRecord, Outcome};
 use model::disks::{KnownDisk, ReportedDisk};
-use model::{CatalogueStep, Node, storage};
-
-/// A step of the agent that erases disks (`hwm-generic/src/steps.rs`; a vendor's manager can take none of these names).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EraseStep {
-    /// Erases each disk.
-    Devices,
-    /// Erases each disk that one command erases, and the metadata of the others.
-    Express,
-    /// Erases the metadata of each disk.
-    Metadata,
-}
+use model::{Node, storage};
 
 impl EraseStep {
-    /// The erase step that this step is, if it is one.
-    pub(super) fn of(step: &CatalogueStep) -> Option<Self> {
-        match (step.interface.as_str(), step.step.as_str()) {
-            ("deploy", "erase_devices") => Some(Self::Devices),
-            ("deploy", "erase_devices_express") => Some(Self::Express),
-            ("deploy", "erase_devices_metadata") => Some(Self::Metadata),
-            _ => None,
-        }
-    }
-
     /// Why a report of these disks is too little for the step, called `label`, of this node to have succeeded.
     pub(super) fn shortfall(self, node: &Node, label: &str, disks: &[DiskRecord]) -> Option<String> {
         match storage::missing(node, &seen(disks)) {

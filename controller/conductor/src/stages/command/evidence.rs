@@ -2,9 +2,9 @@
 //! ironic-python-agent does not sign, so its erases get no certificate. An erase step of an agent that signs succeeds only
 //! with a report that proves what the step is for.
 
-use super::erase_report::EraseStep;
 use crate::agents;
 use crate::issuer::Proof;
+use crate::stages::erase_step::EraseStep;
 use crate::stages::view::View;
 use agent_protocol::record::EraseReport;
 use certificate::{Document, EVIDENCE, Expected, PublicKey, Refused, Signed, StepName};
@@ -78,6 +78,7 @@ fn judged(view: &View, key: &str, signed: &Value, succeeded: bool, result: &Valu
         },
         succeeded,
         report: &report,
+        required: view.settings.require_verification,
     };
     let evidence = certificate::judge(&signed, &key, &expected)?;
     Ok(Proof { key, signed, evidence })

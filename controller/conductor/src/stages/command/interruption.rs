@@ -17,9 +17,9 @@ pub(super) fn by_another_agent(view: &View, issued: &Issued) -> Option<Change> {
     Some(interrupted(view, what, Cursor::LearnSteps))
 }
 
-/// The agent is silent, and another one asks for its token.
-pub(super) fn by_rival(view: &View) -> Change {
-    interrupted(view, "the agent does not answer and another asks for its token", Cursor::PowerOff)
+/// The node boots again because of a second agent, or a second fetch of the boot script.
+pub(super) fn by_rival(view: &View, what: &str) -> Change {
+    interrupted(view, what, Cursor::PowerOff)
 }
 
 /// The controller has no address of the agent that the command was stored for.

@@ -43,6 +43,11 @@ pub(super) fn decide(view: &View) -> Decision {
     }
 }
 
+/// The step is interrupted because another agent, or another fetch of the boot script, claims the node.
+pub(super) fn claimed(view: &View, what: &str) -> Change {
+    interruption::by_rival(view, what)
+}
+
 /// A user aborts a step that could be stopped, but the agent cannot stop it: the run is aborted at once.
 fn aborted_unstopped(view: &View, issued: &Issued) -> Option<Change> {
     let can_cancel = agents::of(&view.snapshot.contact).can_cancel();

@@ -1,15 +1,16 @@
 //! A command that has ended: its report is checked, then its result is stored.
 
-use super::erase_report::{self, EraseStep};
-use super::{evidence, watch};
+use super::{erase_report, evidence, watch};
 use crate::decision::Change;
 use crate::issuer::Proof;
+use crate::stages::erase_step::EraseStep;
 use crate::stages::success::succeeded;
 use crate::stages::view::View;
 use crate::stages::{fail, replan};
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use agent_protocol::record::{EraseReport, Outcome as DiskOutcome};
-use model::storage;
+use certificate::Finding;
+use model::{StepResult, storage};
 use serde_json::Value;
 
 /// The kind of error with which the agent ends a command that was cancelled.
@@ -42,7 +43,7 @@ pub(super) fn reported(view: &View, mut status: CommandStatus) -> Change {
                 Ok(evidence) => {
                     let mut change = succeeded(view, status.id, result);
                     if let Some(proof) = &evidence {
-                        remember_disks(view, &mut change, proof);
+                        remember(view, &mut change, proof);
                     }
                     Change { evidence, ..change }
                 }
@@ -59,8 +60,13 @@ pub(super) fn reported(view: &View, mut status: CommandStatus) -> Change {
     }
 }
 
-/// The disks of an erase that succeeded are those that the next one must report.
-fn remember_disks(view: &View, change: &mut Change, proof: &Proof) {
+/// What a step that succeeded has proven: the finding stands with its result, and the disks of an erase are those that the
+/// next one must report.
+fn remember(view: &View, change: &mut Change, proof: &Proof) {
+    let of = |result: &&mut StepResult| result.command_id == proof.evidence.command_id;
+    if let Some(result) = change.node.run.as_mut().and_then(|run| run.results.iter_mut().rfind(of)) {
+        result.finding = Some(Finding::of(&proof.evidence).as_str().to_owned());
+    }
     if view.run.current().is_some_and(|planned| EraseStep::of(&planned.step).is_some()) {
         storage::erased(&mut change.node, erase_report::seen(&proof.evidence.disks));
     }

@@ -4,8 +4,8 @@ use super::issued::Issued;
 use super::{hang, interruption};
 use crate::agents;
 use crate::decision::Change;
-use crate::stages::fail;
 use crate::stages::view::View;
+use crate::stages::{fail, second_agent};
 use model::Timestamp;
 use serde_json::Value;
 
@@ -26,9 +26,10 @@ fn unheard(view: &View, heard: Timestamp) -> Option<Change> {
     if silence < view.silence_limit() {
         return None;
     }
-    let refused = view.snapshot.contact.rival.as_ref().is_some_and(|rival| rival.at > heard);
-    let rival = if refused { "; a lookup of its node was refused since: a boot gets one token" } else { "" };
-    let text = format!("the agent has not been heard for {} s{rival}", silence.as_secs());
+    let contact = &view.snapshot.contact;
+    let later = contact.rival.as_ref().filter(|rival| rival.at > heard);
+    let claim = later.map(|later| format!("; {}", second_agent::refused(contact, later))).unwrap_or_default();
+    let text = format!("the agent has not been heard for {} s{claim}", silence.as_secs());
     Some(fail::step_failed(view, &text, Value::Null))
 }
 
@@ -55,7 +56,7 @@ fn heard_without_answer(view: &View, issued: &Issued) -> Option<Change> {
 /// agent that has really been restarted keeps asking.
 fn claimed(view: &View, heard: Timestamp) -> Option<Change> {
     let vetoed_until = heard.after(view.silence_limit() / 4);
-    let rival = view.snapshot.contact.rival.as_ref();
-    let is_claimed = rival.is_some_and(|rival| rival.at > vetoed_until && rival.is_certain());
-    is_claimed.then(|| interruption::by_rival(view))
+    let contact = &view.snapshot.contact;
+    let rival = contact.rival.as_ref().filter(|rival| rival.at > vetoed_until && rival.is_certain())?;
+    Some(interruption::by_rival(view, &second_agent::describe(contact, rival)))
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use store::{Clock, HeartbeatRecord, TokenGrant, prelude::*};
+use store::{Clock, HeartbeatRecord, TokenGrant, TokenRequest, prelude::*};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -65,7 +65,10 @@ impl World {
                     self.store.put_inventory(self.node, self.inventory("agent")).await.unwrap();
                 }
                 let now = self.clock.now();
-                let grant = self.store.grant_token(self.node, &token, Some(&agent.boot_id), now).await;
+                let grant = self
+                    .store
+                    .grant_token(self.node, TokenRequest::without_nonce(&token, Some(&agent.boot_id), now))
+                    .await;
                 if grant.unwrap() == TokenGrant::Given {
                     return token;
                 }

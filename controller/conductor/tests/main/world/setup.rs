@@ -120,7 +120,7 @@ impl World {
     pub async fn put(&self, state: ProvisionState, change: impl Fn(&mut Node)) {
         loop {
             let mut node = self.store.node(self.node).await.unwrap();
-            node.enter(state, None, self.clock.now());
+            room::put(&mut node, state, self.clock.now());
             change(&mut node);
             match self.store.update_node(node, Vec::new(), None).await {
                 Ok(_) => return,

@@ -58,8 +58,7 @@ pub fn run(world: &World) -> Result<()> {
     let settings = SETTINGS.replace("@LOGS@", &world.dir.join("logs").display().to_string());
     let (ironic, network) = start_ironic(world, &settings)?;
     let story = |name: &'static str, mac: &'static str, run: Story| {
-        let world =
-            World { dir: world.dir.join(name), bin_dir: world.bin_dir.clone(), peers: world.peers.clone() };
+        let world = World { dir: world.dir.join(name), ..world.clone() };
         let (network, endpoint) = (&network, &ironic.endpoint);
         move || -> Result<Names> {
             std::fs::create_dir(&world.dir)?;

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 pub fn run(world: &World) -> Result<()> {
     let controller = Controller::start(world)?;
-    let stock = Stock::new(world, &controller.endpoint)?;
+    let stock = Stock::new(world, &controller)?;
     life::run(world, &controller, &stock).context("a node with an agent")?;
     walk::run(world, &controller, &stock).context("every verb of a fake node")?;
     resources::run(&stock).context("resources")?;

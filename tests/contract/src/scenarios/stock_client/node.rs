@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// One node, asked for by the stock client.
 pub struct Node<'a> {
-    pub stock: &'a Stock,
+    pub stock: &'a Stock<'a>,
     /// UUID.
     pub uuid: String,
     /// Where files for the client are written.

@@ -1,0 +1,123 @@
+//! One power-on of a node into the ramdisk, and the secret that shows that an agent runs in it.
+
+use mac::Mac;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use uuid::Uuid;
+
+/// Most MAC addresses of fetches that are remembered: more than a server has NICs that boot.
+const MACS_MAX: usize = 64;
+
+/// A boot of the node that the controller ordered after it saw the node off.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Boot {
+    /// Given out with the boot script.
+    pub nonce: BootNonce,
+    /// Where the boot script was fetched from first; `None` while no client has fetched it.
+    #[serde(default)]
+    pub fetched_from: Option<IpAddr>,
+    /// MAC addresses that the script was fetched for.
+    #[serde(default)]
+    pub macs: Vec<Mac>,
+    /// Whether the agent that got the token showed the nonce. Its heartbeats must show it, too.
+    #[serde(default)]
+    pub shown: bool,
+}
+
+/// A value that only the boot script of one boot contains. A secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BootNonce(String);
+
+impl Boot {
+    /// A boot whose script no client has fetched yet.
+    pub fn fresh() -> Self {
+        Self { nonce: BootNonce::fresh(), fetched_from: None, macs: Vec::new(), shown: false }
+    }
+
+    /// Remember that the script was fetched. False if that was known.
+    pub fn note_fetch(&mut self, mac: Mac, from: IpAddr) -> bool {
+        let is_first = self.fetched_from.is_none();
+        self.fetched_from.get_or_insert(from);
+        let is_new = !self.macs.contains(&mac) && self.macs.len() < MACS_MAX;
+        if is_new {
+            self.macs.push(mac);
+        }
+        is_first || is_new
+    }
+}
+
+impl BootNonce {
+    /// A new one: 64 hexadecimal digits with 244 bits of the operating system's randomness, which fit into a URL and a
+    /// kernel argument.
+    pub fn fresh() -> Self {
+        Self(format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()))
+    }
+
+    /// What a request shows as its nonce.
+    pub fn shown(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// The secret, for the boot script and for comparisons in constant time.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for BootNonce {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BootNonce(******)")
+    }
+}
+
+/// Property of a node that names the agent its ramdisk contains: `anneal` (the default) or `ironic-python-agent`.
+pub const AGENT_KIND: &str = "agent_kind";
+
+/// The agent in the ramdisk that a node is declared to boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RamdiskAgent {
+    /// Anneal's: it signs the evidence of its erases.
+    Anneal,
+    /// ironic-python-agent, which signs nothing.
+    IronicPythonAgent,
+}
+
+impl RamdiskAgent {
+    /// The agent that the node's properties declare; Anneal's, which more is demanded of, for any other value.
+    pub fn of(properties: &serde_json::Map<String, serde_json::Value>) -> Self {
+        match properties.get(AGENT_KIND).and_then(serde_json::Value::as_str) {
+            Some("ironic-python-agent") => Self::IronicPythonAgent,
+            _ => Self::Anneal,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nonce_is_new_each_time_and_not_shown() {
+        let (first, second) = (BootNonce::fresh(), BootNonce::fresh());
+        assert_ne!(first, second);
+        assert_eq!(first.expose().len(), 64);
+        assert!(first.expose().bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let boot = Boot { nonce: first.clone(), ..Boot::fresh() };
+        assert!(!format!("{boot:?}").contains(first.expose()));
+    }
+
+    #[test]
+    fn any_other_word_means_our_agent() {
+        for (kind, agent) in [
+            ("ironic-python-agent", RamdiskAgent::IronicPythonAgent),
+            ("anneal", RamdiskAgent::Anneal),
+            ("Ironic-Python-Agent", RamdiskAgent::Anneal),
+            ("", RamdiskAgent::Anneal),
+        ] {
+            let properties = serde_json::Map::from_iter([(AGENT_KIND.to_owned(), kind.into())]);
+            assert_eq!(RamdiskAgent::of(&properties), agent, "{kind}");
+        }
+        assert_eq!(RamdiskAgent::of(&serde_json::Map::new()), RamdiskAgent::Anneal);
+    }
+}

@@ -1,0 +1,103 @@
+//! Chains of certificates, held against the log of their heads.
+
+use crate::log::Log;
+use crate::verify::{Verified, follows, one};
+use crate::{Document, PublicKey, Refused};
+use std::collections::BTreeMap;
+
+/// The certificates of one node, as they were found good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    /// UUID of the node.
+    pub node: String,
+    /// How many certificates it has.
+    pub certificates: u64,
+    /// Id of its newest certificate.
+    pub head: String,
+    /// How many of them are newer than the log.
+    pub newer_than_log: u64,
+}
+
+/// The chains of the certificates in `files`, each a name and a text, if every certificate is one that a controller with one of
+/// these keys has signed, each chain is whole from its first certificate on, and no chain ends before the log says so, or
+/// is another than the log says. With `node`: its chain alone, which then must be there.
+///
+/// # Errors
+/// The first thing that is wrong, and the name of the file.
+pub fn verify_chains<'a>(
+    files: impl IntoIterator<Item = (&'a str, &'a str)>,
+    keys: &[PublicKey],
+    log: &Log,
+    node: Option<&str>,
+) -> Result<Vec<Chain>, (String, Refused)> {
+    let mut chains: BTreeMap<String, BTreeMap<u64, (String, Verified)>> = BTreeMap::new();
+    for (name, text) in files {
+        let found = one(Document::Certificate, text, keys).map_err(|refused| (name.to_owned(), refused))?;
+        let (of, number) = (found.certificate.node.uuid.clone(), found.certificate.number);
+        if node.is_some_and(|node| !node.eq_ignore_ascii_case(&of)) {
+            continue;
+        }
+        let id = found.id.clone();
+        let chain = chains.entry(of.clone()).or_default();
+        if let Some((other, earlier)) = chain.insert(number, (name.to_owned(), found))
+            && earlier.id != id
+        {
+            let text = format!("node {of} has two certificates with number {number}, the other in {other}");
+            return Err((name.to_owned(), Refused::ForkedChain(text)));
+        }
+    }
+    let wanted = node.map(str::to_lowercase).filter(|node| !chains.contains_key(node));
+    chains.extend(wanted.map(|node| (node, BTreeMap::new())));
+    chains.into_iter().map(|(node, chain)| whole(node, &chain, log)).collect()
+}
+
+/// One chain: each certificate follows the one before it, and the log knows no other.
+fn whole(
+    node: String,
+    chain: &BTreeMap<u64, (String, Verified)>,
+    log: &Log,
+) -> Result<Chain, (String, Refused)> {
+    let mut before: Option<&Verified> = None;
+    for (number, (name, found)) in chain {
+        let expected = before.map_or(1, |before| before.certificate.number.saturating_add(1));
+        if *number != expected {
+            let text = format!("certificate {expected} of node {node} is missing");
+            return Err((name.clone(), Refused::BrokenChain(text)));
+        }
+        if let Some(before) = before {
+            follows(found, before).map_err(|refused| (name.clone(), refused))?;
+        }
+        before = Some(found);
+    }
+    let mut logged = 0;
+    for entry in log.entries().iter().filter(|entry| entry.node == node) {
+        let (number, line) = (entry.number, entry.index);
+        logged = logged.max(number);
+        match chain.get(&number) {
+            Some((_, found)) if found.id == entry.certificate => {}
+            Some((name, found)) => {
+                let text = format!(
+                    "certificate {number} of node {node} is {}, and line {line} of the log says {}",
+                    found.id, entry.certificate
+                );
+                return Err((name.clone(), Refused::ForkedChain(text)));
+            }
+            None => {
+                let text = format!(
+                    "certificate {number} of node {node} is in line {line} of the log, and missing here"
+                );
+                return Err((entry.certificate.clone(), Refused::CutChain(text)));
+            }
+        }
+    }
+    let certificates = before.map_or(0, |head| head.certificate.number);
+    let Some(head) = before else {
+        return Err((node.clone(), Refused::CutChain(format!("node {node} has no certificate"))));
+    };
+    Ok(Chain {
+        head: head.id.clone(),
+        node,
+        certificates,
+        newer_than_log: certificates.saturating_sub(logged),
+    })
+}

@@ -1,0 +1,102 @@
+//! The controller that is attacked: all its ports open, with its default limits.
+
+use anyhow::{Context, Result};
+use bench::client::Route;
+use bench::operator::{Api, Operator};
+use contract::process::{Daemon, free_port};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const START: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(100);
+/// Known to every helper of this crate.
+const VERSION: &str = "1.82";
+
+/// A running controller; dropping it kills the process.
+pub struct Controller {
+    /// What enrols nodes and asks for verbs.
+    pub operator: Operator,
+    /// The same API, asked directly.
+    pub api: Api,
+    /// The ports.
+    pub ports: Ports,
+    process: Daemon,
+}
+
+/// Where the controller listens.
+#[derive(Clone)]
+pub struct Ports {
+    /// Operators, plain HTTP on loopback.
+    pub operators: SocketAddr,
+    /// Agents, TLS.
+    pub agents: SocketAddr,
+    /// Boot, plain HTTP.
+    pub boot: SocketAddr,
+    /// Of a client of the agents' port; one for all, since it remembers sessions.
+    encrypted: Route,
+}
+
+impl Ports {
+    /// How a client at `from` reaches the agents' port.
+    pub fn to_agents(&self, from: Ipv4Addr) -> Route {
+        Route { from, ..self.encrypted.clone() }
+    }
+
+    /// How a client at `from` reaches the boot port.
+    pub fn to_boot(&self, from: Ipv4Addr) -> Route {
+        Route { to: self.boot, from, tls: None, nonce: None }
+    }
+}
+
+impl Controller {
+    /// Starts the `anneal-controller` at `program` with an empty database in `dir`, on one processor if `pinned`.
+    ///
+    /// # Errors
+    /// When it does not serve within a minute.
+    pub async fn start(program: &Path, dir: &Path, pinned: bool) -> Result<Self> {
+        let port = || Ok::<_, anyhow::Error>(SocketAddr::from(([127, 0, 0, 1], free_port()?)));
+        let (operators, agents, boot) = (port()?, port()?, port()?);
+        let file = dir.join("boot-file");
+        std::fs::write(&file, "no machine of these tests boots it")?;
+        let config = dir.join("controller.toml");
+        let text = format!(
+            "state_dir = {:?}\n[api]\nlisten = [\"{operators}\", \"0.0.0.0:{}\"]\nauth_strategy = \"noauth\"\n[boot]\n\
+             enabled = true\naddress = \"127.0.0.1\"\nhttp_port = {}\ntftp = false\nkernel = {file:?}\n\
+             initramfs = {file:?}\n",
+            dir.join("state"),
+            agents.port(),
+            boot.port()
+        );
+        std::fs::write(&config, text)?;
+        let mut command = Command::new(if pinned { Path::new("taskset") } else { program });
+        if pinned {
+            command.args(["--cpu-list", "0"]).arg(program);
+        }
+        command.arg("--config").arg(&config);
+        let process = Daemon::start(&command, &dir.join("controller.log"))?;
+        let endpoint = format!("http://{operators}");
+        let encrypted = Route::encrypted(agents, Ipv4Addr::LOCALHOST)?;
+        let ports = Ports { operators, agents, boot, encrypted };
+        let api = Api::new(&endpoint, VERSION, Duration::from_secs(60))?;
+        let mut started = Self { operator: Operator::new(&endpoint)?, api, ports, process };
+        started.wait().await.with_context(|| program.display().to_string())?;
+        Ok(started)
+    }
+
+    async fn wait(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        while !self.operator.has_driver("fake-hardware").await {
+            self.process.ensure_running()?;
+            anyhow::ensure!(begun.elapsed() < START, "it does not serve within {} s", START.as_secs());
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+}
