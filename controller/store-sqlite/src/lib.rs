@@ -18,13 +18,13 @@ mod document;
 mod fault;
 mod lock;
 mod migrate;
-#[cfg(test)]
-mod migration_tests;
 mod nodes;
 mod open;
 mod open_error;
 mod path;
 mod readers;
+#[cfg(test)]
+mod released_schemas;
 mod reserve;
 mod resources;
 mod secrets;

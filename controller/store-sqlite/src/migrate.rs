@@ -1,7 +1,7 @@
 //! Schema versions. Migrations are applied in order, each in a transaction of its own that also sets
 //! `user_version`, so a controller that dies in between continues where it was. A migration that has been
 //! released is never edited. A change of the schema is a new migration, and comes with a fixture of the schema before
-//! it (`migration_tests.rs`).
+//! it (`released_schemas.rs`).
 
 use rusqlite::{Connection, TransactionBehavior};
 
