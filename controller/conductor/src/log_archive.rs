@@ -98,7 +98,7 @@ impl LogArchive {
         };
         kept[..excess].iter().try_for_each(|(_, path, _)| fs::remove_file(path))?;
         let disk = nix::sys::statvfs::statvfs(&self.directory)?;
-        let free = u64::from(disk.blocks_available()).saturating_mul(u64::from(disk.fragment_size()));
+        let free = disk.blocks_available().saturating_mul(disk.fragment_size());
         if free < size.saturating_add(self.min_free_bytes) {
             return Err(io::Error::new(
                 io::ErrorKind::StorageFull,

@@ -111,12 +111,7 @@ async fn run(config: Config) -> Result<()> {
     let stop = CancellationToken::new();
     let mut services = Services::default();
 
-    let bundle_store = api::BundleStore::open(
-        config.bundle_directory(),
-        config.bundles.trust().context("configuration")?,
-        config.bundles.max_mib << 20,
-    )
-    .with_context(|| format!("bundles.directory {}", config.bundle_directory().display()))?;
+    let bundles = open_bundles(&config)?;
     let agents = AgentClient::new(AGENT_CALL).requiring(config.conductor.require_verification);
     // One for all: the conductor lets it follow the machine's clock.
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
@@ -128,7 +123,7 @@ async fn run(config: Config) -> Result<()> {
         store: store.clone(),
         clock: clock.clone(),
         drivers: Arc::new(drivers::BmcDrivers::new(bmcs.clone(), config.conductor.clone(), agents.clone())),
-        bundles: Some(Arc::new(bundle_store)),
+        bundles: Some(Arc::new(bundles)),
         certificate_key: Some(certificate_key.public().to_string()),
         settings: config.api_settings(),
     };
@@ -167,18 +162,7 @@ async fn run(config: Config) -> Result<()> {
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
     let supervisor = Supervisor::from_environment().context("NOTIFY_SOCKET")?;
     supervisor.ready();
-    let alive = async {
-        supervisor.keep_alive().await;
-        std::future::pending::<()>().await;
-    };
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let ended = tokio::select! {
-        _ = terminate.recv() => Ok(()),
-        _ = interrupt.recv() => Ok(()),
-        error = services.first_end() => Err(error),
-        () = alive => Ok(()),
-    };
+    let ended = first_reason_to_stop(&supervisor, &mut services).await?;
     if let Err(error) = &ended {
         tracing::error!("{error:#}");
     }
@@ -189,4 +173,27 @@ async fn run(config: Config) -> Result<()> {
         tracing::warn!("passes were still under way after {DRAIN:?}; they go on at the next start");
     }
     ended
+}
+
+fn open_bundles(config: &Config) -> Result<api::BundleStore> {
+    let directory = config.bundle_directory();
+    let trust = config.bundles.trust().context("configuration")?;
+    api::BundleStore::open(directory.clone(), trust, config.bundles.max_mib << 20)
+        .with_context(|| format!("bundles.directory {}", directory.display()))
+}
+
+/// Waits for a signal or for the first service that ends; the latter is the error inside.
+async fn first_reason_to_stop(supervisor: &Supervisor, services: &mut Services) -> Result<Result<()>> {
+    let alive = async {
+        supervisor.keep_alive().await;
+        std::future::pending::<()>().await;
+    };
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+        error = services.first_end() => Err(error),
+        () = alive => Ok(()),
+    })
 }

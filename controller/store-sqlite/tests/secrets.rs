@@ -73,19 +73,16 @@ async fn a_plain_database_is_encrypted_at_the_first_start() {
     let path = dir.path().join("anneal.db");
     drop(SqliteStore::open(&path, &key()).unwrap());
     let plain = Connection::open(&path).unwrap();
-    for doc in [serde_json::to_string(&node()).unwrap()] {
-        plain.execute("DELETE FROM secret_key", []).unwrap();
-        plain
-            .execute("INSERT INTO node (uuid, doc) VALUES (?1, ?2)", [&node().uuid.to_string(), &doc])
-            .unwrap();
-        let doc = serde_json::to_string(&volume()).unwrap();
-        let ids = ["volume_target", &volume().uuid.to_string(), &doc];
-        plain.execute("INSERT INTO resource (kind, uuid, doc) VALUES (?1, ?2, ?3)", ids).unwrap();
-        // What an earlier password left in a free page.
-        plain.execute_batch("CREATE TABLE old (doc TEXT)").unwrap();
-        plain.execute("INSERT INTO old VALUES (?1)", [PASSWORDS[3].repeat(1000)]).unwrap();
-        plain.execute_batch("DROP TABLE old").unwrap();
-    }
+    plain.execute("DELETE FROM secret_key", []).unwrap();
+    let (node_uuid, doc) = (node().uuid.to_string(), serde_json::to_string(&node()).unwrap());
+    plain.execute("INSERT INTO node (uuid, doc) VALUES (?1, ?2)", [&node_uuid, &doc]).unwrap();
+    let doc = serde_json::to_string(&volume()).unwrap();
+    let ids = ["volume_target", &volume().uuid.to_string(), &doc];
+    plain.execute("INSERT INTO resource (kind, uuid, doc) VALUES (?1, ?2, ?3)", ids).unwrap();
+    // What an earlier password left in a free page.
+    plain.execute_batch("CREATE TABLE old (doc TEXT)").unwrap();
+    plain.execute("INSERT INTO old VALUES (?1)", [PASSWORDS[3].repeat(1000)]).unwrap();
+    plain.execute_batch("DROP TABLE old").unwrap();
     drop(plain);
     assert!(found_in(dir.path()).is_some());
     assert!(!are_encrypted(&path).unwrap());

@@ -11,14 +11,17 @@ use model::{Basis, Contact, Node, PowerState, PowerTarget, ProvisionState, StepK
 use serde_json::json;
 use store::prelude::*;
 
+/// A step that has succeeded: its name, and the id and finding of its certificate.
+type Ended<'a> = (&'a str, Option<(&'a str, &'a str)>);
+
 /// A cleaning ends whose steps have succeeded with these certificates and findings.
-fn ended(steps: &[(&str, Option<(&str, &str)>)], shape: impl FnOnce(&mut Node)) -> Change {
+fn ended(steps: &[Ended], shape: impl FnOnce(&mut Node)) -> Change {
     let mut node = node(ProvisionState::Cleaning, Cursor::TearDown, steps.len() - 1);
     let run = node.run.as_mut().unwrap();
     let priority = |index: usize| 90 - i64::try_from(index).unwrap();
     let known = steps.iter().enumerate().map(|(index, (name, _))| catalogue_step(name, priority(index)));
     run.plan = Some(automated_plan(&known.collect::<Vec<_>>()));
-    let result = |(index, (_, proof)): (usize, &(&str, Option<(&str, &str)>))| {
+    let result = |(index, (_, proof)): (usize, &Ended)| {
         let ended = StepResult::success(index, format!("c{index}"), NOW, json!({}));
         let (certificate, finding) =
             (proof.map(|(id, _)| id.into()), proof.map(|(_, finding)| finding.into()));
