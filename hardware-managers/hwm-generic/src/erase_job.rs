@@ -273,14 +273,12 @@ fn conclude(
     let blocked = states.iter().any(|state| matches!(state, DiskState::Blocked(_)));
     let mut failures = Vec::new();
     let mut records = Vec::new();
-    let mut begun_all = true;
     for ((state, disk), exempt) in states.iter().zip(disks).zip(exempt) {
         let record = match state {
             DiskState::Final(record) | DiskState::Blocked(record) | DiskState::Open(_, _, Some(record)) => {
                 DiskRecord::clone(record)
             }
             DiskState::Chosen(..) | DiskState::Open(_, _, None) => {
-                begun_all = false;
                 let reason = if blocked {
                     "not touched, since another disk of the node must not be".to_owned()
                 } else if context.is_cancelled() {
@@ -291,7 +289,7 @@ fn conclude(
                 untouched(disk, Outcome::Skipped, reason)
             }
         };
-        let not_begun = matches!(state, DiskState::Open(_, _, None)) && !blocked;
+        let not_begun = matches!(state, DiskState::Chosen(..) | DiskState::Open(_, _, None)) && !blocked;
         if matches!(state, DiskState::Blocked(_)) || record.outcome == Outcome::Failed || not_begun {
             failures.push(format!("{}: {}", disk.describe(), record.reason.as_deref().unwrap_or("unknown")));
         }
@@ -307,7 +305,7 @@ fn conclude(
         let reason = format!("nothing was written to any disk: {}", failures.join("; "));
         return Err(StepError::Failed { reason, report });
     }
-    if context.is_cancelled() && (!begun_all || !failures.is_empty()) {
+    if context.is_cancelled() && !failures.is_empty() {
         return Err(StepError::Cancelled { report });
     }
     if failures.is_empty() {

@@ -43,11 +43,14 @@ async fn a_pass_that_panicked_is_tried_again_after_a_pause() {
     actions(&world, 1).await;
     let begun = world.clock.now();
     // The node is not locked while the conductor waits.
+    let (begun_actions, pause) = (world.actions().len(), settings.retry_pause());
+    assert!(pause > Duration::from_secs(1), "{pause:?}");
     sleep(Duration::from_secs(1)).await;
     assert_eq!(lease(&world).await, None);
+    assert_eq!(world.actions().len(), begun_actions, "the pass was tried again without a pause");
     actions(&world, 3).await;
     let took = world.clock.now().since(begun);
-    assert!(took >= 3 * settings.retry_pause(), "{took:?}");
+    assert!(took >= 3 * pause, "{took:?}");
     world.until_state(ProvisionState::Available).await;
     stop.cancel();
     task.await.unwrap();
