@@ -109,3 +109,40 @@ async fn verbs_are_taken_in_both_spellings() {
         assert_eq!(found["nodes"].as_array().unwrap().len(), 1, "{name}");
     }
 }
+
+/// Ironic takes most of these and fails after the node was booted.
+#[tokio::test]
+async fn a_node_is_not_deployed_without_an_image_that_can_be_written() {
+    for (state, target) in [(ProvisionState::Available, "active"), (ProvisionState::Active, "rebuild")] {
+        let api = Api::new();
+        let direct = |node: &mut model::Node| node.driver = "redfish".into();
+        let node = api.node_with("n", state, direct).await;
+        let ask = async || api.put("/v1/nodes/n/states/provision", json!({"target": target})).await;
+        let set = async |info: Value| {
+            let patch = json!([{"op": "add", "path": "/instance_info", "value": info}]);
+            api.patch("/v1/nodes/n", patch).await.is(200);
+        };
+        let validated = async || api.get("/v1/nodes/n/validate").await.is(200).body["deploy"].clone();
+
+        let missing = "Missing are: ['instance_info.image_source']";
+        let fault = ask().await.is(400).fault();
+        let prefix = format!("Failed to validate deploy or power info for node {}: ", node.uuid);
+        assert!(fault.starts_with(&prefix) && fault.ends_with(missing), "{fault}");
+        let seen = validated().await;
+        assert_eq!(seen["result"], false, "{seen}");
+        assert!(seen["reason"].as_str().unwrap().ends_with(missing), "{seen}");
+
+        let mut info = json!({"image_source": "https://images/x.raw?sig=hunter2", "image_type": "partition",
+            "image_os_hash_algo": "sha256", "image_os_hash_value": "0".repeat(64)});
+        set(info.clone()).await;
+        let fault = ask().await.is(400).fault();
+        assert!(fault.contains("whole-disk image") && !fault.contains("hunter2"), "{fault}");
+        assert_eq!(api.store_node(&node).await.provision_state, state);
+
+        info["image_type"] = json!("whole-disk");
+        set(info).await;
+        assert_eq!(validated().await["result"], true);
+        ask().await.is(202);
+        assert_eq!(api.store_node(&node).await.provision_state, ProvisionState::Deploying);
+    }
+}

@@ -18,7 +18,7 @@ use model::CatalogueStep;
 use model::step::{Argument, StepKind};
 use serde_json::{Map, Number, Value};
 
-use crate::{BmcError, Settings};
+use crate::{BmcError, ErrorKind, Settings};
 
 /// One call of an out-of-band step.
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +91,7 @@ pub struct Declared {
     idempotent: bool,
     requires_ramdisk: bool,
     reboot: bool,
+    in_band: bool,
 }
 
 impl Declared {
@@ -107,7 +108,15 @@ impl Declared {
             idempotent: false,
             requires_ramdisk: false,
             reboot: false,
+            in_band: false,
         }
+    }
+
+    /// A step `step` that the node's agent does. The controller sends it, and never runs it itself.
+    pub const fn of_agent(step: &'static str) -> Self {
+        let mut declared = Self::new(step, |call, _| Box::pin(not_here(call)));
+        (declared.requires_ramdisk, declared.in_band) = (true, true);
+        declared
     }
 
     /// A clean step with this priority, whole or not; 0: manual cleaning only.
@@ -191,7 +200,7 @@ impl Declared {
             idempotent: self.idempotent,
             args: args.collect(),
             requires_ramdisk: self.requires_ramdisk,
-            in_band: false,
+            in_band: self.in_band,
             provider: provider.to_owned(),
             raw: Map::new(),
         })
@@ -203,6 +212,11 @@ impl Arg {
     pub(crate) fn schema(&self) -> Value {
         serde_json::from_str(self.schema).unwrap_or_default()
     }
+}
+
+async fn not_here(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
+    let message = format!("internal: {}.{} is a step of the agent", call.interface, call.step);
+    Err(BmcError::new(ErrorKind::Step, "", "run a step", message))
 }
 
 /// A whole priority is written without a point, as Ironic does.

@@ -1,16 +1,26 @@
-//! The deploy interface `direct`: the agent writes the image.
+//! The deploy interface `direct`: the agent writes the image, and the node starts from its disk. Steps and priorities are
+//! those of Ironic 39.
 
+use crate::BmcError;
 use crate::declared::{Declared, StepCall, StepEnd};
-use crate::{BmcError, ErrorKind};
+use serde_json::Value;
 
-/// The core step of a deployment. It runs in the controller, which sends the agent what to write.
-pub(crate) const STEPS: &[Declared] =
-    &[Declared::new("deploy", |call, _| Box::pin(deploy(call))).deploy(100).requires_ramdisk()];
+/// The conductor sends the steps of the agent, with the image, and does itself what changes the power
+/// ([`model::plan::Reserved::of`]).
+pub(crate) const STEPS: &[Declared] = &[
+    // The core step. The ramdisk runs before the first step is begun, so nothing is left to do.
+    Declared::new("deploy", |call, _| Box::pin(nothing(call))).deploy(100).requires_ramdisk().idempotent(),
+    Declared::of_agent("write_image").deploy(80).abortable().idempotent(),
+    Declared::of_agent("prepare_instance_boot").deploy(60).abortable().idempotent(),
+    Declared::new("tear_down_agent", |call, _| Box::pin(nothing(call))).deploy(40).abortable().idempotent(),
+    // The network interface noop has no networks to switch.
+    Declared::new("switch_to_tenant_network", |call, _| Box::pin(nothing(call)))
+        .deploy(30)
+        .abortable()
+        .idempotent(),
+    Declared::new("boot_instance", |call, _| Box::pin(nothing(call))).deploy(20).abortable().idempotent(),
+];
 
-async fn deploy(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
-    let message = format!(
-        "{}.{} cannot deploy: this version cannot write images yet; nothing was written",
-        call.interface, call.step
-    );
-    Err(BmcError::new(ErrorKind::Step, "", "deploy", message))
+async fn nothing(_: &StepCall<'_>) -> Result<StepEnd, BmcError> {
+    Ok(StepEnd::Done(Value::Null))
 }

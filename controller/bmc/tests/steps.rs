@@ -48,8 +48,10 @@ fn abilities_follow_the_interfaces_of_the_node() {
 
     // An interface without steps has none, whatever the driver; so it is with all of them in IPMI but deploy.
     for kind in StepKind::ALL {
-        let deploy: &[&str] = if kind == StepKind::Deploy { &["deploy.deploy"] } else { &[] };
-        assert_eq!(labels(ipmi.out_of_band(kind)), deploy);
+        let deploy = if kind == StepKind::Deploy { 6 } else { 0 };
+        let labels_of_ipmi = labels(ipmi.out_of_band(kind));
+        assert!(labels_of_ipmi.iter().all(|label| label.starts_with("deploy.")), "{labels_of_ipmi:?}");
+        assert_eq!(labels_of_ipmi.len(), deploy);
         assert!(
             !labels(abilities("redfish", &[("bios_interface", "no-bios")]).out_of_band(kind))
                 .iter()
@@ -100,20 +102,26 @@ fn the_declared_steps_are_these() {
             .map(|kind| abilities.out_of_band(kind).iter().map(|step| line(kind, step)).collect::<Vec<_>>());
         lines.concat()
     };
-    let direct = "deploy direct deploy.deploy() 100 ramdisk";
-    assert_eq!(of("ipmi", &[]), [direct]);
-    assert_eq!(
-        of("redfish", &[]),
-        [
-            "clean redfish bios.apply_configuration(settings) 0 idempotent reboot",
-            "clean redfish bios.factory_reset() 0 idempotent reboot",
-            "deploy redfish bios.apply_configuration(settings) 0 idempotent reboot",
-            "deploy redfish bios.factory_reset() 0 idempotent reboot",
-            direct,
-            "service redfish bios.apply_configuration(settings) 0 idempotent reboot",
-            "service redfish bios.factory_reset() 0 idempotent reboot",
-        ]
-    );
+    let direct = [
+        "deploy direct deploy.deploy() 100 idempotent ramdisk",
+        "deploy direct deploy.write_image() 80 abortable idempotent ramdisk",
+        "deploy direct deploy.prepare_instance_boot() 60 abortable idempotent ramdisk",
+        "deploy direct deploy.tear_down_agent() 40 abortable idempotent",
+        "deploy direct deploy.switch_to_tenant_network() 30 abortable idempotent",
+        "deploy direct deploy.boot_instance() 20 abortable idempotent",
+    ];
+    assert_eq!(of("ipmi", &[]), direct);
+    let before = [
+        "clean redfish bios.apply_configuration(settings) 0 idempotent reboot",
+        "clean redfish bios.factory_reset() 0 idempotent reboot",
+        "deploy redfish bios.apply_configuration(settings) 0 idempotent reboot",
+        "deploy redfish bios.factory_reset() 0 idempotent reboot",
+    ];
+    let after = [
+        "service redfish bios.apply_configuration(settings) 0 idempotent reboot",
+        "service redfish bios.factory_reset() 0 idempotent reboot",
+    ];
+    assert_eq!(of("redfish", &[]), [&before[..], &direct, &after].concat());
     assert_eq!(
         of("fake-hardware", &[]),
         [
@@ -143,7 +151,8 @@ fn the_declared_steps_are_these() {
         ]
     );
     let with_agent = of("fake-hardware", &[("deploy_interface", "direct")]);
-    assert!(with_agent.contains(&direct.to_owned()) && with_agent.len() == 23, "{with_agent:?}");
+    let has = |line: &&str| with_agent.iter().any(|shown| shown == line);
+    assert!(direct.iter().all(has) && with_agent.len() == 28, "{with_agent:?}");
 }
 
 #[test]
@@ -157,7 +166,8 @@ fn every_declaration_is_complete_and_its_schemas_are_understood() {
                     abilities.steps.iter().flat_map(|(kind, all)| all.iter().map(move |s| (kind, s)))
                 {
                     let label = step.label();
-                    assert!(!step.in_band && WITH_STEPS.contains(&step.interface.as_str()), "{label}");
+                    assert!(WITH_STEPS.contains(&step.interface.as_str()), "{label}");
+                    assert!(!step.in_band || step.provider == "direct", "{label}");
                     assert!(*kind != StepKind::Deploy || step.priority.is_u64(), "{label}");
                     for (name, arg) in &step.args {
                         assert!(arg.description.ends_with('.'), "{label} {name}");
@@ -311,23 +321,33 @@ async fn the_fakes_deployment_starts_the_workload_and_its_failure_is_reported() 
     assert_eq!(error.to_string(), "deploy step management.fake_fail failed: the disk is on fire");
 }
 
-/// Until images can be written, a node with an agent never counts as deployed.
+/// Ironic 39's, in its order. Those of the agent are never run here.
 #[tokio::test]
-async fn direct_deployment_fails_with_a_clear_message() {
+async fn direct_has_ironics_deploy_steps() {
     let fake = Node::fake("direct").with("deploy_interface", "direct");
     let redfish = Node::redfish("http://127.0.0.1:1", "/redfish/v1/Systems/1");
     let ipmi = Node { driver: "ipmi", ..Node::fake("direct") };
     for node in [fake, redfish, ipmi] {
-        let step = find(
-            &Builtin::default().abilities(node.driver, &node.interfaces).unwrap(),
-            StepKind::Deploy,
-            "deploy.deploy",
-        )
-        .clone();
-        assert!(step.is_enabled() && step.requires_ramdisk && !step.in_band && step.provider == "direct");
-        let error = node.refused(StepKind::Deploy, "deploy.deploy", json!({})).await;
+        let able = Builtin::default().abilities(node.driver, &node.interfaces).unwrap();
+        let direct = able.out_of_band(StepKind::Deploy).iter().filter(|step| step.provider == "direct");
+        let shown: Vec<_> =
+            direct.map(|step| (step.label(), step.priority.as_u64().unwrap(), step.in_band)).collect();
+        let of = |name: &str, priority, in_band| (format!("deploy.{name}"), priority, in_band);
+        assert_eq!(
+            shown,
+            [
+                of("deploy", 100, false),
+                of("write_image", 80, true),
+                of("prepare_instance_boot", 60, true),
+                of("tear_down_agent", 40, false),
+                of("switch_to_tenant_network", 30, false),
+                of("boot_instance", 20, false),
+            ]
+        );
+        node.done(StepKind::Deploy, "deploy.deploy", json!({})).await;
+        let error = node.refused(StepKind::Deploy, "deploy.write_image", json!({})).await;
         assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Step, false));
-        assert!(error.to_string().contains("cannot write images yet"), "{error}");
+        assert!(error.to_string().contains("is a step of the agent"), "{error}");
     }
 }
 

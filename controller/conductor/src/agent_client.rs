@@ -5,17 +5,15 @@
 //! an earlier step of this run must be the current one.
 
 use crate::agent_answer;
+use crate::agent_command::{add_psids, command, node_for_agent};
 use crate::agent_transport::{AgentCall, AgentTransport, Https};
 use crate::agents;
 use crate::decision::{ActionError, Outcome};
 use agent_protocol::command::{ANNEAL, Addition, CommandList, CommandRequest, CommandStatus, Status};
-use agent_protocol::lookup::add_erase_settings;
-use agent_protocol::record::{REQUIRE_VERIFICATION, RequiredVerification};
+use agent_protocol::record::RequiredVerification;
 use agent_protocol::step::AdvertisedSteps;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use model::raid;
-use model::request::RESCUE_HASH;
 use model::{Contact, Node, PlannedStep, Run, RunKind, StepKind, StepResult};
 use reqwest::{Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
@@ -136,7 +134,13 @@ impl AgentClient {
         run: RunKind,
         step: &PlannedStep,
     ) -> Outcome {
-        let mut command = command(node, self.node_as_sent(node, contact), run, step);
+        let mut command = match command(node, contact, self.node_as_sent(node, contact), run, step) {
+            Ok(command) => command,
+            Err(error) => {
+                let text = error.to_string();
+                return Outcome::Failed(ActionError { text, retryable: false, unreachable: false });
+            }
+        };
         let agent = agents::of(contact);
         add_psids(&mut command.params, node, contact, &step.step.step);
         let checkpoint = node.run.as_ref().and_then(Run::resumes_from).filter(|_| agent.can_resume());
@@ -307,126 +311,10 @@ fn unpacked(status: CommandStatus, limit: usize) -> Result<Vec<u8>, String> {
     BASE64.decode(packed).map_err(|error| format!("the agent's logs are not base64: {error}"))
 }
 
-/// A step as a command of an agent's extension.
-struct AgentCommand {
-    extension: &'static str,
-    short: &'static str,
-    params: Value,
-}
-
-fn command(node: &Node, sent: Value, run: RunKind, step: &PlannedStep) -> AgentCommand {
-    let (extension, short, version) = match run.steps() {
-        Some(StepKind::Clean) => ("clean", "execute_clean_step", "clean_version"),
-        Some(StepKind::Deploy) => ("deploy", "execute_deploy_step", "deploy_version"),
-        Some(StepKind::Service) => ("service", "execute_service_step", "service_version"),
-        // The only command of a run without steps.
-        None => {
-            let hash = node.instance_info.get(RESCUE_HASH);
-            let params = json!({ "rescue_password": hash, "hashed": true });
-            return AgentCommand { extension: "rescue", short: "finalize_rescue", params };
-        }
-    };
-    let versions = node.run.as_ref().map(|run| &run.hardware_manager_version);
-    let mut params = json!({
-        "step": raid::wire(step), "node": sent, "ports": [], version: versions,
-    });
-    if raid::makes_target(&step.step) {
-        // The part of it that this step creates was stored when the step began.
-        params["node"][raid::TARGET] = current(node.driver_internal_info.get(raid::TARGET));
-    }
-    AgentCommand { extension, short, params }
-}
-
 fn request(name: &str, params: Value, id: Option<String>) -> CommandRequest {
     let params = match params {
         Value::Object(params) => params,
         _ => Map::new(),
     };
     CommandRequest { name: name.to_owned(), params, anneal_command_id: id }
-}
-
-/// PSIDs of TCG Opal drives, by serial number, in the node's `driver_info`.
-const OPAL_PSIDS: &str = "agent_opal_psids";
-
-/// Add the PSIDs of the node's drives to the step that erases with them: only over an encrypted connection, and only for
-/// an agent that does not write them to its log.
-fn add_psids(params: &mut Value, node: &Node, contact: &Contact, step: &str) {
-    let encrypted = contact.callback_url.as_ref().is_some_and(|url| url.starts_with("https://"));
-    let erases = matches!(step, "erase_devices" | "erase_devices_express");
-    if let Some(psids) = node.driver_info.get(OPAL_PSIDS)
-        && erases
-        && encrypted
-        && !agents::of(contact).logs_parameters()
-    {
-        params["node"]["driver_info"][OPAL_PSIDS] = psids.clone();
-    }
-}
-
-/// An absent value is an empty object, as Ironic sends it.
-fn current(value: Option<&Value>) -> Value {
-    value.filter(|value| !value.is_null()).cloned().unwrap_or_else(|| json!({}))
-}
-
-/// The node as it is sent with a command: Ironic's field names, no secrets.
-fn node_for_agent(node: &Node, contact: &Contact, required: RequiredVerification) -> Value {
-    let mut internal = node.driver_internal_info.clone();
-    if agents::of(contact).expects_ironic_defaults() {
-        add_erase_settings(&mut internal);
-    } else {
-        internal.insert(REQUIRE_VERIFICATION.to_owned(), json!(required));
-    }
-    // The steps and the index of the current one, in Ironic's fields: what a step leaves behind may depend on the steps
-    // after it.
-    if let Some(run) = &node.run
-        && let (Some(kind), Some(plan), Some(index)) = (run.kind.steps(), &run.plan, run.index)
-    {
-        // Without their arguments: only the step itself gets those.
-        let named =
-            |planned: &PlannedStep| json!({"interface": planned.step.interface, "step": planned.step.step});
-        let steps: Vec<Value> = plan.iter().map(named).collect();
-        internal.insert(kind.steps_field().to_owned(), json!(steps));
-        internal.insert(kind.index_field().to_owned(), json!(index));
-    }
-    json!({
-        "uuid": node.uuid,
-        "name": node.name,
-        "driver": node.driver,
-        "properties": node.properties,
-        "instance_info": {},
-        "driver_info": {},
-        "extra": node.extra,
-        "driver_internal_info": internal,
-        "provision_state": node.provision_state,
-        "target_provision_state": node.target_provision_state,
-        "clean_step": current(node.clean_step.as_ref()),
-        "deploy_step": current(node.deploy_step.as_ref()),
-        "service_step": current(node.service_step.as_ref()),
-        "target_raid_config": current(node.other.get(raid::TARGET)),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use model::agent::AgentKind;
-
-    #[test]
-    fn ironics_defaults_are_sent_with_commands_to_ironic_python_agent_alone() {
-        let mut node = Node::enrolled(uuid::Uuid::nil(), "redfish", model::Timestamp(0));
-        node.driver_internal_info.insert("disk_erasure_concurrency".into(), json!(2));
-        let ours = json!({"boot_id": "b", "process_id": "p"});
-        let ours = Contact {
-            agent: Some(AgentKind::Anneal(serde_json::from_value(ours).unwrap())),
-            ..Contact::default()
-        };
-        let sent = |contact: &Contact| {
-            node_for_agent(&node, contact, RequiredVerification::Read)["driver_internal_info"].clone()
-        };
-        let settings = json!({"disk_erasure_concurrency": 2, "agent_require_verification": "read"});
-        assert_eq!(sent(&ours), settings, "what an operator set, and the policy");
-        let theirs = sent(&Contact::default());
-        assert_eq!(theirs.get("agent_require_verification"), None);
-        assert_eq!(theirs["disk_erasure_concurrency"], 2);
-        assert_eq!(theirs["agent_continue_if_secure_erase_failed"], false);
-    }
 }

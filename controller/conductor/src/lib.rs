@@ -13,6 +13,7 @@
 pub mod act;
 mod agent_answer;
 pub mod agent_client;
+mod agent_command;
 pub mod agent_transport;
 mod agents;
 mod connections;

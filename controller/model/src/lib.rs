@@ -14,6 +14,7 @@ pub mod clock_jump;
 pub mod disks;
 pub mod health;
 pub mod history;
+pub mod image;
 pub mod interface;
 pub mod inventory;
 pub mod json_structure;

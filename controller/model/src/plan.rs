@@ -1,5 +1,6 @@
 //! Makes the plan of a run from the steps that are offered and the steps that are asked for. Pure.
 
+use crate::image::{BOOT_INSTANCE, DIRECT};
 use crate::step::{Argument, CatalogueStep, PlannedStep, RequestedStep, StepKind};
 use serde_json::{Map, Number};
 use std::cmp::Ordering;
@@ -36,12 +37,15 @@ impl Reserved {
         })
     }
 
-    /// The reserved step that a planned step is.
+    /// The reserved step that a planned step is, or does under another name.
     pub fn of(step: &CatalogueStep) -> Option<Self> {
-        if step.in_band || step.provider != RESERVED_PROVIDER {
-            return None;
+        match (step.provider.as_str(), step.step.as_str()) {
+            _ if step.in_band => None,
+            (RESERVED_PROVIDER, name) => Self::parse(name),
+            (DIRECT, "tear_down_agent") => Some(Self::PowerOff),
+            (DIRECT, BOOT_INSTANCE) => Some(Self::PowerOn),
+            _ => None,
         }
-        Self::parse(&step.step)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::basis::Basis;
 use crate::history::{Event, EventKind, Severity};
+use crate::image::CONFIGDRIVE;
 use crate::kind::RunKind;
 use crate::node::Node;
 use crate::power::PowerTarget;
@@ -229,7 +230,7 @@ fn start_run(
         node.inspection_finished_at = None;
     }
     node.instance_info.extend(request.rescue_hash.map(|hash| (RESCUE_HASH.into(), hash.into())));
-    node.instance_info.extend(request.configdrive.map(|configdrive| ("configdrive".into(), configdrive)));
+    node.instance_info.extend(request.configdrive.map(|configdrive| (CONFIGDRIVE.into(), configdrive)));
     transition_event(from, to, &by_user(request.verb), now)
 }
 

@@ -26,7 +26,7 @@ const UV: &str = "uv==0.13.9";
 const STAMP: &str = "contract-requirements.txt";
 
 /// Programs that the scenarios or ironic-python-agent call, and the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 16] = [
+const PROGRAMS: [(&str, &str); 17] = [
     ("blockdev", "util-linux"),
     ("busybox", "busybox-static"),
     ("curl", "curl"),
@@ -37,6 +37,7 @@ const PROGRAMS: [(&str, &str); 16] = [
     ("lshw", "lshw"),
     ("mdadm", "mdadm"),
     ("openssl", "openssl"),
+    ("parted", "parted"),
     ("setpriv", "util-linux"),
     ("sgdisk", "gdisk"),
     ("tar", "tar"),

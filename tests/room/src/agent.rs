@@ -101,6 +101,7 @@ enum Command {
     GetSteps(StepKind),
     ExecuteStep(StepKind),
     FinalizeRescue,
+    InstallBootloader,
     Cancel,
 }
 
@@ -199,6 +200,7 @@ impl Agent {
                 work.begin(Begun { id: &id, kind, params: &request.params, context });
             }
             Command::FinalizeRescue => self.finish(&id, work.rescue(&request.params)),
+            Command::InstallBootloader => self.finish(&id, work.install_bootloader(&request.params)),
             Command::Cancel => {}
         }
         match held(&self.registry).status(&id) {
@@ -229,6 +231,7 @@ fn find(name: &str, kind: Kind) -> Option<(Command, &str)> {
     }
     match name {
         "rescue.finalize_rescue" => Some((Command::FinalizeRescue, short)),
+        "image.install_bootloader" => Some((Command::InstallBootloader, short)),
         "anneal.cancel" if kind == Kind::Anneal => Some((Command::Cancel, short)),
         _ => None,
     }

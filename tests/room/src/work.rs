@@ -22,6 +22,11 @@ pub trait Work {
 
     /// `finalize_rescue`, to its end.
     fn rescue(&self, params: &Map<String, Value>) -> Ending;
+
+    /// `install_bootloader`, to its end.
+    fn install_bootloader(&self, _params: &Map<String, Value>) -> Ending {
+        Ending::done(None)
+    }
 }
 
 /// A step that begins.

@@ -1,6 +1,6 @@
 //! `PUT /v1/nodes/{ident}/states/provision`: verbs.
 
-use super::configdrive;
+use super::{configdrive, validation};
 use crate::body::{self, python};
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
@@ -74,6 +74,14 @@ async fn judge(
     let verb = allowed(call, &node, target).await?;
     let request = request(call, given, target, clean_steps, verb, &node).await?;
     late_aborts(&node, verb, call.version)?;
+    if matches!(verb, Verb::Deploy | Verb::Rebuild) {
+        validation::image(&call.app, &node).map_err(|why| {
+            ApiError::invalid(format!(
+                "Failed to validate deploy or power info for node {}: {why}",
+                node.uuid
+            ))
+        })?;
+    }
     let policy = Policy { automated_clean: call.app.settings.automated_clean };
     apply_verb(&node, request, policy, call.now()).map_err(|error| refusal(error, &node, target))
 }

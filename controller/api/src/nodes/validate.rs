@@ -41,6 +41,14 @@ fn with_agent(entry: Value, settings: &Settings, node: &Node) -> Value {
     json!({"result": true, "reason": reason})
 }
 
+/// What the node would be deployed with, judged as `active` judges it.
+fn with_image(entry: Value, call: &Call, node: &Node) -> Value {
+    match validation::image(&call.app, node) {
+        Err(error) if entry["result"] == true => json!({"result": false, "reason": error.to_string()}),
+        _ => entry,
+    }
+}
+
 async fn answer(call: &Call, node: Node) -> Reply {
     let reported = call.app.drivers.validate(&node.driver, &node.driver_info).await;
     let mut body = Map::new();
@@ -62,7 +70,11 @@ async fn answer(call: &Call, node: Node) -> Reply {
             }
             (None, Some(_)) => json!({"result": true}),
         };
-        let entry = if interface == "boot" { with_agent(entry, &call.app.settings, &node) } else { entry };
+        let entry = match interface {
+            "boot" => with_agent(entry, &call.app.settings, &node),
+            "deploy" => with_image(entry, call, &node),
+            _ => entry,
+        };
         body.insert(interface.to_owned(), entry);
     }
     Ok(json(200, &Value::Object(body)))

@@ -9,6 +9,7 @@ use crate::error::ApiError;
 use crate::fields;
 use crate::microversion::Version;
 use model::history::Severity;
+use model::image::{DIRECT, ImageError, ImageRequest};
 use model::{Event, EventKind, Node, ProvisionState, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
@@ -91,6 +92,14 @@ pub fn interface<'a>(app: &'a App, node: &'a Node, interface: &str) -> Option<&'
         Some(&driver.interfaces.get(interface)?.default)
     };
     named.or_else(default).map(String::as_str)
+}
+
+/// Whether `instance_info` names an image that the node's deploy interface can write. Only `direct` writes images.
+pub fn image(app: &App, node: &Node) -> Result<(), ImageError> {
+    match interface(app, node, "deploy") {
+        Some(DIRECT) => ImageRequest::of(node).map(drop),
+        _ => Ok(()),
+    }
 }
 
 /// 400 when the node uses the implementation of an interface that does nothing (`no-console`).

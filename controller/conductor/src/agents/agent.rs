@@ -1,5 +1,6 @@
 //! What the conductor asks about an agent, whichever kind it is.
 
+use model::image::BootMode;
 use model::{Contact, Timestamp};
 use serde_json::Value;
 
@@ -45,6 +46,12 @@ pub trait Agent: Sync {
 
     /// Progress of the running command, as the agent sent it.
     fn progress(&self) -> Option<&Value>;
+
+    /// The boot mode that it is to prepare where none is asked for; `None`: that of its own boot.
+    fn default_boot_mode(&self) -> Option<BootMode>;
+
+    /// Whether it has to prepare a node that boots in this mode.
+    fn prepares_boot(&self, mode: Option<BootMode>) -> bool;
 
     /// Whether it writes the parameters of its commands to its log. Such an agent gets no secrets.
     fn logs_parameters(&self) -> bool;

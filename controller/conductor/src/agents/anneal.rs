@@ -3,6 +3,7 @@
 use super::agent::{Agent, SentTo};
 use model::Contact;
 use model::agent::AgentState;
+use model::image::BootMode;
 use serde_json::Value;
 
 impl Agent for AgentState {
@@ -49,6 +50,14 @@ impl Agent for AgentState {
 
     fn progress(&self) -> Option<&Value> {
         self.progress.as_ref()
+    }
+
+    fn default_boot_mode(&self) -> Option<BootMode> {
+        None
+    }
+
+    fn prepares_boot(&self, _mode: Option<BootMode>) -> bool {
+        true
     }
 
     fn logs_parameters(&self) -> bool {

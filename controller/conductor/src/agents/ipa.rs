@@ -3,6 +3,7 @@
 
 use super::agent::{Agent, SentTo};
 use model::Contact;
+use model::image::BootMode;
 use serde_json::Value;
 
 pub(super) struct Ipa;
@@ -48,6 +49,16 @@ impl Agent for Ipa {
 
     fn progress(&self) -> Option<&Value> {
         None
+    }
+
+    /// As Ironic's `[deploy] default_boot_mode`.
+    fn default_boot_mode(&self) -> Option<BootMode> {
+        Some(BootMode::Uefi)
+    }
+
+    /// In BIOS mode it would install a boot loader of its own, and a whole-disk image has one: Ironic sends it nothing.
+    fn prepares_boot(&self, mode: Option<BootMode>) -> bool {
+        mode != Some(BootMode::Bios)
     }
 
     fn logs_parameters(&self) -> bool {

@@ -49,7 +49,10 @@ fn learnt(view: &View, reported: &BTreeMap<StepKind, AdvertisedSteps>) -> Change
     });
     let mut known = view.settings.override_priorities(kind, catalogue_steps(advertised));
     let catalogues: Vec<(StepKind, Catalogue)> = catalogues.collect();
-    known.extend_from_slice(able.out_of_band(kind));
+    // A step that the deploy interface declares is not taken from the agent, as in Ironic: both offer `write_image`.
+    let declared = able.out_of_band(kind);
+    known.retain(|step| !declared.iter().any(|ours| ours.label() == step.label()));
+    known.extend_from_slice(declared);
     Change { catalogues, ..with_steps(view, kind, &known, versions(advertised)) }
 }
 
@@ -68,8 +71,8 @@ fn with_steps(view: &View, kind: StepKind, known: &[CatalogueStep], versions: Ma
         return change;
     }
     if plan::nothing_is_deployed(view, &plan) {
-        let text = "deploy.deploy is switched off, so that nothing would be deployed; the node has an agent and \
-                    cannot become active without an image";
+        let text = "the step that deploys (deploy.write_image of direct) is switched off, so that nothing would be \
+                    deployed; the node has an agent and cannot become active without an image";
         return fail::refused(view, text);
     }
     let mut change = plan::planned(view, plan, versions);

@@ -9,6 +9,7 @@ use super::view::View;
 use super::wait::{is_due, sleep_on, unexpected};
 use crate::decision::{Action, Change, Decision, Outcome};
 use model::history::{EventKind, Severity};
+use model::image::{BOOT_INSTANCE, is_step};
 use model::kind::After;
 use model::provision::Verb;
 use model::request::{Policy, RESCUE_HASH, begin, event};
@@ -33,10 +34,15 @@ pub(super) fn decide(view: &View) -> Decision {
 fn nothing_to_stop(view: &View) -> bool {
     match view.run.kind.after() {
         After::Off => !view.run.booted || (stays_on(view) && view.run.kind.steps().is_some()),
-        After::Workload => !view.run.booted,
+        After::Workload => !view.run.booted || is_booted_by_a_step(view),
         After::AlwaysOff | After::AlwaysWorkload => false,
         After::Ramdisk => true,
     }
+}
+
+/// The plan's own step has started the node from its disk.
+fn is_booted_by_a_step(view: &View) -> bool {
+    view.run.plan.iter().flatten().any(|planned| is_step(&planned.step, BOOT_INSTANCE))
 }
 
 fn stays_on(view: &View) -> bool {

@@ -9,6 +9,7 @@ use super::{fail, out_of_band};
 use crate::agents;
 use crate::decision::{Change, Decision, Snapshot};
 use model::history::{EventKind, Severity};
+use model::image::{ImageRequest, PREPARE_INSTANCE_BOOT, is_step};
 use model::plan::Reserved;
 use model::provision::Verb;
 use model::raid;
@@ -60,6 +61,16 @@ fn next_step(view: &View) -> Decision {
             accepted: false,
         };
         let mut change = begun(view, index, &planned, cursor, &command_id);
+        if is_step(&planned.step, PREPARE_INSTANCE_BOOT) {
+            match ImageRequest::of(&view.snapshot.node) {
+                Err(why) => return Decision::Record(Box::new(not_begun(view, change, &why.to_string()))),
+                Ok(image) if !agent.prepares_boot(image.boot_mode()) => {
+                    let done = |view: &View| succeeded(view, command_id.clone(), Value::Null);
+                    return Decision::Record(Box::new(ended_at_once(view, change, done)));
+                }
+                Ok(_) => {}
+            }
+        }
         match raid::wanted(&view.snapshot.node, &planned) {
             Err(why) => return Decision::Record(Box::new(not_begun(view, change, &why))),
             Ok(None) => {}
@@ -113,10 +124,15 @@ fn begun(view: &View, index: usize, planned: &PlannedStep, cursor: Cursor, comma
 
 /// The step is the current one and fails, because it cannot be run as requested.
 fn not_begun(view: &View, begun: Change, why: &str) -> Change {
+    ended_at_once(view, begun, |view| fail::step_failed(view, why, Value::Null))
+}
+
+/// The step is the current one and ends in the same write.
+fn ended_at_once(view: &View, begun: Change, end: impl FnOnce(&View) -> Change) -> Change {
     let snapshot = Snapshot { node: begun.node, ..view.snapshot.clone() };
     let Some(run) = &snapshot.node.run else { return fail::without_run(&snapshot) };
     let view = View { snapshot: &snapshot, settings: view.settings, run };
-    let mut change = fail::step_failed(&view, why, Value::Null);
+    let mut change = end(&view);
     change.events.splice(0..0, begun.events);
     change
 }

@@ -4,6 +4,7 @@ use super::fail;
 use super::view::View;
 use crate::decision::Change;
 use model::history::{EventKind, Severity};
+use model::image::{DIRECT, WRITE_IMAGE, is_step};
 use model::plan::{BadSteps, automated_plan, deploy_plan, requested_plan, ties};
 use model::request::event;
 use model::run::Cursor;
@@ -23,10 +24,14 @@ pub(super) fn made(
     }
 }
 
-/// With an agent, a deployment reaches ACTIVE only through the step that deploys.
+/// With an agent, a deployment reaches ACTIVE only through a step that deploys: in `direct` the one that writes the image.
 pub(super) fn nothing_is_deployed(view: &View, plan: &[PlannedStep]) -> bool {
     matches!(view.run.kind, RunKind::Deploy | RunKind::Rebuild)
-        && !plan.iter().any(|planned| planned.label() == "deploy.deploy")
+        && !plan.iter().any(|planned| deploys(&planned.step))
+}
+
+fn deploys(step: &CatalogueStep) -> bool {
+    is_step(step, WRITE_IMAGE) || (step.label() == "deploy.deploy" && step.provider != DIRECT)
 }
 
 /// Ironic's error text for steps that cannot be planned.

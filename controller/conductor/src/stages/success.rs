@@ -5,9 +5,10 @@ use super::transition::at_work;
 use super::view::View;
 use crate::decision::Change;
 use model::history::{EventKind, Severity};
+use model::image::{PREPARE_INSTANCE_BOOT, is_step};
 use model::raid;
 use model::request::event;
-use model::run::Cursor;
+use model::run::{Cursor, PersistentBoot};
 use model::{PlannedStep, StepResult, Timestamp};
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -20,7 +21,9 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
         return fail::failed(view, "internal: a command ended without a step");
     };
     let agent = view.snapshot.abilities.as_ref().is_ok_and(|able| able.agent);
+    let from_disk = is_step(&step.step, PREPARE_INSTANCE_BOOT);
     let next = match (step.step.reboot_requested, agent && !view.run.disable_ramdisk) {
+        (false, _) if from_disk => Cursor::RestoreBootDevice,
         (false, _) => Cursor::NextStep,
         (true, true) => Cursor::PowerOff,
         (true, false) => Cursor::Reboot,
@@ -38,6 +41,10 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
         run.reached = 0;
         run.checkpoint = None;
         run.hung = None;
+        if from_disk {
+            // From now on the firmware starts the node from its disk.
+            run.boot_before = Some(PersistentBoot { device: "disk".to_owned(), mode: None });
+        }
     }
     change.node.last_error = None;
     let text = format!("step {} succeeded", step.label());

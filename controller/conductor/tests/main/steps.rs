@@ -245,7 +245,7 @@ async fn a_deployment_that_fails_shows_its_step_and_is_never_active() {
         (
             vec![of("deploy", "deploy", 100), of("bios", "apply", 0)],
             vec![asked("deploy.deploy", json!({"priority": 0})), asked("bios.apply", json!({"priority": 5}))],
-            "deploy.deploy is switched off",
+            "is switched off, so that nothing would be deployed",
         ),
         // Ironic drops what it does not know where there is no agent (05-experiments 10).
         (vec![of("deploy", "deploy", 100)], vec![asked("deploy.nope", json!({"priority": 5}))], "'nope'"),

@@ -1,21 +1,25 @@
 //! anneal-controller and a node that boots ironic-python-agent, which knows nothing of Anneal's extensions: inspected,
-//! cleaned, not deployed, serviced, rescued.
+//! cleaned, deployed, serviced, rescued.
 
 use super::{Enrolled, run as last_run};
 use crate::World;
 use crate::agents::Kind;
 use crate::bmc::Boots;
 use crate::controller::Controller;
-use crate::process::check;
+use crate::process::{Daemon, check, free_port, wait_until};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Everything is done by the agent.
 const INTERFACES: &[&str] = &["deploy=direct", "inspect=agent", "raid=agent", "rescue=agent"];
 const PASSWORD: &str = "let-me-in-4711";
+/// Size of the image, in bytes.
+const IMAGE: u64 = 8 << 20;
 
 pub fn run(world: &World) -> Result<()> {
     let controller = Controller::start(world)?;
@@ -23,14 +27,14 @@ pub fn run(world: &World) -> Result<()> {
     inspected(&node).context("inspect")?;
     cleaned(&node).context("provide")?;
     steps_are_known(&node)?;
-    not_deployed(&node).context("active")?;
+    deployed(world, &node).context("active")?;
     cleaned_by_hand(&controller, &node).context("clean")?;
     serviced(&node).context("service")?;
     rescued(&node).context("rescue")?;
-    // One boot each: inspection, cleaning, deployment, two cleanings by hand, two services, rescue. The disk's own
-    // system was started after the service that succeeded, and after the rescue.
+    // One boot each: inspection, cleaning, two deployments, two cleanings by hand, two services, rescue. The disk's own
+    // system was started after the deployment and the service that succeeded, and after the rescue.
     let boots = node.bmc.stop()?;
-    ensure!(boots == Boots { ramdisk: 8, disk: 2 }, "it was booted otherwise: {boots:?}");
+    ensure!(boots == Boots { ramdisk: 9, disk: 3 }, "it was booted otherwise: {boots:?}");
     Ok(())
 }
 
@@ -84,24 +88,74 @@ fn steps_are_known(node: &Enrolled) -> Result<()> {
 }
 
 /// A step of the agent that a user asked for runs first. Images cannot be written yet: never ACTIVE.
-fn not_deployed(node: &Enrolled) -> Result<()> {
-    let mut first = look(&node.machine.disk);
-    first["priority"] = json!(150);
-    let failed = node.fails("deploy", &["--deploy-steps", &json!([first]).to_string()], "deploy failed")?;
-    ensure!(result(&failed, 0)["deploy_result"] == json!({"seen": node.machine.disk}), "{failed}");
+/// Without an image the request is refused; with a wrong digest the deployment fails, with the right one the agent writes
+/// the image, and the node starts from its disk. In BIOS mode: the cage has no EFI variables.
+fn deployed(world: &World, node: &Enrolled) -> Result<()> {
+    let refused = node.tool.refused(&["node", "deploy", &node.uuid])?;
+    ensure!(refused.contains("['instance_info.image_source']"), "without an image: {refused}");
+
+    let images = world.dir.join("images");
+    let digest = image(&images)?;
+    let port = free_port()?.to_string();
+    let mut server = Command::new("python3");
+    server.args(["-m", "http.server", &port, "--bind", "127.0.0.1", "--directory"]).arg(&images);
+    let _server = Daemon::start(&server, &world.dir.join("images.log"))?;
+    let url = format!("http://127.0.0.1:{port}/cloud.raw");
+    let listens = || Ok(TcpStream::connect(format!("127.0.0.1:{port}")).is_ok());
+    wait_until("the server of the image", Duration::from_secs(30), listens)?;
+
+    let set = |digest: &str| {
+        let info = json!({
+            "image_source": url, "image_os_hash_algo": "sha256", "image_os_hash_value": digest,
+            "image_disk_format": "raw", "capabilities": {"boot_mode": "bios"},
+            "root_device": {"name": node.machine.disk},
+        });
+        let pairs: Vec<String> =
+            info.as_object().into_iter().flatten().map(|(name, value)| format!("{name}={value}")).collect();
+        let flags = pairs.iter().flat_map(|pair| ["--instance-info", pair]);
+        node.tool.run(&["node", "set", &node.uuid].into_iter().chain(flags).collect::<Vec<_>>())
+    };
+    set(&"0".repeat(64))?;
+    let failed = node.fails("deploy", &[], "deploy failed")?;
     let error = failed["last_error"].as_str().unwrap_or_default();
-    for part in ["Deploy step deploy.deploy failed", "cannot write images yet", "nothing was written"] {
+    for part in ["Deploy step deploy.write_image failed", "failed to verify against checksum"] {
         ensure!(error.contains(part), "{part:?} is not in last_error: {error}");
     }
-    ensure!(failed["deploy_step"]["step"] == "deploy", "deploy_step: {}", failed["deploy_step"]);
-    ensure!(failed["power_state"] == "power on", "a failed node is {}", failed["power_state"]);
-    node.disk.ensure_zero()?;
-    let story = node.tool.json(&["node", "history", &node.uuid])?.to_string();
-    ensure!(!story.contains("-> active"), "it was active: {story}");
-    // Nothing was on it: not cleaned again.
+    ensure!(failed["maintenance"] == false, "a failed deployment is no maintenance");
+
+    set(&digest)?;
+    let mut first = look(&node.machine.disk);
+    first["priority"] = json!(150);
+    node.verb("deploy", &["--deploy-steps", &json!([first]).to_string()])?;
+    let seen = node.show()?;
+    ensure!(
+        seen["provision_state"] == "active",
+        "the node is {}: {}",
+        seen["provision_state"],
+        seen["last_error"]
+    );
+    ensure!(seen["power_state"] == "power on", "a deployed node is {}", seen["power_state"]);
+    ensure!(result(&seen, 0)["deploy_result"] == json!({"seen": node.machine.disk}), "{seen}");
+    // Between the two copies of the partition table, of which the agent moved one and changed the other.
+    let between = ["--ignore-initial=1048576".to_owned(), format!("--bytes={}", IMAGE - (2 << 20))];
+    check(Command::new("cmp").args(between).arg(images.join("cloud.raw")).arg(&node.machine.disk))
+        .context("the disk does not hold the image")?;
+    // Cleaned by hand below.
     node.tool.run(&["node", "set", &node.uuid, "--automated-clean", "false"])?;
     node.verb("undeploy", &[])?;
     node.ensure_rests_in("available").map(drop)
+}
+
+/// A whole-disk image with a partition in `dir`; returns its SHA-256 digest.
+fn image(dir: &Path) -> Result<String> {
+    std::fs::create_dir_all(dir)?;
+    let file = dir.join("cloud.raw");
+    let pattern: Vec<u8> = (0..IMAGE).map(|byte| (byte / 512 % 251 + 1) as u8).collect();
+    std::fs::write(&file, pattern)?;
+    check(Command::new("sgdisk").args(["--clear", "--new=1:2048:0"]).arg(&file))?;
+    let sum = check(Command::new("sha256sum").arg(&file))?;
+    let sum = String::from_utf8(sum.stdout)?;
+    sum.split_whitespace().next().map(str::to_owned).context("the output of sha256sum")
 }
 
 /// With arguments that reach the agent's manager; a wrong one is its manager's to refuse.
@@ -195,7 +249,7 @@ fn rescued(node: &Enrolled) -> Result<()> {
     node.verb("rescue", &["--rescue-password", PASSWORD])?;
     let seen = node.show()?;
     ensure!(!seen.to_string().contains(PASSWORD), "the password is shown");
-    let file = node.machine.home(8).join("etc/ipa-rescue-config/ipa-rescue-password");
+    let file = node.machine.home(9).join("etc/ipa-rescue-config/ipa-rescue-password");
     let hash = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     ensure!(hash.starts_with("$6$"), "not a hash of SHA-512 crypt: {hash}");
     let fits = "exit(crypt($ARGV[0], $ARGV[1]) ne $ARGV[1])";

@@ -10,7 +10,8 @@ use crate::stages::{fail, replan};
 use agent_protocol::command::{CommandError, CommandStatus, Status};
 use agent_protocol::record::{EraseReport, Outcome as DiskOutcome};
 use certificate::Finding;
-use model::{StepResult, storage};
+use model::image::{ImageRequest, WRITE_IMAGE, is_step};
+use model::{StepKind, StepResult, storage};
 use serde_json::Value;
 
 /// The kind of error with which the agent ends a command that was cancelled.
@@ -24,7 +25,7 @@ const ERROR_MAX: usize = 4000;
 
 /// The agent reports how the command stands.
 pub(super) fn reported(view: &View, mut status: CommandStatus) -> Change {
-    let mut result = status.command_result.take().unwrap_or(Value::Null);
+    let mut result = without_arguments(view, status.command_result.take().unwrap_or(Value::Null));
     if let (Status::Succeeded | Status::Failed, bytes @ RESULT_MAX..) =
         (&status.command_status, result.to_string().len())
     {
@@ -60,6 +61,25 @@ pub(super) fn reported(view: &View, mut status: CommandStatus) -> Change {
     }
 }
 
+/// The result without the arguments that it repeats: ironic-python-agent returns the step with them, and those of
+/// `write_image` have the configuration drive and the image's URL.
+fn without_arguments(view: &View, mut result: Value) -> Value {
+    let field = view.run.kind.steps().map(StepKind::step_field);
+    let writes = view.run.current().is_some_and(|planned| is_step(&planned.step, WRITE_IMAGE));
+    if let Some(Value::Object(repeated)) = field.and_then(|field| result.get_mut(field)).filter(|_| writes) {
+        repeated.remove("args");
+    }
+    result
+}
+
+/// An agent's text, without the secrets of the image's URL.
+fn masked(view: &View, text: String) -> String {
+    match ImageRequest::of(&view.snapshot.node) {
+        Ok(image) if view.run.kind.steps() == Some(StepKind::Deploy) => image.masked(&text),
+        _ => text,
+    }
+}
+
 /// What a step that succeeded has proven: the finding stands with its result, and the disks of an erase are those that the
 /// next one must report.
 fn remember(view: &View, change: &mut Change, proof: &Proof) {
@@ -81,7 +101,7 @@ fn failed(view: &View, error: Option<CommandError>, result: Value) -> Change {
         Some(error) if error.details.is_empty() => error.message,
         Some(error) => error.details,
     };
-    let text: String = text.chars().take(ERROR_MAX).collect();
+    let text: String = masked(view, text).chars().take(ERROR_MAX).collect();
     match (&view.run.hung, view.run.abort) {
         (_, true) if stopped => fail::aborted_with(view, result),
         (Some(hung), _) if stopped => fail::step_failed(view, hung, result),

@@ -150,6 +150,9 @@ impl Work for Commands<'_> {
             return self.agent.finish(step.id, Ending { status, error: None, result: None });
         }
         self.world.ran.lock().unwrap().push(step.field("step").to_owned());
+        if step.kind == StepKind::Deploy {
+            self.world.sent.lock().unwrap().push(Value::Object(step.params.clone()));
+        }
         self.world.answer_is_lost.store(fault == Fault::LostAnswer, Ordering::Relaxed);
         let (world, agent) = (self.world.clone(), self.agent.clone());
         let Begun { id, kind, params, context } = step;
@@ -163,6 +166,12 @@ impl Work for Commands<'_> {
 
     fn rescue(&self, params: &Map<String, Value>) -> Ending {
         *self.world.rescued_with.lock().unwrap() = params.get("rescue_password").cloned();
+        Ending::done(None)
+    }
+
+    fn install_bootloader(&self, params: &Map<String, Value>) -> Ending {
+        self.world.ran.lock().unwrap().push("install_bootloader".to_owned());
+        self.world.sent.lock().unwrap().push(Value::Object(params.clone()));
         Ending::done(None)
     }
 }

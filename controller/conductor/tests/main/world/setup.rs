@@ -42,6 +42,8 @@ pub struct World {
     pub abilities: Mutex<Abilities>,
     /// What the ramdisk sends in addition to the inventory.
     pub plugin_data: Mutex<Value>,
+    /// Parameters of each step command of a deployment, and of `install_bootloader`.
+    pub sent: Mutex<Vec<Value>>,
     /// Parameters of `finalize_rescue`: the hash.
     pub rescued_with: Mutex<Option<Value>>,
     /// How many of the next actions panic.
@@ -105,6 +107,7 @@ impl World {
                 steps: BTreeMap::new(),
             }),
             plugin_data: Mutex::default(),
+            sent: Mutex::default(),
             rescued_with: Mutex::default(),
             panics: Mutex::default(),
             loading_panics: AtomicBool::default(),

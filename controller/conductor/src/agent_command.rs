@@ -1,0 +1,165 @@
+//! What an agent is sent to run a step: the command's name and parameters.
+
+use crate::agents;
+use agent_protocol::lookup::add_erase_settings;
+use agent_protocol::record::{REQUIRE_VERIFICATION, RequiredVerification};
+use model::image::{
+    self, BootMode, CONFIGDRIVE, ImageError, ImageRequest, PREPARE_INSTANCE_BOOT, WRITE_IMAGE,
+};
+use model::raid;
+use model::request::RESCUE_HASH;
+use model::{Contact, Node, PlannedStep, RunKind, StepKind};
+use serde_json::{Map, Value, json};
+
+/// A step as a command of an agent's extension.
+pub(crate) struct AgentCommand {
+    pub(crate) extension: &'static str,
+    pub(crate) short: &'static str,
+    pub(crate) params: Value,
+}
+
+/// The command that runs a step; `sent` is the node as the agent sees it.
+///
+/// # Errors
+/// The step writes an image, and the node's `instance_info` names none that can be written.
+pub(crate) fn command(
+    node: &Node,
+    contact: &Contact,
+    sent: Value,
+    run: RunKind,
+    step: &PlannedStep,
+) -> Result<AgentCommand, ImageError> {
+    if image::is_step(&step.step, PREPARE_INSTANCE_BOOT) {
+        return install_bootloader(node, contact);
+    }
+    let (extension, short, version) = match run.steps() {
+        Some(StepKind::Clean) => ("clean", "execute_clean_step", "clean_version"),
+        Some(StepKind::Deploy) => ("deploy", "execute_deploy_step", "deploy_version"),
+        Some(StepKind::Service) => ("service", "execute_service_step", "service_version"),
+        // The only command of a run without steps.
+        None => {
+            let hash = node.instance_info.get(RESCUE_HASH);
+            let params = json!({ "rescue_password": hash, "hashed": true });
+            return Ok(AgentCommand { extension: "rescue", short: "finalize_rescue", params });
+        }
+    };
+    let versions = node.run.as_ref().map(|run| &run.hardware_manager_version);
+    let mut params = json!({
+        "step": raid::wire(step), "node": sent, "ports": [], version: versions,
+    });
+    if raid::makes_target(&step.step) {
+        // The part of it that this step creates was stored when the step began.
+        params["node"][raid::TARGET] = current(node.driver_internal_info.get(raid::TARGET));
+    }
+    if image::is_step(&step.step, WRITE_IMAGE) {
+        // Added here, so that no plan and no field of the node holds a second copy of the secrets in them.
+        params["step"]["args"]["image_info"] = ImageRequest::of(node)?.as_sent(node);
+        params["step"]["args"]["configdrive"] = json!(node.instance_info.get(CONFIGDRIVE));
+    }
+    Ok(AgentCommand { extension, short, params })
+}
+
+/// The agent makes the firmware find the image that it wrote. `root_uuid` is for boot loaders that the agent would install
+/// itself; a whole-disk image brings its own.
+fn install_bootloader(node: &Node, contact: &Contact) -> Result<AgentCommand, ImageError> {
+    let known = ImageRequest::of(node)?.boot_mode();
+    let mode = known.or(agents::of(contact).default_boot_mode()).map(BootMode::as_str);
+    let params = json!({
+        "root_uuid": "0x00000000", "efi_system_part_uuid": null, "prep_boot_part_uuid": null, "target_boot_mode": mode,
+    });
+    Ok(AgentCommand { extension: "image", short: "install_bootloader", params })
+}
+
+/// PSIDs of TCG Opal drives, by serial number, in the node's `driver_info`.
+const OPAL_PSIDS: &str = "agent_opal_psids";
+
+/// Add the PSIDs of the node's drives to the step that erases with them: only over an encrypted connection, and only for
+/// an agent that does not write them to its log.
+pub(crate) fn add_psids(params: &mut Value, node: &Node, contact: &Contact, step: &str) {
+    let encrypted = contact.callback_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+    let erases = matches!(step, "erase_devices" | "erase_devices_express");
+    if let Some(psids) = node.driver_info.get(OPAL_PSIDS)
+        && erases
+        && encrypted
+        && !agents::of(contact).logs_parameters()
+    {
+        params["node"]["driver_info"][OPAL_PSIDS] = psids.clone();
+    }
+}
+
+/// An absent value is an empty object, as Ironic sends it.
+fn current(value: Option<&Value>) -> Value {
+    value.filter(|value| !value.is_null()).cloned().unwrap_or_else(|| json!({}))
+}
+
+/// The node as it is sent with a command: Ironic's field names, no secrets.
+pub(crate) fn node_for_agent(node: &Node, contact: &Contact, required: RequiredVerification) -> Value {
+    let mut internal = node.driver_internal_info.clone();
+    if agents::of(contact).expects_ironic_defaults() {
+        add_erase_settings(&mut internal);
+    } else {
+        internal.insert(REQUIRE_VERIFICATION.to_owned(), json!(required));
+    }
+    // The steps and the index of the current one, in Ironic's fields: what a step leaves behind may depend on the steps
+    // after it.
+    if let Some(run) = &node.run
+        && let (Some(kind), Some(plan), Some(index)) = (run.kind.steps(), &run.plan, run.index)
+    {
+        // Without their arguments: only the step itself gets those.
+        let named =
+            |planned: &PlannedStep| json!({"interface": planned.step.interface, "step": planned.step.step});
+        let steps: Vec<Value> = plan.iter().map(named).collect();
+        internal.insert(kind.steps_field().to_owned(), json!(steps));
+        internal.insert(kind.index_field().to_owned(), json!(index));
+    }
+    // What chooses the disk of a deployment; nothing else of it is for the agent to see.
+    let chooses = |(name, _): &(&String, &Value)| matches!(name.as_str(), "root_device" | "capabilities");
+    let instance: Map<String, Value> = node
+        .instance_info
+        .iter()
+        .filter(chooses)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    json!({
+        "uuid": node.uuid,
+        "name": node.name,
+        "driver": node.driver,
+        "properties": node.properties,
+        "instance_info": instance,
+        "driver_info": {},
+        "extra": node.extra,
+        "driver_internal_info": internal,
+        "provision_state": node.provision_state,
+        "target_provision_state": node.target_provision_state,
+        "clean_step": current(node.clean_step.as_ref()),
+        "deploy_step": current(node.deploy_step.as_ref()),
+        "service_step": current(node.service_step.as_ref()),
+        "target_raid_config": current(node.other.get(raid::TARGET)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::agent::AgentKind;
+
+    #[test]
+    fn ironics_defaults_are_sent_with_commands_to_ironic_python_agent_alone() {
+        let mut node = Node::enrolled(uuid::Uuid::nil(), "redfish", model::Timestamp(0));
+        node.driver_internal_info.insert("disk_erasure_concurrency".into(), json!(2));
+        let ours = json!({"boot_id": "b", "process_id": "p"});
+        let ours = Contact {
+            agent: Some(AgentKind::Anneal(serde_json::from_value(ours).unwrap())),
+            ..Contact::default()
+        };
+        let sent = |contact: &Contact| {
+            node_for_agent(&node, contact, RequiredVerification::Read)["driver_internal_info"].clone()
+        };
+        let settings = json!({"disk_erasure_concurrency": 2, "agent_require_verification": "read"});
+        assert_eq!(sent(&ours), settings, "what an operator set, and the policy");
+        let theirs = sent(&Contact::default());
+        assert_eq!(theirs.get("agent_require_verification"), None);
+        assert_eq!(theirs["disk_erasure_concurrency"], 2);
+        assert_eq!(theirs["agent_continue_if_secure_erase_failed"], false);
+    }
+}

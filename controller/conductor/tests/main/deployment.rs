@@ -1,0 +1,104 @@
+//! A deployment with the deploy interface `direct`: the agent writes the image, and the node starts from its disk.
+
+use crate::world::{Fault, World, asked, step};
+use bmc::{Builtin, Drivers};
+use conductor::Settings;
+use model::{Node, ProvisionState, StepKind, Verb};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::prelude::*;
+
+const SECRET: &str = "hunter2";
+const SHA: &str = "d3abad4080be9a88d34baa01be43afc84f4720c2c262cea679e6da8c4673f0c3";
+
+fn with_image(node: &mut Node) {
+    let info = json!({
+        "image_source": format!("https://images/cloud.raw?signature={SECRET}"),
+        "image_os_hash_algo": "sha256", "image_os_hash_value": SHA, "configdrive": format!("aXNv{SECRET}"),
+        "root_device": {"serial": "S1"},
+    });
+    node.instance_info = info.as_object().unwrap().clone();
+}
+
+/// A node with the steps of `direct`, whose agent offers `write_image`, too, and a step between the others.
+async fn world() -> Arc<World> {
+    let world = World::new().await;
+    world.put(ProvisionState::Available, with_image).await;
+    let able = Builtin::default().abilities("redfish", &BTreeMap::new()).unwrap();
+    *world.abilities.lock().unwrap() = able;
+    world.advertise(StepKind::Deploy, vec![step("write_image", 90, true), step("tune", 70, true)]);
+    world
+}
+
+async fn deployed(world: &Arc<World>) -> Node {
+    let _conductor = world.conductor(Settings::default());
+    world.verb(Verb::Deploy).await;
+    world.ended().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agent_writes_the_image_and_the_node_starts_from_its_disk() {
+    let world = world().await;
+    let node = deployed(&world).await;
+    assert_eq!(node.provision_state, ProvisionState::Active, "{:?}", node.last_error);
+    assert!(world.is_on());
+    assert_eq!(world.boots_from.lock().unwrap().as_deref(), Some("disk"));
+    assert_eq!(world.store.contact(world.node).await.unwrap().token, None, "its agent is gone");
+
+    let labels: Vec<String> =
+        node.run.as_ref().unwrap().plan.as_ref().unwrap().iter().map(|planned| planned.label()).collect();
+    let ironics = ["deploy", "write_image", "tune", "prepare_instance_boot", "tear_down_agent"];
+    let ironics = [&ironics[..], &["switch_to_tenant_network", "boot_instance"]].concat();
+    assert_eq!(labels, ironics.iter().map(|name| format!("deploy.{name}")).collect::<Vec<_>>());
+    let by_the_agent = |name: &String| ["write_image", "tune", "install_bootloader"].contains(&name.as_str());
+    let ran: Vec<String> = world.ran().into_iter().filter(by_the_agent).collect();
+    assert_eq!(ran, ["write_image", "tune", "install_bootloader"]);
+    // Switched off once for the ramdisk and once for the instance, and never again.
+    let switched = world.actions().into_iter().filter(|action| action == "SetPower").count();
+    assert_eq!(switched, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agent_gets_the_image_and_no_plan_result_or_event_keeps_its_secrets() {
+    let world = world().await;
+    let node = deployed(&world).await;
+    let sent = world.sent.lock().unwrap().clone();
+    let args = &sent[0]["step"]["args"];
+    assert_eq!(args["image_info"]["urls"], json!([format!("https://images/cloud.raw?signature={SECRET}")]));
+    assert_eq!(args["configdrive"], format!("aXNv{SECRET}"));
+    assert_eq!(sent[0]["node"]["instance_info"], json!({"root_device": {"serial": "S1"}}));
+    assert_eq!(sent[1]["step"]["args"], Value::Null, "no other step gets it");
+    assert_eq!(sent[2]["target_boot_mode"], Value::Null, "our agent takes that of its own boot");
+
+    let run = serde_json::to_string(&node.run).unwrap();
+    assert!(!run.contains(SECRET), "{run}");
+    let texts = world.texts().await;
+    assert!(!texts.iter().any(|text| text.contains(SECRET)), "{texts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_names_the_cause_without_the_secrets_of_the_url() {
+    let world = world().await;
+    world.suffer([
+        Fault::None,
+        Fault::StepFails("GET https://images/cloud.raw?signature=hunter2 ended with 404"),
+    ]);
+    let node = deployed(&world).await;
+    assert_eq!(node.provision_state, ProvisionState::DeployFail);
+    let error = node.last_error.unwrap();
+    assert!(error.contains("https://images/cloud.raw?****** ended with 404"), "{error}");
+    assert!(!node.maintenance);
+}
+
+/// An image that cannot be written fails before the node is touched, should it get past the API.
+#[tokio::test(start_paused = true)]
+async fn without_the_step_that_writes_the_image_a_node_never_becomes_active() {
+    let world = world().await;
+    let _conductor = world.conductor(Settings::default());
+    let off = asked("deploy.write_image", json!({"priority": 0, "args": {}}));
+    world.ask(model::request::VerbRequest::of(Verb::Deploy).with_steps(StepKind::Deploy, vec![off])).await;
+    let node = world.ended().await;
+    assert_eq!(node.provision_state, ProvisionState::DeployFail);
+    assert!(node.last_error.unwrap().contains("nothing would be deployed"));
+}
