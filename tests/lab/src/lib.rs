@@ -20,6 +20,7 @@ pub mod bios;
 pub mod controller;
 pub mod disk;
 pub mod fill;
+pub mod images;
 pub mod machine;
 pub mod net;
 pub mod node;

@@ -5,6 +5,7 @@ mod bundle;
 mod clean_uefi;
 mod controller_killed;
 mod deploy_and_service;
+mod deployed;
 mod driverless_hba;
 mod drives;
 mod early_impostor;
@@ -47,6 +48,7 @@ static ALL: &[Scenario] = &[
     ("hostile_bundles", hostile_bundles::ABOUT, |stage| Box::pin(hostile_bundles::story(stage))),
     ("power_cut_mid_erase", power_cut::ABOUT, |stage| Box::pin(power_cut::story(stage))),
     ("deploy_and_service", deploy_and_service::ABOUT, |stage| Box::pin(deploy_and_service::story(stage))),
+    ("deployed", deployed::ABOUT, |stage| Box::pin(deployed::story(stage))),
     ("drives", drives::ABOUT, |stage| Box::pin(drives::story(stage))),
     ("locked_drive", locked_drive::ABOUT, |stage| Box::pin(locked_drive::story(stage))),
     ("tutorial", tutorial::ABOUT, |stage| Box::pin(tutorial::story(stage))),
