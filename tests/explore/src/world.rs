@@ -324,7 +324,7 @@ impl World {
     }
 
     /// No more than firmware runs, which has fetched no boot script: a reset that the BMC accepts and does not perform leaves a
-    /// boot that cannot be told from the one that was ordered.
+    /// boot that cannot be distinguished from the one that was ordered.
     pub fn is_in_firmware(&self) -> bool {
         matches!(self.machine.power.runs, Runs::Firmware)
     }
