@@ -4,7 +4,7 @@ use crate::common::{Api, await_agent, fixture, keys};
 use api::Settings;
 use axum::body::Body;
 use axum::http::Request;
-use model::agent::AgentKind;
+use model::agent::{AgentKind, UnsignedAgent};
 use model::boot::{AGENT_KIND, Boot, BootNonce};
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
@@ -234,7 +234,6 @@ async fn heartbeats_are_refused_with_ironics_words() {
             "Field \"agent_verify_ca\" not recognised in this version",
         ),
         (71, &n, with(good(), "agent_status", json!("start")), 400, "not recognised"),
-        (68, &unknown, good(), 404, "Node ffff0687-dafe-4553-af7a-fb302a9df13a could not be found."),
         (
             68,
             &n,
@@ -270,7 +269,8 @@ async fn heartbeats_are_refused_with_ironics_words() {
             "anneal.boot_id",
         ),
         (68, &n, with(good(), "anneal", json!("x")), 400, "anneal"),
-        // The token of one node is worth nothing at another.
+        // The token of one node is worth nothing at another, whether there is such a node or not.
+        (68, &unknown, good(), 400, "Invalid or missing agent token received."),
         (68, &other.uuid.to_string(), good(), 400, "Invalid or missing agent token received."),
     ] {
         let answer = api.at(minor, "POST", &format!("/v1/heartbeat/{ident}"), Some(body.clone())).await;
@@ -282,6 +282,25 @@ async fn heartbeats_are_refused_with_ironics_words() {
     api.store.forget_agent(node.uuid, None).await.unwrap();
     let fault = api.at(68, "POST", "/v1/heartbeat/n", Some(good())).await.is(400).fault();
     assert_eq!(fault, "Invalid or missing agent token received.");
+}
+
+/// Neither that there is such a node, nor that it has an agent, nor where that listens.
+#[tokio::test]
+async fn a_heartbeat_without_the_token_reveals_nothing() {
+    let api = Api::new();
+    cleaning(&api).await;
+    api.node("idle", ProvisionState::Available).await;
+    let token = token(&api).await;
+    api.at(68, "POST", "/v1/heartbeat/n", Some(beat(&token))).await.is(202);
+    let other_url = with(beat("x"), "callback_url", json!("http://127.0.0.1:9998"));
+    for body in [beat("x"), other_url, without(beat("x"), "agent_token")] {
+        let mut answers = Vec::new();
+        for ident in ["n", "idle", "nosuch", "ffff0687-dafe-4553-af7a-fb302a9df13a"] {
+            let answer = api.at(68, "POST", &format!("/v1/heartbeat/{ident}"), Some(body.clone())).await;
+            answers.push((answer.status, answer.fault()));
+        }
+        assert!(answers.iter().all(|answer| *answer == answers[0]), "{body}: {answers:?}");
+    }
 }
 
 #[tokio::test]
@@ -342,7 +361,9 @@ async fn an_agent_shows_the_nonce_of_its_boot() {
     let unsigned = without(signed.clone(), "anneal");
     let answer = api.at(68, "POST", &format!("{prefix}{path}"), Some(unsigned.clone())).await.is(400);
     assert!(answer.text.contains("agent_kind"), "{}", answer.text);
-    assert_eq!(api.store.contact(node.uuid).await.unwrap().last_heartbeat_at, None);
+    let refused = api.store.contact(node.uuid).await.unwrap();
+    assert_eq!((refused.last_heartbeat_at, refused.callback_url), (None, None));
+    assert_eq!(refused.unsigned, Some(UnsignedAgent { address: None }), "the node's run is to say so");
     api.at(68, "POST", &format!("{prefix}{path}"), Some(signed)).await.is(202);
 
     let mut row = api.store.node(node.uuid).await.unwrap();

@@ -20,6 +20,8 @@ pub enum ErrorKind {
     Timeout,
     /// The BMC is busy, or the resource changed meanwhile (409, 412, 423).
     Conflict,
+    /// The BMC answered, and reports no power state.
+    NoPowerState,
     /// A step cannot be run as it was called, or ran and failed. The text names the step, and is complete
     /// without the BMC.
     Step,

@@ -56,7 +56,7 @@ pub trait Bmc: Send + Sync {
     /// Whether the node has power now, read from the BMC.
     ///
     /// # Errors
-    /// [`ErrorKind::Protocol`] when the BMC answers but does not know (Redfish `PowerState: null`).
+    /// [`ErrorKind::NoPowerState`] when the BMC answers but does not know (Redfish `PowerState: null`).
     async fn power_state(&self) -> Result<PowerState, BmcError>;
 
     /// Whether the node has power now, and the health of its hardware; `None` from a BMC that reports none. Sends no

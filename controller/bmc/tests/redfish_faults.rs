@@ -172,7 +172,7 @@ async fn nonsense_is_an_error_that_names_the_bmc() {
         (|_| answer("200 OK", "", "[1, 2]"), "not a JSON object"),
         (|_| b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"PowerState\": \"On\"".to_vec(), "broke"),
         (|_| b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), "broke"),
-        (|_| ok(json!({})), "does not know the PowerState"),
+        (|_| ok(json!({})), "has no PowerState"),
         (|_| ok(json!({"PowerState": ["On"]})), "not a string"),
         (|_| answer("200 OK", "", &"[".repeat(100_000)), "not JSON"),
     ];
@@ -185,6 +185,14 @@ async fn nonsense_is_an_error_that_names_the_bmc() {
         assert!(text.contains(expected) && text.contains("BMC http://127.0.0.1:"), "{expected}: {text}");
         assert!(text.contains("read the power state") && text.len() < 600, "{text}");
     }
+}
+
+/// Where a BMC reports no power state, the controller goes another way than after an error.
+#[tokio::test]
+async fn a_bmc_that_reports_no_power_state_is_distinguished() {
+    let error = reading(|_| ok(json!({"PowerState": null}))).await.unwrap_err();
+    assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::NoPowerState, true), "{error}");
+    assert!(error.to_string().contains("does not know the PowerState"), "{error}");
 }
 
 #[tokio::test]

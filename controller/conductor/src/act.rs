@@ -5,9 +5,9 @@ use crate::decision::{Action, ActionError, Outcome};
 use crate::log_archive::LogArchive;
 use crate::settings::Settings;
 use async_trait::async_trait;
-use bmc::{BmcError, BootDevice, BootSetting, Drivers, ErrorKind, StepCall, StepEnd};
+use bmc::{Bmc, BmcError, BootDevice, BootSetting, Drivers, ErrorKind, StepCall, StepEnd};
 use model::run::PersistentBoot;
-use model::{Abilities, Contact, Inventory, Node, PlannedStep, PowerTarget, StepKind};
+use model::{Abilities, Contact, Inventory, Node, PlannedStep, PowerState, PowerTarget, StepKind};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Clock;
@@ -100,13 +100,13 @@ impl LiveExecutor {
             }
             Action::SetPower(target) => {
                 let reboots = matches!(target, PowerTarget::Reboot | PowerTarget::SoftReboot);
-                if reboots || bmc.power_state().await? != target.resulting_state() {
+                if reboots || power_state(&*bmc).await? != Some(target.resulting_state()) {
                     bmc.set_power(*target).await?;
                 }
             }
             _ => {}
         }
-        Ok(Outcome::Power(bmc.power_state().await?))
+        Ok(power_state(&*bmc).await?.map_or(Outcome::PowerUnknown, Outcome::Power))
     }
 
     async fn run_step(
@@ -154,6 +154,15 @@ impl LiveExecutor {
             source: node.driver.clone(),
             ruled: false,
         }))
+    }
+}
+
+/// The power state; `None` where the BMC reports none.
+async fn power_state(bmc: &dyn Bmc) -> Result<Option<PowerState>, BmcError> {
+    match bmc.power_state().await {
+        Ok(state) => Ok(Some(state)),
+        Err(error) if error.kind() == ErrorKind::NoPowerState => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

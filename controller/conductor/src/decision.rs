@@ -187,6 +187,8 @@ pub enum Action {
 pub enum Outcome {
     /// Power state as read after the action.
     Power(PowerState),
+    /// The BMC did what was asked, if anything was, and reports no power state.
+    PowerUnknown,
     /// Power state and health as read.
     State(PowerState, Option<Health>),
     /// Done, without a value.

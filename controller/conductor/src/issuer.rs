@@ -1,7 +1,9 @@
 //! Makes certificates of what agents have proven. Pure but for the key, which it never gives out.
 
 pub use certificate::SigningKey;
-use certificate::{Evidence, Finding, NodeName, Place, PublicKey, RetiredDisk, RunName, Signed, VERSION};
+use certificate::{
+    Evidence, Finding, NodeName, Place, PowerOff, PublicKey, RetiredDisk, RunName, Signed, VERSION,
+};
 use model::{Certificate, Node, RequestSender, Run, Timestamp};
 use serde_json::{Map, Value};
 
@@ -46,6 +48,11 @@ fn requested_by(run: &Run) -> Option<certificate::RequestSender> {
     (known != certificate::RequestSender::default()).then_some(known)
 }
 
+/// Whether the node was seen off before each boot of the run.
+fn power_off(run: &Run) -> PowerOff {
+    if run.off_unobserved { PowerOff::NotObserved } else { PowerOff::Observed }
+}
+
 impl CertificateIssuer {
     /// The controller called `name`, with its durable key.
     pub fn new(key: SigningKey, name: &str) -> Self {
@@ -85,6 +92,7 @@ impl CertificateIssuer {
                 kind: run.kind.as_str().to_owned(),
                 step: u64::try_from(index).unwrap_or(u64::MAX),
                 requested_by: requested_by(run),
+                power_off: Some(power_off(run)),
             },
             finding,
             retired_disks: node.disks.retired.iter().map(retired).collect(),

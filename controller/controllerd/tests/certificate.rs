@@ -7,7 +7,7 @@ use agentd::login::NoLogin;
 use agentd::signer::Signer;
 use agentd::state::State;
 use block::Filter;
-use certificate::{Document, Finding, PublicKey, Signed, Verified, Wanted, verify};
+use certificate::{Document, Finding, PowerOff, PublicKey, Signed, Verified, Wanted, verify};
 use hwm_generic::GenericHardwareManager;
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -181,6 +181,7 @@ async fn an_erase_is_certified_and_the_certificate_stands_by_itself() {
     assert_eq!((&id, certificate.finding, certificate.number), (&first, Finding::Erased, 1));
     assert_eq!((certificate.controller.name.as_str(), certificate.node.name.as_deref()), ("c1", Some("n1")));
     assert_eq!(certificate.run.kind, "manual_clean");
+    assert_eq!(certificate.run.power_off, Some(PowerOff::Observed));
     let asked = certificate.run.requested_by.expect("a request started it");
     assert_eq!((asked.user, asked.address.as_deref()), (None, Some("127.0.0.1")));
     assert!(asked.request_id.is_some_and(|id| id.starts_with("req-")));

@@ -41,6 +41,16 @@ pub struct Contact {
     /// Another agent asked for a token after this one had got it: the node rebooted, or an impostor asks.
     #[serde(default)]
     pub rival: Option<SecondAgent>,
+    /// The agent with the token was not accepted, because it does not sign.
+    #[serde(default)]
+    pub unsigned: Option<UnsignedAgent>,
+}
+
+/// An agent that does not sign, on a node that booted one that does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnsignedAgent {
+    /// Where its heartbeat came from, where that is known.
+    pub address: Option<IpAddr>,
 }
 
 impl std::fmt::Debug for Contact {
@@ -52,6 +62,7 @@ impl std::fmt::Debug for Contact {
             .field("last_heartbeat_at", &self.last_heartbeat_at)
             .field("agent", &self.agent)
             .field("rival", &self.rival)
+            .field("unsigned", &self.unsigned)
             .finish_non_exhaustive()
     }
 }

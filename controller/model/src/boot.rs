@@ -8,11 +8,14 @@ use uuid::Uuid;
 /// Most MAC addresses of fetches that are remembered: more than a server has NICs that boot.
 const MACS_MAX: usize = 64;
 
-/// A boot of the node that the controller ordered after it saw the node off.
+/// A boot of the node that the controller ordered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Boot {
     /// Given out with the boot script.
     pub nonce: BootNonce,
+    /// What ended the boot before it.
+    #[serde(default)]
+    pub start: BootStart,
     /// Where the boot script was fetched from first; `None` while no client has fetched it.
     #[serde(default)]
     pub fetched_from: Option<IpAddr>,
@@ -24,15 +27,37 @@ pub struct Boot {
     pub shown: bool,
 }
 
+/// What ended everything that ran on the node before a boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BootStart {
+    /// The BMC reported that the node was off.
+    #[default]
+    OffObserved,
+    /// The BMC accepted a reset, because the node is never powered off or its BMC reports no power state. The boot has begun
+    /// when a client has fetched the boot script since.
+    ResetAccepted,
+}
+
 /// A value that only the boot script of one boot contains. A secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BootNonce(String);
 
 impl Boot {
-    /// A boot whose script no client has fetched yet.
+    /// A boot after an observed power-off, whose script no client has fetched yet.
     pub fn fresh() -> Self {
-        Self { nonce: BootNonce::fresh(), fetched_from: None, macs: Vec::new(), shown: false }
+        Self::after(BootStart::OffObserved)
+    }
+
+    /// A boot that begins like this, whose script no client has fetched yet.
+    pub fn after(start: BootStart) -> Self {
+        Self { nonce: BootNonce::fresh(), start, fetched_from: None, macs: Vec::new(), shown: false }
+    }
+
+    /// Whether what ran before is known to have ended: the node was seen off, or its boot script was fetched after the reset.
+    pub fn has_begun(&self) -> bool {
+        self.start == BootStart::OffObserved || self.fetched_from.is_some()
     }
 
     /// Remember that the script was fetched. False if that was known.
@@ -105,6 +130,18 @@ mod tests {
         assert!(first.expose().bytes().all(|byte| byte.is_ascii_hexdigit()));
         let boot = Boot { nonce: first.clone(), ..Boot::fresh() };
         assert!(!format!("{boot:?}").contains(first.expose()));
+    }
+
+    #[test]
+    fn a_reset_stands_for_an_off_once_the_script_was_fetched() {
+        assert!(Boot::fresh().has_begun());
+        let mut boot = Boot::after(BootStart::ResetAccepted);
+        assert!(!boot.has_begun());
+        assert!(boot.note_fetch(Mac::new([2, 0, 0, 0, 0, 1]), [192, 0, 2, 1].into()));
+        assert!(boot.has_begun());
+        // A boot that an earlier version stored was ordered after an observed power-off.
+        let stored: Boot = serde_json::from_value(serde_json::json!({"nonce": "x"})).unwrap();
+        assert_eq!(stored.start, BootStart::OffObserved);
     }
 
     #[test]

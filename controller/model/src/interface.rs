@@ -1,7 +1,7 @@
 //! The network interfaces of an inventory, and how they change the ports of the node.
 
 use crate::{Resource, Timestamp};
-use mac::Mac;
+pub use mac::Mac;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::net::IpAddr;
@@ -14,7 +14,8 @@ const MAX: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AddPorts {
-    /// The one that the node booted from; all if the inventory does not report which that is.
+    /// The one that the node booted from; all if the inventory does not report which that is. Of an agent's report only those
+    /// that something else names ([`InterfaceEvidence`]).
     Pxe,
     /// Those with an IP address.
     Active,
@@ -31,6 +32,37 @@ pub struct PortChanges {
     pub known: Vec<Resource>,
     /// Ports to be created. Another node may have one of these addresses.
     pub new: Vec<Resource>,
+    /// Interfaces that are no ports and that nothing but the report names: an operator decides about them.
+    pub waiting: Vec<Mac>,
+}
+
+/// What names the node's interfaces besides a report.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum InterfaceEvidence<'a> {
+    /// Not needed: the inventory is the BMC's.
+    NotNeeded,
+    /// These fetched the boot script in the boot that sent the report, and the BMC reports those.
+    These {
+        /// MAC addresses of fetches.
+        fetched: &'a [Mac],
+        /// MAC addresses in the inventory of the BMC.
+        bmc: &'a [Mac],
+    },
+}
+
+impl InterfaceEvidence<'_> {
+    /// Whether an interface that may be the one that the node booted from is.
+    fn confirm(&self, address: Mac, boots: bool) -> bool {
+        match self {
+            Self::NotNeeded => boots,
+            Self::These { fetched, bmc } => fetched.contains(&address) || (boots && bmc.contains(&address)),
+        }
+    }
+}
+
+/// The MAC addresses of the interfaces of an inventory.
+pub fn addresses(inventory: &Value) -> Vec<Mac> {
+    interfaces(inventory).map(|interface| interface.address).collect()
 }
 
 /// One interface.
@@ -47,7 +79,7 @@ struct Interface {
 pub fn port_changes(
     inventory: &Value,
     known: &[Resource],
-    add: AddPorts,
+    (add, evidence): (AddPorts, InterfaceEvidence),
     (node, run): (Uuid, Uuid),
     now: Timestamp,
 ) -> PortChanges {
@@ -59,16 +91,21 @@ pub fn port_changes(
         }
         None => port,
     };
-    let mut result = PortChanges { known: known.iter().cloned().map(booted_from).collect(), new: Vec::new() };
+    let known_now = known.iter().cloned().map(booted_from).collect();
+    let mut result = PortChanges { known: known_now, ..PortChanges::default() };
     for Interface { address, active } in interfaces(inventory) {
         let boots = pxe.is_none_or(|pxe| pxe == address);
         let wanted = match add {
-            AddPorts::Pxe => boots,
+            AddPorts::Pxe => evidence.confirm(address, boots),
             AddPorts::Active => active,
             AddPorts::All => true,
             AddPorts::Disabled => false,
         };
         let there = known.iter().chain(&result.new).any(|port| port.address() == address.to_string());
+        let is_checked = add == AddPorts::Pxe && evidence != InterfaceEvidence::NotNeeded;
+        if is_checked && !wanted && !there && !result.waiting.contains(&address) {
+            result.waiting.push(address);
+        }
         if wanted && !there {
             // The same interface in the same inspection is the same port, however often it is decided about.
             let uuid = Uuid::new_v5(&run, address.to_string().as_bytes());
@@ -138,7 +175,7 @@ mod tests {
     }
 
     fn new(inventory: &Value, add: AddPorts) -> Vec<(String, bool)> {
-        let found = port_changes(inventory, &[], add, (NODE, RUN), NOW);
+        let found = port_changes(inventory, &[], (add, InterfaceEvidence::NotNeeded), (NODE, RUN), NOW);
         found.new.iter().map(|port| (port.address().to_owned(), port.pxe_enabled())).collect()
     }
 
@@ -167,13 +204,14 @@ mod tests {
                 [FIRST, SECOND, THIRD].map(|mac| (mac.to_owned(), true))
             );
             let known = [port(FIRST, true), port(SECOND, false)];
-            assert_eq!(port_changes(&reported, &known, AddPorts::Pxe, (NODE, RUN), NOW).known, known);
+            let add = (AddPorts::Pxe, InterfaceEvidence::NotNeeded);
+            assert_eq!(port_changes(&reported, &known, add, (NODE, RUN), NOW).known, known);
         }
         for nothing in
             [json!({}), json!({"interfaces": {}}), json!([]), json!({"interfaces": [[]], "boot": 1})]
         {
             assert_eq!(
-                port_changes(&nothing, &[], AddPorts::All, (NODE, RUN), NOW),
+                port_changes(&nothing, &[], (AddPorts::All, InterfaceEvidence::NotNeeded), (NODE, RUN), NOW),
                 PortChanges::default(),
                 "{nothing}"
             );
@@ -181,17 +219,47 @@ mod tests {
     }
 
     #[test]
+    fn what_only_the_agent_reports_waits_for_an_operator() {
+        let mac = |text: &str| -> Mac { text.parse().unwrap() };
+        let [first, second, third] = [FIRST, SECOND, THIRD].map(mac);
+        let of = |reported: &Value, add, fetched: &[Mac], bmc: &[Mac]| {
+            let evidence = InterfaceEvidence::These { fetched, bmc };
+            let found = port_changes(reported, &[port(SECOND, true)], (add, evidence), (NODE, RUN), NOW);
+            let new: Vec<String> = found.new.iter().map(|port| port.address().to_owned()).collect();
+            (new, found.waiting)
+        };
+        let reported = inventory(Some(FIRST));
+        let unnamed = inventory(None);
+        let pxe = AddPorts::Pxe;
+        assert_eq!(of(&reported, pxe, &[], &[]), (vec![], vec![first, third]), "the report names it");
+        assert_eq!(of(&unnamed, pxe, &[], &[]), (vec![], vec![first, third]));
+        assert_eq!(of(&reported, pxe, &[first], &[]), (vec![FIRST.to_owned()], vec![third]));
+        // Another than the report says: what asked for the script did boot.
+        assert_eq!(of(&reported, pxe, &[third], &[]), (vec![THIRD.to_owned()], vec![first]));
+        assert_eq!(of(&reported, pxe, &[], &[first, second, third]), (vec![FIRST.to_owned()], vec![third]));
+        assert_eq!(
+            of(&unnamed, pxe, &[], &[first, second, third]),
+            (vec![FIRST.to_owned(), THIRD.to_owned()], vec![])
+        );
+        // What an operator chose holds.
+        assert_eq!(of(&reported, AddPorts::All, &[], &[]).0, [FIRST, THIRD]);
+        assert_eq!(of(&reported, AddPorts::Active, &[], &[]), (vec![FIRST.to_owned()], vec![]));
+        assert_eq!(of(&reported, AddPorts::Disabled, &[first], &[first]), (vec![], vec![]));
+    }
+
+    #[test]
     fn ports_that_are_there_stay_and_only_say_whether_the_node_boots_by_them() {
         let known = [port(SECOND, true), port(FIRST, false)];
-        let reported = port_changes(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, RUN), NOW);
+        let all = (AddPorts::All, InterfaceEvidence::NotNeeded);
+        let reported = port_changes(&inventory(Some(FIRST)), &known, all, (NODE, RUN), NOW);
         let known_now: Vec<_> =
             reported.known.iter().map(|port| (port.address(), port.pxe_enabled())).collect();
         assert_eq!(known_now, [(SECOND, false), (FIRST, true)]);
         let [third] = reported.new.as_slice() else { panic!("{:?}", reported.new) };
         assert_eq!((third.address(), third.node, third.created_at), (THIRD, Some(NODE), NOW));
-        let again = port_changes(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, RUN), Timestamp(8));
+        let again = port_changes(&inventory(Some(FIRST)), &known, all, (NODE, RUN), Timestamp(8));
         assert_eq!(again.new[0].uuid, third.uuid, "decided about twice");
-        let later = port_changes(&inventory(Some(FIRST)), &known, AddPorts::All, (NODE, NODE), NOW);
+        let later = port_changes(&inventory(Some(FIRST)), &known, all, (NODE, NODE), NOW);
         assert_ne!(later.new[0].uuid, third.uuid, "another inspection, after it was deleted");
     }
 }

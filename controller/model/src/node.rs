@@ -153,6 +153,11 @@ pub struct Wait {
 }
 
 impl Node {
+    /// Whether the controller never powers the node off (`disable_power_off`).
+    pub fn never_powers_off(&self) -> bool {
+        self.other.get("disable_power_off").and_then(Value::as_bool) == Some(true)
+    }
+
     /// A node as it is enrolled.
     pub fn enrolled(uuid: Uuid, driver: &str, now: Timestamp) -> Self {
         Self {

@@ -18,6 +18,7 @@
 //! Each value of the cursor names the next action. It is stored before the action is taken, so that a controller that was
 //! killed at any moment takes the action again, or asks for its outcome.
 
+use crate::boot::BootStart;
 use crate::kind::RunKind;
 use crate::request_sender::RequestSender;
 use crate::step::{PlannedStep, RequestedStep, StepResult};
@@ -56,6 +57,12 @@ pub struct Run {
     /// The persistent boot device from before the run made the node boot from the network, until it is restored.
     #[serde(default)]
     pub boot_before: Option<PersistentBoot>,
+    /// How the present boot began, or how the next one is to begin.
+    #[serde(default)]
+    pub boot_start: BootStart,
+    /// A boot of this run began without an observed power-off.
+    #[serde(default)]
+    pub off_unobserved: bool,
     /// The plan; `None` until the steps of the agent are known.
     #[serde(default)]
     pub plan: Option<Vec<PlannedStep>>,
@@ -222,6 +229,8 @@ impl Run {
             disable_ramdisk: false,
             booted: false,
             boot_before: None,
+            boot_start: BootStart::OffObserved,
+            off_unobserved: false,
             plan: None,
             index: None,
             cursor: Cursor::Start,
@@ -245,8 +254,8 @@ impl Run {
             && (self.booted || matches!(self.cursor, Cursor::PowerOn | Cursor::AwaitAgent))
     }
 
-    /// Whether the agent of this boot may get its token: the run has seen the node off, has powered it on, and has not heard
-    /// an agent since.
+    /// Whether the agent of this boot may get its token: the run has seen the node off and has powered it on, or has reset it
+    /// ([`BootStart`]), and has not heard an agent since.
     pub fn awaits_agent(&self) -> bool {
         matches!(self.cursor, Cursor::AwaitAgent | Cursor::AwaitInventory)
     }

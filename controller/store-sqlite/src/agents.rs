@@ -4,7 +4,7 @@ use crate::SqliteStore;
 use crate::sql::contact;
 use crate::writer::Change;
 use async_trait::async_trait;
-use model::agent::Contact;
+use model::agent::{Contact, UnsignedAgent};
 use store::{AgentStore, HeartbeatRecord, Result, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 use uuid::Uuid;
 
@@ -34,5 +34,16 @@ impl AgentStore for SqliteStore {
         let token = token.to_owned();
         let record = move |change: &mut Change<'_>| contact::record_heartbeat(change, node, &token, beat);
         self.writer.write_node(node, record).await
+    }
+
+    async fn refuse_unsigned(&self, node: Uuid, token: &str, agent: UnsignedAgent) -> Result<()> {
+        let token = token.to_owned();
+        let note = move |change: &mut Change<'_>| {
+            if contact::refuse_unsigned(change, node, &token, agent)? {
+                change.ring(node);
+            }
+            Ok(())
+        };
+        self.writer.write(note).await
     }
 }

@@ -4,7 +4,7 @@ use crate::error::Result;
 use async_trait::async_trait;
 use mac::Mac;
 use model::Timestamp;
-use model::agent::{AgentKind, Contact};
+use model::agent::{AgentKind, Contact, UnsignedAgent};
 use model::boot::BootNonce;
 use std::net::IpAddr;
 use uuid::Uuid;
@@ -100,4 +100,7 @@ pub trait AgentStore: Send + Sync {
     /// Store an accepted heartbeat, if `token` is still the node's (else `Stale`). Rings the bell.
     /// May be committed together with other heartbeats, but is committed when this returns.
     async fn record_heartbeat(&self, node: Uuid, token: &str, heartbeat: HeartbeatRecord) -> Result<()>;
+    /// Note that the agent with this token was not accepted, because it does not sign. Once for each boot, which rings the bell;
+    /// nothing if `token` is not the node's.
+    async fn refuse_unsigned(&self, node: Uuid, token: &str, agent: UnsignedAgent) -> Result<()>;
 }

@@ -51,6 +51,8 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         contact::a_token_is_for_who_shows_the_nonce,
         contact::a_boot_script_is_for_one_address,
         contact::a_boot_script_waits_for_the_run,
+        contact::a_reset_counts_once_the_script_was_fetched,
+        contact::an_agent_that_does_not_sign_is_noted_once,
         contact::an_agent_may_ask_again_until_its_first_heartbeat,
         contact::of_two_agents_at_once_one_gets_the_token,
         contact::a_heartbeat_is_stored,

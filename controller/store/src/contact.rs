@@ -1,7 +1,7 @@
 //! What a lookup and a heartbeat change in [`Contact`]: pure, so that every store does the same.
 
 use crate::agents::{HeartbeatRecord, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
-use model::agent::{AgentKind, Contact, SecondAgent};
+use model::agent::{AgentKind, Contact, SecondAgent, UnsignedAgent};
 use model::boot::{Boot, BootNonce};
 use model::{Run, Timestamp};
 use serde_json::Value;
@@ -37,9 +37,13 @@ pub fn grant(contact: &mut Contact, run: Option<&Run>, request: TokenRequest) ->
     TokenGrant::Given
 }
 
-/// Whether a request comes from the boot that the controller ordered: it shows its nonce, compared in constant time. Where
-/// the settings accept agents `without` one, only such are accepted whose boot script no client fetched here.
+/// Whether a request comes from the boot that the controller ordered: that has begun, and the request shows its nonce, compared
+/// in constant time. Where the settings accept agents `without` one, only such are accepted whose boot script no client fetched
+/// here.
 pub fn is_of_this_boot(contact: &Contact, shown: Option<&BootNonce>, without: bool) -> bool {
+    if !contact.boot.as_ref().is_none_or(Boot::has_begun) {
+        return false;
+    }
     match (&contact.boot, shown) {
         (Some(boot), Some(shown)) => boot.nonce.expose().as_bytes().ct_eq(shown.expose().as_bytes()).into(),
         (Some(boot), None) => without && boot.fetched_from.is_none(),
@@ -126,6 +130,17 @@ pub fn beat(contact: &mut Contact, token: &str, heartbeat: HeartbeatRecord) -> b
         contact.agent = Some(heartbeat.agent);
     }
     is_current
+}
+
+/// Note that the agent with this token was not accepted. False, and nothing changed, when the token is not the current one, or
+/// when it is noted.
+pub fn refuse_unsigned(contact: &mut Contact, token: &str, agent: UnsignedAgent) -> bool {
+    let is_current = contact.token.as_ref().is_some_and(|out| out.as_bytes().ct_eq(token.as_bytes()).into());
+    let is_new = is_current && contact.unsigned.is_none();
+    if is_new {
+        contact.unsigned = Some(agent);
+    }
+    is_new
 }
 
 /// The running command and its progress, if the agent reports them.

@@ -81,6 +81,30 @@ pub struct RunName {
     /// The API request that started it; `None` where the controller does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_by: Option<RequestSender>,
+    /// Whether the node was seen off before each boot of the run; `None` in certificates of earlier versions, which do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_off: Option<PowerOff>,
+}
+
+/// What shows that nothing of an earlier boot ran on the node during a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PowerOff {
+    /// The BMC reported the node off before each boot.
+    Observed,
+    /// At least one boot began with a reset that the BMC accepted, and with a fetch of the boot script since.
+    NotObserved,
+}
+
+impl PowerOff {
+    /// What a certificate says about it, in words.
+    pub fn in_words(said: Option<Self>) -> &'static str {
+        match said {
+            Some(Self::Observed) => "power-off observed",
+            Some(Self::NotObserved) => "power-off not observed",
+            None => "not stated",
+        }
+    }
 }
 
 /// The API request that started a run, and its sender. What is not known is absent.

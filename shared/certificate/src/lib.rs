@@ -21,7 +21,7 @@ mod signed;
 mod verify;
 
 pub use certificate::{
-    Certificate, Controller, Finding, NodeName, Place, RequestSender, RetiredDisk, RunName,
+    Certificate, Controller, Finding, NodeName, Place, PowerOff, RequestSender, RetiredDisk, RunName,
 };
 pub use chain::{Chain, verify_chains};
 pub use evidence::{AgentName, Evidence, Expected, Machine, ManagerName, StepName, judge, sign_evidence};

@@ -4,7 +4,8 @@ mod common;
 
 use agent_protocol::record::{EraseReport, RequiredVerification};
 use certificate::{
-    Certificate, Document, Evidence, Expected, Finding, PublicKey, Refused, Signed, Wanted, judge, verify,
+    Certificate, Document, Evidence, Expected, Finding, PowerOff, PublicKey, Refused, Signed, Wanted, judge,
+    verify,
 };
 use common::{NODE, certificate, evidence, key, other_key};
 use proptest::prelude::*;
@@ -206,5 +207,22 @@ proptest! {
         for text in [text, signed.write()] {
             prop_assert!(verify(&text, &key().public(), &Wanted::default()).is_err());
         }
+    }
+}
+
+/// Certificates of earlier versions do not say how boots began: that is never read as an observed power-off.
+#[test]
+fn what_a_certificate_does_not_say_of_the_power_is_not_stated() {
+    let mut certificate = with(|_| {});
+    for (said, words) in [
+        (Some(PowerOff::Observed), "power-off observed"),
+        (Some(PowerOff::NotObserved), "power-off not observed"),
+        (None, "not stated"),
+    ] {
+        certificate.run.power_off = said;
+        let file = certificate.sign(key()).write();
+        let read = verify(&file, &key().public(), &Wanted::default()).unwrap().certificate;
+        assert_eq!((read.run.power_off, PowerOff::in_words(read.run.power_off)), (said, words));
+        assert_eq!(file.contains("power_off"), said.is_some(), "{file}");
     }
 }

@@ -125,7 +125,7 @@ impl Canon<'_> {
             provision_state,
             target_provision_state,
             provision_updated_at: _,
-            power_state: _,
+            power_state,
             health: _,
             target_power_state,
             last_error,
@@ -152,6 +152,7 @@ impl Canon<'_> {
             created_at: _,
             updated_at: _,
         } = node;
+        self.put(power_state.is_none());
         self.put((provision_state, target_provision_state, last_error.is_some(), maintenance, fault));
         self.put((disks.known.len(), basis.as_ref().map(Basis::as_str)));
         self.put(target_power_state.map(|target| target.as_str()));
@@ -177,6 +178,8 @@ impl Canon<'_> {
             disable_ramdisk: _,
             booted,
             boot_before,
+            boot_start,
+            off_unobserved,
             plan,
             index,
             cursor,
@@ -197,7 +200,7 @@ impl Canon<'_> {
             kind,
             requested.len(),
             booted,
-            boot_before.is_some(),
+            (boot_before.is_some(), boot_start, off_unobserved),
             index,
             abort,
             hung.is_some(),
@@ -259,10 +262,12 @@ impl Canon<'_> {
             agent: _,
             progress_at,
             rival,
+            unsigned,
         } = contact;
         self.put(boot.is_some());
-        if let Some(Boot { nonce, fetched_from, macs: _, shown }) = boot {
-            self.put((fetched_from.is_some(), *shown));
+        self.put(unsigned.is_some());
+        if let Some(Boot { nonce, start, fetched_from, macs: _, shown }) = boot {
+            self.put((start, fetched_from.is_some(), *shown));
             self.put(self.world.agent().is_some_and(|agent| agent.nonce == *nonce));
         }
         self.token(token.as_ref());
@@ -446,6 +451,7 @@ impl Canon<'_> {
             hung,
             flips,
             off_boot,
+            reset_boot,
             token_boot,
             heard_at,
             answers,
@@ -460,5 +466,7 @@ impl Canon<'_> {
         let boot = self.world.machine.power.boot;
         self.put((boot > *off_boot, token.map(|boot| boot > *off_boot)));
         self.put((*token_boot > *off_boot, *token_boot == boot));
+        let ended = (*off_boot).max(*reset_boot);
+        self.put((boot > ended, token.map(|boot| boot > ended), *token_boot > *reset_boot));
     }
 }

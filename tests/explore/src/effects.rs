@@ -110,6 +110,15 @@ fn to_bmc(scenario: &Scenario, world: &World, action: &Action, calm: bool) -> Ve
         let power = Outcome::Power(ignored.power());
         effects.push(with(Answer::Ignored, ignored, Some(power), reserved.is_some()));
     }
+    if let Action::SetPower(PowerTarget::Reboot) = action
+        && reserved.is_none()
+    {
+        let mut ignored = world.clone();
+        ignored.story.harmed = true;
+        note_reset(&mut ignored, PowerTarget::Reboot);
+        let power = Outcome::Power(ignored.power());
+        effects.push(with(Answer::Ignored, ignored, Some(power), false));
+    }
     if reserved.is_some() {
         effects.push(with(Answer::Dies, ended(&done, &reserved), None, true));
     }
@@ -129,12 +138,20 @@ fn bmc_does(world: &World, action: &Action) -> World {
                 done.machine.power.switch_off();
                 done.story.off_boot = done.machine.power.boot;
             } else if *target == PowerTarget::Reboot || !done.machine.power.on {
+                note_reset(&mut done, *target);
                 done.start();
             }
         }
         _ => {}
     }
     done
+}
+
+/// A reset in the place of switching the node off is accepted.
+fn note_reset(world: &mut World, target: PowerTarget) {
+    if target == PowerTarget::Reboot && world.run().is_some_and(|run| run.cursor == Cursor::PowerOn) {
+        world.story.reset_boot = world.machine.power.boot - u32::from(world.is_in_firmware());
+    }
 }
 
 /// The reserved power step that this action is.

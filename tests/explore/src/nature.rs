@@ -23,7 +23,7 @@ pub fn moves(scenario: &Scenario, world: &World, asleep: bool, moves: &mut Moves
     network(scenario, world, moves);
     machine(world, moves);
     agent(scenario, world, moves);
-    impostor(world, moves);
+    impostor(scenario, world, moves);
     bmc(world, moves);
     if world.run().is_some() {
         if asleep && world.node().next_wake_at.is_some() {
@@ -148,10 +148,10 @@ fn start_agent(world: &mut World, nonce: BootNonce) {
 }
 
 /// Someone asks for the token who knows the MAC address and nothing else.
-fn impostor(world: &World, moves: &mut Moves) {
+fn impostor(scenario: &Scenario, world: &World, moves: &mut Moves) {
     let mut contact = world.stored.contact.clone();
     let request = TokenRequest::without_nonce("token-0-1", None, world.now());
-    let request = TokenRequest { without_nonce: false, ..request };
+    let request = TokenRequest { without_nonce: scenario.never_off, ..request };
     grant(&mut contact, world.run(), request);
     if contact != world.stored.contact {
         moves.change(Transition::Impostor, world, |next| next.store(|stored| stored.contact = contact));

@@ -8,6 +8,7 @@ use crate::scenario::{By, Scenario};
 use crate::transition::Transition;
 use crate::world::{Link, World, boot_of};
 use conductor::decision::Action;
+use model::boot::BootStart;
 use model::provision::{Verb, transition};
 use model::{Cursor, EventKind, Logs, PowerState, PowerTarget, ProvisionState, Run};
 
@@ -92,7 +93,7 @@ pub const PROPERTIES: &[Property] = &[
     },
     Property {
         name: "no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off",
-        sentence: "no second token without an observed Off",
+        sentence: "no second token without an observed Off (or its stated stand-in)",
         check: no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off,
     },
     Property {
@@ -334,8 +335,16 @@ fn no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off(now: &Move)
     if before.token_boot == after.token_boot || before.off_boot >= before.token_boot {
         return Ok(());
     }
+    // What stands for an observed power-off: a reset that the BMC accepted, and a fetch of the boot script since.
+    let boot = now.before.stored.contact.boot.as_ref();
+    let fetched =
+        boot.is_some_and(|boot| boot.start == BootStart::ResetAccepted && boot.fetched_from.is_some());
+    if now.scenario.never_off && fetched && before.reset_boot >= before.token_boot {
+        return Ok(());
+    }
     Err(format!(
-        "boot {} got a token, and the controller has not switched boot {} off",
+        "boot {} got a token, and the controller has neither switched boot {} off, nor reset it and given out a boot script \
+         since",
         after.token_boot, before.token_boot
     ))
 }
@@ -365,7 +374,8 @@ fn an_agent_of_an_earlier_boot_is_never_the_present_one(now: &Move) -> Result<()
     }
     // What the conductor takes for the ramdisk of this run must have been booted after it last switched the node off.
     let heard = before.stored.contact.token.as_deref().and_then(boot_of);
-    let is_old = heard.is_none_or(|boot| boot <= before.story.off_boot);
+    let ended = before.story.off_boot.max(before.story.reset_boot);
+    let is_old = heard.is_none_or(|boot| boot <= ended);
     let awaited = |world: &World| world.run().is_some_and(|run| run.cursor == Cursor::AwaitAgent);
     let taken = awaited(before) && !awaited(after) && after.run().is_some() && !after.story.abort;
     let issued = after.run().is_some_and(|run| {
@@ -405,6 +415,11 @@ fn intents_are_stored_before_effects(now: &Move) -> Result<(), String> {
     }
     let intended = match now.action() {
         Some(Action::SetPower(target)) => match stored {
+            // A node that is never powered off is reset instead, by an intent that says so.
+            Some(Cursor::PowerOn | Cursor::TearDown) if now.scenario.never_off => {
+                let begins = now.before.run().map(|run| run.boot_start) == Some(BootStart::ResetAccepted);
+                *target == PowerTarget::Reboot && begins
+            }
             Some(Cursor::PowerOff | Cursor::TearDown) => *target == PowerTarget::Off,
             Some(Cursor::PowerOn | Cursor::Restart) => *target == PowerTarget::On,
             Some(Cursor::Reboot) => *target == PowerTarget::Reboot,

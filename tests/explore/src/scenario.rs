@@ -100,6 +100,8 @@ pub struct Scenario {
     pub ipa: bool,
     /// The agent signs the reports of its erases, and the node's disks are known.
     pub signs: bool,
+    /// The node is never powered off: it is reset instead. Agents are accepted without a nonce where no script was fetched.
+    pub never_off: bool,
     /// Disturbances on one path, the user's later requests among them.
     pub budget: u8,
     /// What the user may ask for once a run has ended.
@@ -118,6 +120,7 @@ impl Scenario {
             agent: true,
             ipa: false,
             signs: false,
+            never_off: false,
             budget,
             again: Vec::new(),
             settings: settings(),
@@ -141,6 +144,12 @@ impl Scenario {
     pub fn with_ipa(mut self) -> Self {
         self.ipa = true;
         self
+    }
+
+    /// Of a node that is never powered off.
+    #[must_use]
+    pub fn without_power_off(self) -> Self {
+        Self { never_off: true, ..self }
     }
 
     /// With an agent that signs, and an administrator who may override a cleaning that failed.

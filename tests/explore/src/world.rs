@@ -219,6 +219,9 @@ pub struct Story {
     pub flips: u32,
     /// The boot that the conductor ended last, or that was there before the run: agents up to it belong to the past.
     pub off_boot: u32,
+    /// The boot whose software ran when the BMC last accepted a reset in the place of switching the node off, or the last one
+    /// before.
+    pub reset_boot: u32,
     /// The boot that was given a token last.
     pub token_boot: u32,
     /// When a heartbeat was last taken.
@@ -247,6 +250,9 @@ impl World {
         let (state, workload) = scenario.start();
         let mut node = Node::enrolled(Uuid::from_u128(1), "fake-hardware", now);
         room::put(&mut node, state, now);
+        if scenario.never_off {
+            node.other.insert("disable_power_off".to_owned(), Value::Bool(true));
+        }
         if scenario.signs {
             node.disks.known = DISKS.map(known_disk).to_vec();
         }
@@ -289,6 +295,7 @@ impl World {
                 hung: false,
                 flips: 0,
                 off_boot: 0,
+                reset_boot: 0,
                 token_boot: 0,
                 heard_at: now,
                 answers: false,
@@ -314,6 +321,12 @@ impl World {
     /// The time.
     pub fn now(&self) -> Timestamp {
         self.stored.now
+    }
+
+    /// No more than firmware runs, which has fetched no boot script: a reset that the BMC accepts and does not perform leaves a
+    /// boot that cannot be distinguished from the one that was ordered.
+    pub fn is_in_firmware(&self) -> bool {
+        matches!(self.machine.power.runs, Runs::Firmware)
     }
 
     /// The agent, if the ramdisk runs.
@@ -359,6 +372,9 @@ impl World {
             }
             if fresh {
                 self.story.off_boot = self.machine.power.boot;
+                if scenario.never_off && self.is_in_firmware() {
+                    self.story.off_boot -= 1;
+                }
                 self.story.abort = false;
                 self.story.flips = 0;
                 self.story.harmed = self.link != Link::Up || self.held.is_some() || self.machine.outage;

@@ -34,6 +34,14 @@ fn check(scenario: &Scenario) {
     }
 }
 
+/// A node that is never powered off: resets stand for it.
+#[test]
+fn automated_cleaning_without_power_off() {
+    let steps = [StepSpec::agent("deploy.erase")];
+    let scenario = Scenario::new("automated_cleaning_without_power_off", RunKind::AutomatedClean, &steps, 2);
+    check(&scenario.without_power_off());
+}
+
 /// The steps of an agent: one that may be repeated, one that may not and cannot be stopped.
 #[test]
 fn automated_cleaning() {

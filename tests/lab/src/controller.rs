@@ -18,7 +18,7 @@ use crate::wait;
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Ironic's newest microversion that the API is asked with.
-const MICROVERSION: &str = "1.89";
+const MICROVERSION: &str = "1.95";
 
 /// Configuration of a controller.
 #[derive(Debug, Clone)]

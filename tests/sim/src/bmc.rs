@@ -146,6 +146,10 @@ impl Bmc for SimBmc {
     async fn set_power(&self, action: PowerTarget) -> Result<(), BmcError> {
         self.request("set the power state", move |world, machine| {
             let (world, machine) = (world.clone(), machine.clone());
+            if action == PowerTarget::Reboot {
+                let chronicle = &mut held(&world.ground_truth).machines[machine.index];
+                (chronicle.reset, chronicle.fetched_since_reset) = (true, false);
+            }
             // Accepted now, done in a moment, and after what was accepted before.
             let done_at = {
                 let mut state = machine.state();

@@ -99,6 +99,10 @@ pub struct Chronicle {
     pub token_boot: Option<String>,
     /// The BMC has reported that the machine is off since a token was given out last, or none was.
     pub seen_off: bool,
+    /// The BMC has accepted a reset since a token was given out last.
+    pub reset: bool,
+    /// The machine has fetched its boot script since then.
+    pub fetched_since_reset: bool,
     /// When heartbeats were accepted.
     pub heard: Vec<Timestamp>,
     /// Runs that a user asked to abort.

@@ -31,6 +31,8 @@ pub struct Machine {
     pub mac: String,
     /// IP address, of which its agent's URL is made.
     pub address: String,
+    /// Its node is never powered off (`disable_power_off`).
+    pub never_off: bool,
     /// The agent in its ramdisk; none: everything is done by the BMC.
     pub agent_kind: Option<Kind>,
     /// Firmware that cannot boot from the network retries without end, instead of booting the disk.
@@ -98,6 +100,7 @@ impl Machine {
             mac: format!("52:54:00:00:{:02x}:{:02x}", index / 256, index % 256),
             address: format!("10.0.{}.{}", index / 250, index % 250 + 1),
             agent_kind,
+            never_off: index % 4 == 3,
             stubborn: rng.chance(0.5),
             out_of_band: Offer::out_of_band(rng, agent_kind),
             state: Mutex::new(state),

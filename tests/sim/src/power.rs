@@ -94,7 +94,9 @@ async fn network_boot(world: &Arc<World>, machine: &Arc<Machine>, boot: u32) -> 
             let fetch = ScriptFetch { mac, from: machine.address.parse().ok()?, at: world.now() };
             let granted = world.disk.fetch_script(node.uuid, fetch).await.ok()?;
             if let ScriptGrant::Given(nonce) = granted {
-                held(&world.ground_truth).machines[machine.index].nonce = Some(nonce.clone());
+                let chronicle = &mut held(&world.ground_truth).machines[machine.index];
+                chronicle.nonce = Some(nonce.clone());
+                chronicle.fetched_since_reset = chronicle.reset;
                 let inspects = node.run.as_ref().is_some_and(inspects);
                 return Some(Boots::Ramdisk { script: BootScript { nonce, inspects } });
             }

@@ -6,7 +6,7 @@ use crate::held;
 use crate::invariants::{self, By};
 use crate::world::World;
 use async_trait::async_trait;
-use model::agent::Contact;
+use model::agent::{Contact, UnsignedAgent};
 use model::boot::Boot;
 use model::request::RESCUE_HASH;
 use model::{
@@ -242,6 +242,11 @@ impl AgentStore for WatchedStore {
         }
         self.leave().await;
         result
+    }
+
+    async fn refuse_unsigned(&self, node: Uuid, token: &str, agent: UnsignedAgent) -> Result<()> {
+        let record = ("unsigned", node, agent.address);
+        self.write(record, self.world.disk.refuse_unsigned(node, token, agent)).await
     }
 }
 

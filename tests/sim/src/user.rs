@@ -69,6 +69,7 @@ impl User {
         let node = json!({
             "uuid": machine.uuid, "name": machine.name, "driver": DRIVER, "deploy_interface": machine.name,
             "resource_class": "baremetal", "properties": {AGENT_KIND: kind},
+            "disable_power_off": machine.never_off,
         });
         let port = json!({"node_uuid": machine.uuid, "address": machine.mac});
         let raid_path = format!("/v1/nodes/{}/states/raid", machine.uuid);

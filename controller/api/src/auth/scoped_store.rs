@@ -5,7 +5,7 @@
 
 use super::identity::Owners;
 use async_trait::async_trait;
-use model::agent::Contact;
+use model::agent::{Contact, UnsignedAgent};
 use model::{
     Bundle, Catalogue, Certificate, Event, Inventory, Node, Resource, ResourceKind, Scope, Timestamp,
 };
@@ -166,6 +166,10 @@ impl AgentStore for ProjectScopedStore {
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         self.needs(node).await?;
         self.store.record_heartbeat(node, token, beat).await
+    }
+    async fn refuse_unsigned(&self, node: Uuid, token: &str, agent: UnsignedAgent) -> Result<()> {
+        self.needs(node).await?;
+        self.store.refuse_unsigned(node, token, agent).await
     }
 }
 

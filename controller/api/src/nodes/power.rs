@@ -3,11 +3,10 @@
 use crate::body::{self, python};
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
-use crate::fields;
 use crate::write;
 use axum::extract::Path;
+use model::PowerTarget;
 use model::request::{RequestError, apply_power};
-use model::{Node, PowerTarget};
 use serde_json::Value;
 
 /// `PUT /v1/nodes/{ident}/states/power`. `timeout` (seconds) is checked and not kept: the conductor's own
@@ -37,7 +36,7 @@ pub async fn power(Path(ident): Path<String>, call: Call) -> Reply {
         return Err(refused(target_text, &ident, state));
     };
     write::change(&call, &ident, |node| {
-        if turns_off(target) && never_off(node) {
+        if turns_off(target) && node.never_powers_off() {
             return Err(ApiError::conflict(format!(
                 "Failed to set node power state to {}.",
                 target.as_str()
@@ -54,10 +53,6 @@ pub async fn power(Path(ident): Path<String>, call: Call) -> Reply {
 
 fn turns_off(target: PowerTarget) -> bool {
     matches!(target, PowerTarget::Off | PowerTarget::SoftOff)
-}
-
-fn never_off(node: &Node) -> bool {
-    fields::read(node, "disable_power_off") == Value::Bool(true)
 }
 
 fn refused(target: &str, node: &str, state: &str) -> ApiError {

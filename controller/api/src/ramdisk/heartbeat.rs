@@ -1,6 +1,7 @@
 //! `POST /v1/heartbeat/{ident}`: the agent is alive and reachable at this URL.
 //!
-//! Checks come in Ironic's order, so that a client sees the same error for the same fault.
+//! Checks come in Ironic's order, so that a client sees the same error for the same fault, but for one thing: before the token
+//! is checked, nothing of the answer depends on the node.
 
 use super::callback::{CallbackUrl, Sender};
 use super::{Rates, anneal};
@@ -11,7 +12,7 @@ use crate::microversion::Version;
 use crate::token;
 use axum::Extension;
 use axum::extract::Path;
-use model::agent::AgentState;
+use model::agent::{AgentState, UnsignedAgent};
 use model::boot::{AGENT_KIND, RamdiskAgent};
 use model::{Contact, Node};
 use rustls_pki_types::CertificateDer;
@@ -55,25 +56,13 @@ pub async fn heartbeat(
     }
     let has_status = status.is_some() || status_message.is_some();
     fields_exist(call.version, agent_version.is_some(), has_status, verify_ca.is_some())?;
-    let node = call.node(&ident).await?;
-    let contact = call.app.store.contact(node.uuid).await?;
     let callback = CallbackUrl::parse(callback_url)?;
+    let agent_token = required_token(agent_token, status, agent_version)?;
+    let (node, contact) = authenticate(&call, &ident, agent_token).await?;
     if contact.callback_url.as_deref().is_some_and(|known| known != callback_url) {
         tracing::warn!(node_uuid = %node.uuid, callback_url, "rejected a heartbeat: another callback URL");
         return Err(ApiError::invalid("Detected change in ramdisk provided \"callback_url\""));
     }
-    let Some(agent_token) = agent_token else {
-        return Err(ApiError::invalid("Agent token is required for heartbeat processing."));
-    };
-    if status.is_some_and(|status| !["start", "end", "error"].contains(&status)) {
-        return Err(ApiError::invalid("Agent status is invalid. Valid states are start,end,error."));
-    }
-    if agent_version.is_none() && status.is_none() {
-        return Err(ApiError::invalid(
-            "Agent did not transmit a version, and a version is required. Please update the agent being used.",
-        ));
-    }
-    authenticate(&call, &node, &contact, agent_token)?;
     check_callback(&call, &node, &contact, &callback)?;
     if call.app.settings.require_agent_tls && !callback.secure {
         return Err(ApiError::invalid("TLS is required by configuration"));
@@ -94,6 +83,9 @@ pub async fn heartbeat(
         return Err(ApiError::invalid("Detected change in ramdisk provided \"agent_verify_ca\""));
     }
     let state = given.get("anneal").filter(|value| !value.is_null()).map(anneal::parse).transpose()?;
+    if is_unsigned(&node, &contact, state.as_ref()) {
+        return Err(refuse_unsigned(&call, &node, agent_token).await?);
+    }
     check_key(&node, &contact, state.as_ref())?;
 
     // Each one is a write and a pass. An agent with the right token may still be a hostile program.
@@ -136,18 +128,48 @@ fn fields_exist(
     Ok(())
 }
 
-/// Check the token, and the nonce that it was given for: without that it is worth nothing.
-fn authenticate(call: &Call, node: &Node, contact: &Contact, agent_token: &str) -> Result<(), ApiError> {
+/// The token, from an agent that also sends a version, or a status that exists.
+fn required_token<'a>(
+    token: Option<&'a str>,
+    status: Option<&str>,
+    version: Option<&str>,
+) -> Result<&'a str, ApiError> {
+    let Some(token) = token else {
+        return Err(ApiError::invalid("Agent token is required for heartbeat processing."));
+    };
+    if status.is_some_and(|status| !["start", "end", "error"].contains(&status)) {
+        return Err(ApiError::invalid("Agent status is invalid. Valid states are start,end,error."));
+    }
+    if version.is_none() && status.is_none() {
+        return Err(ApiError::invalid(
+            "Agent did not transmit a version, and a version is required. Please update the agent being used.",
+        ));
+    }
+    Ok(token)
+}
+
+/// The node, and the contact with the agent that has this token and shows the nonce that it was given for: without that it is
+/// worth nothing. The answer is the same for a node that does not exist, so that it does not reveal which do.
+async fn authenticate(call: &Call, ident: &str, agent_token: &str) -> Result<(Node, Contact), ApiError> {
+    let node = match call.node(ident).await {
+        Ok(node) => node,
+        Err(error) if error.status == 404 => {
+            tracing::warn!(ident, "rejected a heartbeat: no such node");
+            return Err(wrong_token());
+        }
+        Err(error) => return Err(error),
+    };
+    let contact = call.app.store.contact(node.uuid).await?;
     if !contact.token.as_deref().is_some_and(|known| token::same(known, agent_token)) {
         tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: wrong agent token");
         return Err(wrong_token());
     }
-    let has_nonce = was_given_for_nonce(contact);
-    if has_nonce && !store::contact::is_of_this_boot(contact, call.nonce.as_ref(), false) {
+    let has_nonce = was_given_for_nonce(&contact);
+    if has_nonce && !store::contact::is_of_this_boot(&contact, call.nonce.as_ref(), false) {
         tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: wrong nonce");
         return Err(wrong_token());
     }
-    Ok(())
+    Ok((node, contact))
 }
 
 fn was_given_for_nonce(contact: &Contact) -> bool {
@@ -171,18 +193,24 @@ fn check_callback(
     })
 }
 
-/// Check the key that a process signs evidence with.
-fn check_key(node: &Node, contact: &Contact, state: Option<&AgentState>) -> Result<(), ApiError> {
-    // What the controller booted signs. Another agent in its place, with the nonce of the boot, does not take over.
+/// Whether the node booted our agent, which signs, and this one in its place, with the nonce of the boot, does not.
+fn is_unsigned(node: &Node, contact: &Contact, state: Option<&AgentState>) -> bool {
     let signs = state.is_some_and(|state| state.evidence_key.is_some());
-    let booted = RamdiskAgent::of(&node.properties);
-    if was_given_for_nonce(contact) && !signs && booted == RamdiskAgent::Anneal {
-        tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: the node boots Anneal's agent, this one signs nothing");
-        return Err(ApiError::invalid(format!(
-            "The node boots Anneal's agent, which signs its evidence; this agent names no key. Property {AGENT_KIND:?} \
-             declares another agent."
-        )));
-    }
+    was_given_for_nonce(contact) && !signs && RamdiskAgent::of(&node.properties) == RamdiskAgent::Anneal
+}
+
+/// Note the agent, so that the node's run fails and names it.
+async fn refuse_unsigned(call: &Call, node: &Node, agent_token: &str) -> Result<ApiError, ApiError> {
+    tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: the node boots Anneal's agent, this one signs nothing");
+    call.app.store.refuse_unsigned(node.uuid, agent_token, UnsignedAgent { address: call.client() }).await?;
+    Ok(ApiError::invalid(format!(
+        "The node boots Anneal's agent, which signs its evidence; this agent names no key. Property {AGENT_KIND:?} declares \
+         another agent."
+    )))
+}
+
+/// Check that the key with which a process signs evidence stays the same.
+fn check_key(node: &Node, contact: &Contact, state: Option<&AgentState>) -> Result<(), ApiError> {
     // It is pinned like the certificate.
     if let (Some(known), Some(sent)) = (contact.anneal(), state)
         && known.process_id == sent.process_id

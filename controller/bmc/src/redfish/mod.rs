@@ -95,8 +95,12 @@ impl Redfish {
 
     fn power_of(&self, action: &str, system: &Value) -> Result<PowerState, BmcError> {
         // A BMC that does not know now may know soon.
-        system::power_state(system)
-            .map_err(|why| self.client.error(ErrorKind::Protocol, action, &why).with_retryable(true))
+        let failed = |kind, why: &str| self.client.error(kind, action, why).with_retryable(true);
+        match system::power_state(system) {
+            Ok(Some(state)) => Ok(state),
+            Ok(None) => Err(failed(ErrorKind::NoPowerState, "the BMC does not know the PowerState now")),
+            Err(why) => Err(failed(ErrorKind::Protocol, &why)),
+        }
     }
 
     /// Where resets are posted, and which types the BMC says it has.

@@ -20,17 +20,18 @@ pub(super) fn members(collection: &Value) -> Vec<&str> {
     members.into_iter().flatten().filter_map(|member| link(Some(member))).collect()
 }
 
-/// Power as the BMC says it: a state, or the text that is none.
+/// Power as the BMC says it: a state, nothing, or the text that is none.
 ///
 /// `PoweringOff` and `Paused` are on: there is power until the BMC says there is not.
-pub(super) fn power_state(system: &Value) -> Result<PowerState, String> {
+pub(super) fn power_state(system: &Value) -> Result<Option<PowerState>, String> {
     match system.get("PowerState") {
         Some(Value::String(text)) => match text.as_str() {
-            "On" | "PoweringOn" | "PoweringOff" | "Paused" => Ok(PowerState::On),
-            "Off" => Ok(PowerState::Off),
+            "On" | "PoweringOn" | "PoweringOff" | "Paused" => Ok(Some(PowerState::On)),
+            "Off" => Ok(Some(PowerState::Off)),
             other => Err(format!("unknown PowerState '{other}'")),
         },
-        None | Some(Value::Null) => Err("the BMC does not know the PowerState now".to_owned()),
+        Some(Value::Null) => Ok(None),
+        None => Err("the system has no PowerState".to_owned()),
         Some(other) => Err(format!("PowerState is not a string but {other}")),
     }
 }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::output::{Format, bytes, fields, printable, show, table};
 use agent_protocol::record::{DiskRecord, Outcome};
-use certificate::{Place, PublicKey, Refused, RequestSender, Verified, Wanted};
+use certificate::{Place, PowerOff, PublicKey, Refused, RequestSender, Verified, Wanted};
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -95,6 +95,7 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
         row("place", place(certificate.place.as_ref())),
         row("run", format!("{} {}", certificate.run.kind, certificate.run.id)),
         row("requested by", requested_by(certificate.run.requested_by.as_ref())),
+        row("boots", PowerOff::in_words(certificate.run.power_off).to_owned()),
         row("step", format!("{}.{} ({})", step.interface, step.step, evidence.command_id)),
         row("error", evidence.error.clone().unwrap_or_else(|| "none".to_owned())),
         row("manager", format!("{} {}", evidence.manager.name, evidence.manager.version)),

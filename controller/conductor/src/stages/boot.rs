@@ -3,15 +3,20 @@
 //! The node is always powered off first. Its agent's token is forgotten while the BMC reports that the node is off, so
 //! an agent of an earlier boot cannot be mistaken for the new one, and no second token is given out within a boot. In the same
 //! write the next boot gets its nonce, which the boot script passes to the agent.
+//!
+//! A node that cannot be seen off (it is never powered off, or its BMC reports no power state) is reset instead. Its agent's
+//! token is forgotten, and the nonce made, when the BMC has accepted the reset; the fetch of the boot script since then shows
+//! that the boot has begun (docs/decisions/0031).
 
 use super::fail::{self, retry_or_fail};
-use super::power::power_pending;
+use super::power::{power_pending, reported};
 use super::second_agent;
 use super::transition::{at_work, in_wait};
 use super::view::View;
 use super::wait::{is_due, is_overdue, sleep_in, sleep_on, unexpected, waiting_for_agent};
 use crate::decision::{Action, Change, Decision, Outcome};
-use model::boot::Boot;
+use model::agent::UnsignedAgent;
+use model::boot::{AGENT_KIND, Boot, BootStart};
 use model::run::{Cursor, PersistentBoot};
 use model::{PowerState, PowerTarget, RunKind};
 
@@ -23,6 +28,8 @@ pub(super) fn decide(view: &View) -> Decision {
     match view.run.cursor {
         Cursor::AwaitAgent => await_agent(view),
         _ if !is_due(snapshot) => sleep_on(&snapshot.node),
+        Cursor::PowerOff if snapshot.node.never_powers_off() => Decision::Record(Box::new(to_reset(view))),
+        Cursor::PowerOff if snapshot.node.power_state.is_none() => Decision::Act(Action::ReadPower),
         Cursor::PowerOff => Decision::Act(Action::SetPower(PowerTarget::Off)),
         Cursor::ReadBootDevice => Decision::Act(Action::ReadBootDevice),
         Cursor::SetBootDevice => Decision::Act(Action::SetBootDevice),
@@ -31,6 +38,7 @@ pub(super) fn decide(view: &View) -> Decision {
             None => Decision::Record(Box::new(view.advance(after_boot(view.run.kind)))),
         },
         Cursor::Reboot => Decision::Act(Action::SetPower(PowerTarget::Reboot)),
+        Cursor::PowerOn if begins_with_reset(view) => Decision::Act(Action::SetPower(PowerTarget::Reboot)),
         _ => Decision::Act(Action::SetPower(PowerTarget::On)),
     }
 }
@@ -41,6 +49,9 @@ fn await_agent(view: &View) -> Decision {
         let mut change = booted(view);
         at_work(&mut change, "the agent sent its first heartbeat", snapshot.now);
         return Decision::Record(Box::new(change));
+    }
+    if let Some(unsigned) = &snapshot.contact.unsigned {
+        return Decision::Record(Box::new(fail::failed(view, &unsigned_agent(unsigned))));
     }
     if let Some(change) = second_agent::before_first_heartbeat(view) {
         return Decision::Record(Box::new(change));
@@ -60,6 +71,15 @@ fn await_agent(view: &View) -> Decision {
     sleep_in(wait)
 }
 
+/// Another agent than the one that was booted has the token. Nothing can come of this boot, nor of another like it.
+fn unsigned_agent(agent: &UnsignedAgent) -> String {
+    format!(
+        "The agent at {} was not accepted: the node boots Anneal's agent, which signs its evidence, and this agent does not \
+         sign. Property {AGENT_KIND:?} declares another agent.",
+        second_agent::place(agent.address)
+    )
+}
+
 /// The ramdisk has booted: restore the persistent boot device, if it was changed.
 pub(super) fn booted(view: &View) -> Change {
     let restore = view.run.boot_before.is_some();
@@ -74,17 +94,81 @@ fn after_boot(kind: RunKind) -> Cursor {
     }
 }
 
-pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
-    let now = view.snapshot.now;
-    match (&view.run.cursor, outcome) {
-        (Cursor::PowerOff, Outcome::Power(PowerState::Off)) => {
+/// Whether the next boot is to begin with a reset, because the node could not be seen off.
+fn begins_with_reset(view: &View) -> bool {
+    view.run.boot_start == BootStart::ResetAccepted
+}
+
+/// The node cannot be seen off: it is to be reset in the place of being powered on.
+fn to_reset(view: &View) -> Change {
+    let mut change = view.advance(Cursor::ReadBootDevice);
+    if let Some(run) = &mut change.node.run {
+        run.boot_start = BootStart::ResetAccepted;
+    }
+    change
+}
+
+/// The outcome of a power action, of which this power state was reported.
+fn powered(view: &View, action: &Action, state: Option<PowerState>) -> Change {
+    match (&view.run.cursor, state) {
+        (Cursor::PowerOff, None) if *action == Action::ReadPower => to_reset(view),
+        (Cursor::PowerOff, state) if *action == Action::ReadPower => {
+            let mut change = view.with_run(|_| {});
+            change.node.power_state = state;
+            change
+        }
+        (Cursor::PowerOff, Some(PowerState::Off)) => {
             let mut change = view.advance(Cursor::ReadBootDevice);
+            if let Some(run) = &mut change.node.run {
+                run.boot_start = BootStart::OffObserved;
+            }
             change.node.power_state = Some(PowerState::Off);
             change.forget_agent = true;
             change.next_boot = Some(Boot::fresh());
             change
         }
-        (Cursor::PowerOff, Outcome::Power(state)) => power_pending(view, state, PowerState::Off),
+        (Cursor::PowerOff, state) => power_pending(view, state, PowerState::Off),
+        (Cursor::Reboot, Some(PowerState::On) | None) => {
+            let mut change = view.advance(Cursor::NextStep);
+            change.node.power_state = state;
+            change.forget_agent = true;
+            change
+        }
+        (Cursor::PowerOn, Some(PowerState::On) | None) if begins_with_reset(view) => reset(view, state),
+        (Cursor::PowerOn, Some(PowerState::On)) => powered_on(view, "powered on"),
+        (_, state) => power_pending(view, state, PowerState::On),
+    }
+}
+
+/// The BMC has accepted the reset that stands for an observed power-off: what ran on the node before has ended.
+fn reset(view: &View, state: Option<PowerState>) -> Change {
+    let mut change = powered_on(view, "reset, and no power-off was observed,");
+    change.node.power_state = state;
+    change.forget_agent = true;
+    change.next_boot = Some(Boot::after(BootStart::ResetAccepted));
+    if let Some(run) = &mut change.node.run {
+        run.off_unobserved = true;
+    }
+    change
+}
+
+/// The node boots the ramdisk.
+fn powered_on(view: &View, how: &str) -> Change {
+    // ironic-python-agent sends the inventory before it looks itself up.
+    let inspects = view.run.kind == RunKind::Inspect;
+    let next = if inspects { Cursor::AwaitInventory } else { Cursor::AwaitAgent };
+    let mut change = view.advance(next);
+    change.node.power_state = Some(PowerState::On);
+    change.node.last_error = None;
+    in_wait(&mut change, &format!("{how} to boot the ramdisk from the network"), view.snapshot.now);
+    change
+}
+
+pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
+    if let Some(state) = reported(&outcome) {
+        return powered(view, action, state);
+    }
+    match (&view.run.cursor, outcome) {
         (Cursor::ReadBootDevice, Outcome::BootDevice(before)) => boot_device_read(view, before),
         // Not every BMC reports it. Then there is nothing to restore.
         (Cursor::ReadBootDevice, Outcome::Failed(error)) if !error.retryable => boot_device_read(view, None),
@@ -96,31 +180,16 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
             change
         }
         (Cursor::SetBootDevice, Outcome::Done) => network_boot_chosen(view),
-        (Cursor::Reboot, Outcome::Power(PowerState::On)) => {
-            let mut change = view.advance(Cursor::NextStep);
-            change.node.power_state = Some(PowerState::On);
-            change.forget_agent = true;
-            change
-        }
-        (Cursor::Reboot, Outcome::Power(state)) => power_pending(view, state, PowerState::On),
-        (Cursor::PowerOn, Outcome::Power(PowerState::On)) => {
-            // ironic-python-agent sends the inventory before it looks itself up.
-            let inspects = view.run.kind == RunKind::Inspect;
-            let next = if inspects { Cursor::AwaitInventory } else { Cursor::AwaitAgent };
-            let mut change = view.advance(next);
-            change.node.power_state = Some(PowerState::On);
-            change.node.last_error = None;
-            in_wait(&mut change, "powered on to boot the ramdisk from the network", now);
-            change
-        }
-        (Cursor::PowerOn, Outcome::Power(state)) => power_pending(view, state, PowerState::On),
         (_, Outcome::Failed(error)) => {
             let what = match action {
                 Action::ReadBootDevice => "Failed to read what the node boots from",
                 Action::RestoreBootDevice(_) => "Failed to let the node boot from what it did before",
                 Action::SetBootDevice => "Failed to set the node to boot from the network",
+                Action::SetPower(PowerTarget::Reboot) if view.run.cursor == Cursor::PowerOn => {
+                    "Failed to reset the node to boot the ramdisk"
+                }
                 Action::SetPower(PowerTarget::Reboot) => "Failed to reboot the node after a step",
-                Action::SetPower(PowerTarget::Off) => {
+                Action::ReadPower | Action::SetPower(PowerTarget::Off) => {
                     "Failed to power off the node before booting the ramdisk"
                 }
                 _ => "Failed to power on the node to boot the ramdisk",

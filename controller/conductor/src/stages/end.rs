@@ -3,11 +3,12 @@
 use super::basis;
 use super::fail::{self, retry_or_fail};
 use super::logs;
-use super::power::power_pending;
+use super::power::{power_pending, reported};
 use super::transition::{available, pass};
 use super::view::View;
 use super::wait::{is_due, sleep_on, unexpected};
 use crate::decision::{Action, Change, Decision, Outcome};
+use model::boot::BootStart;
 use model::history::{EventKind, Severity};
 use model::image::{BOOT_INSTANCE, is_step};
 use model::kind::After;
@@ -27,7 +28,17 @@ pub(super) fn decide(view: &View) -> Decision {
     if !restarts && logs::before_the_end(view) {
         return Decision::Act(logs::action(&view.snapshot.node));
     }
-    Decision::Act(Action::SetPower(if restarts { PowerTarget::On } else { PowerTarget::Off }))
+    Decision::Act(match (restarts, resets(view)) {
+        (true, _) => Action::SetPower(PowerTarget::On),
+        (false, true) => Action::SetPower(PowerTarget::Reboot),
+        (false, false) if view.snapshot.node.power_state.is_none() => Action::ReadPower,
+        (false, false) => Action::SetPower(PowerTarget::Off),
+    })
+}
+
+/// Whether the node is reset in the place of being powered off: it is never powered off, or could not be seen off.
+fn resets(view: &View) -> bool {
+    view.snapshot.node.never_powers_off() || view.run.boot_start == BootStart::ResetAccepted
 }
 
 /// Whether the node may keep its power state and its ramdisk.
@@ -54,22 +65,10 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
         return logs::apply_outcome(view.with_run(|_| {}), name, outcome, view.snapshot.now);
     }
     let restarts = view.run.cursor == Cursor::Restart;
+    if let Some(state) = reported(&outcome) {
+        return powered(view, action, state);
+    }
     match outcome {
-        Outcome::Power(PowerState::Off) if !restarts => {
-            let workload = matches!(view.run.kind.after(), After::Workload | After::AlwaysWorkload);
-            let mut change = if workload { view.advance(Cursor::Restart) } else { finished(view) };
-            change.node.power_state = Some(PowerState::Off);
-            change.forget_agent = true;
-            change
-        }
-        Outcome::Power(PowerState::On) if restarts => {
-            let mut change = finished(view);
-            change.node.power_state = Some(PowerState::On);
-            change
-        }
-        Outcome::Power(state) => {
-            power_pending(view, state, if restarts { PowerState::On } else { PowerState::Off })
-        }
         Outcome::Failed(error) => {
             let doing = view.run.kind.doing();
             let what = if restarts { "on" } else { "off" };
@@ -77,6 +76,38 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
         }
         other => fail::failed(view, &unexpected("power", &other).text),
     }
+}
+
+/// The outcome of a power action, of which this power state was reported.
+fn powered(view: &View, action: &Action, state: Option<PowerState>) -> Change {
+    let restarts = view.run.cursor == Cursor::Restart;
+    match (action, state) {
+        (Action::ReadPower, None) => view.with_run(|run| run.boot_start = BootStart::ResetAccepted),
+        (Action::ReadPower, Some(PowerState::On)) => {
+            let mut change = view.with_run(|_| {});
+            change.node.power_state = state;
+            change
+        }
+        (_, Some(PowerState::On)) if restarts => {
+            let mut change = finished(view);
+            change.node.power_state = state;
+            change
+        }
+        (_, Some(PowerState::Off)) if !restarts => {
+            let workload = matches!(view.run.kind.after(), After::Workload | After::AlwaysWorkload);
+            stopped(if workload { view.advance(Cursor::Restart) } else { finished(view) }, state)
+        }
+        // The reset has started what is on the disk: the workload, if there is one.
+        (Action::SetPower(PowerTarget::Reboot), _) => stopped(finished(view), state),
+        (_, state) => power_pending(view, state, if restarts { PowerState::On } else { PowerState::Off }),
+    }
+}
+
+/// The ramdisk has stopped, and its agent with it.
+fn stopped(mut change: Change, state: Option<PowerState>) -> Change {
+    change.node.power_state = state;
+    change.forget_agent = true;
+    change
 }
 
 /// The node moves on. Only if every step has a stored success.

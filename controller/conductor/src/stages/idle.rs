@@ -90,6 +90,14 @@ pub(super) fn apply_outcome(
                 node.next_wake_at = Some(now.after(Duration::from_secs(1)));
             }
         }
+        (Some(target), Outcome::PowerUnknown) => {
+            let text = format!("{} was accepted by the BMC, which reports no power state", target.as_str());
+            events.push(event(EventKind::Power, Severity::Info, text, now));
+            node.power_state = None;
+            node.target_power_state = None;
+            node.wait = None;
+            node.next_wake_at = pause;
+        }
         (Some(target), Outcome::Failed(error)) => {
             // Reading may fail after the request was sent: keep reading until the deadline.
             let reading = *action == Action::ReadPower;

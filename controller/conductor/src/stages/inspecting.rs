@@ -10,7 +10,7 @@ use crate::decision::{Action, Change, Decision, Outcome, Rules};
 use inspection_rules::{Applied, Findings, Level, Note, apply};
 use model::abilities::Inspect;
 use model::history::{EventKind, Severity};
-use model::interface::{self, AddPorts};
+use model::interface::{self, AddPorts, InterfaceEvidence, Mac, PortChanges};
 use model::inventory::properties;
 use model::request::event;
 use model::run::Cursor;
@@ -29,7 +29,11 @@ pub(super) fn decide(view: &View) -> Decision {
     if let Some(inventory) =
         snapshot.inventory.as_ref().filter(|inventory| inventory.at >= view.run.started_at)
     {
-        return Decision::Record(Box::new(inspected(view, inventory)));
+        // The BMC is asked once which of them are the node's.
+        return match waiting(view, inventory, &[]).is_empty() {
+            true => Decision::Record(Box::new(reported(view, inventory, &[]))),
+            false => Decision::Act(Action::InspectBmc),
+        };
     }
     let limit = view.budget();
     let wait = waiting_for_agent(view, "the ramdisk to send the inventory", limit);
@@ -49,10 +53,52 @@ fn is_fetched_twice(view: &View) -> bool {
     view.snapshot.contact.rival.as_ref().is_some_and(|rival| rival.fetched)
 }
 
+/// The change by the report of an agent; these MAC addresses the BMC reports.
+fn reported(view: &View, inventory: &Inventory, bmc: &[Mac]) -> Change {
+    let now = view.snapshot.now;
+    let mut change = inspected(view, inventory, evidence(view, bmc));
+    let waiting = waiting(view, inventory, bmc);
+    if !waiting.is_empty() {
+        let addresses: Vec<String> = waiting.iter().map(Mac::to_string).collect();
+        let text = format!(
+            "interfaces that do not become ports, because only the agent's report names them (an operator can create them): {}",
+            addresses.join(", ")
+        );
+        change.events.push(event(EventKind::Agent, Severity::Info, text, now));
+    }
+    change
+}
+
+/// The interfaces that only the report of an agent names.
+fn waiting(view: &View, inventory: &Inventory, bmc: &[Mac]) -> Vec<Mac> {
+    ports(view, inventory, evidence(view, bmc)).waiting
+}
+
+/// What else names the node's interfaces: the fetches of the boot script in this boot, and the BMC.
+fn evidence<'a>(view: &View<'a>, bmc: &'a [Mac]) -> InterfaceEvidence<'a> {
+    let fetched = view.snapshot.contact.boot.as_ref().map(|boot| boot.macs.as_slice()).unwrap_or_default();
+    InterfaceEvidence::These { fetched, bmc }
+}
+
+/// The report of an agent, and what the BMC was asked about it. A BMC that does not answer confirms nothing.
+fn compared(view: &View, outcome: Outcome) -> Change {
+    let Some(inventory) = view.snapshot.inventory.as_ref() else {
+        return fail::failed(view, "internal: the inventory that was reported is gone");
+    };
+    match outcome {
+        Outcome::Inventory(bmc) => reported(view, inventory, &interface::addresses(&bmc.inventory)),
+        Outcome::Failed(_) => reported(view, inventory, &[]),
+        other => fail::failed(view, &unexpected("inspecting the BMC", &other).text),
+    }
+}
+
 pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
+    if view.run.cursor == Cursor::AwaitInventory {
+        return compared(view, outcome);
+    }
     match outcome {
         Outcome::Inventory(inventory) => {
-            let mut change = inspected(view, &inventory);
+            let mut change = inspected(view, &inventory, InterfaceEvidence::NotNeeded);
             let fits = store::inventory::check(view.snapshot.node.uuid, &inventory).is_ok();
             let unchanged = || Box::new(Inspected { inventory, ports: Vec::new(), new_ports: Vec::new() });
             // The inventory of a failed inspection is stored too, so that users can see why it failed.
@@ -66,7 +112,7 @@ pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
 
 /// Update the hardware-derived properties (specs/state-machine.txt, INSPECTING) and the ports, then apply the inspection
 /// rules. Whatever neither mentions stays unchanged.
-fn inspected(view: &View, inventory: &Inventory) -> Change {
+fn inspected(view: &View, inventory: &Inventory, evidence: InterfaceEvidence) -> Change {
     let now: Timestamp = view.snapshot.now;
     // ironic-python-agent reports failed collectors in `error`.
     if let Some(error) = inventory.plugin_data.get("error").and_then(Value::as_str).filter(|e| !e.is_empty())
@@ -80,18 +126,19 @@ fn inspected(view: &View, inventory: &Inventory) -> Change {
     change.node.properties.extend(properties(&inventory.inventory));
     change.node.inspection_finished_at = Some(now);
     storage::inspected(&mut change.node, &inventory.inventory);
-    let ports = interface::port_changes(
-        &inventory.inventory,
-        &view.snapshot.rules.ports,
-        add_ports(view),
-        (change.node.uuid, view.run.id),
-        now,
-    );
+    let ports = ports(view, inventory, evidence);
     if let Err(why) = apply_rules(view, inventory, ports, &mut change) {
         return fail::failed(view, &format!("Failed to finish inspection: {why}"));
     }
     at_work(&mut change, &format!("the inventory came from {}", inventory.source), now);
     change
+}
+
+/// What the inventory makes of the node's ports.
+fn ports(view: &View, inventory: &Inventory, evidence: InterfaceEvidence) -> PortChanges {
+    let snapshot = view.snapshot;
+    let (add, of) = ((add_ports(view), evidence), (snapshot.node.uuid, view.run.id));
+    interface::port_changes(&inventory.inventory, &snapshot.rules.ports, add, of, snapshot.now)
 }
 
 /// Which interfaces become ports; none of the invented ones of fake inspection.
@@ -109,11 +156,11 @@ fn add_ports(view: &View) -> AddPorts {
 fn apply_rules(
     view: &View,
     inventory: &Inventory,
-    ports: interface::PortChanges,
+    ports: PortChanges,
     change: &mut Change,
 ) -> Result<(), String> {
     let (Rules { rules, ports: read }, now) = (&view.snapshot.rules, view.snapshot.now);
-    let interface::PortChanges { known, new } = ports;
+    let PortChanges { known, new, waiting: _ } = ports;
     let found = Findings {
         node: change.node.clone(),
         ports: known.into_iter().chain(new).collect(),

@@ -103,7 +103,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
                 _ => model::PowerState::On,
             };
             if state != wanted {
-                let mut change = power_pending(view, state, wanted);
+                let mut change = power_pending(view, Some(state), wanted);
                 if let Some(run) = change.node.run.as_mut().filter(|run| run.is_active())
                     && let Cursor::OutOfBand { polling, .. } = &mut run.cursor
                 {
@@ -133,6 +133,9 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
                 return change;
             }
             fail::step_failed(view, &error.text, Value::Null)
+        }
+        Outcome::PowerUnknown => {
+            fail::step_failed(view, "the BMC accepted it and reports no power state", Value::Null)
         }
         other => fail::step_failed(view, &unexpected(&format!("{action:?}"), &other).text, Value::Null),
     }

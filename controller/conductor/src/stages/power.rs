@@ -3,12 +3,21 @@
 use super::fail;
 use super::view::View;
 use super::wait::{is_overdue, waiting};
-use crate::decision::Change;
+use crate::decision::{Change, Outcome};
 use model::PowerState;
 use std::time::Duration;
 
+/// The power state in this outcome, where it is one of a power action.
+pub(super) fn reported(outcome: &Outcome) -> Option<Option<PowerState>> {
+    match outcome {
+        Outcome::Power(state) => Some(Some(*state)),
+        Outcome::PowerUnknown => Some(None),
+        _ => None,
+    }
+}
+
 /// Look again in a second, until the BMC's time limit has passed.
-pub(super) fn power_pending(view: &View, state: PowerState, wanted: PowerState) -> Change {
+pub(super) fn power_pending(view: &View, state: Option<PowerState>, wanted: PowerState) -> Change {
     let now = view.snapshot.now;
     let reason = format!("the BMC to report {}", wanted.as_str());
     let limit = view.power_budget();
@@ -23,13 +32,15 @@ pub(super) fn power_pending(view: &View, state: PowerState, wanted: PowerState) 
         let text = format!(
             "the BMC accepted {} but reports {} for {} s",
             wanted.as_str(),
-            state.as_str(),
+            state.map_or("no power state", PowerState::as_str),
             limit.as_secs()
         );
-        return fail::failed(view, &text);
+        let mut change = fail::failed(view, &text);
+        change.node.power_state = state;
+        return change;
     }
     let mut change = view.with_run(|_| {});
-    change.node.power_state = Some(state);
+    change.node.power_state = state.or(change.node.power_state);
     change.node.wait = Some(wait);
     change.node.next_wake_at = Some(now.after(Duration::from_secs(1)));
     change

@@ -72,13 +72,10 @@ pub(super) fn apply_outcome(
         Cursor::LearnSteps => agent_steps::apply_outcome(&view, outcome),
         Cursor::Issued { .. } => command::apply_outcome(&view, action, outcome),
         Cursor::OutOfBand { .. } => out_of_band::apply_outcome(&view, action, outcome),
-        Cursor::AskInventory => inspecting::apply_outcome(&view, outcome),
+        Cursor::AskInventory | Cursor::AwaitInventory => inspecting::apply_outcome(&view, outcome),
         Cursor::TearDown | Cursor::Restart => end::apply_outcome(&view, action, outcome),
-        Cursor::Start
-        | Cursor::NextStep
-        | Cursor::Hold
-        | Cursor::Pause { .. }
-        | Cursor::AwaitInventory
-        | Cursor::Done => fail::failed(&view, &unexpected(&format!("{action:?}"), &outcome).text),
+        Cursor::Start | Cursor::NextStep | Cursor::Hold | Cursor::Pause { .. } | Cursor::Done => {
+            fail::failed(&view, &unexpected(&format!("{action:?}"), &outcome).text)
+        }
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn describe(contact: &Contact, rival: &SecondAgent) -> String {
     }
 }
 
-fn place(address: Option<IpAddr>) -> String {
+pub(super) fn place(address: Option<IpAddr>) -> String {
     address.map_or_else(|| "an unknown address".to_owned(), |address| address.to_string())
 }
 

@@ -1,6 +1,7 @@
 //! VERIFYING and ADOPTING: connect to the BMC and check that it can be used (specs/state-machine.txt: "this must involve actually
 //! going out and confirming that the credentials work").
 
+use super::power::reported;
 use super::transition::pass;
 use super::wait::{is_due, is_overdue, sleep_on, unexpected, waiting};
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
@@ -21,22 +22,23 @@ pub(super) fn apply_outcome(snapshot: &Snapshot, outcome: Outcome, settings: &Se
     let now = snapshot.now;
     let mut node = snapshot.node.clone();
     let adopts = node.provision_state == ProvisionState::Adopting;
-    let error = match outcome {
-        Outcome::Power(state) => {
-            node.power_state = Some(state);
-            node.last_error = None;
-            node.wait = None;
-            node.next_wake_at = Some(now.after(Duration::from_secs(settings.power_sync_s.max(1))));
-            if settings.power_off_after_verifying && state == PowerState::On && !adopts {
-                node.target_power_state = Some(PowerTarget::Off);
-                node.next_wake_at = Some(now);
-            }
-            let passed = if adopts { "ADOPTED" } else { "VERIFIED" };
-            let mut change =
-                Change::of(node).with_event(event(EventKind::Momentary, Severity::Info, passed.into(), now));
-            pass(&mut change, Verb::Done, "the BMC answered and accepted the credentials", now);
-            return change;
+    if let Some(state) = reported(&outcome) {
+        node.power_state = state;
+        node.last_error = None;
+        node.wait = None;
+        node.next_wake_at = Some(now.after(Duration::from_secs(settings.power_sync_s.max(1))));
+        let powers_off = settings.power_off_after_verifying && !node.never_powers_off();
+        if powers_off && state == Some(PowerState::On) && !adopts {
+            node.target_power_state = Some(PowerTarget::Off);
+            node.next_wake_at = Some(now);
         }
+        let passed = if adopts { "ADOPTED" } else { "VERIFIED" };
+        let mut change =
+            Change::of(node).with_event(event(EventKind::Momentary, Severity::Info, passed.into(), now));
+        pass(&mut change, Verb::Done, "the BMC answered and accepted the credentials", now);
+        return change;
+    }
+    let error = match outcome {
         Outcome::Failed(error) => error,
         other => unexpected("verify the BMC", &other),
     };

@@ -54,6 +54,23 @@ fn a_verified_node_is_powered_off_only_where_that_is_set() {
     }
 }
 
+/// Such a node can be managed; its runs reset it (docs/decisions/0031).
+#[test]
+fn a_bmc_without_power_state_is_accepted_and_its_node_has_none() {
+    let settings = Settings { power_off_after_verifying: true, ..Settings::default() };
+    let seen = snapshot(due(ProvisionState::Verifying));
+    let change = apply_outcome(&seen, &Action::VerifyBmc, Outcome::PowerUnknown, &settings);
+    assert_eq!(change.node.provision_state, ProvisionState::Manageable);
+    assert_eq!((change.node.power_state, change.node.target_power_state), (None, None));
+
+    let mut node = due(ProvisionState::Manageable);
+    (node.power_state, node.target_power_state) = (Some(PowerState::On), Some(PowerTarget::Off));
+    let seen = snapshot(node);
+    let change = apply_outcome(&seen, &Action::SetPower(PowerTarget::Off), Outcome::PowerUnknown, &settings);
+    assert_eq!((change.node.power_state, change.node.target_power_state), (None, None));
+    assert_eq!(change.events[0].text, "power off was accepted by the BMC, which reports no power state");
+}
+
 /// The only periodic task there is reads the power state.
 #[test]
 fn retired_nodes_and_those_that_are_only_enrolled_are_left_out_of_periodic_tasks() {

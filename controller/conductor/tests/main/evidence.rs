@@ -3,10 +3,10 @@
 use crate::situation::{NOW, anneal, heard, issued, node, snapshot};
 use agent_protocol::command::{CommandStatus, Status};
 use agent_protocol::record::RequiredVerification;
-use certificate::{EVIDENCE, Evidence, SigningKey};
-use conductor::Settings;
+use certificate::{Certificate, EVIDENCE, Evidence, PowerOff, Signed, SigningKey};
 use conductor::decision::{Action, Change, Outcome};
 use conductor::stages::apply_outcome;
+use conductor::{CertificateIssuer, Settings};
 use model::{Node, ProvisionState};
 use room::{command, failed};
 use serde_json::{Value, json};
@@ -96,6 +96,22 @@ fn what_is_signed_is_certified_and_kept_once() {
         assert_eq!(change.evidence.as_ref().expect("it is proven").evidence, evidence);
         let result = change.node.run.as_ref().unwrap().results.last().unwrap();
         assert_eq!((result.error.is_none(), result.result.get(EVIDENCE)), (succeeded, None));
+    }
+}
+
+#[test]
+fn a_certificate_says_whether_the_node_was_seen_off() {
+    let mut scene = Scene::new();
+    let issuer = CertificateIssuer::new(SigningKey::generate().unwrap().0, "c1");
+    for (off_unobserved, says) in [(false, PowerOff::Observed), (true, PowerOff::NotObserved)] {
+        scene.node.run.as_mut().unwrap().off_unobserved = off_unobserved;
+        let evidence = scene.evidence(true);
+        let change = scene.ends(&evidence, scene.sign(&evidence));
+        let (node, proof) = (&change.node, *change.evidence.clone().unwrap());
+        let issued = issuer.certify(node, node.run.as_ref().unwrap(), 1, proof, None, NOW);
+        let file: Signed = serde_json::from_str(&issued.file).unwrap();
+        let certificate: Certificate = serde_json::from_str(&file.payload).unwrap();
+        assert_eq!(certificate.run.power_off, Some(says));
     }
 }
 

@@ -6,7 +6,7 @@ use conductor::Settings;
 use conductor::agent_client::AgentClient;
 use conductor::decision::{Action, Decision, Outcome};
 use conductor::stages::{apply_outcome, decide};
-use model::agent::SecondAgent;
+use model::agent::{SecondAgent, UnsignedAgent};
 use model::boot::Boot;
 use model::run::Cursor;
 use model::{Contact, Node, PowerState, PowerTarget, ProvisionState, RunKind, Timestamp};
@@ -191,6 +191,26 @@ fn two_that_fetch_one_boot_script_make_the_node_boot_again_and_then_fail_its_run
     assert!(!matches!(fetched_by(OURS, 100, issued(), 0), Decision::Record(_)));
 }
 
+/// A node that fetches the script again after its agent has the token has rebooted: only a power cycle of ours gives it
+/// another nonce.
+#[test]
+fn a_node_that_fetches_its_script_again_and_is_silent_boots_again() {
+    let decided = |heard_at: u64, now: u64| {
+        let boot = Some(Boot { fetched_from: Some(OURS), shown: true, ..Boot::fresh() });
+        let rival = Some(SecondAgent { address: Some(OURS), fetched: true, ..second(80, None) });
+        let last_heartbeat_at = Some(at(heard_at));
+        let contact = Contact { boot, token_to: Some(OURS), last_heartbeat_at, rival, ..heard("b") };
+        decide(&snapshot(missed_two_requests(true), contact, at(now)), &Settings::default())
+    };
+    let Decision::Record(change) = decided(0, 120) else { panic!("it waits") };
+    let run = change.node.run.unwrap();
+    assert_eq!((run.cursor, run.interruptions), (Cursor::PowerOff, 1));
+    assert!(change.next_boot.is_none() && !change.forget_agent, "no nonce before the power cycle");
+    let text = "its boot script was fetched again from 192.0.2.7";
+    assert!(change.events.iter().any(|event| event.text.contains(text)), "{:?}", change.events);
+    assert!(!matches!(decided(100, 120), Decision::Record(_)), "an agent that is heard goes on");
+}
+
 /// Before any heartbeat there is none that could veto.
 #[test]
 fn a_second_fetch_before_the_first_heartbeat_makes_the_node_boot_again_at_once() {
@@ -203,6 +223,26 @@ fn a_second_fetch_before_the_first_heartbeat_makes_the_node_boot_again_at_once()
     for cursor in [Cursor::AwaitAgent, Cursor::AwaitInventory] {
         let Decision::Record(change) = decided(cursor, STRANGER) else { panic!("it waits") };
         assert_eq!(change.node.run.unwrap().cursor, Cursor::PowerOff);
+    }
+}
+
+/// The node booted an agent that signs; what speaks for it does not.
+#[test]
+fn an_agent_that_does_not_sign_fails_the_run_and_is_named() {
+    let decided = |unsigned| {
+        let contact =
+            Contact { token: Some("t".into()), token_at: Some(NOW), unsigned, ..Contact::default() };
+        let node = node(ProvisionState::CleanWait, Cursor::AwaitAgent, 0);
+        decide(&snapshot(node, contact, at(1)), &Settings::default())
+    };
+    assert!(matches!(decided(None), Decision::Sleep { .. }));
+    let Decision::Record(change) = decided(Some(UnsignedAgent { address: Some(STRANGER) })) else {
+        panic!("it waits for such an agent")
+    };
+    assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
+    let text = change.node.last_error.unwrap();
+    for part in ["192.0.2.66 was not accepted", "does not sign", "agent_kind"] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
     }
 }
 

@@ -5,7 +5,7 @@ use conductor::Settings;
 use model::abilities::Inspect;
 use model::request::{RESCUE_HASH, VerbRequest};
 use model::run::Cursor;
-use model::{Node, ProvisionState, ResourceKind, StepKind, Verb};
+use model::{Node, PowerState, ProvisionState, ResourceKind, StepKind, Verb};
 use serde_json::{Value, json};
 use store::{ResourceWrite, prelude::*};
 
@@ -226,6 +226,7 @@ async fn a_tear_down_that_fails_ends_in_error_with_the_reason_and_can_be_tried_a
     world
         .put(ProvisionState::Active, |node| {
             node.instance_info.insert("image_source".into(), "http://images/x".into());
+            node.power_state = Some(PowerState::On);
         })
         .await;
     *world.bmc_stuck.lock().unwrap() = true;

@@ -6,6 +6,7 @@ use conductor::Settings;
 use conductor::decision::{Action, Decision, Outcome, Rules};
 use conductor::stages::{apply_outcome, decide};
 use model::abilities::Inspect;
+use model::boot::Boot;
 use model::interface::AddPorts;
 use model::run::Cursor;
 use model::{Contact, Inventory, ProvisionState, Resource, ResourceKind, Run, RunKind, Verb};
@@ -105,6 +106,8 @@ fn what_rules_change_is_one_change() {
     let first =
         json!([{"op": "set-port-attribute", "args": {"port_id": new, "path": "extra/x", "value": 1}}]);
     with_nic.rules.rules = vec![rule(json!({"actions": first}))];
+    let fetched = vec!["52:54:00:00:00:03".parse().unwrap()];
+    with_nic.contact.boot = Some(Boot { macs: fetched, ..Boot::fresh() });
     for (add, made) in [(AddPorts::Pxe, 1), (AddPorts::Disabled, 0)] {
         if made == 0 {
             with_nic.rules.rules.clear();

@@ -8,7 +8,7 @@ use model::abilities::{Abilities, Inspect, Rescue};
 use model::agent::{AgentKind, AgentState};
 use model::plan::automated_plan;
 use model::run::{Cursor, Run};
-use model::{CatalogueStep, Contact, Node, ProvisionState, RunKind, Timestamp};
+use model::{CatalogueStep, Contact, Node, PowerState, ProvisionState, RunKind, Timestamp};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -39,6 +39,7 @@ pub fn node(state: ProvisionState, cursor: Cursor, index: usize) -> Node {
     run.plan = Some(automated_plan(&steps));
     (run.index, run.cursor, run.booted) = (Some(index), cursor, true);
     node.run = Some(run);
+    node.power_state = Some(PowerState::On);
     node
 }
 

@@ -3,7 +3,7 @@
 use super::{node, node_version};
 use crate::document::{encode, failed, select};
 use model::Catalogue;
-use model::agent::Contact;
+use model::agent::{Contact, UnsignedAgent};
 use model::boot::Boot;
 use rusqlite::{Connection, params};
 use store::{
@@ -51,6 +51,22 @@ pub fn record_heartbeat(
         return Err(StoreError::Stale(node));
     }
     write(connection, node, &contact)
+}
+
+/// Whether anything was written.
+pub fn refuse_unsigned(
+    connection: &Connection,
+    node: Uuid,
+    token: &str,
+    agent: UnsignedAgent,
+) -> Result<bool> {
+    node_version::check_exists(connection, node)?;
+    let mut contact = of_node(connection, node)?;
+    let is_new = store::contact::refuse_unsigned(&mut contact, token, agent);
+    if is_new {
+        write(connection, node, &contact)?;
+    }
+    Ok(is_new)
 }
 
 /// Forget the agent; what was stored of it is not read.

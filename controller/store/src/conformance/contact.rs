@@ -3,8 +3,8 @@
 use super::samples::{assert_stale, at, beat, enrolled, new_node, rung};
 use crate::{ScriptFetch, ScriptGrant, StepKind, Store, TokenGrant, TokenRequest};
 use mac::Mac;
-use model::agent::{AgentKind, AgentState, Contact, SecondAgent};
-use model::boot::{Boot, BootNonce};
+use model::agent::{AgentKind, AgentState, Contact, SecondAgent, UnsignedAgent};
+use model::boot::{Boot, BootNonce, BootStart};
 use model::{Catalogue, CatalogueStep, Cursor, Run, RunKind};
 use serde_json::{Map, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,6 +106,47 @@ pub async fn a_boot_script_is_for_one_address<S: Store>(store: Arc<S>) {
     assert_eq!(store.grant_token(node, request).await.unwrap(), TokenGrant::Given);
     assert_eq!(fetch(1, 20_000_002).await, ScriptGrant::Withheld, "after that the node has rebooted");
     assert_eq!(store.contact(node).await.unwrap().rival, claim(1, 20_000_002));
+}
+
+pub async fn a_reset_counts_once_the_script_was_fetched<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await.uuid;
+    let boot = Boot::after(BootStart::ResetAccepted);
+    let nonce = boot.nonce.clone();
+    store.forget_agent(node, Some(boot)).await.unwrap();
+    let before = store.contact(node).await.unwrap();
+    let ask = async |nonce: Option<BootNonce>, n| {
+        let request = TokenRequest { nonce, ..TokenRequest::without_nonce("token", Some("boot"), at(n)) };
+        store.grant_token(node, request).await.unwrap()
+    };
+    // Where the settings accept agents without a nonce, this may be the agent of the boot before, which the reset did not end.
+    assert_eq!(ask(None, 1).await, TokenGrant::NotAwaited);
+    assert_eq!(ask(Some(nonce.clone()), 2).await, TokenGrant::NotAwaited);
+    assert_eq!(store.contact(node).await.unwrap(), before, "they change nothing");
+    assert_eq!(store.fetch_script(node, fetched(1, 3)).await.unwrap(), ScriptGrant::Given(nonce.clone()));
+    assert_eq!(ask(None, 4).await, TokenGrant::NotAwaited);
+    assert_eq!(ask(Some(nonce), 5).await, TokenGrant::Given);
+    let boot = store.contact(node).await.unwrap().boot.unwrap();
+    assert_eq!((boot.start, boot.shown), (BootStart::ResetAccepted, true));
+}
+
+pub async fn an_agent_that_does_not_sign_is_noted_once<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await.uuid;
+    let agent = |last| UnsignedAgent { address: Some([192, 0, 2, last].into()) };
+    store.grant_token(node, TokenRequest::without_nonce("token", None, at(1))).await.unwrap();
+    let before = store.contact(node).await.unwrap();
+    let mut ears = store.bell().listen();
+    store.refuse_unsigned(node, "other", agent(66)).await.unwrap();
+    assert_eq!(store.contact(node).await.unwrap(), before, "it has not the token");
+    assert_eq!(rung(&mut ears), BTreeSet::new());
+    store.refuse_unsigned(node, "token", agent(1)).await.unwrap();
+    assert_eq!(rung(&mut ears), BTreeSet::from([node]));
+    store.refuse_unsigned(node, "token", agent(2)).await.unwrap();
+    assert_eq!(rung(&mut ears), BTreeSet::new(), "nothing new");
+    let expected = Contact { unsigned: Some(agent(1)), ..before };
+    assert_eq!(store.contact(node).await.unwrap(), expected);
+    // The next boot begins with a clean sheet.
+    store.forget_agent(node, Some(Boot::fresh())).await.unwrap();
+    assert_eq!(store.contact(node).await.unwrap().unsigned, None);
 }
 
 pub async fn a_boot_script_waits_for_the_run<S: Store>(store: Arc<S>) {

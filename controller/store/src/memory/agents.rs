@@ -5,7 +5,7 @@ use crate::agents::{AgentStore, HeartbeatRecord, ScriptFetch, ScriptGrant, Token
 use crate::contact;
 use crate::error::{Result, StoreError};
 use async_trait::async_trait;
-use model::agent::Contact;
+use model::agent::{Contact, UnsignedAgent};
 use uuid::Uuid;
 
 #[async_trait]
@@ -43,6 +43,13 @@ impl AgentStore for MemoryStore {
             return Err(StoreError::Stale(node));
         }
         self.bell.ring(node);
+        Ok(())
+    }
+
+    async fn refuse_unsigned(&self, node: Uuid, token: &str, agent: UnsignedAgent) -> Result<()> {
+        if contact::refuse_unsigned(&mut self.state().row(node)?.contact, token, agent) {
+            self.bell.ring(node);
+        }
         Ok(())
     }
 }

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use certificate::{
-    Certificate, Controller, Evidence, Finding, NodeName, Place, RequestSender, RetiredDisk, RunName,
-    SigningKey, VERSION,
+    Certificate, Controller, Evidence, Finding, NodeName, Place, PowerOff, RequestSender, RetiredDisk,
+    RunName, SigningKey, VERSION,
 };
 use serde_json::json;
 use std::sync::OnceLock;
@@ -79,6 +79,7 @@ pub fn certificate(evidence: Evidence) -> Certificate {
             kind: "automated_clean".to_owned(),
             step: 0,
             requested_by: Some(requested_by()),
+            power_off: Some(PowerOff::Observed),
         },
         finding: Finding::of(&evidence),
         retired_disks: vec![RetiredDisk {

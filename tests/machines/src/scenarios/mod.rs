@@ -18,6 +18,7 @@ mod layered;
 mod locked_drive;
 mod lvm_md_node;
 mod mute_agent;
+mod never_powered_off;
 mod power_cut;
 mod public_listener;
 mod pulled_disk;
@@ -27,6 +28,7 @@ pub mod resumed;
 mod sushy;
 mod tutorial;
 mod two_agents;
+mod unsigned_impostor;
 mod vanishing_disk;
 mod write_errors;
 mod wrong_token;
@@ -62,6 +64,7 @@ static ALL: &[Scenario] = &[
     ("replace_ipa", replace_ipa::ABOUT, |stage| Box::pin(replace_ipa::story(stage))),
     ("ipmi_sim", ipmi_sim::ABOUT, |stage| Box::pin(ipmi_sim::story(stage))),
     ("clean_uefi", clean_uefi::ABOUT, |stage| Box::pin(clean_uefi::story(stage))),
+    ("never_powered_off", never_powered_off::ABOUT, |stage| Box::pin(never_powered_off::story(stage))),
     ("apparent_configuration", apparent_configuration::ABOUT, |stage| {
         Box::pin(apparent_configuration::story(stage))
     }),
@@ -77,6 +80,7 @@ static ALL: &[Scenario] = &[
     ("read_only_disk", read_only_disk::ABOUT, |stage| Box::pin(read_only_disk::story(stage))),
     ("vanishing_disk", vanishing_disk::ABOUT, |stage| Box::pin(vanishing_disk::story(stage))),
     ("mute_agent", mute_agent::ABOUT, |stage| Box::pin(mute_agent::story(stage))),
+    ("unsigned_impostor", unsigned_impostor::ABOUT, |stage| Box::pin(unsigned_impostor::story(stage))),
     ("public_listener", public_listener::ABOUT, |stage| Box::pin(public_listener::story(stage))),
     ("wrong_token", wrong_token::ABOUT, |stage| Box::pin(wrong_token::story(stage))),
 ];

@@ -1,4 +1,4 @@
-//! Heartbeats of strangers: Ironic's answers, and nothing changes. Without a machine, on loopback.
+//! Heartbeats of strangers: one answer for all, and nothing changes. Without a machine, on loopback.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     let mut without = beat(HOME, &token);
     without.as_object_mut().context("no object")?.remove("agent_token");
     refused(&controller, &uuid, &without, 400, "no token").await?;
-    refused(&controller, UNKNOWN, &beat(HOME, &token), 404, "an unknown node").await?;
+    refused(&controller, UNKNOWN, &beat(HOME, &token), 400, "an unknown node").await?;
     ensure!(self::token(&controller).await? == "******", "the token was given twice");
 
     // The real one: now the callback URL is known, and the conductor tries it once.
@@ -61,7 +61,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     refused(&controller, &uuid, &elsewhere, 400, "another callback URL").await?;
     refused(&controller, &uuid, &beat("https://127.0.0.1:10", "x"), 400, "both wrong").await?;
     refused(&controller, &uuid, &stranger, 400, "another token, again").await?;
-    refused(&controller, UNKNOWN, &beat(HOME, &token), 404, "an unknown node, again").await?;
+    refused(&controller, UNKNOWN, &beat(HOME, &token), 400, "an unknown node, again").await?;
     let node = Node::now(&controller, NODE).await?;
     ensure!(node.0["driver_internal_info"]["agent_url"] == HOME, "{}", node.0["driver_internal_info"]);
 

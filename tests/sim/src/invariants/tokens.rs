@@ -5,7 +5,7 @@ use crate::world::World;
 use store::{TokenGrant, TokenRequest};
 use uuid::Uuid;
 
-/// ARCHITECTURE: "An agent token is given to one boot of one node"; issue 16: "no second token without an observed Off". An
+/// ARCHITECTURE: "An agent token is given to one boot of one node"; issue 16: "no second token without an observed Off (or its stated stand-in)". An
 /// agent whose answer was lost may ask again before its first heartbeat.
 /// Issue 16: the nonce of a boot stands in its boot script alone.
 pub fn granted(world: &World, node: Uuid, request: &TokenRequest, grant: TokenGrant) {
@@ -23,7 +23,9 @@ pub fn granted(world: &World, node: Uuid, request: &TokenRequest, grant: TokenGr
     if chronicle.token.is_some() && !again {
         world.violated("a_token_is_given_once", format!("{} has one already", machine.name));
     }
-    if !std::mem::take(&mut chronicle.seen_off) && !again {
+    // What stands for it where the node is never powered off: an accepted reset, and a fetch of the boot script since.
+    let stand_in = std::mem::take(&mut chronicle.reset) && std::mem::take(&mut chronicle.fetched_since_reset);
+    if !std::mem::take(&mut chronicle.seen_off) && !(machine.never_off && stand_in) && !again {
         let text = format!("{} was not seen to be off since the token before", machine.name);
         world.violated("no_second_token_without_an_observed_off", text);
     }

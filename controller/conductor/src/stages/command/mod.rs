@@ -65,7 +65,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
     match (action, outcome) {
         (_, Outcome::Command(status)) => result::reported(view, status),
         (Action::ReadPower, Outcome::Power(PowerState::Off)) => interruption::by_power_loss(view),
-        (Action::ReadPower, Outcome::Power(_)) => watch::again(view, None),
+        (Action::ReadPower, Outcome::Power(_) | Outcome::PowerUnknown) => watch::again(view, None),
         (Action::SendStep { .. }, Outcome::Busy(text)) if view.run.attempts < view.settings.max_attempts => {
             watch::again(view, Some(text))
         }

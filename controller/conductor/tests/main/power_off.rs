@@ -1,0 +1,136 @@
+//! What begins a boot: an observed power-off, or a reset that stands for it; and how a run ends on such a node.
+
+use crate::situation::{NOW, heard, node, snapshot};
+use conductor::Settings;
+use conductor::decision::{Action, ActionError, Change, Decision, Outcome, Snapshot};
+use conductor::stages::{apply_outcome, decide};
+use model::boot::{Boot, BootStart};
+use model::run::Cursor;
+use model::{PowerState, PowerTarget, ProvisionState};
+use serde_json::json;
+
+const OFF: Action = Action::SetPower(PowerTarget::Off);
+const RESET: Action = Action::SetPower(PowerTarget::Reboot);
+
+/// A node whose run stands here, and that an agent of the boot before was heard of.
+fn at(cursor: Cursor) -> Snapshot {
+    snapshot(node(ProvisionState::Cleaning, cursor, 0), heard("old"), NOW)
+}
+
+fn never_off(cursor: Cursor) -> Snapshot {
+    let mut snapshot = at(cursor);
+    snapshot.node.other.insert("disable_power_off".to_owned(), json!(true));
+    snapshot
+}
+
+fn recorded(snapshot: &Snapshot) -> Change {
+    match decide(snapshot, &Settings::default()) {
+        Decision::Record(change) => *change,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn acts(snapshot: &Snapshot) -> Action {
+    match decide(snapshot, &Settings::default()) {
+        Decision::Act(action) => action,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn after(snapshot: &Snapshot, action: &Action, outcome: Outcome) -> Change {
+    apply_outcome(snapshot, action, outcome, &Settings::default())
+}
+
+fn began(change: &Change) -> (Cursor, BootStart, bool) {
+    let run = change.node.run.as_ref().unwrap();
+    (run.cursor.clone(), run.boot_start, run.off_unobserved)
+}
+
+/// From the reset to the nonce of the boot that it begins.
+fn resets(mut snapshot: Snapshot, state: Outcome) {
+    snapshot.node.run.as_mut().unwrap().cursor = Cursor::PowerOn;
+    assert_eq!(acts(&snapshot), RESET, "never On, of which the boot before would not hear");
+    let failed = ActionError { text: "busy".into(), retryable: true, unreachable: false };
+    let refused = after(&snapshot, &RESET, Outcome::Failed(failed));
+    assert!(!refused.forget_agent && refused.next_boot.is_none(), "not before the BMC accepts it");
+    assert_eq!(began(&refused), (Cursor::PowerOn, BootStart::ResetAccepted, false));
+    let accepted = after(&snapshot, &RESET, state);
+    assert_eq!(began(&accepted), (Cursor::AwaitAgent, BootStart::ResetAccepted, true));
+    assert!(accepted.forget_agent, "the agent of the boot before");
+    let boot = accepted.next_boot.unwrap();
+    assert!(!boot.has_begun(), "before the boot script is fetched");
+    let says = |text: &str| accepted.events.iter().any(|event| event.text.contains(text));
+    assert!(says("no power-off was observed"), "{:?}", accepted.events);
+}
+
+#[test]
+fn a_node_that_is_never_powered_off_is_reset() {
+    let seen = never_off(Cursor::PowerOff);
+    let change = recorded(&seen);
+    assert_eq!(began(&change), (Cursor::ReadBootDevice, BootStart::ResetAccepted, false));
+    assert!(!change.forget_agent && change.next_boot.is_none(), "nothing has ended yet");
+    resets(Snapshot { node: change.node, ..seen }, Outcome::Power(PowerState::On));
+}
+
+#[test]
+fn a_node_whose_bmc_reports_no_power_state_is_reset() {
+    let mut seen = at(Cursor::PowerOff);
+    seen.node.power_state = None;
+    assert_eq!(acts(&seen), Action::ReadPower, "an order that cannot be seen to be obeyed is not given");
+    let change = after(&seen, &Action::ReadPower, Outcome::PowerUnknown);
+    assert_eq!(began(&change), (Cursor::ReadBootDevice, BootStart::ResetAccepted, false));
+    resets(Snapshot { node: change.node, ..seen.clone() }, Outcome::PowerUnknown);
+
+    // It reports one after all: the ordinary way.
+    let change = after(&seen, &Action::ReadPower, Outcome::Power(PowerState::On));
+    assert_eq!(began(&change), (Cursor::PowerOff, BootStart::OffObserved, false));
+    assert_eq!(acts(&Snapshot { node: change.node, ..seen }), OFF);
+}
+
+/// A BMC that does report power states, and none for a moment, gets no benefit from it.
+#[test]
+fn without_a_report_an_off_is_not_observed() {
+    let seen = at(Cursor::PowerOff);
+    let change = after(&seen, &OFF, Outcome::PowerUnknown);
+    assert_eq!(began(&change), (Cursor::PowerOff, BootStart::OffObserved, false));
+    assert!(!change.forget_agent && change.next_boot.is_none());
+    let settings = Settings { power_timeout_s: 0, ..Settings::default() };
+    let failed = apply_outcome(&seen, &OFF, Outcome::PowerUnknown, &settings);
+    assert_eq!(failed.node.provision_state, ProvisionState::CleanFail);
+    let text = failed.node.last_error.unwrap();
+    assert!(text.contains("accepted power off but reports no power state"), "{text}");
+    assert_eq!(failed.node.power_state, None, "the next run resets the node");
+}
+
+#[test]
+fn an_observed_off_follows_a_reset_and_does_not_hide_it() {
+    let mut seen = at(Cursor::PowerOff);
+    let run = seen.node.run.as_mut().unwrap();
+    (run.boot_start, run.off_unobserved) = (BootStart::ResetAccepted, true);
+    let change = after(&seen, &OFF, Outcome::Power(PowerState::Off));
+    assert_eq!(began(&change), (Cursor::ReadBootDevice, BootStart::OffObserved, true));
+    assert!(change.next_boot.as_ref().is_some_and(Boot::has_begun));
+    let mut later = Snapshot { node: change.node, ..seen };
+    later.node.run.as_mut().unwrap().cursor = Cursor::PowerOn;
+    assert_eq!(acts(&later), Action::SetPower(PowerTarget::On));
+}
+
+#[test]
+fn a_run_ends_with_a_reset_where_the_node_is_never_off() {
+    let ends = |mut snapshot: Snapshot| {
+        let run = snapshot.node.run.as_mut().unwrap();
+        run.kind = model::RunKind::ManualClean;
+        run.plan = Some(Vec::new());
+        snapshot.node.enter(ProvisionState::Cleaning, Some(ProvisionState::Manageable), NOW);
+        assert_eq!(acts(&snapshot), RESET);
+        let change = after(&snapshot, &RESET, Outcome::Power(PowerState::On));
+        assert_eq!(change.node.provision_state, ProvisionState::Manageable);
+        assert_eq!(change.node.power_state, Some(PowerState::On));
+        assert!(change.forget_agent);
+    };
+    ends(never_off(Cursor::TearDown));
+    let mut reset = at(Cursor::TearDown);
+    reset.node.run.as_mut().unwrap().boot_start = BootStart::ResetAccepted;
+    ends(reset);
+    assert_eq!(acts(&at(Cursor::TearDown)), OFF);
+}
