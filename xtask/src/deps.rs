@@ -14,10 +14,10 @@ use crate::sh;
 pub const BUILD: &str = "gcc libc6-dev libblkid-dev";
 
 /// Unit and integration tests: what makes partition tables and signatures on loop devices, and the judges of
-/// the boot and BMC rooms.
+/// the boot and BMC rooms and of the systemd unit.
 pub const UNIT: &str = "\
     fdisk gdisk lvm2 cryptsetup-bin bcache-tools ocfs2-tools gfs2-utils e2fsprogs util-linux mount \
-    iproute2 busybox-static curl ipmitool openipmi ipxe jq openssl python3-venv";
+    iproute2 busybox-static curl ipmitool openipmi ipxe jq openssl python3-venv systemd";
 
 /// Compiles libFuzzer, which is C++.
 pub const FUZZ: &str = "g++";

@@ -11,9 +11,12 @@ use model::{Abilities, Contact, Inventory, Node, PlannedStep, PowerState, PowerT
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Clock;
+use tokio::sync::Semaphore;
 
 /// How many combinations of interfaces are cached; more than an installation has.
 const COMBINATIONS: usize = 256;
+/// Most archives of logs that are received at once.
+const LOGS_AT_ONCE: usize = 4;
 
 /// Performs actions. The simulation has its own implementation.
 #[async_trait]
@@ -36,8 +39,8 @@ pub struct LiveExecutor {
     clock: Arc<dyn Clock>,
     settings: Settings,
     logs: LogArchive,
-    /// An archive is in memory while it is fetched, up to some 200 MiB with its text form: one at a time.
-    fetching_logs: tokio::sync::Mutex<()>,
+    /// Each writes to the disk while it runs.
+    fetching_logs: Semaphore,
     /// By driver and interfaces, on which alone they depend. Every pass over a node needs them.
     abilities: Mutex<HashMap<Chosen, Arc<Abilities>>>,
 }
@@ -60,24 +63,16 @@ impl LiveExecutor {
             clock,
             settings,
             logs,
-            fetching_logs: tokio::sync::Mutex::default(),
+            fetching_logs: Semaphore::new(LOGS_AT_ONCE),
             abilities: Mutex::default(),
         }
     }
 
     /// Store the logs of the node's ramdisk in the file of this name.
     async fn collect_logs(&self, contact: &Contact, name: &str) -> Result<Outcome, ActionError> {
-        let _one = self.fetching_logs.lock().await;
-        let archive = self.agents.collect_logs(contact, self.logs.max_bytes()).await?;
-        let (logs, file) = (self.logs.clone(), name.to_owned());
-        let kept = tokio::task::spawn_blocking(move || logs.keep(&file, &archive)).await;
-        let kept = kept.map_err(|error| error.to_string()).and_then(|kept| kept.map_err(|e| e.to_string()));
-        let place = self.logs.directory().display();
-        kept.map(|()| Outcome::Done).map_err(|error| ActionError {
-            text: format!("{name} could not be stored in {place}: {error}"),
-            retryable: false,
-            unreachable: false,
-        })
+        // The semaphore is never closed.
+        let _turn = self.fetching_logs.acquire().await;
+        self.agents.collect_logs(contact, &self.logs, name).await.map(|()| Outcome::Done)
     }
 
     async fn bmc(&self, node: &Node, action: &Action) -> Result<Outcome, BmcError> {

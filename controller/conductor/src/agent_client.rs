@@ -9,11 +9,11 @@ use crate::agent_command::{add_psids, command, node_for_agent};
 use crate::agent_transport::{AgentCall, AgentTransport, Https};
 use crate::agents;
 use crate::decision::{ActionError, Outcome};
+use crate::log_archive::LogArchive;
+use crate::log_download::LogDownload;
 use agent_protocol::command::{ANNEAL, Addition, CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::record::RequiredVerification;
 use agent_protocol::step::AdvertisedSteps;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use model::{Contact, Node, PlannedStep, Run, RunKind, StepKind, StepResult};
 use reqwest::{Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
@@ -203,16 +203,33 @@ impl AgentClient {
         }
     }
 
-    /// `log.collect_system_logs`: a tar.gz of at most `limit` bytes, as the agent packed it. Its content is not read here.
+    /// `log.collect_system_logs`: a tar.gz, as the agent packed it, into the file of this name. Its content is not read here.
     ///
     /// # Errors
-    /// The agent runs a command, cannot be reached, or sends something else.
-    pub async fn collect_logs(&self, contact: &Contact, limit: usize) -> Result<Vec<u8>, ActionError> {
+    /// The agent runs a command, cannot be reached, or sends something else; or its logs cannot be kept.
+    pub async fn collect_logs(
+        &self,
+        contact: &Contact,
+        archive: &LogArchive,
+        name: &str,
+    ) -> Result<(), ActionError> {
+        let failed = |fault: Fault| fault.into_error("send its logs");
         let request = request("log.collect_system_logs", json!({}), None);
-        let most = agent_answer::with_archive(limit);
-        let answer = self.call_within(most, contact, Method::POST, "?wait=true", Some(&request)).await;
-        let status: CommandStatus = answer.map_err(|fault| fault.into_error("send its logs"))?;
-        unpacked(status, limit).map_err(|text| ActionError { text, retryable: false, unreachable: false })
+        let limit = agent_answer::with_archive(archive.max_bytes());
+        let call = agent_call(limit, contact, Method::POST, "?wait=true", Some(&request)).map_err(failed)?;
+        let mut download = LogDownload::to(archive.clone(), name.to_owned());
+        let answered = self.transport.download(call, &mut download).await;
+        if let Ok(status) = &answered
+            && !status.is_success()
+        {
+            return Err(failed(refused(*status, download.refusal())));
+        }
+        let is_reached = answered.is_ok();
+        let kept = download.end(answered.map(drop)).await;
+        kept.map_err(|text| match is_reached {
+            true => ActionError { text, retryable: false, unreachable: false },
+            false => failed(Fault::Transport(text)),
+        })
     }
 
     /// `anneal.plan_erase`: what an erase step would do to each disk, as the agent reports it. Changes nothing.
@@ -245,39 +262,43 @@ impl AgentClient {
         tail: &str,
         body: Option<&CommandRequest>,
     ) -> Result<T, Fault> {
-        self.call_within(agent_answer::ANSWER_MAX, contact, method, tail, body).await
-    }
-
-    /// The answer has at most `limit` bytes.
-    async fn call_within<T: DeserializeOwned>(
-        &self,
-        limit: usize,
-        contact: &Contact,
-        method: Method,
-        tail: &str,
-        body: Option<&CommandRequest>,
-    ) -> Result<T, Fault> {
-        let (Some(base), Some(token)) = (&contact.callback_url, &contact.token) else {
-            return Err(Fault::Transport("the agent has not been heard since it was booted".into()));
-        };
-        let url = format!("{}/v1/commands/{tail}", base.trim_end_matches('/'));
-        let mut url =
-            Url::parse(&url).map_err(|error| Fault::Transport(format!("callback_url {base}: {error}")))?;
-        // Ironic's protocol carries the token in the query. No message below may contain it.
-        url.query_pairs_mut().append_pair("agent_token", token);
-        let body = match body.map(serde_json::to_vec).transpose() {
-            Ok(body) => body,
-            Err(error) => return Err(Fault::Transport(format!("the command cannot be written: {error}"))),
-        };
-        let call = AgentCall { method, url, body, certificate: contact.verify_ca.clone(), limit };
+        let call = agent_call(agent_answer::ANSWER_MAX, contact, method, tail, body)?;
         let (status, bytes) = self.transport.call(call).await.map_err(Fault::Transport)?;
         if !status.is_success() {
-            let fault: Value = agent_answer::parse(&bytes).unwrap_or_default();
-            let text = fault.get("faultstring").and_then(Value::as_str).unwrap_or("no reason given");
-            return Err(Fault::Status(status, text.chars().take(500).collect()));
+            return Err(refused(status, &bytes));
         }
         agent_answer::parse(&bytes).map_err(Fault::Transport)
     }
+}
+
+/// A call whose answer has at most `limit` bytes.
+fn agent_call(
+    limit: usize,
+    contact: &Contact,
+    method: Method,
+    tail: &str,
+    body: Option<&CommandRequest>,
+) -> Result<AgentCall, Fault> {
+    let (Some(base), Some(token)) = (&contact.callback_url, &contact.token) else {
+        return Err(Fault::Transport("the agent has not been heard since it was booted".into()));
+    };
+    let url = format!("{}/v1/commands/{tail}", base.trim_end_matches('/'));
+    let mut url =
+        Url::parse(&url).map_err(|error| Fault::Transport(format!("callback_url {base}: {error}")))?;
+    // Ironic's protocol carries the token in the query. No message below may contain it.
+    url.query_pairs_mut().append_pair("agent_token", token);
+    let body = match body.map(serde_json::to_vec).transpose() {
+        Ok(body) => body,
+        Err(error) => return Err(Fault::Transport(format!("the command cannot be written: {error}"))),
+    };
+    Ok(AgentCall { method, url, body, certificate: contact.verify_ca.clone(), limit })
+}
+
+/// What an agent answers instead of what it was asked for.
+fn refused(status: StatusCode, answer: &[u8]) -> Fault {
+    let fault: Value = agent_answer::parse(answer).unwrap_or_default();
+    let text = fault.get("faultstring").and_then(Value::as_str).unwrap_or("no reason given");
+    Fault::Status(status, text.chars().take(500).collect())
 }
 
 impl Fault {
@@ -295,20 +316,6 @@ impl Fault {
             },
         }
     }
-}
-
-/// The archive in an answer to `log.collect_system_logs`.
-fn unpacked(status: CommandStatus, limit: usize) -> Result<Vec<u8>, String> {
-    let CommandStatus { command_status: Status::Succeeded, command_result: Some(result), .. } = status else {
-        let reason = status.command_error.map(|error| error.details).unwrap_or_default();
-        return Err(format!("the agent could not send its logs: {:?} {reason}", status.command_status));
-    };
-    let packed = result.get("system_logs").and_then(Value::as_str);
-    let packed = packed.ok_or("the agent sent something else instead of its logs")?;
-    if packed.len() / 4 * 3 > limit {
-        return Err(format!("the agent's logs have more than {} MiB", limit >> 20));
-    }
-    BASE64.decode(packed).map_err(|error| format!("the agent's logs are not base64: {error}"))
 }
 
 fn request(name: &str, params: Value, id: Option<String>) -> CommandRequest {

@@ -28,6 +28,26 @@ pub trait AgentTransport: Send + Sync {
     /// # Errors
     /// Why there is no answer, in one sentence without the URL. The call may have arrived nevertheless.
     async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String>;
+
+    /// As [`AgentTransport::call`], for an answer that is not held in memory: `sink` gets it as it arrives. Returns its status.
+    ///
+    /// # Errors
+    /// As [`AgentTransport::call`]; also when the sink refuses.
+    async fn download(&self, call: AgentCall, sink: &mut dyn AnswerSink) -> Result<StatusCode, String> {
+        let (status, bytes) = self.call(call).await?;
+        sink.receive(status, &bytes).await?;
+        Ok(status)
+    }
+}
+
+/// Takes an answer as it arrives.
+#[async_trait]
+pub trait AnswerSink: Send {
+    /// The next bytes of an answer with this status.
+    ///
+    /// # Errors
+    /// It wants no more of it.
+    async fn receive(&mut self, status: StatusCode, chunk: &[u8]) -> Result<(), String>;
 }
 
 /// HTTPS with the certificate of the agent pinned.
@@ -42,17 +62,42 @@ impl Https {
     }
 }
 
-#[async_trait]
-impl AgentTransport for Https {
-    async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String> {
+impl Https {
+    async fn send(&self, call: AgentCall) -> Result<reqwest::Response, String> {
         let client = self.connections.to(accept(call.certificate.as_deref())?)?;
         let mut request = client.request(call.method, call.url).header("content-type", "application/json");
         if let Some(body) = call.body {
             request = request.body(body);
         }
-        let answer = request.send().await.map_err(describe)?;
-        Ok((answer.status(), read(answer, call.limit).await?))
+        request.send().await.map_err(describe)
     }
+}
+
+#[async_trait]
+impl AgentTransport for Https {
+    async fn call(&self, call: AgentCall) -> Result<(StatusCode, Vec<u8>), String> {
+        let limit = call.limit;
+        let answer = self.send(call).await?;
+        Ok((answer.status(), read(answer, limit).await?))
+    }
+
+    async fn download(&self, call: AgentCall, sink: &mut dyn AnswerSink) -> Result<StatusCode, String> {
+        let limit = call.limit;
+        let mut answer = self.send(call).await?;
+        let (status, mut received) = (answer.status(), 0);
+        while let Some(chunk) = answer.chunk().await.map_err(describe)? {
+            received += chunk.len();
+            if received > limit {
+                return Err(too_large(limit));
+            }
+            sink.receive(status, &chunk).await?;
+        }
+        Ok(status)
+    }
+}
+
+fn too_large(limit: usize) -> String {
+    format!("the answer is larger than {limit} bytes")
 }
 
 fn accept(pem: Option<&str>) -> Result<Accept, String> {
@@ -70,7 +115,7 @@ async fn read(mut answer: reqwest::Response, limit: usize) -> Result<Vec<u8>, St
     let mut bytes = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(describe)? {
         if bytes.len() + chunk.len() > limit {
-            return Err(format!("the answer is larger than {limit} bytes"));
+            return Err(too_large(limit));
         }
         bytes.extend_from_slice(&chunk);
     }

@@ -20,7 +20,9 @@ mod connections;
 pub mod decision;
 pub mod drive;
 pub mod issuer;
+mod log_answer;
 pub mod log_archive;
+mod log_download;
 pub mod settings;
 pub mod stages;
 

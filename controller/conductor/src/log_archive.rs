@@ -2,7 +2,7 @@
 
 use crate::settings::Settings;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -50,6 +50,16 @@ impl LogArchive {
     /// # Errors
     /// When it cannot be written, too little space would be left, or `name` is no name of a file here.
     pub fn keep(&self, name: &str, archive: &[u8]) -> io::Result<()> {
+        let mut incoming = self.receive(name)?;
+        incoming.write(archive)?;
+        incoming.keep()
+    }
+
+    /// Begins to receive an archive of this name.
+    ///
+    /// # Errors
+    /// As [`LogArchive::keep`].
+    pub fn receive(&self, name: &str) -> io::Result<IncomingArchive> {
         if name.contains('/') || !name.ends_with(SUFFIX) || name.len() <= UUID_LEN {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no name of an archive of logs"));
         }
@@ -57,26 +67,18 @@ impl LogArchive {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no directory is configured for logs"));
         }
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        let size = u64::try_from(archive.len()).unwrap_or(u64::MAX);
-        self.make_room(size)?;
+        self.check_floor(0)?;
         let part = self.directory.join(format!(".{name}.part"));
         // Left by a controller that died while writing.
         match fs::remove_file(&part) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
-        let written = file.write_all(archive).and_then(|()| file.sync_all());
-        if let Err(error) = written.and_then(|()| fs::rename(&part, self.directory.join(name))) {
-            // A partial file is useless and takes up the space that ran out.
-            let _ = fs::remove_file(&part);
-            return Err(error);
-        }
-        self.prune(name.split_at(UUID_LEN).0)
+        let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+        Ok(IncomingArchive { archive: self.clone(), name: name.to_owned(), part, file, size: 0 })
     }
 
-    /// Delete the oldest archives of all nodes until one of this size fits below the total. An error if it would leave too
-    /// little space for the database, which may be on the same file system.
+    /// Delete the oldest archives of all nodes until one of this size fits below the total.
     fn make_room(&self, size: u64) -> io::Result<()> {
         let mut kept = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
@@ -96,7 +98,11 @@ impl LogArchive {
                 format!("it is larger than all logs together may be, {} MiB", self.total_bytes >> 20),
             ));
         };
-        kept[..excess].iter().try_for_each(|(_, path, _)| fs::remove_file(path))?;
+        kept[..excess].iter().try_for_each(|(_, path, _)| fs::remove_file(path))
+    }
+
+    /// An error if so many bytes more would leave too little space for the database, which may be on the same file system.
+    fn check_floor(&self, size: u64) -> io::Result<()> {
         let disk = nix::sys::statvfs::statvfs(&self.directory)?;
         let free = disk.blocks_available().saturating_mul(disk.fragment_size());
         if free < size.saturating_add(self.min_free_bytes) {
@@ -118,6 +124,52 @@ impl LogArchive {
         of_node.sort_unstable();
         let old = of_node.len().saturating_sub(self.keep);
         of_node[..old].iter().try_for_each(|name| fs::remove_file(self.directory.join(name)))
+    }
+}
+
+/// An archive that is being received, in a file that is no archive yet. Dropping it deletes the file: a part is useless, and
+/// takes up space that may have run out.
+pub struct IncomingArchive {
+    archive: LogArchive,
+    name: String,
+    part: PathBuf,
+    file: fs::File,
+    size: u64,
+}
+
+impl IncomingArchive {
+    /// Adds bytes.
+    ///
+    /// # Errors
+    /// The archive becomes too large, too little space would be left, or the disk fails.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let count = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.size = self.size.saturating_add(count);
+        let most = u64::try_from(self.archive.max_bytes).unwrap_or(u64::MAX);
+        if self.size > most {
+            let text = format!("the agent's logs have more than {} MiB", most >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+        }
+        self.archive.check_floor(count)?;
+        self.file.write_all(bytes)
+    }
+
+    /// Keeps it whole, in place of one of the same name; the oldest give way.
+    ///
+    /// # Errors
+    /// It does not fit below the total of all archives, or the disk fails.
+    pub fn keep(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        self.archive.make_room(self.size)?;
+        fs::rename(&self.part, self.archive.directory.join(&self.name))?;
+        self.archive.prune(self.name.split_at(UUID_LEN).0)
+    }
+}
+
+impl Drop for IncomingArchive {
+    fn drop(&mut self) {
+        // After it was kept there is none of this name.
+        let _ = fs::remove_file(&self.part);
     }
 }
 

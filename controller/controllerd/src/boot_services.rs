@@ -14,15 +14,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Clock, Store};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-/// Bind and run the services that `[boot]` enables.
+/// Bind and run the services that `[boot]` enables, on the threads of `runtime`.
 pub async fn start(
     config: &Config,
     identity: &Identity,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     clients: Clients,
+    runtime: &Handle,
     stop: &CancellationToken,
     services: &mut Services,
 ) -> Result<()> {
@@ -51,9 +53,10 @@ pub async fn start(
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));
     let directory = Directory { store, clock, ramdisk, api_url, lease_of };
-    let http = Http::bind(http, Arc::new(directory), clients).await.context("boot.http_port")?;
+    let http =
+        runtime.spawn(Http::bind(http, Arc::new(directory), clients)).await?.context("boot.http_port")?;
     let stopped = stop.clone();
-    services.start("boot HTTP", async move {
+    services.start_on(runtime, "boot HTTP", async move {
         http.run(stopped).await;
         Ok(())
     });
@@ -62,9 +65,9 @@ pub async fn start(
             listen: SocketAddr::new(IpAddr::V4(address), 69),
             loader_dir: boot.loader_dir.clone(),
         };
-        let tftp = Tftp::bind(tftp).await.context("boot.tftp")?;
+        let tftp = runtime.spawn(Tftp::bind(tftp)).await?.context("boot.tftp")?;
         let stopped = stop.clone();
-        services.start("boot TFTP", async move { Ok(tftp.run(stopped).await?) });
+        services.start_on(runtime, "boot TFTP", async move { Ok(tftp.run(stopped).await?) });
     }
     let mode = match (boot.dhcp, boot.dhcp_first, boot.dhcp_last) {
         (DhcpMode::Proxy, _, _) => Mode::Proxy,
@@ -82,9 +85,9 @@ pub async fn start(
     // Without router advertisements iPXE waits 16 s for IPv6.
     let (interface, stopped) = (boot.interface.clone(), stop.clone());
     let advertising = async move { Ok(boot::ra::serve(&interface, stopped).await?) };
-    services.start("boot router advertisements", advertising);
-    let dhcp = Dhcp::bind(dhcp).await.context("boot.dhcp")?.sharing(leases);
+    services.start_on(runtime, "boot router advertisements", advertising);
+    let dhcp = runtime.spawn(Dhcp::bind(dhcp)).await?.context("boot.dhcp")?.sharing(leases);
     let stopped = stop.clone();
-    services.start("boot DHCP", async move { Ok(dhcp.run(stopped).await?) });
+    services.start_on(runtime, "boot DHCP", async move { Ok(dhcp.run(stopped).await?) });
     Ok(())
 }

@@ -31,11 +31,11 @@ impl Default for Connections {
             head_timeout_s: 10,
             body_timeout_s: 30,
             idle_timeout_s: 60,
-            boot: 512,
+            boot: 1024,
             boot_per_address: 16,
-            agents: 1024,
+            agents: 2048,
             agents_per_address: 16,
-            operators: 512,
+            operators: 1024,
             operators_per_address: 128,
         }
     }

@@ -4,7 +4,7 @@ use crate::config::{AuthStrategy, Config};
 use crate::connections::Classes;
 use crate::identity::Identity;
 use crate::services::Services;
-use crate::{operator_socket, operator_token};
+use crate::{agent_runtime, operator_socket, operator_token};
 use anyhow::{Context, Result};
 use api::auth::{OperatorToken, Users};
 use api::{App, Auth, OriginCheck};
@@ -12,61 +12,80 @@ use http_server::{Listener, Server};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 /// How long answers may still go out after a signal to stop.
 const DRAIN: Duration = Duration::from_secs(20);
 
-/// Serve the API on every configured address, and on the operators' socket where no users are configured.
-pub async fn serve_all(
-    config: &Config,
-    identity: &Identity,
-    app: App,
-    classes: &Classes,
-    stop: &CancellationToken,
-    services: &mut Services,
-) -> Result<()> {
-    let operators = Operators::of(config)?;
-    let site = || OriginCheck::new(&config.api.allowed_hosts, &config.api.public_endpoint);
-    let mut serve = |listener: Listener, tls, router, clients, place: String| {
-        let (server, stopped) = (Server { listener, tls, router, clients }, stop.clone());
-        services.start(format!("the API on {place}"), async move {
-            server.run(stopped, DRAIN).await;
-            Ok(())
-        });
-    };
-    for address in &config.api.listen {
-        let auth = operators.at(address.ip());
-        let accepts = match &auth {
-            Auth::NoAuth => "for every client that reaches it".to_owned(),
-            Auth::Agents => "for agents only".to_owned(),
-            Auth::Basic(_) => "for agents, and for users with a password".to_owned(),
-            Auth::Token(token) => format!("for agents, and with the token in {}", token.path().display()),
-            Auth::Socket => "for its user and group".to_owned(),
+/// What the listeners have in common.
+pub struct Listeners<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// The limits of each class of clients.
+    pub classes: &'a Classes,
+    /// The threads that serve everybody on the nodes' network.
+    pub agents: &'a Handle,
+    /// Ends them.
+    pub stop: &'a CancellationToken,
+}
+
+impl Listeners<'_> {
+    /// Serve the API on every configured address, and on the operators' socket where no users are configured: `app` on
+    /// loopback, `agents_app` on the threads of agents.
+    pub async fn serve_all(
+        &self,
+        identity: &Identity,
+        app: App,
+        agents_app: App,
+        services: &mut Services,
+    ) -> Result<()> {
+        let Self { config, classes, agents, stop } = self;
+        let operators = Operators::of(config)?;
+        let site = || OriginCheck::new(&config.api.allowed_hosts, &config.api.public_endpoint);
+        let own = Handle::current();
+        let mut serve = |runtime: &Handle, listener: Listener, tls, router, clients, place: String| {
+            let (server, stopped) = (Server { listener, tls, router, clients }, (*stop).clone());
+            services.start_on(runtime, format!("the API on {place}"), async move {
+                server.run(stopped, DRAIN).await;
+                Ok(())
+            });
         };
-        let plain = address.ip().is_loopback();
-        let router = match plain {
-            true => api::loopback_router(app.clone(), auth, site()),
-            false => api::guarded_router(app.clone(), auth),
-        };
-        let listener = TcpListener::bind(address).await.with_context(|| format!("api.listen {address}"))?;
-        let bound = listener.local_addr()?;
-        let (tls, clients) = match plain {
-            true => (None, classes.operators()),
-            false => (Some(identity.server()?), classes.agents()),
-        };
-        serve(listener.into(), tls, router, clients, bound.to_string());
-        tracing::info!("API on {}://{bound}, {accepts}", if plain { "http" } else { "https" });
+        for address in &config.api.listen {
+            let auth = operators.at(address.ip());
+            let accepts = match &auth {
+                Auth::NoAuth => "for every client that reaches it".to_owned(),
+                Auth::Agents => "for agents only".to_owned(),
+                Auth::Basic(_) => "for agents, and for users with a password".to_owned(),
+                Auth::Token(token) => format!("for agents, and with the token in {}", token.path().display()),
+                Auth::Socket => "for its user and group".to_owned(),
+            };
+            let plain = address.ip().is_loopback();
+            let router = match plain {
+                true => api::loopback_router(app.clone(), auth, site()),
+                false => api::guarded_router(agents_app.clone(), auth),
+            };
+            let runtime = if plain { &own } else { *agents };
+            let listener = agent_runtime::bind(runtime, *address)
+                .await
+                .with_context(|| format!("api.listen {address}"))?;
+            let bound = listener.local_addr()?;
+            let (tls, clients) = match plain {
+                true => (None, classes.operators()),
+                false => (Some(identity.server()?), classes.agents()),
+            };
+            serve(runtime, listener.into(), tls, router, clients, bound.to_string());
+            tracing::info!("API on {}://{bound}, {accepts}", if plain { "http" } else { "https" });
+        }
+        if let Operators::Token(_) = operators {
+            let path = config.operator_socket();
+            let router = api::loopback_router(app, Auth::Socket, site());
+            let listener = operator_socket::bind(&path)?;
+            serve(&own, listener.into(), None, router, classes.operators(), path.display().to_string());
+            tracing::info!("API on unix:{}, for its user and group", path.display());
+        }
+        Ok(())
     }
-    if let Operators::Token(_) = operators {
-        let path = config.operator_socket();
-        let router = api::loopback_router(app, Auth::Socket, site());
-        let listener = operator_socket::bind(&path)?;
-        serve(listener.into(), None, router, classes.operators(), path.display().to_string());
-        tracing::info!("API on unix:{}, for its user and group", path.display());
-    }
-    Ok(())
 }
 
 /// How operators authenticate.

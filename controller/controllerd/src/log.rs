@@ -1,26 +1,33 @@
 //! The log of the process, on standard error.
 
 use crate::config::LogFormat;
+use crate::log_limit::LogLimit;
 use anyhow::{Context, Result};
 use std::io::IsTerminal;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-/// Begin to log what `filter` lets pass. A panic is logged, too.
-pub fn start(filter: &str, format: LogFormat) -> Result<()> {
+/// Begin to log what `filter` lets pass. A panic is logged, too. Returns the limit on what unknown clients cause.
+pub fn start(filter: &str, format: LogFormat) -> Result<LogLimit> {
     let filter = EnvFilter::try_new(filter).context("configuration: log")?;
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let limit = LogLimit::default();
+    let log = tracing_subscriber::fmt::layer::<Registry>()
         .with_writer(std::io::stderr)
         // Such an error is reported on standard error, with a panic where that cannot be written to.
         .log_internal_errors(false);
     match format {
-        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Text => {
+            let log = log.with_ansi(std::io::stderr().is_terminal()).with_filter(limit.clone());
+            tracing_subscriber::registry().with(log).with(filter).init();
+        }
         LogFormat::Json => {
-            log.json().init();
+            let log = log.json().with_filter(limit.clone());
+            tracing_subscriber::registry().with(log).with(filter).init();
             log_panics();
         }
     }
-    Ok(())
+    Ok(limit)
 }
 
 /// Log panics as events, so that each line of the log is one JSON object.

@@ -1,5 +1,6 @@
 //! `anneal-controller`: log, configuration, wiring, run, drain.
 
+mod agent_runtime;
 mod backup;
 mod boot_services;
 mod certificate_key;
@@ -12,6 +13,7 @@ mod drivers;
 mod identity;
 mod listeners;
 mod log;
+mod log_limit;
 mod notify;
 mod operator_socket;
 mod operator_token;
@@ -23,6 +25,8 @@ use clap::Parser;
 use conductor::agent_client::AgentClient;
 use conductor::{CertificateIssuer, Conductor, LiveExecutor};
 use config::Config;
+use listeners::Listeners;
+use log_limit::LogLimit;
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
 use notify::Supervisor;
@@ -32,8 +36,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::{Clock, Store, SystemClock};
 use store_sqlite::{OpenError, SqliteStore};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+
+/// Gives memory back to the system after many requests: glibc's allocator keeps it (docs/decisions/0032).
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Limit of one HTTP call to an agent; erase steps run asynchronously, so a call is short.
 const AGENT_CALL: Duration = Duration::from_secs(60);
@@ -70,12 +79,15 @@ fn main() -> Result<()> {
     if let Some(command) = &args.command {
         return command.run(&config);
     }
-    log::start(&config.log, config.log_format)?;
+    let limit = log::start(&config.log, config.log_format)?;
     log::abort_with_the_writer();
     without_core_dumps().context("core dumps")?;
     config.connections.raise_descriptor_limit().context("limit of open files")?;
+    let agents = agent_runtime::start()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run(config))
+    let ended = runtime.block_on(run(config, agents.handle(), limit));
+    agents.shutdown_background();
+    ended
 }
 
 /// No crash writes this process's memory, which holds passwords, to a disk; nor can another process of the same user read it.
@@ -97,7 +109,7 @@ fn refusal(error: OpenError, database: &Path) -> anyhow::Error {
     anyhow::Error::from(error).context(advice)
 }
 
-async fn run(config: Config) -> Result<()> {
+async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result<()> {
     state_dir::prepare(&config.state_dir)?;
     let database = config.database();
     let is_upgrade = operator_token::is_upgrade(&config);
@@ -119,6 +131,7 @@ async fn run(config: Config) -> Result<()> {
         tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
     }
     let bmcs = bmc::Builtin::new(config.bmc.clone());
+    let for_agents: Arc<dyn Store> = Arc::new(opened.for_agents());
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
@@ -128,13 +141,16 @@ async fn run(config: Config) -> Result<()> {
         settings: config.api_settings(),
     };
     let classes = config.connections.classes();
-    listeners::serve_all(&config, &identity, app, &classes, &stop, &mut services).await?;
+    let agents_app = api::App { store: for_agents.clone(), ..app.clone() };
+    let listeners = Listeners { config: &config, classes: &classes, agents: agents_runtime, stop: &stop };
+    listeners.serve_all(&identity, app, agents_app, &mut services).await?;
     boot_services::start(
         &config,
         &identity,
-        store.clone(),
+        for_agents,
         clock.clone(),
         classes.boot(),
+        agents_runtime,
         &stop,
         &mut services,
     )
@@ -158,6 +174,7 @@ async fn run(config: Config) -> Result<()> {
     if is_upgrade {
         operator_token::explain();
     }
+    services.start("the limit on the log", limit.report());
     services.start("the check of the database", database_check::run(opened, config.database_check_hours));
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
     let supervisor = Supervisor::from_environment().context("NOTIFY_SOCKET")?;

@@ -4,6 +4,7 @@
 use anyhow::{Error, Result, anyhow};
 use std::collections::HashMap;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::task::{Id, JoinError, JoinSet};
 
 /// Everything that runs until the process stops.
@@ -20,7 +21,17 @@ impl Services {
         name: impl Into<String>,
         service: impl Future<Output = Result<()>> + Send + 'static,
     ) {
-        let task = self.tasks.spawn(service);
+        self.start_on(&Handle::current(), name, service);
+    }
+
+    /// Run a service on the threads of this runtime.
+    pub fn start_on(
+        &mut self,
+        runtime: &Handle,
+        name: impl Into<String>,
+        service: impl Future<Output = Result<()>> + Send + 'static,
+    ) {
+        let task = self.tasks.spawn_on(service, runtime);
         self.names.insert(task.id(), name.into());
     }
 

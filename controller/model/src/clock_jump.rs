@@ -3,6 +3,8 @@
 //! when something happened (history, certificates, creation) stay.
 
 use crate::agent::Contact;
+use crate::inventory::Inventory;
+use crate::kind::RunKind;
 use crate::node::Node;
 use crate::run::Cursor;
 use crate::time::Timestamp;
@@ -13,6 +15,10 @@ pub fn shift_node(node: &mut Node, by: i64) -> bool {
     if let Some(wait) = &mut node.wait {
         wait.since = wait.since.shifted(by);
         shift(&mut wait.deadline, by);
+        any = true;
+    }
+    if let Some(run) = node.run.as_mut().filter(|run| run.is_active()) {
+        run.started_at = run.started_at.shifted(by);
         any = true;
     }
     match node.run.as_mut().map(|run| &mut run.cursor) {
@@ -27,6 +33,16 @@ pub fn shift_node(node: &mut Node, by: i64) -> bool {
         }
         _ => any,
     }
+}
+
+/// Whether the inventory of a node is compared with the beginning of its run, and so moves with it.
+pub fn awaits_inventory(node: &Node) -> bool {
+    node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect)
+}
+
+/// Move when an inventory was received.
+pub fn shift_inventory(inventory: &mut Inventory, by: i64) {
+    inventory.at = inventory.at.shifted(by);
 }
 
 /// Move what is known about an agent.
@@ -48,7 +64,6 @@ fn shift(at: &mut Option<Timestamp>, by: i64) -> bool {
 mod tests {
     use super::*;
     use crate::agent::SecondAgent;
-    use crate::kind::RunKind;
     use crate::node::Wait;
     use crate::run::Run;
     use uuid::Uuid;
@@ -90,7 +105,8 @@ mod tests {
         before.provision_updated_at = Some(Timestamp(5_400));
         let mut after = before.clone();
         assert!(shift_node(&mut after, BY));
-        assert_eq!(moved(&before, &after), [".next_wake_at", ".wait.deadline", ".wait.since"]);
+        let expected = [".next_wake_at", ".run.started_at", ".wait.deadline", ".wait.since"];
+        assert_eq!(moved(&before, &after), expected);
 
         let issued = Cursor::Issued {
             command_id: "c".into(),
@@ -102,10 +118,11 @@ mod tests {
         let out_of_band = Cursor::OutOfBand { command_id: "c".into(), at: Timestamp(5_100), polling: true };
         let pause = Cursor::Pause { since: Timestamp(5_100), until: Some(Timestamp(9_000)) };
         for (cursor, expected) in [
-            (issued, &[".run.cursor.at"][..]),
-            (out_of_band, &[".run.cursor.at"]),
-            (pause, &[".run.cursor.since", ".run.cursor.until"]),
-            (Cursor::PowerOn, &[]),
+            (issued, &[".run.cursor.at", ".run.started_at"][..]),
+            (out_of_band, &[".run.cursor.at", ".run.started_at"]),
+            (pause, &[".run.cursor.since", ".run.cursor.until", ".run.started_at"]),
+            (Cursor::PowerOn, &[".run.started_at"]),
+            (Cursor::Done, &[]),
         ] {
             let before = node(cursor);
             let mut after = before.clone();

@@ -121,6 +121,9 @@ impl ConductorStore for SqliteStore {
                     node::update(change, &node, &doc, &[], None)?;
                     change.ring(uuid);
                 }
+                if clock_jump::awaits_inventory(&node) {
+                    inventory::shift_clock(change, uuid, by)?;
+                }
                 contact::shift_clock(change, uuid, by)?;
             }
             lease::shift_clock(change, by)

@@ -3,7 +3,7 @@
 //! ```text
 //!   SqliteStore ── write ──▶ writer.rs: one thread, the only connection that writes; group commit
 //!        │                        │ sql/: the SQL of each noun
-//!        └──────── read ───▶ readers.rs: a few read-only connections, WAL snapshots
+//!        └──────── read ───▶ readers.rs: a few read-only connections, WAL snapshots; others for agents and boot
 //! ```
 //!
 //! Invariants: an acknowledged write is on the disk (`synchronous=FULL`); columns are computed from the
@@ -45,7 +45,8 @@ use writer::{Change, Writer};
 /// A [`Store`](store::Store) in a file. Needs a tokio runtime; dropping it waits for the writes under way.
 pub struct SqliteStore {
     readers: Readers,
-    writer: Writer,
+    agent_readers: Readers,
+    writer: Arc<Writer>,
     bell: Bell,
     reserve: Reserve,
     path: PathBuf,
@@ -83,8 +84,24 @@ impl SqliteStore {
         let damage = Arc::new(OnceLock::new());
         let writer = Writer::spawn(opened.writer, bell.clone(), damage.clone(), opened.lock)
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        let readers = Readers::new(opened.readers);
-        Ok(Self { readers, writer, bell, reserve, path: path.to_owned(), damage })
+        let (readers, agent_readers) = (Readers::new(opened.readers), Readers::new(opened.agent_readers));
+        let (writer, path) = (Arc::new(writer), path.to_owned());
+        Ok(Self { readers, agent_readers, writer, bell, reserve, path, damage })
+    }
+
+    /// The same store for the listeners of agents and of boot, which everybody on the nodes' network reaches. It reads through
+    /// connections of its own: however many requests wait for one of them, operators and the conductor do not.
+    pub fn for_agents(&self) -> Self {
+        let readers = self.agent_readers.clone();
+        Self {
+            agent_readers: readers.clone(),
+            readers,
+            writer: self.writer.clone(),
+            bell: self.bell.clone(),
+            reserve: self.reserve.clone(),
+            path: self.path.clone(),
+            damage: self.damage.clone(),
+        }
     }
 
     /// Check the whole database, for seconds for each GiB. After a finding nothing is written any more: every write would

@@ -19,11 +19,14 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Connections that read.
 const READERS: usize = 4;
+/// Connections that read for clients without any right; see [`crate::SqliteStore::for_agents`].
+const AGENT_READERS: usize = 2;
 
 /// An opened database.
 pub struct Opened {
     pub writer: Connection,
     pub readers: Vec<Connection>,
+    pub agent_readers: Vec<Connection>,
     pub lock: Lock,
 }
 
@@ -77,8 +80,9 @@ pub fn open(path: &Path, key: &DatabaseKey, migrations: &[Migration]) -> Result<
         secrets::add_to(&reader, key)?;
         Ok(reader)
     };
-    let readers = (0..READERS).map(|_| reader()).collect::<rusqlite::Result<_>>().map_err(sqlite)?;
-    Ok(Opened { writer, readers, lock })
+    let pool = |count| (0..count).map(|_| reader()).collect::<rusqlite::Result<Vec<_>>>();
+    let (readers, agent_readers) = (pool(READERS).map_err(sqlite)?, pool(AGENT_READERS).map_err(sqlite)?);
+    Ok(Opened { writer, readers, agent_readers, lock })
 }
 
 /// WAL, so that readers and the writer do not wait for each other; FULL, so that each commit is on the disk
@@ -135,6 +139,7 @@ mod tests {
         assert_eq!(pragma("journal_mode"), "wal");
         assert_eq!(pragma("synchronous"), "2", "FULL");
         assert_eq!(pragma("foreign_keys"), "1");
-        assert!(opened.readers.iter().all(|reader| reader.is_readonly("main").unwrap()));
+        let mut readers = opened.readers.iter().chain(&opened.agent_readers);
+        assert!(readers.all(|reader| reader.is_readonly("main").unwrap()));
     }
 }

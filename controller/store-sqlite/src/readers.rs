@@ -7,6 +7,7 @@ use store::{Result, StoreError};
 use tokio::sync::Semaphore;
 
 /// The pool.
+#[derive(Clone)]
 pub struct Readers {
     idle: Arc<Mutex<Vec<Connection>>>,
     free: Arc<Semaphore>,

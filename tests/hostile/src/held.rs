@@ -57,7 +57,7 @@ const HEAD: &[u8] = b"GET /v1/no";
 const BODY: &[u8] =
     b"POST /v1/continue_inspection HTTP/1.1\r\nHost: c\r\nContent-Length: 4000\r\n\r\n{\"a\":\"";
 
-/// In the proportions of the controller's default limits: 512 boot, 1024 agents, 512 operators.
+/// In the proportions of the controller's default limits: 1024 boot, 2048 agents, 1024 operators.
 const HALVES: [Half; 8] = [
     Half { port: Port::Boot, tls: false, bytes: HEAD },
     Half { port: Port::Operators, tls: false, bytes: HEAD },

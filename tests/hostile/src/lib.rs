@@ -22,3 +22,4 @@ pub mod run;
 pub mod silent;
 pub mod strangers;
 pub mod targets;
+pub mod threads;

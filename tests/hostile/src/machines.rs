@@ -1,7 +1,6 @@
 //! Machines that are cleaned again and again. Each boots an agent at an address of its own.
 
 use crate::controller::Controller;
-use crate::targets::Targets;
 use anyhow::{Context, Result, ensure};
 use bench::agent::{Agent, step};
 use bench::client::{Route, send};
@@ -118,7 +117,6 @@ pub async fn beat(heart: Heart) {
 pub async fn clean(
     machine: Machine,
     controller: Arc<Controller>,
-    targets: Arc<Targets>,
     mut states: States,
     until: Instant,
 ) -> Result<(usize, Duration)> {
@@ -132,11 +130,9 @@ pub async fn clean(
         let awaited = |node: &NodeView| node.state == "clean wait" && node.waits_powered;
         reached(&mut states, &machine.uuid, "clean wait, powered", awaited).await.with_context(what)?;
         let heart = machine.boot(&controller, machine.report(), &mut tasks).await.with_context(what)?;
-        targets.grant(&machine.mac);
         let agent = heart.agent.clone();
         tasks.spawn(beat(heart));
         seen(&mut states, &machine.uuid, "available").await.with_context(what)?;
-        targets.withdraw(&machine.mac);
         let ran: Vec<_> = agent.journal().into_iter().map(|mark| mark.step).collect();
         ensure!(ran == agent.expected(), "{}: it ran {ran:?}", what());
         longest = longest.max(begun.elapsed());

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::Parser;
 use hostile::run::{Shape, run};
+use hostile::threads;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -79,7 +80,7 @@ fn soak(options: &Options) -> Result<bool> {
         held: options.held,
         seed,
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = threads::runtime()?;
     let report = runtime.block_on(run(&shape, dir.path()))?;
     runtime.shutdown_background();
     print!("{report}");

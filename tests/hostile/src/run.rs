@@ -8,6 +8,7 @@ use crate::memory::{resident, settled};
 use crate::report::{GROWTH, Report};
 use crate::strangers::{self, ADDRESSES, Sent};
 use crate::targets::Targets;
+use crate::threads::apart;
 use crate::{liars, silent};
 use anyhow::{Context, Result, bail};
 use bench::cpu;
@@ -69,9 +70,9 @@ pub async fn run(shape: &Shape, dir: &Path) -> Result<Report> {
     let (sent, open, waits) = (Arc::<Sent>::default(), Arc::<Open>::default(), Arc::<Waits>::default());
     let (states, looking) = desk::watch(controller.clone(), waits.clone());
     let mut others = JoinSet::new();
-    others.spawn(looking);
+    others.spawn(apart(looking));
     let (bad, good) = (machines.split_off(shape.nodes.into()), machines);
-    in_peace(&good, Instant::now() + shape.peace, &controller, &targets, &states).await?;
+    in_peace(&good, Instant::now() + shape.peace, &controller, &states).await?;
     waits.forget();
     let before = (resident(pid)?, cpu::of_process(pid)?);
 
@@ -90,7 +91,7 @@ pub async fn run(shape: &Shape, dir: &Path) -> Result<Report> {
 
     let begun = Instant::now();
     let first = good.first().context("no node")?.uuid.clone();
-    others.spawn(desk::work(controller.clone(), first, waits.clone()));
+    others.spawn(apart(desk::work(controller.clone(), first, waits.clone())));
     for number in 0..shape.silent {
         others.spawn(silent::run(number, controller.clone(), states.clone()));
     }
@@ -98,8 +99,7 @@ pub async fn run(shape: &Shape, dir: &Path) -> Result<Report> {
     let mut honest = JoinSet::new();
     let until = begun + shape.lasts;
     for machine in good {
-        let (controller, targets, states) = (controller.clone(), targets.clone(), states.clone());
-        honest.spawn(machines::clean(machine, controller, targets, states, until));
+        honest.spawn(machines::clean(machine, controller.clone(), states.clone(), until));
     }
     for (lie, machine) in bad.into_iter().enumerate() {
         others.spawn(liars::run(machine, lie, controller.clone(), states.clone(), found.clone()));
@@ -125,13 +125,11 @@ async fn in_peace(
     machines: &[Machine],
     until: Instant,
     controller: &Arc<Controller>,
-    targets: &Arc<Targets>,
     states: &States,
 ) -> Result<()> {
     let mut once = JoinSet::new();
     for machine in machines {
-        let (controller, targets, states) = (controller.clone(), targets.clone(), states.clone());
-        once.spawn(machines::clean(machine.clone(), controller, targets, states, until));
+        once.spawn(machines::clean(machine.clone(), controller.clone(), states.clone(), until));
     }
     while let Some(cleaned) = once.join_next().await {
         cleaned??;

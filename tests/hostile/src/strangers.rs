@@ -144,10 +144,7 @@ fn compose(random: &mut fastrand::Rng, targets: &Targets) -> Request {
     };
     match random.u32(..100) {
         0..25 => get("lookup, unknown", format!("/v1/lookup?addresses={}", unknown(random))),
-        25..40 => {
-            let mac = targets.mac(random).unwrap_or_else(|| unknown(random));
-            get("lookup, of a node", format!("/v1/lookup?addresses={mac}"))
-        }
+        25..40 => get("lookup, of a node", format!("/v1/lookup?addresses={}", targets.mac(random))),
         40..43 => get("lookup, malformed", format!("/v1/lookup?addresses={}", "%00,".repeat(200))),
         43..60 => {
             let token: String = std::iter::repeat_with(|| random.alphanumeric()).take(40).collect();

@@ -28,6 +28,11 @@ impl SimClock {
         self.began.elapsed().as_secs_f64()
     }
 
+    /// As if the machine's clock had not been set since it was followed last.
+    pub fn forget_jump(&self) {
+        self.set.store(self.followed.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
     /// Set the machine's clock forward by this many seconds, or back by a negative number.
     pub fn set_forward(&self, seconds: i64) {
         self.set.fetch_add(seconds * 1_000_000, Ordering::Relaxed);

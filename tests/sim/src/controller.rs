@@ -97,6 +97,7 @@ impl World {
         held(&self.ground_truth).killed(self.now());
         incarnation.life.dead.cancel();
         incarnation.conducting.abort();
+        self.forget_jump();
     }
 
     /// The process stands still, as under a debugger or on a host that swaps.

@@ -1,5 +1,6 @@
 //! The faults of one world: rates of spontaneous faults, and numbers of faults at random moments.
 
+use crate::clock_jumps::ClockJump;
 use crate::rng::SimRng;
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub struct Faults {
     pub boot_fails: f64,
     /// What strikes at random moments, and how often.
     pub strikes: Vec<(Strike, u32)>,
+    /// When the clock of the controller's machine is set. No reason for anything to go wrong.
+    pub clock_jumps: Vec<ClockJump>,
     /// Users abort, ask for the impossible, and touch power and flags.
     pub impatience: f64,
 }
@@ -64,7 +67,8 @@ impl Faults {
 
     /// Whether nothing goes wrong but what users ask for.
     pub fn is_calm(&self) -> bool {
-        *self == Self { impatience: self.impatience, ..Self::calm(self.lasts) }
+        let clock_jumps = self.clock_jumps.clone();
+        *self == Self { impatience: self.impatience, clock_jumps, ..Self::calm(self.lasts) }
     }
 
     /// The faults of a seed: none, one kind of fault, frequently, a little of everything, or all at once.

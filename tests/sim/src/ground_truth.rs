@@ -105,6 +105,8 @@ pub struct Chronicle {
     pub fetched_since_reset: bool,
     /// When heartbeats were accepted.
     pub heard: Vec<Timestamp>,
+    /// When its provision state was last changed.
+    pub changed_at: Option<Timestamp>,
     /// Runs that a user asked to abort.
     pub aborted: BTreeSet<Uuid>,
     /// An administrator, or the operator's configuration, let it be available without cleaning.

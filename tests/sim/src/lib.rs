@@ -16,6 +16,7 @@
 
 pub mod agent;
 pub mod bmc;
+pub mod clock_jumps;
 pub mod commands;
 pub mod controller;
 pub mod drivers;

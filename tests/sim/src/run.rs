@@ -1,5 +1,6 @@
 //! One seed from its beginning to its end.
 
+use crate::clock_jumps;
 use crate::faults::Faults;
 use crate::held;
 use crate::http::Request;
@@ -61,7 +62,8 @@ pub fn run(seed: u64, nodes: Option<usize>, loud: bool) -> Outcome {
             (0..nodes.unwrap_or(drawn)).map(|index| Machine::drawn(rng, index)).collect()
         };
         let world = World::new(seed, machines, loud);
-        let faults = Faults::drawn(&world.rng);
+        let mut faults = Faults::drawn(&world.rng);
+        faults.clock_jumps = clock_jumps::drawn(seed, faults.lasts);
         world.trace.note(|| format!("seed {seed}: {} nodes, {faults:?}", world.machines.len()));
         tokio::select! {
             biased;

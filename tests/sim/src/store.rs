@@ -382,7 +382,14 @@ impl ConductorStore for WatchedStore {
     }
 
     async fn shift_clock(&self, by: i64) -> Result<()> {
-        self.write(json!({"shift": by}), self.world.disk.shift_clock(by)).await
+        let shift = async {
+            let shifted = self.world.disk.shift_clock(by).await;
+            if shifted.is_ok() {
+                self.world.shifted(by);
+            }
+            shifted
+        };
+        self.write(json!({"shift": by}), shift).await
     }
 
     fn bell(&self) -> &Bell {

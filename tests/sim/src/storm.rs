@@ -1,6 +1,7 @@
 //! What strikes at random moments.
 
 use crate::agent;
+use crate::clock_jumps::ClockJump;
 use crate::faults::{Faults, Strike};
 use crate::held;
 use crate::machine::Machine;
@@ -8,6 +9,7 @@ use crate::power;
 use crate::world::{Fuse, World};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 /// Let faults strike until their time is over.
@@ -15,6 +17,8 @@ pub async fn rage(world: &Arc<World>) {
     let faults = world.faults();
     let begin = Instant::now();
     let lasts = u64::try_from(faults.lasts.as_millis()).unwrap_or(u64::MAX).max(1);
+    let mut jumping = JoinSet::new();
+    jumping.spawn(jump(world.clone(), begin, faults.clock_jumps));
     let mut strikes = Vec::new();
     for (strike, times) in faults.strikes {
         for _ in 0..times {
@@ -29,6 +33,14 @@ pub async fn rage(world: &Arc<World>) {
         tokio::spawn(async move { world.strike(strike).await });
     }
     sleep_until(begin + faults.lasts).await;
+}
+
+/// Sets the clock of the controller's machine.
+async fn jump(world: Arc<World>, begin: Instant, jumps: Vec<ClockJump>) {
+    for ClockJump { at, by } in jumps {
+        sleep_until(begin + at).await;
+        world.set_clock(by);
+    }
 }
 
 /// The end of all faults: every network cut and every freeze ends.

@@ -56,6 +56,8 @@ pub struct World {
     pub controller: Mutex<Option<Arc<Incarnation>>>,
     /// Runs that began since then have nothing to fail of.
     pub calm_since: Mutex<Option<Timestamp>>,
+    /// By how much the store was moved with the clock, and the clock itself was not yet.
+    pub unfollowed: Mutex<i64>,
     /// Kills the controller at a store call.
     pub fuse: Mutex<Option<Fuse>>,
     /// Cancelled by the first violation.
@@ -110,6 +112,7 @@ impl World {
             controller: Mutex::default(),
             calm_since: Mutex::default(),
             fuse: Mutex::default(),
+            unfollowed: Mutex::default(),
             broken: CancellationToken::new(),
             violation: Mutex::default(),
             clock,

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
-use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
 /// Addresses that half requests come from.
 const ADDRESSES: u8 = 250;
@@ -68,6 +68,36 @@ async fn half_requests_to_every_port_leave_operators_boot_and_conductor_working(
     assert_eq!(client.get(lookup).send().await.unwrap().status().as_u16(), 404);
     assert!(!controller.log().contains("Too many open files"), "{}", controller.log());
     drop(held);
+}
+
+/// 5,000 half requests to the operators' socket, all of this user: its requests and those on the loopback port are answered.
+#[tokio::test]
+async fn half_requests_to_the_operators_socket_leave_it_working() {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let api = free_port();
+    let settings = "auth_strategy = \"token\"\n[connections]\noperators = 64\noperators_per_address = 64\n";
+    let command = command(dir.path(), &format!("\"127.0.0.1:{api}\""), settings);
+    let command = limited(&command, "ulimit -n 200", dir.path());
+    let socket = dir.path().join("state/api.sock");
+    let controller = Controller::run(dir, api, command).await;
+    let mut held = Vec::new();
+    for _ in 0..u32::from(ADDRESSES) * u32::from(FROM_EACH) {
+        let mut stream = UnixStream::connect(&socket).await.unwrap();
+        let _ = stream.write_all(b"GET /v1/no").await;
+        held.push(stream);
+    }
+    let mut stream = UnixStream::connect(&socket).await.unwrap();
+    stream
+        .write_all(b"GET /v1/nodes HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("\"nodes\""), "{answer}");
+    assert!(controller.get("/healthcheck").await.is_some());
+    assert!(!controller.log().contains("Too many open files"), "{}", controller.log());
 }
 
 #[tokio::test]

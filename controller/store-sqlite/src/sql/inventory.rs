@@ -32,3 +32,14 @@ pub fn put(connection: &Connection, node: Uuid, doc: &str) -> Result<()> {
         .map_err(failed(format_args!("writing the inventory of node {node}")))?;
     Ok(())
 }
+
+/// Move when the inventory of a node was received.
+pub fn shift_clock(connection: &Connection, node: Uuid, by: i64) -> Result<()> {
+    let sql =
+        "UPDATE inventory SET doc = json_set(doc, '$.at', json_extract(doc, '$.at') + ?2) WHERE node = ?1";
+    connection
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.execute(params![node.to_string(), by]))
+        .map_err(failed(format_args!("moving the inventory of node {node}")))?;
+    Ok(())
+}

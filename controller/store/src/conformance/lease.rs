@@ -2,7 +2,8 @@
 
 use super::samples::{assert_stale, at, enrolled, event, rung};
 use crate::{Lease, Store, TokenRequest};
-use model::{Cursor, Run, RunKind};
+use model::{Cursor, Inventory, Run, RunKind};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -128,7 +129,20 @@ pub async fn all_instants_of_waiting_move_with_the_clock<S: Store>(store: Arc<S>
     store.grant_token(waiting.uuid, TokenRequest::without_nonce("token", None, at(3))).await.unwrap();
     store.take_lease(resting.uuid, "a", at(0), at(10)).await.unwrap().unwrap();
 
+    let mut inspected = enrolled(&*store, "inspected").await;
+    inspected.run = Some(Run { cursor: Cursor::AwaitAgent, ..Run::new(RunKind::Inspect, at(5)) });
+    let inspected = store.update_node(inspected, vec![], None).await.unwrap();
+    let (inventory, plugin_data) = (json!({"cpu": 1.5}), json!({}));
+    let received = Inventory { inventory, plugin_data, at: at(6), source: "agent".to_owned(), ruled: false };
+    for node in [inspected.uuid, resting.uuid] {
+        store.put_inventory(node, received.clone()).await.unwrap();
+    }
+
     store.shift_clock(100).await.unwrap();
+    assert_eq!(store.node(inspected.uuid).await.unwrap().run.unwrap().started_at, at(105));
+    let moved = Inventory { at: at(106), ..received.clone() };
+    assert_eq!(store.inventory(inspected.uuid).await.unwrap(), Some(moved), "it is still newer than its run");
+    assert_eq!(store.inventory(resting.uuid).await.unwrap(), Some(received));
     let moved = store.node(waiting.uuid).await.unwrap();
     assert_eq!((moved.next_wake_at, moved.version), (Some(at(110)), waiting.version + 1));
     assert_eq!(moved.created_at, waiting.created_at, "what happened stays");

@@ -150,6 +150,11 @@ impl ConductorStore for MemoryStore {
                 row.node.version += 1;
                 rings.push(*uuid);
             }
+            if clock_jump::awaits_inventory(&row.node)
+                && let Some(inventory) = &mut row.inventory
+            {
+                clock_jump::shift_inventory(inventory, by);
+            }
             clock_jump::shift_contact(&mut row.contact, by);
             if let Some(held) = &mut row.lease {
                 held.until = held.until.shifted(by);

@@ -48,6 +48,8 @@ struct Write<'a> {
     chronicle: &'a Chronicle,
     kills: &'a [Timestamp],
     calm: Option<Timestamp>,
+    /// When the state before this write began.
+    began: Option<Timestamp>,
     max_replans: u32,
     now: Timestamp,
 }
@@ -100,6 +102,10 @@ pub fn written(world: &World, read_at: u64, new: &Node, events: &[Event], by: By
     let chronicle = &mut ground_truth.machines[machine.index];
     steps::note(chronicle, new, by);
     let Some(old) = chronicle.row.replace(new.clone()) else { return };
+    let began = chronicle.changed_at;
+    if old.provision_updated_at != new.provision_updated_at {
+        chronicle.changed_at = new.provision_updated_at;
+    }
     let write = Write {
         machine,
         old: &old,
@@ -110,6 +116,7 @@ pub fn written(world: &World, read_at: u64, new: &Node, events: &[Event], by: By
         chronicle,
         kills: &kills,
         calm,
+        began,
         max_replans: world.settings.max_replans,
         now: world.now(),
     };

@@ -75,7 +75,7 @@ pub fn a_failure_states_the_true_reason(write: &Write) -> Broken {
     }
     let run = match &write.old.run {
         Some(run) if !unverified => run.clone(),
-        _ => Run::new(model::RunKind::Inspect, write.old.provision_updated_at.unwrap_or(write.now)),
+        _ => Run::new(model::RunKind::Inspect, write.began.unwrap_or(write.now)),
     };
     let Some((words, is_true)) = REASONS.iter().find(|(words, _)| text.contains(words)) else {
         return Err(format!("{text:?} is no reason that is known"));
