@@ -1,0 +1,91 @@
+//! The writing engine: stages that overlap, then the verification, then what makes the disk bootable.
+
+mod assemble;
+mod disk;
+mod drain;
+mod finish;
+mod input;
+mod progress;
+mod stages;
+
+pub use progress::{Phase, Progress, Watch};
+
+use crate::checkpoint::Checkpoint;
+use crate::checksum::{Checksum, ChecksumSource};
+use crate::error::ImageError;
+use crate::format::Format;
+use crate::hold::Held;
+use crate::record::Record;
+use crate::source::Source;
+use block::Target;
+
+/// What [`Request::checkpoint_every`] is without a reason for something else.
+pub const CHECKPOINT_BYTES: u64 = 256 << 20;
+
+/// What is to be written.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Where the image comes from.
+    pub source: Source,
+    /// What it must be.
+    pub checksum: ChecksumSource,
+    /// Whether MD5 is enough.
+    pub allow_md5: bool,
+    /// What the image was said to be; anything where nothing was said.
+    pub format: Option<Format>,
+    /// An ISO file system that becomes a partition of its own.
+    pub configdrive: Option<Vec<u8>>,
+    /// Bytes between two checkpoints; there is one at least every ten seconds.
+    pub checkpoint_every: u64,
+    /// Where an earlier session was.
+    pub checkpoint: Option<Checkpoint>,
+}
+
+/// Writes the image of `request` to `disk` and verifies it. The disk must be open exclusively.
+///
+/// # Errors
+/// Why not. Nothing on the disk can be booted then.
+pub fn write(request: &Request, disk: &dyn Target, watch: &dyn Watch) -> Result<Record, ImageError> {
+    let held = Held::new(disk.size()).ok_or_else(|| ImageError::TooLarge {
+        image: None,
+        disk: disk.name(),
+        size: disk.size(),
+    })?;
+    let checksum = checksum(request, watch)?;
+    let streamed = stages::stream(request, &checksum, disk, held, watch)?;
+    if streamed.digest != checksum.value {
+        return Err(ImageError::Digest {
+            url: request.source.url.masked(),
+            algorithm: checksum.algorithm,
+            found: streamed.digest,
+            expected: checksum.value,
+        });
+    }
+    let read_back_sha256 = drain::read_back(disk, &streamed, watch)?;
+    let edits = finish::finish(disk, streamed.held, streamed.size, request.configdrive.as_deref(), watch)?;
+    Ok(Record {
+        source: request.source.url.masked(),
+        format: streamed.format,
+        compression: streamed.compression.as_str().to_owned(),
+        downloaded: streamed.downloaded,
+        algorithm: checksum.algorithm,
+        download_digest: checksum.value,
+        size: streamed.size,
+        written: streamed.written,
+        read_back_sha256,
+        edits,
+    })
+}
+
+/// The digest that the image must have, from its file of checksums if need be.
+fn checksum(request: &Request, watch: &dyn Watch) -> Result<Checksum, ImageError> {
+    let (url, algorithm) = match &request.checksum {
+        ChecksumSource::Value(checksum) => return Ok(checksum.clone()),
+        ChecksumSource::Sums { url, algorithm } => (url, *algorithm),
+    };
+    let source = Source { url: url.clone(), ..request.source.clone() };
+    let text = input::small(&source, crate::checksum::SUMS_BYTES, watch)?;
+    let name = request.source.url.base_name();
+    crate::checksum::find(&text, name, algorithm, request.allow_md5)
+        .map_err(|problem| ImageError::Checksum(format!("{}: {problem}", url.masked())))
+}
