@@ -45,12 +45,6 @@ impl Mbr {
         })
     }
 
-    /// The identifier of the disk, as Ironic takes it for the root file system's: `0x1a2b3c4d`.
-    pub fn disk_id(&self) -> String {
-        let id = u32::from_le_bytes([self.bytes[440], self.bytes[441], self.bytes[442], self.bytes[443]]);
-        format!("0x{id:08x}")
-    }
-
     /// Adds a partition of `length` bytes at the end of a disk of `size` bytes, or of what such a table reaches.
     /// First byte, bytes, and the sector with the table.
     ///
@@ -84,6 +78,12 @@ impl Mbr {
     }
 }
 
+/// The identifier in the first sector of a disk, in Ironic's form: `0x1a2b3c4d`.
+pub fn disk_id(head: &[u8]) -> String {
+    let id = head.get(440..444).map_or(0, |id| u32::from_le_bytes([id[0], id[1], id[2], id[3]]));
+    format!("0x{id:08x}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_partition_is_added_where_there_is_room() {
         let mut mbr = Mbr::parse(&head([0x83, 0, 0x82, 0]), 512).expect("a table");
-        assert_eq!(mbr.disk_id(), "0x1a2b3c4d");
+        assert_eq!(disk_id(&head([0x83, 0, 0x82, 0])), "0x1a2b3c4d");
         let (offset, length, bytes) = mbr.add_at_end(100 << 20, 64 << 20).expect("added");
         assert_eq!((offset, length), (36 << 20, 64 << 20));
         assert_eq!(bytes[ENTRIES + 16 + 4], LINUX);

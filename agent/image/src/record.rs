@@ -26,6 +26,8 @@ pub struct Record {
     pub written: u64,
     /// SHA-256 of what the disk returned, from its first byte to the image's last, before the edits.
     pub read_back_sha256: String,
+    /// Identifier of the disk in its MBR, `0x00000000` for most images with a GPT.
+    pub disk_id: String,
     /// What was changed afterwards, in this order.
     pub edits: Vec<Edit>,
 }

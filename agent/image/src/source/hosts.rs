@@ -13,6 +13,14 @@ pub enum Host {
     Net(IpNet),
 }
 
+impl Host {
+    /// A network, an address, a name, or the end of names with a leading dot.
+    pub fn parse(text: &str) -> Self {
+        let net = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        net.map_or_else(|_| Host::Name(text.to_owned()), Host::Net)
+    }
+}
+
 /// Which hosts may be asked. Never this machine, and no link-local address, unless a network says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
@@ -71,7 +79,9 @@ mod tests {
     #[test]
     fn hosts_are_judged_by_name_and_by_where_they_are() {
         let name = |name: &str| Host::Name(name.into());
-        let net = |text: &str| Host::Net(text.parse().expect("a network"));
+        let net = Host::parse;
+        assert_eq!(Host::parse("192.0.2.1"), Host::Net("192.0.2.1/32".parse().expect("a network")));
+        assert_eq!(Host::parse(".example"), name(".example"));
         for (rules, url, address, allowed) in [
             (vec![], "http://a/", "192.0.2.1", true),
             (vec![], "http://a/", "127.0.0.1", false),

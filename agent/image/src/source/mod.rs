@@ -33,6 +33,14 @@ pub enum Trust {
     Any,
 }
 
+/// The fingerprint of a certificate.
+///
+/// # Errors
+/// When it is none.
+pub fn pin(text: &str) -> Result<Pin, String> {
+    text.parse().map_err(|_| "it is no fingerprint of a certificate".to_owned())
+}
+
 /// How long and how often.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {

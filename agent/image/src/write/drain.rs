@@ -39,7 +39,16 @@ pub(super) struct Drain<'a> {
 
 impl<'a> Drain<'a> {
     pub(super) fn new(disk: &'a dyn Target, held: Held, shared: &'a Shared, checkpoint_every: u64) -> Self {
-        Drain { disk, held, shared, begin: None, checkpoint_every, passed: 0, written: 0, last: (Instant::now(), 0) }
+        Drain {
+            disk,
+            held,
+            shared,
+            begin: None,
+            checkpoint_every,
+            passed: 0,
+            written: 0,
+            last: (Instant::now(), 0),
+        }
     }
 
     /// Until all parts came: what is held, and how many bytes were written.

@@ -62,6 +62,7 @@ pub fn write(request: &Request, disk: &dyn Target, watch: &dyn Watch) -> Result<
         });
     }
     let read_back_sha256 = drain::read_back(disk, &streamed, watch)?;
+    let disk_id = crate::mbr::disk_id(&streamed.held.head);
     let edits = finish::finish(disk, streamed.held, streamed.size, request.configdrive.as_deref(), watch)?;
     Ok(Record {
         source: request.source.url.masked(),
@@ -73,8 +74,17 @@ pub fn write(request: &Request, disk: &dyn Target, watch: &dyn Watch) -> Result<
         size: streamed.size,
         written: streamed.written,
         read_back_sha256,
+        disk_id,
         edits,
     })
+}
+
+/// A whole file of at most `limit` bytes, into memory.
+///
+/// # Errors
+/// Why not.
+pub fn fetch(source: &Source, limit: usize, watch: &dyn Watch) -> Result<Vec<u8>, ImageError> {
+    input::small(source, limit, watch)
 }
 
 /// The digest that the image must have, from its file of checksums if need be.
@@ -84,7 +94,7 @@ fn checksum(request: &Request, watch: &dyn Watch) -> Result<Checksum, ImageError
         ChecksumSource::Sums { url, algorithm } => (url, *algorithm),
     };
     let source = Source { url: url.clone(), ..request.source.clone() };
-    let text = input::small(&source, crate::checksum::SUMS_BYTES, watch)?;
+    let text = fetch(&source, crate::checksum::SUMS_BYTES, watch)?;
     let name = request.source.url.base_name();
     crate::checksum::find(&text, name, algorithm, request.allow_md5)
         .map_err(|problem| ImageError::Checksum(format!("{}: {problem}", url.masked())))
