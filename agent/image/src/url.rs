@@ -133,7 +133,9 @@ impl FromStr for ImageUrl {
             None => return Err("it must begin with http:// or https://".to_owned()),
         };
         let authority = uri.authority().ok_or("no host")?;
+        let behind = authority.as_str().rsplit('@').next().unwrap_or_default();
         let port = match (authority.port(), authority.port_u16()) {
+            (None, _) if behind != authority.host() => return Err("bad port".to_owned()),
             (None, _) => 443 - 363 * u16::from(!tls),
             (Some(_), Some(port)) if port > 0 => port,
             _ => return Err("bad port".to_owned()),

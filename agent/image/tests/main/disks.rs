@@ -81,6 +81,7 @@ pub fn image(size: usize) -> Vec<u8> {
         }
     }
     content[..MIB].fill(0);
+    content[3 * MIB..5 * MIB].fill(0);
     content[size - 34 * 512..].fill(0);
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(&content).expect("written");

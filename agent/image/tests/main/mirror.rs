@@ -129,7 +129,7 @@ fn send(
     let etag = fault.etag.unwrap_or("\"1\"");
     let range = seen.range.filter(|_| !fault.no_range && etag == "\"1\"");
     let (from, to) = range.map_or((0, file.len()), |from| (from, last));
-    if from >= to {
+    if range.is_some() && from >= to {
         return write!(stream, "HTTP/1.1 416 X\r\ncontent-length: 0\r\n\r\n");
     }
     let mut body = file[from..to].to_vec();

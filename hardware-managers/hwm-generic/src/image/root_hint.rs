@@ -38,7 +38,7 @@ const KEYS: [(&str, Key); 11] = [
 ];
 
 /// How a value is compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 enum Condition {
     /// `==`, `!=`, `<`, `<=`, `>`, `>=`; `=` is at least.
     Number(&'static str, f64),
