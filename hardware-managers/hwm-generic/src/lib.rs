@@ -192,6 +192,10 @@ impl GenericHardwareManager {
         driverless(&pci::devices(&self.roots.sys), &settings.ignored_controllers)
     }
 
+    fn machine(&self) -> image::Machine<'_> {
+        image::Machine { roots: &self.roots, filter: &self.filter, takes_down: self.takes_down }
+    }
+
     // Both read a few files of sysfs, so they are too short to be cancelled.
 
     fn verify_properties(&self, call: &StepCall) -> Result<StepOutcome, StepError> {
@@ -247,7 +251,7 @@ impl HardwareManager for GenericHardwareManager {
             (_, Some(job)) => self.run_on_disks(job, call, context),
             (VERIFY_PROPERTIES, None) => self.verify_properties(call),
             (VERIFY_FIRMWARE, None) => self.verify_firmware(call),
-            (WRITE_IMAGE, None) => image::run(self, call, context),
+            (WRITE_IMAGE, None) => image::run(&self.machine(), call, context),
             (APPLY_BIOS_SETTINGS, None) => bios::apply(&self.roots.sys, call, context),
             _ => Err(unknown(call)),
         }

@@ -4,4 +4,4 @@ mod root_device;
 mod root_hint;
 mod write;
 
-pub(crate) use write::{arguments, run};
+pub(crate) use write::{Machine, arguments, run};

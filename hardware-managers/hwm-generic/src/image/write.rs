@@ -1,9 +1,8 @@
 //! The step: what Ironic sends, the disk, the writing.
 
 use super::root_device;
-use crate::GenericHardwareManager;
 use agent_protocol::progress::Progress;
-use block::{DiskDecision, Policy, Probe, Reason};
+use block::{DiskDecision, Filter, Policy, Probe, Reason, Roots};
 use hwm_sdk::protocol::Level;
 use hwm_sdk::{Argument, StepCall, StepContext, StepError, StepOutcome};
 use image_writer::source::{Host, Source};
@@ -75,9 +74,17 @@ fn wrong(name: &str, problem: impl Into<String>) -> StepError {
     StepError::Argument { name: name.to_owned(), problem: problem.into() }
 }
 
+/// The machine whose disk is written.
+pub(crate) struct Machine<'a> {
+    pub(crate) roots: &'a Roots,
+    pub(crate) filter: &'a Filter,
+    /// It runs only the agent.
+    pub(crate) takes_down: bool,
+}
+
 /// Writes the image of the call to the root disk.
 pub(crate) fn run(
-    manager: &GenericHardwareManager,
+    machine: &Machine,
     call: &StepCall,
     context: &StepContext,
 ) -> Result<StepOutcome, StepError> {
@@ -85,12 +92,19 @@ pub(crate) fn run(
     let info: ImageInfo = Deserialize::deserialize(&call.args[IMAGE_INFO])
         .map_err(|_| wrong(IMAGE_INFO, "a member is of the wrong kind"))?;
     let watch = Watcher { context };
-    let mut request = request(&info, manager.takes_down, context)?;
+    let mut request = request(&info, machine.takes_down, context)?;
     request.configdrive = drive(call.args.get(CONFIGDRIVE), &request, &watch)?;
-    let probe = root_disk(manager, &call.node)?;
+    let probe = root_disk(machine, &call.node)?;
     let device =
-        block::Device::open(&manager.roots, &probe).map_err(|error| failed(block::fault::chain(&error)))?;
-    let record = image_writer::write(&request, &device, &watch).map_err(|error| match error {
+        block::Device::open(machine.roots, &probe).map_err(|error| failed(block::fault::chain(&error)))?;
+    let mut written = image_writer::write(&request, &device, &watch);
+    if let Err(error @ ImageError::Changed { .. }) = &written {
+        // The checksum says whether the new file is the one that is wanted.
+        context.log(Level::Warning, &format!("{error}: beginning again"));
+        request.checkpoint = None;
+        written = image_writer::write(&request, &device, &watch);
+    }
+    let record = written.map_err(|error| match error {
         ImageError::Cancelled => StepError::Cancelled { report: Value::Null },
         error => failed(format!("the image was not written: {}", block::fault::chain(&error))),
     })?;
@@ -189,16 +203,17 @@ fn drive(value: Option<&Value>, request: &Request, watch: &Watcher) -> Result<Op
 }
 
 /// The disk that the node's hints mean, free of what used it.
-fn root_disk(manager: &GenericHardwareManager, node: &Value) -> Result<Probe, StepError> {
+fn root_disk(machine: &Machine, node: &Value) -> Result<Probe, StepError> {
     let nothing = |why: String| failed(format!("nothing was written to any disk: {why}"));
-    let disks = manager.listed("no image is written")?;
+    let disks = block::list(machine.roots, machine.filter)
+        .map_err(|error| nothing(format!("the disks cannot be listed: {}", block::fault::chain(&error))))?;
     let hinted = |object: &str| node[object]["root_device"].as_object().filter(|hints| !hints.is_empty());
     let none = Map::new();
     let hints = hinted("instance_info").or_else(|| hinted("properties")).unwrap_or(&none);
     let disk = root_device::choose(&disks, hints).map_err(nothing)?;
     let probe = block::probe(disk).map_err(|error| nothing(block::fault::chain(&error)))?;
     let policy = Policy {
-        take_down: manager.takes_down,
+        take_down: machine.takes_down,
         // Sectors that a drive hides are not written, and not in the way.
         despite: [Reason::Hidden].into(),
         ..Policy::default()
@@ -207,8 +222,7 @@ fn root_disk(manager: &GenericHardwareManager, node: &Value) -> Result<Probe, St
     if let [DiskDecision::Refuse(why) | DiskDecision::Leave(why)] = plan.decisions.as_slice() {
         return Err(nothing(format!("{}: {why}", disk.describe())));
     }
-    block::take_down(&manager.roots, &plan.take_down)
-        .map_err(|error| nothing(block::fault::chain(&error)))?;
+    block::take_down(machine.roots, &plan.take_down).map_err(|error| nothing(block::fault::chain(&error)))?;
     Ok(probe)
 }
 
@@ -298,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_told_in_words() {
+    fn progress_is_reported_in_words() {
         let progress = image_writer::Progress {
             phase: Phase::Writing,
             received: 12_000_000,
@@ -309,8 +323,8 @@ mod tests {
         };
         let context = StepContext::new();
         Watcher { context: &context }.progress(progress);
-        let told = context.progress();
-        assert_eq!(told.text.as_deref(), Some("receiving and writing: 12 of 410 MB, 35 MB/s, 11 s left"));
-        assert_eq!(told.percent, Some(2));
+        let reported = context.progress();
+        assert_eq!(reported.text.as_deref(), Some("receiving and writing: 12 of 410 MB, 35 MB/s, 11 s left"));
+        assert_eq!(reported.percent, Some(2));
     }
 }

@@ -1,4 +1,4 @@
-//! Parts of a file, asked for beside the stream of it.
+//! Parts of a file, asked for in addition to the stream of it.
 
 use super::Source;
 use super::connection::{Problem, cause, get};
@@ -18,7 +18,7 @@ pub(crate) struct Ranges<'a> {
 }
 
 impl<'a> Ranges<'a> {
-    /// `None` when the server gives no parts, or cannot be told of which file.
+    /// `None` when the server gives no parts, or has not said which file it is.
     pub(crate) fn new(source: &'a Source, head: &Head) -> Result<Option<Self>, ImageError> {
         let Some(validator) = head.validator().filter(|_| head.ranges) else { return Ok(None) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

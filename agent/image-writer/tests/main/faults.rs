@@ -78,7 +78,7 @@ fn hosts_that_no_rule_names_are_not_asked() {
     request.source.hosts = Hosts::default();
     let disk = disk(vec![]);
     fails(&request, &disk, "127.0.0.1 is this machine");
-    assert_eq!((disk.written(), mirror.seen().len()), (0, 0), "nobody was asked");
+    assert_eq!((disk.written(), mirror.seen().len()), (0, 0), "no server was asked");
     request.source.limits.resolve_names = false;
     request.source.url = "http://mirror.invalid/x".parse().expect("a URL");
     fails(&request, &disk, "no resolver in the ramdisk");
@@ -181,9 +181,9 @@ fn disks_that_lie_or_fail_are_found_out() {
 fn a_file_of_checksums_is_fetched_and_must_name_the_image() {
     let raw = image(SIZE);
     let sums = format!("{}  other.raw\n{} *image\n", "0".repeat(64), sha256(&raw));
-    let (mirror, beside) = (Mirror::good(raw.clone()), Mirror::good(sums.into_bytes()));
+    let (mirror, server) = (Mirror::good(raw.clone()), Mirror::good(sums.into_bytes()));
     let mut request = request(&mirror, &raw);
-    let sums = ChecksumSource::of(None, None, Some(&beside.url("/SHA256SUMS")), false);
+    let sums = ChecksumSource::of(None, None, Some(&server.url("/SHA256SUMS")), false);
     request.checksum = sums.expect("a URL");
     write(&request, &disk(vec![]), &()).expect("written");
     request.source.url = mirror.url("/strange").parse().expect("a URL");

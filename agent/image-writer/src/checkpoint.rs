@@ -16,7 +16,7 @@ pub struct Checkpoint {
     pub written: u64,
 }
 
-/// Which image, so that another one is told apart.
+/// Which image, so that another one is recognised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Where it comes from.

@@ -78,7 +78,7 @@ pub enum ChecksumSource {
 }
 
 impl ChecksumSource {
-    /// From what Ironic sends: `os_hash_algo` and `os_hash_value` win, else `checksum`, whose length tells the algorithm.
+    /// From what Ironic sends: `os_hash_algo` and `os_hash_value` win, else `checksum`, whose length says which algorithm.
     /// Each may be the URL of a file of checksums.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ fn refuse_md5(algorithm: Option<Algorithm>, allow_md5: bool) -> Result<(), Strin
 }
 
 impl Checksum {
-    /// A value, whose length tells the algorithm where it was not said.
+    /// A value, whose length says which algorithm where it was not said.
     fn parse(algorithm: Option<Algorithm>, text: &str) -> Result<Self, String> {
         let value = text.trim().to_ascii_lowercase();
         let hex = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_hexdigit());

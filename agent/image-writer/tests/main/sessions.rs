@@ -82,7 +82,7 @@ fn tables_at_the_end_of_a_qcow2_file_are_read_by_range() {
     );
 }
 
-/// Stops at the first checkpoint, and remembers what it was told.
+/// Stops at the first checkpoint, and remembers what was reported.
 #[derive(Default)]
 struct Stop {
     at_checkpoint: bool,
@@ -146,19 +146,19 @@ fn a_later_session_does_not_write_again_what_is_there() {
 }
 
 #[test]
-fn progress_is_told_and_a_cancel_is_heard() {
+fn progress_is_reported_and_a_cancel_is_heard() {
     let raw = image(SIZE);
     let mirror = Mirror::good(raw.clone());
     let watch = Stop::default();
     write(&request(&mirror, &raw), &disk(vec![FakeFault::Slow(20 << 20)]), &watch).expect("written");
-    let told = watch.progress.lock().expect("no panic").clone();
-    let phases: Vec<Phase> = told.iter().map(|one| one.phase).collect();
+    let reported = watch.progress.lock().expect("no panic").clone();
+    let phases: Vec<Phase> = reported.iter().map(|one| one.phase).collect();
     let mut order = phases.clone();
     order.dedup();
     assert_eq!(order, [Phase::Writing, Phase::ReadingBack, Phase::Finishing]);
-    let last = told.iter().rfind(|one| one.phase == Phase::Writing).expect("told");
+    let last = reported.iter().rfind(|one| one.phase == Phase::Writing).expect("reported");
     assert_eq!((last.received, last.done, last.total), (SIZE as u64, SIZE as u64, Some(SIZE as u64)));
-    assert!(told.iter().any(|one| one.rate > 0));
+    assert!(reported.iter().any(|one| one.rate > 0));
 
     let silent = Mirror::new(raw.clone(), |_, _| Behaviour { stall: Some(MIB), ..Behaviour::default() });
     let mut request = request(&silent, &raw);

@@ -3,7 +3,7 @@
 use super::assemble::{Begin, CHUNK, Part};
 use super::disk;
 use super::progress::{Meter, Phase, Watch};
-use super::stages::{Shared, Streamed};
+use super::shared::{Shared, Streamed};
 use crate::checkpoint::Checkpoint;
 use crate::checksum::Algorithm;
 use crate::digest::{Digest, LeafSum};
@@ -189,13 +189,13 @@ fn read_all(
     watch: &dyn Watch,
     mut read: impl FnMut(u64, usize) -> Result<(), ImageError>,
 ) -> Result<(), ImageError> {
-    let (mut meter, mut offset, mut told) = (Meter::default(), 0, Instant::now());
+    let (mut meter, mut offset, mut reported) = (Meter::default(), 0, Instant::now());
     while offset < streamed.size {
         let border = streamed.size.min(offset + CHUNK as u64);
         read(offset, usize::try_from(border - offset).unwrap_or(CHUNK))?;
         offset = border;
-        if told.elapsed() > Duration::from_millis(200) || offset == streamed.size {
-            told = Instant::now();
+        if reported.elapsed() > Duration::from_millis(200) || offset == streamed.size {
+            reported = Instant::now();
             let (received, size) = (streamed.downloaded, Some(streamed.size));
             watch.progress(meter.progress(Phase::ReadingBack, (received, offset), offset, size));
             if watch.cancelled() {

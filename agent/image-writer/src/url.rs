@@ -119,7 +119,7 @@ impl ImageUrl {
 impl FromStr for ImageUrl {
     type Err = String;
 
-    /// The problem never contains the text: its secrets cannot be told from the rest of what is no URL.
+    /// The problem never contains the text: its secrets cannot be distinguished from the rest of what is no URL.
     fn from_str(text: &str) -> Result<Self, String> {
         if text.len() > LENGTH {
             return Err(format!("longer than {LENGTH} bytes"));
@@ -193,8 +193,8 @@ mod tests {
     fn a_redirect_keeps_the_password_on_its_host_and_never_gives_up_tls() {
         let from = url("https://me:word@a/x/y?q=1");
         assert_eq!(from.redirected("/z").expect("absolute").userinfo(), Some("me:word"));
-        let beside = from.redirected("z?k=2").expect("relative");
-        assert_eq!((beside.target().as_str(), beside.host()), ("/x/z?k=2", "a"));
+        let relative = from.redirected("z?k=2").expect("relative");
+        assert_eq!((relative.target().as_str(), relative.host()), ("/x/z?k=2", "a"));
         assert_eq!(from.redirected("https://b/z").expect("another host").userinfo(), None);
         assert_eq!(from.redirected("//b/z").expect("same scheme").to_string(), "https://b/z");
         let refused = from.redirected("http://a/z?key=secret").expect_err("plain");

@@ -1,11 +1,12 @@
 //! The stages that overlap: receive, digest of the download, unpack, write, digest as written.
 
-use super::Request;
 use super::assemble::{Assembler, Part};
 use super::drain::Drain;
 use super::input::{Arrived, Input, fetch, send};
-use super::progress::{Meter, Phase, Watch};
-use crate::checkpoint::{Checkpoint, Identity};
+use super::progress::{Meter, Watch};
+use super::request::Request;
+use super::shared::{Shared, Streamed};
+use crate::checkpoint::Identity;
 use crate::checksum::Checksum;
 use crate::digest::{Digest, LeafSum};
 use crate::error::ImageError;
@@ -16,7 +17,7 @@ use crate::unpack::Compression;
 use block::Target;
 use hyper::body::Bytes;
 use std::io::{BufRead, Read};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
@@ -32,53 +33,6 @@ const LEAF: usize = 64 * 1024;
 const PIECE: usize = 256 * 1024;
 /// Between two looks at how far the stages are.
 const TICK: Duration = Duration::from_millis(100);
-
-/// What the stages have done together.
-pub(super) struct Streamed {
-    pub(super) digest: String,
-    pub(super) downloaded: u64,
-    pub(super) format: Format,
-    pub(super) compression: Compression,
-    pub(super) size: u64,
-    pub(super) written: u64,
-    pub(super) held: Held,
-    pub(super) sum: LeafSum,
-}
-
-/// What the stages tell the one who waits for them.
-#[derive(Default)]
-pub(super) struct Shared {
-    pub(super) cancelled: AtomicBool,
-    received: AtomicU64,
-    length: Mutex<Option<u64>>,
-    pub(super) written: AtomicU64,
-    notes: Mutex<Vec<String>>,
-    checkpoints: Mutex<Option<Checkpoint>>,
-}
-
-impl Shared {
-    pub(super) fn stopped(&self) -> Result<(), ImageError> {
-        if self.cancelled.load(Ordering::Acquire) { Err(ImageError::Cancelled) } else { Ok(()) }
-    }
-
-    pub(super) fn checkpoint(&self, checkpoint: Checkpoint) {
-        *self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner) = Some(checkpoint);
-    }
-
-    /// Tells what is new.
-    fn tell(&self, watch: &dyn Watch, meter: &mut Meter) {
-        let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
-        notes.iter().for_each(|note| watch.note(note));
-        let checkpoint = self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner).take();
-        checkpoint.into_iter().for_each(|checkpoint| watch.checkpoint(checkpoint));
-        let (received, done) = (self.received.load(Ordering::Acquire), self.written.load(Ordering::Acquire));
-        let length = *self.length.lock().unwrap_or_else(PoisonError::into_inner);
-        watch.progress(meter.progress(Phase::Writing, (received, done), received, length));
-        if watch.cancelled() {
-            self.cancelled.store(true, Ordering::Release);
-        }
-    }
-}
 
 /// Gives what arrives to the decoder and to the digest.
 struct Receive<'a> {
@@ -143,10 +97,10 @@ pub(super) fn stream(
         let mut meter = Meter::default();
         while !(decoder.is_finished() && writer.is_finished() && receiver.is_finished() && sum.is_finished())
         {
-            shared.tell(watch, &mut meter);
+            shared.report(watch, &mut meter);
             std::thread::sleep(TICK);
         }
-        shared.tell(watch, &mut meter);
+        shared.report(watch, &mut meter);
         // The stage that failed first is the one that comes last in the row; the others ended because of it.
         let (written, decoded, received) = (join(writer), join(decoder), join(receiver));
         let (digest, sum) = (join(digest)?, join(sum)?);
@@ -221,13 +175,13 @@ fn decode(
     let compression = Compression::of(first);
     let too_large =
         |bytes: u64| ImageError::TooLarge { image: Some(bytes), disk: disk.0.clone(), size: disk.1 };
-    let told = compression.content_size(first);
+    let known_size = compression.content_size(first);
     let failed = |error| compression.error(error);
     let mut unpacked = compression.reader(input)?;
     let mut start = vec![0; qcow2::Header::LENGTH];
     let count = read_full(&mut unpacked, &mut start).map_err(failed)?;
     let format = expected(request.format, Format::of(&start[..count])?)?;
-    let size = if compression == Compression::None { head.length } else { told };
+    let size = if compression == Compression::None { head.length } else { known_size };
     if let Some(bytes) = size.filter(|&bytes| format == Format::Raw && bytes > disk.1) {
         return Err(too_large(bytes));
     }

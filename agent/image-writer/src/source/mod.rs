@@ -23,7 +23,7 @@ use tokio_rustls::TlsConnector;
 /// Whose certificate a mirror must have. There are no public authorities in the ramdisk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// Nobody's: https is refused.
+    /// No certificate: https is refused.
     None,
     /// The one with this fingerprint, and no other. Names and dates do not matter.
     Pin(Pin),

@@ -38,7 +38,7 @@ impl Head {
         }
     }
 
-    /// What tells a server which file is meant: a strong entity tag, or a date.
+    /// What names the file to a server: a strong entity tag, or a date.
     pub(super) fn validator(&self) -> Option<HeaderValue> {
         let strong = self.etag.as_deref().filter(|tag| !tag.starts_with("W/"));
         HeaderValue::from_str(strong.or(self.modified.as_deref())?).ok()
@@ -56,7 +56,7 @@ impl Head {
     }
 }
 
-/// Who receives the file.
+/// What receives the file.
 pub(crate) trait Receiver {
     /// The first answer.
     fn head(&mut self, head: &Head) -> Result<(), ImageError>;
@@ -183,7 +183,7 @@ impl<'a> Fetch<'a> {
                 self.go_on(&answer.response)?;
                 0
             }
-            // A server that is in trouble may get out of it.
+            // An overloaded server may recover.
             408 | 425 | 429 | 500..=599 => {
                 return Ok(End::Broken(format!("{} answered {status}", answer.url)));
             }
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_of_two_files_are_told_apart() {
+    fn answers_of_two_files_are_distinguished() {
         let head =
             |etag: Option<&str>, length| Head { etag: etag.map(str::to_owned), length, ..Head::default() };
         let known = head(Some("\"a\""), Some(10));

@@ -50,7 +50,7 @@ impl Compression {
         }
     }
 
-    /// Decompressed size, where the first bytes tell it: of a Zstandard frame that is the whole file. Further frames
+    /// Decompressed size, where the first bytes contain it: of a Zstandard frame that is the whole file. Further frames
     /// make it a lower bound.
     pub fn content_size(self, head: &[u8]) -> Option<u64> {
         match self {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_tells_its_size() {
+    fn a_frame_contains_its_size() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("x");
         std::fs::write(&path, vec![1; 5_000_000]).expect("written");

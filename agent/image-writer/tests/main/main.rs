@@ -5,3 +5,4 @@ mod faults;
 mod images;
 mod mirror;
 mod sessions;
+mod tls;

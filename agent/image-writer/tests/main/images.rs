@@ -57,7 +57,7 @@ fn every_format_and_packing_arrives_on_the_disk() {
         assert_eq!(record.download_digest, sha256(&file), "{name}");
         let whats: Vec<&str> = record.edits.iter().map(|edit| edit.what.as_str()).collect();
         assert_eq!(whats, ["backup GPT entries", "backup GPT header", "GPT entries", "GPT header"], "{name}");
-        // What was at the end of the disk is gone; what is between is nobody's.
+        // What was at the end of the disk is gone; what is between belongs to no partition.
         let content = disk.content();
         assert!(content[39 * MIB..40 * MIB - 40 * 512].iter().all(|&byte| byte == 0), "{name}");
         assert!(content[SIZE..39 * MIB].iter().all(|&byte| byte == 0xa5), "{name}");

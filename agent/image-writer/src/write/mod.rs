@@ -6,40 +6,19 @@ mod drain;
 mod finish;
 mod input;
 mod progress;
+mod request;
+mod shared;
 mod stages;
 
 pub use progress::{Phase, Progress, Watch};
+pub use request::{CHECKPOINT_BYTES, Request};
 
-use crate::checkpoint::Checkpoint;
 use crate::checksum::{Checksum, ChecksumSource};
 use crate::error::ImageError;
-use crate::format::Format;
 use crate::hold::Held;
 use crate::record::Record;
 use crate::source::Source;
 use block::Target;
-
-/// What [`Request::checkpoint_every`] is without a reason for something else.
-pub const CHECKPOINT_BYTES: u64 = 256 << 20;
-
-/// What is to be written.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// Where the image comes from.
-    pub source: Source,
-    /// What it must be.
-    pub checksum: ChecksumSource,
-    /// Whether MD5 is enough.
-    pub allow_md5: bool,
-    /// What the image was said to be; anything where nothing was said.
-    pub format: Option<Format>,
-    /// An ISO file system that becomes a partition of its own.
-    pub configdrive: Option<Vec<u8>>,
-    /// Bytes between two checkpoints; there is one at least every ten seconds.
-    pub checkpoint_every: u64,
-    /// Where an earlier session was.
-    pub checkpoint: Option<Checkpoint>,
-}
 
 /// Writes the image of `request` to `disk` and verifies it. The disk must be open exclusively.
 ///

@@ -35,7 +35,7 @@ pub(super) struct Begin {
     pub(super) leaf: usize,
 }
 
-/// Bytes in a buffer that goes back when nobody needs it.
+/// Bytes in a buffer that goes back when no stage needs it.
 pub(super) struct Chunk {
     buffer: Option<Aligned>,
     length: usize,

@@ -90,10 +90,10 @@ mod tests {
 
     fn head(kinds: [u8; 4]) -> Vec<u8> {
         let mut head = vec![0; 1 << 20];
-        for (number, kind) in kinds.into_iter().enumerate() {
-            let at = ENTRIES + 16 * number;
+        for (number, kind) in (0u8..).zip(kinds) {
+            let at = ENTRIES + 16 * usize::from(number);
             head[at + 4] = kind;
-            head[at + 8..at + 12].copy_from_slice(&(2048 * (number as u32 + 1)).to_le_bytes());
+            head[at + 8..at + 12].copy_from_slice(&(2048 * (u32::from(number) + 1)).to_le_bytes());
             head[at + 12..at + 16].copy_from_slice(&2048u32.to_le_bytes());
         }
         head[440..444].copy_from_slice(&0x1a2b_3c4du32.to_le_bytes());

@@ -14,7 +14,7 @@ use block::Target;
 use block::aligned::Aligned;
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// How much of a file system tells its label.
+/// How much of a file system contains its label.
 const LABEL_BYTES: usize = 34 << 10;
 
 /// Makes our changes, writes what was held, and reads all of it back.
