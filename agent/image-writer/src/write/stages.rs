@@ -17,9 +17,9 @@ use crate::unpack::Compression;
 use block::Target;
 use hyper::body::Bytes;
 use std::io::{BufRead, Read};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
