@@ -8,8 +8,8 @@ pub(super) const NO_IMAGES: &str = "anneal-agent writes images by the deploy ste
                                     disk";
 
 /// Of the command that makes a written image boot by UEFI.
-const NO_ENTRIES: &str = "anneal-agent cannot make UEFI boot entries yet: the firmware's variables are as they were. Deploy with \
-                          the boot mode bios, or with the ramdisk of ironic-python-agent";
+const NO_ENTRIES: &str = "anneal-agent cannot make UEFI boot entries yet: nothing was changed. Deploy with the boot mode bios, or \
+                          with the ramdisk of ironic-python-agent";
 
 pub(super) const COMMANDS: &[Command] =
     &[Command::new("image.install_bootloader", Mode::Async, IpaCompatibility::Fails(NO_ENTRIES), |_| {
