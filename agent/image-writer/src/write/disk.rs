@@ -10,7 +10,7 @@ fn failed(disk: &dyn Target, what: &str, length: usize, offset: u64, source: io:
 }
 
 /// Writes all of `bytes`, which is aligned.
-pub(super) fn write(disk: &dyn Target, mut bytes: &[u8], mut offset: u64) -> Result<(), ImageError> {
+pub(super) fn write_all(disk: &dyn Target, mut bytes: &[u8], mut offset: u64) -> Result<(), ImageError> {
     while !bytes.is_empty() {
         match disk.write_at(bytes, offset) {
             Ok(0) => return Err(failed(disk, "write", bytes.len(), offset, io::ErrorKind::WriteZero.into())),
@@ -45,7 +45,7 @@ pub(super) fn zero(disk: &dyn Target, offset: u64, length: u64) -> Result<(), Im
     let mut done = 0;
     while done < length {
         let count = usize::try_from(length - done).unwrap_or(ZEROES_LENGTH).min(ZEROES_LENGTH);
-        write(disk, &zeroes()[..count], offset + done)?;
+        write_all(disk, &zeroes()[..count], offset + done)?;
         done += count as u64;
     }
     Ok(())
@@ -64,7 +64,7 @@ pub(super) fn patch(disk: &dyn Target, bytes: &[u8], offset: u64) -> Result<(), 
     read(disk, &mut buffer[last..], end - sector)?;
     let at = length(offset - start)?;
     buffer[at..at + bytes.len()].copy_from_slice(bytes);
-    write(disk, &buffer, start)
+    write_all(disk, &buffer, start)
 }
 
 /// The bytes of any place.

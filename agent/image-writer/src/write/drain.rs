@@ -64,7 +64,7 @@ impl<'a> Drain<'a> {
                     }
                     if !self.held.take(offset, &chunk) && self.fresh(chunk.len() as u64) {
                         self.aligned(offset)?;
-                        disk::write(self.disk, chunk.padded(sector), offset)?;
+                        disk::write_all(self.disk, chunk.padded(sector), offset)?;
                     }
                     self.count(chunk.len() as u64);
                 }
@@ -82,7 +82,7 @@ impl<'a> Drain<'a> {
     /// Before the first byte: nothing that was on the disk is to be booted or recognised while this one is written.
     fn begin(&mut self, begin: Arc<Begin>) -> Result<(), ImageError> {
         let head = Aligned::new(self.held.head.len());
-        disk::write(self.disk, &head, 0)?;
+        disk::write_all(self.disk, &head, 0)?;
         if begin.done == 0 {
             disk::zero(self.disk, self.held.tail_start, self.held.tail.len() as u64)?;
         }

@@ -42,7 +42,7 @@ pub(super) fn finish(
     for patch in &patches {
         place(disk, &mut held, patch)?;
     }
-    disk::write(disk, &aligned(&held.tail), held.tail_start)?;
+    disk::write_all(disk, &aligned(&held.tail), held.tail_start)?;
     disk::flush(disk)?;
     // What is in the head comes back only when the head is there: that is the last write.
     let (head, rest): (Vec<&Patch>, _) = patches.iter().partition(|patch| patch.offset < HEAD);
@@ -51,7 +51,7 @@ pub(super) fn finish(
     if watch.cancelled() {
         return Err(ImageError::Cancelled);
     }
-    disk::write(disk, &aligned(&held.head), 0)?;
+    disk::write_all(disk, &aligned(&held.head), 0)?;
     disk::flush(disk)?;
     same(disk, 0, &held.head)?;
     for patch in head {
