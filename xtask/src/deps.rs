@@ -13,11 +13,12 @@ use crate::sh;
 /// Compiles the agent (libblkid is linked statically) and the bundled SQLite.
 pub const BUILD: &str = "gcc libc6-dev libblkid-dev";
 
-/// Unit and integration tests: what makes partition tables and signatures on loop devices, and the judges of
-/// the boot and BMC rooms and of the systemd unit.
+/// Unit and integration tests: what makes partition tables, signatures and disk images, and the judges of the boot and
+/// BMC rooms and of the systemd unit.
 pub const UNIT: &str = "\
     fdisk gdisk lvm2 cryptsetup-bin bcache-tools ocfs2-tools gfs2-utils e2fsprogs util-linux mount \
-    iproute2 busybox-static curl ipmitool openipmi ipxe jq openssl python3-venv systemd";
+    iproute2 busybox-static curl ipmitool openipmi ipxe jq openssl python3-venv systemd \
+    qemu-utils xorriso gzip xz-utils zstd bzip2";
 
 /// Compiles libFuzzer, which is C++.
 pub const FUZZ: &str = "g++";

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: libFuzzer over everything that reads what a drive, a disk, a manager or a bundle says.
+//! `cargo xtask fuzz`: libFuzzer over everything that reads what a drive, a disk, a manager, a bundle or an image says.
 //!
 //! `tests/fuzz` is laid out for `cargo fuzz`, which works there too (`cargo fuzz run -s none nvme`); what that tool does
 //! on a stable compiler is the flags below, so that nothing has to be installed for it.
@@ -13,7 +13,8 @@ use crate::args::Args;
 use crate::{deps, sh};
 
 /// Of all of them, in the order of `tests/fuzz/Cargo.toml`.
-const TARGETS: [&str; 6] = ["nvme", "ata", "scsi", "content", "manager", "bundle_file"];
+const TARGETS: [&str; 9] =
+    ["nvme", "ata", "scsi", "content", "manager", "bundle_file", "qcow2", "gpt", "checksums"];
 /// The compiler's own coverage, as libFuzzer reads it.
 const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
                      -Cllvm-args=-sanitizer-coverage-level=4 \

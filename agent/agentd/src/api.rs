@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A command carries the whole node: 3 to 10 kB as seen, more with a config drive.
-const BODY_BYTES: usize = 4 * 1024 * 1024;
+/// A command carries the whole node, 3 to 10 kB as seen, and a configuration drive three times.
+const BODY_BYTES: usize = 32 * 1024 * 1024;
 
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ pub const ENDPOINTS: &[(&str, &str, bool, &str)] = &[
     ("GET", "/v1/", false, "served; `/v1` answers 308"),
     ("GET", "/v1/status", false, "served; `version` is that of anneal-agent"),
     ("GET", "/v1/commands/", true, "served; `/v1/commands` answers 308"),
-    ("POST", "/v1/commands/", true, "served, with `wait`; bodies of at most 4 MiB"),
+    ("POST", "/v1/commands/", true, "served, with `wait`; bodies of at most 32 MiB"),
     ("GET", "/v1/commands/{id}", true, "served, with `wait`"),
 ];
 

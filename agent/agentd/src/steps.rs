@@ -129,7 +129,7 @@ impl StepTable {
 
     /// Run the step of an `execute_<kind>_step` command to its end.
     ///
-    /// `step` is echoed in the result as it was sent; `version` is what the controller saw when it
+    /// `step` is echoed in the result as it was sent, without the configuration drive; `version` is what the controller saw when it
     /// cached the steps (`None` or null skips the check).
     pub fn execute(
         &self,
@@ -143,7 +143,7 @@ impl StepTable {
         }
         let words = words(self.kind);
         let Some(name) = step.get("step").and_then(Value::as_str) else {
-            let details = format!("Malformed {}, no \"step\" key: {step}", words.step);
+            let details = format!("Malformed {}, no \"step\" key: {}", words.step, without_configdrive(step));
             return Ending::failed("CommandExecutionError", "Command execution failed", details);
         };
         let Some(offered) = self.by_name.get(name).filter(|offered| interface_agrees(offered, step)) else {
@@ -154,14 +154,15 @@ impl StepTable {
                 details,
             );
         };
+        let echo = &without_configdrive(step);
         match self.call(offered, step, node).and_then(|call| offered.manager.run(&call, context)) {
             Ok(StepOutcome::Done(result)) => {
-                Ending::done(Some(json!({ words.result: result, words.step: step })))
+                Ending::done(Some(json!({ words.result: result, words.step: echo })))
             }
             Ok(StepOutcome::RebootRequested(result)) => Ending::done(Some(json!({
-                words.result: result, words.step: step, "anneal": { "reboot_requested": true },
+                words.result: result, words.step: echo, "anneal": { "reboot_requested": true },
             }))),
-            Err(error) => self.failure(error, step),
+            Err(error) => self.failure(error, echo),
         }
     }
 
@@ -233,6 +234,18 @@ impl StepTable {
         }
         ending
     }
+}
+
+/// The step as it was sent. A configuration drive may have passwords in it and many MB, and the result of a step is sent
+/// whenever the commands are asked for.
+fn without_configdrive(step: &Value) -> Value {
+    let mut echo = step.clone();
+    for place in ["/args/configdrive", "/args/image_info/configdrive"] {
+        if let Some(drive) = echo.pointer_mut(place).filter(|drive| drive.is_string()) {
+            *drive = Value::from("******");
+        }
+    }
+    echo
 }
 
 /// The words of a step that blew up, IPA's: the agent lives on.

@@ -26,6 +26,7 @@ mod erase_job;
 mod exempt;
 mod finding;
 mod firmware;
+mod image;
 mod inventory;
 mod job;
 mod pace;
@@ -46,7 +47,7 @@ pub use pci::{PciDevice, devices as pci_devices};
 pub use settings::Settings;
 pub use steps::{
     APPLY_BIOS_SETTINGS, ERASE_DEVICES, ERASE_DEVICES_EXPRESS, ERASE_DEVICES_METADATA, STEPS,
-    VERIFY_FIRMWARE, VERIFY_PROPERTIES,
+    VERIFY_FIRMWARE, VERIFY_PROPERTIES, WRITE_IMAGE,
 };
 
 use agent_protocol::inventory::Inventory;
@@ -65,7 +66,7 @@ use storage_controllers::{Driverless, driverless};
 /// Name in `hardware_manager_version`, the same as in ironic-python-agent.
 pub const NAME: &str = "generic_hardware_manager";
 /// Version; must grow when a step changes.
-pub const VERSION: &str = "1.5";
+pub const VERSION: &str = "1.6";
 
 /// Consequence in the error text when the disks cannot be listed.
 const NOT_VERIFIED: &str = "nothing was verified";
@@ -191,6 +192,10 @@ impl GenericHardwareManager {
         driverless(&pci::devices(&self.roots.sys), &settings.ignored_controllers)
     }
 
+    fn machine(&self) -> image::Machine<'_> {
+        image::Machine { roots: &self.roots, filter: &self.filter, takes_down: self.takes_down }
+    }
+
     // Both read a few files of sysfs, so they are too short to be cancelled.
 
     fn verify_properties(&self, call: &StepCall) -> Result<StepOutcome, StepError> {
@@ -246,6 +251,7 @@ impl HardwareManager for GenericHardwareManager {
             (_, Some(job)) => self.run_on_disks(job, call, context),
             (VERIFY_PROPERTIES, None) => self.verify_properties(call),
             (VERIFY_FIRMWARE, None) => self.verify_firmware(call),
+            (WRITE_IMAGE, None) => image::run(&self.machine(), call, context),
             (APPLY_BIOS_SETTINGS, None) => bios::apply(&self.roots.sys, call, context),
             _ => Err(unknown(call)),
         }

@@ -1,7 +1,7 @@
 //! The steps of the generic manager, declared.
 
 use crate::settings::{ALLOW, BUDGET, DEADLINE, DESPITE, LEAVE, LEVEL, MOST_PASSES, PASSES, PATTERN, REVEAL};
-use crate::{bios, firmware};
+use crate::{bios, firmware, image};
 use hwm_sdk::StepKind::{Clean, Deploy, Service};
 use hwm_sdk::protocol::Destructive;
 use hwm_sdk::{Argument, Declaration};
@@ -21,6 +21,9 @@ pub const VERIFY_FIRMWARE: &str = "verify_firmware";
 /// Changes BIOS settings through the kernel; offered where it can. Not `apply_configuration`, which is the
 /// controller's and goes through the BMC.
 pub const APPLY_BIOS_SETTINGS: &str = "apply_configuration_in_band";
+
+/// Writes an image to the root disk and reads it back. Ironic's `direct` calls it by this name.
+pub const WRITE_IMAGE: &str = "write_image";
 
 /// All of them. Names and priorities of the erase steps are ironic-python-agent's; the verify steps are Anneal's
 /// (specs/cleaning-states.txt: "validating firmware integrity and version, verifying hardware") and off until
@@ -62,6 +65,7 @@ pub const STEPS: &[Declaration] = &[
         arguments: bios::arguments(),
         ..step("bios", APPLY_BIOS_SETTINGS)
     },
+    Declaration { priorities: &[(Deploy, 0)], arguments: image::arguments(), ..step("deploy", WRITE_IMAGE) },
 ];
 
 const LEAVE_ARGUMENT: Argument = Argument {

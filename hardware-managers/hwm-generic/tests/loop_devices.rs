@@ -291,7 +291,7 @@ fn unknown_steps_and_arguments_change_nothing() {
 #[test]
 fn the_steps_are_ironics() {
     let manager = manager(&[]);
-    assert_eq!((manager.name(), manager.version()), ("generic_hardware_manager", "1.5"));
+    assert_eq!((manager.name(), manager.version()), ("generic_hardware_manager", "1.6"));
     let names = |kind| -> Vec<(String, u64)> {
         let steps = manager.steps(kind, &Inventory::default());
         steps.into_iter().map(|step| (step.step, step.priority.as_u64().unwrap())).collect()
@@ -300,7 +300,10 @@ fn the_steps_are_ironics() {
     let erase = [("erase_devices", 10), ("erase_devices_metadata", 99), ("erase_devices_express", 0)];
     let erase = erase.map(|(step, priority)| (step.to_owned(), priority));
     assert_eq!(names(StepKind::Clean), [&erase[..], &verify[..]].concat());
-    assert_eq!(names(StepKind::Deploy), [("erase_devices_metadata".to_owned(), 0)]);
+    assert_eq!(
+        names(StepKind::Deploy),
+        [("erase_devices_metadata".to_owned(), 0), ("write_image".to_owned(), 0)]
+    );
     assert_eq!(names(StepKind::Service), verify);
     let steps = serde_json::to_value(manager.steps(StepKind::Clean, &Inventory::default())).unwrap();
     let mut first = steps[0].clone();

@@ -12,3 +12,4 @@ mod loop_devices;
 mod step;
 mod tree;
 mod verify;
+mod write_image;

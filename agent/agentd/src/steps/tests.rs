@@ -21,7 +21,8 @@ impl HardwareManager for Fake {
         let step = |(name, priority): &(&str, f64)| {
             let text = json!({
                 "step": name, "priority": priority, "interface": "deploy",
-                "argsinfo": { "must": { "required": true }, "may": { "required": false } },
+                "argsinfo": { "must": { "required": true }, "may": { "required": false },
+                    "configdrive": { "required": false }, "image_info": { "required": false } },
             });
             serde_json::from_value(text).expect("step")
         };
@@ -91,6 +92,21 @@ fn changed_managers_are_a_version_mismatch_and_run_nothing() {
     assert_eq!(run(json!({})), Status::VersionMismatch);
     assert_eq!(run(json!({ "a": "1" })), Status::Succeeded);
     assert_eq!(run(Value::Null), Status::Succeeded);
+}
+
+#[test]
+fn a_configuration_drive_is_never_echoed() {
+    let table = table(&[manager("a", Support::Generic, &[("write", 0.0)])]);
+    for must in ["x", "fail"] {
+        let step = json!({
+            "step": "write",
+            "args": { "must": must, "may": {"configdrive": "kept"}, "configdrive": "secret", "image_info": {"configdrive": "secret"} },
+        });
+        let shown = json!(execute(&table, &step).result.expect("a result")).to_string();
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+    let unnamed = execute(&table, &json!({ "args": { "configdrive": "secret" } }));
+    assert!(!unnamed.error.expect("no step").details.contains("secret"));
 }
 
 #[test]

@@ -1,0 +1,39 @@
+//! Disk images: fetched over HTTP, unpacked, checked and written to a disk while they arrive.
+//!
+//! ```text
+//!   source ──▶ receive ──┬──▶ digest of the download ──────────────────────────┐
+//!  (HTTP, Range)         └──▶ unpack ──▶ format ──▶ assemble ──┬──▶ disk       ├──▶ verify ──▶ edits ──▶ head
+//!                            (gz, xz,    (raw,     (1 MiB,     └──▶ digest ────┘   (read
+//!                             zst, bz2)   qcow2)    aligned)        as written      back)
+//! ```
+//!
+//! Each stage is a thread; what is between two of them is bounded. The first MiB of the image, and what of it lies at
+//! the end of the disk, stays in memory until the download has the digest that was asked for and the disk returns what
+//! was written: until then nothing on the disk can be booted.
+//!
+//! What is absent: no scratch file, no tool, no mount; no protocol type of the agent; nothing unsafe.
+
+pub mod checkpoint;
+pub mod checksum;
+pub mod configdrive;
+mod digest;
+mod error;
+pub mod format;
+pub mod gpt;
+mod hold;
+pub mod mbr;
+pub mod record;
+pub mod source;
+mod table;
+pub mod unpack;
+pub mod url;
+pub mod write;
+
+pub use checkpoint::Checkpoint;
+pub use checksum::{Algorithm, Checksum, ChecksumSource};
+pub use error::ImageError;
+pub use format::Format;
+pub use record::{Edit, Record};
+pub use source::{Hosts, Limits, Trust};
+pub use url::{ImageUrl, MaskedUrl};
+pub use write::{CHECKPOINT_BYTES, Phase, Progress, Request, Watch, fetch, write};

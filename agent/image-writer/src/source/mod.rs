@@ -1,0 +1,120 @@
+//! Where an image comes from: HTTP and HTTPS, with redirects, retries and ranges.
+
+mod connection;
+mod fetch;
+mod hosts;
+mod ranges;
+
+pub(crate) use fetch::{Fetch, Head, Receiver};
+pub use hosts::{Host, Hosts};
+pub(crate) use ranges::Ranges;
+
+use crate::error::ImageError;
+use crate::url::ImageUrl;
+use pinned_tls::{Accept, Pin, client_config};
+use rustls::client::WebPkiServerVerifier;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_rustls::TlsConnector;
+
+/// Whose certificate a mirror must have. There are no public authorities in the ramdisk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    /// No certificate: https is refused.
+    None,
+    /// The one with this fingerprint, and no other. Names and dates do not matter.
+    Pin(Pin),
+    /// What these authorities (PEM) signed for the name in the URL.
+    Authorities(Vec<u8>),
+    /// Any. The operator asked for it; the checksum still says which image it is.
+    Any,
+}
+
+/// The fingerprint of a certificate.
+///
+/// # Errors
+/// When it is none.
+pub fn pin(text: &str) -> Result<Pin, String> {
+    text.parse().map_err(|_| "it is no fingerprint of a certificate".to_owned())
+}
+
+/// How long and how often.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// To connect, and then to the first byte of an answer.
+    pub connect: Duration,
+    /// A mirror that sends less than [`Limits::stall_bytes`] in this time has stalled. Time in which the disk was the
+    /// slower one does not count.
+    pub stall: Duration,
+    /// See [`Limits::stall`].
+    pub stall_bytes: u64,
+    /// Failures in a row, without a byte between them, after which the mirror is given up.
+    pub tries: u32,
+    /// Before a further try; twice as long before the one after it.
+    pub pause: Duration,
+    /// For the whole image.
+    pub deadline: Option<Duration>,
+    /// Whether there is a resolver.
+    pub resolve_names: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connect: Duration::from_secs(15),
+            stall: Duration::from_secs(20),
+            stall_bytes: 20 * 1024,
+            tries: 5,
+            pause: Duration::from_secs(1),
+            deadline: None,
+            resolve_names: true,
+        }
+    }
+}
+
+/// Where an image may come from, and how.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The file.
+    pub url: ImageUrl,
+    /// Whose certificate a mirror must have.
+    pub trust: Trust,
+    /// Which hosts may be asked, also after a redirect.
+    pub hosts: Hosts,
+    /// How long and how often.
+    pub limits: Limits,
+}
+
+impl Source {
+    pub(crate) fn connector(&self) -> Result<TlsConnector, ImageError> {
+        let setup = |error: rustls::Error| ImageError::Internal(format!("TLS: {error}"));
+        let accept = match &self.trust {
+            Trust::None => Accept::None,
+            Trust::Pin(pin) => Accept::Only(*pin),
+            Trust::Any => Accept::Any,
+            Trust::Authorities(pem) => return Ok(TlsConnector::from(Arc::new(signed_by(pem)?))),
+        };
+        Ok(TlsConnector::from(Arc::new(client_config("the mirror", accept).map_err(setup)?)))
+    }
+}
+
+fn signed_by(pem: &[u8]) -> Result<ClientConfig, ImageError> {
+    let problem = |problem: String| ImageError::Internal(format!("the authorities for images: {problem}"));
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| problem(error.to_string()))?;
+        roots.add(certificate).map_err(|error| problem(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(problem("no certificate in them".to_owned()));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), provider.clone()).build();
+    let verifier = verifier.map_err(|error| problem(error.to_string()))?;
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| problem(error.to_string()))?;
+    Ok(builder.with_webpki_verifier(verifier).with_no_client_auth())
+}

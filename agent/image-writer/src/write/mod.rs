@@ -1,0 +1,80 @@
+//! The writing engine: stages that overlap, then the verification, then what makes the disk bootable.
+
+mod assemble;
+mod disk;
+mod drain;
+mod finish;
+mod input;
+mod progress;
+mod request;
+mod shared;
+mod stages;
+
+pub use progress::{Phase, Progress, Watch};
+pub use request::{CHECKPOINT_BYTES, Request};
+
+use crate::checksum::{Checksum, ChecksumSource};
+use crate::error::ImageError;
+use crate::hold::Held;
+use crate::record::Record;
+use crate::source::Source;
+use block::Target;
+
+/// Writes the image of `request` to `disk` and verifies it. The disk must be open exclusively.
+///
+/// # Errors
+/// Why not. Nothing on the disk can be booted then.
+pub fn write(request: &Request, disk: &dyn Target, watch: &dyn Watch) -> Result<Record, ImageError> {
+    let held = Held::new(disk.size()).ok_or_else(|| ImageError::TooLarge {
+        image: None,
+        disk: disk.name(),
+        size: disk.size(),
+    })?;
+    let checksum = checksum(request, watch)?;
+    let streamed = stages::stream(request, &checksum, disk, held, watch)?;
+    if streamed.digest != checksum.value {
+        return Err(ImageError::Digest {
+            url: request.source.url.masked(),
+            algorithm: checksum.algorithm,
+            found: streamed.digest,
+            expected: checksum.value,
+        });
+    }
+    let read_back_sha256 = drain::read_back(disk, &streamed, watch)?;
+    let disk_id = crate::mbr::disk_id(&streamed.held.head);
+    let edits = finish::finish(disk, streamed.held, streamed.size, request.configdrive.as_deref(), watch)?;
+    Ok(Record {
+        source: request.source.url.masked(),
+        format: streamed.format,
+        compression: streamed.compression.as_str().to_owned(),
+        downloaded: streamed.downloaded,
+        algorithm: checksum.algorithm,
+        download_digest: checksum.value,
+        size: streamed.size,
+        written: streamed.written,
+        read_back_sha256,
+        disk_id,
+        edits,
+    })
+}
+
+/// A whole file of at most `limit` bytes, into memory.
+///
+/// # Errors
+/// Why not.
+pub fn fetch(source: &Source, limit: usize, watch: &dyn Watch) -> Result<Vec<u8>, ImageError> {
+    input::small(source, limit, watch)
+}
+
+/// The digest that the image must have, from its file of checksums if need be.
+fn checksum(request: &Request, watch: &dyn Watch) -> Result<Checksum, ImageError> {
+    let (url, algorithm) = match &request.checksum {
+        ChecksumSource::Value(checksum) => return Ok(checksum.clone()),
+        ChecksumSource::Sums { url, algorithm } => (url, *algorithm),
+    };
+    let source = Source { url: url.clone(), ..request.source.clone() };
+    let text = fetch(&source, crate::checksum::SUMS_BYTES, watch)?;
+    let name = request.source.url.base_name();
+    crate::checksum::find(&text, name, algorithm, request.allow_md5)
+        .map_err(|problem| ImageError::Checksum(format!("{}: {problem}", url.masked())))
+}

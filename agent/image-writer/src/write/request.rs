@@ -1,0 +1,28 @@
+//! What is asked of the engine.
+
+use crate::checkpoint::Checkpoint;
+use crate::checksum::ChecksumSource;
+use crate::format::Format;
+use crate::source::Source;
+
+/// What [`Request::checkpoint_every`] is without a reason for something else.
+pub const CHECKPOINT_BYTES: u64 = 256 << 20;
+
+/// What is to be written.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Where the image comes from.
+    pub source: Source,
+    /// What it must be.
+    pub checksum: ChecksumSource,
+    /// Whether MD5 is enough.
+    pub allow_md5: bool,
+    /// What the image was said to be; anything where nothing was said.
+    pub format: Option<Format>,
+    /// An ISO file system that becomes a partition of its own.
+    pub configdrive: Option<Vec<u8>>,
+    /// Bytes between two checkpoints; there is one at least every ten seconds.
+    pub checkpoint_every: u64,
+    /// Where an earlier session was.
+    pub checkpoint: Option<Checkpoint>,
+}

@@ -1,0 +1,7 @@
+//! The step `write_image`: which disk, which image, and the writing of it.
+
+mod root_device;
+mod root_hint;
+mod write;
+
+pub(crate) use write::{Machine, arguments, run};

@@ -1,0 +1,330 @@
+//! The step: what Ironic sends, the disk, the writing.
+
+use super::root_device;
+use agent_protocol::progress::Progress;
+use block::{DiskDecision, Filter, Policy, Probe, Reason, Roots};
+use hwm_sdk::protocol::Level;
+use hwm_sdk::{Argument, StepCall, StepContext, StepError, StepOutcome};
+use image_writer::source::{Host, Source};
+use image_writer::{
+    CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, Limits, Phase, Record, Request,
+    Trust, Watch, configdrive,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+const IMAGE_INFO: &str = "image_info";
+const CONFIGDRIVE: &str = "configdrive";
+
+const ARGUMENTS: &[Argument] = &[
+    Argument {
+        name: IMAGE_INFO,
+        description: "What Ironic sends of the image: id, urls, disk_format, checksum, os_hash_algo, os_hash_value. Its \
+                      member anneal may have hosts (names, .suffixes, networks that may be asked), ca (PEM) or pin \
+                      (fingerprint) of the mirror, and allow_md5",
+        required: true,
+        schema: || json!({"type": "object"}),
+    },
+    Argument {
+        name: CONFIGDRIVE,
+        description: "An ISO file system, gzipped, in base64, or its URL; it becomes a partition",
+        required: false,
+        schema: || json!({}),
+    },
+];
+
+/// The arguments of `write_image`.
+pub(crate) const fn arguments() -> &'static [Argument] {
+    ARGUMENTS
+}
+
+/// What Ironic sends. Members that say nothing about the writing are not looked at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ImageInfo {
+    id: Option<Value>,
+    urls: Vec<String>,
+    disk_format: Option<String>,
+    checksum: Option<String>,
+    os_hash_algo: Option<String>,
+    os_hash_value: Option<String>,
+    image_type: Option<String>,
+    kernel: Option<Value>,
+    ramdisk: Option<Value>,
+    proxies: Option<Map<String, Value>>,
+    image_server_auth_strategy: Option<String>,
+    anneal: Addition,
+}
+
+/// What our controller adds.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Addition {
+    hosts: Vec<String>,
+    ca: Option<String>,
+    pin: Option<String>,
+    allow_md5: bool,
+}
+
+fn failed(reason: impl Into<String>) -> StepError {
+    StepError::Failed { reason: reason.into(), report: Value::Null }
+}
+
+fn wrong(name: &str, problem: impl Into<String>) -> StepError {
+    StepError::Argument { name: name.to_owned(), problem: problem.into() }
+}
+
+/// The machine whose disk is written.
+pub(crate) struct Machine<'a> {
+    pub(crate) roots: &'a Roots,
+    pub(crate) filter: &'a Filter,
+    /// It runs only the agent.
+    pub(crate) takes_down: bool,
+}
+
+/// Writes the image of the call to the root disk.
+pub(crate) fn run(
+    machine: &Machine,
+    call: &StepCall,
+    context: &StepContext,
+) -> Result<StepOutcome, StepError> {
+    // What serde would say of a wrong value may contain it.
+    let info: ImageInfo = Deserialize::deserialize(&call.args[IMAGE_INFO])
+        .map_err(|_| wrong(IMAGE_INFO, "a member is of the wrong kind"))?;
+    let watch = Watcher { context };
+    let mut request = request(&info, machine.takes_down, context)?;
+    request.configdrive = drive(call.args.get(CONFIGDRIVE), &request, &watch)?;
+    let probe = root_disk(machine, &call.node)?;
+    let device =
+        block::Device::open(machine.roots, &probe).map_err(|error| failed(block::fault::chain(&error)))?;
+    let mut written = image_writer::write(&request, &device, &watch);
+    if let Err(error @ ImageError::Changed { .. }) = &written {
+        // The checksum says whether the new file is the one that is wanted.
+        context.log(Level::Warning, &format!("{error}: beginning again"));
+        request.checkpoint = None;
+        written = image_writer::write(&request, &device, &watch);
+    }
+    let record = written.map_err(|error| match error {
+        ImageError::Cancelled => StepError::Cancelled { report: Value::Null },
+        error => failed(format!("the image was not written: {}", block::fault::chain(&error))),
+    })?;
+    Ok(StepOutcome::Done(result(&info, &probe, &record)))
+}
+
+/// In the words of ironic-python-agent, with the record.
+fn result(info: &ImageInfo, probe: &Probe, record: &Record) -> Value {
+    let id = info.id.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let device = probe.disk.path.display();
+    let text = format!("prepare_image: image ({id}) written to device {device} root_uuid={}", record.disk_id);
+    json!({ "result": text, "image": { "device": device.to_string(), "serial": probe.disk.serial, "record": record } })
+}
+
+fn request(info: &ImageInfo, in_the_ramdisk: bool, context: &StepContext) -> Result<Request, StepError> {
+    let of_image = |problem: &str| wrong(IMAGE_INFO, problem);
+    let partition = info.image_type.as_deref() == Some("partition");
+    let boots_itself = |part: &Option<Value>| part.as_ref().is_none_or(Value::is_null);
+    if partition || !boots_itself(&info.kernel) || !boots_itself(&info.ramdisk) {
+        return Err(of_image("partition images are not written; use a whole-disk image"));
+    }
+    if info.proxies.as_ref().is_some_and(|proxies| !proxies.is_empty()) {
+        return Err(of_image("proxies are not supported; let the controller serve the image"));
+    }
+    if info.image_server_auth_strategy.as_deref().is_some_and(|name| !matches!(name, "noauth" | "default")) {
+        return Err(of_image(
+            "image_server_auth_strategy is not supported; put user and password into the URL",
+        ));
+    }
+    let [url] = info.urls.as_slice() else { return Err(of_image("urls must have one URL")) };
+    let url = url.parse().map_err(|problem: String| of_image(&format!("urls: {problem}")))?;
+    let format = match info.disk_format.as_deref() {
+        None => None,
+        Some("raw" | "gpt") => Some(Format::Raw),
+        Some("qcow2") => Some(Format::Qcow2),
+        Some(other) => {
+            return Err(of_image(&format!(
+                "disk_format {other:?} is not supported; there are raw and qcow2"
+            )));
+        }
+    };
+    let allow_md5 = info.anneal.allow_md5;
+    let checksum = ChecksumSource::of(
+        info.os_hash_algo.as_deref(),
+        info.os_hash_value.as_deref(),
+        info.checksum.as_deref(),
+        allow_md5,
+    );
+    let checksum = checksum.map_err(|problem| of_image(&format!("checksum: {problem}")))?;
+    let limits = Limits { resolve_names: !in_the_ramdisk, ..Limits::default() };
+    let (trust, hosts) = (trust(&info.anneal)?, hosts(&info.anneal));
+    let checkpoint = context.checkpoint().and_then(|saved| Checkpoint::deserialize(saved).ok());
+    let source = Source { url, trust, hosts, limits };
+    let checkpoint_every = CHECKPOINT_BYTES;
+    Ok(Request { source, checksum, allow_md5, format, configdrive: None, checkpoint_every, checkpoint })
+}
+
+fn trust(addition: &Addition) -> Result<Trust, StepError> {
+    match (&addition.pin, &addition.ca) {
+        (Some(pin), _) => {
+            let pin = image_writer::source::pin(pin);
+            Ok(Trust::Pin(pin.map_err(|problem| wrong(IMAGE_INFO, format!("anneal.pin: {problem}")))?))
+        }
+        (None, Some(pem)) => Ok(Trust::Authorities(pem.clone().into_bytes())),
+        (None, None) => Ok(Trust::None),
+    }
+}
+
+fn hosts(addition: &Addition) -> Hosts {
+    Hosts { rules: addition.hosts.iter().map(|text| Host::parse(text)).collect() }
+}
+
+/// The configuration drive, from where it is.
+fn drive(value: Option<&Value>, request: &Request, watch: &Watcher) -> Result<Option<Vec<u8>>, StepError> {
+    let of_drive = |problem: String| wrong(CONFIGDRIVE, problem);
+    let text = match value {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) if text.is_empty() => return Ok(None),
+        Some(Value::String(text)) => text,
+        Some(_) => return Err(of_drive("it is not text".to_owned())),
+    };
+    let bytes = if text.contains("://") {
+        let url = text.parse().map_err(of_drive)?;
+        let source = Source { url, ..request.source.clone() };
+        // Gzip makes nothing longer that is longer than a little.
+        let most = usize::try_from(configdrive::LARGEST).unwrap_or(usize::MAX);
+        let fetched = image_writer::fetch(&source, most, watch);
+        fetched.and_then(|bytes| configdrive::unpack(bytes).map_err(ImageError::ConfigDrive))
+    } else {
+        configdrive::decode(text).map_err(ImageError::ConfigDrive)
+    };
+    bytes.map(Some).map_err(|error| match error {
+        ImageError::Cancelled => StepError::Cancelled { report: Value::Null },
+        error => failed(format!("nothing was written to any disk: {error}")),
+    })
+}
+
+/// The disk that the node's hints mean, free of what used it.
+fn root_disk(machine: &Machine, node: &Value) -> Result<Probe, StepError> {
+    let nothing = |why: String| failed(format!("nothing was written to any disk: {why}"));
+    let disks = block::list(machine.roots, machine.filter)
+        .map_err(|error| nothing(format!("the disks cannot be listed: {}", block::fault::chain(&error))))?;
+    let hinted = |object: &str| node[object]["root_device"].as_object().filter(|hints| !hints.is_empty());
+    let none = Map::new();
+    let hints = hinted("instance_info").or_else(|| hinted("properties")).unwrap_or(&none);
+    let disk = root_device::choose(&disks, hints).map_err(nothing)?;
+    let probe = block::probe(disk).map_err(|error| nothing(block::fault::chain(&error)))?;
+    let policy = Policy {
+        take_down: machine.takes_down,
+        // Sectors that a drive hides are not written, and not in the way.
+        despite: [Reason::Hidden].into(),
+        ..Policy::default()
+    };
+    let plan = block::plan_metadata(std::slice::from_ref(&probe), &policy);
+    if let [DiskDecision::Refuse(why) | DiskDecision::Leave(why)] = plan.decisions.as_slice() {
+        return Err(nothing(format!("{}: {why}", disk.describe())));
+    }
+    block::take_down(machine.roots, &plan.take_down).map_err(|error| nothing(block::fault::chain(&error)))?;
+    Ok(probe)
+}
+
+/// Progress, checkpoints and cancellation of the step.
+struct Watcher<'a> {
+    context: &'a StepContext,
+}
+
+impl Watch for Watcher<'_> {
+    fn progress(&self, progress: image_writer::Progress) {
+        let done = if progress.phase == Phase::Writing { progress.received } else { progress.done };
+        let whole = progress.total.filter(|&total| total > 0);
+        let percent = whole.and_then(|total| u8::try_from((done.saturating_mul(100) / total).min(100)).ok());
+        self.context.report(Progress { percent, text: Some(words(&progress, done)), ..Progress::default() });
+    }
+
+    fn cancelled(&self) -> bool {
+        self.context.is_cancelled()
+    }
+
+    fn checkpoint(&self, checkpoint: Checkpoint) {
+        if let Ok(data) = serde_json::to_value(checkpoint) {
+            self.context.save_checkpoint(&data);
+        }
+    }
+
+    fn note(&self, text: &str) {
+        self.context.log(Level::Warning, text);
+    }
+}
+
+/// `receiving and writing: 12 of 410 MB, 35 MB/s, 11 s left`
+fn words(progress: &image_writer::Progress, done: u64) -> String {
+    let what = match progress.phase {
+        Phase::Writing => "receiving and writing",
+        Phase::ReadingBack => "reading back",
+        Phase::Finishing => return "writing the partition table".to_owned(),
+    };
+    let mb = |bytes: u64| bytes / 1_000_000;
+    let of = progress.total.map_or_else(String::new, |total| format!(" of {}", mb(total)));
+    let left = progress.eta.map_or_else(String::new, |eta| format!(", {} s left", eta.as_secs()));
+    format!("{what}: {}{of} MB, {} MB/s{left}", mb(done), mb(progress.rate))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(change: impl FnOnce(&mut Value)) -> Result<Request, StepError> {
+        // As a real Ironic sends it (transcripts/deploy_direct.jsonl, request 16).
+        let mut value = json!({
+            "id": "cloud.raw", "urls": ["http://10.77.0.1:8080/cloud.raw"], "disk_format": "raw",
+            "container_format": null, "stream_raw_images": true, "os_hash_algo": "sha256",
+            "os_hash_value": "d3abad4080be9a88d34baa01be43afc84f4720c2c262cea679e6da8c4673f0c3",
+            "node_uuid": "b20835f7-c1c5-46d6-adc4-b432360e4181", "configdrive": "H4sI",
+        });
+        change(&mut value);
+        let info = ImageInfo::deserialize(&value).expect("an image_info");
+        request(&info, true, &StepContext::new())
+    }
+
+    #[test]
+    fn what_a_real_ironic_sends_is_understood() {
+        let request = info(|_| ()).expect("a request");
+        assert_eq!(request.source.url.to_string(), "http://10.77.0.1:8080/cloud.raw");
+        assert_eq!((request.format, request.source.trust), (Some(Format::Raw), Trust::None));
+        assert!(!request.source.limits.resolve_names, "there is no resolver in the ramdisk");
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_with_what_helps() {
+        for (member, value, expected) in [
+            ("urls", json!([]), "one URL"),
+            ("urls", json!(["ftp://u:secret@h/x"]), "only http"),
+            ("disk_format", json!("vmdk"), "vmdk"),
+            ("image_type", json!("partition"), "whole-disk image"),
+            ("kernel", json!("k"), "whole-disk image"),
+            ("proxies", json!({"http": "http://p"}), "proxies"),
+            ("image_server_auth_strategy", json!("http_basic"), "into the URL"),
+            ("os_hash_algo", json!("md5"), "no md5"),
+            ("os_hash_value", json!(null), "os_hash_value"),
+            ("anneal", json!({"pin": "secret"}), "anneal.pin"),
+        ] {
+            let error = info(|all| all[member] = value).expect_err(expected).to_string();
+            assert!(error.contains(expected) && !error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn progress_is_reported_in_words() {
+        let progress = image_writer::Progress {
+            phase: Phase::Writing,
+            received: 12_000_000,
+            done: 9,
+            total: Some(410_000_000),
+            rate: 35_000_000,
+            eta: Some(std::time::Duration::from_secs(11)),
+        };
+        let context = StepContext::new();
+        Watcher { context: &context }.progress(progress);
+        let reported = context.progress();
+        assert_eq!(reported.text.as_deref(), Some("receiving and writing: 12 of 410 MB, 35 MB/s, 11 s left"));
+        assert_eq!(reported.percent, Some(2));
+    }
+}
