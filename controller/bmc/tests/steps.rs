@@ -26,10 +26,6 @@ fn labels(steps: &[CatalogueStep]) -> Vec<String> {
     steps.iter().map(CatalogueStep::label).collect()
 }
 
-fn find<'a>(abilities: &'a Abilities, kind: StepKind, label: &str) -> &'a CatalogueStep {
-    abilities.out_of_band(kind).iter().find(|step| step.label() == label).unwrap()
-}
-
 #[test]
 fn abilities_follow_the_interfaces_of_the_node() {
     let fake = abilities("fake-hardware", &[]);

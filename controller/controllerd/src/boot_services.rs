@@ -17,17 +17,21 @@ use store::{Clock, Store};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-/// Bind and run the services that `[boot]` enables, on the threads of `runtime`.
-pub async fn start(
-    config: &Config,
-    identity: &Identity,
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    clients: Clients,
-    runtime: &Handle,
-    stop: &CancellationToken,
-    services: &mut Services,
-) -> Result<()> {
+/// What the services of `[boot]` work with.
+pub struct BootServices<'a> {
+    pub config: &'a Config,
+    pub identity: &'a Identity,
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub clients: Clients,
+    /// Whose threads they run on.
+    pub runtime: &'a Handle,
+    pub stop: &'a CancellationToken,
+}
+
+/// Bind and run the services that `[boot]` enables.
+pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<()> {
+    let BootServices { config, identity, store, clock, clients, runtime, stop } = parts;
     let boot = &config.boot;
     let (true, Some(address)) = (boot.enabled, boot.address) else { return Ok(()) };
     let api = config.agent_endpoint(address).context("boot.address is none of api.listen")?;

@@ -21,6 +21,7 @@ mod services;
 mod state_dir;
 
 use anyhow::{Context, Result};
+use boot_services::BootServices;
 use clap::Parser;
 use conductor::agent_client::AgentClient;
 use conductor::{CertificateIssuer, Conductor, LiveExecutor};
@@ -144,17 +145,16 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let agents_app = api::App { store: for_agents.clone(), ..app.clone() };
     let listeners = Listeners { config: &config, classes: &classes, agents: agents_runtime, stop: &stop };
     listeners.serve_all(&identity, app, agents_app, &mut services).await?;
-    boot_services::start(
-        &config,
-        &identity,
-        for_agents,
-        clock.clone(),
-        classes.boot(),
-        agents_runtime,
-        &stop,
-        &mut services,
-    )
-    .await?;
+    let boot = BootServices {
+        config: &config,
+        identity: &identity,
+        store: for_agents,
+        clock: clock.clone(),
+        clients: classes.boot(),
+        runtime: agents_runtime,
+        stop: &stop,
+    };
+    boot_services::start(boot, &mut services).await?;
 
     let executor = LiveExecutor::new(Arc::new(bmcs), agents, clock.clone(), config.conductor());
     let conductor = Conductor::new(

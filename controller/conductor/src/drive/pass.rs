@@ -6,8 +6,8 @@ use super::load::{needs_catalogue, needs_inventory};
 use super::record::attributed;
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::stages::{apply_outcome, decide};
+use model::Node;
 use model::history::StateAtEvent;
-use model::{Node, ProvisionState};
 use store::StoreError;
 use uuid::Uuid;
 
@@ -178,8 +178,6 @@ impl Conductor {
             let (node, abilities, now) = (change.node.clone(), snapshot.abilities.clone(), self.clock.now());
             let next = Snapshot::of(node, contact, abilities, snapshot.listening_since, now);
             match decide(&next, &self.settings) {
-                // What makes a node available names its certificates, whose ids are known once they are stored.
-                Decision::Record(more) if change.evidence.is_some() && is_available(&more.node) => break,
                 Decision::Record(more) if more.is_of_the_node_alone() => {
                     let more = attributed(&next.node, *more);
                     change.node = more.node;
@@ -190,10 +188,6 @@ impl Conductor {
         }
         Ok(change)
     }
-}
-
-fn is_available(node: &Node) -> bool {
-    node.provision_state == ProvisionState::Available
 }
 
 /// Whether two versions of a node wait for the outcome of the same action.

@@ -150,7 +150,8 @@ fn deployed(world: &World, node: &Enrolled) -> Result<()> {
 fn image(dir: &Path) -> Result<String> {
     std::fs::create_dir_all(dir)?;
     let file = dir.join("cloud.raw");
-    let pattern: Vec<u8> = (0..IMAGE).map(|byte| (byte / 512 % 251 + 1) as u8).collect();
+    let sectors = (1..=251_u8).cycle().take(usize::try_from(IMAGE / 512)?);
+    let pattern: Vec<u8> = sectors.flat_map(|sector| [sector; 512]).collect();
     std::fs::write(&file, pattern)?;
     check(Command::new("sgdisk").args(["--clear", "--new=1:2048:0"]).arg(&file))?;
     let sum = check(Command::new("sha256sum").arg(&file))?;

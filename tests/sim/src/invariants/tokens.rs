@@ -25,7 +25,8 @@ pub fn granted(world: &World, node: Uuid, request: &TokenRequest, grant: TokenGr
     }
     // What stands for it where the node is never powered off: an accepted reset, and a fetch of the boot script since.
     let stand_in = std::mem::take(&mut chronicle.reset) && std::mem::take(&mut chronicle.fetched_since_reset);
-    if !std::mem::take(&mut chronicle.seen_off) && !(machine.never_off && stand_in) && !again {
+    let seen_off = std::mem::take(&mut chronicle.seen_off) || (machine.never_off && stand_in);
+    if !seen_off && !again {
         let text = format!("{} was not seen to be off since the token before", machine.name);
         world.violated("no_second_token_without_an_observed_off", text);
     }
