@@ -144,7 +144,7 @@ async fn bodies_and_ids_have_limits() {
     let router = router(common::agent(&Arc::default()));
     let uri = format!("/v1/commands/?agent_token={TOKEN}");
     let post = async |body: String| ask(&router, "POST", &uri, body).await.0;
-    assert_eq!(post(" ".repeat(5 << 20)).await, 413);
+    assert_eq!(post(" ".repeat((32 << 20) + 1)).await, 413);
     for id in ["\"\"", "\"a/b\"", "7", &format!("{:?}", "x".repeat(129))] {
         let body = format!(r#"{{"name":"standby.sync","params":{{}},"anneal_command_id":{id}}}"#);
         assert_eq!(post(body).await, 400, "{id}");

@@ -125,6 +125,7 @@ impl ImageRequest {
         check_download_source(node)?;
         let boot_mode = boot_mode(node)?;
         check_hints(node)?;
+        check_configdrive(info.get(CONFIGDRIVE))?;
         let checksum = checksum(info, node.uuid)?;
         Ok(Self { source: source.to_owned(), format: format.map(str::to_owned), checksum, boot_mode })
     }
@@ -288,6 +289,20 @@ fn parsed_capabilities(given: &Value) -> Option<Map<String, Value>> {
 /// `boot_mode` in Ironic's `a:b,c:d`.
 fn of_list(capabilities: &str) -> Option<&str> {
     capabilities.split(',').find_map(|pair| pair.trim().strip_prefix("boot_mode:")).map(str::trim)
+}
+
+/// Whether a configuration drive can be written: an image or its URL.
+///
+/// # Errors
+/// It is a JSON object, of which somebody would have to make the image.
+pub fn check_configdrive(drive: Option<&Value>) -> Result<(), ImageError> {
+    match drive {
+        None | Some(Value::Null | Value::String(_)) => Ok(()),
+        Some(_) => Err(ImageError::Other(
+            "a configdrive as a JSON object is not supported with direct: give an ISO image (gzipped, in base64) or its URL"
+                .to_owned(),
+        )),
+    }
 }
 
 /// The names of the hints; the agent reads their values, which only it can compare with disks.

@@ -75,7 +75,7 @@ async fn judge(
     let request = request(call, given, target, clean_steps, verb, &node).await?;
     late_aborts(&node, verb, call.version)?;
     if matches!(verb, Verb::Deploy | Verb::Rebuild) {
-        validation::image(&call.app, &node).map_err(|why| {
+        validation::image(&call.app, &node, request.configdrive.as_ref()).map_err(|why| {
             ApiError::invalid(format!(
                 "Failed to validate deploy or power info for node {}: {why}",
                 node.uuid

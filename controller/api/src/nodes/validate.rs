@@ -43,7 +43,7 @@ fn with_agent(entry: Value, settings: &Settings, node: &Node) -> Value {
 
 /// What the node would be deployed with, judged as `active` judges it.
 fn with_image(entry: Value, call: &Call, node: &Node) -> Value {
-    match validation::image(&call.app, node) {
+    match validation::image(&call.app, node, None) {
         Err(error) if entry["result"] == true => json!({"result": false, "reason": error.to_string()}),
         _ => entry,
     }
