@@ -294,7 +294,7 @@ fn of_list(capabilities: &str) -> Option<&str> {
 /// Whether a configuration drive can be written: an image or its URL.
 ///
 /// # Errors
-/// It is a JSON object, of which somebody would have to make the image.
+/// It is a JSON object, of which the controller would have to make the image.
 pub fn check_configdrive(drive: Option<&Value>) -> Result<(), ImageError> {
     match drive {
         None | Some(Value::Null | Value::String(_)) => Ok(()),

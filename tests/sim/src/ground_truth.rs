@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use uuid::Uuid;
 
+/// A lookup arrives after its agent gave it up.
+pub const LATE_LOOKUP: &str = "a lookup arrives late";
+
 /// How a step really ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {

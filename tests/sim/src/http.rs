@@ -31,6 +31,11 @@ impl Request {
         Self { method, path: path.to_owned(), version: "1.115", body: None, nonce: None }
     }
 
+    /// Whether an agent asks for its node.
+    pub fn is_lookup(&self) -> bool {
+        self.path.contains("/v1/lookup")
+    }
+
     /// In this microversion.
     #[must_use]
     pub fn at(self, version: &'static str) -> Self {

@@ -2,7 +2,7 @@
 
 use crate::controller::Incarnation;
 use crate::faults::Faults;
-use crate::ground_truth::GroundTruth;
+use crate::ground_truth::{GroundTruth, LATE_LOOKUP};
 use crate::held;
 use crate::http::{Answer, Request};
 use crate::machine::Machine;
@@ -223,8 +223,13 @@ impl World {
         if delivery != Delivery::Good {
             self.trace.note(|| format!("{} a message is {delivery:?}: {request:?}", machine.name));
         }
-        let (world, again) = (self.clone(), request.clone());
-        let again = async move { drop(world.serve(&again).await) };
+        let (world, again, index) = (self.clone(), request.clone(), machine.index);
+        let again = async move {
+            if again.is_lookup() {
+                held(&world.ground_truth).happened(index, LATE_LOOKUP, world.now());
+            }
+            drop(world.serve(&again).await);
+        };
         self.carry(delivery, PATIENCE, 1..120, again).await;
         if !delivery.is_answered() {
             return Err("no answer".to_owned());

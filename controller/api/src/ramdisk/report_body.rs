@@ -17,9 +17,9 @@ use uuid::Uuid;
 /// Largest body while no node is known to wait for a report, in bytes: ten times the report of a large server.
 pub const SMALL: usize = 256 << 10;
 
-/// Largest report without the ramdisk's logs, in bytes: some twenty-five times that of a large server. Text and values of it
+/// Largest report without the ramdisk's logs, in bytes: some twenty times that of a large server. Text and values of it
 /// are in memory several times while it is stored, read and judged.
-const KEPT_MAX: usize = inventory::MAX / 2;
+const KEPT_MAX: usize = inventory::MAX / 8 * 3;
 
 /// Most memory that its objects and values may need, in bytes: some 2,200 objects or 16,000 values.
 const STRUCTURE_MAX: usize = json_structure::STRUCTURE_MAX / 2;

@@ -46,7 +46,9 @@ fn nothing_to_stop(view: &View) -> bool {
     match view.run.kind.after() {
         After::Off => !view.run.booted || (stays_on(view) && view.run.kind.steps().is_some()),
         After::Workload => !view.run.booted || is_booted_by_a_step(view),
-        After::AlwaysOff | After::AlwaysWorkload => false,
+        // The cleaning that follows begins with a reset. One now, too, could use up the boot device that is set for one boot.
+        After::AlwaysOff => resets(view) && policy(view).cleans(&view.snapshot.node),
+        After::AlwaysWorkload => false,
         After::Ramdisk => true,
     }
 }
@@ -54,6 +56,10 @@ fn nothing_to_stop(view: &View) -> bool {
 /// The plan's own step has started the node from its disk.
 fn is_booted_by_a_step(view: &View) -> bool {
     view.run.plan.iter().flatten().any(|planned| is_step(&planned.step, BOOT_INSTANCE))
+}
+
+fn policy(view: &View) -> Policy {
+    Policy { automated_clean: view.settings.automated_clean_enable }
 }
 
 fn stays_on(view: &View) -> bool {
@@ -156,8 +162,7 @@ fn torn_down(view: &View, change: &mut Change) {
     node.instance_info.clear();
     node.instance_uuid = None;
     pass(change, Verb::Clean, "the workload is torn down", now);
-    let policy = Policy { automated_clean: view.settings.automated_clean_enable };
-    if policy.cleans(&change.node) {
+    if policy(view).cleans(&change.node) {
         // The request that asked for the tear-down asked for this, too.
         let (request_id, sender) = (view.run.request_id.clone(), view.run.sender.clone());
         let run = Run { request_id, sender, ..Run::new(RunKind::AutomatedClean, now) };

@@ -1,11 +1,14 @@
 //! "or in a -fail state with the true reason".
 
 use super::{Broken, Write};
-use crate::ground_truth::End;
+use crate::ground_truth::{End, LATE_LOOKUP};
 use model::{Cursor, ProvisionState, Run};
 
 /// Part of an error text, and a check whether it is true.
 type Reason = (&'static str, fn(&Write, &Run, &str) -> bool);
+
+/// How late a heartbeat or a lookup may arrive, in microseconds: its agent may be gone by then.
+const LATEST_US: i64 = 200_000_000;
 
 /// Sentences by what they contain; the first that fits is judged.
 const REASONS: &[Reason] = &[
@@ -18,9 +21,12 @@ const REASONS: &[Reason] = &[
     ("the node lost power in the middle", |write, run, _| came_and_went(write, run, &["power"])),
     ("the agent was restarted", |write, run, _| came_and_went(write, run, &["agent", "power"])),
     ("the controller was interrupted", |write, run, _| write.kills.iter().any(|at| *at >= run.started_at)),
-    ("another asks for its token", |write, run, _| came_and_went(write, run, &["agent", "power", "reset"])),
+    // Its own lookup that arrives late looks like one of another agent.
+    ("another asks for its token", |write, run, _| {
+        came_and_went(write, run, &["agent", "power", "reset", LATE_LOOKUP])
+    }),
     ("sent no heartbeat, and another asks", |write, run, _| {
-        came_and_went(write, run, &["agent", "power", "reset"])
+        came_and_went(write, run, &["agent", "power", "reset", LATE_LOOKUP])
     }),
     ("the controller does not know the agent any more", |_, _, _| false),
     ("no agent came back within", no_agent_was_heard),
@@ -93,7 +99,10 @@ pub fn a_failure_states_the_true_reason(write: &Write) -> Broken {
 /// Something of this sort happened since the command was written down, or since the agent was heard before that.
 fn came_and_went(write: &Write, run: &Run, what: &[&str]) -> bool {
     let since = match &run.cursor {
-        Cursor::Issued { at, .. } => write.chronicle.heard_before(*at).unwrap_or(run.started_at),
+        Cursor::Issued { at, .. } => {
+            let heard = write.chronicle.heard_before(*at).unwrap_or(run.started_at);
+            heard.shifted(-LATEST_US).max(run.started_at)
+        }
         _ => run.started_at,
     };
     write.chronicle.has(since, what)
