@@ -21,6 +21,21 @@ pub(crate) const STEPS: &[Declared] = &[
     Declared::new("boot_instance", |call, _| Box::pin(nothing(call))).deploy(20).abortable().idempotent(),
 ];
 
+/// The deploy interface `custom-agent`: steps that the user names do the writing.
+pub(crate) const CUSTOM_AGENT_STEPS: &[Declared] = &[
+    Declared::new("deploy", |call, _| Box::pin(nothing(call))).deploy(100).requires_ramdisk().idempotent(),
+    Declared::new("prepare_instance_boot", |call, _| Box::pin(nothing(call)))
+        .deploy(60)
+        .abortable()
+        .idempotent(),
+    Declared::new("tear_down_agent", |call, _| Box::pin(nothing(call))).deploy(40).abortable().idempotent(),
+    Declared::new("switch_to_tenant_network", |call, _| Box::pin(nothing(call)))
+        .deploy(30)
+        .abortable()
+        .idempotent(),
+    Declared::new("boot_instance", |call, _| Box::pin(nothing(call))).deploy(20).abortable().idempotent(),
+];
+
 async fn nothing(_: &StepCall<'_>) -> Result<StepEnd, BmcError> {
     Ok(StepEnd::Done(Value::Null))
 }

@@ -48,6 +48,9 @@ const fn plain(name: &'static str) -> Implementation {
 
 const DIRECT: Implementation = Implementation { name: "direct", steps: direct::STEPS };
 
+const CUSTOM_AGENT: Implementation =
+    Implementation { name: "custom-agent", steps: direct::CUSTOM_AGENT_STEPS };
+
 const fn of(name: &'static str, enabled: &'static [Implementation]) -> Interface {
     assert!(!enabled.is_empty(), "an interface has a default");
     Interface { name, enabled }
@@ -57,7 +60,7 @@ const REDFISH: &[Interface] = &[
     of("bios", &[Implementation { name: "redfish", steps: redfish::BIOS_STEPS }, plain("no-bios")]),
     of("boot", &[plain("ipxe")]),
     of("console", &[plain("no-console")]),
-    of("deploy", &[DIRECT]),
+    of("deploy", &[DIRECT, CUSTOM_AGENT]),
     of("firmware", &[plain("no-firmware")]),
     of("inspect", &[plain("redfish"), plain("agent"), plain("no-inspect")]),
     of("management", &[plain("redfish")]),
@@ -73,7 +76,7 @@ const IPMI: &[Interface] = &[
     of("bios", &[plain("no-bios")]),
     of("boot", &[plain("ipxe")]),
     of("console", &[plain("no-console")]),
-    of("deploy", &[DIRECT]),
+    of("deploy", &[DIRECT, CUSTOM_AGENT]),
     of("firmware", &[plain("no-firmware")]),
     of("inspect", &[plain("agent"), plain("no-inspect")]),
     of("management", &[plain("ipmitool")]),
@@ -89,7 +92,7 @@ const FAKE: &[Interface] = &[
     of("bios", &[Implementation { name: "fake", steps: fake::BIOS_STEPS }, plain("no-bios")]),
     of("boot", &[plain("fake")]),
     of("console", &[plain("fake"), plain("no-console")]),
-    of("deploy", &[Implementation { name: "fake", steps: fake::DEPLOY_STEPS }, DIRECT]),
+    of("deploy", &[Implementation { name: "fake", steps: fake::DEPLOY_STEPS }, DIRECT, CUSTOM_AGENT]),
     of("firmware", &[plain("fake"), plain("no-firmware")]),
     of("inspect", &[plain("fake"), plain("agent"), plain("no-inspect")]),
     of("management", &[Implementation { name: "fake", steps: fake::MANAGEMENT_STEPS }]),
@@ -162,7 +165,7 @@ pub fn abilities(driver: &str, names: &BTreeMap<String, String>) -> Result<Abili
         (kind, steps.collect())
     });
     Ok(Abilities {
-        agent: name_of("deploy") == Some(DIRECT.name),
+        agent: name_of("deploy").is_some_and(|name| name == DIRECT.name || name == CUSTOM_AGENT.name),
         inspect: match name_of("inspect") {
             Some("agent") => Inspect::Agent,
             Some("no-inspect") | None => Inspect::None,

@@ -66,7 +66,7 @@ fn what_is_not_known_is_named_with_what_is() {
     };
     assert_eq!(
         refused("redfish", "deploy_interface", "ansible"),
-        "deploy_interface 'ansible' is not enabled with driver redfish; use direct"
+        "deploy_interface 'ansible' is not enabled with driver redfish; use direct, custom-agent"
     );
     assert!(refused("fake-hardware", "raid_interface", "redfish").ends_with("use fake, agent, no-raid"));
     assert!(refused("ipmi", "raid", "agent").starts_with("driver ipmi has no raid; it has bios_interface, "));

@@ -22,9 +22,12 @@ pub const PREPARE_INSTANCE_BOOT: &str = "prepare_instance_boot";
 /// The step of [`DIRECT`] that starts the node from its disk.
 pub const BOOT_INSTANCE: &str = "boot_instance";
 
-/// Whether a step is this one of the interface [`DIRECT`].
+/// Name of the deploy interface whose images are written by steps that the user names.
+pub const CUSTOM_AGENT: &str = "custom-agent";
+
+/// Whether a step is this one of an interface that deploys with an agent.
 pub fn is_step(step: &CatalogueStep, name: &str) -> bool {
-    step.provider == DIRECT && step.step == name
+    matches!(step.provider.as_str(), DIRECT | CUSTOM_AGENT) && step.step == name
 }
 
 /// Root device hints that Ironic's API accepts.

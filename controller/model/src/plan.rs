@@ -1,6 +1,6 @@
 //! Makes the plan of a run from the steps that are offered and the steps that are asked for. Pure.
 
-use crate::image::{BOOT_INSTANCE, DIRECT};
+use crate::image::{BOOT_INSTANCE, CUSTOM_AGENT, DIRECT};
 use crate::step::{Argument, CatalogueStep, PlannedStep, RequestedStep, StepKind};
 use serde_json::{Map, Number};
 use std::cmp::Ordering;
@@ -42,8 +42,8 @@ impl Reserved {
         match (step.provider.as_str(), step.step.as_str()) {
             _ if step.in_band => None,
             (RESERVED_PROVIDER, name) => Self::parse(name),
-            (DIRECT, "tear_down_agent") => Some(Self::PowerOff),
-            (DIRECT, BOOT_INSTANCE) => Some(Self::PowerOn),
+            (DIRECT | CUSTOM_AGENT, "tear_down_agent") => Some(Self::PowerOff),
+            (DIRECT | CUSTOM_AGENT, BOOT_INSTANCE) => Some(Self::PowerOn),
             _ => None,
         }
     }

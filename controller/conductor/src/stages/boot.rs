@@ -17,6 +17,7 @@ use super::wait::{is_due, is_overdue, sleep_in, sleep_on, unexpected, waiting_fo
 use crate::decision::{Action, Change, Decision, Outcome};
 use model::agent::UnsignedAgent;
 use model::boot::{AGENT_KIND, Boot, BootStart};
+use model::image::{PREPARE_INSTANCE_BOOT, is_step};
 use model::run::{Cursor, PersistentBoot};
 use model::{PowerState, PowerTarget, RunKind};
 
@@ -173,7 +174,10 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
         // Not every BMC reports it. Then there is nothing to restore.
         (Cursor::ReadBootDevice, Outcome::Failed(error)) if !error.retryable => boot_device_read(view, None),
         (Cursor::RestoreBootDevice, Outcome::Done) => {
-            let mut change = view.advance(after_boot(view.run.kind));
+            // The step that asks for the disk needs no other boot: the agent and its steps are known.
+            let current = view.run.current();
+            let goes_on = current.is_some_and(|planned| is_step(&planned.step, PREPARE_INSTANCE_BOOT));
+            let mut change = view.advance(if goes_on { Cursor::NextStep } else { after_boot(view.run.kind) });
             if let Some(run) = &mut change.node.run {
                 run.boot_before = None;
             }
