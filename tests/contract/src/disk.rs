@@ -109,7 +109,7 @@ impl LoopDisk {
 
 impl Drop for LoopDisk {
     fn drop(&mut self) {
-        // What parted told the kernel of partitions would outlive the device, and be in the way of the next one.
+        // The partitions that parted makes known to the kernel outlive the device, and would be in the way of the next one.
         drop(Command::new("partx").args(["--delete", &self.device]).output());
         if let Err(error) = check(Command::new("losetup").args(["--detach", &self.device])) {
             eprintln!("{error:#}");
