@@ -59,13 +59,13 @@ const WINDOW: Duration = Duration::from_secs(5);
 
 /// Rate over a sliding window.
 #[derive(Debug, Default)]
-pub(crate) struct Meter {
+pub struct Meter {
     seen: VecDeque<(Instant, u64)>,
 }
 
 impl Meter {
     /// Bytes per second over the last [`WINDOW`], `done` bytes being done at `now`.
-    pub(crate) fn rate(&mut self, now: Instant, done: u64) -> u64 {
+    pub fn rate(&mut self, now: Instant, done: u64) -> u64 {
         self.seen.push_back((now, done));
         while self.seen.len() > 2 && self.seen.get(1).is_some_and(|&(at, _)| now.duration_since(at) >= WINDOW)
         {
@@ -79,7 +79,7 @@ impl Meter {
 }
 
 /// Time left; `None` when nothing moves.
-pub(crate) fn eta(done: u64, total: u64, rate: u64) -> Option<Duration> {
+pub fn eta(done: u64, total: u64, rate: u64) -> Option<Duration> {
     total.saturating_sub(done).checked_div(rate).map(Duration::from_secs)
 }
 

@@ -1,7 +1,7 @@
 //! How far the work is.
 
 use crate::checkpoint::Checkpoint;
-use std::collections::VecDeque;
+use block::progress::eta;
 use std::time::{Duration, Instant};
 
 /// What is being done.
@@ -52,26 +52,11 @@ impl Watch for () {
     }
 }
 
-const WINDOW: Duration = Duration::from_secs(5);
-
-/// Rate over a sliding window.
+/// The rate of a phase.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
-    seen: VecDeque<(Instant, u64)>,
-}
+pub(super) struct Meter(block::progress::Meter);
 
 impl Meter {
-    /// Bytes per second over the last [`WINDOW`], `done` bytes being done at `now`.
-    fn rate(&mut self, now: Instant, done: u64) -> u64 {
-        self.seen.push_back((now, done));
-        while self.seen.len() > 2 && now.duration_since(self.seen[1].0) >= WINDOW {
-            self.seen.pop_front();
-        }
-        let (first, before) = self.seen[0];
-        let millis = u64::try_from(now.duration_since(first).as_millis()).unwrap_or(u64::MAX);
-        (done.saturating_sub(before)).saturating_mul(1000).checked_div(millis).unwrap_or(0)
-    }
-
     /// Progress in a phase, `counted` of `total` being done.
     pub(super) fn progress(
         &mut self,
@@ -80,26 +65,8 @@ impl Meter {
         counted: u64,
         total: Option<u64>,
     ) -> Progress {
-        let rate = self.rate(Instant::now(), counted);
-        let left = total.map(|total| total.saturating_sub(counted));
-        let eta = left.and_then(|left| left.checked_div(rate)).map(Duration::from_secs);
+        let rate = self.0.rate(Instant::now(), counted);
+        let eta = total.and_then(|total| eta(counted, total, rate));
         Progress { phase, received, done, total, rate, eta }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_rate_is_that_of_the_last_seconds() {
-        let (mut meter, begun) = (Meter::default(), Instant::now());
-        let at = |seconds| begun + Duration::from_secs(seconds);
-        assert_eq!(meter.rate(at(0), 0), 0);
-        assert_eq!(meter.rate(at(1), 100), 100);
-        (2..20).for_each(|second| {
-            meter.rate(at(second), 100);
-        });
-        assert_eq!(meter.rate(at(20), 100), 0, "nothing moved for long");
     }
 }
