@@ -72,7 +72,11 @@ pub async fn lookup(call: Call) -> Reply {
     }
 
     // Before 1.62 there are no tokens; such an agent is shown the node and cannot heartbeat.
-    let token = if call.version.has(62) { Some(grant(&call, &node, boot_id).await?) } else { None };
+    let token = if call.version.has(62) {
+        Some(grant(&call, &node, boot_id).await?.ok_or_else(ApiError::not_found)?)
+    } else {
+        None
+    };
     Ok(json(200, &answer(&call, &node, token).await?))
 }
 
@@ -155,13 +159,13 @@ pub async fn owner(call: &Call, addresses: &[Mac]) -> Result<Option<Uuid>, ApiEr
 }
 
 /// A new token for the first caller since the run powered the node on; later callers get a mask that says that one exists.
-/// 404 when the run awaits no agent.
+/// `None` when the run awaits no agent, or the node is gone.
 ///
 /// The caller is unknown, so a later caller that was noted a moment ago writes nothing.
-pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<String, ApiError> {
+pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<Option<String>, ApiError> {
     let contact = call.app.store.contact(node.uuid).await?;
     if store::contact::is_noted(&contact, boot_id, call.now()) {
-        return Ok(MASKED.to_owned());
+        return Ok(Some(MASKED.to_owned()));
     }
     let token = token::fresh().map_err(|error| {
         tracing::error!(%error, "no randomness for an agent token");
@@ -176,13 +180,13 @@ pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<St
         at: call.now(),
     };
     match call.app.store.grant_token(node.uuid, request).await {
-        Ok(TokenGrant::Given) => Ok(token),
+        Ok(TokenGrant::Given) => Ok(Some(token)),
         Ok(TokenGrant::AlreadyOut) => {
             tracing::warn!(node_uuid = %node.uuid, boot_id, "lookup: an agent of this node has its token already");
-            Ok(MASKED.to_owned())
+            Ok(Some(MASKED.to_owned()))
         }
         // The run has moved on since the node was read.
-        Ok(TokenGrant::NotAwaited) | Err(StoreError::NotFound { .. }) => Err(ApiError::not_found()),
+        Ok(TokenGrant::NotAwaited) | Err(StoreError::NotFound { .. }) => Ok(None),
         Err(other) => Err(other.into()),
     }
 }
