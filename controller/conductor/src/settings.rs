@@ -26,6 +26,8 @@ pub struct Settings {
     pub agent_silence_s: u64,
     /// How often a running command is polled when no heartbeat reports on it.
     pub agent_poll_s: u64,
+    /// Pause after a reset before the boot device of the next reset is set: the firmware that starts could use it up.
+    pub reset_pause_s: u64,
     /// Pause before a failed action, or a pass that panicked, is tried again.
     pub retry_pause_s: u64,
     /// Consecutive failures of one action, or panics of a pass, before the run fails.
@@ -100,6 +102,7 @@ impl Default for Settings {
             verify_timeout_s: 60,
             agent_silence_s: 300,
             agent_poll_s: 5,
+            reset_pause_s: 60,
             retry_pause_s: 2,
             max_attempts: 5,
             max_interruptions: 2,
@@ -133,6 +136,11 @@ impl Settings {
     /// [`Self::retry_pause_s`].
     pub fn retry_pause(&self) -> Duration {
         Duration::from_secs(self.retry_pause_s)
+    }
+
+    /// [`Self::reset_pause_s`].
+    pub fn reset_pause(&self) -> Duration {
+        Duration::from_secs(self.reset_pause_s)
     }
 
     /// [`Self::agent_poll_s`].

@@ -12,6 +12,7 @@ use crate::time::Timestamp;
 /// Move what a node waits for by this many microseconds. Returns whether there was anything.
 pub fn shift_node(node: &mut Node, by: i64) -> bool {
     let mut any = shift(&mut node.next_wake_at, by);
+    any |= shift(&mut node.reset_at, by);
     if let Some(wait) = &mut node.wait {
         wait.since = wait.since.shifted(by);
         shift(&mut wait.deadline, by);
@@ -103,9 +104,10 @@ mod tests {
         before.wait =
             Some(Wait { reason: "r".into(), since: Timestamp(5_500), deadline: Some(Timestamp(7_000)) });
         before.provision_updated_at = Some(Timestamp(5_400));
+        before.reset_at = Some(Timestamp(5_300));
         let mut after = before.clone();
         assert!(shift_node(&mut after, BY));
-        let expected = [".next_wake_at", ".run.started_at", ".wait.deadline", ".wait.since"];
+        let expected = [".next_wake_at", ".reset_at", ".run.started_at", ".wait.deadline", ".wait.since"];
         assert_eq!(moved(&before, &after), expected);
 
         let issued = Cursor::Issued {

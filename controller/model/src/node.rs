@@ -62,6 +62,9 @@ pub struct Node {
     /// Power as last read.
     #[serde(default)]
     pub power_state: Option<PowerState>,
+    /// When it was last reset, or about to be: the firmware that starts then may use up a boot device set for one boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset_at: Option<Timestamp>,
     /// Health of the hardware as last reported by the BMC; `None` where it reports none.
     #[serde(default)]
     pub health: Option<Health>,
@@ -177,6 +180,7 @@ impl Node {
             target_provision_state: None,
             provision_updated_at: None,
             power_state: None,
+            reset_at: None,
             health: None,
             target_power_state: None,
             last_error: None,

@@ -258,6 +258,7 @@ fn settings() -> Settings {
         power_timeout_s: ticks(4),
         agent_silence_s: ticks(SILENCE),
         agent_poll_s: ticks(1),
+        reset_pause_s: 0,
         retry_pause_s: ticks(1),
         step_timeout_s: ticks(STEP_LIMIT),
         step_stall_s: ticks(2),

@@ -34,6 +34,7 @@ pub const SETTINGS: &str = "\
 heartbeat_timeout_s = 10
 [conductor]
 agent_poll_s = 1
+reset_pause_s = 3
 retry_pause_s = 1
 agent_silence_s = 90
 boot_timeout_s = 200

@@ -6,7 +6,8 @@
 //!
 //! A node that cannot be seen off (it is never powered off, or its BMC reports no power state) is reset instead. Its agent's
 //! token is forgotten, and the nonce made, when the BMC has accepted the reset; the fetch of the boot script since then shows
-//! that the boot has begun (docs/decisions/0031).
+//! that the boot has begun (docs/decisions/0031). The boot device counts for one boot: it is set shortly before the reset,
+//! after the firmware that an earlier reset started has chosen what it boots, and again before the reset is repeated.
 
 use super::fail::{self, retry_or_fail};
 use super::power::{power_pending, reported};
@@ -19,7 +20,11 @@ use model::agent::UnsignedAgent;
 use model::boot::{AGENT_KIND, Boot, BootStart};
 use model::image::{PREPARE_INSTANCE_BOOT, is_step};
 use model::run::{Cursor, PersistentBoot};
-use model::{PowerState, PowerTarget, RunKind};
+use model::{PowerState, PowerTarget, RunKind, Wait};
+use std::time::Duration;
+
+/// How long a boot device that was set for one boot is relied on without being set again.
+const BOOT_DEVICE_NEW: Duration = Duration::from_secs(30);
 
 /// The boot device of [`Action::SetBootDevice`].
 const NETWORK: &str = "pxe";
@@ -33,12 +38,18 @@ pub(super) fn decide(view: &View) -> Decision {
         Cursor::PowerOff if snapshot.node.power_state.is_none() => Decision::Act(Action::ReadPower),
         Cursor::PowerOff => Decision::Act(Action::SetPower(PowerTarget::Off)),
         Cursor::ReadBootDevice => Decision::Act(Action::ReadBootDevice),
-        Cursor::SetBootDevice => Decision::Act(Action::SetBootDevice),
+        Cursor::SetBootDevice => match reset_pause(view) {
+            Some(wait) => sleep_in(wait),
+            None => Decision::Act(Action::SetBootDevice),
+        },
         Cursor::RestoreBootDevice => match view.run.boot_before.clone() {
             Some(before) => Decision::Act(Action::RestoreBootDevice(before)),
             None => Decision::Record(Box::new(view.advance(after_boot(view.run.kind)))),
         },
         Cursor::Reboot => Decision::Act(Action::SetPower(PowerTarget::Reboot)),
+        Cursor::PowerOn if begins_with_reset(view) && !is_boot_device_new(view) => {
+            Decision::Record(Box::new(view.with_run(|run| run.cursor = Cursor::SetBootDevice)))
+        }
         Cursor::PowerOn if begins_with_reset(view) => Decision::Act(Action::SetPower(PowerTarget::Reboot)),
         _ => Decision::Act(Action::SetPower(PowerTarget::On)),
     }
@@ -98,6 +109,22 @@ fn after_boot(kind: RunKind) -> Cursor {
 /// Whether the next boot is to begin with a reset, because the node could not be seen off.
 fn begins_with_reset(view: &View) -> bool {
     view.run.boot_start == BootStart::ResetAccepted
+}
+
+/// The wait for the firmware that an earlier reset started to choose what it boots, if it may not have done so yet.
+fn reset_pause(view: &View) -> Option<Wait> {
+    let snapshot = view.snapshot;
+    let reset_at = snapshot.node.reset_at.filter(|_| begins_with_reset(view))?;
+    let until = reset_at.after(view.settings.reset_pause());
+    let reason = "the boot that an earlier reset began to pass the choice of its boot device".to_owned();
+    (until > snapshot.now).then_some(Wait { reason, since: snapshot.now, deadline: Some(until) })
+}
+
+/// Whether this process set the boot device, a moment ago, and has not ordered a reset since: a reset of which the outcome is
+/// not stored may have used it up.
+fn is_boot_device_new(view: &View) -> bool {
+    let (snapshot, set_at) = (view.snapshot, view.snapshot.node.reset_at);
+    set_at.is_some_and(|at| at >= snapshot.listening_since && snapshot.now.since(at) <= BOOT_DEVICE_NEW)
 }
 
 /// The node cannot be seen off: it is to be reset in the place of being powered on.
@@ -198,7 +225,14 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
                 }
                 _ => "Failed to power on the node to boot the ramdisk",
             };
-            retry_or_fail(view, error, what)
+            let mut change = retry_or_fail(view, error, what);
+            if let Some(run) = change.node.run.as_mut()
+                && run.cursor == Cursor::PowerOn
+                && begins_with_reset(view)
+            {
+                run.cursor = Cursor::SetBootDevice;
+            }
+            change
         }
         (_, other) => {
             let error = unexpected(&format!("{action:?}"), &other);
@@ -222,6 +256,11 @@ fn boot_device_read(view: &View, before: Option<PersistentBoot>) -> Change {
 
 fn network_boot_chosen(view: &View) -> Change {
     let mut change = view.advance(Cursor::PowerOn);
+    if begins_with_reset(view) {
+        // A failed reset comes back here, so its attempts go on counting.
+        change = view.with_run(|run| run.cursor = Cursor::PowerOn);
+        change.node.reset_at = Some(view.snapshot.now);
+    }
     if let Some(run) = &mut change.node.run {
         run.booted = true;
     }

@@ -53,7 +53,7 @@ mod wait;
 
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
-use model::ProvisionState;
+use model::{PowerTarget, ProvisionState};
 pub use panicked::give_up;
 
 /// What to do next for the node of this snapshot.
@@ -67,13 +67,18 @@ pub fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
 
 /// What an outcome changes. The node in the snapshot is the one that `decide` was given.
 pub fn apply_outcome(snapshot: &Snapshot, action: &Action, outcome: Outcome, settings: &Settings) -> Change {
-    match snapshot.node.provision_state {
+    let mut change = match snapshot.node.provision_state {
         ProvisionState::Verifying | ProvisionState::Adopting => {
             verifying::apply_outcome(snapshot, outcome, settings)
         }
         state if has_run(state) => run::apply_outcome(snapshot, action, outcome, settings),
         _ => idle::apply_outcome(snapshot, action, outcome, settings),
+    };
+    if matches!(action, Action::SetPower(PowerTarget::Reboot | PowerTarget::SoftReboot)) {
+        // A BMC that answers with an error may have reset the node nevertheless.
+        change.node.reset_at = Some(snapshot.now);
     }
+    change
 }
 
 /// States in which a run is under way.

@@ -8,6 +8,7 @@ use model::boot::{Boot, BootStart};
 use model::run::Cursor;
 use model::{PowerState, PowerTarget, ProvisionState};
 use serde_json::json;
+use std::time::Duration;
 
 const OFF: Action = Action::SetPower(PowerTarget::Off);
 const RESET: Action = Action::SetPower(PowerTarget::Reboot);
@@ -46,14 +47,27 @@ fn began(change: &Change) -> (Cursor, BootStart, bool) {
     (run.cursor.clone(), run.boot_start, run.off_unobserved)
 }
 
-/// From the reset to the nonce of the boot that it begins.
-fn resets(mut snapshot: Snapshot, state: Outcome) {
-    snapshot.node.run.as_mut().unwrap().cursor = Cursor::PowerOn;
+/// The boot device is set: the reset follows at once.
+fn boot_device_is_set(mut snapshot: Snapshot) -> Snapshot {
+    snapshot.node.run.as_mut().unwrap().cursor = Cursor::SetBootDevice;
+    assert_eq!(acts(&snapshot), Action::SetBootDevice);
+    let change = after(&snapshot, &Action::SetBootDevice, Outcome::Done);
+    assert_eq!(began(&change).0, Cursor::PowerOn);
+    let snapshot = Snapshot { node: change.node, ..snapshot };
     assert_eq!(acts(&snapshot), RESET, "never On, of which the boot before would not hear");
-    let failed = ActionError { text: "busy".into(), retryable: true, unreachable: false };
-    let refused = after(&snapshot, &RESET, Outcome::Failed(failed));
+    snapshot
+}
+
+fn busy() -> Outcome {
+    Outcome::Failed(ActionError { text: "busy".into(), retryable: true, unreachable: false })
+}
+
+/// From the reset to the nonce of the boot that it begins.
+fn resets(snapshot: Snapshot, state: Outcome) {
+    let snapshot = boot_device_is_set(snapshot);
+    let refused = after(&snapshot, &RESET, busy());
     assert!(!refused.forget_agent && refused.next_boot.is_none(), "not before the BMC accepts it");
-    assert_eq!(began(&refused), (Cursor::PowerOn, BootStart::ResetAccepted, false));
+    assert_eq!(began(&refused), (Cursor::SetBootDevice, BootStart::ResetAccepted, false));
     let accepted = after(&snapshot, &RESET, state);
     assert_eq!(began(&accepted), (Cursor::AwaitAgent, BootStart::ResetAccepted, true));
     assert!(accepted.forget_agent, "the agent of the boot before");
@@ -61,6 +75,64 @@ fn resets(mut snapshot: Snapshot, state: Outcome) {
     assert!(!boot.has_begun(), "before the boot script is fetched");
     let says = |text: &str| accepted.events.iter().any(|event| event.text.contains(text));
     assert!(says("no power-off was observed"), "{:?}", accepted.events);
+}
+
+/// A node whose boot begins with a reset.
+fn to_be_reset() -> Snapshot {
+    let seen = never_off(Cursor::PowerOff);
+    Snapshot { node: recorded(&seen).node, ..seen }
+}
+
+#[test]
+fn a_reset_waits_until_the_boot_of_the_reset_before_has_chosen_its_device() {
+    let pause = Settings::default().reset_pause();
+    let mut ends = never_off(Cursor::TearDown);
+    ends.node.run.as_mut().unwrap().kind = model::RunKind::ManualClean;
+    ends.node.run.as_mut().unwrap().plan = Some(Vec::new());
+    let reset_at = after(&ends, &RESET, Outcome::Power(PowerState::On)).node.reset_at;
+    assert_eq!(reset_at, Some(NOW), "by the run before");
+
+    let mut next = to_be_reset();
+    next.node.reset_at = reset_at;
+    next.node.run.as_mut().unwrap().cursor = Cursor::SetBootDevice;
+    match decide(&next, &Settings::default()) {
+        Decision::Sleep { wait: Some(wait), wake_at } => {
+            assert_eq!(wake_at, Some(NOW.after(pause)));
+            assert!(wait.reason.contains("an earlier reset"), "{wait:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    next.now = NOW.after(pause);
+    boot_device_is_set(next);
+
+    // The power of this one was observed off, so nothing of an earlier boot is left.
+    let mut seen_off = at(Cursor::SetBootDevice);
+    seen_off.node.reset_at = reset_at;
+    assert_eq!(acts(&seen_off), Action::SetBootDevice);
+}
+
+#[test]
+fn a_reset_that_may_have_been_ordered_is_not_repeated_without_its_boot_device() {
+    let set = boot_device_is_set(to_be_reset());
+
+    // The BMC answers with an error, and may have reset the node.
+    let mut snapshot = set.clone();
+    for attempt in 1..Settings::default().max_attempts {
+        let failed = after(&snapshot, &RESET, busy()).node;
+        assert_eq!(failed.run.as_ref().unwrap().attempts, attempt);
+        assert_eq!(failed.reset_at, Some(snapshot.now));
+        let now = snapshot.now.after(Settings::default().reset_pause());
+        snapshot = boot_device_is_set(Snapshot { node: failed, now, ..snapshot });
+    }
+    let last = after(&snapshot, &RESET, busy()).node;
+    assert_eq!(last.provision_state, ProvisionState::CleanFail, "attempts count on");
+
+    // The process ended before it stored what the BMC answered; or another one took the node over.
+    let restarted = Snapshot { listening_since: NOW.after(Duration::from_secs(1)), ..set.clone() };
+    let taken_over = Snapshot { now: NOW.after(Duration::from_secs(31)), ..set };
+    for again in [restarted, taken_over] {
+        assert_eq!(began(&recorded(&again)).0, Cursor::SetBootDevice);
+    }
 }
 
 #[test]
