@@ -1,16 +1,20 @@
-//! Root device hints, as Ironic has them, by which an operator names disks.
+//! Root device hints, as Ironic has them, by which an operator names disks: those to keep, and the one that gets an image.
 
+mod condition;
+
+use crate::disk::Disk;
 use crate::probe::Probe;
+use condition::{Condition, ValueKind};
 
 /// Conditions that a disk must fulfil, all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    conditions: Vec<(Name, String, Condition)>,
+    conditions: Vec<(Key, String, Condition)>,
 }
 
 /// What a condition is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Name {
+enum Key {
     Model,
     Vendor,
     Serial,
@@ -19,40 +23,26 @@ enum Name {
     WwnWithExtension,
     WwnVendorExtension,
     Rotational,
-    Device,
+    Name,
     Hctl,
-    Volume,
+    Transport,
+    VolumeName,
 }
 
-const NAMES: [(&str, Name); 11] = [
-    ("model", Name::Model),
-    ("vendor", Name::Vendor),
-    ("serial", Name::Serial),
-    ("size", Name::Size),
-    ("wwn", Name::Wwn),
-    ("wwn_with_extension", Name::WwnWithExtension),
-    ("wwn_vendor_extension", Name::WwnVendorExtension),
-    ("rotational", Name::Rotational),
-    ("name", Name::Device),
-    ("hctl", Name::Hctl),
-    ("volume_name", Name::Volume),
+const KEYS: [(&str, Key); 12] = [
+    ("model", Key::Model),
+    ("vendor", Key::Vendor),
+    ("serial", Key::Serial),
+    ("size", Key::Size),
+    ("wwn", Key::Wwn),
+    ("wwn_with_extension", Key::WwnWithExtension),
+    ("wwn_vendor_extension", Key::WwnVendorExtension),
+    ("rotational", Key::Rotational),
+    ("name", Key::Name),
+    ("hctl", Key::Hctl),
+    ("tran", Key::Transport),
+    ("volume_name", Key::VolumeName),
 ];
-
-/// How a value is compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Condition {
-    /// Numbers: `==`, `!=`, `<`, `<=`, `>`, `>=`, and `=` for at least.
-    Number(&'static str, i64),
-    /// Strings: `s==`, `s!=`, `s<`, `s<=`, `s>`, `s>=`.
-    Text(&'static str, String),
-    /// `<in>`: contains it.
-    In(String),
-    /// `<or>`: is one of them.
-    Or(Vec<String>),
-}
-
-const NUMBERS: [&str; 7] = ["==", "!=", "<=", ">=", "<", ">", "="];
-const TEXTS: [&str; 6] = ["s==", "s!=", "s<=", "s>=", "s<", "s>"];
 
 impl Hint {
     /// From names and values; a number or a truth value in its JSON form.
@@ -61,12 +51,12 @@ impl Hint {
     /// What is not understood: it must not be guessed which disk is meant.
     pub fn parse<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> Result<Self, String> {
         let mut conditions = Vec::new();
-        for (key, value) in pairs {
-            let name = NAMES.iter().find(|(known, _)| *known == key).map(|(_, name)| *name);
-            let name = name.ok_or_else(|| format!("{key:?} is no hint that is known"))?;
-            let condition = Condition::parse(name, &value)
-                .ok_or_else(|| format!("{key}: {value:?} is not understood"))?;
-            conditions.push((name, format!("{key} {value}"), condition));
+        for (name, value) in pairs {
+            let key = KEYS.iter().find(|(known, _)| *known == name).map(|(_, key)| *key);
+            let key = key.ok_or_else(|| format!("the hint {name:?} is not known"))?;
+            let condition = Condition::parse(key.kind(), &value)
+                .ok_or_else(|| format!("the hint {name} {value:?} is not understood"))?;
+            conditions.push((key, format!("{name} {}", value.trim()), condition));
         }
         if conditions.is_empty() {
             Err("a hint without a condition would match every disk".to_owned())
@@ -77,9 +67,19 @@ impl Hint {
 
     /// Whether a disk fulfils all conditions.
     pub fn matches(&self, probe: &Probe) -> bool {
+        let volumes = volumes(probe);
         self.conditions
             .iter()
-            .all(|(name, _, condition)| name.values(probe).iter().any(|value| condition.holds(value)))
+            .all(|(key, _, condition)| condition.is_met_by(&key.values(&probe.disk, &volumes)))
+    }
+
+    /// Why `disk` is not meant: the first condition that it does not fulfil. It counts as a member of no md array.
+    pub fn mismatch(&self, disk: &Disk) -> Option<String> {
+        self.conditions.iter().find_map(|(key, words, condition)| {
+            let values = key.values(disk, &[]);
+            let has = values.first().map_or("none".to_owned(), |value| format!("{value:?}"));
+            (!condition.is_met_by(&values)).then(|| format!("{words} (it has {has})"))
+        })
     }
 }
 
@@ -90,24 +90,32 @@ impl std::fmt::Display for Hint {
     }
 }
 
-impl Name {
-    /// What a disk has of it; several for a volume name.
-    fn values(self, probe: &Probe) -> Vec<String> {
-        let disk = &probe.disk;
-        let one = |value: &Option<String>| value.clone().into_iter().collect();
+impl Key {
+    fn kind(self) -> ValueKind {
         match self {
-            Name::Model => one(&disk.model),
-            Name::Vendor => one(&disk.vendor),
-            Name::Serial => one(&disk.serial),
-            Name::Size => vec![(disk.size >> 30).to_string()],
-            Name::Wwn => one(&disk.wwn),
-            Name::WwnWithExtension => one(&disk.wwn_with_extension),
-            Name::WwnVendorExtension => one(&disk.wwn_vendor_extension),
-            Name::Rotational => vec![disk.rotational.to_string()],
-            Name::Device => vec![disk.path.to_string_lossy().into_owned()],
-            Name::Hctl => one(&disk.hctl),
-            Name::Volume => volumes(probe),
+            Key::Size => ValueKind::Size,
+            Key::Rotational => ValueKind::Truth,
+            _ => ValueKind::Text,
         }
+    }
+
+    /// What a disk has of it, in lower case; several where it is in several volumes.
+    fn values(self, disk: &Disk, volumes: &[String]) -> Vec<String> {
+        let value = match self {
+            Key::Model => disk.model.clone(),
+            Key::Vendor => disk.vendor.clone(),
+            Key::Serial => disk.serial.clone(),
+            Key::Size => Some((disk.size >> 30).to_string()),
+            Key::Wwn => disk.wwn.clone(),
+            Key::WwnWithExtension => disk.wwn_with_extension.clone(),
+            Key::WwnVendorExtension => disk.wwn_vendor_extension.clone(),
+            Key::Rotational => Some(disk.rotational.to_string()),
+            Key::Name => Some(disk.path.to_string_lossy().into_owned()),
+            Key::Hctl => disk.hctl.clone(),
+            Key::Transport => disk.transport.clone(),
+            Key::VolumeName => return volumes.iter().map(|name| name.trim().to_lowercase()).collect(),
+        };
+        value.map(|value| value.trim().to_lowercase()).into_iter().collect()
     }
 }
 
@@ -118,63 +126,6 @@ fn volumes(probe: &Probe) -> Vec<String> {
     let members = all.filter(|signature| signature.name == "linux_raid_member");
     let labels = members.filter_map(|signature| signature.label.as_deref());
     labels.map(|label| label.split_once(':').map_or(label, |(_, name)| name).to_owned()).collect()
-}
-
-impl Condition {
-    fn parse(name: Name, value: &str) -> Option<Self> {
-        let text = value.trim();
-        let begins = |words: &[&'static str]| {
-            words
-                .iter()
-                .find_map(|word| text.strip_prefix(word).map(|rest| (*word, rest.trim().to_lowercase())))
-        };
-        if let Some(rest) = text.strip_prefix("<or>") {
-            return Some(Condition::Or(rest.split("<or>").map(|one| one.trim().to_lowercase()).collect()));
-        }
-        if let Some(rest) = text.strip_prefix("<in>") {
-            return Some(Condition::In(rest.trim().to_lowercase()));
-        }
-        if let Some((word, rest)) = begins(&TEXTS) {
-            return Some(Condition::Text(word, rest));
-        }
-        if let Some((word, rest)) = begins(&NUMBERS) {
-            return Some(Condition::Number(word, rest.parse().ok()?));
-        }
-        match name {
-            Name::Size => Some(Condition::Number("==", text.parse().ok()?)),
-            Name::Rotational => {
-                let truth = match text.to_lowercase().as_str() {
-                    "true" | "1" | "yes" | "on" => "true",
-                    "false" | "0" | "no" | "off" => "false",
-                    _ => return None,
-                };
-                Some(Condition::Text("s==", truth.to_owned()))
-            }
-            _ => Some(Condition::Text("s==", text.to_lowercase())),
-        }
-    }
-
-    fn holds(&self, value: &str) -> bool {
-        let value = value.trim().to_lowercase();
-        let order = |word: &str, order: Option<std::cmp::Ordering>| {
-            order.is_some_and(|order| match word {
-                "==" => order.is_eq(),
-                "!=" => order.is_ne(),
-                "<" => order.is_lt(),
-                "<=" => order.is_le(),
-                ">" => order.is_gt(),
-                _ => order.is_ge(),
-            })
-        };
-        match self {
-            Condition::Number(word, wanted) => {
-                order(word, value.parse::<i64>().ok().map(|found| found.cmp(wanted)))
-            }
-            Condition::Text(word, wanted) => order(&word[1..], Some(value.cmp(wanted))),
-            Condition::In(wanted) => value.contains(wanted),
-            Condition::Or(all) => all.contains(&value),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -217,6 +168,11 @@ mod tests {
             ("name", "<or> /dev/sdb <or> /dev/sda", true),
             ("rotational", "false", true),
             ("wwn", "0x5", false),
+            ("wwn", "s!= 0x5", true),
+            ("model", "<all-in> 9000 acme", true),
+            ("size", "<or> 50 <or> 100", true),
+            ("volume_name", "s!= large", false),
+            ("volume_name", "s!= small", true),
             ("volume_name", "large", true),
             ("volume_name", "small", false),
         ] {

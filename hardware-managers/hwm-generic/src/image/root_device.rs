@@ -1,7 +1,7 @@
 //! Which disk gets the operating system. Pure.
 
-use super::root_hint::{Hint, parse};
-use block::Disk;
+use super::root_hint::parse;
+use block::{Disk, Hint};
 use serde_json::{Map, Value};
 
 /// Without hints no smaller disk is taken, as in Ironic.
@@ -18,7 +18,7 @@ pub(super) fn choose<'a>(disks: &'a [Disk], hints: &Map<String, Value>) -> Resul
 
 fn choose_of<'a>(disks: &'a [Disk], hints: &Map<String, Value>, smallest: u64) -> Result<&'a Disk, String> {
     let hints = parse(hints)?;
-    let judged = disks.iter().map(|disk| (disk, refusal(disk, &hints, smallest)));
+    let judged = disks.iter().map(|disk| (disk, refusal(disk, hints.as_ref(), smallest)));
     let (fitting, others): (Vec<_>, Vec<_>) = judged.partition(|(_, why)| why.is_none());
     let chosen = fitting
         .into_iter()
@@ -30,7 +30,7 @@ fn choose_of<'a>(disks: &'a [Disk], hints: &Map<String, Value>, smallest: u64) -
             .map(|(disk, why)| format!("{}: {}", disk.path.display(), why.as_deref().unwrap_or_default()))
             .collect();
         why.sort();
-        match (why.is_empty(), hints.is_empty()) {
+        match (why.is_empty(), hints.is_none()) {
             (true, _) => "there is no disk to write an image to".to_owned(),
             (_, true) => format!("no disk can take an image: {}", why.join("; ")),
             (_, false) => format!("no disk matches the root device hints: {}", why.join("; ")),
@@ -39,12 +39,12 @@ fn choose_of<'a>(disks: &'a [Disk], hints: &Map<String, Value>, smallest: u64) -
 }
 
 /// Why a disk is not meant.
-fn refusal(disk: &Disk, hints: &[Hint], smallest: u64) -> Option<String> {
+fn refusal(disk: &Disk, hints: Option<&Hint>, smallest: u64) -> Option<String> {
     if disk.read_only {
         return Some("it is read-only".to_owned());
     }
-    if !hints.is_empty() {
-        return hints.iter().find_map(|hint| hint.mismatch(disk));
+    if let Some(hints) = hints {
+        return hints.mismatch(disk);
     }
     if disk.removable || disk.transport.as_deref() == Some("usb") {
         return Some("it is removable; only a hint can mean it".to_owned());
@@ -136,6 +136,7 @@ mod tests {
         for (hints, expected) in [
             (json!({"colour": "red"}), "colour"),
             (json!({"by_path": "pci-0"}), "by_path"),
+            (json!({"volume_name": "root"}), "volume_name"),
             (json!({"size": "big"}), "size"),
             (json!({"size": "-1"}), "size"),
             (json!({"size": [1]}), "size"),
