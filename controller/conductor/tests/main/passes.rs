@@ -1,11 +1,20 @@
 //! What holds a pass together: its lease, and how much it stores at once.
 
+use crate::situation;
 use crate::world::{World, asked, step};
-use conductor::Settings;
-use model::{EventKind, ProvisionState, StepKind};
+use async_trait::async_trait;
+use conductor::decision::{Action, ActionError, Outcome};
+use conductor::{CertificateIssuer, Conductor, Executor, Settings, SigningKey};
+use model::run::Cursor;
+use model::{Abilities, Contact, EventKind, Node, PowerState, ProvisionState, StepKind, Timestamp};
+use room::SimClock;
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use store::{Clock, prelude::*};
+use store::memory::MemoryStore;
+use store::{Clock, HeartbeatRecord, TokenRequest, prelude::*};
+use tokio_util::sync::CancellationToken;
 
 /// Three actions of a hundred seconds are longer than the lease that was taken before the first.
 #[tokio::test(start_paused = true)]
@@ -70,4 +79,95 @@ async fn every_transition_is_noted_with_the_state_it_leaves() {
         let left = event.text.split(" -> ").next().unwrap_or_default();
         assert_eq!(event.state.map(ProvisionState::as_str), Some(left), "{}", event.text);
     }
+}
+
+/// An agent that answers no request, and is heard again during the action in which its silence becomes too long.
+struct HeardDuringAnAction {
+    store: Arc<MemoryStore>,
+    clock: Arc<SimClock>,
+    silent_until: Timestamp,
+    heard: AtomicUsize,
+}
+
+impl HeardDuringAnAction {
+    async fn beats(&self, node: &Node) {
+        let situation = situation::heard("boot-1");
+        let beat = HeartbeatRecord {
+            callback_url: situation.callback_url.unwrap(),
+            verify_ca: None,
+            agent_version: None,
+            at: self.clock.now(),
+            agent: situation.agent.unwrap(),
+        };
+        self.store.record_heartbeat(node.uuid, "token", beat).await.unwrap();
+    }
+}
+
+#[async_trait]
+impl Executor for HeardDuringAnAction {
+    fn abilities(&self, _: &Node) -> Result<Arc<Abilities>, String> {
+        situation::snapshot(
+            Node::enrolled(uuid::Uuid::nil(), "fake-hardware", situation::NOW),
+            Contact::default(),
+            situation::NOW,
+        )
+        .abilities
+    }
+
+    async fn act(&self, node: &Node, _: &Contact, action: &Action) -> Outcome {
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        if self.clock.now() >= self.silent_until {
+            self.beats(node).await;
+            self.heard.fetch_add(1, Ordering::Relaxed);
+        }
+        match action {
+            Action::ReadPower => Outcome::Power(PowerState::On),
+            _ => {
+                Outcome::Failed(ActionError { text: "no answer".into(), retryable: true, unreachable: true })
+            }
+        }
+    }
+}
+
+/// The agent's silence became too long while the action went on, and the agent was heard before the action ended.
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_during_an_action_counts_for_what_is_decided_after_it() {
+    let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(SimClock::start()));
+    let node = situation::node(ProvisionState::CleanWait, Cursor::AwaitAgent, 1);
+    let mut node = store.create_node(node, Vec::new()).await.unwrap();
+    let request = TokenRequest::without_nonce("token", Some("boot-1"), clock.now());
+    store.grant_token(node.uuid, request).await.unwrap();
+    let settings = Settings { agent_silence_s: 30, ..Settings::default() };
+    let silent_until = clock.now().after(Duration::from_secs(settings.agent_silence_s));
+    let executor = HeardDuringAnAction {
+        store: store.clone(),
+        clock: clock.clone(),
+        silent_until,
+        heard: AtomicUsize::new(0),
+    };
+    executor.beats(&node).await;
+    node.run.as_mut().unwrap().cursor = Cursor::Issued {
+        command_id: "c0".into(),
+        at: clock.now(),
+        boot_id: Some("boot-1".into()),
+        process_id: Some("p".into()),
+        accepted: true,
+    };
+    node.next_wake_at = Some(clock.now());
+    let uuid = store.update_node(node, Vec::new(), None).await.unwrap().uuid;
+    let executor = Arc::new(executor);
+    let issuer = CertificateIssuer::new(SigningKey::generate().unwrap().0, "sim");
+    let conductor =
+        Conductor::new(store.clone(), executor.clone(), clock.clone(), settings, "sim".into(), issuer);
+    let stop = CancellationToken::new();
+    let task = tokio::spawn(conductor.run(stop.clone()));
+    let deadline = clock.now().after(Duration::from_secs(600));
+    while executor.heard.load(Ordering::Relaxed) < 5 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let node = store.node(uuid).await.unwrap();
+        assert_eq!(node.provision_state, ProvisionState::CleanWait, "{:?}", node.last_error);
+        assert!(clock.now() < deadline, "{node:#?}");
+    }
+    stop.cancel();
+    task.await.unwrap();
 }

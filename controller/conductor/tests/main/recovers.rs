@@ -7,7 +7,7 @@ use conductor::Settings;
 use conductor::decision::{Action, ActionError, Decision, Outcome, Snapshot};
 use conductor::stages::{apply_outcome, decide};
 use model::run::Cursor;
-use model::{Contact, Node, ProvisionState, RunKind, StepKind, Wait};
+use model::{Contact, Node, PowerState, PowerTarget, ProvisionState, RunKind, StepKind, Wait};
 use room::{command, failed};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -232,6 +232,51 @@ fn a_question_without_an_answer_does_not_fail_a_step_that_goes_on_outside() {
     let run = after(true).run.unwrap();
     assert!(matches!(run.cursor, Cursor::OutOfBand { polling: true, .. }) && run.attempts == 1);
     assert_eq!(after(false).provision_state, ProvisionState::CleanFail, "it is not known whether it began");
+}
+
+/// It may have ended while no controller ran.
+#[test]
+fn a_step_of_the_bmc_past_its_limit_is_asked_about_before_it_fails() {
+    let settings = Settings::default();
+    let later = at(settings.step_timeout_s + 1);
+    let cursor = Cursor::OutOfBand { command_id: "c0".into(), at: NOW, polling: true };
+    let mut node = node(ProvisionState::CleanWait, cursor, 1);
+    node.run.as_mut().unwrap().plan.as_mut().unwrap()[1].step.in_band = false;
+    let late = snapshot(node, Contact::default(), later);
+    let action = match decide(&late, &settings) {
+        Decision::Act(action @ Action::RunStep { polling: true, .. }) => action,
+        other => panic!("{other:?}"),
+    };
+    let outcome = |outcome| apply_outcome(&late, &action, outcome, &settings).node;
+    let ended = outcome(Outcome::StepDone(json!(null)));
+    assert_eq!(ended.run.as_ref().unwrap().results.len(), 1, "{ended:#?}");
+    let running = outcome(Outcome::StepRunning("at work".into()));
+    assert_eq!(running.provision_state, ProvisionState::CleanFail);
+    assert!(error(&running).contains("longer than its limit"), "{}", error(&running));
+}
+
+/// The time in which no controller ran does not count against the BMC.
+#[test]
+fn power_is_not_judged_by_the_time_in_which_no_controller_looked() {
+    let settings = Settings::default();
+    let off = Action::SetPower(PowerTarget::Off);
+    let still_on = |node: Node, now| {
+        let snapshot = snapshot(node, Contact::default(), now);
+        apply_outcome(&snapshot, &off, Outcome::Power(PowerState::On), &settings).node
+    };
+    let first = still_on(node(ProvisionState::Cleaning, Cursor::PowerOff, 0), NOW);
+    let limit = settings.power_timeout_s;
+    let looked_at = |seconds: u64| {
+        let mut node = first.clone();
+        node.next_wake_at = Some(at(seconds));
+        node
+    };
+    let failed = still_on(looked_at(limit + 1), at(limit + 1));
+    assert_eq!(failed.provision_state, ProvisionState::CleanFail, "a controller that looked each second");
+    let back = still_on(looked_at(1), at(10 * limit));
+    assert_eq!(back.provision_state, ProvisionState::Cleaning, "{}", error(&back));
+    let deadline = back.wait.unwrap().deadline.unwrap();
+    assert!(deadline > at(10 * limit) && deadline <= at(11 * limit));
 }
 
 /// One change counted twice left half of `max_replans`, and said that they kept changing.
