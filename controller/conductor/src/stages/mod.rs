@@ -74,11 +74,16 @@ pub fn apply_outcome(snapshot: &Snapshot, action: &Action, outcome: Outcome, set
         state if has_run(state) => run::apply_outcome(snapshot, action, outcome, settings),
         _ => idle::apply_outcome(snapshot, action, outcome, settings),
     };
-    if matches!(action, Action::SetPower(PowerTarget::Reboot | PowerTarget::SoftReboot)) {
+    if is_reset(action) {
         // A BMC that answers with an error may have reset the node nevertheless.
         change.node.reset_at = Some(snapshot.now);
     }
     change
+}
+
+/// Whether the firmware starts again with this action.
+fn is_reset(action: &Action) -> bool {
+    matches!(action, Action::SetPower(PowerTarget::Reboot | PowerTarget::SoftReboot))
 }
 
 /// States in which a run is under way.
