@@ -54,6 +54,11 @@ pub(crate) fn command(
     if image::is_step(&step.step, WRITE_IMAGE) {
         // Added here, so that no plan and no field of the node holds a second copy of the secrets in them.
         params["step"]["args"]["image_info"] = ImageRequest::of(node)?.as_sent(node);
+        if run == RunKind::Rebuild
+            && let Some(disk) = &node.deployed_disk
+        {
+            params["step"]["args"]["image_info"]["anneal"] = json!({ "disk": disk });
+        }
         params["step"]["args"]["configdrive"] = json!(node.instance_info.get(CONFIGDRIVE));
     }
     Ok(AgentCommand { extension, short, params })

@@ -1,6 +1,7 @@
 //! A node: what the controller keeps of one server.
 
 use crate::basis::Basis;
+use crate::deployed_disk::DeployedDisk;
 use crate::disks::KnownDisks;
 use crate::health::Health;
 use crate::power::{PowerState, PowerTarget};
@@ -122,6 +123,9 @@ pub struct Node {
     /// Its disks when it was looked at last.
     #[serde(default, skip_serializing_if = "KnownDisks::is_empty")]
     pub disks: KnownDisks,
+    /// The disk with its operating system; `None` when it has none, or its agent did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployed_disk: Option<DeployedDisk>,
     /// Why it is AVAILABLE; `None` in every other state, and where an earlier version of the controller made it available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
@@ -200,6 +204,7 @@ impl Node {
             inspection_finished_at: None,
             driver_internal_info: Map::new(),
             disks: KnownDisks::default(),
+            deployed_disk: None,
             basis: None,
             run: None,
             wait: None,

@@ -5,11 +5,11 @@ use super::transition::at_work;
 use super::view::View;
 use crate::decision::Change;
 use model::history::{EventKind, Severity};
-use model::image::{PREPARE_INSTANCE_BOOT, is_step};
+use model::image::{PREPARE_INSTANCE_BOOT, WRITE_IMAGE, is_step};
 use model::raid;
 use model::request::event;
 use model::run::{Cursor, PersistentBoot};
-use model::{PlannedStep, StepResult, Timestamp};
+use model::{DeployedDisk, PlannedStep, StepResult, Timestamp};
 use serde_json::Value;
 use time::OffsetDateTime;
 
@@ -32,6 +32,9 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
     let report = step_report(view, &step, &result);
     if let Err(why) = raid::record_result(&mut change.node, &step, report, &python_str(now)) {
         return fail::step_failed(view, &why, result);
+    }
+    if is_step(&step.step, WRITE_IMAGE) {
+        change.node.deployed_disk = DeployedDisk::reported(report);
     }
     if let Some(run) = &mut change.node.run {
         run.results.retain(|old| old.index != index);

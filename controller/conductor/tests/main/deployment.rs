@@ -3,7 +3,7 @@
 use crate::world::{Fault, World, asked, step};
 use bmc::{Builtin, Drivers};
 use conductor::Settings;
-use model::{Node, ProvisionState, StepKind, Verb};
+use model::{DeployedDisk, Node, ProvisionState, StepKind, Verb};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -101,4 +101,26 @@ async fn without_the_step_that_writes_the_image_a_node_never_becomes_active() {
     let node = world.ended().await;
     assert_eq!(node.provision_state, ProvisionState::DeployFail);
     assert!(node.last_error.unwrap().contains("nothing would be deployed"));
+}
+
+/// Hints may be changed meanwhile, and disks added.
+#[tokio::test(start_paused = true)]
+async fn a_rebuild_names_the_disk_of_the_deployment_before_until_the_node_is_torn_down() {
+    let world = world().await;
+    let node = deployed(&world).await;
+    let disk = DeployedDisk { serial: Some("S1".into()), wwn: None };
+    assert_eq!(node.deployed_disk, Some(disk));
+    let named = |world: &World| {
+        let sent = world.sent.lock().unwrap();
+        let images = sent.iter().map(|params| &params["step"]["args"]["image_info"]);
+        images.filter(|info| info.is_object()).map(|info| info["anneal"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(named(&world), [Value::Null], "any disk may be the first");
+    world.verb(Verb::Rebuild).await;
+    assert_eq!(world.ended().await.provision_state, ProvisionState::Active);
+    assert_eq!(named(&world), [Value::Null, json!({"disk": {"serial": "S1"}})]);
+
+    world.put(ProvisionState::Active, |node| node.automated_clean = Some(false)).await;
+    world.verb(Verb::Delete).await;
+    assert_eq!(world.until_state(ProvisionState::Available).await.deployed_disk, None);
 }

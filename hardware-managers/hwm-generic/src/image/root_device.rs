@@ -2,7 +2,9 @@
 
 use super::root_hint::parse;
 use block::{Disk, Hint};
+use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::fmt;
 
 /// Without hints no smaller disk is taken, as in Ironic.
 const SMALLEST: u64 = 4 << 30;
@@ -36,6 +38,54 @@ fn choose_of<'a>(disks: &'a [Disk], hints: &Map<String, Value>, smallest: u64) -
             (_, false) => format!("no disk matches the root device hints: {}", why.join("; ")),
         }
     })
+}
+
+/// What identifies a disk, whatever its name is after a reboot.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DiskIdentity {
+    serial: Option<String>,
+    wwn: Option<String>,
+}
+
+impl DiskIdentity {
+    /// Both where both are known: two disks may have the same serial number.
+    fn is_of(&self, disk: &Disk) -> bool {
+        let same = |wanted: &Option<String>, has: &Option<String>| wanted.is_none() || wanted == has;
+        same(&self.serial, &disk.serial) && same(&self.wwn, &disk.wwn)
+    }
+}
+
+impl fmt::Display for DiskIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
+        write!(f, "serial {}, WWN {}", word(&self.serial), word(&self.wwn))
+    }
+}
+
+/// The disk of the deployment before. Hints, if there are any, must mean it, too.
+///
+/// # Errors
+/// It is missing, several are like it, or it is not what the hints mean: no other is written in its place.
+pub(super) fn again<'a>(
+    disks: &'a [Disk],
+    hints: &Map<String, Value>,
+    before: &DiskIdentity,
+) -> Result<&'a Disk, String> {
+    let hints = parse(hints)?;
+    let known = before.serial.is_some() || before.wwn.is_some();
+    let alike: Vec<&Disk> = disks.iter().filter(|disk| known && before.is_of(disk)).collect();
+    let [disk] = alike.as_slice() else {
+        let count = if alike.is_empty() { "missing" } else { "not the only one of its identity" };
+        return Err(format!("the disk of the deployment before ({before}) is {count}"));
+    };
+    let other = hints.as_ref().and_then(|hints| hints.mismatch(disk));
+    let problem = match other {
+        Some(why) => format!("is not what the root device hints mean: {why}"),
+        None if disk.read_only => "is read-only".to_owned(),
+        None => return Ok(disk),
+    };
+    Err(format!("the disk of the deployment before ({before}) {problem}"))
 }
 
 /// Why a disk is not meant.
@@ -118,6 +168,38 @@ mod tests {
         ] {
             assert_eq!(chosen(hints.clone()).as_deref(), Ok(expected), "{hints}");
         }
+    }
+
+    #[test]
+    fn a_rebuild_writes_the_disk_of_the_deployment_before_or_none() {
+        let identity = |serial: Option<&str>, wwn: Option<&str>| DiskIdentity {
+            serial: serial.map(str::to_owned),
+            wwn: wwn.map(str::to_owned),
+        };
+        let again = |hints: Value, before: DiskIdentity| {
+            let hints = hints.as_object().cloned().unwrap_or_default();
+            again(&disks(), &hints, &before).map(|disk| disk.path.display().to_string())
+        };
+        let wwn = Some("0x5000c500a1b2c3d4");
+        // Without hints the smallest disk would be another.
+        for hints in [json!({}), json!({"size": ">= 100"})] {
+            assert_eq!(again(hints, identity(Some("S1"), wwn)).as_deref(), Ok("/dev/sda"));
+        }
+        assert_eq!(again(json!({}), identity(None, wwn)).as_deref(), Ok("/dev/sda"));
+        for (hints, before, expected) in [
+            (json!({}), identity(Some("S9"), None), "(serial S9, WWN none) is missing"),
+            (json!({}), identity(Some("S1"), Some("0x5000c500ffffffff")), "is missing"),
+            (json!({}), identity(None, None), "is missing"),
+            (json!({"serial": "S2"}), identity(Some("S1"), None), "hints mean: serial S2 (it has \"s1\")"),
+            (json!({"colour": "red"}), identity(Some("S1"), None), "colour"),
+        ] {
+            let problem = again(hints, before).expect_err(expected);
+            assert!(problem.contains(expected), "{problem}");
+        }
+        let twins = [disk("/dev/sda", 9), disk("/dev/sdb", 9)]
+            .map(|disk| Disk { serial: Some("S1".to_owned()), ..disk });
+        let problem = super::again(&twins, &Map::new(), &identity(Some("S1"), None)).expect_err("two");
+        assert!(problem.contains("not the only one"), "{problem}");
     }
 
     #[test]

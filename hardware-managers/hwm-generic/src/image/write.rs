@@ -1,6 +1,6 @@
 //! The step: what Ironic sends, the disk, the writing.
 
-use super::root_device;
+use super::root_device::{self, DiskIdentity};
 use agent_protocol::progress::Progress;
 use block::{DiskDecision, Filter, Policy, Probe, Reason, Roots};
 use hwm_sdk::protocol::Level;
@@ -21,7 +21,7 @@ const ARGUMENTS: &[Argument] = &[
         name: IMAGE_INFO,
         description: "What Ironic sends of the image: id, urls, disk_format, checksum, os_hash_algo, os_hash_value. Its \
                       member anneal may have hosts (names, .suffixes, networks that may be asked), ca (PEM) or pin \
-                      (fingerprint) of the mirror, and allow_md5",
+                      (fingerprint) of the mirror, allow_md5, and disk (serial, wwn): the disk of the deployment before",
         required: true,
         schema: || json!({"type": "object"}),
     },
@@ -64,6 +64,7 @@ struct Addition {
     ca: Option<String>,
     pin: Option<String>,
     allow_md5: bool,
+    disk: Option<DiskIdentity>,
 }
 
 fn failed(reason: impl Into<String>) -> StepError {
@@ -94,7 +95,7 @@ pub(crate) fn run(
     let watch = Watcher { context };
     let mut request = request(&info, machine.takes_down, context)?;
     request.configdrive = drive(call.args.get(CONFIGDRIVE), &request, &watch)?;
-    let probe = root_disk(machine, &call.node)?;
+    let probe = root_disk(machine, &call.node, info.anneal.disk.as_ref())?;
     let device =
         block::Device::open(machine.roots, &probe).map_err(|error| failed(block::fault::chain(&error)))?;
     let mut written = image_writer::write(&request, &device, &watch);
@@ -116,7 +117,10 @@ fn result(info: &ImageInfo, probe: &Probe, record: &Record) -> Value {
     let id = info.id.as_ref().and_then(Value::as_str).unwrap_or_default();
     let device = probe.disk.path.display();
     let text = format!("prepare_image: image ({id}) written to device {device} root_uuid={}", record.disk_id);
-    json!({ "result": text, "image": { "device": device.to_string(), "serial": probe.disk.serial, "record": record } })
+    let disk = &probe.disk;
+    let image =
+        json!({ "device": device.to_string(), "serial": disk.serial, "wwn": disk.wwn, "record": record });
+    json!({ "result": text, "image": image })
 }
 
 fn request(info: &ImageInfo, in_the_ramdisk: bool, context: &StepContext) -> Result<Request, StepError> {
@@ -202,15 +206,19 @@ fn drive(value: Option<&Value>, request: &Request, watch: &Watcher) -> Result<Op
     })
 }
 
-/// The disk that the node's hints mean, free of what used it.
-fn root_disk(machine: &Machine, node: &Value) -> Result<Probe, StepError> {
+/// The disk of the deployment before, or else the one that the node's hints mean; free of what used it.
+fn root_disk(machine: &Machine, node: &Value, before: Option<&DiskIdentity>) -> Result<Probe, StepError> {
     let nothing = |why: String| failed(format!("nothing was written to any disk: {why}"));
     let disks = block::list(machine.roots, machine.filter)
         .map_err(|error| nothing(format!("the disks cannot be listed: {}", block::fault::chain(&error))))?;
     let hinted = |object: &str| node[object]["root_device"].as_object().filter(|hints| !hints.is_empty());
     let none = Map::new();
     let hints = hinted("instance_info").or_else(|| hinted("properties")).unwrap_or(&none);
-    let disk = root_device::choose(&disks, hints).map_err(nothing)?;
+    let disk = match before {
+        Some(before) => root_device::again(&disks, hints, before),
+        None => root_device::choose(&disks, hints),
+    };
+    let disk = disk.map_err(nothing)?;
     let probe = block::probe(disk).map_err(|error| nothing(block::fault::chain(&error)))?;
     let policy = Policy {
         take_down: machine.takes_down,

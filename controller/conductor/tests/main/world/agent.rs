@@ -215,7 +215,8 @@ impl World {
             if failed {
                 disk.outcome = DiskOutcome::Failed;
             }
-            Some(step_result(kind, step, &json!({"disks": [disk]})))
+            let image = json!({"device": "/dev/vda", "serial": "S1", "wwn": null});
+            Some(step_result(kind, step, &json!({"disks": [disk], "image": image})))
         };
         Some(match fault {
             Fault::StepFails(text) => {
