@@ -24,15 +24,43 @@ const MOUNTS: [(&str, &str, &str, &str); 8] = [
 /// Where the kernel has a place for the firmware's variables when it was booted by UEFI.
 const EFI_VARIABLES: &str = "/sys/firmware/efi/efivars";
 
+/// Of every mount of theirs.
+const EFI_FLAGS: MsFlags = MsFlags::MS_NOSUID.union(MsFlags::MS_NODEV).union(MsFlags::MS_NOEXEC);
+
 /// Mount the firmware's variables, to be read only. Its module must be loaded.
 pub fn mount_efi_variables() {
     if !Path::new(EFI_VARIABLES).is_dir() {
         return;
     }
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
+    let flags = EFI_FLAGS | MsFlags::MS_RDONLY;
     match mount(Some("efivarfs"), EFI_VARIABLES, Some("efivarfs"), flags, None::<&str>) {
         Ok(()) | Err(Errno::EBUSY) => {}
         Err(error) => tracing::warn!(%error, "the firmware's variables cannot be read"),
+    }
+}
+
+/// Lets `work` write the firmware's variables, which are read-only before and after.
+///
+/// # Errors
+/// When they are not mounted, or cannot be written; `work` has not run then.
+pub fn with_writable_efi_variables<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    remount(EFI_FLAGS).map_err(|error| format!("the firmware's variables cannot be written: {error}"))?;
+    let _protected = ReadOnlyAgain;
+    Ok(work())
+}
+
+fn remount(flags: MsFlags) -> nix::Result<()> {
+    mount(None::<&str>, EFI_VARIABLES, None::<&str>, flags | MsFlags::MS_REMOUNT, None::<&str>)
+}
+
+/// Also after a panic.
+struct ReadOnlyAgain;
+
+impl Drop for ReadOnlyAgain {
+    fn drop(&mut self) {
+        if let Err(error) = remount(EFI_FLAGS | MsFlags::MS_RDONLY) {
+            tracing::warn!(%error, "the firmware's variables stay writable");
+        }
     }
 }
 

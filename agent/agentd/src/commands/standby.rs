@@ -34,12 +34,17 @@ pub(super) const COMMANDS: &[Command] = &[
 
 /// Of the image that was written last: the identifier of its MBR, which is zero for a GPT. Nothing without one.
 fn partition_uuids(list: &CommandList) -> Value {
-    let written = list.commands.iter().rev().find_map(|command| {
+    let id = last_written(list).and_then(|image| image.pointer("/record/disk_id").cloned());
+    id.map_or_else(|| json!({}), |id| json!({ "root uuid": id }))
+}
+
+/// What the step `write_image` that succeeded last says of its image.
+pub(super) fn last_written(list: &CommandList) -> Option<Value> {
+    list.commands.iter().rev().find_map(|command| {
         let result =
             command.command_result.as_ref().filter(|_| command.command_status == Status::Succeeded)?;
-        result.pointer("/deploy_result/image/record/disk_id")
-    });
-    written.map_or_else(|| json!({}), |id| json!({ "root uuid": id }))
+        result.pointer("/deploy_result/image").cloned()
+    })
 }
 
 #[cfg(test)]
