@@ -44,24 +44,31 @@ pub fn mount_efi_variables() {
 /// # Errors
 /// When they are not mounted, or cannot be written; `work` has not run then.
 pub fn with_writable_efi_variables<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    remount(EFI_FLAGS).map_err(|error| format!("the firmware's variables cannot be written: {error}"))?;
-    let _protected = ReadOnlyAgain;
+    let writable = Writable::new(Path::new(EFI_VARIABLES));
+    let _until_the_end =
+        writable.map_err(|error| format!("the firmware's variables cannot be written: {error}"))?;
     Ok(work())
 }
 
-fn remount(flags: MsFlags) -> nix::Result<()> {
-    mount(None::<&str>, EFI_VARIABLES, None::<&str>, flags | MsFlags::MS_REMOUNT, None::<&str>)
+/// A mount that is read-only again when this is dropped, also by a panic.
+struct Writable<'a>(&'a Path);
+
+impl<'a> Writable<'a> {
+    fn new(place: &'a Path) -> nix::Result<Self> {
+        remount(place, EFI_FLAGS).map(|()| Self(place))
+    }
 }
 
-/// Also after a panic.
-struct ReadOnlyAgain;
-
-impl Drop for ReadOnlyAgain {
+impl Drop for Writable<'_> {
     fn drop(&mut self) {
-        if let Err(error) = remount(EFI_FLAGS | MsFlags::MS_RDONLY) {
-            tracing::warn!(%error, "the firmware's variables stay writable");
+        if let Err(error) = remount(self.0, EFI_FLAGS | MsFlags::MS_RDONLY) {
+            tracing::warn!(%error, "{} stays writable", self.0.display());
         }
     }
+}
+
+fn remount(place: &Path, flags: MsFlags) -> nix::Result<()> {
+    mount(None::<&str>, place, None::<&str>, flags | MsFlags::MS_REMOUNT, None::<&str>)
 }
 
 /// Mount them all; what is mounted already stays. Problems are returned, not fatal: without `/dev`
@@ -87,4 +94,30 @@ pub fn mount_all() -> Vec<String> {
 /// The kernel's console, for the log.
 pub fn console() -> Option<File> {
     OpenOptions::new().write(true).open(Path::new("/dev/console")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::mount::{MntFlags, umount2};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn what_is_writable_for_a_while_is_read_only_afterwards() {
+        let place = tempfile::tempdir().expect("a directory");
+        let flags = EFI_FLAGS | MsFlags::MS_RDONLY;
+        mount(Some("tmpfs"), place.path(), Some("tmpfs"), flags, None::<&str>).expect("root");
+        let write = || std::fs::write(place.path().join("variable"), "x");
+        let before = write();
+        let meanwhile = Writable::new(place.path()).map(|_writable| write());
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _writable = Writable::new(place.path()).expect("writable");
+            panic!("meanwhile");
+        }));
+        let after = write();
+        umount2(place.path(), MntFlags::MNT_DETACH).expect("unmounted");
+        assert!(before.is_err() && panicked.is_err());
+        meanwhile.expect("writable").expect("written");
+        assert_eq!(after.map_err(|error| error.kind()), Err(std::io::ErrorKind::ReadOnlyFilesystem));
+    }
 }

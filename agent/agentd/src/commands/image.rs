@@ -49,13 +49,10 @@ fn install_bootloader(call: &Call) -> Ending {
 
 fn bootable(call: &Call) -> Result<Value, String> {
     let wanted = call.params.get("target_boot_mode").and_then(Value::as_str);
-    if !booted_by_uefi(Path::new(UEFI).exists(), wanted)? {
+    if !changes_entries(Path::new(UEFI).exists(), wanted, call.state.in_ramdisk())? {
         let text =
             "install_bootloader: the image brings the boot loader that the BIOS starts; nothing was changed";
         return Ok(json!({ "result": text }));
-    }
-    if !call.state.in_ramdisk() {
-        return Err("anneal-agent changes boot entries in the ramdisk only: nothing was changed".to_owned());
     }
     let written = last_written(&call.state.commands());
     let device = written.as_ref().and_then(|image| image["device"].as_str());
@@ -68,9 +65,9 @@ fn bootable(call: &Call) -> Result<Value, String> {
     Ok(json!({ "result": text, "boot_entries": report }))
 }
 
-/// Whether the machine booted by UEFI; an image for the other mode would not be found. `wanted` is what the controller asks
-/// for.
-fn booted_by_uefi(uefi: bool, wanted: Option<&str>) -> Result<bool, String> {
+/// Whether the firmware needs a boot entry: not where the node booted by BIOS. An image for the other mode would not be
+/// found; `wanted` is what the controller asks for. Outside the ramdisk the entries are those of somebody's machine.
+fn changes_entries(uefi: bool, wanted: Option<&str>, in_ramdisk: bool) -> Result<bool, String> {
     let name = |mode: &str| match mode {
         "uefi" => "UEFI".to_owned(),
         "bios" => "BIOS".to_owned(),
@@ -84,26 +81,30 @@ fn booted_by_uefi(uefi: bool, wanted: Option<&str>) -> Result<bool, String> {
             name(here),
             name(wanted)
         )),
+        _ if uefi && !in_ramdisk => {
+            Err("anneal-agent changes boot entries in the ramdisk only: nothing was changed".to_owned())
+        }
         _ => Ok(uefi),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::booted_by_uefi;
+    use super::changes_entries;
 
     #[test]
-    fn an_image_is_made_bootable_only_in_the_mode_in_which_the_node_booted() {
-        for (uefi, wanted, expected) in [
-            (false, None, Ok(false)),
-            (false, Some("bios"), Ok(false)),
-            (true, None, Ok(true)),
-            (true, Some("uefi"), Ok(true)),
-            (true, Some("bios"), Err("the node booted by UEFI, but BIOS is asked")),
-            (false, Some("uefi"), Err("the node booted by BIOS, but UEFI is asked")),
-            (false, Some("x\n"), Err(r#"the node booted by BIOS, but "x\n" is asked"#)),
+    fn entries_are_changed_in_the_ramdisk_and_for_the_mode_in_which_the_node_booted() {
+        for (uefi, wanted, in_ramdisk, expected) in [
+            (false, None, true, Ok(false)),
+            (false, Some("bios"), false, Ok(false)),
+            (true, None, true, Ok(true)),
+            (true, Some("uefi"), true, Ok(true)),
+            (true, Some("uefi"), false, Err("anneal-agent changes boot entries in the ramdisk only")),
+            (true, Some("bios"), true, Err("the node booted by UEFI, but BIOS is asked")),
+            (false, Some("uefi"), true, Err("the node booted by BIOS, but UEFI is asked")),
+            (false, Some("x\n"), true, Err(r#"the node booted by BIOS, but "x\n" is asked"#)),
         ] {
-            let found = booted_by_uefi(uefi, wanted);
+            let found = changes_entries(uefi, wanted, in_ramdisk);
             match (&found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(*found, expected),
                 (Err(problem), Err(expected)) => assert!(problem.starts_with(expected), "{problem}"),

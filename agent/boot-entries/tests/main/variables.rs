@@ -146,6 +146,17 @@ fn an_entry_that_the_order_has_no_room_for_is_taken_back() {
 }
 
 #[test]
+fn a_firmware_that_forgets_what_it_was_given_is_found_out() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::os::unix::fs::symlink("/dev/null", directory.path().join(format!("Boot0000-{GUID}")))
+        .expect("a link");
+    let (ours, _) = wanted();
+    let error = install(&Efivars::at(directory.path()), &ours, None).expect_err("forgotten").to_string();
+    assert!(error.contains("does not return the Boot0000"), "{error}");
+    assert_eq!(files(directory.path()).len(), 1, "the order names an entry that is not there");
+}
+
+#[test]
 fn immutable_files_are_changed_and_removed() {
     let directory = tempfile::tempdir().expect("a directory");
     machine(directory.path());
