@@ -138,7 +138,7 @@ struct Line {
     options: String,
 }
 
-/// `loader,label,options,comment` in UTF-16, or in UTF-8 where somebody wrote it by hand.
+/// `loader,label,options,comment` in UTF-16, or in UTF-8 where it was written by hand.
 fn parse(bytes: &[u8]) -> Result<Line, &'static str> {
     let text = match bytes {
         [0xff, 0xfe, rest @ ..] => wide(rest),
@@ -152,7 +152,7 @@ fn parse(bytes: &[u8]) -> Result<Line, &'static str> {
     let (loader, label, options) = (field(), field(), field());
     let parts = loader.split('\\');
     if parts.clone().any(|part| matches!(part, "" | "." | "..") || part.contains(['/', ':'])) {
-        return Err("its first line names no file beside it");
+        return Err("its first line names no file next to it");
     }
     if [&loader, &label, &options].iter().any(|text| text.contains(char::is_control)) {
         return Err("its first line has control characters");

@@ -1,9 +1,9 @@
 //! `image.*`: make a written image boot.
 
 use super::command::{Call, Command, IpaCompatibility, Mode, failed};
-use super::standby::last_written;
 use crate::registry::Ending;
 use crate::uefi::{self, Machine};
+use agent_protocol::command::{CommandList, Status};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -30,6 +30,15 @@ pub(super) const COMMANDS: &[Command] = &[Command::new(
 
 pub(super) fn no_images(_: &Call) -> Ending {
     failed(NO_IMAGES)
+}
+
+/// What the step `write_image` that succeeded last says of its image.
+pub(super) fn last_written(list: &CommandList) -> Option<Value> {
+    list.commands.iter().rev().find_map(|command| {
+        let result =
+            command.command_result.as_ref().filter(|_| command.command_status == Status::Succeeded)?;
+        result.pointer("/deploy_result/image").cloned()
+    })
 }
 
 fn install_bootloader(call: &Call) -> Ending {
@@ -66,7 +75,7 @@ fn bootable(call: &Call) -> Result<Value, String> {
 }
 
 /// Whether the firmware needs a boot entry: not where the node booted by BIOS. An image for the other mode would not be
-/// found; `wanted` is what the controller asks for. Outside the ramdisk the entries are those of somebody's machine.
+/// found; `wanted` is what the controller asks for. Outside the ramdisk the entries are not the agent's to change.
 fn changes_entries(uefi: bool, wanted: Option<&str>, in_ramdisk: bool) -> Result<bool, String> {
     let name = |mode: &str| match mode {
         "uefi" => "UEFI".to_owned(),

@@ -103,9 +103,9 @@ fn what_a_list_does_not_name_is_not_guessed() {
     let long = format!("a.efi,{}", "l".repeat(81));
     for (csv, problem) in [
         (&b""[..], "EFI/os/BOOTX64.CSV: it is empty"),
-        (b",label", "names no file beside it"),
-        (br"..\BOOT\a.efi,x", "names no file beside it"),
-        (b"/etc/a.efi,x", "names no file beside it"),
+        (b",label", "names no file next to it"),
+        (br"..\BOOT\a.efi,x", "names no file next to it"),
+        (b"/etc/a.efi,x", "names no file next to it"),
         (b"a.efi,x\x1b[2J", "control characters"),
         (long.as_bytes(), "more than 80 characters"),
         (b"missing.efi,x", r"names the loader \EFI\os\missing.efi, which is not there"),
