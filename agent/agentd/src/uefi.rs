@@ -1,7 +1,7 @@
 //! The firmware of this machine finds the image that was written to a disk of it.
 
 use block::{Filter, Roots};
-use boot_entries::disk::{self, partition_ids};
+use boot_entries::disk::{self, all_partitions};
 use boot_entries::{Architecture, Disk, Efivars, install as install_entry};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -62,7 +62,7 @@ fn partitions(machine: &Machine) -> Result<BTreeSet<[u8; 16]>, String> {
         return Err(problem.clone());
     }
     let disks: Result<Vec<Disk>, String> = machine.disks.iter().map(open).collect();
-    partition_ids(&disks?)
+    all_partitions(&disks?)
 }
 
 fn open(disk: &block::Disk) -> Result<Disk, String> {

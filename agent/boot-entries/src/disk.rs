@@ -92,7 +92,7 @@ impl Disk {
 ///
 /// # Errors
 /// When those of one cannot be known.
-pub fn partition_ids(disks: &[Disk]) -> Result<BTreeSet<[u8; 16]>, String> {
+pub fn all_partitions(disks: &[Disk]) -> Result<BTreeSet<[u8; 16]>, String> {
     let mut all = BTreeSet::new();
     for disk in disks {
         all.extend(disk.partition_ids()?);

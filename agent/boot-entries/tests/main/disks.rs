@@ -2,7 +2,7 @@
 
 use crate::bytes::{ESP, hex};
 use crate::file_systems::{list, made};
-use boot_entries::disk::{entry, partition_ids};
+use boot_entries::disk::{all_partitions, entry};
 use boot_entries::{Architecture, Disk, Efivars, LoadOption, Signature, device_path};
 use std::os::unix::fs::FileExt;
 use std::process::Command;
@@ -99,11 +99,11 @@ fn the_partitions_of_all_disks_are_known_or_none() {
     blank.as_file().set_len(MIB).expect("a size");
     let empty = partitioned("sgdisk", &["-o"], "");
     let all = [disk(&debian, 512), disk(&blank, 512), disk(&empty, 512)];
-    let ids = partition_ids(&all).expect("known");
+    let ids = all_partitions(&all).expect("known");
     assert!(ids.contains(&ESP) && ids.len() == 2);
     // Its first sectors are lost: its backup names what the firmware may still find.
     debian.as_file().write_all_at(&[0; 4096], 0).expect("written");
-    let problem = partition_ids(&all).expect_err("a damaged one");
+    let problem = all_partitions(&all).expect_err("a damaged one");
     assert_eq!(problem, "/dev/sdx: its GPT cannot be read");
 }
 

@@ -1,7 +1,7 @@
 //! Variables as files, in a directory that is like efivarfs: the same names and bytes; full where it is full.
 
 use crate::disks::{debian, disk};
-use boot_entries::disk::{entry, partition_ids};
+use boot_entries::disk::{all_partitions, entry};
 use boot_entries::{Architecture, Efivars, LoadOption, install};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
@@ -15,7 +15,7 @@ fn wanted() -> (LoadOption, BTreeSet<[u8; 16]>) {
     let file = debian();
     let disk = disk(&file, 512);
     let (option, _) = entry(&disk, Architecture::X64).expect("an entry");
-    (option, partition_ids(&[disk]).expect("known"))
+    (option, all_partitions(&[disk]).expect("known"))
 }
 
 fn put(directory: &Path, name: &str, value: &[u8]) {
