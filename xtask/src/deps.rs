@@ -18,7 +18,7 @@ pub const BUILD: &str = "gcc libc6-dev libblkid-dev";
 pub const UNIT: &str = "\
     fdisk gdisk lvm2 cryptsetup-bin bcache-tools ocfs2-tools gfs2-utils e2fsprogs util-linux mount \
     iproute2 busybox-static curl ipmitool openipmi ipxe jq openssl python3-venv systemd \
-    qemu-utils xorriso gzip xz-utils zstd bzip2";
+    qemu-utils xorriso gzip xz-utils zstd bzip2 dosfstools mtools";
 
 /// Compiles libFuzzer, which is C++.
 pub const FUZZ: &str = "g++";
@@ -32,7 +32,8 @@ pub const LAB: &str = "qemu-system-x86 seabios ovmf ipxe ipxe-qemu iproute2";
 /// Outside judges of the test suite: other people's BMCs and clients, and readers of disks.
 pub const JUDGES: &str = "\
     ipmitool openipmi mdadm lvm2 cryptsetup-bin busybox-static cpio gdisk lshw hdparm psmisc udev \
-    dnsmasq-base golang-go golang-github-gophercloud-gophercloud-dev python3-venv python3-dev \
+    dosfstools mtools qemu-utils dnsmasq-base golang-go golang-github-gophercloud-gophercloud-dev \
+    python3-venv python3-dev \
     libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libvirt-dev pkg-config";
 
 /// `bench erase`: fio and what others erase with.

@@ -44,6 +44,7 @@ pub mod state;
 pub mod steps;
 pub mod tls;
 pub mod token;
+pub mod uefi;
 
 /// Version reported to controllers.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

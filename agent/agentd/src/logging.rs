@@ -15,8 +15,17 @@ use tracing_subscriber::util::SubscriberInitExt;
 const RING_BYTES: usize = 256 * 1024;
 
 /// The crates whose lines the log shows at info; of all others it shows warnings.
-const OUR_CRATES: [&str; 8] =
-    ["agentd", "anneal_agent", "block", "hwm_generic", "hwm_host", "image_writer", "ramdisk_init", "sandbox"];
+const OUR_CRATES: [&str; 9] = [
+    "agentd",
+    "anneal_agent",
+    "block",
+    "boot_entries",
+    "hwm_generic",
+    "hwm_host",
+    "image_writer",
+    "ramdisk_init",
+    "sandbox",
+];
 
 /// The last [`RING_BYTES`] of the log, and where lines are shown.
 #[derive(Clone, Default)]

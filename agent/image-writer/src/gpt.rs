@@ -67,7 +67,17 @@ impl Gpt {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(head: &[u8], sector: usize, size: u64) -> Result<Self, String> {
-        Self::read(head, sector, size, true)
+        Self::read(head, sector, true)?.checked(size)
+    }
+
+    /// The GUIDs of the partitions of a disk, whatever its checksums and places are: what another program would find.
+    ///
+    /// # Errors
+    /// When the entries cannot be read.
+    pub fn ids(head: &[u8], sector: usize) -> Result<Vec<[u8; 16]>, String> {
+        let gpt = Self::read(head, sector, false)?;
+        let used = gpt.entries.chunks_exact(gpt.entry).filter(|raw| raw[..16] != [0; 16]);
+        Ok(used.filter_map(|raw| raw[16..32].try_into().ok()).collect())
     }
 
     /// The same, whatever the checksums are: a fuzzer does not find them.
@@ -76,10 +86,10 @@ impl Gpt {
     /// What is wrong with it.
     #[cfg(fuzzing)]
     pub fn parse_unsigned(head: &[u8], sector: usize, size: u64) -> Result<Self, String> {
-        Self::read(head, sector, size, false)
+        Self::read(head, sector, false)?.checked(size)
     }
 
-    fn read(head: &[u8], sector: usize, size: u64, signed: bool) -> Result<Self, String> {
+    fn read(head: &[u8], sector: usize, signed: bool) -> Result<Self, String> {
         let header = head.get(sector..2 * sector).filter(|_| Self::is_at(head, sector));
         let header = header.ok_or("there is no GPT header")?.to_vec();
         if word(&header, 8) != 0x0001_0000 || word(&header, 12) as usize != HEADER {
@@ -101,12 +111,10 @@ impl Gpt {
         if signed && crc(&entries) != word(&header, 88) {
             return Err("the checksum of the GPT entries is wrong".to_owned());
         }
-        let gpt = Gpt { sector, header, entries, entry };
-        gpt.check(size)?;
-        Ok(gpt)
+        Ok(Gpt { sector, header, entries, entry })
     }
 
-    fn check(&self, size: u64) -> Result<(), String> {
+    fn checked(self, size: u64) -> Result<Self, String> {
         let (sector, mut last) = (self.sector as u64, None);
         if long(&self.header, 24) != 1 {
             return Err("the GPT header says that it is elsewhere".to_owned());
@@ -129,7 +137,7 @@ impl Gpt {
             }
             last = Some(end);
         }
-        Ok(())
+        Ok(self)
     }
 
     /// The partitions, in the order of their numbers.

@@ -14,6 +14,19 @@ pub struct Mbr {
     bytes: Vec<u8>,
 }
 
+/// A primary partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Partition {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Its type.
+    pub kind: u8,
+    /// First sector.
+    pub first: u64,
+    /// Sectors.
+    pub sectors: u64,
+}
+
 impl Mbr {
     /// The table in the first sector of a disk with sectors of so many bytes.
     ///
@@ -43,6 +56,22 @@ impl Mbr {
                 |at: usize| u64::from(u32::from_le_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]));
             (raw[4] != 0).then(|| (number, raw[4], word(8), word(12)))
         })
+    }
+
+    /// The primary partitions.
+    pub fn partitions(&self) -> Vec<Partition> {
+        let one = |(place, kind, first, sectors)| Partition {
+            number: u32::try_from(place).unwrap_or(u32::MAX).saturating_add(1),
+            kind,
+            first,
+            sectors,
+        };
+        self.used().map(one).collect()
+    }
+
+    /// The identifier of the disk, as it is stored.
+    pub fn id(&self) -> [u8; 4] {
+        [self.bytes[440], self.bytes[441], self.bytes[442], self.bytes[443]]
     }
 
     /// Adds a partition of `length` bytes at the end of a disk of `size` bytes, or of what such a table reaches.

@@ -21,7 +21,7 @@ mod power;
 mod storage;
 mod uevents;
 
-pub use mounts::{FETCHED, console, mount_all};
+pub use mounts::{FETCHED, console, mount_all, with_writable_efi_variables};
 pub use power::{Exit, end};
 
 use agent_protocol::inventory::Interface;

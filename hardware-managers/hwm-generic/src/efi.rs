@@ -1,16 +1,10 @@
 //! Secure Boot and the boot order, from the firmware's variables (UEFI Specification 2.10, 3.3).
-//!
-//! A file of efivarfs is `NAME-GUID`: 4 bytes of attributes, then the value.
 
 use crate::sysfs::names;
+use boot_entries::efivars::entry_name;
+use boot_entries::{Efivars, LoadOption};
 use serde::Serialize;
-use std::fs;
 use std::path::Path;
-
-/// Vendor GUID of the variables that the specification names.
-const GLOBAL: &str = "8be4df61-93ca-11d2-aa0d-00e098032b8c";
-/// LOAD_OPTION_ACTIVE.
-const ACTIVE: u32 = 1;
 
 /// State of the UEFI firmware.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -45,21 +39,18 @@ pub struct BootEntry {
 
 /// Contents of the variables below `sys`; `None` on a machine that did not boot by UEFI, or has them not mounted.
 pub fn efi(sys: &Path) -> Option<Efi> {
-    let variables = sys.join("firmware/efi/efivars");
-    if names(&variables).is_empty() {
+    let variables = Efivars::below(sys);
+    if names(variables.directory()).is_empty() {
         return None;
     }
-    let value = |name: &str| -> Option<Vec<u8>> {
-        Some(fs::read(variables.join(format!("{name}-{GLOBAL}"))).ok()?.get(4..)?.to_vec())
-    };
+    let value = |name: &str| variables.read(name).ok().flatten();
     let flag = |name: &str| Some(*value(name)?.first()? == 1);
-    let entry = |name: &str| Some(id(words(&value(name)?).next()?));
-    let order = value("BootOrder").unwrap_or_default();
-    let boot_order = words(&order).map(|number| {
-        let id = id(number);
-        let option = value(&format!("Boot{id}")).and_then(|bytes| load_option(&bytes));
-        let (active, description) = option.unwrap_or_default();
-        BootEntry { id, description, active }
+    let entry = |name: &str| Some(id(*variables.numbers(name).ok()?.first()?));
+    let boot_order = variables.numbers("BootOrder").unwrap_or_default().into_iter().map(|number| {
+        let option = value(&entry_name(number)).and_then(|bytes| LoadOption::parse(&bytes));
+        let (active, description) =
+            option.map(|option| (option.active, option.description)).unwrap_or_default();
+        BootEntry { id: id(number), description, active }
     });
     Some(Efi {
         secure_boot: flag("SecureBoot"),
@@ -72,30 +63,4 @@ pub fn efi(sys: &Path) -> Option<Efi> {
 
 fn id(number: u16) -> String {
     format!("{number:04X}")
-}
-
-fn words(bytes: &[u8]) -> impl Iterator<Item = u16> {
-    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
-}
-
-/// Whether an EFI_LOAD_OPTION is active, and its description: attributes (4 bytes), length of the path list (2), then
-/// UCS-2 up to a zero.
-fn load_option(bytes: &[u8]) -> Option<(bool, String)> {
-    let attributes = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?);
-    let description: Vec<u16> = words(bytes.get(6..)?).take_while(|&unit| unit != 0).collect();
-    Some((attributes & ACTIVE != 0, String::from_utf16_lossy(&description)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn no_bytes_break_it(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-            let _ = load_option(&bytes);
-            prop_assert_eq!(words(&bytes).count(), bytes.len() / 2);
-        }
-    }
 }

@@ -19,6 +19,7 @@ pub mod binaries;
 pub mod bios;
 pub mod controller;
 pub mod disk;
+pub mod efi_image;
 pub mod fill;
 pub mod images;
 pub mod machine;

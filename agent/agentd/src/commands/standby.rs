@@ -1,9 +1,9 @@
 //! `standby.*`: leave the ramdisk.
 
 use super::command::{Command, IpaCompatibility, Mode};
-use super::image::{NO_IMAGES, no_images};
+use super::image::{NO_IMAGES, last_written, no_images};
 use crate::registry::Ending;
-use agent_protocol::command::{CommandList, Status};
+use agent_protocol::command::CommandList;
 use ramdisk_init::Exit;
 use serde_json::{Value, json};
 
@@ -34,12 +34,8 @@ pub(super) const COMMANDS: &[Command] = &[
 
 /// Of the image that was written last: the identifier of its MBR, which is zero for a GPT. Nothing without one.
 fn partition_uuids(list: &CommandList) -> Value {
-    let written = list.commands.iter().rev().find_map(|command| {
-        let result =
-            command.command_result.as_ref().filter(|_| command.command_status == Status::Succeeded)?;
-        result.pointer("/deploy_result/image/record/disk_id")
-    });
-    written.map_or_else(|| json!({}), |id| json!({ "root uuid": id }))
+    let id = last_written(list).and_then(|image| image.pointer("/record/disk_id").cloned());
+    id.map_or_else(|| json!({}), |id| json!({ "root uuid": id }))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod clean_uefi;
 mod controller_killed;
 mod deploy_and_service;
 mod deployed;
+mod deployed_uefi;
 mod driverless_hba;
 mod drives;
 mod early_impostor;
@@ -51,6 +52,7 @@ static ALL: &[Scenario] = &[
     ("power_cut_mid_erase", power_cut::ABOUT, |stage| Box::pin(power_cut::story(stage))),
     ("deploy_and_service", deploy_and_service::ABOUT, |stage| Box::pin(deploy_and_service::story(stage))),
     ("deployed", deployed::ABOUT, |stage| Box::pin(deployed::story(stage))),
+    ("deployed_uefi", deployed_uefi::ABOUT, |stage| Box::pin(deployed_uefi::story(stage))),
     ("drives", drives::ABOUT, |stage| Box::pin(drives::story(stage))),
     ("locked_drive", locked_drive::ABOUT, |stage| Box::pin(locked_drive::story(stage))),
     ("tutorial", tutorial::ABOUT, |stage| Box::pin(tutorial::story(stage))),

@@ -1,0 +1,88 @@
+//! A UEFI node with our agent gets an image whose loader the firmware finds only by a boot entry, and boots it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use lab::controller::Controller;
+use lab::disk::Bus;
+use lab::efi_image::{self, BOOTED};
+use lab::images::ImageServer;
+use lab::node::Firmware;
+use lab::site::ADDRESS;
+use lab::wait;
+use serde_json::{Value, json};
+
+use crate::stage::{NODE, SHORT, Stage, enrol_redfish, through, verb};
+
+pub const ABOUT: &str =
+    "a UEFI node boots the image by the boot entry that the agent made; a rebuild replaces the entry";
+
+/// Name, label and partition of each image.
+const FIRST: [&str; 3] = ["first.qcow2", "debian", "5CA1AB1E-0000-4000-8000-00000000C0DE"];
+const SECOND: [&str; 3] = ["second.qcow2", "other", "5CA1AB1E-0000-4000-8000-00000000FEED"];
+
+pub async fn story(stage: Stage) -> Result<()> {
+    let root = stage.disk("ROOT", Bus::Sata, 64)?;
+    let data = stage.disk("DATA", Bus::Nvme, 64)?;
+    let images = stage.dir.join("images");
+    std::fs::create_dir(&images)?;
+    for [name, label, id] in [FIRST, SECOND] {
+        let raw = stage.dir.join("image.raw");
+        efi_image::make(&raw, label, id)?;
+        efi_image::as_qcow2(&raw, &images.join(name))?;
+    }
+
+    let mut site = stage.site("").await?;
+    let disks = [&root, &data].map(|disk| disk.spec.clone());
+    let node = site.node(NODE, Firmware::Uefi, disks.to_vec()).await?;
+    enrol_redfish(&site, &node).await?;
+    let controller = &site.controller;
+    let console = node.machine.spec().serial_log();
+    let server = ImageServer::start(ADDRESS, &images).await?;
+    controller.set(NODE, json!({"/automated_clean": false})).await?;
+    through(controller, verb("provide"), "available").await?;
+
+    let entries = deployed(controller, &server, "active", FIRST, &console).await?;
+    ensure!(entries["removed"] == json!([]), "{entries}");
+    data.ensure_untouched()?;
+
+    let first = entries["entry"].as_str().and_then(|name| name.strip_prefix("Boot"));
+    let dead = json!([{"number": first, "label": FIRST[1], "why": "no_such_partition"}]);
+    let entries = deployed(controller, &server, "rebuild", SECOND, &console).await?;
+    ensure!(entries["removed"] == dead, "{entries}");
+    data.ensure_untouched()
+}
+
+/// Asks for an image by a verb and waits until the firmware has started it. What the agent says of its boot entry.
+async fn deployed(
+    controller: &Controller,
+    server: &ImageServer,
+    target: &str,
+    [name, label, id]: [&str; 3],
+    console: &Path,
+) -> Result<Value> {
+    let info = json!({"/instance_info": {
+        "image_source": server.url(name), "image_os_hash_algo": "sha256", "image_os_hash_value": server.sha256(name)?,
+        "image_disk_format": "qcow2", "root_device": {"serial": "ROOT"},
+    }});
+    controller.set(NODE, info).await?;
+    std::fs::write(console, "").context("the console of the boots before")?;
+    let seen = through(controller, verb(target), "active").await?;
+    ensure!(seen.0["power_state"] == "power on", "a deployed node is {}", seen.0["power_state"]);
+    let results = seen.results("deploy.prepare_instance_boot");
+    ensure!(results.len() == 1, "{}", seen.anneal()["run"]);
+    let entries = results[0]["result"]["boot_entries"].clone();
+    ensure!(entries["added"] == true && entries["label"] == label, "{}", results[0]);
+    ensure!(entries["partitions_unknown"].is_null(), "{entries}");
+    let first = entries["order"].as_array().and_then(|order| order.first()?.as_str());
+    let first = first.context("the order of the boot entries")?;
+    ensure!(entries["entry"] == format!("Boot{first}"), "it is not the first: {entries}");
+
+    // As the firmware reads our entry.
+    let start = format!(
+        "starting Boot{first} \"{label}\" from HD(15,GPT,{id},0x1000,0x8000)/\\EFI\\debian\\shimx64.efi"
+    );
+    wait::for_line(console, &start, SHORT).await.context("the firmware starts the entry")?;
+    wait::for_line(console, BOOTED, SHORT).await.context("the loader runs")?;
+    Ok(entries)
+}
