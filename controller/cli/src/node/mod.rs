@@ -1,6 +1,7 @@
 //! `anneal node …`
 
 mod create;
+mod deployment;
 mod disks;
 mod edit;
 mod facts;
