@@ -57,13 +57,15 @@ fn documented_commands_are_understood() {
         }
         if seen.line.contains("/steps") { (200, json!([])) } else { (200, body) }
     });
+    let digest = "0a".repeat(32);
     let mut understood = 0;
     for line in TEXTS.into_iter().flat_map(commands).filter(|line| !line.contains("VERB")) {
         let path = if line.contains("--target-raid-config") { raid } else { path };
         let given: Vec<String> = words(&line)
             .into_iter()
             .skip(1)
-            .map(|word| word.replace("KEY.pub", key).replace("FILE", path))
+            .map(|word| word.replace("KEY.pub", key).replace("NETWORK.json", "{}").replace("DIGEST", &digest))
+            .map(|word| word.replace("FILE", path))
             .collect();
         let mut arguments: Vec<&str> = given.iter().map(String::as_str).collect();
         if arguments[..2] == ["node", "watch"] && !arguments.iter().any(|word| word.starts_with("--until")) {

@@ -253,7 +253,9 @@ mod tests {
         record
     }
 
-    fn seen(records: &[Vec<u8>]) -> Result<Vec<(String, Option<Vec<u8>>)>, String> {
+    type Seen = Vec<(String, Option<Vec<u8>>)>;
+
+    fn seen(records: &[Vec<u8>]) -> Result<Seen, String> {
         let image = image(records);
         let entries = entries(&image)?;
         Ok(entries.into_iter().map(|entry| (entry.path, entry.content.map(<[u8]>::to_vec))).collect())
