@@ -27,7 +27,7 @@ async fn in_use(api: &Api, node: &Node) {
 }
 
 #[tokio::test]
-async fn a_configdrive_is_kept_as_it_was_given_and_shown_to_nobody() {
+async fn a_configdrive_is_kept_as_it_was_given_and_never_shown() {
     let api = Api::new();
     let node = with_image(&api, ProvisionState::Available).await;
     let stored = async || api.store_node(&node).await.instance_info.get("configdrive").cloned();

@@ -5,7 +5,7 @@ mod iso;
 mod packed;
 mod parts;
 
-pub use packed::{Unreadable, check_packed};
+pub use packed::{PackedError, check_packed};
 pub use parts::{Drive, Malformed};
 
 /// The most bytes of a file system that the agents take, as in Ironic: its partition has no more.

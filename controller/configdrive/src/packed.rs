@@ -11,7 +11,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Why an agent would not take a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum PackedError {
     /// Not base64.
     #[error("it is not base64")]
     Base64,
@@ -37,22 +37,22 @@ pub(crate) fn pack(image: &[u8]) -> String {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check_packed(text: &str) -> Result<(), Unreadable> {
+pub fn check_packed(text: &str) -> Result<(), PackedError> {
     check_bounded(text, LARGEST)
 }
 
-fn check_bounded(text: &str, largest: u64) -> Result<(), Unreadable> {
+fn check_bounded(text: &str, largest: u64) -> Result<(), PackedError> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    let bytes = STANDARD.decode(digits).map_err(|_| Unreadable::Base64)?;
+    let bytes = STANDARD.decode(digits).map_err(|_| PackedError::Base64)?;
     let size = if bytes.starts_with(&GZIP) {
         let mut unpacked = MultiGzDecoder::new(&bytes[..]).take(largest + 1);
-        std::io::copy(&mut unpacked, &mut std::io::sink()).map_err(|_| Unreadable::Gzip)?
+        std::io::copy(&mut unpacked, &mut std::io::sink()).map_err(|_| PackedError::Gzip)?
     } else {
         bytes.len() as u64
     };
     match size {
-        0 => Err(Unreadable::Empty),
-        size if size > largest => Err(Unreadable::TooLarge),
+        0 => Err(PackedError::Empty),
+        size if size > largest => Err(PackedError::TooLarge),
         _ => Ok(()),
     }
 }
@@ -68,11 +68,11 @@ mod tests {
         let lines = pack(b"iso").replace("A", "A\n ");
         assert_eq!(check_packed(&lines), Ok(()));
         assert_eq!(check_bounded(&pack(&[0; 5000]), 5000), Ok(()));
-        assert_eq!(check_bounded(&pack(&[0; 5001]), 5000), Err(Unreadable::TooLarge));
-        assert_eq!(check_bounded(&STANDARD.encode([0; 5001]), 5000), Err(Unreadable::TooLarge));
-        assert_eq!(check_packed("hunter2"), Err(Unreadable::Base64));
-        assert_eq!(check_packed(" "), Err(Unreadable::Empty));
-        assert_eq!(check_packed(&pack(b"")), Err(Unreadable::Empty));
-        assert_eq!(check_packed(&STANDARD.encode([0x1f, 0x8b, 8])), Err(Unreadable::Gzip));
+        assert_eq!(check_bounded(&pack(&[0; 5001]), 5000), Err(PackedError::TooLarge));
+        assert_eq!(check_bounded(&STANDARD.encode([0; 5001]), 5000), Err(PackedError::TooLarge));
+        assert_eq!(check_packed("hunter2"), Err(PackedError::Base64));
+        assert_eq!(check_packed(" "), Err(PackedError::Empty));
+        assert_eq!(check_packed(&pack(b"")), Err(PackedError::Empty));
+        assert_eq!(check_packed(&STANDARD.encode([0x1f, 0x8b, 8])), Err(PackedError::Gzip));
     }
 }

@@ -123,7 +123,7 @@ struct Node<'a> {
 
 fn tree<'a>(entries: &[Entry<'a>]) -> Result<Vec<Node<'a>>, String> {
     let mut nodes = vec![node(Vec::new(), 0, None)];
-    // FAT does not tell capital from small letters.
+    // FAT does not distinguish capital and small letters.
     let mut known = BTreeMap::from([(String::new(), 0)]);
     for entry in entries {
         let folded = entry.path.to_lowercase();
@@ -201,7 +201,7 @@ fn directory(nodes: &[Node], number: usize) -> Vec<u8> {
     };
     for &child in &this.children {
         let node = &nodes[child];
-        // Whoever reads this file system knows long names: the short one only has to be another each time.
+        // Linux and Windows read the long name: the short one only has to be another each time.
         let mut short = [b' '; 11];
         short[..8].copy_from_slice(format!("{child:08X}").as_bytes());
         out.extend(long_name(&node.name, &short));

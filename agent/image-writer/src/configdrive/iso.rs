@@ -1,8 +1,9 @@
 //! The files of an ISO 9660 file system (ECMA-119), for a disk from which Linux cannot mount it. Of its names those of Joliet
-//! are taken, else those of Rock Ridge, else the plain ones as Linux shows them. Pure and bounded: whoever asks for the
+//! are taken, else those of Rock Ridge, else the plain ones as Linux shows them. Pure and bounded: the user who asks for the
 //! deployment brings the bytes.
 
-use super::LARGEST;
+/// The most bytes of a configuration drive, as in Ironic.
+pub const LARGEST: u64 = 64 << 20;
 
 const SECTOR: usize = 2048;
 /// Sectors in which the volume descriptors are.

@@ -3,13 +3,13 @@
 mod fat;
 pub mod iso;
 
+pub use iso::LARGEST;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::borrow::Cow;
 use std::io::Read;
 
-/// Largest one, as in Ironic.
-pub const LARGEST: u64 = 64 << 20;
 /// What its partition and file system are called.
 pub const LABEL: &str = "config-2";
 

@@ -1,24 +1,16 @@
 //! The verbs of the provision state machine, sent as they are: what may follow what, the controller knows.
 
-use super::deployment::{Deployment, Image};
+use super::deployment::Deployment;
+use super::request::{Of, Request};
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, show};
 use crate::values::{indirect, steps};
 use crate::view::NodeView;
-use crate::wait::{WaitOption, WaitTarget, status_line, until};
-use clap::{Args, Subcommand};
+use crate::wait::{WaitTarget, status_line, until};
+use clap::Subcommand;
 use reqwest::Method;
 use serde_json::{Value, json};
-
-/// A node, and whether to wait for the end.
-#[derive(Debug, Args)]
-pub struct Of {
-    /// Name or UUID.
-    node: String,
-    #[command(flatten)]
-    wait: WaitOption,
-}
 
 /// A verb.
 #[derive(Debug, Subcommand)]
@@ -94,18 +86,6 @@ pub enum Verb {
         #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
         reason: String,
     },
-}
-
-/// What is sent, and what follows it.
-pub(super) struct Request {
-    pub(super) of: Of,
-    pub(super) body: Value,
-    /// What `--wait` waits for; `None`: for the target that the node then names.
-    pub(super) goal: Option<WaitTarget>,
-    /// A part of the body that must not be shown.
-    pub(super) secret: Option<String>,
-    /// Put into the node before the verb is sent.
-    pub(super) image: Option<Image>,
 }
 
 impl Verb {
