@@ -18,7 +18,7 @@ pub const BUILD: &str = "gcc libc6-dev libblkid-dev";
 pub const UNIT: &str = "\
     fdisk gdisk lvm2 cryptsetup-bin bcache-tools ocfs2-tools gfs2-utils e2fsprogs util-linux mount \
     iproute2 busybox-static curl ipmitool openipmi ipxe jq openssl python3-venv systemd \
-    qemu-utils xorriso gzip xz-utils zstd bzip2";
+    qemu-utils xorriso dosfstools mtools gzip xz-utils zstd bzip2";
 
 /// Compiles libFuzzer, which is C++.
 pub const FUZZ: &str = "g++";

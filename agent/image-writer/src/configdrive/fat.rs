@@ -2,6 +2,7 @@
 //! sector per cluster. Of equal files come equal bytes.
 
 use super::iso::Entry;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map;
 
@@ -52,10 +53,7 @@ pub(super) fn image(entries: &[Entry], sector: u16, length: u64) -> Result<Vec<u
     for (number, node) in nodes.iter().enumerate() {
         let start =
             if number == 0 { layout.root } else { layout.data + node.cluster - FIRST } * layout.sector;
-        let bytes = match node.content {
-            Some(content) => content.to_vec(),
-            None => directory(&nodes, number),
-        };
+        let bytes = node.content.map_or_else(|| directory(&nodes, number).into(), Cow::Borrowed);
         image[start..][..bytes.len()].copy_from_slice(&bytes);
     }
     Ok(image)
