@@ -13,8 +13,19 @@ use crate::args::Args;
 use crate::{deps, sh};
 
 /// Of all of them, in the order of `tests/fuzz/Cargo.toml`.
-const TARGETS: [&str; 10] =
-    ["nvme", "ata", "scsi", "content", "manager", "bundle_file", "qcow2", "gpt", "checksums", "boot_entries"];
+const TARGETS: [&str; 11] = [
+    "nvme",
+    "ata",
+    "scsi",
+    "content",
+    "manager",
+    "bundle_file",
+    "qcow2",
+    "gpt",
+    "checksums",
+    "boot_entries",
+    "configdrive",
+];
 /// The compiler's own coverage, as libFuzzer reads it.
 const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
                      -Cllvm-args=-sanitizer-coverage-level=4 \

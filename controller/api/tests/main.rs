@@ -8,6 +8,7 @@ mod browsers;
 mod bundles;
 mod common;
 mod compatibility;
+mod configdrives;
 mod disks;
 mod docs;
 mod erase_plan;

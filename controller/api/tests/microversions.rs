@@ -435,6 +435,8 @@ async fn configuration_drives() {
     for (bad, says) in [
         (json!("{not json}"), "neither a JSON, nor a URL, nor a base64 string"),
         (json!({"meta_data": 3}), "meta_data is of the wrong type"),
+        (json!({"network_data": null}), "network_data is of the wrong type"),
+        (json!({"user_data": 3}), "user_data is of the wrong type"),
         (json!({"secret_data": "hunter2"}), "'secret_data' was unexpected"),
         (json!([1]), "for configdrive: [1]"),
     ] {

@@ -14,6 +14,7 @@ mod deploy_template;
 mod driver;
 mod env;
 mod failure;
+mod first_boot;
 mod node;
 mod operator_token;
 mod output;

@@ -102,6 +102,15 @@ fn json(option: &str, source: &str) -> Result<Value, Failure> {
     serde_json::from_str(&text).map_err(|error| usage(format!("not JSON: {error}")))
 }
 
+/// A JSON object, from where [`json`] reads.
+pub fn json_object(option: &str, source: &str) -> Result<Value, Failure> {
+    let value = json(option, source)?;
+    if value.is_object() {
+        return Ok(value);
+    }
+    Err(Failure::Usage(format!("{option}: a JSON object is wanted")))
+}
+
 /// A RAID configuration, from where [`json`] reads: `{"logical_disks": […]}`.
 pub fn raid(option: &str, source: &str) -> Result<Value, Failure> {
     let raid = json(option, source)?;

@@ -46,6 +46,9 @@ fn documented_commands_are_understood() {
     let raid = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(raid.path(), r#"{"logical_disks": []}"#).unwrap();
     let raid = raid.path().to_str().unwrap();
+    let key = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(key.path(), "ssh-ed25519 AAAAC3Nz a@b").unwrap();
+    let key = key.path().to_str().unwrap();
     // Whatever is asked for is there, and rests.
     let server = serve(|_, seen| {
         let mut body = node("available", None);
@@ -54,11 +57,16 @@ fn documented_commands_are_understood() {
         }
         if seen.line.contains("/steps") { (200, json!([])) } else { (200, body) }
     });
+    let digest = "0a".repeat(32);
     let mut understood = 0;
     for line in TEXTS.into_iter().flat_map(commands).filter(|line| !line.contains("VERB")) {
         let path = if line.contains("--target-raid-config") { raid } else { path };
-        let given: Vec<String> =
-            words(&line).into_iter().skip(1).map(|word| word.replace("FILE", path)).collect();
+        let given: Vec<String> = words(&line)
+            .into_iter()
+            .skip(1)
+            .map(|word| word.replace("KEY.pub", key).replace("NETWORK.json", "{}").replace("DIGEST", &digest))
+            .map(|word| word.replace("FILE", path))
+            .collect();
         let mut arguments: Vec<&str> = given.iter().map(String::as_str).collect();
         if arguments[..2] == ["node", "watch"] && !arguments.iter().any(|word| word.starts_with("--until")) {
             arguments.push("--until-stable");

@@ -131,6 +131,42 @@ fn the_commands_of_the_page_do_what_it_says() {
     assert!(!state.exists());
 }
 
+/// What a deployment takes along reaches a real controller, which shows none of the secrets in it.
+#[test]
+fn one_command_deploys_a_node_and_another_one_rebuilds_it() {
+    let clone = Clone::new();
+    let mut blocks = blocks(PAGE).into_iter();
+    let terminal = Terminal::open(&clone, blocks.next().unwrap().1);
+    clone.run(blocks.next().unwrap().1, 0);
+    fs::write(clone.dir.path().join("user-data"), "#cloud-config\n# hunter2\n").unwrap();
+    fs::write(clone.dir.path().join("id.pub"), "ssh-ed25519 AAAAC3Nz a@b\n").unwrap();
+    let anneal = "target/release/anneal node";
+    let first = format!("{anneal} deploy n1 --image http://192.0.2.1/a.raw --checksum {}", "0a".repeat(32));
+    let first_boot =
+        "--user-data user-data --ssh-key id.pub --hostname web-1 --network-data '{\"links\": []}'";
+    let deployed = clone.run(&format!("{first} --image-format raw {first_boot} --wait 60"), 0);
+    assert!(deployed.ends_with("n1: active\n"), "{deployed}");
+    let info = || {
+        let shown = clone.run(&format!("{anneal} show n1 -o json"), 0);
+        assert!(!shown.contains("hunter2") && !shown.contains("web-1"), "{shown}");
+        let node: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        node["instance_info"].clone()
+    };
+    let hash = |algorithm: &str, value: String| serde_json::json!({"image_os_hash_algo": algorithm, "image_os_hash_value": value, "configdrive": "******"});
+    let mut expected = hash("sha256", "0a".repeat(32));
+    expected["image_source"] = "http://192.0.2.1/a.raw".into();
+    expected["image_disk_format"] = "raw".into();
+    assert_eq!(info(), expected);
+    let second =
+        format!("{anneal} rebuild n1 --image http://192.0.2.1/b.qcow2 --checksum {}", "0b".repeat(64));
+    assert!(clone.run(&format!("{second} --wait 60"), 0).ends_with("n1: active\n"));
+    let mut expected = hash("sha512", "0b".repeat(64));
+    expected["image_source"] = "http://192.0.2.1/b.qcow2".into();
+    assert_eq!(info(), expected, "the drive is kept, the format is not");
+    let log = terminal.interrupt();
+    assert!(!log.contains("hunter2"), "{log}");
+}
+
 /// The quick start of the README is the one that is tested here, and has five commands.
 #[test]
 fn the_quick_start_of_the_readme_is_the_pages() {

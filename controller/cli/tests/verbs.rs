@@ -151,3 +151,88 @@ fn an_override_needs_a_reason() {
     let (code, out, _) = server.run(&["node", "override", "n1", "--reason", "no disks", "--wait"]);
     assert_eq!((code, out.as_str()), (0, "n1: available\n"));
 }
+
+/// A file with this content.
+fn file(content: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), content).unwrap();
+    file
+}
+
+#[test]
+fn a_deployment_is_one_command() {
+    let digest = "0a".repeat(32);
+    let (key, more_keys) = (file("ssh-ed25519 AAAAC3Nz a@b\n"), file("# two\nssh-rsa AAAAB3Nz\n"));
+    let (user_data, network) = (file("#cloud-config\n# hunter2\n"), file(r#"{"links": []}"#));
+    let path = |file: &tempfile::NamedTempFile| file.path().to_str().unwrap().to_owned();
+    let server = serve(|index, seen| {
+        let mut node = node(if index < 3 { "available" } else { "active" }, None);
+        // Of an image before it.
+        node["instance_info"] =
+            json!({"image_source": "old", "image_checksum": "old", "image_disk_format": "raw", "a": 1});
+        (if seen.line.starts_with("PUT") { 202 } else { 200 }, node)
+    });
+    let (keys, more_keys) = (path(&key), path(&more_keys));
+    let (code, out, err) = server.run(&[
+        "node",
+        "deploy",
+        "n1",
+        "--image",
+        "http://m/debian.qcow2",
+        "--checksum",
+        &digest,
+        "--user-data",
+        &path(&user_data),
+        "--ssh-key",
+        &keys,
+        "--ssh-key",
+        &more_keys,
+        "--hostname",
+        "web-1",
+        "--network-data",
+        &path(&network),
+        "--wait",
+    ]);
+    assert_eq!((code, out.as_str()), (0, "n1: active\n"), "{err}");
+    let expected = ["GET /v1/nodes/n1", "PATCH /v1/nodes/n1", "PUT /v1/nodes/n1/states/provision"];
+    assert_eq!(server.lines()[..3], expected);
+    let at = |key: &str| format!("/instance_info/{key}");
+    let patch = json!([
+        {"op": "add", "path": at("image_source"), "value": "http://m/debian.qcow2"},
+        {"op": "remove", "path": at("image_checksum")},
+        {"op": "add", "path": at("image_os_hash_algo"), "value": "sha256"},
+        {"op": "add", "path": at("image_os_hash_value"), "value": digest},
+        {"op": "remove", "path": at("image_disk_format")},
+    ]);
+    assert_eq!(server.body(1), patch, "what is left of another image goes");
+    let keys = json!({"0": "ssh-ed25519 AAAAC3Nz a@b", "1": "ssh-rsa AAAAB3Nz"});
+    let drive = json!({
+        "meta_data": {"hostname": "web-1", "name": "web-1", "public_keys": keys},
+        "network_data": {"links": []}, "user_data": "#cloud-config\n# hunter2\n",
+    });
+    assert_eq!(server.body(2), json!({"target": "active", "configdrive": drive}));
+}
+
+#[test]
+fn a_deployment_that_cannot_be_meant_sends_nothing() {
+    let server = walks(&[("deploying", None)]);
+    let secret = file("-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2\n");
+    let secret = secret.path().to_str().unwrap();
+    let digest = "0a".repeat(32);
+    for bad in [
+        &["--image", "http://m/x"][..],
+        &["--checksum", &digest],
+        &["--image", "http://m/x", "--checksum", "d41d8cd98f00b204e9800998ecf8427e"],
+        &["--image", "http://m/x", "--checksum", &digest, "--image-format", "vmdk"],
+        &["--image", "http://m/x", "--checksum", &digest, "--user-data", "/nonexistent"],
+        &["--ssh-key", secret],
+        &["--hostname", "no name"],
+        &["--network-data", "[]"],
+        &["--config-drive", secret, "--hostname", "h"],
+    ] {
+        let (code, _, err) = server.run(&[&["node", "deploy", "n1"], bad].concat());
+        assert_eq!(code, 2, "{bad:?}: {err}");
+        assert!(!err.contains("hunter2"), "{err}");
+    }
+    assert_eq!(server.lines(), Vec::<String>::new());
+}

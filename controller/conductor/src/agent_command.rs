@@ -3,6 +3,7 @@
 use crate::agents;
 use agent_protocol::lookup::add_erase_settings;
 use agent_protocol::record::{REQUIRE_VERIFICATION, RequiredVerification};
+use configdrive::Drive;
 use model::image::{
     self, BootMode, CONFIGDRIVE, ImageError, ImageRequest, PREPARE_INSTANCE_BOOT, WRITE_IMAGE,
 };
@@ -59,9 +60,22 @@ pub(crate) fn command(
         {
             params["step"]["args"]["image_info"]["anneal"] = json!({ "disk": disk });
         }
-        params["step"]["args"]["configdrive"] = json!(node.instance_info.get(CONFIGDRIVE));
+        params["step"]["args"]["configdrive"] = configdrive(node)?;
     }
     Ok(AgentCommand { extension, short, params })
+}
+
+/// The configuration drive as agents take it: of the parts its file system is made here, the rest is passed on.
+fn configdrive(node: &Node) -> Result<Value, ImageError> {
+    match node.instance_info.get(CONFIGDRIVE) {
+        Some(Value::Object(parts)) => {
+            let drive = Drive::of(parts, node.uuid, node.name.as_deref());
+            let drive =
+                drive.map_err(|why| ImageError::Other(format!("Invalid configdrive format: {why}")))?;
+            Ok(drive.packed().into())
+        }
+        other => Ok(json!(other)),
+    }
 }
 
 /// The agent makes the firmware find the image that it wrote. `root_uuid` is for boot loaders that the agent would install

@@ -116,7 +116,7 @@ fn what_could_only_fail_later_is_rejected_before_the_node_is_touched() {
         ),
         (json!({"capabilities": {"secure_boot": "true"}}), "secure_boot is not supported"),
         (json!({"root_device": "/dev/sda"}), "they are not an object"),
-        (json!({"configdrive": {"meta_data": {}}}), "an ISO image (gzipped, in base64) or its URL"),
+        (json!({"configdrive": [{"meta_data": {}}]}), "an ISO image (gzipped, in base64) nor its URL"),
     ] {
         let text = refusal(&with(given.clone()));
         assert!(text.contains(wanted), "{given}: {text}");

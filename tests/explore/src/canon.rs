@@ -9,8 +9,9 @@ use crate::world::{
     Agent, Applying, Command, Held, Machine, Runs, Stand, State, Storing, Story, Task, World,
 };
 use conductor::decision::{Action, Change, Outcome, Snapshot};
+use conductor::stages::BOOT_DEVICE_NEW;
 use model::agent::{AgentState, SecondAgent};
-use model::boot::Boot;
+use model::boot::{Boot, BootStart};
 use model::{Basis, Contact, Cursor, Node, Run, StepResult, Timestamp, Wait};
 use room::Power;
 use std::collections::hash_map::DefaultHasher;
@@ -32,6 +33,14 @@ pub fn fingerprint(world: &World) -> u64 {
 struct Canon<'a> {
     hasher: DefaultHasher,
     world: &'a World,
+}
+
+/// Before a reset: whether this controller set the boot device that the reset needs, and for how many ticks that may count.
+fn boot_device_age(rows: &Snapshot, now: Timestamp) -> Option<(bool, u128)> {
+    let run = rows.node.run.as_ref().filter(|run| run.boot_start == BootStart::ResetAccepted)?;
+    let set_at = rows.node.reset_at.filter(|_| run.cursor == Cursor::PowerOn)?;
+    let ticks = now.since(set_at).as_micros() / TICK.as_micros();
+    Some((set_at >= rows.listening_since, ticks.min(BOOT_DEVICE_NEW.as_micros() / TICK.as_micros() + 1)))
 }
 
 impl Canon<'_> {
@@ -95,6 +104,7 @@ impl Canon<'_> {
             now: _,
         } = rows;
         self.node(node);
+        self.put(boot_device_age(rows, self.world.now()));
         self.contact(contact);
         self.put(catalogue.is_some());
         // It counts while an agent is awaited, and only as long as a silence may last.
@@ -128,6 +138,8 @@ impl Canon<'_> {
             power_state,
             health: _,
             target_power_state,
+            // See rows.
+            reset_at: _,
             last_error,
             maintenance,
             maintenance_reason: _,
@@ -145,6 +157,7 @@ impl Canon<'_> {
             inspection_finished_at: _,
             driver_internal_info: _,
             disks,
+            deployed_disk: _,
             basis,
             run,
             wait,

@@ -3,7 +3,7 @@
 
 use super::disk;
 use super::progress::{Meter, Phase, Watch};
-use crate::configdrive::{LABEL, LARGEST, label};
+use crate::configdrive::{self, LABEL, LARGEST, label};
 use crate::digest::sha256;
 use crate::error::ImageError;
 use crate::gpt::{Gpt, Patch};
@@ -101,17 +101,12 @@ fn of_gpt(disk: &dyn Target, mut gpt: Gpt, configdrive: Option<&[u8]>) -> Result
 }
 
 fn drive(content: &[u8], offset: u64, length: u64, sector: usize) -> Result<Patch, ImageError> {
-    if sector > 2048 {
-        let problem = format!(
-            "it is an ISO file system, which cannot be mounted from a disk with sectors of {sector} bytes"
-        );
-        return Err(ImageError::ConfigDrive(problem));
-    }
+    let content = configdrive::for_disk(content, sector, length).map_err(ImageError::ConfigDrive)?;
     if content.len() as u64 > length {
         let problem = format!("it has {} bytes, its partition {length}", content.len());
         return Err(ImageError::ConfigDrive(problem));
     }
-    Ok(Patch { what: "configdrive", offset, bytes: content.to_vec() })
+    Ok(Patch { what: "configdrive", offset, bytes: content.into_owned() })
 }
 
 /// To the held parts or to the disk, each piece where it belongs.

@@ -14,6 +14,7 @@ pub use progress::{Phase, Progress, Watch};
 pub use request::{CHECKPOINT_BYTES, Request};
 
 use crate::checksum::{Checksum, ChecksumSource};
+use crate::configdrive;
 use crate::error::ImageError;
 use crate::hold::Held;
 use crate::record::Record;
@@ -30,6 +31,9 @@ pub fn write(request: &Request, disk: &dyn Target, watch: &dyn Watch) -> Result<
         disk: disk.name(),
         size: disk.size(),
     })?;
+    if let Some(drive) = &request.configdrive {
+        configdrive::check(drive, disk.logical_block() as usize).map_err(ImageError::ConfigDrive)?;
+    }
     let checksum = checksum(request, watch)?;
     let streamed = stages::stream(request, &checksum, disk, held, watch)?;
     if streamed.digest != checksum.value {

@@ -2,8 +2,11 @@
 
 use crate::disks::{Loop, MIB, image, packed, qcow2, request, run, sha256};
 use crate::mirror::Mirror;
+use configdrive::Drive;
 use image_writer::{Record, write};
+use serde_json::json;
 use std::path::Path;
+use uuid::Uuid;
 
 const SIZE: usize = 20 * MIB;
 
@@ -114,6 +117,71 @@ fn an_image_for_sectors_of_4096_bytes_is_written_to_such_a_disk() {
     assert_eq!(record.read_back_sha256, sha256(&raw));
     let verdict = sgdisk(&["-v"], &disk.path);
     assert!(verdict.contains("No problems found"), "{verdict}");
+}
+
+/// Linux mounts no ISO 9660 from such a disk (the scenario `configdrive` of tests/machines mounts what is there instead).
+#[test]
+fn on_a_disk_with_sectors_of_4096_bytes_a_configdrive_becomes_fat_with_the_same_files() {
+    let origin = Loop::old(20 * MIB, 4096);
+    sgdisk(&["-Z"], &origin.path);
+    sgdisk(&["-n", "1:0:0", "-c", "1:root"], &origin.path);
+    let raw = origin.content();
+    let user_data = format!("#cloud-config\n{}", "x".repeat(300_000));
+    let parts = json!({"network_data": {"links": []}, "vendor_data": {"v": 1}, "user_data": user_data});
+    let drive = Drive::of(parts.as_object().expect("an object"), Uuid::from_u128(7), Some("rack-1"));
+    let disk = Loop::old(120 * MIB, 4096);
+    let mirror = Mirror::good(raw.clone());
+    let mut request = request(&mirror, &raw);
+    request.configdrive = Some(drive.expect("a drive").iso());
+    let record = write(&request, &disk.open(), &()).expect("written");
+
+    let edit = record.edits.iter().find(|edit| edit.what == "configdrive").expect("an edit");
+    let (at, length) =
+        (usize::try_from(edit.offset).expect("small"), usize::try_from(edit.length).expect("small"));
+    let written = &disk.content()[at..at + length];
+    assert_eq!(sha256(written), edit.sha256);
+    let dir = tempfile::tempdir().expect("a directory");
+    let (file, out) = (dir.path().join("fat"), dir.path().join("out"));
+    std::fs::write(&file, written).expect("written");
+    let (file, out) = (file.to_str().expect("utf-8"), out.to_str().expect("utf-8"));
+    // It looks at the whole partition; behind what is written nothing belongs to a file.
+    let whole = std::fs::OpenOptions::new().write(true).open(file).expect("opened");
+    let sectors = u64::from(u16::from_le_bytes([written[19], written[20]]));
+    assert!((60 * MIB as u64..70 * MIB as u64).contains(&(sectors * 4096)), "{sectors}");
+    whole.set_len(sectors * 4096).expect("extended");
+    run("fsck.vfat", &["-n", file]);
+    let said = |tag| String::from_utf8(run("blkid", &["-p", "-s", tag, "-o", "value", file])).expect("utf-8");
+    assert_eq!((said("LABEL").trim(), said("TYPE").trim()), ("CONFIG-2", "vfat"));
+    assert_eq!(written[11..13], 4096_u16.to_le_bytes());
+    std::fs::create_dir(out).expect("made");
+    run("mcopy", &["-s", "-i", file, "::openstack", out]);
+    for version in ["2012-08-10", "latest"] {
+        let read = |name: &str| {
+            let path = Path::new(out).join("openstack").join(version).join(name);
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        };
+        assert_eq!(read("user_data"), user_data);
+        assert_eq!(read("network_data.json"), r#"{"links":[]}"#);
+        assert_eq!(read("vendor_data2.json"), r#"{"v":1}"#);
+        assert!(read("meta_data.json").contains("rack-1"));
+    }
+}
+
+#[test]
+fn a_configdrive_that_such_a_disk_cannot_have_is_refused_before_anything_is_written() {
+    let raw = image(SIZE);
+    let disk = Loop::old(40 * MIB, 4096);
+    let mirror = Mirror::good(raw.clone());
+    let mut request = request(&mirror, &raw);
+    // A volume descriptor without a root directory.
+    let mut hostile = vec![0; 40_000];
+    hostile[32768..32774].copy_from_slice(b"\x01CD001");
+    for drive in [hostile, b"something else".to_vec()] {
+        request.configdrive = Some(drive);
+        let error = write(&request, &disk.open(), &()).expect_err("no file system").to_string();
+        assert!(error.contains("sectors of 4096 bytes"), "{error}");
+        assert!(disk.content().iter().all(|&byte| byte == 0xa5), "nothing was written");
+    }
 }
 
 #[test]

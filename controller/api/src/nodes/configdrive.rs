@@ -1,10 +1,16 @@
 //! Forms of the configuration drive of an instance: its parts as an object, a URL, or the image itself in
 //! base64.
 
+use crate::app::App;
 use crate::body::python;
 use crate::error::ApiError;
 use crate::microversion::Version;
-use serde_json::Value;
+use crate::nodes::validation;
+use configdrive::{Drive, check_packed};
+use model::Node;
+use model::image::{CONFIGDRIVE, DIRECT, ImageError};
+use serde_json::{Map, Value};
+use uuid::Uuid;
 
 /// Check the configuration drive that comes with a target.
 pub fn check(drive: &Value, target: &str, version: Version) -> Result<(), ApiError> {
@@ -17,8 +23,8 @@ pub fn check(drive: &Value, target: &str, version: Version) -> Result<(), ApiErr
     }
     match drive {
         Value::String(text) => check_text(text),
-        Value::Object(_) => {
-            check_object(drive)?;
+        Value::Object(parts) => {
+            check_parts(parts)?;
             since(version, 56, "Providing a JSON object for configdrive")?;
             match drive.get("vendor_data") {
                 Some(_) => since(version, 59, "Providing vendor_data in configdrive"),
@@ -47,23 +53,33 @@ fn check_text(text: &str) -> Result<(), ApiError> {
     Err(ApiError::invalid("Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string"))
 }
 
-/// Errors do not quote values: user data hold passwords.
-fn check_object(drive: &Value) -> Result<(), ApiError> {
-    for (name, part) in drive.as_object().into_iter().flatten() {
-        let sound = match name.as_str() {
-            "meta_data" | "network_data" | "vendor_data" => part.is_object(),
-            "user_data" => part.is_object() || part.is_array() || part.is_string(),
-            _ => {
-                return Err(ApiError::invalid(format!(
-                    "Invalid configdrive format: Additional properties are not allowed ('{name}' was unexpected)"
-                )));
-            }
-        };
-        if !sound && !part.is_null() {
-            return Err(ApiError::invalid(format!(
-                "Invalid configdrive format: {name} is of the wrong type"
-            )));
-        }
+fn check_parts(parts: &Map<String, Value>) -> Result<(), ApiError> {
+    // Which node it is for makes no difference here.
+    let made = Drive::of(parts, Uuid::nil(), None);
+    made.map(drop).map_err(|why| ApiError::invalid(format!("Invalid configdrive format: {why}")))
+}
+
+/// Whether the agent of a node with the deploy interface `direct` could write the drive: the one of the request, or else the
+/// stored one. What a URL leads to, only the agent sees.
+pub async fn check_writable(app: &App, node: &Node, given: Option<&Value>) -> Result<(), ImageError> {
+    if validation::interface(app, node, "deploy") != Some(DIRECT) {
+        return Ok(());
     }
-    Ok(())
+    let problem = match given.or(node.instance_info.get(CONFIGDRIVE)) {
+        Some(Value::Object(parts)) => {
+            Drive::of(parts, node.uuid, node.name.as_deref()).err().map(|why| why.to_string())
+        }
+        Some(Value::String(text)) if !text.contains("://") && !text.is_empty() => {
+            // Up to 64 MiB are unpacked: not on a thread that serves requests.
+            let text = text.clone();
+            let checked = tokio::task::spawn_blocking(move || check_packed(&text)).await;
+            checked
+                .map_or(Some("it cannot be checked".to_owned()), |done| done.err().map(|why| why.to_string()))
+        }
+        _ => None,
+    };
+    match problem {
+        None => Ok(()),
+        Some(why) => Err(ImageError::Other(format!("Invalid configdrive format: {why}"))),
+    }
 }

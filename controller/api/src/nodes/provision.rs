@@ -75,12 +75,15 @@ async fn judge(
     let request = request(call, given, target, clean_steps, verb, &node).await?;
     late_aborts(&node, verb, call.version)?;
     if matches!(verb, Verb::Deploy | Verb::Rebuild) {
-        validation::image(&call.app, &node, request.configdrive.as_ref()).map_err(|why| {
+        let refused = |why| {
             ApiError::invalid(format!(
                 "Failed to validate deploy or power info for node {}: {why}",
                 node.uuid
             ))
-        })?;
+        };
+        validation::image(&call.app, &node).map_err(refused)?;
+        let drive = request.configdrive.as_ref();
+        configdrive::check_writable(&call.app, &node, drive).await.map_err(refused)?;
     }
     let policy = Policy { automated_clean: call.app.settings.automated_clean };
     apply_verb(&node, request, policy, call.now()).map_err(|error| refusal(error, &node, target))

@@ -1,6 +1,6 @@
 //! `GET /v1/nodes/{ident}/validate`.
 
-use super::validation;
+use super::{configdrive, validation};
 use crate::app::Settings;
 use crate::call::{Call, json};
 use crate::driver_queries::INTERFACES;
@@ -42,11 +42,15 @@ fn with_agent(entry: Value, settings: &Settings, node: &Node) -> Value {
 }
 
 /// What the node would be deployed with, judged as `active` judges it.
-fn with_image(entry: Value, call: &Call, node: &Node) -> Value {
-    match validation::image(&call.app, node, None) {
-        Err(error) if entry["result"] == true => json!({"result": false, "reason": error.to_string()}),
-        _ => entry,
+async fn with_image(entry: Value, call: &Call, node: &Node) -> Value {
+    if entry["result"] != true {
+        return entry;
     }
+    let judged = match validation::image(&call.app, node) {
+        Ok(()) => configdrive::check_writable(&call.app, node, None).await,
+        refused => refused,
+    };
+    judged.map_or_else(|error| json!({"result": false, "reason": error.to_string()}), |()| entry)
 }
 
 async fn answer(call: &Call, node: Node) -> Reply {
@@ -72,7 +76,7 @@ async fn answer(call: &Call, node: Node) -> Reply {
         };
         let entry = match interface {
             "boot" => with_agent(entry, &call.app.settings, &node),
-            "deploy" => with_image(entry, call, &node),
+            "deploy" => with_image(entry, call, &node).await,
             _ => entry,
         };
         body.insert(interface.to_owned(), entry);

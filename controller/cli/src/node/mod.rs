@@ -1,10 +1,12 @@
 //! `anneal node …`
 
 mod create;
+mod deployment;
 mod disks;
 mod edit;
 mod facts;
 mod fields;
+mod image;
 mod inventory;
 mod list;
 mod maintenance;
@@ -12,6 +14,7 @@ mod plan;
 mod power;
 mod progress;
 mod records;
+mod request;
 mod steps;
 mod traits;
 mod verb;

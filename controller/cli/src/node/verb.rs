@@ -1,40 +1,16 @@
 //! The verbs of the provision state machine, sent as they are: what may follow what, the controller knows.
 
+use super::deployment::Deployment;
+use super::request::{Of, Request};
 use crate::client::Client;
-use crate::config_drive;
 use crate::failure::Failure;
 use crate::output::{Format, show};
 use crate::values::{indirect, steps};
 use crate::view::NodeView;
-use crate::wait::{WaitOption, WaitTarget, status_line, until};
-use clap::{Args, Subcommand};
+use crate::wait::{WaitTarget, status_line, until};
+use clap::Subcommand;
 use reqwest::Method;
 use serde_json::{Value, json};
-use std::path::PathBuf;
-
-/// A node, and whether to wait for the end.
-#[derive(Debug, Args)]
-pub struct Of {
-    /// Name or UUID.
-    node: String,
-    #[command(flatten)]
-    wait: WaitOption,
-}
-
-/// What a deployment takes along.
-#[derive(Debug, Args)]
-pub struct Deployment {
-    #[command(flatten)]
-    of: Of,
-    /// Deploy steps in addition to the default ones, a JSON list of {"interface", "step", "args", "priority"}: a
-    /// file, `-` for standard input, or the JSON itself. Priority 0 switches a step off.
-    #[arg(long, value_name = "FILE|-|JSON")]
-    deploy_steps: Option<String>,
-    /// Data for the instance's first boot: an ISO image, plain, gzipped or in base64; or a JSON object with
-    /// meta_data, user_data, network_data.
-    #[arg(long, value_name = "FILE")]
-    config_drive: Option<PathBuf>,
-}
 
 /// A verb.
 #[derive(Debug, Subcommand)]
@@ -59,7 +35,7 @@ pub enum Verb {
     Abort(Of),
     /// Learn what hardware it is.
     Inspect(Of),
-    /// Deploy the node.
+    /// Deploy the node: write an image to its disk and start it from there.
     #[command(visible_alias = "active")]
     Deploy(Deployment),
     /// Deploy the node again.
@@ -112,16 +88,6 @@ pub enum Verb {
     },
 }
 
-/// What is sent, and what follows it.
-struct Request {
-    of: Of,
-    body: Value,
-    /// What `--wait` waits for; `None`: for the target that the node then names.
-    goal: Option<WaitTarget>,
-    /// A part of the body that must not be shown.
-    secret: Option<String>,
-}
-
 impl Verb {
     fn request(self) -> Result<Request, Failure> {
         let to = |of, body, state: &str| Request {
@@ -129,6 +95,7 @@ impl Verb {
             body,
             goal: Some(WaitTarget::State(state.to_owned())),
             secret: None,
+            image: None,
         };
         Ok(match self {
             Self::Manage(of) => to(of, json!({"target": "manage"}), "manageable"),
@@ -154,9 +121,9 @@ impl Verb {
                 to(of, json!({"target": "available", "reason": reason}), "available")
             }
             Self::Abort(of) => {
-                Request { of, body: json!({"target": "abort"}), goal: Some(WaitTarget::Rest), secret: None }
+                Request { goal: Some(WaitTarget::Rest), ..to(of, json!({"target": "abort"}), "") }
             }
-            Self::Unhold(of) => Request { of, body: json!({"target": "unhold"}), goal: None, secret: None },
+            Self::Unhold(of) => Request { goal: None, ..to(of, json!({"target": "unhold"}), "") },
             Self::Rescue { of, rescue_password } => {
                 let password = indirect("--rescue-password", &rescue_password)?;
                 if password.is_empty() {
@@ -177,23 +144,13 @@ fn without_ramdisk(mut body: Value, disabled: bool) -> Value {
     body
 }
 
-impl Deployment {
-    fn request(self, target: &str) -> Result<Request, Failure> {
-        let mut body = json!({"target": target});
-        if let Some(source) = &self.deploy_steps {
-            body["deploy_steps"] = steps("--deploy-steps", source)?;
-        }
-        if let Some(path) = &self.config_drive {
-            body["configdrive"] = config_drive::read(path)?;
-        }
-        Ok(Request { of: self.of, body, goal: Some(WaitTarget::State("active".to_owned())), secret: None })
-    }
-}
-
 /// Sends the verb and, if asked to, waits for its end.
 pub async fn run(client: &Client, format: Format, verb: Verb) -> Result<(), Failure> {
-    let Request { of, body, goal, secret } = verb.request()?;
+    let Request { of, body, goal, secret, image } = verb.request()?;
     let node = of.node.as_str();
+    if let Some(image) = image {
+        image.set(client, node).await?;
+    }
     let sent = client.send(Method::PUT, &["nodes", node, "states", "provision"], &[], Some(body)).await;
     sent.map_err(|failure| match &secret {
         Some(secret) => failure.without(secret),

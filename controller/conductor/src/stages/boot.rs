@@ -24,7 +24,7 @@ use model::{PowerState, PowerTarget, RunKind, Wait};
 use std::time::Duration;
 
 /// How long a boot device that was set for one boot is relied on without being set again.
-const BOOT_DEVICE_NEW: Duration = Duration::from_secs(30);
+pub const BOOT_DEVICE_NEW: Duration = Duration::from_secs(30);
 
 /// The boot device of [`Action::SetBootDevice`].
 const NETWORK: &str = "pxe";

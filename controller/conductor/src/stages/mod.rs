@@ -53,6 +53,7 @@ mod wait;
 
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
+pub use boot::BOOT_DEVICE_NEW;
 use model::{PowerTarget, ProvisionState};
 pub use panicked::give_up;
 

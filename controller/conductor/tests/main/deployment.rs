@@ -1,11 +1,15 @@
 //! A deployment with the deploy interface `direct`: the agent writes the image, and the node starts from its disk.
 
 use crate::world::{Fault, World, asked, step};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bmc::{Builtin, Drivers};
 use conductor::Settings;
+use flate2::read::MultiGzDecoder;
 use model::{DeployedDisk, Node, ProvisionState, StepKind, Verb};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::sync::Arc;
 use store::prelude::*;
 
@@ -75,6 +79,38 @@ async fn the_agent_gets_the_image_and_no_plan_result_or_event_keeps_its_secrets(
     assert!(!run.contains(SECRET), "{run}");
     let texts = world.texts().await;
     assert!(!texts.iter().any(|text| text.contains(SECRET)), "{texts:?}");
+}
+
+/// What the agent is given of these parts.
+async fn drive_of(parts: Value) -> (Vec<u8>, Node) {
+    let world = world().await;
+    let with_parts = |node: &mut Node| {
+        with_image(node);
+        node.instance_info.insert("configdrive".into(), parts.clone());
+    };
+    world.put(ProvisionState::Available, with_parts).await;
+    let node = deployed(&world).await;
+    let sent = world.sent.lock().unwrap()[0]["step"]["args"]["configdrive"].as_str().unwrap().to_owned();
+    let mut iso = Vec::new();
+    MultiGzDecoder::new(&STANDARD.decode(sent).unwrap()[..]).read_to_end(&mut iso).unwrap();
+    (iso, node)
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_the_parts_of_a_configdrive_the_agent_gets_a_file_system() {
+    let (iso, node) = drive_of(json!({"meta_data": {"hostname": "h"}, "user_data": SECRET})).await;
+    assert_eq!(node.provision_state, ProvisionState::Active, "{:?}", node.last_error);
+    let meta = json!({"hostname": "h", "uuid": node.uuid}).to_string();
+    for part in ["CD001", "config-2", "vendor_data2.json"] {
+        let there = iso.windows(part.len()).any(|bytes| bytes == part.as_bytes());
+        assert_eq!(there, part != "vendor_data2.json", "{part}");
+    }
+    for part in [meta.as_str(), SECRET] {
+        assert!(iso.windows(part.len()).any(|bytes| bytes == part.as_bytes()), "{part}");
+    }
+    // Kept as it was given: a rebuild makes it again.
+    assert_eq!(node.instance_info["configdrive"]["user_data"], SECRET);
+    assert!(!serde_json::to_string(&node.run).unwrap().contains(SECRET));
 }
 
 #[tokio::test(start_paused = true)]

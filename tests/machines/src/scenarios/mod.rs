@@ -3,6 +3,7 @@
 mod apparent_configuration;
 mod bundle;
 mod clean_uefi;
+mod configdrive;
 mod controller_killed;
 mod deploy_and_service;
 mod deployed;
@@ -56,6 +57,7 @@ static ALL: &[Scenario] = &[
     ("drives", drives::ABOUT, |stage| Box::pin(drives::story(stage))),
     ("locked_drive", locked_drive::ABOUT, |stage| Box::pin(locked_drive::story(stage))),
     ("tutorial", tutorial::ABOUT, |stage| Box::pin(tutorial::story(stage))),
+    ("configdrive", configdrive::ABOUT, |stage| Box::pin(configdrive::story(stage))),
     ("layered", layered::ABOUT, |stage| Box::pin(layered::story(stage))),
     ("hold", hold::ABOUT, |stage| Box::pin(hold::story(stage))),
     ("resumed", resumed::ABOUT, |stage| Box::pin(resumed::story(stage))),

@@ -1,11 +1,15 @@
 //! The configuration drive as it comes with a command: an ISO file system, gzipped, in base64.
 
+mod fat;
+pub mod iso;
+
+pub use iso::LARGEST;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use std::borrow::Cow;
 use std::io::Read;
 
-/// Largest one, as in Ironic.
-pub const LARGEST: u64 = 64 << 20;
 /// What its partition and file system are called.
 pub const LABEL: &str = "config-2";
 
@@ -37,6 +41,38 @@ pub fn unpack(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         length if length > LARGEST => Err(format!("it has more than {} MiB", LARGEST >> 20)),
         _ => Ok(unpacked),
     }
+}
+
+/// The largest sectors of a disk from which Linux mounts ISO 9660: its own.
+const ISO_SECTOR: usize = 2048;
+
+/// Check that the file system can be mounted from a disk with sectors of `sector` bytes, as it is or made anew.
+///
+/// # Errors
+/// Why not.
+pub fn check(content: &[u8], sector: usize) -> Result<(), String> {
+    for_disk(content, sector, LARGEST).map(drop)
+}
+
+/// The file system for a partition of `length` bytes on a disk with sectors of `sector` bytes. What is ISO 9660 and could not
+/// be mounted from there becomes FAT with the same files, as with ironic-python-agent.
+///
+/// # Errors
+/// It cannot be read, or its files do not fit.
+pub fn for_disk(content: &[u8], sector: usize, length: u64) -> Result<Cow<'_, [u8]>, String> {
+    let fat_sector =
+        || content.get(11..13).map(|bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])));
+    if sector <= ISO_SECTOR {
+        return Ok(content.into());
+    }
+    let no_iso = || format!("its file system cannot be mounted from a disk with sectors of {sector} bytes");
+    if !iso::is_iso(content) {
+        let is_large = label(content).is_some() && fat_sector().is_some_and(|size| size >= sector);
+        return if is_large { Ok(content.into()) } else { Err(no_iso()) };
+    }
+    let entries = iso::entries(content).map_err(|why| format!("{}, and {why}", no_iso()))?;
+    let sector = u16::try_from(sector).map_err(|_| no_iso())?;
+    fat::image(&entries, sector, length).map(Cow::Owned)
 }
 
 /// The label of a file system that begins with these bytes, of which 34 KiB are enough: ISO 9660 or FAT.
