@@ -56,7 +56,7 @@ pub(crate) fn command(
         // Added here, so that no plan and no field of the node holds a second copy of the secrets in them.
         params["step"]["args"]["image_info"] = ImageRequest::of(node)?.as_sent(node);
         if run == RunKind::Rebuild
-            && let Some(disk) = &node.deployed_disk
+            && let Some(disk) = &node.root_disk
         {
             params["step"]["args"]["image_info"]["anneal"] = json!({ "disk": disk });
         }

@@ -1,11 +1,11 @@
 //! A node: what the controller keeps of one server.
 
 use crate::basis::Basis;
-use crate::deployed_disk::DeployedDisk;
 use crate::disks::KnownDisks;
 use crate::health::Health;
 use crate::power::{PowerState, PowerTarget};
 use crate::provision::ProvisionState;
+use crate::root_disk::RootDisk;
 use crate::run::Run;
 use crate::step::StepKind;
 use crate::time::Timestamp;
@@ -125,7 +125,7 @@ pub struct Node {
     pub disks: KnownDisks,
     /// The disk with its operating system; `None` when it has none, or its agent did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deployed_disk: Option<DeployedDisk>,
+    pub root_disk: Option<RootDisk>,
     /// Why it is AVAILABLE; `None` in every other state, and where an earlier version of the controller made it available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
@@ -204,7 +204,7 @@ impl Node {
             inspection_finished_at: None,
             driver_internal_info: Map::new(),
             disks: KnownDisks::default(),
-            deployed_disk: None,
+            root_disk: None,
             basis: None,
             run: None,
             wait: None,

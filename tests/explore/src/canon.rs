@@ -157,7 +157,7 @@ impl Canon<'_> {
             inspection_finished_at: _,
             driver_internal_info: _,
             disks,
-            deployed_disk: _,
+            root_disk: _,
             basis,
             run,
             wait,

@@ -161,7 +161,7 @@ fn torn_down(view: &View, change: &mut Change) {
     let node = &mut change.node;
     node.instance_info.clear();
     node.instance_uuid = None;
-    node.deployed_disk = None;
+    node.root_disk = None;
     pass(change, Verb::Clean, "the workload is torn down", now);
     if policy(view).cleans(&change.node) {
         // The request that asked for the tear-down asked for this, too.

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use bmc::{Builtin, Drivers};
 use conductor::Settings;
 use flate2::read::MultiGzDecoder;
-use model::{DeployedDisk, Node, ProvisionState, StepKind, Verb};
+use model::{Node, ProvisionState, RootDisk, StepKind, Verb};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -144,8 +144,8 @@ async fn without_the_step_that_writes_the_image_a_node_never_becomes_active() {
 async fn a_rebuild_names_the_disk_of_the_deployment_before_until_the_node_is_torn_down() {
     let world = world().await;
     let node = deployed(&world).await;
-    let disk = DeployedDisk { serial: Some("S1".into()), wwn: None };
-    assert_eq!(node.deployed_disk, Some(disk));
+    let disk = RootDisk { serial: Some("S1".into()), wwn: None };
+    assert_eq!(node.root_disk, Some(disk));
     let named = |world: &World| {
         let sent = world.sent.lock().unwrap();
         let images = sent.iter().map(|params| &params["step"]["args"]["image_info"]);
@@ -158,5 +158,5 @@ async fn a_rebuild_names_the_disk_of_the_deployment_before_until_the_node_is_tor
 
     world.put(ProvisionState::Active, |node| node.automated_clean = Some(false)).await;
     world.verb(Verb::Delete).await;
-    assert_eq!(world.until_state(ProvisionState::Available).await.deployed_disk, None);
+    assert_eq!(world.until_state(ProvisionState::Available).await.root_disk, None);
 }

@@ -61,11 +61,15 @@ async fn deployed(
     [name, label, id]: [&str; 3],
     console: &Path,
 ) -> Result<Value> {
-    let info = json!({"/instance_info": {
+    let mut info = json!({
         "image_source": server.url(name), "image_os_hash_algo": "sha256", "image_os_hash_value": server.sha256(name)?,
-        "image_disk_format": "qcow2", "root_device": {"serial": "ROOT"},
-    }});
-    controller.set(NODE, info).await?;
+        "image_disk_format": "qcow2",
+    });
+    if target != "rebuild" {
+        // A rebuild knows the disk. Without hints none of these is large enough.
+        info["root_device"] = json!({"serial": "ROOT"});
+    }
+    controller.set(NODE, json!({"/instance_info": info})).await?;
     std::fs::write(console, "").context("the console of the boots before")?;
     let seen = through(controller, verb(target), "active").await?;
     ensure!(seen.0["power_state"] == "power on", "a deployed node is {}", seen.0["power_state"]);

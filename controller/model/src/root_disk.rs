@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// What identifies the disk with the operating system, whatever its name is after a reboot: a rebuild writes no other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeployedDisk {
+pub struct RootDisk {
     /// Its serial number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
@@ -14,7 +14,7 @@ pub struct DeployedDisk {
     pub wwn: Option<String>,
 }
 
-impl DeployedDisk {
+impl RootDisk {
     /// From what the step `write_image` reported; `None` where it names neither serial number nor WWN.
     pub fn reported(report: &Value) -> Option<Self> {
         let text =
@@ -26,18 +26,17 @@ impl DeployedDisk {
 
 #[cfg(test)]
 mod tests {
-    use super::DeployedDisk;
+    use super::RootDisk;
     use serde_json::json;
 
     #[test]
     fn a_disk_without_identity_is_not_remembered() {
-        let disk =
-            DeployedDisk::reported(&json!({"image": {"device": "/dev/sda", "serial": "S1", "wwn": null}}));
-        assert_eq!(disk, Some(DeployedDisk { serial: Some("S1".into()), wwn: None }));
+        let disk = RootDisk::reported(&json!({"image": {"device": "/dev/sda", "serial": "S1", "wwn": null}}));
+        assert_eq!(disk, Some(RootDisk { serial: Some("S1".into()), wwn: None }));
         for report in
             [json!(null), json!({"image": {"serial": ""}}), json!({"image": {"device": "/dev/sda"}})]
         {
-            assert_eq!(DeployedDisk::reported(&report), None);
+            assert_eq!(RootDisk::reported(&report), None);
         }
     }
 }
