@@ -78,15 +78,16 @@ const EXPLAINED: &str = "tests/mutants/survivors.txt";
 /// Of what compiles, at least this share is caught, in percent.
 const GOAL: usize = 95;
 
-/// `cargo xtask soak --part mutants [--seed N] [--shard K] [--list]`
+/// `cargo xtask soak --part mutants [--seed N] [--shard K] [--switched] [--list]`
 ///
 /// What has ended is not tried again with the same seed: remove `target/soak-mutants` to begin anew. `--shard` runs one
-/// shard, `--list` only prints them.
+/// shard, `--switched` leaves out what needs a build of its own, `--list` only prints them.
 pub fn run(mut args: Args) -> Result<()> {
     let seed = args.option("--seed")?;
     let only =
         args.option("--shard")?.map(|number| number.parse::<usize>()).transpose().context("--shard")?;
     let list = args.flag("--list");
+    let switched = args.flag("--switched");
     args.finish()?;
     let seed = match seed {
         Some(seed) => seed.parse().context("--seed")?,
@@ -118,6 +119,7 @@ pub fn run(mut args: Args) -> Result<()> {
         ends: Ends::read(&place.join("ends.json"))?,
         commit: sh::output(Command::new("git").args(["rev-parse", "--short", "HEAD"]))?.trim().to_owned(),
         board: None,
+        switched,
         home,
         place,
     };
@@ -138,23 +140,29 @@ struct Run {
     ends: Ends,
     commit: String,
     board: Option<Board>,
+    /// Whether only mutants behind a switch are tried.
+    switched: bool,
     home: PathBuf,
     place: PathBuf,
 }
 
 impl Run {
-    /// Tries what has not ended: a survivor that is not explained has not, since there may be a test now.
+    /// Tries what has not ended: a survivor of an earlier commit has not unless it is explained, since there may be a
+    /// test now.
     fn shard(&mut self, shard: &[Mutant], chosen: &[Mutant]) -> Result<()> {
         let begun = Instant::now();
         let is_open = |mutant: &&Mutant| match self.ends.of(mutant) {
             None => true,
-            Some(end) => end == End::Missed && !self.explained.contains_key(&mutant.key),
+            Some(End::Missed) => {
+                !self.ends.survived_on(mutant, &self.commit) && !self.explained.contains_key(&mutant.key)
+            }
+            Some(_) => false,
         };
         let open: Vec<&Mutant> = shard.iter().filter(is_open).collect();
         if open.is_empty() {
             return Ok(());
         }
-        let board = match &self.board {
+        let board = match &mut self.board {
             Some(board) => board,
             None => self.board.insert(Board::build(&self.home, chosen)?),
         };
@@ -171,6 +179,9 @@ impl Run {
                 }
                 None => left.push(mutant),
             }
+        }
+        if self.switched {
+            return Ok(());
         }
         for (mutant, end) in one_by_one(&left, &self.home, SHARD_LIMIT.saturating_sub(begun.elapsed()))? {
             println!("mutants: {end:?}: {}", mutant.name);

@@ -16,8 +16,12 @@ use crate::mutants::runner;
 use crate::mutants::tree::Tree;
 use crate::sh;
 
-/// Crates that `Cargo.toml` optimizes: they are quicker built without than their tests are with.
-const BUILT_PLAINLY: [&str; 2] = ["conductor", "model"];
+/// How crates are optimized where `Cargo.toml` has it otherwise: two are quicker built without than their tests are with,
+/// and block's tests, which write disks, run 500 times for each build.
+const OPTIMIZED: [(&str, u8); 3] = [("conductor", 0), ("model", 0), ("block", 1)];
+
+/// Tests that wait for the kernel to make and remove devices: what the others catch need not wait for them.
+const LAST: [&str; 2] = ["loop_devices::", "signatures::"];
 
 /// The tests of the crates of the chosen mutants, built with their switches.
 pub struct Board {
@@ -25,6 +29,8 @@ pub struct Board {
     tests: Vec<TestProgram>,
     /// Of the mutants that have a switch.
     numbers: BTreeMap<String, usize>,
+    /// Indices of tests that were seen to pass without a mutant.
+    green: BTreeSet<usize>,
 }
 
 struct TestProgram {
@@ -40,39 +46,54 @@ impl Board {
         fs::create_dir_all(home)?;
         let tree = Tree::sync(home.join("switched"))?;
         let packages: BTreeSet<&str> = chosen.iter().map(|mutant| mutant.package.as_str()).collect();
-        let mut left_out = BTreeSet::new();
-        let numbers = loop {
+        // What did not compile in an earlier run is not built again to see it.
+        let list = home.join("unswitched.json");
+        let known: BTreeSet<String> = match list.exists() {
+            true => serde_json::from_str(&fs::read_to_string(&list)?)?,
+            false => BTreeSet::new(),
+        };
+        let name = |number: usize| &chosen[number - 1].name;
+        let mut left_out: BTreeSet<usize> =
+            (1..=chosen.len()).filter(|number| known.contains(name(*number))).collect();
+        let (numbers, tests) = loop {
             let numbers = write(tree.dir(), chosen, &left_out)?;
-            let wrong = check(home, tree.dir(), &packages)?;
+            let messages = build_tests(home, tree.dir(), &packages)?;
+            let wrong = wrong(tree.dir(), &messages)?;
             if wrong.is_empty() {
-                break numbers;
+                break (numbers, built(&messages)?);
             }
             println!("mutants: {} do not compile behind a switch", wrong.len());
             ensure!(!wrong.is_subset(&left_out), "the switches do not compile");
             left_out.extend(wrong);
+            let names: Vec<&String> = left_out.iter().map(|number| name(*number)).collect();
+            fs::write(&list, serde_json::to_string_pretty(&names)?)?;
         };
-        let board = Self { home: home.to_owned(), tests: built(home, tree.dir(), &packages)?, numbers };
-        println!("mutants: {} of {} are behind a switch", board.numbers.len(), chosen.len());
-        for test in &board.tests {
-            let end = board.run(test, 0, "")?;
-            ensure!(end == End::Missed, "the tests do not pass without a mutant: {}", test.program.display());
-        }
-        Ok(board)
+        println!("mutants: {} of {} are behind a switch", numbers.len(), chosen.len());
+        Ok(Self { home: home.to_owned(), tests, numbers, green: BTreeSet::new() })
     }
 
     /// What becomes of a mutant; nothing when it has no switch.
-    pub fn attempt(&self, mutant: &Mutant) -> Result<Option<End>> {
+    pub fn attempt(&mut self, mutant: &Mutant) -> Result<Option<End>> {
         let Some(&number) = self.numbers.get(&mutant.name) else { return Ok(None) };
-        let own = |test: &&TestProgram| test.package == mutant.package;
+        let own = self.tests.iter().enumerate().filter(|(_, test)| test.package == mutant.package);
+        let own: Vec<usize> = own.map(|(index, _)| index).collect();
         // The tests beside it are the quickest and see most.
-        for test in self.tests.iter().filter(own).filter(|test| test.is_lib) {
-            let end = self.run(test, number, &mutant.module())?;
-            if end != End::Missed {
-                return Ok(Some(end));
+        let beside = own.iter().filter(|&&index| self.tests[index].is_lib);
+        let beside = beside.map(|&index| (index, vec![mutant.module()]));
+        let but_last = LAST.iter().flat_map(|name| ["--skip", name]).map(str::to_owned).collect::<Vec<_>>();
+        let last = LAST.map(str::to_owned).to_vec();
+        let but_last = own.iter().map(|&index| (index, but_last.clone()));
+        let last = own.iter().map(|&index| (index, last.clone()));
+        let runs: Vec<(usize, Vec<String>)> = beside.chain(but_last).chain(last).collect();
+        for (index, args) in runs {
+            let test = &self.tests[index];
+            if !self.green.contains(&index) {
+                let end = self.run(test, 0, &[])?;
+                let program = test.program.display();
+                ensure!(end == End::Missed, "the tests do not pass without a mutant: {program}");
+                self.green.insert(index);
             }
-        }
-        for test in self.tests.iter().filter(own) {
-            let end = self.run(test, number, "")?;
+            let end = self.run(test, number, &args)?;
             if end != End::Missed {
                 return Ok(Some(end));
             }
@@ -80,12 +101,12 @@ impl Board {
         Ok(Some(End::Missed))
     }
 
-    fn run(&self, test: &TestProgram, number: usize, filter: &str) -> Result<End> {
+    fn run(&self, test: &TestProgram, number: usize, args: &[String]) -> Result<End> {
         let log = self.home.join("switched.log");
         fs::write(&log, "")?;
         let mut command = Command::new(&test.program);
         command.current_dir(&test.dir).env("CARGO_MANIFEST_DIR", &test.dir);
-        command.env("MUTANT", number.to_string()).env("RUST_BACKTRACE", "0").arg(filter);
+        command.env("MUTANT", number.to_string()).env("RUST_BACKTRACE", "0").args(args);
         Ok(match runner::bounded(&mut command, &log, Duration::from_secs(super::MUTANT_LIMIT_S))? {
             None => End::Timeout,
             Some(status) if status.success() => End::Missed,
@@ -131,8 +152,7 @@ fn write_if_changed(file: &Path, text: &str) -> Result<()> {
 }
 
 /// The numbers of the mutants that do not compile, as far as the compiler came.
-fn check(home: &Path, tree: &Path, packages: &BTreeSet<&str>) -> Result<BTreeSet<usize>> {
-    let messages = cargo(home, tree, packages, &["check", "--lib", "--keep-going"])?;
+fn wrong(tree: &Path, messages: &[Value]) -> Result<BTreeSet<usize>> {
     let mut wrong = BTreeSet::new();
     for message in messages.iter().map(|message| &message["message"]) {
         if message["level"] != "error" {
@@ -142,7 +162,7 @@ fn check(home: &Path, tree: &Path, packages: &BTreeSet<&str>) -> Result<BTreeSet
         for span in spans.iter().filter(|span| span["is_primary"] == true) {
             let file = tree.join(span["file_name"].as_str().unwrap_or_default());
             let at = span["byte_start"].as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
-            match switch::number_before(&fs::read_to_string(file)?, at) {
+            match switch::number_at(&fs::read_to_string(file)?, at) {
                 Some(number) => wrong.insert(number),
                 None => bail!("the copy does not compile: {}", message["rendered"]),
             };
@@ -151,10 +171,10 @@ fn check(home: &Path, tree: &Path, packages: &BTreeSet<&str>) -> Result<BTreeSet
     Ok(wrong)
 }
 
-/// Builds the tests.
-fn built(home: &Path, tree: &Path, packages: &BTreeSet<&str>) -> Result<Vec<TestProgram>> {
+/// The programs of the tests.
+fn built(messages: &[Value]) -> Result<Vec<TestProgram>> {
     let mut tests = Vec::new();
-    for message in cargo(home, tree, packages, &["test", "--no-run", "--lib", "--tests"])? {
+    for message in messages {
         let (Some(program), Some(manifest)) =
             (message["executable"].as_str(), message["manifest_path"].as_str())
         else {
@@ -172,13 +192,13 @@ fn built(home: &Path, tree: &Path, packages: &BTreeSet<&str>) -> Result<Vec<Test
     Ok(tests)
 }
 
-/// Runs cargo in the copy and gives its messages.
-fn cargo(home: &Path, tree: &Path, packages: &BTreeSet<&str>, args: &[&str]) -> Result<Vec<Value>> {
+/// Builds the tests in the copy, and gives cargo's messages.
+fn build_tests(home: &Path, tree: &Path, packages: &BTreeSet<&str>) -> Result<Vec<Value>> {
     let mut command = sh::cargo();
-    for package in BUILT_PLAINLY {
-        command.args(["--config", &format!("profile.dev.package.{package}.opt-level=0")]);
+    for (package, level) in OPTIMIZED {
+        command.args(["--config", &format!("profile.dev.package.{package}.opt-level={level}")]);
     }
-    command.args(args).arg("--message-format=json");
+    command.args(["build", "--lib", "--tests", "--keep-going", "--message-format=json"]);
     command.args(packages.iter().flat_map(|package| ["--package", package]));
     command.current_dir(tree).env("CARGO_TARGET_DIR", home.join("target")).env("CARGO_INCREMENTAL", "1");
     let out = command.stderr(Stdio::inherit()).output()?;

@@ -56,6 +56,11 @@ impl Ends {
         Ok(fs::write(file, serde_json::to_string_pretty(&self.0)?)?)
     }
 
+    /// Whether this one survived on this commit.
+    pub fn survived_on(&self, mutant: &Mutant, commit: &str) -> bool {
+        matches!(self.0.get(&mutant.key), Some((End::Missed, on)) if on == commit)
+    }
+
     /// How this one ended.
     pub fn of(&self, mutant: &Mutant) -> Option<End> {
         self.0.get(&mutant.key).map(|(end, _)| *end)
@@ -164,6 +169,8 @@ mod tests {
             ends.keep(mutant, end, "abc", &file).unwrap();
         }
         assert_eq!(Ends::read(&file).unwrap(), ends);
+        let on = |commit| mutants.clone().map(|mutant| ends.survived_on(&mutant, commit));
+        assert_eq!((on("abc"), on("abd")), ([false, true, false, false, false], [false; 5]));
         let summary = Summary::of(&mutants, &ends);
         assert_eq!(summary, Summary { caught: 1, timeouts: 1, missed: 1, unviable: 1, untried: 1 });
         assert_eq!((summary.percent(), Summary::default().percent()), (66, 0));

@@ -81,9 +81,10 @@ pub fn switched(text: &str, mutants: &[(usize, &Mutant)]) -> Result<(String, Vec
     Ok((inserted(text, &insertions), numbers))
 }
 
-/// The number of the last switch before this byte.
-pub fn number_before(text: &str, at: usize) -> Option<usize> {
-    let from = text.get(..at)?.rfind(CALL)? + CALL.len();
+/// The number of the last switch that begins at this byte or before.
+pub fn number_at(text: &str, at: usize) -> Option<usize> {
+    let (from, _) = text.match_indices(CALL).take_while(|(from, _)| *from <= at).last()?;
+    let from = from + CALL.len();
     let digits = text[from..].split(')').next()?;
     digits.parse().ok()
 }
@@ -324,7 +325,9 @@ mod tests {
         let expected = "fn f() { (if m(1) {a != g(!b) && c} else if m(2) {a == g(!b) || c} else \
                         {a == g((if m(3) {b} else {!b})) && c}) }";
         assert_eq!(with(text, &both), expected);
-        assert_eq!(number_before(&expected.replace("m(", CALL), 100), Some(2));
+        let numbers = [0, 10, 10 + CALL.len(), 100].map(|at| number_at(&expected.replace("m(", CALL), at));
+        assert_eq!(numbers, [None, None, Some(1), Some(2)]);
+        assert_eq!(number_at(" crate::mutant(7)", 1), Some(7));
     }
 
     #[test]
