@@ -367,6 +367,38 @@ mod tests {
         );
     }
 
+    #[test]
+    fn the_log_of_each_kind_of_drive_is_named() {
+        for (method, log) in [
+            (Method::Sanitize(Family::Nvme, Operation::Block), Some("NVMe sanitize status log")),
+            (Method::Sanitize(Family::Ata, Operation::Crypto), Some("ATA SANITIZE STATUS EXT")),
+            (Method::Sanitize(Family::Scsi, Operation::Block), Some("SCSI REQUEST SENSE")),
+            (Method::OpalRevert, Some("TCG Opal")),
+            (Method::NvmeFormatCrypto, None),
+            (Method::AtaEnhancedErase, None),
+            (Method::ScsiFormat, None),
+        ] {
+            let status = method.device_status().map(|status| status.split(": ").next().unwrap_or_default());
+            assert_eq!(status, log, "{method:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_drive_does_in_one_command_cannot_be_stopped() {
+        for method in Method::ALL {
+            let goes_on = matches!(
+                method.as_str(),
+                "opal-psid-revert"
+                    | "nvme-format-crypto"
+                    | "nvme-format-user-data"
+                    | "ata-secure-erase-enhanced"
+                    | "ata-secure-erase"
+                    | "emmc-sanitize"
+            );
+            assert_eq!(method.abortable(), !goes_on, "{method:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn only_supported_methods_in_order_and_overwrite_among_them(probe in any_probe()) {
