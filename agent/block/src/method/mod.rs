@@ -399,6 +399,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_takes_minutes_and_what_the_drive_does_itself_is_told_apart() {
+        for method in Method::ALL {
+            // On flash, and on a disk that turns.
+            let express = match method.as_str() {
+                "nvme-sanitize-crypto"
+                | "ata-sanitize-crypto"
+                | "scsi-sanitize-crypto"
+                | "opal-psid-revert"
+                | "nvme-format-crypto" => (true, true),
+                "nvme-sanitize-block"
+                | "ata-sanitize-block"
+                | "scsi-sanitize-block"
+                | "nvme-format-user-data" => (true, false),
+                _ => (false, false),
+            };
+            assert_eq!((method.is_express(false), method.is_express(true)), express, "{method:?}");
+            let from_outside = [
+                "secure-discard",
+                "zero-out",
+                "discard",
+                "overwrite-zeroes",
+                "overwrite-pattern",
+                "overwrite-random",
+            ];
+            let other = method == Method::ScsiFormat || from_outside.contains(&method.as_str());
+            assert_eq!(method.is_secure_erase(), !other, "{method:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn only_supported_methods_in_order_and_overwrite_among_them(probe in any_probe()) {
