@@ -78,16 +78,16 @@ const EXPLAINED: &str = "tests/mutants/survivors.txt";
 /// Of what compiles, at least this share is caught, in percent.
 const GOAL: usize = 95;
 
-/// `cargo xtask soak --part mutants [--seed N] [--shard K] [--switched] [--list]`
+/// `cargo xtask soak --part mutants [--seed N] [--shard K] [--quick] [--list]`
 ///
 /// What has ended is not tried again with the same seed: remove `target/soak-mutants` to begin anew. `--shard` runs one
-/// shard, `--switched` leaves out what needs a build of its own, `--list` only prints them.
+/// shard, `--quick` leaves open what the slow tests or a build of its own must decide, `--list` only prints them.
 pub fn run(mut args: Args) -> Result<()> {
     let seed = args.option("--seed")?;
     let only =
         args.option("--shard")?.map(|number| number.parse::<usize>()).transpose().context("--shard")?;
     let list = args.flag("--list");
-    let switched = args.flag("--switched");
+    let quick = args.flag("--quick");
     args.finish()?;
     let seed = match seed {
         Some(seed) => seed.parse().context("--seed")?,
@@ -119,7 +119,7 @@ pub fn run(mut args: Args) -> Result<()> {
         ends: Ends::read(&place.join("ends.json"))?,
         commit: sh::output(Command::new("git").args(["rev-parse", "--short", "HEAD"]))?.trim().to_owned(),
         board: None,
-        switched,
+        quick,
         home,
         place,
     };
@@ -140,8 +140,8 @@ struct Run {
     ends: Ends,
     commit: String,
     board: Option<Board>,
-    /// Whether only mutants behind a switch are tried.
-    switched: bool,
+    /// Whether only what is soon decided is tried.
+    quick: bool,
     home: PathBuf,
     place: PathBuf,
 }
@@ -172,7 +172,8 @@ impl Run {
                 println!("mutants: stopped after {} minutes", SHARD_LIMIT.as_secs() / 60);
                 return Ok(());
             }
-            match board.attempt(mutant)? {
+            match board.attempt(mutant, self.quick)? {
+                Some(End::Missed) if self.quick => println!("mutants: open: {}", mutant.name),
                 Some(end) => {
                     println!("mutants: {end:?}: {}", mutant.name);
                     self.ends.keep(mutant, end, &self.commit, &self.place.join("ends.json"))?;
@@ -180,7 +181,7 @@ impl Run {
                 None => left.push(mutant),
             }
         }
-        if self.switched {
+        if self.quick {
             return Ok(());
         }
         for (mutant, end) in one_by_one(&left, &self.home, SHARD_LIMIT.saturating_sub(begun.elapsed()))? {

@@ -29,8 +29,8 @@ pub struct Board {
     tests: Vec<TestProgram>,
     /// Of the mutants that have a switch.
     numbers: BTreeMap<String, usize>,
-    /// Indices of tests that were seen to pass without a mutant.
-    green: BTreeSet<usize>,
+    /// Tests, and their arguments, that were seen to pass without a mutant.
+    green: BTreeSet<(usize, Vec<String>)>,
 }
 
 struct TestProgram {
@@ -72,8 +72,8 @@ impl Board {
         Ok(Self { home: home.to_owned(), tests, numbers, green: BTreeSet::new() })
     }
 
-    /// What becomes of a mutant; nothing when it has no switch.
-    pub fn attempt(&mut self, mutant: &Mutant) -> Result<Option<End>> {
+    /// What becomes of a mutant; nothing when it has no switch. `quick`: without the last tests, which may still see it.
+    pub fn attempt(&mut self, mutant: &Mutant, quick: bool) -> Result<Option<End>> {
         let Some(&number) = self.numbers.get(&mutant.name) else { return Ok(None) };
         let own = self.tests.iter().enumerate().filter(|(_, test)| test.package == mutant.package);
         let own: Vec<usize> = own.map(|(index, _)| index).collect();
@@ -83,15 +83,16 @@ impl Board {
         let but_last = LAST.iter().flat_map(|name| ["--skip", name]).map(str::to_owned).collect::<Vec<_>>();
         let last = LAST.map(str::to_owned).to_vec();
         let but_last = own.iter().map(|&index| (index, but_last.clone()));
-        let last = own.iter().map(|&index| (index, last.clone()));
+        let last = own.iter().filter(|_| !quick).map(|&index| (index, last.clone()));
         let runs: Vec<(usize, Vec<String>)> = beside.chain(but_last).chain(last).collect();
         for (index, args) in runs {
             let test = &self.tests[index];
-            if !self.green.contains(&index) {
-                let end = self.run(test, 0, &[])?;
+            let unmutated = (index, args.clone());
+            if !self.green.contains(&unmutated) {
+                let end = self.run(test, 0, &args)?;
                 let program = test.program.display();
-                ensure!(end == End::Missed, "the tests do not pass without a mutant: {program}");
-                self.green.insert(index);
+                ensure!(end == End::Missed, "the tests do not pass without a mutant: {program} {args:?}");
+                self.green.insert(unmutated);
             }
             let end = self.run(test, number, &args)?;
             if end != End::Missed {
