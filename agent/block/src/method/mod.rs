@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_minutes_and_what_the_drive_does_itself_is_told_apart() {
+    fn what_takes_minutes_and_what_the_drive_does_itself_are_two_things() {
         for method in Method::ALL {
             // On flash, and on a disk that turns.
             let express = match method.as_str() {

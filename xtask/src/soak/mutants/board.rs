@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use fs_err as fs;
@@ -23,14 +23,17 @@ const OPTIMIZED: [(&str, u8); 3] = [("conductor", 0), ("model", 0), ("block", 1)
 /// Tests that wait for the kernel to make and remove devices: what the others catch need not wait for them.
 const LAST: [&str; 2] = ["loop_devices::", "signatures::"];
 
+/// What takes three times as long as without a mutant, and this long, does not end.
+const HANG: Duration = Duration::from_secs(60);
+
 /// The tests of the crates of the chosen mutants, built with their switches.
 pub struct Board {
     home: PathBuf,
     tests: Vec<TestProgram>,
     /// Of the mutants that have a switch.
     numbers: BTreeMap<String, usize>,
-    /// Tests, and their arguments, that were seen to pass without a mutant.
-    green: BTreeSet<(usize, Vec<String>)>,
+    /// Tests, and their arguments, that were seen to pass without a mutant, and how long a mutant may take there.
+    green: BTreeMap<(usize, Vec<String>), Duration>,
 }
 
 struct TestProgram {
@@ -69,7 +72,7 @@ impl Board {
             fs::write(&list, serde_json::to_string_pretty(&names)?)?;
         };
         println!("mutants: {} of {} are behind a switch", numbers.len(), chosen.len());
-        Ok(Self { home: home.to_owned(), tests, numbers, green: BTreeSet::new() })
+        Ok(Self { home: home.to_owned(), tests, numbers, green: BTreeMap::new() })
     }
 
     /// What becomes of a mutant; nothing when it has no switch. `quick`: without the last tests, which may still see it.
@@ -77,24 +80,30 @@ impl Board {
         let Some(&number) = self.numbers.get(&mutant.name) else { return Ok(None) };
         let own = self.tests.iter().enumerate().filter(|(_, test)| test.package == mutant.package);
         let own: Vec<usize> = own.map(|(index, _)| index).collect();
-        // The tests beside it are the quickest and see most.
-        let beside = own.iter().filter(|&&index| self.tests[index].is_lib);
-        let beside = beside.map(|&index| (index, vec![mutant.module()]));
+        // The tests of its module are the quickest and see most.
+        let nearest = own.iter().filter(|&&index| self.tests[index].is_lib);
+        let nearest = nearest.map(|&index| (index, vec![mutant.module()]));
         let but_last = LAST.iter().flat_map(|name| ["--skip", name]).map(str::to_owned).collect::<Vec<_>>();
         let last = LAST.map(str::to_owned).to_vec();
         let but_last = own.iter().map(|&index| (index, but_last.clone()));
         let last = own.iter().filter(|_| !quick).map(|&index| (index, last.clone()));
-        let runs: Vec<(usize, Vec<String>)> = beside.chain(but_last).chain(last).collect();
+        let runs: Vec<(usize, Vec<String>)> = nearest.chain(but_last).chain(last).collect();
         for (index, args) in runs {
             let test = &self.tests[index];
             let unmutated = (index, args.clone());
-            if !self.green.contains(&unmutated) {
-                let end = self.run(test, 0, &args)?;
-                let program = test.program.display();
-                ensure!(end == End::Missed, "the tests do not pass without a mutant: {program} {args:?}");
-                self.green.insert(unmutated);
-            }
-            let end = self.run(test, number, &args)?;
+            let limit = match self.green.get(&unmutated) {
+                Some(limit) => *limit,
+                None => {
+                    let begun = Instant::now();
+                    let end = self.run(test, 0, &args, Duration::from_secs(super::MUTANT_LIMIT_S))?;
+                    let program = test.program.display();
+                    ensure!(end == End::Missed, "the tests do not pass without a mutant: {program} {args:?}");
+                    let limit = HANG.max(begun.elapsed() * 3);
+                    self.green.insert(unmutated, limit);
+                    limit
+                }
+            };
+            let end = self.run(test, number, &args, limit)?;
             if end != End::Missed {
                 return Ok(Some(end));
             }
@@ -102,13 +111,13 @@ impl Board {
         Ok(Some(End::Missed))
     }
 
-    fn run(&self, test: &TestProgram, number: usize, args: &[String]) -> Result<End> {
+    fn run(&self, test: &TestProgram, number: usize, args: &[String], limit: Duration) -> Result<End> {
         let log = self.home.join("switched.log");
         fs::write(&log, "")?;
         let mut command = Command::new(&test.program);
         command.current_dir(&test.dir).env("CARGO_MANIFEST_DIR", &test.dir);
         command.env("MUTANT", number.to_string()).env("RUST_BACKTRACE", "0").args(args);
-        Ok(match runner::bounded(&mut command, &log, Duration::from_secs(super::MUTANT_LIMIT_S))? {
+        Ok(match runner::bounded(&mut command, &log, limit)? {
             None => End::Timeout,
             Some(status) if status.success() => End::Missed,
             Some(_) => End::Caught,

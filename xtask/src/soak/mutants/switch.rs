@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_with_let_is_left_and_what_is_beside_it_is_not() {
+    fn a_condition_with_let_is_left_and_what_is_next_to_it_is_not() {
         let text = "fn f() { if let A = a && b == c {} }";
         assert!(with(text, &[("==", "BinaryOperator", "!=")]).contains("let A = a && (if m(1) {b != c}"));
         let and = mutant(text, "&&", "BinaryOperator", "||");
