@@ -20,9 +20,9 @@ mod items;
 mod judge;
 mod pattern;
 mod row;
-mod runner;
+pub mod runner;
 mod tokens;
-mod tree;
+pub mod tree;
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -351,6 +351,13 @@ mod tests {
         let reasons: Vec<Reason> =
             judge(&Probe { nvme: Some(nvme), ..Probe::default() }).iter().map(Refusal::reason).collect();
         assert_eq!(reasons, [Reason::ReadOnly, Reason::Reserved, Reason::Hidden]);
+        let nothing = Probe {
+            ata: Some(crate::ata::Capabilities::default()),
+            nvme: Some(crate::nvme::Namespace::default()),
+            scsi: Some(crate::scsi::Capabilities::default()),
+            ..Probe::default()
+        };
+        assert_eq!(judge(&nothing), [], "drives that hide and hold nothing");
         assert!(Reason::ALL.iter().all(|reason| Reason::of(reason.as_str()) == Some(*reason)));
     }
 

@@ -215,3 +215,79 @@ pub(crate) fn verify(
     let expected = ExpectedContent::Changed;
     Ok(Verification { kind, expected, mismatched_bytes: 0, samples, markers_found, passed, ..full })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(kind: Coverage, passed: bool) -> Verification {
+        Verification {
+            kind,
+            bytes_read: 4096,
+            expected: ExpectedContent::Zeroes,
+            mismatched_bytes: 7,
+            unchanged_samples: 1,
+            samples: 3,
+            markers: 5,
+            markers_found: 2,
+            seed: None,
+            device_status: None,
+            passed,
+        }
+    }
+
+    #[test]
+    fn words_of_settings_and_records() {
+        use RequiredVerification as Required;
+        for (required, word) in
+            [(Required::None, "none"), (Required::Device, "device"), (Required::Read, "read")]
+        {
+            assert_eq!((required.as_str(), Required::of(word)), (word, Some(required)));
+        }
+        assert_eq!((Required::of("all"), Required::default()), (None, Required::Device));
+        for (kind, word) in [
+            (Coverage::Full, "full"),
+            (Coverage::Sampled, "sampled"),
+            (Coverage::DeviceAttested, "device-attested"),
+            (Coverage::Nothing, "none"),
+            (Coverage::Signatures, "signatures"),
+        ] {
+            assert_eq!(kind.as_str(), word);
+        }
+    }
+
+    #[test]
+    fn what_was_read_suffices_if_it_passed_and_what_was_not_only_where_it_is_not_required() {
+        for (kind, passed, suffices) in [
+            (Coverage::Full, true, [true; 3]),
+            (Coverage::Full, false, [false; 3]),
+            (Coverage::Sampled, true, [true; 3]),
+            (Coverage::Sampled, false, [false; 3]),
+            (Coverage::Signatures, true, [true; 3]),
+            (Coverage::Signatures, false, [false; 3]),
+            (Coverage::DeviceAttested, true, [true, true, false]),
+            (Coverage::DeviceAttested, false, [false; 3]),
+            (Coverage::Nothing, false, [true, false, false]),
+        ] {
+            let judged = RequiredVerification::ALL.map(|required| seen(kind, passed).suffices(required));
+            assert_eq!(judged, suffices, "{kind:?} {passed}");
+        }
+    }
+
+    #[test]
+    fn a_complaint_says_what_was_seen() {
+        let complaint = |kind, expected| Verification { expected, ..seen(kind, false) }.complaint();
+        let unseen = "the disk does not read as zeroes, and no sample shows that it has changed";
+        let (zeroes, random) = (ExpectedContent::Zeroes, ExpectedContent::Random);
+        assert_eq!(complaint(Coverage::Nothing, zeroes), unseen);
+        let attested = complaint(Coverage::DeviceAttested, zeroes);
+        assert_eq!(attested, format!("{unseen}: only the drive says so, and reading is required"));
+        for (expected, wrong) in [(zeroes, "not zero"), (random, "not what was written")] {
+            let words = format!(
+                "7 bytes are {wrong} in the first 4096 read, 1 of 3 sampled sectors are unchanged, 2 of 5 markers \
+                 are still there"
+            );
+            assert_eq!(complaint(Coverage::Full, expected), words);
+        }
+    }
+}

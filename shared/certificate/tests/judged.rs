@@ -5,7 +5,7 @@ mod common;
 use agent_protocol::record::{EraseReport, RequiredVerification};
 use certificate::{
     Certificate, Document, Evidence, Expected, Finding, PowerOff, PublicKey, Refused, Signed, Wanted, judge,
-    verify,
+    sign_evidence, verify,
 };
 use common::{NODE, certificate, evidence, key, other_key};
 use proptest::prelude::*;
@@ -41,6 +41,13 @@ fn a_good_one_is_believed_with_the_public_key_alone() {
     // However the file is laid out.
     let pretty = format!("{:#}", serde_json::from_str::<Value>(&text).unwrap());
     verify(&pretty, &key().public(), &wanted).unwrap();
+}
+
+#[test]
+fn a_process_that_alone_has_the_key_signs_as_the_key_does() {
+    let signed = evidence().signed_by(&key().public(), |payload| Ok::<_, ()>(sign_evidence(payload, key())));
+    assert_eq!(signed.unwrap().write(), evidence().sign(key()).write());
+    assert_eq!(evidence().signed_by(&key().public(), |_| Err("gone")).unwrap_err(), "gone");
 }
 
 #[test]

@@ -181,7 +181,7 @@ const PROFILE: &[&str] = &[".fingerprint", "build", "deps"];
 
 /// Runs a command with its output added to `log`; `None` when it did not end in time and was killed, with all
 /// the processes that it started in its group.
-fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<Option<ExitStatus>> {
+pub fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<Option<ExitStatus>> {
     let out = File::options().append(true).open(log).with_context(|| log.display().to_string())?;
     command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out).process_group(0);
     let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;

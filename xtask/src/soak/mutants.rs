@@ -3,13 +3,18 @@
 //! ```text
 //! cargo mutants --list ─▶ choose.rs: all of WHOLE, and SAMPLE more of SAMPLED by a seed ─▶ shards
 //!                                                                                           │ at most an hour each
-//! tests/mutants/survivors.txt ─▶ outcome.rs: caught, missed, explained ◀── cargo mutants ◀──┘
+//!       board.rs: one build with all mutants behind switches (switch.rs), the tests with each thrown ◀──┘
+//!           │ those that cannot be behind a switch
+//!           ▼
+//!     cargo mutants, one build each ─▶ outcome.rs: caught, missed, explained ◀─ tests/mutants/survivors.txt
 //! ```
 //!
 //! `cargo xtask mutants` takes out protections that someone thought of; this changes whatever a program finds to change.
 
+mod board;
 mod choose;
 mod outcome;
+mod switch;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,8 +26,11 @@ use fs_err as fs;
 
 use crate::args::Args;
 use crate::{deps, sh};
+use board::Board;
 use choose::Mutant;
-use outcome::Summary;
+use outcome::{End, Ends, Summary};
+
+use crate::mutants::tree::Tree;
 
 /// Files and directories whose mutants are all tried.
 const WHOLE: [&str; 5] = [
@@ -62,7 +70,7 @@ const IN_A_SHARD: usize = 30;
 const SHARD_LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// Seconds for the tests of one mutant, and for its build.
-const MUTANT_LIMIT_S: &str = "300";
+const MUTANT_LIMIT_S: u64 = 300;
 
 /// Survivors that were looked at one by one: lines `NAME => why no test can see it`.
 const EXPLAINED: &str = "tests/mutants/survivors.txt";
@@ -70,15 +78,16 @@ const EXPLAINED: &str = "tests/mutants/survivors.txt";
 /// Of what compiles, at least this share is caught, in percent.
 const GOAL: usize = 95;
 
-/// `cargo xtask soak --part mutants [--seed N] [--shard K] [--list]`
+/// `cargo xtask soak --part mutants [--seed N] [--shard K] [--quick] [--list]`
 ///
-/// A shard that has ended is not run again with the same seed: remove `target/soak-mutants` to begin anew. `--shard` runs
-/// one, `--list` only prints them.
+/// What has ended is not tried again with the same seed: remove `target/soak-mutants` to begin anew. `--shard` runs one
+/// shard, `--quick` leaves open what the slow tests or a build of its own must decide, `--list` only prints them.
 pub fn run(mut args: Args) -> Result<()> {
     let seed = args.option("--seed")?;
     let only =
         args.option("--shard")?.map(|number| number.parse::<usize>()).transpose().context("--shard")?;
     let list = args.flag("--list");
+    let quick = args.flag("--quick");
     args.finish()?;
     let seed = match seed {
         Some(seed) => seed.parse().context("--seed")?,
@@ -102,38 +111,100 @@ pub fn run(mut args: Args) -> Result<()> {
     if let Some(number) = only {
         ensure!(number < shards.len(), "there are shards 0 to {}", shards.len() - 1);
     }
-    let dir = sh::target_dir().join("soak-mutants").join(seed.to_string());
-    let mut outcomes = BTreeMap::new();
+    let home = sh::target_dir().join("soak-mutants");
+    let place = home.join(seed.to_string());
+    fs::create_dir_all(&place)?;
+    let mut run = Run {
+        explained: outcome::explanations(&fs::read_to_string(sh::root().join(EXPLAINED))?)?,
+        ends: Ends::read(&place.join("ends.json"))?,
+        commit: sh::output(Command::new("git").args(["rev-parse", "--short", "HEAD"]))?.trim().to_owned(),
+        board: None,
+        quick,
+        home,
+        place,
+    };
+    let mut tried = Vec::new();
     for (number, shard) in
         shards.iter().enumerate().filter(|(number, _)| only.is_none_or(|only| only == *number))
     {
-        let place = dir.join(format!("shard-{number}"));
-        outcomes.extend(tried(shard, &place).with_context(|| format!("shard {number}"))?);
-        println!("mutants: shard {number}: {}", Summary::of(shard, &outcomes));
+        run.shard(shard, &chosen).with_context(|| format!("shard {number}"))?;
+        println!("mutants: shard {number}: {}", Summary::of(shard, &run.ends));
+        tried.extend_from_slice(shard);
     }
-    let explained = outcome::explanations(&fs::read_to_string(sh::root().join(EXPLAINED))?)?;
-    let tried: Vec<Mutant> =
-        chosen.into_iter().filter(|mutant| outcomes.contains_key(&mutant.name)).collect();
-    conclude(&tried, &outcomes, &explained)
+    run.conclude(&tried)
 }
 
-/// Prints the survivors; fails when too many are left, or one is not explained.
-fn conclude(
-    tried: &[Mutant],
-    outcomes: &BTreeMap<String, String>,
-    explained: &BTreeMap<String, String>,
-) -> Result<()> {
-    let summary = Summary::of(tried, outcomes);
-    let mut left = 0;
-    for mutant in tried.iter().filter(|mutant| outcomes[&mutant.name] == outcome::MISSED) {
-        let why = explained.get(&mutant.without_place());
-        left += usize::from(why.is_none());
-        println!("SURVIVED {}: {}", mutant.name, why.map_or("not explained", String::as_str));
+/// What is tried with one seed, and what came of it.
+struct Run {
+    explained: BTreeMap<String, String>,
+    ends: Ends,
+    commit: String,
+    board: Option<Board>,
+    /// Whether only what is soon decided is tried.
+    quick: bool,
+    home: PathBuf,
+    place: PathBuf,
+}
+
+impl Run {
+    /// Tries what has not ended: a survivor of an earlier commit has not unless it is explained, since there may be a
+    /// test now.
+    fn shard(&mut self, shard: &[Mutant], chosen: &[Mutant]) -> Result<()> {
+        let begun = Instant::now();
+        let is_open = |mutant: &&Mutant| match self.ends.of(mutant) {
+            None => true,
+            Some(End::Missed) => {
+                !self.ends.survived_on(mutant, &self.commit) && !self.explained.contains_key(&mutant.key)
+            }
+            Some(_) => false,
+        };
+        let open: Vec<&Mutant> = shard.iter().filter(is_open).collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        let board = match &mut self.board {
+            Some(board) => board,
+            None => self.board.insert(Board::build(&self.home, chosen)?),
+        };
+        let mut left = Vec::new();
+        for mutant in open {
+            if begun.elapsed() >= SHARD_LIMIT {
+                println!("mutants: stopped after {} minutes", SHARD_LIMIT.as_secs() / 60);
+                return Ok(());
+            }
+            match board.attempt(mutant, self.quick)? {
+                Some(End::Missed) if self.quick => println!("mutants: open: {}", mutant.name),
+                Some(end) => {
+                    println!("mutants: {end:?}: {}", mutant.name);
+                    self.ends.keep(mutant, end, &self.commit, &self.place.join("ends.json"))?;
+                }
+                None => left.push(mutant),
+            }
+        }
+        if self.quick {
+            return Ok(());
+        }
+        for (mutant, end) in one_by_one(&left, &self.home, SHARD_LIMIT.saturating_sub(begun.elapsed()))? {
+            println!("mutants: {end:?}: {}", mutant.name);
+            self.ends.keep(mutant, end, &self.commit, &self.place.join("ends.json"))?;
+        }
+        Ok(())
     }
-    println!("mutants: {summary}");
-    ensure!(left == 0, "{left} survivors are not explained in {EXPLAINED}");
-    ensure!(summary.percent() >= GOAL, "fewer than {GOAL} % of the viable mutants were caught");
-    Ok(())
+
+    /// Prints the survivors; fails when too many are left, or one is not explained.
+    fn conclude(&self, tried: &[Mutant]) -> Result<()> {
+        let summary = Summary::of(tried, &self.ends);
+        let mut left = 0;
+        for mutant in tried.iter().filter(|mutant| self.ends.of(mutant) == Some(End::Missed)) {
+            let why = self.explained.get(&mutant.key);
+            left += usize::from(why.is_none());
+            println!("SURVIVED {}: {}", mutant.key, why.map_or("not explained", String::as_str));
+        }
+        println!("mutants: {summary}");
+        ensure!(left == 0, "{left} survivors are not explained in {EXPLAINED}");
+        ensure!(summary.percent() >= GOAL, "fewer than {GOAL} % of the viable mutants were caught");
+        Ok(())
+    }
 }
 
 /// Installs cargo-mutants where it is not there.
@@ -155,23 +226,31 @@ fn listed() -> Result<Vec<Mutant>> {
     choose::parse(&sh::output(&mut command)?)
 }
 
-/// Runs one shard, unless it has ended before; gives what became of each mutant, by its name.
-fn tried(shard: &[Mutant], place: &Path) -> Result<BTreeMap<String, String>> {
-    let report: PathBuf = place.join("mutants.out/outcomes.json");
-    let over = place.join("over");
-    if !over.exists() {
-        fs::create_dir_all(place)?;
-        let mut command = sh::cargo();
-        command.args(["mutants", "--no-shuffle", "--colors", "never", "--output"]).arg(place);
-        command.args(["--timeout", MUTANT_LIMIT_S, "--build-timeout", MUTANT_LIMIT_S]);
-        for mutant in shard {
-            command.args(["--file", &mutant.file, "--re"]).arg(mutant.pattern());
-        }
-        within(&mut command, SHARD_LIMIT)?;
-        ensure!(report.exists(), "cargo mutants wrote no {}", report.display());
-        fs::write(over, "")?;
+/// Has cargo-mutants try these, in a copy of the tree that keeps what was built.
+fn one_by_one<'a>(mutants: &[&'a Mutant], home: &Path, limit: Duration) -> Result<Vec<(&'a Mutant, End)>> {
+    if mutants.is_empty() {
+        return Ok(Vec::new());
     }
-    outcome::parse(&fs::read_to_string(report)?)
+    let tree = Tree::sync(home.join("tree"))?;
+    let mut command = sh::cargo();
+    command.args(["mutants", "--in-place", "--no-shuffle", "--colors", "never", "--output"]).arg(home);
+    let seconds = MUTANT_LIMIT_S.to_string();
+    command.args(["--timeout", &seconds, "--build-timeout", &seconds]);
+    for mutant in mutants {
+        command.args(["--file", &mutant.file, "--re"]).arg(mutant.pattern());
+    }
+    command
+        .current_dir(tree.dir())
+        .env("CARGO_TARGET_DIR", home.join("target"))
+        .env("CARGO_INCREMENTAL", "1");
+    let report = home.join("mutants.out/outcomes.json");
+    if report.exists() {
+        fs::remove_file(&report)?;
+    }
+    within(&mut command, limit)?;
+    ensure!(report.exists(), "cargo mutants wrote no {}", report.display());
+    let ends = outcome::parse(&fs::read_to_string(report)?)?;
+    Ok(mutants.iter().filter_map(|mutant| Some((*mutant, *ends.get(&mutant.name)?))).collect())
 }
 
 /// Runs a command for this long at most. How it ends says what it found: that is read from its report.

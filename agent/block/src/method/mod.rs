@@ -332,7 +332,7 @@ fn failed(probe: &Probe) -> bool {
 mod tests {
     use super::*;
     use crate::any::any_probe;
-    use crate::sanitize::State;
+    use crate::sanitize::{State, Support};
     use proptest::prelude::*;
 
     #[test]
@@ -365,6 +365,176 @@ mod tests {
             Level::Clear,
             "NIST table A-8: flash is only cleared by it"
         );
+    }
+
+    #[test]
+    fn the_log_of_each_kind_of_drive_is_named() {
+        for (method, log) in [
+            (Method::Sanitize(Family::Nvme, Operation::Block), Some("NVMe sanitize status log")),
+            (Method::Sanitize(Family::Ata, Operation::Crypto), Some("ATA SANITIZE STATUS EXT")),
+            (Method::Sanitize(Family::Scsi, Operation::Block), Some("SCSI REQUEST SENSE")),
+            (Method::OpalRevert, Some("TCG Opal")),
+            (Method::NvmeFormatCrypto, None),
+            (Method::AtaEnhancedErase, None),
+            (Method::ScsiFormat, None),
+        ] {
+            let status = method.device_status().map(|status| status.split(": ").next().unwrap_or_default());
+            assert_eq!(status, log, "{method:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_drive_does_in_one_command_cannot_be_stopped() {
+        for method in Method::ALL {
+            let goes_on = matches!(
+                method.as_str(),
+                "opal-psid-revert"
+                    | "nvme-format-crypto"
+                    | "nvme-format-user-data"
+                    | "ata-secure-erase-enhanced"
+                    | "ata-secure-erase"
+                    | "emmc-sanitize"
+            );
+            assert_eq!(method.abortable(), !goes_on, "{method:?}");
+        }
+    }
+
+    #[test]
+    fn what_takes_minutes_and_what_the_drive_does_itself_are_two_things() {
+        for method in Method::ALL {
+            // On flash, and on a disk that turns.
+            let express = match method.as_str() {
+                "nvme-sanitize-crypto"
+                | "ata-sanitize-crypto"
+                | "scsi-sanitize-crypto"
+                | "opal-psid-revert"
+                | "nvme-format-crypto" => (true, true),
+                "nvme-sanitize-block"
+                | "ata-sanitize-block"
+                | "scsi-sanitize-block"
+                | "nvme-format-user-data" => (true, false),
+                _ => (false, false),
+            };
+            assert_eq!((method.is_express(false), method.is_express(true)), express, "{method:?}");
+            let from_outside = [
+                "secure-discard",
+                "zero-out",
+                "discard",
+                "overwrite-zeroes",
+                "overwrite-pattern",
+                "overwrite-random",
+            ];
+            let other = method == Method::ScsiFormat || from_outside.contains(&method.as_str());
+            assert_eq!(method.is_secure_erase(), !other, "{method:?}");
+        }
+    }
+
+    /// A drive of each kind that has everything that its kind can have, and the words of its methods.
+    fn able(kind: &str, state: State) -> Probe {
+        let sanitize = Support { crypto: true, block: true, overwrite: true, state: Some(state) };
+        let mut probe = Probe { psid: crate::opal::Psid::parse("P"), ..Probe::default() };
+        (probe.disk.write_zeroes_max, probe.disk.discard_max) = (1 << 20, 1 << 20);
+        match kind {
+            "nvme" => {
+                let drive = crate::nvme::Namespace {
+                    sanitize,
+                    alone: true,
+                    format_supported: true,
+                    format_crypto: true,
+                    deallocated_reads_zero: true,
+                    ..Default::default()
+                };
+                probe.nvme = Some(drive);
+                probe.opal = Some(crate::opal::Status { supported: true, ..Default::default() });
+            }
+            "ata" => {
+                let mut drive = crate::ata::Capabilities { sanitize, ..Default::default() };
+                (drive.security.supported, drive.security.enhanced) = (true, true);
+                probe.ata = Some(drive);
+            }
+            "scsi" => {
+                let drive = crate::scsi::Capabilities { sanitize, format_unit: true, ..Default::default() };
+                probe.scsi = Some(drive);
+            }
+            other => panic!("no kind {other}"),
+        }
+        probe
+    }
+
+    fn words(probe: &Probe) -> String {
+        methods(probe).into_iter().map(Method::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_drive_that_can_do_everything_does_the_best_first() {
+        let sanitizes = |kind: &str| format!("{kind}-sanitize-crypto {kind}-sanitize-block");
+        let (nvme, ata, scsi) = (sanitizes("nvme"), sanitizes("ata"), sanitizes("scsi"));
+        let security = "ata-secure-erase-enhanced ata-secure-erase";
+        for (kind, rotational, expected) in [
+            (
+                "nvme",
+                false,
+                format!(
+                    "opal-psid-revert {nvme} nvme-format-crypto nvme-format-user-data zero-out discard \
+                     overwrite-zeroes nvme-sanitize-overwrite"
+                ),
+            ),
+            ("ata", false, format!("{ata} {security} zero-out overwrite-zeroes ata-sanitize-overwrite")),
+            ("ata", true, format!("{ata} zero-out overwrite-zeroes {security} ata-sanitize-overwrite")),
+            (
+                "scsi",
+                true,
+                format!("{scsi} zero-out overwrite-zeroes scsi-sanitize-overwrite scsi-format-unit"),
+            ),
+        ] {
+            let mut probe = able(kind, State::Idle);
+            probe.disk.rotational = rotational;
+            assert_eq!(words(&probe), expected, "{kind} {rotational}");
+            let failed = Probe { disk: probe.disk, ..able(kind, State::Failed) };
+            let only = format!("{} {kind}-sanitize-overwrite", sanitizes(kind));
+            assert_eq!(words(&failed), only, "after a failed sanitize it takes nothing else");
+        }
+    }
+
+    #[test]
+    fn what_reaches_its_neighbours_or_is_not_there_is_not_taken() {
+        let of = |change: fn(&mut Probe)| {
+            let mut probe = able("nvme", State::Idle);
+            change(&mut probe);
+            words(&probe)
+        };
+        let rest = "zero-out discard overwrite-zeroes";
+        let format = format!("nvme-format-crypto nvme-format-user-data {rest}");
+        assert_eq!(of(|probe| probe.nvme.as_mut().unwrap().alone = false), format);
+        assert_eq!(of(|probe| probe.nvme.as_mut().unwrap().hidden = 1), format);
+        let global = |probe: &mut Probe| {
+            let nvme = probe.nvme.as_mut().unwrap();
+            (nvme.alone, nvme.erase_is_global) = (false, true);
+        };
+        assert_eq!(of(global), rest);
+        assert_eq!(
+            of(|probe| *probe = Probe { disk: std::mem::take(&mut probe.disk), ..Probe::default() }),
+            "zero-out overwrite-zeroes"
+        );
+        let discards = |probe: &mut Probe| {
+            *probe = Probe { secure_discard: true, ..Probe::default() };
+            (probe.disk.discard_max, probe.disk.discard_reads_zero) = (1, true);
+        };
+        assert_eq!(of(discards), "secure-discard discard overwrite-zeroes");
+        for change in [
+            |probe: &mut Probe| probe.psid = None,
+            |probe: &mut Probe| probe.opal = Some(crate::opal::Status::default()),
+        ] {
+            assert!(of(change).starts_with("nvme-sanitize-crypto"), "without PSID or Opal");
+        }
+        let locked = |probe: &mut Probe| probe.opal.as_mut().unwrap().locked = true;
+        assert_eq!(of(locked), "opal-psid-revert");
+        let mut frozen = able("ata", State::Frozen);
+        frozen.ata.as_mut().unwrap().security.frozen = true;
+        assert_eq!(words(&frozen), "zero-out overwrite-zeroes");
+        let mut expired = able("ata", State::Frozen);
+        expired.ata.as_mut().unwrap().security.expired = true;
+        assert_eq!(words(&expired), "zero-out overwrite-zeroes");
     }
 
     proptest! {

@@ -54,4 +54,39 @@ mod tests {
         assert_eq!(estimate(&probe, Method::AtaErase).as_secs(), 120);
         assert_eq!(estimate(&probe, Method::AtaEnhancedErase), estimate(&probe, Method::Overwrite));
     }
+
+    #[test]
+    fn what_the_drive_does_itself_takes_its_time_and_what_is_written_that_of_the_size() {
+        let disk = Disk { size: 40_000_000_000, ..Disk::default() };
+        let passes = crate::method::Passes {
+            count: std::num::NonZeroU8::new(3).unwrap(),
+            last: crate::method::Fill::Random,
+        };
+        // Seconds on flash, and on a disk that turns.
+        for (method, flash, turning) in [
+            ("nvme-sanitize-crypto", 30, 30),
+            ("nvme-sanitize-block", 300, 300),
+            ("nvme-sanitize-overwrite", 101, 334),
+            ("ata-sanitize-crypto", 30, 30),
+            ("scsi-sanitize-block", 300, 300),
+            ("ata-sanitize-overwrite", 101, 334),
+            ("opal-psid-revert", 30, 30),
+            ("nvme-format-user-data", 300, 300),
+            ("ata-secure-erase", 101, 334),
+            ("ata-secure-erase-enhanced", 101, 334),
+            ("zero-out", 21, 334),
+            ("discard", 21, 21),
+            ("overwrite-zeroes", 101, 334),
+            ("overwrite-random", 303, 1002),
+        ] {
+            let method = match Method::of(method).unwrap() {
+                Method::OverwriteWith(_) => Method::OverwriteWith(passes),
+                other => other,
+            };
+            for (rotational, seconds) in [(false, flash), (true, turning)] {
+                let probe = Probe { disk: Disk { rotational, ..disk.clone() }, ..Probe::default() };
+                assert_eq!(estimate(&probe, method).as_secs(), seconds, "{method:?} {rotational}");
+            }
+        }
+    }
 }

@@ -426,4 +426,61 @@ mod tests {
             reason.contains("overwrite-zeroes only reaches clear") && reason.contains("power the node off")
         );
     }
+
+    #[test]
+    fn a_plan_takes_as_long_as_its_slowest_disk_and_a_budget_may_be_used_up() {
+        let sized = |size| Probe { disk: Disk { size, ..Disk::default() }, ..Probe::default() };
+        let probes = [sized(40_000_000_000), sized(400_000_000_000), sized(4_000_000_000)];
+        let slowest = estimate(&probes[1], Method::Overwrite);
+        assert!(slowest > estimate(&probes[0], Method::Overwrite));
+        let within =
+            |budget| plan(&probes, &EraseRequest { budget: Some(budget), ..EraseRequest::default() });
+        let made = within(slowest);
+        assert_eq!((made.refuses(), made.estimate()), (false, slowest));
+        let refused = within(slowest - Duration::from_secs(1));
+        let kinds = refused.decisions.iter().map(|decision| matches!(decision, DiskDecision::Refuse(_)));
+        assert_eq!(kinds.collect::<Vec<_>>(), [false, true, false]);
+        assert_eq!(plan(&[], &EraseRequest::default()).estimate(), Duration::ZERO);
+    }
+
+    #[test]
+    fn each_method_says_why_it_is_there() {
+        use crate::method::{Fill, Passes};
+        let reason = |request: &EraseRequest| match plan(&[Probe::default()], request).decisions.remove(0) {
+            DiskDecision::Erase(methods) => methods[0].reason.clone(),
+            other => panic!("{other:?}"),
+        };
+        let mut request = EraseRequest::default();
+        assert_eq!(reason(&request), "the drive supports it");
+        let count = std::num::NonZeroU8::new(3).unwrap();
+        request.overwrite = Some(Passes { count, last: Fill::Random });
+        assert_eq!(reason(&request), "wanted: 3 passes");
+        let weaker = BTreeSet::from([Method::Overwrite]);
+        let policy = Policy { weaker, ..Policy::default() };
+        let request = EraseRequest { level: Level::Purge, policy, ..EraseRequest::default() };
+        assert_eq!(reason(&request), "allowed by name, below the level");
+    }
+
+    #[test]
+    fn a_frozen_drive_is_named_as_such_and_no_other() {
+        let words = |state, frozen| {
+            let mut ata = crate::ata::Capabilities::default();
+            (ata.sanitize.state, ata.security.frozen) = (state, frozen);
+            let request = EraseRequest { level: Level::Purge, ..EraseRequest::default() };
+            let probe = Probe { ata: Some(ata), ..Probe::default() };
+            match plan(&[probe], &request).decisions.remove(0) {
+                DiskDecision::Refuse(reason) => reason,
+                other => panic!("{other:?}"),
+            }
+        };
+        use crate::sanitize::State;
+        for (state, frozen, named) in [
+            (None, false, false),
+            (Some(State::Idle), false, false),
+            (Some(State::Frozen), false, true),
+            (Some(State::Idle), true, true),
+        ] {
+            assert_eq!(words(state, frozen).contains("the drive is frozen"), named, "{state:?} {frozen}");
+        }
+    }
 }

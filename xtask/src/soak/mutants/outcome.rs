@@ -2,36 +2,86 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use fs_err as fs;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::choose::Mutant;
 
-/// A test failed with it.
-const CAUGHT: &str = "CaughtMutant";
-/// The tests did not end with it.
-const TIMEOUT: &str = "Timeout";
-/// The tests passed with it.
-pub const MISSED: &str = "MissedMutant";
-/// It does not compile.
-const UNVIABLE: &str = "Unviable";
+/// What became of a mutant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// A test failed with it.
+    Caught,
+    /// The tests did not end with it.
+    Timeout,
+    /// The tests passed with it.
+    Missed,
+    /// It does not compile.
+    Unviable,
+}
+
+impl End {
+    fn of(summary: &str) -> Result<Self> {
+        Ok(match summary {
+            "CaughtMutant" => Self::Caught,
+            "Timeout" => Self::Timeout,
+            "MissedMutant" => Self::Missed,
+            "Unviable" => Self::Unviable,
+            other => bail!("cargo mutants reports {other:?}"),
+        })
+    }
+}
+
+/// How each mutant ended, by its key, and on which commit: what is here is not tried again.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ends(BTreeMap<String, (End, String)>);
+
+impl Ends {
+    /// What earlier runs wrote; nothing when there was none.
+    pub fn read(file: &Path) -> Result<Self> {
+        if !file.exists() {
+            return Ok(Self::default());
+        }
+        serde_json::from_str(&fs::read_to_string(file)?).with_context(|| file.display().to_string())
+    }
+
+    /// Keeps one, and writes all.
+    pub fn keep(&mut self, mutant: &Mutant, end: End, commit: &str, file: &Path) -> Result<()> {
+        self.0.insert(mutant.key.clone(), (end, commit.to_owned()));
+        Ok(fs::write(file, serde_json::to_string_pretty(&self.0)?)?)
+    }
+
+    /// Whether this one survived on this commit.
+    pub fn survived_on(&self, mutant: &Mutant, commit: &str) -> bool {
+        matches!(self.0.get(&mutant.key), Some((End::Missed, on)) if on == commit)
+    }
+
+    /// How this one ended.
+    pub fn of(&self, mutant: &Mutant) -> Option<End> {
+        self.0.get(&mutant.key).map(|(end, _)| *end)
+    }
+}
 
 /// The results of `outcomes.json`, by the names of the mutants.
-pub fn parse(json: &str) -> Result<BTreeMap<String, String>> {
+pub fn parse(json: &str) -> Result<BTreeMap<String, End>> {
     let report: Value = serde_json::from_str(json).context("the report of cargo mutants")?;
     let mut outcomes = BTreeMap::new();
     for outcome in report["outcomes"].as_array().context("the report of cargo mutants has no outcomes")? {
         let summary = outcome["summary"].as_str().context("an outcome without a summary")?;
         match outcome["scenario"]["Mutant"]["name"].as_str() {
-            Some(name) => drop(outcomes.insert(name.to_owned(), summary.to_owned())),
+            Some(name) => drop(outcomes.insert(name.to_owned(), End::of(summary)?)),
             None => ensure!(summary == "Success", "the tests do not pass without a mutant: {summary}"),
         }
     }
     Ok(outcomes)
 }
 
-/// Why survivors cannot be caught, by their names without the place: lines `NAME => WHY`; `#` begins a comment.
+/// Why survivors cannot be caught, by their keys: lines `NAME => WHY`; `#` begins a comment.
 pub fn explanations(text: &str) -> Result<BTreeMap<String, String>> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let pairs = lines.map(|line| {
@@ -46,6 +96,7 @@ pub fn explanations(text: &str) -> Result<BTreeMap<String, String>> {
 #[derive(Debug, Default, PartialEq)]
 pub struct Summary {
     caught: usize,
+    timeouts: usize,
     missed: usize,
     unviable: usize,
     untried: usize,
@@ -53,14 +104,15 @@ pub struct Summary {
 
 impl Summary {
     /// Of these mutants.
-    pub fn of(mutants: &[Mutant], outcomes: &BTreeMap<String, String>) -> Self {
+    pub fn of(mutants: &[Mutant], ends: &Ends) -> Self {
         let mut summary = Self::default();
         for mutant in mutants {
-            match outcomes.get(&mutant.name).map(String::as_str) {
-                Some(CAUGHT | TIMEOUT) => summary.caught += 1,
-                Some(MISSED) => summary.missed += 1,
-                Some(UNVIABLE) => summary.unviable += 1,
-                _ => summary.untried += 1,
+            match ends.of(mutant) {
+                Some(End::Caught) => summary.caught += 1,
+                Some(End::Timeout) => summary.timeouts += 1,
+                Some(End::Missed) => summary.missed += 1,
+                Some(End::Unviable) => summary.unviable += 1,
+                None => summary.untried += 1,
             }
         }
         summary
@@ -68,16 +120,17 @@ impl Summary {
 
     /// Percent of what compiles that were caught, rounded down.
     pub fn percent(&self) -> usize {
-        (100 * self.caught).checked_div(self.caught + self.missed).unwrap_or(0)
+        let caught = self.caught + self.timeouts;
+        (100 * caught).checked_div(caught + self.missed).unwrap_or(0)
     }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { caught, missed, unviable, untried } = self;
+        let Self { caught, timeouts, missed, unviable, untried } = self;
         write!(
             f,
-            "{caught} caught, {missed} survived ({} % caught), {unviable} do not compile, {untried} not tried",
+            "{caught} caught, {timeouts} did not end, {missed} survived ({} % caught), {unviable} do not compile, {untried} not tried",
             self.percent()
         )
     }
@@ -91,19 +144,36 @@ mod tests {
         let one = |name: &str, summary: &str| {
             format!(r#"{{"scenario": {{"Mutant": {{"name": "{name}"}}}}, "summary": "{summary}"}}"#)
         };
-        let rows = [one("a", CAUGHT), one("b", MISSED), one("c", TIMEOUT), one("d", UNVIABLE)].join(",");
+        let rows =
+            [one("a", "CaughtMutant"), one("b", "MissedMutant"), one("c", "Timeout"), one("d", "Unviable")];
+        let rows = rows.join(",");
         format!(r#"{{"outcomes": [{{"scenario": "Baseline", "summary": "{baseline}"}}, {rows}]}}"#)
     }
 
     #[test]
-    fn what_became_of_each_mutant_is_counted() {
+    fn what_cargo_mutants_reports_is_read() {
         let outcomes = parse(&report("Success")).unwrap();
-        let mutants = ["a", "b", "c", "d", "e"].map(|name| Mutant { name: name.into(), file: String::new() });
-        let summary = Summary::of(&mutants, &outcomes);
-        assert_eq!(summary, Summary { caught: 2, missed: 1, unviable: 1, untried: 1 });
-        assert_eq!((summary.percent(), Summary::default().percent()), (66, 0));
+        let expected = [("a", End::Caught), ("b", End::Missed), ("c", End::Timeout), ("d", End::Unviable)];
+        assert_eq!(outcomes, expected.map(|(name, end)| (name.to_owned(), end)).into());
         let error = parse(&report("Failure")).unwrap_err().to_string();
         assert!(error.contains("do not pass without a mutant"), "{error}");
+    }
+
+    #[test]
+    fn what_became_of_each_mutant_is_kept_and_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("ends.json");
+        let mut ends = Ends::read(&file).unwrap();
+        let mutants = [1, 2, 3, 4, 5].map(|line| Mutant::at("a.rs", line, 1, "FnValue", ""));
+        for (mutant, end) in mutants.iter().zip([End::Caught, End::Missed, End::Timeout, End::Unviable]) {
+            ends.keep(mutant, end, "abc", &file).unwrap();
+        }
+        assert_eq!(Ends::read(&file).unwrap(), ends);
+        let on = |commit| mutants.clone().map(|mutant| ends.survived_on(&mutant, commit));
+        assert_eq!((on("abc"), on("abd")), ([false, true, false, false, false], [false; 5]));
+        let summary = Summary::of(&mutants, &ends);
+        assert_eq!(summary, Summary { caught: 1, timeouts: 1, missed: 1, unviable: 1, untried: 1 });
+        assert_eq!((summary.percent(), Summary::default().percent()), (66, 0));
     }
 
     #[test]
