@@ -1,6 +1,8 @@
 //! Masks secrets: the value of every key whose name contains a word for a secret.
 
+use aho_corasick::AhoCorasick;
 use serde_json::{Map, Value};
+use std::sync::LazyLock;
 
 /// What is shown in its place: Ironic's six stars.
 pub const MASKED: &str = "******";
@@ -31,10 +33,18 @@ const SECRET: [&str; 21] = [
     "psid",
 ];
 
+/// Finds them in one pass, in any case: each write of a node looks at every key.
+static WORDS: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(SECRET).ok());
+
 /// Whether a key holds a secret.
 pub fn is_secret(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    SECRET.iter().any(|word| key.contains(word))
+    mentions_secret(key.as_bytes())
+}
+
+/// Whether a text contains a word for a secret: without one, no key in it holds a secret.
+pub fn mentions_secret(text: &[u8]) -> bool {
+    WORDS.as_ref().is_none_or(|words| words.is_match(text))
 }
 
 /// A copy with every secret masked, at any depth.
@@ -75,6 +85,16 @@ pub fn masked_instance_info(fields: &Map<String, Value>) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_is_known_by_a_word_in_it_in_any_case() {
+        for key in ["password", "redfish_Password", "X-Auth-Token", "sys_pswd", "agent_opal_psids"] {
+            assert!(is_secret(key) && mentions_secret(format!("{{\"{key}\": 1}}").as_bytes()), "{key}");
+        }
+        for key in ["", "redfish_username", "pass", "step"] {
+            assert!(!is_secret(key), "{key}");
+        }
+    }
 
     #[test]
     fn secrets_are_masked_at_any_depth() {
