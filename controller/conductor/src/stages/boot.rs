@@ -255,10 +255,14 @@ fn boot_device_read(view: &View, before: Option<PersistentBoot>) -> Change {
 }
 
 fn network_boot_chosen(view: &View) -> Change {
-    let mut change = view.advance(Cursor::PowerOn);
-    if begins_with_reset(view) {
+    let resets = begins_with_reset(view);
+    let mut change = if resets {
         // A failed reset comes back here, so its attempts go on counting.
-        change = view.with_run(|run| run.cursor = Cursor::PowerOn);
+        view.with_run(|run| run.cursor = Cursor::PowerOn)
+    } else {
+        view.advance(Cursor::PowerOn)
+    };
+    if resets {
         change.node.reset_at = Some(view.snapshot.now);
     }
     if let Some(run) = &mut change.node.run {

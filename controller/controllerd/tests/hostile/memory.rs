@@ -87,8 +87,8 @@ async fn one_request_of_an_unknown_sender_costs_less_than_16_mib() {
     let examine = async |cases: &[(&str, String, Vec<u8>, u16)]| {
         for (what, url, body, expected) in cases {
             let (bytes, answer) = cost(pid, &client, url, body.clone()).await;
-            let said = answer.is_none_or(|answer| answer == *expected);
-            assert!(said, "{what}: {answer:?}\n{}", controller.log());
+            let is_expected = answer.is_none_or(|answer| answer == *expected);
+            assert!(is_expected, "{what}: {answer:?}\n{}", controller.log());
             assert!(bytes < MOST, "{what} costs {bytes} bytes");
         }
     };

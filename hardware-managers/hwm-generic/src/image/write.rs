@@ -300,6 +300,17 @@ mod tests {
         assert!(!request.source.limits.resolve_names, "there is no resolver in the ramdisk");
     }
 
+    /// As the conductor's test of a rebuild has it.
+    #[test]
+    fn the_disk_of_the_deployment_before_is_read_as_our_controller_sends_it() {
+        let parsed = |addition: Value| serde_json::from_value::<ImageInfo>(json!({ "anneal": addition }));
+        let disk = parsed(json!({"disk": {"serial": "S1"}})).expect("a disk").anneal.disk;
+        assert_eq!(disk.expect("a disk").to_string(), "serial S1, WWN none");
+        // A member that is not known could have named another disk.
+        assert!(parsed(json!({"disk": {"serial": "S1", "uuid": "x"}})).is_err());
+        assert!(parsed(json!({})).expect("nothing").anneal.disk.is_none());
+    }
+
     #[test]
     fn what_cannot_be_done_is_refused_with_what_helps() {
         for (member, value, expected) in [
