@@ -8,10 +8,10 @@ mod room;
 mod tally;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::args::Args;
 use crate::{deps, fault_points, image, sh, specs};
@@ -91,7 +91,8 @@ pub fn run(mut args: Args) -> Result<()> {
 /// ```text
 /// build ─► lanes of test binaries ─► nodes ─► machines ─► kill ─► the end
 ///          contract suite (mostly waits) ──────────────────────────┤
-///          image, then fuzzers (at a low priority) ────────────────┘
+///          image (at a low priority) ─► nodes                      │
+///          fuzzers (at the lowest priority) ───────────────────────┘
 /// ```
 fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     let bin_dir = sh::target_dir().join("debug");
@@ -118,7 +119,14 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     } else {
         None
     };
-    let background = background(selection).map(|mut command| Background::start(&mut command)).transpose()?;
+    let image = if selection.has_heavy("machines") { Some(start_image()?) } else { None };
+    let fuzz = if selection.has_heavy("fuzz") {
+        // Here, not in the command itself: two commands that install packages at once would lock each other out.
+        deps::ensure(&[deps::BUILD, deps::FUZZ])?;
+        Some(Background::start(&mut fuzz_command())?)
+    } else {
+        None
+    };
     if selection.has("cargo") {
         let env: &[_] = if selection.fast { &[("SIM_SEEDS", FAST_SEEDS)] } else { &[] };
         if lanes::run(&cargo, env, tally)? {
@@ -126,8 +134,8 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
         }
         tally.take("doc", sh::cargo().args(["test", "--doc"]).args(&packages))?;
     }
-    if selection.has_heavy("machines") {
-        nodes(tally)?;
+    if let Some(image) = image {
+        nodes(image, tally)?;
         let mut command = Command::new(bin_dir.join("machines"));
         command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);
         tally.take("machines", command.args(selection.filter()))?;
@@ -145,8 +153,8 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
             tally.take("contract", contract_command(&bin_dir).args(&lost))?;
         }
     }
-    if let Some(background) = background {
-        background.end("fuzz", tally)?;
+    if let Some(fuzz) = fuzz {
+        fuzz.end("fuzz", tally)?;
     }
     Ok(())
 }
@@ -158,24 +166,28 @@ fn contract_command(bin_dir: &Path) -> Command {
     command
 }
 
-/// What is built and run at a low priority, in the time in which tests wait: the image, then the fuzzers.
-fn background(selection: &Selection) -> Option<Command> {
-    let image =
-        selection.has_heavy("machines").then_some("nice -n 5 cargo xtask image --rig 1>&2".to_owned());
-    let fuzz =
-        selection.has_heavy("fuzz").then(|| format!("nice -n 19 cargo xtask fuzz --seconds {FUZZ_SECONDS}"));
-    let steps: Vec<String> = image.into_iter().chain(fuzz).collect();
-    (!steps.is_empty()).then(|| {
-        let mut command = Command::new("sh");
-        command.current_dir(sh::root()).arg("-c").arg(steps.join(" && "));
-        command
-    })
+/// Builds the image in the time in which tests wait.
+fn start_image() -> Result<Child> {
+    let mut command = Command::new("nice");
+    command.current_dir(sh::root()).args(["-n", "5", "cargo", "xtask", "image", "--rig"]);
+    command.spawn().context("nice cargo xtask image")
+}
+
+/// Builds and runs the fuzzers in the time in which everything else waits.
+fn fuzz_command() -> Command {
+    let mut command = Command::new("nice");
+    command.current_dir(sh::root()).args(["-n", "19", "cargo", "xtask", "fuzz", "--seconds"]);
+    command.arg(FUZZ_SECONDS);
+    command
 }
 
 /// The tests of crates that boot nodes.
-fn nodes(tally: &mut Tally) -> Result<()> {
-    // The background job has built it, or still does: this waits for it and reports what is wrong.
-    tally.timed("wait for the image", image::build_with_rig)?;
+fn nodes(mut image: Child, tally: &mut Tally) -> Result<()> {
+    // The second build finds everything in place, or reports why the first failed.
+    tally.timed("wait for the image", || {
+        image.wait()?;
+        image::build_with_rig()
+    })?;
     let mut command = sh::cargo();
     command.args(["test", "--no-fail-fast"]).args(NODES);
     command.args(["--", "--ignored", "--test-threads", "2"]);
