@@ -205,7 +205,7 @@ impl Open {
             let rank = |phase: Phase| match phase {
                 Phase::Pending => 0,
                 Phase::Sampling => 1,
-                Phase::Erasing => 2,
+                Phase::Erasing | Phase::Writing => 2,
                 Phase::Verifying => 3,
                 Phase::Done => 4,
             };

@@ -1,5 +1,6 @@
 //! Carries out the plan of an erase step: one thread for each disk, and one report of all disks.
 
+use crate::clock::unix_now;
 use crate::convert::{self, untouched};
 use crate::exempt::exempt;
 use crate::job::{Job, express};
@@ -16,7 +17,7 @@ use block::{
 use hwm_sdk::{StepContext, StepError, StepOutcome};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// State of a disk during the step.
 enum DiskState {
@@ -224,7 +225,7 @@ fn run_one(
     // Express erases are never resumed: they overwrite metadata only.
     let checkpoints = (job == Job::Erase).then_some((checkpoints, device.disk()));
     let watcher = Watcher { device: device_name, checkpoints, limits, context, stall: Mutex::default() };
-    let started_at = now();
+    let started_at = unix_now();
     let metadata = || convert::metadata_erased(device.disk(), block::erase_metadata(device, &watcher));
     let record = match job {
         Job::Erase => {
@@ -254,12 +255,7 @@ fn run_one(
     let (outcome, reason) = (record.outcome, record.reason.as_deref());
     tracing::info!(device = %watcher.device, ?outcome, method = record.method, reason, "disk done");
     watcher.done();
-    DiskRecord { started_at: Some(started_at), finished_at: Some(now()), ..record }
-}
-
-/// Seconds since 1970.
-fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+    DiskRecord { started_at: Some(started_at), finished_at: Some(unix_now()), ..record }
 }
 
 /// Success only when every disk was erased, or skipped for a reason that leaves no data behind.
@@ -337,7 +333,7 @@ impl Watcher<'_> {
 impl Watch for Watcher<'_> {
     fn progress(&self, seen: block::Progress) {
         let mut stall = self.stall.lock().unwrap_or_else(PoisonError::into_inner);
-        let stalled_since = stall.since(seen, self.limits.stall, Instant::now(), now());
+        let stalled_since = stall.since(seen, self.limits.stall, Instant::now(), unix_now());
         drop(stall);
         self.context.update(|progress| {
             for entry in progress.disks.iter_mut().filter(|entry| entry.device == self.device) {

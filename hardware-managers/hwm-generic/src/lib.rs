@@ -19,6 +19,7 @@
 
 mod bios;
 mod bmc;
+mod clock;
 mod convert;
 mod disks;
 mod efi;

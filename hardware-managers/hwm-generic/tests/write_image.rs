@@ -8,15 +8,24 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const MIB: u64 = 1 << 20;
 
 /// Serves `file` once to each of `clients`; its URL.
 fn serve(file: Vec<u8>, clients: usize) -> String {
+    serve_counting(file, clients).0
+}
+
+/// [`serve`], and how many clients came.
+fn serve_counting(file: Vec<u8>, clients: usize) -> (String, Arc<AtomicUsize>) {
+    let came = Arc::new(AtomicUsize::new(0));
+    let counter = came.clone();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming().take(clients) {
+            counter.fetch_add(1, Ordering::SeqCst);
             let mut stream = stream.unwrap();
             let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
             lines.take_while(|line| !line.is_empty()).for_each(drop);
@@ -24,13 +33,13 @@ fn serve(file: Vec<u8>, clients: usize) -> String {
             let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&file));
         }
     });
-    format!("http://{address}/cloud.raw")
+    (format!("http://{address}/cloud.raw"), came)
 }
 
-/// An image with one partition, and its SHA-256.
+/// An image with one partition full of data, and its SHA-256.
 fn image() -> (Vec<u8>, String) {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    file.as_file().set_len(16 * MIB).unwrap();
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&[vec![0; 1 << 20], vec![0xa5; 14 << 20], vec![0; 1 << 20]].concat()).unwrap();
     let path = file.path().to_str().unwrap();
     run("sgdisk", &["-n", "1:0:0", "-c", "1:root", path]);
     let sum = run("sha256sum", &[path]);
@@ -38,13 +47,23 @@ fn image() -> (Vec<u8>, String) {
 }
 
 fn write(disks: &[&Loop], node: Value, args: Value) -> Result<StepOutcome, StepError> {
+    write_from(disks, node, args, None)
+}
+
+/// [`write`], from a checkpoint on.
+fn write_from(
+    disks: &[&Loop],
+    node: Value,
+    args: Value,
+    checkpoint: Option<Value>,
+) -> Result<StepOutcome, StepError> {
     let manager = manager(disks);
     let steps = manager.steps(StepKind::Deploy, &Inventory::default());
     let step = steps.into_iter().find(|offered| offered.step == "write_image").unwrap();
     assert_eq!((step.interface.as_str(), step.priority.as_f64()), ("deploy", Some(0.0)));
     let args = args.as_object().cloned().unwrap();
     let call = StepCall { kind: StepKind::Deploy, step, args, node, inventory: Arc::default() };
-    manager.run(&call, &StepContext::new())
+    manager.run(&call, &StepContext::new().resuming(checkpoint))
 }
 
 fn info(url: &str, sha256: &str) -> Value {
@@ -110,4 +129,37 @@ fn what_fails_names_its_cause_and_leaves_the_disk_unbootable_or_untouched() {
     let error = write(&[&disk], hinted, args).unwrap_err().to_string();
     assert!(error.contains("the image was not written: the sha256 of http://127.0.0.1"), "{error}");
     assert!(disk.part(0, 1 << 20).iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn what_a_checkpoint_promises_is_not_written_again_unless_the_disk_has_lost_it() {
+    let (image, sha256) = image();
+    let disk = Loop::new(&vec![0x5a; 32 << 20]);
+    let node = json!({"instance_info": {"root_device": {"name": disk.node()}}});
+    let written = |checkpoint: bool| {
+        let (url, came) = serve_counting(image.clone(), 2);
+        let checkpoint = checkpoint.then(|| {
+            json!({
+                "image": {
+                    "url": url, "checksum": sha256, "etag": null, "modified": null, "length": 16 * MIB,
+                    "format": "raw", "ranges": false,
+                },
+                "disk": [format!("{} (no serial)", disk.node()), 32 * MIB], "written": 8 * MIB,
+            })
+        });
+        let args = json!({"image_info": info(&url, &sha256), "configdrive": null});
+        let result = match write_from(&[&disk], node.clone(), args, checkpoint) {
+            Ok(StepOutcome::Done(result)) => result,
+            other => panic!("{other:?}"),
+        };
+        let record = &result["image"]["record"];
+        assert_eq!(record["read_back_sha256"], json!(sha256));
+        assert_eq!(disk.part(2 * MIB, 14 << 20)[..13 << 20], image[2 << 20..15 << 20]);
+        (came.load(Ordering::SeqCst), record["written"].as_u64().unwrap())
+    };
+    let (times, all) = written(true);
+    assert_eq!(times, 2, "the disk did not hold the first 8 MiB");
+    assert_eq!(written(false), (1, all));
+    // The first of the eight MiB comes last.
+    assert_eq!(written(true), (1, all - 7 * MIB));
 }

@@ -31,7 +31,7 @@ pub struct DiskProgress {
     pub method: Option<String>,
     /// Bytes done in this phase.
     pub bytes_done: u64,
-    /// Bytes to do in this phase.
+    /// Bytes to do in this phase; 0 while unknown. An image is counted as its mirror sends it.
     pub bytes_total: u64,
     /// Bytes per second over the last few seconds; 0 when nothing moved.
     pub rate: u64,
@@ -54,6 +54,8 @@ pub enum Phase {
     Sampling,
     /// Being erased.
     Erasing,
+    /// An image arrives and is written to it.
+    Writing,
     /// Being read back.
     Verifying,
     /// Done; the record says how it ended.

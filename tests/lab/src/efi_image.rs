@@ -2,6 +2,7 @@
 //! on the serial port that it runs. There is no `EFI/BOOT`, which firmware would find without an entry.
 
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::process::Command;
 
@@ -11,15 +12,24 @@ use anyhow::{Context, Result, ensure};
 pub const BOOTED: &str = "LOADER STARTED BY UEFI";
 /// First sector of the EFI system partition, its number and KiB.
 const PARTITION: (u32, &str, &str) = (4096, "15", "16384");
+/// Where the filler begins, in MiB; behind it is one MiB for the table's copy.
+pub const FILLER: u64 = 19;
 const MIB: u64 = 1 << 20;
 
-/// Writes the image, whose list of loaders has this label; `id` becomes the partition's GUID.
+/// Writes the image, whose list of loaders has this label; `id` becomes the partition's GUID. So many MiB that cannot be
+/// compressed follow the partition.
 ///
 /// # Errors
 /// When sgdisk, mkfs.vfat or mtools are missing or fail.
-pub fn make(file: &Path, label: &str, id: &str) -> Result<()> {
+pub fn make(file: &Path, label: &str, id: &str, filler: u64) -> Result<()> {
     let (start, number, kib) = PARTITION;
-    File::create(file).and_then(|image| image.set_len(20 * MIB)).context("cannot make an image")?;
+    File::create(file)
+        .and_then(|mut image| {
+            image.set_len((FILLER + 1 + filler) * MIB)?;
+            image.seek(SeekFrom::Start(FILLER * MIB))?;
+            std::io::copy(&mut File::open("/dev/urandom")?.take(filler * MIB), &mut image)
+        })
+        .context("cannot make an image")?;
     let image = file.to_str().context("the path of an image")?;
     let sectors = format!("{number}:{start}:+{kib}K");
     let (kind, guid) = (format!("{number}:ef00"), format!("{number}:{id}"));

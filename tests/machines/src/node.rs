@@ -125,12 +125,37 @@ pub async fn erasing(
     share: f64,
     limit: Duration,
 ) -> Result<(Node, DiskProgress)> {
-    let what = format!("{ident} to be erasing {serial}");
+    busy(controller, (ident, serial), ("clean", Phase::Erasing), share, limit).await
+}
+
+/// Waits until an image is being written to this disk and `share` of it (0 to 1) was received, as heartbeats report.
+///
+/// # Errors
+/// When that is not seen within `limit`, or the node has left the deploying states.
+pub async fn writing(
+    controller: &Controller,
+    ident: &str,
+    serial: &str,
+    share: f64,
+    limit: Duration,
+) -> Result<(Node, DiskProgress)> {
+    busy(controller, (ident, serial), ("deploy", Phase::Writing), share, limit).await
+}
+
+async fn busy(
+    controller: &Controller,
+    (ident, serial): (&str, &str),
+    (states, phase): (&str, Phase),
+    share: f64,
+    limit: Duration,
+) -> Result<(Node, DiskProgress)> {
+    let what = format!("{ident} to be at work on {serial} ({phase:?})");
+    let failed = format!("{states} failed");
     wait::until(&what, limit, || async {
         let node = Node::now(controller, ident).await?;
-        ensure!(node.state().starts_with("clean"), "it is {}: {}", node.state(), node.last_error());
-        ensure!(node.state() != "clean failed", "it failed: {}", node.last_error());
-        let progress = node.progress(serial).filter(|progress| progress.phase == Phase::Erasing);
+        ensure!(node.state().starts_with(states), "it is {}: {}", node.state(), node.last_error());
+        ensure!(node.state() != failed, "it failed: {}", node.last_error());
+        let progress = node.progress(serial).filter(|progress| progress.phase == phase);
         #[allow(clippy::cast_precision_loss, reason = "a share of a small disk")]
         let far = progress.filter(|seen| seen.bytes_done as f64 >= share * seen.bytes_total as f64);
         Ok(far.map(|progress| (node, progress)))

@@ -9,7 +9,8 @@ pub fn headline(node: &NodeView) -> String {
     headline_with(node, true)
 }
 
-fn headline_with(node: &NodeView, deadline: bool) -> String {
+/// `live` is what changes with each heartbeat.
+fn headline_with(node: &NodeView, live: bool) -> String {
     let mut parts = vec![node.state().to_owned()];
     if let Some(target) = &node.target_provision_state {
         parts[0].push_str(&format!(" → {target}"));
@@ -27,11 +28,13 @@ fn headline_with(node: &NodeView, deadline: bool) -> String {
     }
     parts.extend(node.step().map(|step| format!("step {step}")));
     if let Some(wait) = &node.driver_internal_info.anneal.wait {
-        parts.push(match wait.deadline.as_ref().filter(|_| deadline) {
+        parts.push(match wait.deadline.as_ref().filter(|_| live) {
             Some(deadline) => format!("waiting: {} (until {deadline})", wait.reason),
             None => format!("waiting: {}", wait.reason),
         });
     }
+    let progress = node.driver_internal_info.anneal.progress.as_ref().filter(|_| live);
+    parts.extend(progress.and_then(|progress| progress.text.clone()));
     if let Some(error) = node.last_error.as_ref().filter(|_| node.has_failed() || node.is_stable()) {
         parts.push(format!("last error: {error}"));
     }
@@ -52,6 +55,7 @@ pub fn disk_phase(disk: &DiskProgress) -> String {
         Phase::Pending => "waiting",
         Phase::Sampling => "sampling",
         Phase::Erasing => "erasing",
+        Phase::Writing => "writing",
         Phase::Verifying => "reading back",
         Phase::Done => "done",
     };
@@ -61,13 +65,16 @@ pub fn disk_phase(disk: &DiskProgress) -> String {
     }
 }
 
-/// `1.0 GiB of 2.0 GiB, 512.0 MiB/s, 2s left`
+/// `1.0 GiB of 2.0 GiB, 512.0 MiB/s, 2s left`, or without the whole while its size is not known
 pub fn disk_pace(disk: &DiskProgress) -> String {
     if matches!(disk.phase, Phase::Pending | Phase::Done) {
         return String::new();
     }
-    let mut text =
-        format!("{} of {}, {}/s", bytes(disk.bytes_done), bytes(disk.bytes_total), bytes(disk.rate));
+    let mut text = bytes(disk.bytes_done);
+    if disk.bytes_total > 0 {
+        text.push_str(&format!(" of {}", bytes(disk.bytes_total)));
+    }
+    text.push_str(&format!(", {}/s", bytes(disk.rate)));
     if disk.stalled_since.is_some() {
         text.push_str(", stands still");
     }
@@ -93,7 +100,7 @@ pub fn percent(disk: &DiskProgress) -> u64 {
 /// A line of a log, and the part of it whose changes are worth a new line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// The line is printed again when this changes. It has no deadlines: every heartbeat moves them.
+    /// The line is printed again when this changes. It has no deadlines and no words of the agent: every heartbeat changes them.
     pub key: String,
     /// The line.
     pub text: String,
@@ -151,6 +158,15 @@ mod tests {
         let still =
             DiskProgress { stalled_since: Some(1.5), rate: 0, eta: None, ..progress.disks[0].clone() };
         assert_eq!(disk_pace(&still), "256.0 MiB of 1.0 GiB, 0 B/s, stands still");
+        let image = DiskProgress {
+            phase: Phase::Writing,
+            method: None,
+            bytes_total: 0,
+            eta: None,
+            ..progress.disks[0].clone()
+        };
+        assert_eq!((disk_phase(&image).as_str(), percent(&image)), ("writing", 0));
+        assert_eq!(disk_pace(&image), "256.0 MiB, 512.0 MiB/s", "a mirror that does not tell the length");
     }
 
     #[test]
@@ -158,7 +174,14 @@ mod tests {
         let (before, mut after) = (node(), node());
         after.driver_internal_info.anneal.wait.as_mut().unwrap().deadline = Some("later".into());
         let keys = |node| log_lines(node).into_iter().map(|line| line.key).collect::<Vec<_>>();
+        let progress = after.driver_internal_info.anneal.progress.as_mut().unwrap();
+        progress.text = Some("http://mirror/x stalled".into());
         assert_eq!(keys(&before), keys(&after));
+        assert!(
+            headline(&after).ends_with("(until later)  |  http://mirror/x stalled"),
+            "{}",
+            headline(&after)
+        );
         assert_ne!(headline(&before), headline(&after));
     }
 

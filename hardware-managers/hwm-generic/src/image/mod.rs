@@ -2,6 +2,7 @@
 
 mod root_device;
 mod root_hint;
+mod watcher;
 mod write;
 
 pub(crate) use write::{Machine, arguments, run};

@@ -1,14 +1,14 @@
 //! The step: what Ironic sends, the disk, the writing.
 
 use super::root_device::{self, DiskIdentity};
-use agent_protocol::progress::Progress;
+use super::watcher::Watcher;
 use block::{DiskDecision, Filter, Policy, Probe, Reason, Roots};
 use hwm_sdk::protocol::Level;
 use hwm_sdk::{Argument, StepCall, StepContext, StepError, StepOutcome};
 use image_writer::source::{Host, Source};
 use image_writer::{
-    CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, Limits, Phase, Record, Request,
-    Trust, Watch, configdrive,
+    CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, Limits, Record, Request, Trust,
+    configdrive,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -92,15 +92,16 @@ pub(crate) fn run(
     // What serde would say of a wrong value may contain it.
     let info: ImageInfo = Deserialize::deserialize(&call.args[IMAGE_INFO])
         .map_err(|_| wrong(IMAGE_INFO, "a member is of the wrong kind"))?;
-    let watch = Watcher { context };
     let mut request = request(&info, machine.takes_down, context)?;
-    request.configdrive = drive(call.args.get(CONFIGDRIVE), &request, &watch)?;
+    request.configdrive = drive(call.args.get(CONFIGDRIVE), &request, &Watcher::new(context, None))?;
     let probe = root_disk(machine, &call.node, info.anneal.disk.as_ref())?;
+    let watch = Watcher::new(context, Some(&probe.disk));
     let device =
         block::Device::open(machine.roots, &probe).map_err(|error| failed(block::fault::chain(&error)))?;
     let mut written = image_writer::write(&request, &device, &watch);
-    if let Err(error @ ImageError::Changed { .. }) = &written {
-        // The checksum says whether the new file is the one that is wanted.
+    if let Err(error) = &written
+        && begins_again(error, request.checkpoint.is_some())
+    {
         context.log(Level::Warning, &format!("{error}: beginning again"));
         request.checkpoint = None;
         written = image_writer::write(&request, &device, &watch);
@@ -110,6 +111,17 @@ pub(crate) fn run(
         error => failed(format!("the image was not written: {}", block::fault::chain(&error))),
     })?;
     Ok(StepOutcome::Done(result(&info, &probe, &record)))
+}
+
+/// Whether the image is to be written again from its beginning.
+fn begins_again(error: &ImageError, resumed: bool) -> bool {
+    match error {
+        // The checksum says whether the new file is the one that is wanted.
+        ImageError::Changed { .. } => true,
+        // The disk may have lost, with its power, what it had said to be on it.
+        ImageError::ReadBack { .. } => resumed,
+        _ => false,
+    }
 }
 
 /// In the words of ironic-python-agent, with the record.
@@ -234,47 +246,6 @@ fn root_disk(machine: &Machine, node: &Value, before: Option<&DiskIdentity>) -> 
     Ok(probe)
 }
 
-/// Progress, checkpoints and cancellation of the step.
-struct Watcher<'a> {
-    context: &'a StepContext,
-}
-
-impl Watch for Watcher<'_> {
-    fn progress(&self, progress: image_writer::Progress) {
-        let done = if progress.phase == Phase::Writing { progress.received } else { progress.done };
-        let whole = progress.total.filter(|&total| total > 0);
-        let percent = whole.and_then(|total| u8::try_from((done.saturating_mul(100) / total).min(100)).ok());
-        self.context.report(Progress { percent, text: Some(words(&progress, done)), ..Progress::default() });
-    }
-
-    fn cancelled(&self) -> bool {
-        self.context.is_cancelled()
-    }
-
-    fn checkpoint(&self, checkpoint: Checkpoint) {
-        if let Ok(data) = serde_json::to_value(checkpoint) {
-            self.context.save_checkpoint(&data);
-        }
-    }
-
-    fn note(&self, text: &str) {
-        self.context.log(Level::Warning, text);
-    }
-}
-
-/// `receiving and writing: 12 of 410 MB, 35 MB/s, 11 s left`
-fn words(progress: &image_writer::Progress, done: u64) -> String {
-    let what = match progress.phase {
-        Phase::Writing => "receiving and writing",
-        Phase::ReadingBack => "reading back",
-        Phase::Finishing => return "writing the partition table".to_owned(),
-    };
-    let mb = |bytes: u64| bytes / 1_000_000;
-    let of = progress.total.map_or_else(String::new, |total| format!(" of {}", mb(total)));
-    let left = progress.eta.map_or_else(String::new, |eta| format!(", {} s left", eta.as_secs()));
-    format!("{what}: {}{of} MB, {} MB/s{left}", mb(done), mb(progress.rate))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,22 +299,5 @@ mod tests {
             let error = info(|all| all[member] = value).expect_err(expected).to_string();
             assert!(error.contains(expected) && !error.contains("secret"), "{error}");
         }
-    }
-
-    #[test]
-    fn progress_is_reported_in_words() {
-        let progress = image_writer::Progress {
-            phase: Phase::Writing,
-            received: 12_000_000,
-            done: 9,
-            total: Some(410_000_000),
-            rate: 35_000_000,
-            eta: Some(std::time::Duration::from_secs(11)),
-        };
-        let context = StepContext::new();
-        Watcher { context: &context }.progress(progress);
-        let reported = context.progress();
-        assert_eq!(reported.text.as_deref(), Some("receiving and writing: 12 of 410 MB, 35 MB/s, 11 s left"));
-        assert_eq!(reported.percent, Some(2));
     }
 }

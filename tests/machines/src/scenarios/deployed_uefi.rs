@@ -28,7 +28,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     std::fs::create_dir(&images)?;
     for [name, label, id] in [FIRST, SECOND] {
         let raw = stage.dir.join("image.raw");
-        efi_image::make(&raw, label, id)?;
+        efi_image::make(&raw, label, id, 0)?;
         efi_image::as_qcow2(&raw, &images.join(name))?;
     }
 

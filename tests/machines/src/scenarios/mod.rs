@@ -6,6 +6,7 @@ mod clean_uefi;
 mod configdrive;
 mod controller_killed;
 mod deploy_and_service;
+mod deploy_interrupted;
 mod deployed;
 mod deployed_uefi;
 mod driverless_hba;
@@ -52,6 +53,7 @@ static ALL: &[Scenario] = &[
     ("hostile_bundles", hostile_bundles::ABOUT, |stage| Box::pin(hostile_bundles::story(stage))),
     ("power_cut_mid_erase", power_cut::ABOUT, |stage| Box::pin(power_cut::story(stage))),
     ("deploy_and_service", deploy_and_service::ABOUT, |stage| Box::pin(deploy_and_service::story(stage))),
+    ("deploy_interrupted", deploy_interrupted::ABOUT, |stage| Box::pin(deploy_interrupted::story(stage))),
     ("deployed", deployed::ABOUT, |stage| Box::pin(deployed::story(stage))),
     ("deployed_uefi", deployed_uefi::ABOUT, |stage| Box::pin(deployed_uefi::story(stage))),
     ("drives", drives::ABOUT, |stage| Box::pin(drives::story(stage))),
