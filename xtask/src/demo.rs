@@ -4,10 +4,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{deps, image, sh};
+use crate::{deps, image, os_image, sh};
 
-/// All options are those of `anneal-demo`; see there.
-pub fn run(words: Vec<String>) -> Result<()> {
+/// `--quick` ends when the nodes are clean. All other options are those of `anneal-demo`; see there.
+pub fn run(mut words: Vec<String>) -> Result<()> {
     let Some(prefix) = deps::privilege() else {
         bail!(
             "the demo makes a network namespace and a bridge, for which it needs root: \
@@ -22,6 +22,13 @@ pub fn run(words: Vec<String>) -> Result<()> {
         return sh::run(Command::new(demo).arg("--help"));
     }
     image::build(None, None, false)?;
+    let quick = words.iter().any(|word| word == "--quick");
+    words.retain(|word| word != "--quick");
+    // Whose disks these are decides what is written to them.
+    let own_disks = words.iter().any(|word| word.starts_with("--disk"));
+    if !quick && !own_disks {
+        words.extend(["--os-image".to_owned(), os_image::build()?.display().to_string()]);
+    }
 
     let disks = sh::target_dir().join("demo");
     fs_err::create_dir_all(&disks)?;

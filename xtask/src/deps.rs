@@ -36,6 +36,9 @@ pub const JUDGES: &str = "\
     python3-venv python3-dev \
     libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libvirt-dev pkg-config";
 
+/// A disk image with an operating system to deploy.
+pub const OS_IMAGE: &str = "mmdebstrap gdisk e2fsprogs dosfstools mtools grub-common zstd";
+
 /// `bench erase`: fio and what others erase with.
 pub const BENCH: &str = "fio nwipe util-linux coreutils mount";
 

@@ -17,6 +17,7 @@ mod graph;
 mod image;
 mod links;
 mod mutants;
+mod os_image;
 mod rust;
 mod sh;
 mod soak;
@@ -37,8 +38,9 @@ const USAGE: &str = "\
 usage: cargo xtask <task> [options]
 
 tasks:
-  demo     two emulated servers, from old data to clean and available
-           [--report FILE] [--keep] [--disk FILE:nvme|sata|scsi|virtio ...]
+  demo     two emulated servers, from old data to clean, to an operating
+           system that runs, and back [--quick] [--report FILE] [--keep]
+           [--disk FILE:nvme|sata|scsi|virtio ...]
   test     unit, property, integration and QEMU scenario tests
   soak     seeds, kills, power cuts and hostile clients, many more than in a
            test; cargo-mutants [--part
@@ -47,6 +49,7 @@ tasks:
            --part mutants also [--shard K] [--list]
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]
+  os-image an operating system to deploy, into target/os-image/
   bench    steps: the time between two in-band steps, with simulated
            agents [--peer ironic] [--plain] [--report FILE]
            hwm: what an external hardware manager costs its host
@@ -87,6 +90,7 @@ fn run(task: &str, args: Args) -> Result<()> {
         "test" => test::run(args),
         "soak" => soak::run(args),
         "image" => image::run(args),
+        "os-image" => os_image::run(args),
         "bench" => bench::run(args.rest()),
         "book" => book::run(args),
         "fuzz" => fuzz::run(args),

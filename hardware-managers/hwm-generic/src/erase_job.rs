@@ -2,6 +2,7 @@
 
 use crate::clock::unix_now;
 use crate::convert::{self, untouched};
+use crate::disk_progress;
 use crate::exempt::exempt;
 use crate::job::{Job, express};
 use crate::pace::{Deadline, Stall, longest};
@@ -124,8 +125,10 @@ pub(crate) fn run(
     let blocked = states.iter().any(|state| matches!(state, DiskState::Blocked(_)));
     if !blocked {
         tracing::info!(disks = states.len(), ?job, "all disks judged, beginning");
-        context
-            .report(Progress { disks: disks.iter().map(convert::pending).collect(), ..Progress::default() });
+        context.report(Progress {
+            disks: disks.iter().map(disk_progress::pending).collect(),
+            ..Progress::default()
+        });
         remember(&states, volumes);
         let checkpoints = CheckpointWriter::new(crate::ERASE_DEVICES, &disks, context);
         run_all(job, &mut states, settings.concurrency, &checkpoints, &limits, context);
@@ -337,7 +340,7 @@ impl Watch for Watcher<'_> {
         drop(stall);
         self.context.update(|progress| {
             for entry in progress.disks.iter_mut().filter(|entry| entry.device == self.device) {
-                convert::advance(entry, seen);
+                disk_progress::advance(entry, seen);
                 entry.stalled_since = stalled_since;
             }
         });
@@ -380,7 +383,7 @@ mod tests {
         let disk = |name: &str| Disk { path: format!("/dev/{name}").into(), ..Disk::default() };
         let context = StepContext::new();
         context.report(Progress {
-            disks: ["sda", "sdb"].map(|name| convert::pending(&disk(name))).into(),
+            disks: ["sda", "sdb"].map(|name| disk_progress::pending(&disk(name))).into(),
             ..Progress::default()
         });
         let deadline = Deadline::new(Instant::now(), None, &[], 1);

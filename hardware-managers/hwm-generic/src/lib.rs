@@ -21,6 +21,7 @@ mod bios;
 mod bmc;
 mod clock;
 mod convert;
+mod disk_progress;
 mod disks;
 mod efi;
 mod erase_job;

@@ -11,6 +11,8 @@ use lab::{fill, signatures};
 
 /// Size of a made-up disk in bytes.
 const SIZE: u64 = 256 << 20;
+/// Size of one that an operating system is written to: the image, its configuration drive and some room to grow.
+const ROOT_SIZE: u64 = 640 << 20;
 /// More disks than this on one node is a mistake.
 const MOST: usize = 16;
 
@@ -78,11 +80,11 @@ fn is_qcow2(file: &std::fs::File) -> Result<bool> {
     Ok(&magic == b"QFI\xfb")
 }
 
-/// The disks of node 0 (BIOS) or 1 (UEFI).
-pub fn of_node(number: usize, brought: &[Brought], pool: &Path) -> Result<Vec<DemoDisk>> {
+/// The disks of node 0 (BIOS) or 1 (UEFI), of which the first can take an operating system if `deployed`.
+pub fn of_node(number: usize, brought: &[Brought], deployed: bool, pool: &Path) -> Result<Vec<DemoDisk>> {
     let mine: Vec<&Brought> = brought.iter().skip(number).step_by(2).collect();
     if mine.is_empty() {
-        return made_up(number, pool);
+        return made_up(number, deployed, pool);
     }
     let mut disks = Vec::new();
     for (index, disk) in mine.into_iter().enumerate() {
@@ -93,7 +95,7 @@ pub fn of_node(number: usize, brought: &[Brought], pool: &Path) -> Result<Vec<De
     Ok(disks)
 }
 
-fn made_up(number: usize, pool: &Path) -> Result<Vec<DemoDisk>> {
+fn made_up(number: usize, deployed: bool, pool: &Path) -> Result<Vec<DemoDisk>> {
     use Content::{Data, LvmPhysicalVolume, MdMember};
     let plans = if number == 0 {
         [
@@ -112,7 +114,7 @@ fn made_up(number: usize, pool: &Path) -> Result<Vec<DemoDisk>> {
     for (index, (bus, table, content)) in plans.into_iter().enumerate() {
         let serial = format!("OLD-{}-{}", number + 1, bus.as_str().to_uppercase());
         let file = pool.join(format!("{serial}-{}.img", std::process::id()));
-        fill::fill(&file, &serial, SIZE)?;
+        fill::fill(&file, &serial, if deployed && index == 0 { ROOT_SIZE } else { SIZE })?;
         signatures::write(&file, table, content)?;
         let mut spec = DiskSpec::new(&file, bus, &serial);
         spec.wwn = Some(0x5000_c500_a000_0000 + 16 * number as u64 + index as u64);

@@ -4,6 +4,7 @@
 //! [`story`] runs the demonstration in order; [`observe`] measures it by asking the API as any client could;
 //! [`disks`] makes the disks and keeps what they held; [`report`] judges and writes it down.
 
+mod circle;
 mod disks;
 mod observe;
 mod report;
@@ -29,7 +30,11 @@ pub struct Options {
     /// inspected. Dealt to the two nodes in turn; may be repeated.
     #[arg(long, value_name = "FILE:nvme|sata|scsi|virtio")]
     disk: Vec<disks::Brought>,
-    /// Where the made-up disks are kept while the demo runs (1.5 GB).
+    /// A whole-disk image with an operating system that runs cloud-init. After the cleaning both nodes get it, run it and
+    /// are erased again.
+    #[arg(long, value_name = "FILE", conflicts_with = "disk")]
+    os_image: Option<PathBuf>,
+    /// Where the made-up disks are kept while the demo runs (2.4 GB).
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::disks::{self, DemoDisk};
 use crate::report::{self, DiskResult, NodeResult};
-use crate::{Options, observe};
+use crate::{Options, circle, observe};
 
 /// A BMC answers within seconds; the rest is for a loaded machine.
 const MANAGE_LIMIT: &str = "300";
@@ -23,16 +23,21 @@ const CLEAN_LIMIT: Duration = Duration::from_secs(1800);
 const OFF_LIMIT: Duration = Duration::from_secs(120);
 
 /// One of the two nodes.
-struct Actor {
-    node: SiteNode,
-    disks: Vec<DemoDisk>,
+pub struct Actor {
+    /// The machine and its BMC.
+    pub node: SiteNode,
+    /// Its disks, and what they held before the next erase.
+    pub disks: Vec<DemoDisk>,
 }
 
 /// Runs the demonstration; an error when it fails. An interrupt ends it at any point.
 pub async fn run(options: &Options, namespace: &str, scratch: &Path, pool: &Path) -> Result<()> {
     let play = async {
-        let (site, actors) = set_up(options, namespace, scratch, pool).await?;
-        let result = clean(options, &site, &actors).await;
+        let (site, mut actors) = set_up(options, namespace, scratch, pool).await?;
+        let mut result = clean(options, &site, &actors).await;
+        if let (Ok(()), Some(image)) = (&result, &options.os_image) {
+            result = circle::run(&site, &mut actors, image, scratch).await;
+        }
         Ok::<_, anyhow::Error>((site, actors, result))
     };
     let (site, actors, result) = tokio::select! {
@@ -76,7 +81,7 @@ async fn set_up(
     for (number, (name, firmware)) in
         [("bios-1", Firmware::Bios), ("uefi-1", Firmware::Uefi)].into_iter().enumerate()
     {
-        let disks = disks::of_node(number, &options.disk, pool)?;
+        let disks = disks::of_node(number, &options.disk, options.os_image.is_some(), pool)?;
         let specs = disks.iter().map(|disk| disk.spec.clone()).collect();
         let node = site.node(name, firmware, specs).await?;
         for disk in &disks {
@@ -111,12 +116,9 @@ async fn clean(options: &Options, site: &Site, actors: &[Actor]) -> Result<()> {
             controller.anneal(&["node", "provide", name]).await?;
         }
         watch(site, &names).await?;
-        for (name, actor) in names.iter().zip(actors) {
-            if controller.node(name).await?["provision_state"] == "available" {
-                wait::until(&format!("{name} to be off"), OFF_LIMIT, async || {
-                    Ok((!actor.node.machine.is_on().await).then_some(()))
-                })
-                .await?;
+        for actor in actors {
+            if controller.node(&actor.node.name).await?["provision_state"] == "available" {
+                off(actor).await?;
             }
         }
         stop.cancel();
@@ -149,8 +151,16 @@ async fn clean(options: &Options, site: &Site, actors: &[Actor]) -> Result<()> {
     Ok(())
 }
 
+/// Waits until the BMC has switched the node off.
+pub async fn off(actor: &Actor) -> Result<()> {
+    wait::until(&format!("{} to be off", actor.node.name), OFF_LIMIT, async || {
+        Ok((!actor.node.machine.is_on().await).then_some(()))
+    })
+    .await
+}
+
 /// Shows the way live, until both nodes rest.
-async fn watch(site: &Site, names: &[&str]) -> Result<()> {
+pub async fn watch(site: &Site, names: &[&str]) -> Result<()> {
     println!("$ anneal node watch {} --until-stable", names.join(" "));
     let mut watching = site.controller.cli()?;
     watching.args(["node", "watch", "--until-stable"]).args(names);
@@ -162,10 +172,9 @@ async fn watch(site: &Site, names: &[&str]) -> Result<()> {
     }
 }
 
-async fn examine(site: &Site, actor: &Actor, asked_at: f64, manage_seconds: f64) -> Result<NodeResult> {
-    let spec = actor.node.machine.spec();
-    let node = site.controller.node(&actor.node.name).await?;
-    let records = report::records(&node);
+/// Reads the disks of a node from outside and compares them with what they held.
+pub fn examine_disks(node: &serde_json::Value, actor: &Actor) -> Result<Vec<DiskResult>> {
+    let records = report::records(node);
     let mut disks = Vec::new();
     for disk in &actor.disks {
         let serial = disk.spec.serial.clone();
@@ -177,6 +186,13 @@ async fn examine(site: &Site, actor: &Actor, asked_at: f64, manage_seconds: f64)
             found: disk.before.compare(&disk.spec.file)?,
         });
     }
+    Ok(disks)
+}
+
+async fn examine(site: &Site, actor: &Actor, asked_at: f64, manage_seconds: f64) -> Result<NodeResult> {
+    let spec = actor.node.machine.spec();
+    let node = site.controller.node(&actor.node.name).await?;
+    let disks = examine_disks(&node, actor)?;
     Ok(NodeResult {
         name: actor.node.name.clone(),
         firmware: if spec.firmware.is_uefi() { "uefi" } else { "bios" },

@@ -166,7 +166,7 @@ mod tests {
             ..progress.disks[0].clone()
         };
         assert_eq!((disk_phase(&image).as_str(), percent(&image)), ("writing", 0));
-        assert_eq!(disk_pace(&image), "256.0 MiB, 512.0 MiB/s", "a mirror that does not tell the length");
+        assert_eq!(disk_pace(&image), "256.0 MiB, 512.0 MiB/s", "a mirror that does not say the length");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod root_device;
 mod root_hint;
-mod watcher;
+mod watch;
 mod write;
 
 pub(crate) use write::{Machine, arguments, run};

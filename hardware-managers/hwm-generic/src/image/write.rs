@@ -1,7 +1,7 @@
 //! The step: what Ironic sends, the disk, the writing.
 
 use super::root_device::{self, DiskIdentity};
-use super::watcher::Watcher;
+use super::watch::StepWatch;
 use block::{DiskDecision, Filter, Policy, Probe, Reason, Roots};
 use hwm_sdk::protocol::Level;
 use hwm_sdk::{Argument, StepCall, StepContext, StepError, StepOutcome};
@@ -93,9 +93,9 @@ pub(crate) fn run(
     let info: ImageInfo = Deserialize::deserialize(&call.args[IMAGE_INFO])
         .map_err(|_| wrong(IMAGE_INFO, "a member is of the wrong kind"))?;
     let mut request = request(&info, machine.takes_down, context)?;
-    request.configdrive = drive(call.args.get(CONFIGDRIVE), &request, &Watcher::new(context, None))?;
+    request.configdrive = drive(call.args.get(CONFIGDRIVE), &request, &StepWatch::new(context, None))?;
     let probe = root_disk(machine, &call.node, info.anneal.disk.as_ref())?;
-    let watch = Watcher::new(context, Some(&probe.disk));
+    let watch = StepWatch::new(context, Some(&probe.disk));
     let device =
         block::Device::open(machine.roots, &probe).map_err(|error| failed(block::fault::chain(&error)))?;
     let mut written = image_writer::write(&request, &device, &watch);
@@ -194,7 +194,7 @@ fn hosts(addition: &Addition) -> Hosts {
 }
 
 /// The configuration drive, from where it is.
-fn drive(value: Option<&Value>, request: &Request, watch: &Watcher) -> Result<Option<Vec<u8>>, StepError> {
+fn drive(value: Option<&Value>, request: &Request, watch: &StepWatch) -> Result<Option<Vec<u8>>, StepError> {
     let of_drive = |problem: String| wrong(CONFIGDRIVE, problem);
     let text = match value {
         None | Some(Value::Null) => return Ok(None),

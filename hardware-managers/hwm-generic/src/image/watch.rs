@@ -1,7 +1,7 @@
 //! What an operator sees of an image that is written, and how the writer learns that the step is cancelled.
 
 use crate::clock::unix_now;
-use crate::convert;
+use crate::disk_progress;
 use agent_protocol::progress::{DiskProgress, Phase, Progress};
 use block::Disk;
 use hwm_sdk::StepContext;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const STALL: Duration = Duration::from_secs(10);
 
 /// Progress, checkpoints and cancellation of the step.
-pub(super) struct Watcher<'a> {
+pub(super) struct StepWatch<'a> {
     context: &'a StepContext,
     /// The disk that is written; none while the configuration drive is fetched.
     disk: Option<DiskProgress>,
@@ -31,10 +31,10 @@ struct Moved {
     note: Option<String>,
 }
 
-impl<'a> Watcher<'a> {
+impl<'a> StepWatch<'a> {
     pub(super) fn new(context: &'a StepContext, disk: Option<&Disk>) -> Self {
         let moved = Moved { place: None, at: Instant::now(), unix: unix_now(), note: None };
-        Watcher { context, disk: disk.map(convert::pending), moved: RefCell::new(moved) }
+        StepWatch { context, disk: disk.map(disk_progress::pending), moved: RefCell::new(moved) }
     }
 
     fn seen(&self, seen: image_writer::Progress, at: Instant, unix: f64) -> Progress {
@@ -73,7 +73,7 @@ fn of_disk(disk: &DiskProgress, seen: &image_writer::Progress) -> DiskProgress {
     }
 }
 
-impl Watch for Watcher<'_> {
+impl Watch for StepWatch<'_> {
     fn progress(&self, progress: image_writer::Progress) {
         self.context.report(self.seen(progress, Instant::now(), unix_now()));
     }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn the_disk_shows_what_the_mirror_has_sent_and_then_what_was_read_back() {
         let context = StepContext::new();
-        let watcher = Watcher { disk: Some(disk()), ..Watcher::new(&context, None) };
+        let watcher = StepWatch { disk: Some(disk()), ..StepWatch::new(&context, None) };
         watcher.progress(at(Stage::Writing, 12, 900));
         let writing = DiskProgress {
             phase: Phase::Writing,
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_mirror_that_stalls_is_named_until_a_byte_arrives() {
         let context = StepContext::new();
-        let watcher = Watcher { disk: Some(disk()), ..Watcher::new(&context, None) };
+        let watcher = StepWatch { disk: Some(disk()), ..StepWatch::new(&context, None) };
         let begun = Instant::now();
         let since = |progress: &Progress| progress.disks[0].stalled_since;
         let late = begun + STALL;
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_configuration_drive_that_is_fetched_has_no_disk_yet() {
         let context = StepContext::new();
-        Watcher::new(&context, None).progress(at(Stage::Writing, 1, 0));
+        StepWatch::new(&context, None).progress(at(Stage::Writing, 1, 0));
         let expected = Some("fetching the configuration drive".to_owned());
         assert_eq!(context.progress(), Progress { text: expected, ..Progress::default() });
     }
