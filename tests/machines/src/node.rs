@@ -125,7 +125,7 @@ pub async fn erasing(
     share: f64,
     limit: Duration,
 ) -> Result<(Node, DiskProgress)> {
-    busy(controller, (ident, serial), ("clean", Phase::Erasing), share, limit).await
+    busy(controller, (ident, serial), (["cleaning", "clean wait"], Phase::Erasing), share, limit).await
 }
 
 /// Waits until an image is being written to this disk and `share` of it (0 to 1) was received, as heartbeats report.
@@ -139,22 +139,20 @@ pub async fn writing(
     share: f64,
     limit: Duration,
 ) -> Result<(Node, DiskProgress)> {
-    busy(controller, (ident, serial), ("deploy", Phase::Writing), share, limit).await
+    busy(controller, (ident, serial), (["deploying", "wait call-back"], Phase::Writing), share, limit).await
 }
 
 async fn busy(
     controller: &Controller,
     (ident, serial): (&str, &str),
-    (states, phase): (&str, Phase),
+    (states, phase): ([&str; 2], Phase),
     share: f64,
     limit: Duration,
 ) -> Result<(Node, DiskProgress)> {
     let what = format!("{ident} to be at work on {serial} ({phase:?})");
-    let failed = format!("{states} failed");
     wait::until(&what, limit, || async {
         let node = Node::now(controller, ident).await?;
-        ensure!(node.state().starts_with(states), "it is {}: {}", node.state(), node.last_error());
-        ensure!(node.state() != failed, "it failed: {}", node.last_error());
+        ensure!(states.contains(&node.state()), "it is {}: {}", node.state(), node.last_error());
         let progress = node.progress(serial).filter(|progress| progress.phase == phase);
         #[allow(clippy::cast_precision_loss, reason = "a share of a small disk")]
         let far = progress.filter(|seen| seen.bytes_done as f64 >= share * seen.bytes_total as f64);

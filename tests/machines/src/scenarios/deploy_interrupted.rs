@@ -80,8 +80,8 @@ pub async fn story(stage: Stage) -> Result<()> {
 
     let results = after.results(WRITE);
     ensure!(results.len() == 1, "{}", after.anneal()["run"]);
-    let record = &results[0]["result"]["image"]["record"];
-    let bytes = |name: &str| record[name].as_u64().with_context(|| format!("no {name}: {record}"));
+    let record = &results[0]["result"]["deploy_result"]["image"]["record"];
+    let bytes = |name: &str| record[name].as_u64().with_context(|| format!("no {name}: {}", results[0]));
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
