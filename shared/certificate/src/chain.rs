@@ -2,7 +2,7 @@
 
 use crate::log::Log;
 use crate::verify::{Verified, follows, one};
-use crate::{Document, PublicKey, Refused};
+use crate::{Document, PublicKey, Refused, erased_by};
 use std::collections::BTreeMap;
 
 /// The certificates of one node, as they were found good.
@@ -67,6 +67,7 @@ fn whole(
         if let Some(before) = before {
             follows(found, before).map_err(|refused| (name.clone(), refused))?;
         }
+        names_its_erase(found, chain).map_err(|refused| (name.clone(), refused))?;
         before = Some(found);
     }
     let mut logged = 0;
@@ -100,4 +101,19 @@ fn whole(
         certificates,
         newer_than_log: certificates.saturating_sub(logged),
     })
+}
+
+/// That a deployment which names the erase of its disk names the last one before it.
+fn names_its_erase(found: &Verified, chain: &BTreeMap<u64, (String, Verified)>) -> Result<(), Refused> {
+    let named = found.certificate.disk_before.as_ref().and_then(|before| before.erased_by.as_deref());
+    let (Some(named), Some(disk)) = (named, &found.evidence.deployed) else { return Ok(()) };
+    let earlier = chain.range(..found.certificate.number).rev();
+    let shown = erased_by(earlier.map(|(_, (_, one))| (one.id.as_str(), &one.evidence)), disk);
+    if shown == Some(named) {
+        return Ok(());
+    }
+    let number = found.certificate.number;
+    let shown = shown.unwrap_or("no certificate");
+    let text = format!("certificate {number} names {named} as the last erase of its disk, and the chain {shown}");
+    Err(Refused::BrokenChain(text))
 }

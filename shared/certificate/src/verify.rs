@@ -1,5 +1,6 @@
 //! Verifies a certificate with the controller's public key alone.
 
+use crate::deployment;
 use crate::{Certificate, Document, Evidence, Finding, PublicKey, Refused, Signed};
 use agent_protocol::record::Outcome;
 
@@ -8,8 +9,10 @@ use agent_protocol::record::Outcome;
 pub struct Wanted<'a> {
     /// UUID of the node.
     pub node: Option<&'a str>,
-    /// Serial number or WWN of a disk, which must have been erased.
+    /// Serial number or WWN of a disk, which must have been erased; with `image`, it must be the one that was written.
     pub disk: Option<&'a str>,
+    /// Digest of the image, as downloaded or as written, that must have been written.
+    pub image: Option<&'a str>,
     /// The file of the certificate before it.
     pub previous: Option<&'a str>,
 }
@@ -44,8 +47,10 @@ pub fn verify_with_any(text: &str, keys: &[PublicKey], wanted: &Wanted) -> Resul
     if let Some(node) = wanted.node.filter(|node| !node.eq_ignore_ascii_case(found)) {
         return Err(Refused::AnotherNode { found: found.clone(), wanted: node.to_owned() });
     }
-    if let Some(disk) = wanted.disk {
-        check_disk(&verified.evidence, disk)?;
+    match (wanted.image, wanted.disk) {
+        (Some(image), disk) => deployment::check_wanted(&verified.evidence, disk, image)?,
+        (None, Some(disk)) => check_disk(&verified.evidence, disk)?,
+        (None, None) => {}
     }
     if let Some(text) = wanted.previous {
         follows(&verified, &one(Document::Previous, text, keys)?)?;
@@ -70,6 +75,10 @@ pub(crate) fn one(what: Document, text: &str, keys: &[PublicKey]) -> Result<Veri
     if certificate.finding != found {
         return Err(Refused::Contradiction { stated: certificate.finding.as_str(), found: found.as_str() });
     }
+    if certificate.disk_before.is_some() != evidence.deployed.is_some() {
+        let text = "disk_before is of deployments, and of each".to_owned();
+        return Err(Refused::Unreadable(what, text));
+    }
     if (certificate.number == 1) != certificate.previous.is_none() || certificate.number == 0 {
         let text = format!("number {} and previous {:?}", certificate.number, certificate.previous);
         return Err(Refused::BrokenChain(text));
@@ -77,7 +86,22 @@ pub(crate) fn one(what: Document, text: &str, keys: &[PublicKey]) -> Result<Veri
     Ok(Verified { id: signed.digest(), certificate, evidence })
 }
 
+/// The evidence in the file of a certificate, as a store keeps it: no signature is verified.
+///
+/// # Errors
+/// [`Refused::Unreadable`].
+pub fn evidence_in(text: &str) -> Result<Evidence, Refused> {
+    let signed = Signed::read(Document::Certificate, text)?;
+    let read = |what: Document, error: serde_json::Error| Refused::Unreadable(what, error.to_string());
+    let certificate: Certificate =
+        serde_json::from_str(&signed.payload).map_err(|error| read(Document::Certificate, error))?;
+    serde_json::from_str(&certificate.evidence.payload).map_err(|error| read(Document::Evidence, error))
+}
+
 fn check_disk(evidence: &Evidence, wanted: &str) -> Result<(), Refused> {
+    if evidence.deployed.as_ref().is_some_and(|deployed| deployed.is_called(wanted)) {
+        return Err(Refused::NotErased { disk: wanted.to_owned(), outcome: "deployed".to_owned() });
+    }
     let is = |name: &Option<String>| name.as_deref() == Some(wanted);
     let mut disks = evidence.disks.iter().filter(|disk| is(&disk.serial) || is(&disk.wwn)).peekable();
     if disks.peek().is_none() {
