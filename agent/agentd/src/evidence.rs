@@ -7,9 +7,7 @@ use crate::steps;
 use agent_protocol::command::Status;
 use agent_protocol::deployment::{BootEntries, DeployedDisk};
 use agent_protocol::record::EraseReport;
-use certificate::{
-    AgentName, EVIDENCE, Evidence, INSTALL_BOOTLOADER, Machine, ManagerName, StepName,
-};
+use certificate::{AgentName, EVIDENCE, Evidence, INSTALL_BOOTLOADER, Machine, ManagerName, StepName};
 use hwm_sdk::StepKind;
 use serde_json::Value;
 

@@ -76,22 +76,28 @@ fn the_record_of_a_deployment_and_the_boot_entries_are_signed_for_a_controller_t
     };
     let token = Token::new(&"t".repeat(32)).unwrap();
     agent.state().set_lookup_result(token.clone(), false);
-    assert_eq!((attached(StepKind::Deploy, &image), booted(&boots)), (image.clone(), boots.clone()), "an Ironic");
+    assert_eq!(
+        (attached(StepKind::Deploy, &image), booted(&boots)),
+        (image.clone(), boots.clone()),
+        "an Ironic"
+    );
 
     agent.state().set_lookup_result(token, true);
     let key = agent.state().heartbeat().evidence_key.expect("it is sent").parse().unwrap();
+    let report = EraseReport::default();
     let expected = |step: [&str; 3]| Expected {
         node: "n",
         command_id: "c",
         boot_id: &agent.state().identity().boot_id,
         step: StepName::of(step),
         succeeded: true,
-        report: &EraseReport::default(),
+        report: &report,
         deployed: None,
         boot_entries: None,
         required: RequiredVerification::Device,
     };
-    let signed = |result: serde_json::Value| -> Signed { serde_json::from_value(result[EVIDENCE].clone()).unwrap() };
+    let signed =
+        |result: serde_json::Value| -> Signed { serde_json::from_value(result[EVIDENCE].clone()).unwrap() };
     let written = Expected { deployed: deployed.as_ref(), ..expected(["deploy", "deploy", "write_image"]) };
     judge(&signed(attached(StepKind::Deploy, &image)), &key, &written).unwrap();
     let written = Expected { boot_entries: entries.as_ref(), ..expected(INSTALL_BOOTLOADER) };

@@ -2,7 +2,8 @@
 
 pub use certificate::SigningKey;
 use certificate::{
-    DiskBefore, Evidence, Finding, NodeName, Place, PowerOff, PublicKey, RetiredDisk, RunName, Signed, VERSION,
+    DiskBefore, Evidence, Finding, NodeName, Place, PowerOff, PublicKey, RetiredDisk, RunName, Signed,
+    VERSION,
 };
 use model::{Certificate, Node, RequestSender, Run, Timestamp};
 use serde_json::{Map, Value};

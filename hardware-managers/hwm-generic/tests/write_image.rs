@@ -79,7 +79,7 @@ fn the_hinted_disk_gets_the_image_and_the_configdrive_and_no_other_is_touched() 
     assert_eq!((&record["read_back_sha256"], &record["disk_id"]), (&json!(sha256), &json!("0x00000000")));
     let deployed: DeployedDisk = serde_json::from_value(result["image"].clone()).unwrap();
     let sums = &deployed.record;
-    assert_eq!((&deployed.device, deployed.size), (&target.node(), 120 * MIB));
+    assert_eq!((deployed.device.as_str(), deployed.size), (target.node(), 120 * MIB));
     assert_eq!((sums.read_back, &sums.read_back_sum), (16 * MIB, &sums.written_sum));
     assert_eq!((sums.downloaded, &sums.download_digest), (16 * MIB, &sha256));
     assert!(!result.to_string().contains(drive), "the configdrive is not repeated");

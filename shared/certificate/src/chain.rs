@@ -114,6 +114,7 @@ fn names_its_erase(found: &Verified, chain: &BTreeMap<u64, (String, Verified)>) 
     }
     let number = found.certificate.number;
     let shown = shown.unwrap_or("no certificate");
-    let text = format!("certificate {number} names {named} as the last erase of its disk, and the chain {shown}");
+    let text =
+        format!("certificate {number} names {named} as the last erase of its disk, and the chain {shown}");
     Err(Refused::BrokenChain(text))
 }

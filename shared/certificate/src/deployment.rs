@@ -28,11 +28,8 @@ pub(crate) fn check(disk: &DeployedDisk) -> Result<(), Refused> {
         "sha512" => 2 * SHA256,
         other => return refuse(format!("the digest of the image is a {other:?}")),
     };
-    let digests = [
-        (&image.download_digest, digits),
-        (&image.read_back_sha256, SHA256),
-        (&image.written_sum, SHA256),
-    ];
+    let digests =
+        [(&image.download_digest, digits), (&image.read_back_sha256, SHA256), (&image.written_sum, SHA256)];
     if let Some((text, _)) = digests.iter().find(|(text, digits)| !is_digest(text, *digits)) {
         return refuse(format!("{text:?} is no digest"));
     }
@@ -107,10 +104,11 @@ fn is(disk: &DeployedDisk, serial: &Option<String>, wwn: &Option<String>) -> boo
 /// It is of another image, another disk, or no deployment.
 pub(crate) fn check_wanted(evidence: &Evidence, disk: Option<&str>, image: &str) -> Result<(), Refused> {
     let wanted = image.to_ascii_lowercase();
-    let another = |found: &str| {
-        Err(Refused::AnotherImage { found: found.to_owned(), wanted: wanted.clone() })
+    let another =
+        |found: &str| Err(Refused::AnotherImage { found: found.to_owned(), wanted: wanted.clone() });
+    let Some(deployed) = evidence.deployed.as_ref().filter(|_| evidence.succeeded) else {
+        return another("none");
     };
-    let Some(deployed) = evidence.deployed.as_ref().filter(|_| evidence.succeeded) else { return another("none") };
     if let Some(name) = disk.filter(|name| !deployed.is_called(name)) {
         return Err(Refused::AnotherDisk(name.to_owned()));
     }

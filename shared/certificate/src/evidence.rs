@@ -148,7 +148,9 @@ impl Evidence {
         self.disks.iter().try_for_each(claim::check)?;
         let kinds = [!self.disks.is_empty(), self.deployed.is_some(), self.boot_entries.is_some()];
         if kinds.iter().filter(|there| **there).count() > 1 {
-            return Err(Refused::AnotherResult("what the step did: it erases, writes an image or makes boot entries"));
+            return Err(Refused::AnotherResult(
+                "what the step did: it erases, writes an image or makes boot entries",
+            ));
         }
         self.deployed.as_ref().map_or(Ok(()), deployment::check)
     }

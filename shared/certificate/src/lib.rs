@@ -22,7 +22,8 @@ mod signed;
 mod verify;
 
 pub use certificate::{
-    Certificate, Controller, DiskBefore, Finding, NodeName, Place, PowerOff, RequestSender, RetiredDisk, RunName,
+    Certificate, Controller, DiskBefore, Finding, NodeName, Place, PowerOff, RequestSender, RetiredDisk,
+    RunName,
 };
 pub use chain::{Chain, verify_chains};
 pub use deployment::erased_by;

@@ -192,8 +192,7 @@ fn chain(steps: &[Evidence], named: impl Fn(&[String]) -> Option<String>) -> Res
     let (mut files, mut ids, mut lines) = (Vec::new(), Vec::<String>::new(), Vec::<String>::new());
     for (number, step) in (1..).zip(steps) {
         let mut next = Certificate { number, previous: ids.last().cloned(), ..certificate(step.clone()) };
-        next.disk_before =
-            step.deployed.as_ref().map(|_| DiskBefore { erased_by: named(&ids) });
+        next.disk_before = step.deployed.as_ref().map(|_| DiskBefore { erased_by: named(&ids) });
         let signed = next.sign(key());
         ids.push(signed.digest());
         files.push((format!("{number}"), signed.write()));

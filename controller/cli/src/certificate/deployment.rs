@@ -37,9 +37,10 @@ fn written(deployed: &DeployedDisk, erased_by: Option<&str>) -> Vec<(&'static st
 }
 
 fn boots(entries: &BootEntries) -> Vec<(&'static str, String)> {
-    let removed = entries.removed.iter().map(|gone| {
-        ("removed boot entry", format!("Boot{} \"{}\": {}", gone.number, gone.label, gone.why))
-    });
+    let removed = entries
+        .removed
+        .iter()
+        .map(|gone| ("removed boot entry", format!("Boot{} \"{}\": {}", gone.number, gone.label, gone.why)));
     let facts = vec![
         ("disk", disk(&entries.device, &entries.serial, &entries.wwn, None)),
         ("boot entry", format!("{} \"{}\" starts {}", entries.entry, entries.label, entries.loader)),

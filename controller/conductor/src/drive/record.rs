@@ -58,7 +58,9 @@ impl Conductor {
         let sender = run.sender.clone();
         let kind = proof.evidence.kind();
         let disk_before = match &proof.evidence.deployed {
-            Some(disk) => Some(disk_before(&self.store.certificates(uuid).await?, change.node.deployed_at, disk)?),
+            Some(disk) => {
+                Some(disk_before(&self.store.certificates(uuid).await?, change.node.deployed_at, disk)?)
+            }
             None => None,
         };
         let earlier = Earlier { previous: previous.as_ref(), disk_before };

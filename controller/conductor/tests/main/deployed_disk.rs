@@ -127,7 +127,8 @@ fn the_record_of_what_was_asked_for_is_certified_and_kept_once() {
 fn a_record_of_something_else_than_was_asked_for_fails_the_step() {
     let mut scene = Scene::at(0);
     let changed = |change: fn(&mut DeployedDisk)| {
-        let mut evidence = Scene { node: scene.node.clone(), key: SigningKey::generate().unwrap().0, ..scene }.evidence();
+        let mut evidence =
+            Scene { node: scene.node.clone(), key: SigningKey::generate().unwrap().0, ..scene }.evidence();
         change(evidence.deployed.as_mut().unwrap());
         evidence
     };
@@ -151,7 +152,10 @@ fn a_record_of_something_else_than_was_asked_for_fails_the_step() {
     let change = scene.ends_with(result);
     assert!(error(&change).contains("the evidence of the deployment is refused"), "{}", error(&change));
     // Hints with an operator are for the agent to compare.
-    scene.node.instance_info.insert("root_device".into(), json!({"serial": "s!= S1", "wwn": "<or> 0x1 <or> 0x2"}));
+    scene
+        .node
+        .instance_info
+        .insert("root_device".into(), json!({"serial": "s!= S1", "wwn": "<or> 0x1 <or> 0x2"}));
     assert!(scene.ends(&good).evidence.is_some());
     scene.node.instance_info.insert("root_device".into(), json!({"wwn": "0x5"}));
     assert!(error(&scene.ends(&good)).contains("root_device asks for wwn 0x5"));
@@ -227,12 +231,16 @@ async fn a_deployment_is_certified_next_to_the_erase_before_it_until_the_disk_wa
     let erase = world.store.newest_certificate(world.node).await.unwrap().expect("of the erase").id;
     world.verb(Verb::Deploy).await;
     assert_eq!(world.ended().await.provision_state, ProvisionState::Active);
-    let erased_by = |made: &Certificate| made.disk_before.as_ref().and_then(|before| before.erased_by.clone());
+    let erased_by =
+        |made: &Certificate| made.disk_before.as_ref().and_then(|before| before.erased_by.clone());
     let made = certificates(&world).await.pop().unwrap();
     assert_eq!((made.finding, made.run.kind.as_str()), (Finding::Deployed, "deploy"));
     assert_eq!((made.previous.as_ref(), erased_by(&made)), (Some(&erase), Some(erase.clone())));
     let said = world.texts().await;
-    assert!(said.iter().any(|text| text.contains("deployment certificate 3 of the node (deployed)")), "{said:?}");
+    assert!(
+        said.iter().any(|text| text.contains("deployment certificate 3 of the node (deployed)")),
+        "{said:?}"
+    );
 
     world.verb(Verb::Rebuild).await;
     assert_eq!(world.ended().await.provision_state, ProvisionState::Active);

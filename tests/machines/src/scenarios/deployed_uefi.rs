@@ -85,7 +85,8 @@ async fn deployed(
 
     let written = &seen.results("deploy.write_image")[0];
     let [disk, boots] = [written, &results[0]].map(|result| result["certificate"].as_str());
-    let (disk, boots) = disk.zip(boots).with_context(|| format!("no certificates: {}", seen.anneal()["run"]))?;
+    let (disk, boots) =
+        disk.zip(boots).with_context(|| format!("no certificates: {}", seen.anneal()["run"]))?;
     ensure_deployed(controller, desk, disk, ("ROOT", &server.sha256(name)?)).await?;
     let (file, key) = fetched(controller, boots).await?;
     ensure!(file["payload"].as_str().is_some_and(|text| text.contains(disk)), "it does not follow: {file}");

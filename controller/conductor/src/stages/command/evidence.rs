@@ -65,9 +65,7 @@ impl Purpose {
         let node = &view.snapshot.node;
         match self {
             Self::Erase(erase) => erase.shortfall(node, label, &evidence.disks),
-            Self::WriteImage => {
-                deployment::shortfall(node, view.run.kind, label, evidence.deployed.as_ref())
-            }
+            Self::WriteImage => deployment::shortfall(node, view.run.kind, label, evidence.deployed.as_ref()),
             Self::MakeBootEntries => deployment::boot_shortfall(node, label, evidence.boot_entries.as_ref()),
             Self::Other => None,
         }
