@@ -5,7 +5,7 @@ use crate::registry::Ending;
 use crate::state::State;
 use crate::steps;
 use agent_protocol::command::Status;
-use agent_protocol::deployment::{BootEntries, DeployedDisk};
+use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use agent_protocol::record::EraseReport;
 use certificate::{AgentName, EVIDENCE, Evidence, INSTALL_BOOTLOADER, Machine, ManagerName, StepName};
 use hwm_sdk::StepKind;
@@ -32,7 +32,7 @@ pub struct Ended<'a> {
 #[derive(Default)]
 struct Report {
     erase: EraseReport,
-    deployed: Option<DeployedDisk>,
+    deployed: Option<WrittenDisk>,
     boot_entries: Option<BootEntries>,
 }
 

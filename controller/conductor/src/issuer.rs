@@ -21,9 +21,9 @@ pub struct Proof {
 
 /// What the certificates before one say.
 #[derive(Debug, Clone, Default)]
-pub struct Earlier<'a> {
+pub struct Previous<'a> {
     /// The newest one of the node.
-    pub previous: Option<&'a Certificate>,
+    pub certificate: Option<&'a Certificate>,
     /// Of a deployment: what they say of the disk.
     pub disk_before: Option<DiskBefore>,
 }
@@ -83,10 +83,10 @@ impl CertificateIssuer {
         run: &Run,
         index: usize,
         proof: Proof,
-        earlier: Earlier,
+        before: Previous,
         now: Timestamp,
     ) -> Certificate {
-        let Earlier { previous, disk_before } = earlier;
+        let Previous { certificate: previous, disk_before } = before;
         let number = previous.map_or(1, |previous| previous.number.saturating_add(1));
         let finding = Finding::of(&proof.evidence);
         let command_id = proof.evidence.command_id;

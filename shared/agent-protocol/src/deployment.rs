@@ -1,4 +1,4 @@
-//! The record of a deployment: which disk an image was written to, what of it was read back, and what the firmware was told.
+//! The record of a deployment: which disk an image was written to, what of it was read back, and what the firmware starts.
 //!
 //! It is in the result of the step `write_image`, and of the command `image.install_bootloader`.
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The disk that an image was written to. Made only after the disk returned what was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeployedDisk {
+pub struct WrittenDisk {
     /// Kernel name at the time, `/dev/sda`; never an identity.
     pub device: String,
     /// Serial number: the identity, with `wwn`.
@@ -112,7 +112,7 @@ pub struct RemovedEntry {
     pub why: String,
 }
 
-impl DeployedDisk {
+impl WrittenDisk {
     /// Whether `name` is its serial number or its world wide name.
     pub fn is_called(&self, name: &str) -> bool {
         [&self.serial, &self.wwn].into_iter().any(|own| own.as_deref() == Some(name))

@@ -1,8 +1,7 @@
-//! Whether the record of a deployment shows what it claims, and what the certificates before it say of the disk. Pure.
+//! Whether the record of a deployment shows what it claims. Pure.
 
-use crate::{Evidence, Refused};
-use agent_protocol::deployment::{DeployedDisk, WrittenImage};
-use agent_protocol::record::{DiskRecord, Outcome};
+use crate::Refused;
+use agent_protocol::deployment::{WrittenDisk, WrittenImage};
 
 /// Digits of a SHA-256.
 const SHA256: usize = 64;
@@ -11,7 +10,7 @@ const SHA256: usize = 64;
 ///
 /// # Errors
 /// The first claim that the record does not show.
-pub(crate) fn check(disk: &DeployedDisk) -> Result<(), Refused> {
+pub(crate) fn check(disk: &WrittenDisk) -> Result<(), Refused> {
     let refuse = |why: String| Err(Refused::NotWritten { disk: label(disk), why });
     let image = &disk.record;
     if image.size == 0 || image.size > disk.size {
@@ -73,53 +72,7 @@ fn is_masked(url: &str) -> bool {
     host.is_some() && matches!(query, "" | "?******") && matches!(user, None | Some("******"))
 }
 
-/// The newest of the earlier certificates, newest first, by which the disk was erased, if no image was written to it since.
-pub fn erased_by<'a>(
-    earlier: impl Iterator<Item = (&'a str, &'a Evidence)>,
-    disk: &DeployedDisk,
-) -> Option<&'a str> {
-    for (id, evidence) in earlier {
-        if evidence.deployed.as_ref().is_some_and(|before| is(disk, &before.serial, &before.wwn)) {
-            return None;
-        }
-        let erased =
-            |record: &DiskRecord| record.outcome == Outcome::Erased && is(disk, &record.serial, &record.wwn);
-        if evidence.disks.iter().any(erased) {
-            return Some(id);
-        }
-    }
-    None
-}
-
-/// Whether they are names of the disk: all that both say agrees, and there is something.
-fn is(disk: &DeployedDisk, serial: &Option<String>, wwn: &Option<String>) -> bool {
-    let agree = |one: &Option<String>, other: &Option<String>| Some(one.as_ref()? == other.as_ref()?);
-    let agree = [agree(&disk.serial, serial), agree(&disk.wwn, wwn)];
-    !agree.contains(&Some(false)) && agree.contains(&Some(true))
-}
-
-/// That it is a deployment of this disk and of an image with this digest, as downloaded or as written.
-///
-/// # Errors
-/// It is of another image, another disk, or no deployment.
-pub(crate) fn check_wanted(evidence: &Evidence, disk: Option<&str>, image: &str) -> Result<(), Refused> {
-    let wanted = image.to_ascii_lowercase();
-    let another =
-        |found: &str| Err(Refused::AnotherImage { found: found.to_owned(), wanted: wanted.clone() });
-    let Some(deployed) = evidence.deployed.as_ref().filter(|_| evidence.succeeded) else {
-        return another("none");
-    };
-    if let Some(name) = disk.filter(|name| !deployed.is_called(name)) {
-        return Err(Refused::AnotherDisk(name.to_owned()));
-    }
-    let record = &deployed.record;
-    if [&record.download_digest, &record.read_back_sha256].contains(&&wanted) {
-        return Ok(());
-    }
-    another(&record.download_digest)
-}
-
 /// A disk in a message.
-fn label(disk: &DeployedDisk) -> String {
+fn label(disk: &WrittenDisk) -> String {
     format!("{} (serial {})", disk.device, disk.serial.as_deref().unwrap_or("none"))
 }

@@ -3,7 +3,7 @@
 use crate::claim;
 use crate::deployment;
 use crate::{Document, PublicKey, Refused, Signed, SigningKey};
-use agent_protocol::deployment::{BootEntries, DeployedDisk};
+use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use agent_protocol::record::{DiskRecord, EraseReport, IgnoredController, RequiredVerification};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub struct Evidence {
     pub ignored_controllers: Vec<IgnoredController>,
     /// The disk that an image was written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deployed: Option<DeployedDisk>,
+    pub deployed: Option<WrittenDisk>,
     /// The boot entries of the firmware, after an image was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_entries: Option<BootEntries>,
@@ -110,7 +110,7 @@ pub struct Expected<'a> {
     /// The report in the command's result; empty where it is none of an erase.
     pub report: &'a EraseReport,
     /// The disk in it that an image was written to.
-    pub deployed: Option<&'a DeployedDisk>,
+    pub deployed: Option<&'a WrittenDisk>,
     /// The boot entries in it.
     pub boot_entries: Option<&'a BootEntries>,
     /// What each erased disk must have been verified by.

@@ -1,7 +1,7 @@
 //! Certificates of erases and deployments: evidence that an agent signs, certificates that a controller signs, and their verification.
 //!
 //! ```text
-//!   agent       EraseReport, DeployedDisk ─▶ Evidence ── key of its boot ──▶ Signed
+//!   agent       EraseReport, WrittenDisk ─▶ Evidence ── key of its boot ──▶ Signed
 //!   controller  judge(Signed, key of the heartbeat) ─▶ Certificate ── its durable key ──▶ Signed, in the store
 //!   auditor     verify(file, public key) ─▶ Verified, or the first error
 //! ```
@@ -25,8 +25,7 @@ pub use certificate::{
     Certificate, Controller, DiskBefore, Finding, NodeName, Place, PowerOff, RequestSender, RetiredDisk,
     RunName,
 };
-pub use chain::{Chain, verify_chains};
-pub use deployment::erased_by;
+pub use chain::{Chain, erased_by, verify_chains};
 pub use evidence::{
     AgentName, Evidence, Expected, INSTALL_BOOTLOADER, Machine, ManagerName, StepName, judge, sign_evidence,
 };

@@ -1,6 +1,5 @@
 //! Verifies a certificate with the controller's public key alone.
 
-use crate::deployment;
 use crate::{Certificate, Document, Evidence, Finding, PublicKey, Refused, Signed};
 use agent_protocol::record::Outcome;
 
@@ -48,7 +47,7 @@ pub fn verify_with_any(text: &str, keys: &[PublicKey], wanted: &Wanted) -> Resul
         return Err(Refused::AnotherNode { found: found.clone(), wanted: node.to_owned() });
     }
     match (wanted.image, wanted.disk) {
-        (Some(image), disk) => deployment::check_wanted(&verified.evidence, disk, image)?,
+        (Some(image), disk) => check_deployment(&verified.evidence, disk, image)?,
         (None, Some(disk)) => check_disk(&verified.evidence, disk)?,
         (None, None) => {}
     }
@@ -120,6 +119,27 @@ fn check_disk(evidence: &Evidence, wanted: &str) -> Result<(), Refused> {
             Err(Refused::NotErased { disk: wanted.to_owned(), outcome: outcome.to_owned() })
         }
     }
+}
+
+/// That it is a deployment of this disk and of an image with this digest, as downloaded or as written.
+///
+/// # Errors
+/// It is of another image, another disk, or no deployment.
+fn check_deployment(evidence: &Evidence, disk: Option<&str>, image: &str) -> Result<(), Refused> {
+    let wanted = image.to_ascii_lowercase();
+    let another =
+        |found: &str| Err(Refused::AnotherImage { found: found.to_owned(), wanted: wanted.clone() });
+    let Some(deployed) = evidence.deployed.as_ref().filter(|_| evidence.succeeded) else {
+        return another("none");
+    };
+    if let Some(name) = disk.filter(|name| !deployed.is_called(name)) {
+        return Err(Refused::AnotherDisk(name.to_owned()));
+    }
+    let record = &deployed.record;
+    if [&record.download_digest, &record.read_back_sha256].contains(&&wanted) {
+        return Ok(());
+    }
+    another(&record.download_digest)
 }
 
 /// That the one certificate follows the other in the chain of a node.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use agent_protocol::deployment::DeployedDisk;
+use agent_protocol::deployment::WrittenDisk;
 use agent_protocol::record::{EraseReport, RequiredVerification};
 use certificate::{Certificate, DiskBefore, Evidence, Expected, Finding, Refused, Wanted, judge};
 use certificate::{LogEntry, erased_by, verify, verify_chains};
@@ -40,7 +40,7 @@ fn a_deployment_is_verified_by_its_disk_and_its_image() {
         (Some("S1"), Some(other.as_str()), "another-image"),
         (None, Some(other.as_str()), "another-image"),
         (None, Some(""), "another-image"),
-        // Who asks whether a disk was erased is not told that it was deployed.
+        // The question whether the disk was erased is another one.
         (Some("S1"), None, "not-erased"),
         (Some("S2"), None, "another-disk"),
     ] {
@@ -126,7 +126,7 @@ fn the_finding_of_a_deployment_is_no_finding_of_an_erase() {
 fn a_controller_takes_the_record_of_the_result_and_no_other() {
     let (written, entries) = (deployment(), boot_entries());
     let report = EraseReport::default();
-    let of = |evidence: &Evidence, deployed: Option<&DeployedDisk>, boots: bool| {
+    let of = |evidence: &Evidence, deployed: Option<&WrittenDisk>, boots: bool| {
         let expected = Expected {
             node: NODE,
             command_id: "run-0-0-0",
@@ -216,4 +216,17 @@ fn a_chain_has_deployments_next_to_erases_and_each_names_the_last_erase_or_none(
         assert_eq!(refused.name(), "broken-chain", "{refused}");
     }
     assert_eq!(chain(&steps, |_| Some("0".repeat(64))).unwrap_err().name(), "broken-chain");
+}
+
+/// Bytes as they were signed. Never edit one.
+#[test]
+fn evidence_is_read_and_written_as_before() {
+    for bytes in [
+        r#"{"version":1,"agent":{"version":"0.1.0","boot_id":"b","process_id":"p"},"machine":{"manufacturer":"A","product_name":"P","serial_number":"N"},"node":"n","command_id":"c","step":{"kind":"clean","interface":"deploy","step":"erase_devices"},"manager":{"name":"m","version":"1"},"succeeded":true,"disks":[{"device":"/dev/sr0","size":0,"outcome":"skipped","reason":"virtual media","bytes_erased":0}]}"#,
+        r#"{"version":1,"agent":{"version":"0.1.0","boot_id":"b","process_id":"p"},"machine":{"manufacturer":"","product_name":"","serial_number":""},"node":"n","command_id":"c","step":{"kind":"deploy","interface":"deploy","step":"write_image"},"manager":{"name":"m","version":"1"},"succeeded":true,"disks":[],"deployed":{"device":"/dev/vda","size":64,"record":{"source":"http://10.0.0.1/i.raw","format":"raw","compression":"plain","downloaded":16,"algorithm":"sha256","download_digest":"d3","size":16,"written":16,"leaf":8,"written_sum":"5a","read_back":16,"read_back_sum":"5a","read_back_sha256":"d3","disk_id":"0x00000000","edits":[]}}}"#,
+        r#"{"version":1,"agent":{"version":"0.1.0","boot_id":"b","process_id":"p"},"machine":{"manufacturer":"","product_name":"","serial_number":""},"node":"n","command_id":"c","step":{"kind":"deploy","interface":"image","step":"install_bootloader"},"manager":{"name":"anneal-agent","version":"1"},"succeeded":true,"disks":[],"boot_entries":{"device":"/dev/vda","entry":"Boot0001","label":"debian","loader":"x","added":true,"removed":[],"order":["0001"]}}"#,
+    ] {
+        let evidence: Evidence = serde_json::from_str(bytes).unwrap();
+        assert_eq!(serde_json::to_string(&evidence).unwrap(), bytes);
+    }
 }

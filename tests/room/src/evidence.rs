@@ -1,7 +1,7 @@
 //! What an agent of Anneal reports of its erases, and signs.
 
 use agent_protocol::command::Status;
-use agent_protocol::deployment::{DeployedDisk, WrittenImage};
+use agent_protocol::deployment::{WrittenDisk, WrittenImage};
 use agent_protocol::record::{DiskRecord, ERASE_METADATA, EraseReport, Outcome, Verification};
 use agentd::registry::Ending;
 use certificate::{AgentName, EVIDENCE, Evidence, Machine, ManagerName, SigningKey, StepName, VERSION};
@@ -50,9 +50,9 @@ pub fn erased(step: &str, device: &str, serial: &str, size: u64) -> DiskRecord {
 }
 
 /// The true record of a disk of `size` bytes with an image of half of them, whose file has this SHA-256.
-pub fn deployed(device: &str, serial: &str, size: u64, sha256: &str) -> DeployedDisk {
+pub fn deployed(device: &str, serial: &str, size: u64, sha256: &str) -> WrittenDisk {
     let (sum, content) = ("1".repeat(64), "2".repeat(64));
-    DeployedDisk {
+    WrittenDisk {
         device: device.to_owned(),
         serial: Some(serial.to_owned()),
         wwn: None,
@@ -94,7 +94,7 @@ pub(crate) fn attach(key: &SigningKey, agent: AgentName, id: &str, sent: &SentSt
     };
     let Some(Value::Object(result)) = &mut ending.result else { return };
     let Some(report) = result.get(kind.result_field()) else { return };
-    let (erase, deployed) = (read::<EraseReport>(Some(report)), read::<DeployedDisk>(report.get("image")));
+    let (erase, deployed) = (read::<EraseReport>(Some(report)), read::<WrittenDisk>(report.get("image")));
     if erase.is_none() && deployed.is_none() {
         return;
     }

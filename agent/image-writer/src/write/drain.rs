@@ -140,7 +140,7 @@ impl<'a> Drain<'a> {
 }
 
 /// What the disk returned.
-pub(super) struct Returned {
+pub(super) struct ReadBack {
     pub(super) bytes: u64,
     pub(super) sum: LeafSum,
     pub(super) sha256: String,
@@ -152,7 +152,7 @@ pub(super) fn read_back(
     disk: &dyn Target,
     streamed: &Streamed,
     watch: &dyn Watch,
-) -> Result<Returned, ImageError> {
+) -> Result<ReadBack, ImageError> {
     let (to_sum, chunks) = sync_channel::<(u64, Aligned, usize)>(BUFFERS);
     let (to_reader, free) = sync_channel(BUFFERS);
     (0..BUFFERS).for_each(|_| {
@@ -189,7 +189,7 @@ pub(super) fn read_back(
         let what = "the digests of what was written and of what was read back differ".to_owned();
         return Err(ImageError::ReadBack { disk: disk.name(), what });
     }
-    Ok(Returned { bytes, sum, sha256: digest.finish() })
+    Ok(ReadBack { bytes, sum, sha256: digest.finish() })
 }
 
 fn read_all(

@@ -1,7 +1,7 @@
 //! What a certificate says of a deployment.
 
 use crate::output::bytes;
-use agent_protocol::deployment::{BootEntries, DeployedDisk, Edit};
+use agent_protocol::deployment::{BootEntries, Edit, WrittenDisk};
 use certificate::Verified;
 
 /// Names and values; none of an erase.
@@ -14,7 +14,7 @@ pub fn facts(verified: &Verified) -> Vec<(&'static str, String)> {
     disk.into_iter().chain(entries).flatten().collect()
 }
 
-fn written(deployed: &DeployedDisk, erased_by: Option<&str>) -> Vec<(&'static str, String)> {
+fn written(deployed: &WrittenDisk, erased_by: Option<&str>) -> Vec<(&'static str, String)> {
     let image = &deployed.record;
     let before = match erased_by {
         Some(id) => format!("erased by certificate {id}"),

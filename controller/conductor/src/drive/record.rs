@@ -2,8 +2,8 @@
 
 use super::conductor::Conductor;
 use crate::decision::Change;
-use crate::issuer::{Earlier, Proof};
-use agent_protocol::deployment::DeployedDisk;
+use crate::issuer::{Previous, Proof};
+use agent_protocol::deployment::WrittenDisk;
 use certificate::{DiskBefore, Evidence};
 use model::history::{EventKind, Severity};
 use model::request::event;
@@ -63,8 +63,8 @@ impl Conductor {
             }
             None => None,
         };
-        let earlier = Earlier { previous: previous.as_ref(), disk_before };
-        let certificate = self.issuer.certify(&change.node, run, index, proof, earlier, now);
+        let before = Previous { certificate: previous.as_ref(), disk_before };
+        let certificate = self.issuer.certify(&change.node, run, index, proof, before, now);
         // The certificate names them from now on.
         change.node.disks.retired.clear();
         if let Some(run) = &mut change.node.run {
@@ -83,7 +83,7 @@ impl Conductor {
 fn disk_before(
     certificates: &[Certificate],
     deployed_at: Option<Timestamp>,
-    disk: &DeployedDisk,
+    disk: &WrittenDisk,
 ) -> Result<DiskBefore, StoreError> {
     let newer = certificates.iter().rev().take_while(|one| deployed_at.is_none_or(|ended| one.at > ended));
     let read = |one: &Certificate| {

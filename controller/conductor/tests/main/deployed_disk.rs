@@ -3,7 +3,7 @@
 use crate::situation::{NOW, anneal, at, heard, issued, node, snapshot};
 use crate::world::{World, step};
 use agent_protocol::command::{CommandStatus, Status};
-use agent_protocol::deployment::DeployedDisk;
+use agent_protocol::deployment::WrittenDisk;
 use bmc::{Builtin, Drivers};
 use certificate::{Certificate, EVIDENCE, Evidence, Finding, Signed, SigningKey, Wanted, verify};
 use conductor::Settings;
@@ -126,13 +126,13 @@ fn the_record_of_what_was_asked_for_is_certified_and_kept_once() {
 #[test]
 fn a_record_of_something_else_than_was_asked_for_fails_the_step() {
     let mut scene = Scene::at(0);
-    let changed = |change: fn(&mut DeployedDisk)| {
+    let changed = |change: fn(&mut WrittenDisk)| {
         let mut evidence =
             Scene { node: scene.node.clone(), key: SigningKey::generate().unwrap().0, ..scene }.evidence();
         change(evidence.deployed.as_mut().unwrap());
         evidence
     };
-    let lies: [(fn(&mut DeployedDisk), &str); 7] = [
+    let lies: [(fn(&mut WrittenDisk), &str); 7] = [
         (|disk| disk.record.download_digest = "0".repeat(64), "of an image with the digest 000"),
         (|disk| disk.serial = Some("S2".into()), "of disk S2, and root_device asks for serial s1"),
         (|disk| disk.serial = None, "of disk without identity, and root_device asks for serial s1"),

@@ -1,18 +1,18 @@
 //! The record of the writing, as it is reported.
 
-use agent_protocol::deployment::{DeployedDisk, Edit, WrittenImage};
+use agent_protocol::deployment::{Edit, WrittenDisk, WrittenImage};
 use block::Disk;
 use image_writer::Record;
 
 /// What was written to which disk.
-pub(super) fn deployed(disk: &Disk, record: &Record) -> DeployedDisk {
+pub(super) fn deployed(disk: &Disk, record: &Record) -> WrittenDisk {
     let edit = |edit: &image_writer::Edit| Edit {
         what: edit.what.clone(),
         offset: edit.offset,
         length: edit.length,
         sha256: edit.sha256.clone(),
     };
-    DeployedDisk {
+    WrittenDisk {
         device: disk.path.display().to_string(),
         serial: disk.serial.clone(),
         wwn: disk.wwn.clone(),

@@ -1,6 +1,6 @@
 //! What the record of a deployment must show before its step counts as done: the image and the disk that were asked for.
 
-use agent_protocol::deployment::{BootEntries, DeployedDisk};
+use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use model::image::ImageRequest;
 use model::{Node, RootDisk, RunKind};
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub(super) fn shortfall(
     node: &Node,
     run: RunKind,
     label: &str,
-    deployed: Option<&DeployedDisk>,
+    deployed: Option<&WrittenDisk>,
 ) -> Option<String> {
     let Some(deployed) = deployed else {
         return Some(format!("step {label} was reported as a success without a record of the disk"));
@@ -56,7 +56,7 @@ fn name_of<'a>(serial: Option<&'a str>, wwn: Option<&'a str>) -> &'a str {
 }
 
 /// The hint that gives the serial number or WWN of another disk. What else hints say only the agent can compare with disks.
-fn other_hint<'a>(node: &'a Node, deployed: &DeployedDisk) -> Option<(&'static str, &'a str)> {
+fn other_hint<'a>(node: &'a Node, deployed: &WrittenDisk) -> Option<(&'static str, &'a str)> {
     let of = |fields: &'a serde_json::Map<String, Value>| {
         fields.get("root_device").and_then(Value::as_object).filter(|hints| !hints.is_empty())
     };

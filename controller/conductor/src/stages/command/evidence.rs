@@ -7,7 +7,7 @@ use crate::agents;
 use crate::issuer::Proof;
 use crate::stages::erase_step::EraseStep;
 use crate::stages::view::View;
-use agent_protocol::deployment::{BootEntries, DeployedDisk};
+use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use agent_protocol::record::EraseReport;
 use certificate::{
     Document, EVIDENCE, Evidence, Expected, INSTALL_BOOTLOADER, PublicKey, Refused, Signed, StepName,
@@ -116,7 +116,7 @@ pub(super) fn take(view: &View, succeeded: bool, result: &mut Value) -> Result<O
 #[derive(Default)]
 struct Reported {
     erase: EraseReport,
-    deployed: Option<DeployedDisk>,
+    deployed: Option<WrittenDisk>,
     boot_entries: Option<BootEntries>,
 }
 
