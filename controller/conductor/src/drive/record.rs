@@ -31,7 +31,8 @@ impl Conductor {
         }
         change.node.updated_at = Some(self.clock.now());
         let certificate = match change.evidence.take() {
-            Some(proof) => Some(self.certify(&mut change, *proof).await?),
+            // In a box: the futures of all passes would be as large as this one.
+            Some(proof) => Some(Box::pin(self.certify(&mut change, *proof)).await?),
             None => None,
         };
         let Change { node, events, .. } = change;
