@@ -29,6 +29,9 @@ fn with_image(node: &mut Node) {
     node.instance_info = info.as_object().unwrap().clone();
 }
 
+/// A change that makes a record wrong.
+type Lie = fn(&mut WrittenDisk);
+
 /// A deployment at one of its steps.
 struct Scene {
     node: Node,
@@ -126,13 +129,13 @@ fn the_record_of_what_was_asked_for_is_certified_and_kept_once() {
 #[test]
 fn a_record_of_something_else_than_was_asked_for_fails_the_step() {
     let mut scene = Scene::at(0);
-    let changed = |change: fn(&mut WrittenDisk)| {
+    let changed = |change: Lie| {
         let mut evidence =
             Scene { node: scene.node.clone(), key: SigningKey::generate().unwrap().0, ..scene }.evidence();
         change(evidence.deployed.as_mut().unwrap());
         evidence
     };
-    let lies: [(fn(&mut WrittenDisk), &str); 7] = [
+    let lies: [(Lie, &str); 7] = [
         (|disk| disk.record.download_digest = "0".repeat(64), "of an image with the digest 000"),
         (|disk| disk.serial = Some("S2".into()), "of disk S2, and root_device asks for serial s1"),
         (|disk| disk.serial = None, "of disk without identity, and root_device asks for serial s1"),
