@@ -1,9 +1,9 @@
 //! The firmware of this machine finds the image that was written to a disk of it.
 
+use agent_protocol::deployment::{BootEntries, RemovedEntry};
 use block::{Filter, Roots};
 use boot_entries::disk::{self, all_partitions};
 use boot_entries::{Architecture, Disk, Efivars, install as install_entry};
-use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::File;
 
@@ -35,9 +35,10 @@ impl Machine {
 ///
 /// # Errors
 /// When the disk cannot be booted, or the firmware does not take the entry.
-pub fn install(machine: &Machine, device: &str) -> Result<Value, String> {
+pub fn install(machine: &Machine, device: &str) -> Result<BootEntries, String> {
     let root = machine.disks.iter().find(|disk| disk.path.to_str() == Some(device));
-    let root = open(root.ok_or_else(|| format!("{device}, to which the image was written, is gone"))?)?;
+    let written = root.ok_or_else(|| format!("{device}, to which the image was written, is gone"))?;
+    let root = open(written)?;
     let architecture = Architecture::here().ok_or("no UEFI loaders are known for this kind of processor")?;
     let (option, loader) = disk::entry(&root, architecture)?;
     let partitions = partitions(machine);
@@ -46,11 +47,23 @@ pub fn install(machine: &Machine, device: &str) -> Result<Value, String> {
     }
     let done = install_entry(&machine.variables, &option, partitions.as_ref().ok());
     let report = done.map_err(|error| format!("{device} is not made bootable: {error}"))?;
-    let mut report = serde_json::to_value(report).map_err(|error| error.to_string())?;
-    report["device"] = json!(device);
-    report["loader"] = json!(loader.path);
-    report["partitions_unknown"] = json!(partitions.err());
-    Ok(report)
+    let removed = |entry: &boot_entries::plan::Removal| RemovedEntry {
+        number: format!("{:04X}", entry.number),
+        label: entry.label.clone(),
+        why: entry.why.as_str().to_owned(),
+    };
+    Ok(BootEntries {
+        device: device.to_owned(),
+        serial: written.serial.clone(),
+        wwn: written.wwn.clone(),
+        entry: report.entry,
+        label: report.label,
+        loader: loader.path,
+        added: report.added,
+        removed: report.removed.iter().map(removed).collect(),
+        order: report.order,
+        partitions_unknown: partitions.err(),
+    })
 }
 
 /// The partitions of all disks.

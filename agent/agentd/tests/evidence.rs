@@ -1,12 +1,14 @@
 //! What the agent signs of an erase, and for whom.
 
 mod common;
+#[path = "../../../shared/certificate/tests/common/mod.rs"]
+mod example;
 
-use agent_protocol::record::RequiredVerification;
-use agentd::evidence::{Ended, attach};
+use agent_protocol::record::{EraseReport, RequiredVerification};
+use agentd::evidence::{Ended, attach, attach_boot_entries};
 use agentd::registry::Ending;
 use agentd::token::Token;
-use certificate::{EVIDENCE, Expected, Signed, StepName, judge};
+use certificate::{EVIDENCE, Expected, INSTALL_BOOTLOADER, Signed, StepName, judge};
 use hwm_sdk::StepKind;
 use serde_json::json;
 use std::sync::Arc;
@@ -42,6 +44,8 @@ fn only_a_controller_that_offered_gets_evidence() {
         step: StepName { kind: "clean".into(), interface: "deploy".into(), step: "erase_devices".into() },
         succeeded: true,
         report: &serde_json::from_value(result["clean_result"].clone()).unwrap(),
+        deployed: None,
+        boot_entries: None,
         required: RequiredVerification::Device,
     };
     assert_eq!(judge(&signed, &key, &expected).unwrap().manager.name, "m");
@@ -49,6 +53,60 @@ fn only_a_controller_that_offered_gets_evidence() {
     assert_eq!(attached(&other), other, "not a report of an erase");
     let next = common::agent(&Arc::default()).state().heartbeat().evidence_key;
     assert_ne!(next, agent.state().heartbeat().evidence_key, "each process has its own");
+}
+
+#[test]
+fn the_record_of_a_deployment_and_the_boot_entries_are_signed_for_a_controller_that_offered() {
+    let agent = common::agent(&Arc::default());
+    let (step, node) = (json!({"interface": "deploy", "step": "write_image"}), json!({"uuid": "n"}));
+    let deployed = example::deployment().deployed;
+    let entries = example::boot_entries().boot_entries;
+    let image = json!({"deploy_result": {"result": "x", "image": deployed}, "deploy_step": step});
+    let boots = json!({"result": "y", "boot_entries": entries});
+    let attached = |kind: StepKind, result: &serde_json::Value| {
+        let ended = Ended { kind, step: &step, node: &node, command_id: "c", manager: None };
+        let mut ending = Ending::done(Some(result.clone()));
+        attach(agent.state(), &ended, &mut ending);
+        ending.result.unwrap()
+    };
+    let booted = |result: &serde_json::Value| {
+        let mut ending = Ending::done(Some(result.clone()));
+        attach_boot_entries(agent.state(), "n", "c", &mut ending);
+        ending.result.unwrap()
+    };
+    let token = Token::new(&"t".repeat(32)).unwrap();
+    agent.state().set_lookup_result(token.clone(), false);
+    assert_eq!(
+        (attached(StepKind::Deploy, &image), booted(&boots)),
+        (image.clone(), boots.clone()),
+        "an Ironic"
+    );
+
+    agent.state().set_lookup_result(token, true);
+    let key = agent.state().heartbeat().evidence_key.expect("it is sent").parse().unwrap();
+    let report = EraseReport::default();
+    let expected = |step: [&str; 3]| Expected {
+        node: "n",
+        command_id: "c",
+        boot_id: &agent.state().identity().boot_id,
+        step: StepName::of(step),
+        succeeded: true,
+        report: &report,
+        deployed: None,
+        boot_entries: None,
+        required: RequiredVerification::Device,
+    };
+    let signed =
+        |result: serde_json::Value| -> Signed { serde_json::from_value(result[EVIDENCE].clone()).unwrap() };
+    let written = Expected { deployed: deployed.as_ref(), ..expected(["deploy", "deploy", "write_image"]) };
+    judge(&signed(attached(StepKind::Deploy, &image)), &key, &written).unwrap();
+    let written = Expected { boot_entries: entries.as_ref(), ..expected(INSTALL_BOOTLOADER) };
+    judge(&signed(booted(&boots)), &key, &written).unwrap();
+
+    let broken = json!({"deploy_result": {"image": {"device": "/dev/sda"}}});
+    assert_eq!(attached(StepKind::Deploy, &broken), broken, "the controller rejects it: it is not signed");
+    let bios = json!({"result": "nothing was changed"});
+    assert_eq!(booted(&bios), bios);
 }
 
 #[test]

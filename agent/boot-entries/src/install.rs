@@ -3,12 +3,11 @@
 use crate::efivars::{Efivars, entry_name};
 use crate::load_option::LoadOption;
 use crate::plan::{NoNumber, Plan, Removal, plan};
-use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io;
 
 /// What was done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// `Boot0001`: our entry.
     pub entry: String,

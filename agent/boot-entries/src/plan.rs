@@ -2,7 +2,6 @@
 
 use crate::device_path::{HardDrive, Signature, partition};
 use crate::load_option::LoadOption;
-use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// What the firmware has.
@@ -34,10 +33,9 @@ pub struct Plan {
 }
 
 /// An entry that goes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
     /// `0001` of `Boot0001`.
-    #[serde(serialize_with = "id")]
     pub number: u16,
     /// What the firmware's menu shows.
     pub label: String,
@@ -46,13 +44,22 @@ pub struct Removal {
 }
 
 /// Why an entry goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// It starts something on a disk by our label: an earlier deployment made it.
     SameLabel,
     /// Its partition is on no disk of the machine.
     NoSuchPartition,
+}
+
+impl Reason {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SameLabel => "same_label",
+            Self::NoSuchPartition => "no_such_partition",
+        }
+    }
 }
 
 /// Nothing was changed.
@@ -123,9 +130,4 @@ fn free(firmware: &Firmware, gone: &BTreeSet<u16>) -> Option<u16> {
     let named = entries.chain(firmware.order.iter().copied()).chain(firmware.current).chain(firmware.next);
     let taken: BTreeSet<u16> = named.filter(|number| !gone.contains(number)).collect();
     (0..=u16::MAX).find(|number| !taken.contains(number))
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn id<S: serde::Serializer>(number: &u16, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&format_args!("{number:04X}"))
 }

@@ -77,6 +77,14 @@ impl LeafSum {
         }
     }
 
+    /// The sum, most significant digit first.
+    pub(crate) fn hex(&self) -> String {
+        self.sum.iter().rev().fold(String::new(), |mut text, limb| {
+            let _ = write!(text, "{limb:016x}");
+            text
+        })
+    }
+
     fn add_leaf(&mut self, offset: u64, leaf: &[u8]) {
         let mut context = Context::new(&SHA256);
         context.update(&offset.to_le_bytes());
@@ -122,5 +130,13 @@ mod tests {
         assert_ne!(sum(&[(0, b"bbbbaaaa\0\0\0\0cc")]), whole, "two leaves changed places");
         assert_ne!(sum(&[(0, b"aaaabbbb\0\0\0\0cd")]), whole);
         assert_ne!(sum(&[(0, b"aaaabbbb")]), whole, "one was lost");
+        // Of one leaf it is the SHA-256 of offset and bytes, its bytes in the reverse order.
+        let mut digits: Vec<String> = sha256(b"\0\0\0\0\0\0\0\0aaaa")
+            .as_bytes()
+            .chunks(2)
+            .map(|pair| String::from_utf8_lossy(pair).into_owned())
+            .collect();
+        digits.reverse();
+        assert_eq!(sum(&[(0, b"aaaa")]).hex(), digits.concat());
     }
 }

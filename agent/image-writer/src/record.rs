@@ -3,10 +3,9 @@
 use crate::checksum::Algorithm;
 use crate::format::Format;
 use crate::url::MaskedUrl;
-use serde::{Deserialize, Serialize};
 
 /// What was written to one disk. Made only after the disk returned it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Where the image came from.
     pub source: MaskedUrl,
@@ -24,6 +23,14 @@ pub struct Record {
     pub size: u64,
     /// Bytes of it that were written now: the others an earlier session had written.
     pub written: u64,
+    /// Bytes of a leaf of the two sums.
+    pub leaf: u64,
+    /// Digest of what was written, leaf by leaf: `LeafSum`.
+    pub written_sum: String,
+    /// Bytes that the disk returned.
+    pub read_back: u64,
+    /// The same digest of what the disk returned.
+    pub read_back_sum: String,
     /// SHA-256 of what the disk returned, from its first byte to the image's last, before the edits.
     pub read_back_sha256: String,
     /// Identifier of the disk in its MBR, `0x00000000` for most images with a GPT.
@@ -33,7 +40,7 @@ pub struct Record {
 }
 
 /// A part of the disk that is not the image's, or no longer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// What it is.
     pub what: String,

@@ -1,4 +1,4 @@
-//! `/v1/anneal/certificates`: signed certificates of erasure. An extension of Anneal's, so no microversion guards
+//! `/v1/anneal/certificates`: signed certificates of erases and deployments. An extension of Anneal's, so no microversion guards
 //! it. The conductor issues certificates; they are never changed or removed.
 
 use crate::call::{Call, json};
@@ -14,7 +14,7 @@ use uuid::Uuid;
 /// Endpoints of certificates.
 pub fn endpoints() -> Vec<Endpoint> {
     let rows = rows![
-        GET "/v1/anneal/certificates" 1 "anneal:certificate:get", "erasure certificates of a node" => list;
+        GET "/v1/anneal/certificates" 1 "anneal:certificate:get", "certificates of the erases and deployments of a node" => list;
         GET "/v1/anneal/certificates/{id}" 1 "anneal:certificate:get", "one certificate" => show;
         GET "/v1/anneal/certificate_key" 1 "anneal:certificate:get", "the public key they are signed with" => key;
         GET "/v1/anneal/certificate_log" 1 "anneal:certificate:log", "log of the heads of all chains" => log;

@@ -10,6 +10,7 @@ use crate::links::Links;
 use crate::microversion::Version;
 use crate::resources::allocations;
 use agent_protocol::lookup::MASKED;
+use model::image::{WRITE_IMAGE, is_step};
 use model::mask::{masked, masked_instance_info, masked_value};
 use model::{Contact, Health, Node, PlannedStep, ProvisionState, Run};
 use serde_json::{Map, Value, json};
@@ -226,9 +227,14 @@ fn basis(node: &Node) -> Option<Value> {
     Some(node.basis.as_ref().map_or_else(|| json!({"kind": "not-recorded"}), |basis| json!(basis)))
 }
 
-/// Why an erase step has no certificate.
+/// Why a step that erases or writes an image has no certificate.
 const UNCERTIFIED: &str =
-    "the agent sent no evidence that it signed and that was found good: nothing certifies an erase";
+    "the agent sent no evidence that it signed and that was found good: nothing certifies the step";
+
+/// Whether an agent that signs proves what the step did to a disk.
+fn is_certified(planned: &PlannedStep) -> bool {
+    planned.step.step.starts_with("erase_devices") || is_step(&planned.step, WRITE_IMAGE)
+}
 
 fn run_view(run: &Run) -> Value {
     let results: Vec<_> = run
@@ -246,7 +252,7 @@ fn run_view(run: &Run) -> Value {
             });
             if let Some(id) = &result.certificate {
                 shown["certificate"] = id.as_str().into();
-            } else if planned.is_some_and(|planned| planned.step.step.starts_with("erase_devices")) {
+            } else if planned.is_some_and(is_certified) {
                 shown["certificate"] = Value::Null;
                 shown["uncertified"] = UNCERTIFIED.into();
             }

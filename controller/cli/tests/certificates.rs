@@ -6,7 +6,7 @@ mod example;
 
 use certificate::{LogEntry, Signed, SignedKeyChange};
 use common::{anneal, serve};
-use example::{NODE, certificate, evidence, key, other_key};
+use example::{NODE, boot_entries, certificate, deployment, evidence, key, other_key};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -64,6 +64,38 @@ fn a_file_is_judged_with_a_key_alone() {
         ("DIR/key --key DIR/key", "unreadable"),
     ] {
         let (code, out, err) = offline(dir.path(), &format!("certificate verify {line}"));
+        assert_eq!((code, out.as_str()), (2, ""), "{line}");
+        assert!(err.contains(&format!("refused ({name})")), "{line}: {err}");
+    }
+}
+
+#[test]
+fn a_deployment_is_held_against_the_disk_and_the_image_that_are_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    let made = certificate(deployment()).sign(key());
+    put("made", &made.write());
+    put("changed", &made.write().replace("cloud.raw", "other.raw"));
+    put("erase", &certificate(evidence()).sign(key()).write());
+    put("boots", &certificate(boot_entries()).sign(key()).write());
+    put("key", &key().public().to_string());
+    let (image, other) = ("c".repeat(64), "e".repeat(64));
+    let verify = format!("certificate verify DIR/made --key DIR/key --serial S1 --image {image}");
+    let (code, out, err) = offline(dir.path(), &verify);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    for part in ["deployed", "cloud.raw?******", "serial S1", "not erased since", "configdrive", &image] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let (_, out, _) = offline(dir.path(), "certificate verify DIR/boots --key DIR/key");
+    assert!(out.contains("Boot0001 \"debian\" starts") && out.contains("0001, 0000"), "{out}");
+    for (line, name) in [
+        (format!("DIR/made --serial S2 --image {image}"), "another-disk"),
+        (format!("DIR/made --serial S1 --image {other}"), "another-image"),
+        ("DIR/made --serial S1".to_owned(), "not-erased"),
+        (format!("DIR/changed --serial S1 --image {image}"), "tampered"),
+        (format!("DIR/erase --serial S1 --image {image}"), "another-image"),
+    ] {
+        let (code, out, err) = offline(dir.path(), &format!("certificate verify {line} --key DIR/key"));
         assert_eq!((code, out.as_str()), (2, ""), "{line}");
         assert!(err.contains(&format!("refused ({name})")), "{line}: {err}");
     }

@@ -14,6 +14,7 @@ use crate::log_download::LogDownload;
 use agent_protocol::command::{ANNEAL, Addition, CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::record::RequiredVerification;
 use agent_protocol::step::AdvertisedSteps;
+use model::image::{PREPARE_INSTANCE_BOOT, is_step};
 use model::{Contact, Node, PlannedStep, Run, RunKind, StepKind, StepResult};
 use reqwest::{Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
@@ -144,8 +145,12 @@ impl AgentClient {
         let agent = agents::of(contact);
         add_psids(&mut command.params, node, contact, &step.step.step);
         let checkpoint = node.run.as_ref().and_then(Run::resumes_from).filter(|_| agent.can_resume());
-        if let Some(checkpoint) = checkpoint {
-            command.params[ANNEAL] = json!(Addition { checkpoint: Some(checkpoint.clone()) });
+        // The command of this step does not name the node, and an agent that signs does.
+        let named = is_step(&step.step, PREPARE_INSTANCE_BOOT) && agent.evidence_key().is_some();
+        let addition =
+            Addition { checkpoint: checkpoint.cloned(), node: named.then(|| node.uuid.to_string()) };
+        if addition != Addition::default() {
+            command.params[ANNEAL] = json!(addition);
         }
         if !agent.takes_command_ids() {
             let known = node.run.as_ref().map(|run| run.results.as_slice()).unwrap_or_default();

@@ -2,7 +2,8 @@
 
 pub use certificate::SigningKey;
 use certificate::{
-    Evidence, Finding, NodeName, Place, PowerOff, PublicKey, RetiredDisk, RunName, Signed, VERSION,
+    DiskBefore, Evidence, Finding, NodeName, Place, PowerOff, PublicKey, RetiredDisk, RunName, Signed,
+    VERSION,
 };
 use model::{Certificate, Node, RequestSender, Run, Timestamp};
 use serde_json::{Map, Value};
@@ -16,6 +17,15 @@ pub struct Proof {
     pub signed: Signed,
     /// What stands in it.
     pub evidence: Evidence,
+}
+
+/// What the certificates before one say.
+#[derive(Debug, Clone, Default)]
+pub struct Previous<'a> {
+    /// The newest one of the node.
+    pub certificate: Option<&'a Certificate>,
+    /// Of a deployment: what they say of the disk.
+    pub disk_before: Option<DiskBefore>,
 }
 
 /// The controller as one that certifies.
@@ -66,16 +76,17 @@ impl CertificateIssuer {
         Self { site: Some(site.to_owned()).filter(|site| !site.is_empty()), ..self }
     }
 
-    /// The certificate of what is proven of step `index` of `run`, after the `previous` one of the node.
+    /// The certificate of what is proven of step `index` of `run`, after the earlier ones of the node.
     pub fn certify(
         &self,
         node: &Node,
         run: &Run,
         index: usize,
         proof: Proof,
-        previous: Option<&Certificate>,
+        before: Previous,
         now: Timestamp,
     ) -> Certificate {
+        let Previous { certificate: previous, disk_before } = before;
         let number = previous.map_or(1, |previous| previous.number.saturating_add(1));
         let finding = Finding::of(&proof.evidence);
         let command_id = proof.evidence.command_id;
@@ -96,6 +107,7 @@ impl CertificateIssuer {
             },
             finding,
             retired_disks: node.disks.retired.iter().map(retired).collect(),
+            disk_before,
             evidence_key: proof.key.to_string(),
             evidence: proof.signed,
         }

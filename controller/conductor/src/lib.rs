@@ -28,5 +28,5 @@ pub mod stages;
 
 pub use act::{Executor, LiveExecutor};
 pub use drive::Conductor;
-pub use issuer::{CertificateIssuer, SigningKey};
+pub use issuer::{CertificateIssuer, Previous, SigningKey};
 pub use settings::Settings;

@@ -138,6 +138,12 @@ impl ImageRequest {
         self.boot_mode
     }
 
+    /// The digest that the image is checked with; `None` where only the URL of a list of digests is known.
+    pub fn digest(&self) -> Option<&str> {
+        let (Checksum::Hash { value, .. } | Checksum::Plain(value)) = &self.checksum;
+        Some(value.as_str()).filter(|value| !value.contains("://"))
+    }
+
     /// `image_info` of the agent's step `deploy.write_image`, as Ironic sends it.
     pub fn as_sent(&self, node: &Node) -> Value {
         let path = self.source.split(['?', '#']).next().unwrap_or_default();

@@ -126,6 +126,9 @@ pub struct Node {
     /// The disk with its operating system; `None` when it has none, or its agent did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root_disk: Option<RootDisk>,
+    /// When its last deployment or adoption ended, as a success or not: an erase before says nothing of its disks any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployed_at: Option<Timestamp>,
     /// Why it is AVAILABLE; `None` in every other state, and where an earlier version of the controller made it available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
@@ -205,6 +208,7 @@ impl Node {
             driver_internal_info: Map::new(),
             disks: KnownDisks::default(),
             root_disk: None,
+            deployed_at: None,
             basis: None,
             run: None,
             wait: None,
@@ -245,6 +249,9 @@ impl Node {
             return;
         }
         self.basis = None;
+        if self.provision_state.is_deploying() && !state.is_deploying() {
+            self.deployed_at = Some(now);
+        }
         self.provision_state = state;
         self.target_provision_state =
             if state.is_stable() { None } else { target.or_else(|| state.target()) };

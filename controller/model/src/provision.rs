@@ -144,6 +144,11 @@ impl ProvisionState {
         self.target().is_none()
     }
 
+    /// Whether a node gets a workload in it.
+    pub fn is_deploying(self) -> bool {
+        matches!(self, Self::Deploying | Self::DeployWait | Self::DeployHold | Self::Adopting)
+    }
+
     /// What bounds the time that the node may spend in it before the controller acts; each budget is a
     /// setting in seconds.
     pub fn budget(self) -> Budget {

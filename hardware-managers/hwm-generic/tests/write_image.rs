@@ -2,6 +2,7 @@
 
 use crate::common::{Loop, run};
 use crate::step::manager;
+use agent_protocol::deployment::WrittenDisk;
 use agent_protocol::inventory::Inventory;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
 use serde_json::{Value, json};
@@ -95,6 +96,11 @@ fn the_hinted_disk_gets_the_image_and_the_configdrive_and_no_other_is_touched() 
     assert_eq!(result["result"], json!(said));
     let record = &result["image"]["record"];
     assert_eq!((&record["read_back_sha256"], &record["disk_id"]), (&json!(sha256), &json!("0x00000000")));
+    let deployed: WrittenDisk = serde_json::from_value(result["image"].clone()).unwrap();
+    let sums = &deployed.record;
+    assert_eq!((deployed.device.as_str(), deployed.size), (target.node(), 120 * MIB));
+    assert_eq!((sums.read_back, &sums.read_back_sum), (16 * MIB, &sums.written_sum));
+    assert_eq!((sums.downloaded, &sums.download_digest), (16 * MIB, &sha256));
     assert!(!result.to_string().contains(drive), "the configdrive is not repeated");
     let edit = record["edits"].as_array().unwrap().iter().find(|edit| edit["what"] == "configdrive").unwrap();
     assert_eq!(target.part(edit["offset"].as_u64().unwrap(), unpacked.len()), unpacked);

@@ -39,7 +39,7 @@ pub struct CommandStatus {
     pub checkpoint: Option<Value>,
 }
 
-/// Parameter of `execute_*_step` that carries what Anneal adds; sent only to an agent that reported a checkpoint.
+/// Parameter of `execute_*_step` and of `install_bootloader` that carries what Anneal adds; sent only to an agent of Anneal's.
 pub const ANNEAL: &str = "anneal";
 
 /// Value of the parameter [`ANNEAL`].
@@ -48,6 +48,9 @@ pub struct Addition {
     /// What the step saved before it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Value>,
+    /// UUID of the node, with a command that does not name it: its evidence does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 /// Longest checkpoint, in bytes of JSON.

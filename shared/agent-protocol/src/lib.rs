@@ -12,6 +12,7 @@
 //! offered it ([`lookup::Offer`]): Ironic refuses unknown heartbeat fields with 400.
 
 pub mod command;
+pub mod deployment;
 pub mod heartbeat;
 pub mod inspection;
 pub mod inventory;

@@ -3,6 +3,7 @@
 //! Add lines when a message grows.
 
 use agent_protocol::command::{Addition, CommandList, CommandRequest, CommandStatus};
+use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use agent_protocol::heartbeat::Heartbeat;
 use agent_protocol::inspection::{InspectionAnswer, InspectionReport};
 use agent_protocol::inventory::Inventory;
@@ -191,4 +192,18 @@ fn what_an_interrupted_step_goes_on_from() {
     exact::<EraseReport>(
         r#"{"disks":[{"device":"/dev/sda","serial":"S1","size":8,"outcome":"erased","method":"overwrite-zeroes","bytes_erased":8,"resumed_from":4}]}"#,
     );
+}
+
+#[test]
+fn deployment_of_ours() {
+    exact::<WrittenDisk>(
+        r#"{"device":"/dev/sda","serial":"S1","wwn":"0x5","model":"M","size":64,"record":{"source":"http://10.0.0.1/i.raw?******","format":"raw","compression":"plain","downloaded":16,"algorithm":"sha256","download_digest":"d3","size":16,"written":16,"leaf":8,"written_sum":"5a","read_back":16,"read_back_sum":"5a","read_back_sha256":"d3","disk_id":"0x00000000","edits":[{"what":"configdrive","offset":56,"length":8,"sha256":"e4"}]}}"#,
+    );
+    exact::<WrittenDisk>(
+        r#"{"device":"/dev/vda","size":64,"record":{"source":"http://10.0.0.1/i.qcow2","format":"qcow2","compression":"zstd","downloaded":3,"algorithm":"sha512","download_digest":"d3","size":16,"written":0,"leaf":8,"written_sum":"5a","read_back":16,"read_back_sum":"5a","read_back_sha256":"f5","disk_id":"0x12345678","edits":[]}}"#,
+    );
+    exact::<BootEntries>(
+        r#"{"device":"/dev/sda","serial":"S1","entry":"Boot0001","label":"debian","loader":"\\EFI\\debian\\shimx64.efi","added":true,"removed":[{"number":"0002","label":"old","why":"same_label"}],"order":["0001","0000"],"partitions_unknown":"a disk cannot be read"}"#,
+    );
+    exact::<Addition>(r#"{"node":"62f4f467-864a-40c0-9b53-0820d3eb102f"}"#);
 }

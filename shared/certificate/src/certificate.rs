@@ -4,7 +4,7 @@ use crate::{Document, Evidence, Signed, SigningKey};
 use agent_protocol::record::{DiskRecord, Outcome};
 use serde::{Deserialize, Serialize};
 
-/// The result of one erase step for the disks of one node.
+/// The result of one step that erases or deploys, for the disks of one node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// [`crate::VERSION`].
@@ -30,6 +30,9 @@ pub struct Certificate {
     /// Disks that left the node since the previous certificate, each accepted by an operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retired_disks: Vec<RetiredDisk>,
+    /// Of a deployment: what the certificates before it say of the disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_before: Option<DiskBefore>,
     /// The key that the agent sent over its authenticated channel.
     pub evidence_key: String,
     /// The evidence that the agent signed.
@@ -142,6 +145,14 @@ pub struct RetiredDisk {
     pub at: String,
 }
 
+/// A disk before an image was written to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskBefore {
+    /// Id of the certificate of its last erase; `None` where it was not erased since the node was deployed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erased_by: Option<String>,
+}
+
 /// Finding of a step. It is derived from the evidence alone and verified against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -155,6 +166,10 @@ pub enum Finding {
     MetadataErased,
     /// No disk was written, or the node had none.
     NothingErased,
+    /// An image was written to a disk and read back.
+    Deployed,
+    /// The firmware begins with the image that was written.
+    BootEntriesMade,
     /// The step failed. The record of each disk has its result.
     Failed,
 }
@@ -165,6 +180,12 @@ impl Finding {
         let count = |outcome| evidence.disks.iter().filter(|disk| disk.outcome == outcome).count();
         if !evidence.succeeded || count(Outcome::Failed) > 0 {
             return Self::Failed;
+        }
+        if evidence.deployed.is_some() {
+            return Self::Deployed;
+        }
+        if evidence.boot_entries.is_some() {
+            return Self::BootEntriesMade;
         }
         let verified = |disk: &DiskRecord| disk.verification.as_ref().is_some_and(|seen| seen.passed);
         let exceptions = !evidence.ignored_controllers.is_empty() || !evidence.disks.iter().all(verified);
@@ -183,6 +204,8 @@ impl Finding {
             Self::ErasedWithExceptions => "erased_with_exceptions",
             Self::MetadataErased => "metadata_erased",
             Self::NothingErased => "nothing_erased",
+            Self::Deployed => "deployed",
+            Self::BootEntriesMade => "boot_entries_made",
             Self::Failed => "failed",
         }
     }

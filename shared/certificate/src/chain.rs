@@ -2,7 +2,9 @@
 
 use crate::log::Log;
 use crate::verify::{Verified, follows, one};
-use crate::{Document, PublicKey, Refused};
+use crate::{Document, Evidence, PublicKey, Refused};
+use agent_protocol::deployment::WrittenDisk;
+use agent_protocol::record::{DiskRecord, Outcome};
 use std::collections::BTreeMap;
 
 /// The certificates of one node, as they were found good.
@@ -67,6 +69,7 @@ fn whole(
         if let Some(before) = before {
             follows(found, before).map_err(|refused| (name.clone(), refused))?;
         }
+        names_its_erase(found, chain).map_err(|refused| (name.clone(), refused))?;
         before = Some(found);
     }
     let mut logged = 0;
@@ -100,4 +103,45 @@ fn whole(
         certificates,
         newer_than_log: certificates.saturating_sub(logged),
     })
+}
+
+/// That a deployment which names the erase of its disk names the last one before it.
+fn names_its_erase(found: &Verified, chain: &BTreeMap<u64, (String, Verified)>) -> Result<(), Refused> {
+    let named = found.certificate.disk_before.as_ref().and_then(|before| before.erased_by.as_deref());
+    let (Some(named), Some(disk)) = (named, &found.evidence.deployed) else { return Ok(()) };
+    let earlier = chain.range(..found.certificate.number).rev();
+    let shown = erased_by(earlier.map(|(_, (_, one))| (one.id.as_str(), &one.evidence)), disk);
+    if shown == Some(named) {
+        return Ok(());
+    }
+    let number = found.certificate.number;
+    let shown = shown.unwrap_or("no certificate");
+    let text =
+        format!("certificate {number} names {named} as the last erase of its disk, and the chain {shown}");
+    Err(Refused::BrokenChain(text))
+}
+
+/// The newest of the earlier certificates, newest first, by which the disk was erased, if no image was written to it since.
+pub fn erased_by<'a>(
+    earlier: impl Iterator<Item = (&'a str, &'a Evidence)>,
+    disk: &WrittenDisk,
+) -> Option<&'a str> {
+    for (id, evidence) in earlier {
+        if evidence.deployed.as_ref().is_some_and(|before| is(disk, &before.serial, &before.wwn)) {
+            return None;
+        }
+        let erased =
+            |record: &DiskRecord| record.outcome == Outcome::Erased && is(disk, &record.serial, &record.wwn);
+        if evidence.disks.iter().any(erased) {
+            return Some(id);
+        }
+    }
+    None
+}
+
+/// Whether they are names of the disk: all that both say agrees, and there is something.
+fn is(disk: &WrittenDisk, serial: &Option<String>, wwn: &Option<String>) -> bool {
+    let agree = |one: &Option<String>, other: &Option<String>| Some(one.as_ref()? == other.as_ref()?);
+    let agree = [agree(&disk.serial, serial), agree(&disk.wwn, wwn)];
+    !agree.contains(&Some(false)) && agree.contains(&Some(true))
 }

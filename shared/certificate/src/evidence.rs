@@ -1,11 +1,13 @@
-//! The evidence that an agent signs for an erase step, and the controller's checks of it.
+//! The evidence that an agent signs for a step that erases or deploys, and the controller's checks of it.
 
 use crate::claim;
+use crate::deployment;
 use crate::{Document, PublicKey, Refused, Signed, SigningKey};
+use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use agent_protocol::record::{DiskRecord, EraseReport, IgnoredController, RequiredVerification};
 use serde::{Deserialize, Serialize};
 
-/// The results of one erase step for the disks of a node.
+/// The results of one step for the disks of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// [`crate::VERSION`].
@@ -27,11 +29,17 @@ pub struct Evidence {
     /// Why it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Every disk that the agent saw, touched or not.
+    /// Every disk that the agent saw, touched or not; none of a deployment.
     pub disks: Vec<DiskRecord>,
     /// Storage controllers without a driver that the node's operator lets be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored_controllers: Vec<IgnoredController>,
+    /// The disk that an image was written to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployed: Option<WrittenDisk>,
+    /// The boot entries of the firmware, after an image was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_entries: Option<BootEntries>,
 }
 
 /// The agent of one boot.
@@ -67,6 +75,16 @@ pub struct StepName {
     pub step: String,
 }
 
+/// The command that makes the firmware begin with the image: kind, interface and name, as its evidence names it.
+pub const INSTALL_BOOTLOADER: [&str; 3] = ["deploy", "image", "install_bootloader"];
+
+impl StepName {
+    /// By its kind, interface and name.
+    pub fn of([kind, interface, step]: [&str; 3]) -> Self {
+        Self { kind: kind.to_owned(), interface: interface.to_owned(), step: step.to_owned() }
+    }
+}
+
 /// A hardware manager.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManagerName {
@@ -89,8 +107,12 @@ pub struct Expected<'a> {
     pub step: StepName,
     /// Whether the command succeeded.
     pub succeeded: bool,
-    /// The report in the command's result.
+    /// The report in the command's result; empty where it is none of an erase.
     pub report: &'a EraseReport,
+    /// The disk in it that an image was written to.
+    pub deployed: Option<&'a WrittenDisk>,
+    /// The boot entries in it.
+    pub boot_entries: Option<&'a BootEntries>,
     /// What each erased disk must have been verified by.
     pub required: RequiredVerification,
 }
@@ -116,9 +138,21 @@ impl Evidence {
         Ok(Signed { payload, key: key.to_string(), signature })
     }
 
-    /// Every disk that counts as erased was seen to be.
+    /// `erasure` or `deployment`: what the certificate of it is called.
+    pub fn kind(&self) -> &'static str {
+        if self.deployed.is_some() || self.boot_entries.is_some() { "deployment" } else { "erasure" }
+    }
+
+    /// Every disk that counts as erased was seen to be, and one that counts as deployed holds its image.
     pub(crate) fn check_claims(&self) -> Result<(), Refused> {
-        self.disks.iter().try_for_each(claim::check)
+        self.disks.iter().try_for_each(claim::check)?;
+        let kinds = [!self.disks.is_empty(), self.deployed.is_some(), self.boot_entries.is_some()];
+        if kinds.iter().filter(|there| **there).count() > 1 {
+            return Err(Refused::AnotherResult(
+                "what the step did: it erases, writes an image or makes boot entries",
+            ));
+        }
+        self.deployed.as_ref().map_or(Ok(()), deployment::check)
     }
 }
 
@@ -154,6 +188,12 @@ pub fn judge(signed: &Signed, key: &PublicKey, expected: &Expected) -> Result<Ev
     }
     if evidence.ignored_controllers != expected.report.ignored_controllers {
         return Err(Refused::AnotherResult("the controllers without a driver"));
+    }
+    if evidence.deployed.as_ref() != expected.deployed {
+        return Err(Refused::AnotherResult("the disk that the image was written to"));
+    }
+    if evidence.boot_entries.as_ref() != expected.boot_entries {
+        return Err(Refused::AnotherResult("the boot entries"));
     }
     evidence.check_claims()?;
     evidence.disks.iter().try_for_each(|disk| claim::suffices(disk, expected.required))?;

@@ -1,7 +1,7 @@
-//! Erasure certificates: evidence that an agent signs, certificates that a controller signs, and their verification.
+//! Certificates of erases and deployments: evidence that an agent signs, certificates that a controller signs, and their verification.
 //!
 //! ```text
-//!   agent       EraseReport ─▶ Evidence ── key of its boot ──▶ Signed
+//!   agent       EraseReport, WrittenDisk ─▶ Evidence ── key of its boot ──▶ Signed
 //!   controller  judge(Signed, key of the heartbeat) ─▶ Certificate ── its durable key ──▶ Signed, in the store
 //!   auditor     verify(file, public key) ─▶ Verified, or the first error
 //! ```
@@ -12,6 +12,7 @@
 mod certificate;
 mod chain;
 mod claim;
+mod deployment;
 mod evidence;
 mod key_change;
 pub mod log;
@@ -21,16 +22,19 @@ mod signed;
 mod verify;
 
 pub use certificate::{
-    Certificate, Controller, Finding, NodeName, Place, PowerOff, RequestSender, RetiredDisk, RunName,
+    Certificate, Controller, DiskBefore, Finding, NodeName, Place, PowerOff, RequestSender, RetiredDisk,
+    RunName,
 };
-pub use chain::{Chain, verify_chains};
-pub use evidence::{AgentName, Evidence, Expected, Machine, ManagerName, StepName, judge, sign_evidence};
+pub use chain::{Chain, erased_by, verify_chains};
+pub use evidence::{
+    AgentName, Evidence, Expected, INSTALL_BOOTLOADER, Machine, ManagerName, StepName, judge, sign_evidence,
+};
 pub use key_change::{KeyChange, SignedKeyChange, keys_from};
 pub use log::{Log, LogEntry};
 pub use refused::{Document, Refused};
 pub use signed::Signed;
 pub use signing::{KeyError, PublicKey, SigningKey, SigningKeyError};
-pub use verify::{Verified, Wanted, verify, verify_with_any};
+pub use verify::{Verified, Wanted, evidence_in, verify, verify_with_any};
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;

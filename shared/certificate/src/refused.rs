@@ -127,6 +127,22 @@ pub enum Refused {
         /// What happened to it.
         outcome: String,
     },
+    /// A disk counts as deployed, and its record does not show it.
+    #[error("the image is not on disk {disk}: {why}")]
+    NotWritten {
+        /// The disk.
+        disk: String,
+        /// What the record shows.
+        why: String,
+    },
+    /// It is of another image, or of no deployment.
+    #[error("the digest of the image is {found}, not {wanted}")]
+    AnotherImage {
+        /// Digest of the file as it was downloaded; `none` where no image was written.
+        found: String,
+        /// The digest that was given.
+        wanted: String,
+    },
     /// It does not follow the certificate it should follow.
     #[error("the chain of the node's certificates is broken: {0}")]
     BrokenChain(String),
@@ -167,6 +183,8 @@ impl Refused {
             Self::AnotherResult(_) => "another-result",
             Self::AnotherDisk(_) => "another-disk",
             Self::NotErased { .. } => "not-erased",
+            Self::NotWritten { .. } => "not-written",
+            Self::AnotherImage { .. } => "another-image",
             Self::BrokenChain(_) => "broken-chain",
             Self::CutChain(_) => "cut-chain",
             Self::ForkedChain(_) => "forked-chain",

@@ -8,8 +8,10 @@ use agent_protocol::record::Outcome;
 pub struct Wanted<'a> {
     /// UUID of the node.
     pub node: Option<&'a str>,
-    /// Serial number or WWN of a disk, which must have been erased.
+    /// Serial number or WWN of a disk, which must have been erased; with `image`, it must be the one that was written.
     pub disk: Option<&'a str>,
+    /// Digest of the image, as downloaded or as written, that must have been written.
+    pub image: Option<&'a str>,
     /// The file of the certificate before it.
     pub previous: Option<&'a str>,
 }
@@ -44,8 +46,10 @@ pub fn verify_with_any(text: &str, keys: &[PublicKey], wanted: &Wanted) -> Resul
     if let Some(node) = wanted.node.filter(|node| !node.eq_ignore_ascii_case(found)) {
         return Err(Refused::AnotherNode { found: found.clone(), wanted: node.to_owned() });
     }
-    if let Some(disk) = wanted.disk {
-        check_disk(&verified.evidence, disk)?;
+    match (wanted.image, wanted.disk) {
+        (Some(image), disk) => check_deployment(&verified.evidence, disk, image)?,
+        (None, Some(disk)) => check_disk(&verified.evidence, disk)?,
+        (None, None) => {}
     }
     if let Some(text) = wanted.previous {
         follows(&verified, &one(Document::Previous, text, keys)?)?;
@@ -70,6 +74,10 @@ pub(crate) fn one(what: Document, text: &str, keys: &[PublicKey]) -> Result<Veri
     if certificate.finding != found {
         return Err(Refused::Contradiction { stated: certificate.finding.as_str(), found: found.as_str() });
     }
+    if certificate.disk_before.is_some() != evidence.deployed.is_some() {
+        let text = "disk_before is of deployments, and of each".to_owned();
+        return Err(Refused::Unreadable(what, text));
+    }
     if (certificate.number == 1) != certificate.previous.is_none() || certificate.number == 0 {
         let text = format!("number {} and previous {:?}", certificate.number, certificate.previous);
         return Err(Refused::BrokenChain(text));
@@ -77,7 +85,22 @@ pub(crate) fn one(what: Document, text: &str, keys: &[PublicKey]) -> Result<Veri
     Ok(Verified { id: signed.digest(), certificate, evidence })
 }
 
+/// The evidence in the file of a certificate, as a store keeps it: no signature is verified.
+///
+/// # Errors
+/// [`Refused::Unreadable`].
+pub fn evidence_in(text: &str) -> Result<Evidence, Refused> {
+    let signed = Signed::read(Document::Certificate, text)?;
+    let read = |what: Document, error: serde_json::Error| Refused::Unreadable(what, error.to_string());
+    let certificate: Certificate =
+        serde_json::from_str(&signed.payload).map_err(|error| read(Document::Certificate, error))?;
+    serde_json::from_str(&certificate.evidence.payload).map_err(|error| read(Document::Evidence, error))
+}
+
 fn check_disk(evidence: &Evidence, wanted: &str) -> Result<(), Refused> {
+    if evidence.deployed.as_ref().is_some_and(|deployed| deployed.is_called(wanted)) {
+        return Err(Refused::NotErased { disk: wanted.to_owned(), outcome: "deployed".to_owned() });
+    }
     let is = |name: &Option<String>| name.as_deref() == Some(wanted);
     let mut disks = evidence.disks.iter().filter(|disk| is(&disk.serial) || is(&disk.wwn)).peekable();
     if disks.peek().is_none() {
@@ -96,6 +119,27 @@ fn check_disk(evidence: &Evidence, wanted: &str) -> Result<(), Refused> {
             Err(Refused::NotErased { disk: wanted.to_owned(), outcome: outcome.to_owned() })
         }
     }
+}
+
+/// That it is a deployment of this disk and of an image with this digest, as downloaded or as written.
+///
+/// # Errors
+/// It is of another image, another disk, or no deployment.
+fn check_deployment(evidence: &Evidence, disk: Option<&str>, image: &str) -> Result<(), Refused> {
+    let wanted = image.to_ascii_lowercase();
+    let another =
+        |found: &str| Err(Refused::AnotherImage { found: found.to_owned(), wanted: wanted.clone() });
+    let Some(deployed) = evidence.deployed.as_ref().filter(|_| evidence.succeeded) else {
+        return another("none");
+    };
+    if let Some(name) = disk.filter(|name| !deployed.is_called(name)) {
+        return Err(Refused::AnotherDisk(name.to_owned()));
+    }
+    let record = &deployed.record;
+    if [&record.download_digest, &record.read_back_sha256].contains(&&wanted) {
+        return Ok(());
+    }
+    another(&record.download_digest)
 }
 
 /// That the one certificate follows the other in the chain of a node.

@@ -32,7 +32,7 @@ fn with(change: impl FnOnce(&mut Evidence)) -> Certificate {
 #[test]
 fn a_good_one_is_believed_with_the_public_key_alone() {
     let text = of(|_| ());
-    let wanted = Wanted { node: Some(NODE), disk: Some("S1"), previous: None };
+    let wanted = Wanted { node: Some(NODE), disk: Some("S1"), ..Wanted::default() };
     let verified = verify(&text, &key().public(), &wanted).unwrap();
     assert_eq!(verified.certificate.finding, Finding::ErasedWithExceptions);
     assert_eq!(verified.id, Signed::read(Document::Certificate, &text).unwrap().digest());
@@ -134,6 +134,8 @@ fn evidence_is_of_the_step_that_was_asked_for_and_says_what_its_result_says() {
         step: sample.step.clone(),
         succeeded: true,
         report: &report,
+        deployed: None,
+        boot_entries: None,
         required: RequiredVerification::Device,
     };
     let signed = sample.sign(key());

@@ -2,8 +2,8 @@
 
 mod common;
 
-use certificate::{Certificate, Document, Evidence, Refused, Signed};
-use common::{certificate, evidence, key};
+use certificate::{Certificate, DiskBefore, Document, Evidence, Refused, Signed};
+use common::{boot_entries, certificate, deployment, evidence, key};
 use serde_json::{Value, json};
 
 const TEXT: &str = include_str!("../../../docs/certificate.md");
@@ -51,8 +51,9 @@ fn check<T: serde::de::DeserializeOwned>(name: &str, text: &str, example: &Value
 
 #[test]
 fn schemas_and_code_agree() {
-    let mut whole = certificate(evidence());
+    let mut whole = certificate(deployment());
     whole.previous = Some("0".repeat(64));
+    whole.disk_before = Some(DiskBefore { erased_by: Some("1".repeat(64)) });
     let value = |value: &str| serde_json::from_str::<Value>(value).unwrap();
     let signed = whole.sign(key());
     let file = include_str!("../../../docs/certificate/file.schema.json");
@@ -63,6 +64,8 @@ fn schemas_and_code_agree() {
     sample.disks[0].reason = Some("none".to_owned());
     sample.disks[0].verification.as_mut().unwrap().markers_found = 1;
     sample.disks[0].exempt = Some("boot-medium".to_owned());
+    sample.deployed = deployment().deployed;
+    sample.boot_entries = boot_entries().boot_entries;
     let payload = include_str!("../../../docs/certificate/evidence.schema.json");
     check::<Evidence>("evidence", payload, &value(&sample.sign(key()).payload));
 }
@@ -89,6 +92,8 @@ fn every_refusal_has_its_name() {
         Refused::AnotherResult(""),
         Refused::AnotherDisk(text()),
         Refused::NotErased { disk: text(), outcome: text() },
+        Refused::NotWritten { disk: text(), why: text() },
+        Refused::AnotherImage { found: text(), wanted: text() },
         Refused::BrokenChain(text()),
     ] {
         assert!(TEXT.contains(&format!("| `{}` |", refused.name())), "{}", refused.name());

@@ -158,6 +158,8 @@ impl Canon<'_> {
             driver_internal_info: _,
             disks,
             root_disk: _,
+            // Certificates alone.
+            deployed_at: _,
             basis,
             run,
             wait,

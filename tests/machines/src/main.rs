@@ -9,6 +9,7 @@
 //! boot the real ramdisk from it. One line each: `PASS name (seconds)` or `FAIL name: reason`, then where the
 //! logs are and how they end; a last line counts them. Exit code 1 when any failed. Needs root.
 
+mod certificate;
 mod desk;
 mod disk;
 mod impostor;

@@ -1,10 +1,12 @@
 //! What an agent of Anneal reports of its erases, and signs.
 
 use agent_protocol::command::Status;
+use agent_protocol::deployment::{WrittenDisk, WrittenImage};
 use agent_protocol::record::{DiskRecord, ERASE_METADATA, EraseReport, Outcome, Verification};
 use agentd::registry::Ending;
 use certificate::{AgentName, EVIDENCE, Evidence, Machine, ManagerName, SigningKey, StepName, VERSION};
 use model::StepKind;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 /// The true record of a disk of `size` bytes that the erase step called `step` has treated.
@@ -47,6 +49,39 @@ pub fn erased(step: &str, device: &str, serial: &str, size: u64) -> DiskRecord {
     }
 }
 
+/// The true record of a disk of `size` bytes with an image of half of them, whose file has this SHA-256.
+pub fn deployed(device: &str, serial: &str, size: u64, sha256: &str) -> WrittenDisk {
+    let (sum, content) = ("1".repeat(64), "2".repeat(64));
+    WrittenDisk {
+        device: device.to_owned(),
+        serial: Some(serial.to_owned()),
+        wwn: None,
+        model: None,
+        size,
+        record: WrittenImage {
+            source: "https://images/cloud.qcow2?******".to_owned(),
+            format: "qcow2".to_owned(),
+            compression: "plain".to_owned(),
+            downloaded: size / 4,
+            algorithm: "sha256".to_owned(),
+            download_digest: sha256.to_lowercase(),
+            size: size / 2,
+            written: size / 2,
+            leaf: 1 << 16,
+            written_sum: sum.clone(),
+            read_back: size / 2,
+            read_back_sum: sum,
+            read_back_sha256: content,
+            disk_id: "0x00000000".to_owned(),
+            edits: Vec::new(),
+        },
+    }
+}
+
+fn read<T: DeserializeOwned>(value: Option<&Value>) -> Option<T> {
+    value.and_then(|value| serde_json::from_value(value.clone()).ok())
+}
+
 /// A step command: kind of the step, and the parameters of the command.
 pub(crate) type SentStep = (StepKind, Map<String, Value>);
 
@@ -58,9 +93,11 @@ pub(crate) fn attach(key: &SigningKey, agent: AgentName, id: &str, sent: &SentSt
         value.unwrap_or_default().to_owned()
     };
     let Some(Value::Object(result)) = &mut ending.result else { return };
-    let report = result.get(kind.result_field()).filter(|report| report.get("disks").is_some());
-    let report = report.and_then(|report| serde_json::from_value::<EraseReport>(report.clone()).ok());
-    let Some(report) = report else { return };
+    let Some(report) = result.get(kind.result_field()) else { return };
+    let (erase, deployed) = (read::<EraseReport>(Some(report)), read::<WrittenDisk>(report.get("image")));
+    if erase.is_none() && deployed.is_none() {
+        return;
+    }
     let step = StepName {
         kind: kind.as_str().to_owned(),
         interface: text("step", "interface"),
@@ -69,7 +106,8 @@ pub(crate) fn attach(key: &SigningKey, agent: AgentName, id: &str, sent: &SentSt
     let evidence = Evidence {
         succeeded: ending.status == Status::Succeeded,
         error: ending.error.as_ref().map(|error| error.details.clone()),
-        ..evidence(agent, text("node", "uuid"), id, step, report)
+        deployed,
+        ..evidence(agent, text("node", "uuid"), id, step, erase.unwrap_or_default())
     };
     let signed = serde_json::to_value(evidence.sign(key)).unwrap_or_default();
     result.insert(EVIDENCE.to_owned(), signed);
@@ -121,5 +159,7 @@ fn evidence(
         error: None,
         disks: report.disks,
         ignored_controllers: report.ignored_controllers,
+        deployed: None,
+        boot_entries: None,
     }
 }

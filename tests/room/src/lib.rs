@@ -23,7 +23,7 @@ mod work;
 pub use agent::{Agent, Call, Kind, Reply};
 pub use agentd::registry::Ending;
 pub use clock::SimClock;
-pub use evidence::{erased, signed_clean_result};
+pub use evidence::{deployed, erased, signed_clean_result};
 pub use hwm_sdk::StepContext;
 pub use log::Log;
 pub use machine::Power;

@@ -1,9 +1,10 @@
 //! `image.*`: make a written image boot.
 
 use super::command::{Call, Command, IpaCompatibility, Mode, failed};
+use crate::evidence;
 use crate::registry::Ending;
 use crate::uefi::{self, Machine};
-use agent_protocol::command::{CommandList, Status};
+use agent_protocol::command::{ANNEAL, CommandList, Status};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -25,7 +26,7 @@ pub(super) const COMMANDS: &[Command] = &[Command::new(
 )
 .with(
     &["root_uuid"],
-    &["efi_system_part_uuid", "prep_boot_part_uuid", "target_boot_mode", "ignore_bootloader_failure"],
+    &["efi_system_part_uuid", "prep_boot_part_uuid", "target_boot_mode", "ignore_bootloader_failure", ANNEAL],
 )];
 
 pub(super) fn no_images(_: &Call) -> Ending {
@@ -44,7 +45,12 @@ pub(super) fn last_written(list: &CommandList) -> Option<Value> {
 fn install_bootloader(call: &Call) -> Ending {
     let ignore = call.params.get("ignore_bootloader_failure").and_then(Value::as_bool) == Some(true);
     match bootable(call) {
-        Ok(result) => Ending::done(Some(result)),
+        Ok(result) => {
+            let node = call.params.get(ANNEAL).and_then(|added| added["node"].as_str()).unwrap_or_default();
+            let mut ending = Ending::done(Some(result));
+            evidence::attach_boot_entries(call.state, node, call.id, &mut ending);
+            ending
+        }
         Err(problem) if ignore => {
             tracing::warn!(
                 problem,
@@ -68,10 +74,9 @@ fn bootable(call: &Call) -> Result<Value, String> {
     let device = device.ok_or("no image was written since the agent started: nothing was changed")?;
     let machine = Machine::here()?;
     let report = ramdisk_init::with_writable_efi_variables(|| uefi::install(&machine, device))??;
-    tracing::info!(%report, "the firmware starts the image first");
-    let text =
-        format!("install_bootloader: {} starts {device} first", report["entry"].as_str().unwrap_or_default());
-    Ok(json!({ "result": text, "boot_entries": report }))
+    tracing::info!(?report, "the firmware starts the image first");
+    let text = format!("install_bootloader: {} starts {device} first", report.entry);
+    Ok(json!({ "result": text, evidence::BOOT_ENTRIES: report }))
 }
 
 /// Whether the firmware needs a boot entry: not where the node booted by BIOS. An image for the other mode would not be

@@ -51,7 +51,7 @@ fn execute_step(call: &Call, kind: StepKind) -> Ending {
     let table = StepTable::collect(&call.state.managers(), &inventory, kind);
     let version = call.params.get(steps::words(kind).version);
     let added = call.params.get(ANNEAL).map_or_else(|| Ok(Addition::default()), Addition::deserialize);
-    let Ok(Addition { checkpoint }) = added else {
+    let Ok(Addition { checkpoint, .. }) = added else {
         return type_error(format!("execute_{}_step() got a wrong '{ANNEAL}'", steps::words(kind).adjective));
     };
     let (step, node) = (&call.params["step"], &call.params["node"]);

@@ -139,25 +139,33 @@ impl<'a> Drain<'a> {
     }
 }
 
+/// What the disk returned.
+pub(super) struct ReadBack {
+    pub(super) bytes: u64,
+    pub(super) sum: LeafSum,
+    pub(super) sha256: String,
+}
+
 /// Reads the disk from its first byte to the image's last and compares it with what was written. What is held is taken
-/// from memory. Returns the SHA-256 of it all.
+/// from memory.
 pub(super) fn read_back(
     disk: &dyn Target,
     streamed: &Streamed,
     watch: &dyn Watch,
-) -> Result<String, ImageError> {
+) -> Result<ReadBack, ImageError> {
     let (to_sum, chunks) = sync_channel::<(u64, Aligned, usize)>(BUFFERS);
     let (to_reader, free) = sync_channel(BUFFERS);
     (0..BUFFERS).for_each(|_| {
         let _ = to_reader.send(Aligned::new(CHUNK));
     });
-    let mut sum = LeafSum::new(streamed.sum.leaf());
+    let (mut sum, mut bytes) = (LeafSum::new(streamed.sum.leaf()), 0);
     let mut digest = Digest::new(Algorithm::Sha256);
     std::thread::scope(|scope| {
         let summing = scope.spawn(|| {
             for (offset, buffer, length) in chunks {
                 sum.add(offset, &buffer[..length]);
                 digest.update(&buffer[..length]);
+                bytes += length as u64;
                 let _ = to_reader.send(buffer);
             }
         });
@@ -181,7 +189,7 @@ pub(super) fn read_back(
         let what = "the digests of what was written and of what was read back differ".to_owned();
         return Err(ImageError::ReadBack { disk: disk.name(), what });
     }
-    Ok(digest.finish())
+    Ok(ReadBack { bytes, sum, sha256: digest.finish() })
 }
 
 fn read_all(

@@ -44,7 +44,7 @@ pub fn write(request: &Request, disk: &dyn Target, watch: &dyn Watch) -> Result<
             expected: checksum.value,
         });
     }
-    let read_back_sha256 = drain::read_back(disk, &streamed, watch)?;
+    let returned = drain::read_back(disk, &streamed, watch)?;
     let disk_id = crate::mbr::disk_id(&streamed.held.head);
     let edits = finish::finish(disk, streamed.held, streamed.size, request.configdrive.as_deref(), watch)?;
     Ok(Record {
@@ -56,7 +56,11 @@ pub fn write(request: &Request, disk: &dyn Target, watch: &dyn Watch) -> Result<
         download_digest: checksum.value,
         size: streamed.size,
         written: streamed.written,
-        read_back_sha256,
+        leaf: streamed.sum.leaf() as u64,
+        written_sum: streamed.sum.hex(),
+        read_back: returned.bytes,
+        read_back_sum: returned.sum.hex(),
+        read_back_sha256: returned.sha256,
         disk_id,
         edits,
     })

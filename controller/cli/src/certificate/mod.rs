@@ -1,6 +1,7 @@
-//! `anneal certificate …`: what was erased, signed by the controller, verified with its public key alone.
+//! `anneal certificate …`: what was erased and deployed, signed by the controller, verified with its public key alone.
 
 mod chains;
+mod deployment;
 mod keys;
 mod log;
 mod offline;
@@ -9,11 +10,12 @@ mod page;
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, cell, show, table};
+use certificate::Wanted;
 use clap::Subcommand;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Verbs of erasure certificates. `verify` needs no controller.
+/// Verbs of certificates of erases and deployments. `verify` needs no controller.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Certificates of a node, oldest first.
@@ -39,7 +41,7 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         key_changes: Option<PathBuf>,
         /// Verify the chains of all certificates in this directory.
-        #[arg(long, value_name = "DIR", requires = "head", conflicts_with_all = ["serial", "previous"])]
+        #[arg(long, value_name = "DIR", requires = "head", conflicts_with_all = ["serial", "image", "previous"])]
         chain: Option<PathBuf>,
         /// The log of the heads of all chains, as `anneal certificate log export` wrote it: no chain may end before it says
         /// so, or be another.
@@ -51,9 +53,12 @@ pub enum Command {
         /// It must be of this node.
         #[arg(long, value_name = "UUID")]
         node: Option<String>,
-        /// The disk with this serial number or WWN must be in it, and erased.
+        /// The disk with this serial number or WWN must be in it, and erased; with --image, the image must be on it.
         #[arg(long)]
         serial: Option<String>,
+        /// It must be of the deployment of an image with this digest: of the file, or of the content of the disk.
+        #[arg(long, value_name = "DIGEST")]
+        image: Option<String>,
         /// It must follow this certificate.
         #[arg(long, value_name = "FILE")]
         previous: Option<PathBuf>,
@@ -86,7 +91,7 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
             let (_, verified) = fetched(client, &id).await?;
             offline::report(format, &verified)
         }
-        Command::Verify { file, key, key_changes, chain, head, ca, node, serial, previous } => {
+        Command::Verify { file, key, key_changes, chain, head, ca, node, serial, image, previous } => {
             let keys = keys::trusted(&key, key_changes.as_deref())?;
             match (file, chain.zip(head)) {
                 (_, Some((chain, head))) => {
@@ -95,8 +100,13 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
                     chains::report(format, &chains::verify(&chain, &keys, &head, node.as_deref())?, stamps)
                 }
                 (Some(file), None) => {
-                    let (node, serial) = (node.as_deref(), serial.as_deref());
-                    let verified = offline::verify(&file, &keys, node, serial, previous.as_deref())?;
+                    let wanted = Wanted {
+                        node: node.as_deref(),
+                        disk: serial.as_deref(),
+                        image: image.as_deref(),
+                        previous: None,
+                    };
+                    let verified = offline::verify(&file, &keys, wanted, previous.as_deref())?;
                     offline::report(format, &verified)
                 }
                 (None, None) => Err(Failure::Usage("a file, or --chain and --head, are needed".to_owned())),
@@ -119,7 +129,7 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
 async fn fetched(client: &Client, id: &str) -> Result<(String, certificate::Verified), Failure> {
     let keys = keys::of_controller(client.get(&["anneal", "certificate_key"], &[]).await?)?;
     let text = client.get(&["anneal", "certificates", id], &[]).await?.to_string();
-    let verified = offline::judge(&text, &keys, &certificate::Wanted::default())?;
+    let verified = offline::judge(&text, &keys, &Wanted::default())?;
     if verified.id != id {
         return Err(Failure::Usage(format!("the controller sent certificate {}, not {id}", verified.id)));
     }

@@ -21,12 +21,11 @@ pub fn read(path: &Path) -> Result<String, Failure> {
 pub fn verify(
     file: &Path,
     keys: &[PublicKey],
-    node: Option<&str>,
-    disk: Option<&str>,
+    wanted: Wanted,
     previous: Option<&Path>,
 ) -> Result<Verified, Failure> {
     let previous = previous.map(read).transpose()?;
-    let wanted = Wanted { node, disk, previous: previous.as_deref() };
+    let wanted = Wanted { previous: previous.as_deref(), ..wanted };
     judge(&read(file)?, keys, &wanted).map_err(|error| wrong(file, error))
 }
 
@@ -52,6 +51,9 @@ pub fn report(format: Format, verified: &Verified) -> Result<(), Failure> {
     let contents =
         json!({"id": verified.id, "certificate": verified.certificate, "evidence": verified.evidence});
     show(format, &contents, |_| {
+        if verified.evidence.disks.is_empty() && verified.evidence.kind() == "deployment" {
+            return fields(&facts(verified));
+        }
         let rows: Vec<_> = verified.evidence.disks.iter().map(row).collect();
         let headings = [
             "DEVICE",
@@ -106,7 +108,9 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
         let name = disk.serial.as_deref().or(disk.wwn.as_deref()).unwrap_or("none");
         row("retired disk", format!("{name}, {}: {}", disk.at, disk.reason))
     });
-    rows.into_iter().chain(ignored).chain(retired).collect()
+    let deployed = super::deployment::facts(verified);
+    let deployed = deployed.into_iter().map(|(name, value)| row(name, value));
+    rows.into_iter().chain(ignored).chain(retired).chain(deployed).collect()
 }
 
 /// Where the node stood, as far as the certificate says.

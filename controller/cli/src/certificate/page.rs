@@ -16,7 +16,8 @@ pre{font-size:6pt;white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid #
 
 /// The page of a certificate whose file is `text`.
 pub fn page(verified: &Verified, text: &str) -> String {
-    let title = format!("Erasure certificate {}", verified.certificate.number);
+    let kind = if verified.evidence.kind() == "deployment" { "Deployment" } else { "Erasure" };
+    let title = format!("{kind} certificate {}", verified.certificate.number);
     let facts: String = facts(verified).iter().map(|(name, value)| line(&[name, value])).collect();
     let disks: String = verified.evidence.disks.iter().map(|disk| line(&row(disk))).collect();
     let headings = [
@@ -36,13 +37,17 @@ pub fn page(verified: &Verified, text: &str) -> String {
         "Reason",
     ];
     let headings: String = headings.iter().map(|heading| format!("<th>{}</th>", escaped(heading))).collect();
+    let disks = match verified.evidence.kind() {
+        "deployment" => String::new(),
+        _ => format!("<table><tr>{headings}</tr>{disks}</table>\n"),
+    };
     let (title, finding, text) =
         (escaped(&title), escaped(verified.certificate.finding.as_str()), escaped(text));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
          <style>{STYLE}</style></head><body>\n<h1>{title}: {finding}</h1>\n<table>{facts}</table>\n\
-         <table><tr>{headings}</tr>{disks}</table>\n\
+         {disks}\
          <p>This page proves nothing by itself. What is signed is the following text: save it as a file and run \
          <code>anneal certificate verify FILE --key KEY</code> with the controller's public key.</p>\n\
          <pre>{text}</pre>\n</body></html>\n"

@@ -2,10 +2,12 @@
 
 use super::conductor::Conductor;
 use crate::decision::Change;
-use crate::issuer::Proof;
+use crate::issuer::{Previous, Proof};
+use agent_protocol::deployment::WrittenDisk;
+use certificate::{DiskBefore, Evidence};
 use model::history::{EventKind, Severity};
 use model::request::event;
-use model::{Certificate, Event, Node, StepResult};
+use model::{Certificate, Event, Node, StepResult, Timestamp};
 use store::{Lease, StoreError, log_events};
 
 impl Conductor {
@@ -29,7 +31,8 @@ impl Conductor {
         }
         change.node.updated_at = Some(self.clock.now());
         let certificate = match change.evidence.take() {
-            Some(proof) => Some(self.certify(&mut change, *proof).await?),
+            // In a box: the futures of all passes would be as large as this one.
+            Some(proof) => Some(Box::pin(self.certify(&mut change, *proof)).await?),
             None => None,
         };
         let Change { node, events, .. } = change;
@@ -54,18 +57,44 @@ impl Conductor {
         let index = run.results[place].index;
         let (command_id, request_id) = (run.results[place].command_id.clone(), run.request_id.clone());
         let sender = run.sender.clone();
-        let certificate = self.issuer.certify(&change.node, run, index, proof, previous.as_ref(), now);
+        let kind = proof.evidence.kind();
+        let disk_before = match &proof.evidence.deployed {
+            Some(disk) => {
+                Some(disk_before(&self.store.certificates(uuid).await?, change.node.deployed_at, disk)?)
+            }
+            None => None,
+        };
+        let before = Previous { certificate: previous.as_ref(), disk_before };
+        let certificate = self.issuer.certify(&change.node, run, index, proof, before, now);
         // The certificate names them from now on.
         change.node.disks.retired.clear();
         if let Some(run) = &mut change.node.run {
             run.results[place].certificate = Some(certificate.id.clone());
         }
         let (number, id, finding) = (certificate.number, &certificate.id, &certificate.finding);
-        let text = format!("erasure certificate {number} of the node ({finding}): {id}");
+        let text = format!("{kind} certificate {number} of the node ({finding}): {id}");
         let event = event(EventKind::Step, Severity::Info, text, now);
         change.events.push(Event { command_id: Some(command_id), request_id, sender, ..event });
         Ok(certificate)
     }
+}
+
+/// What the certificates of a node, oldest first, say of a disk that an image was written to. Those before the end of the
+/// deployment before say nothing: that one may have no certificate.
+fn disk_before(
+    certificates: &[Certificate],
+    deployed_at: Option<Timestamp>,
+    disk: &WrittenDisk,
+) -> Result<DiskBefore, StoreError> {
+    let newer = certificates.iter().rev().take_while(|one| deployed_at.is_none_or(|ended| one.at > ended));
+    let read = |one: &Certificate| {
+        let evidence = certificate::evidence_in(&one.file);
+        let unreadable = |error| StoreError::caused(format!("certificate {} cannot be read", one.id), error);
+        Ok((one.id.clone(), evidence.map_err(unreadable)?))
+    };
+    let earlier: Vec<(String, Evidence)> = newer.map(read).collect::<Result<_, StoreError>>()?;
+    let earlier = earlier.iter().map(|(id, evidence)| (id.as_str(), evidence));
+    Ok(DiskBefore { erased_by: certificate::erased_by(earlier, disk).map(str::to_owned) })
 }
 
 /// A change whose events name the command and the request that they belong to. `before` is the node that it changes.

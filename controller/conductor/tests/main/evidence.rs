@@ -6,7 +6,7 @@ use agent_protocol::record::RequiredVerification;
 use certificate::{Certificate, EVIDENCE, Evidence, PowerOff, Signed, SigningKey};
 use conductor::decision::{Action, Change, Outcome};
 use conductor::stages::apply_outcome;
-use conductor::{CertificateIssuer, Settings};
+use conductor::{CertificateIssuer, Previous, Settings};
 use model::{Node, ProvisionState};
 use room::{command, failed};
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ fn a_certificate_says_whether_the_node_was_seen_off() {
         let evidence = scene.evidence(true);
         let change = scene.ends(&evidence, scene.sign(&evidence));
         let (node, proof) = (&change.node, *change.evidence.clone().unwrap());
-        let issued = issuer.certify(node, node.run.as_ref().unwrap(), 1, proof, None, NOW);
+        let issued = issuer.certify(node, node.run.as_ref().unwrap(), 1, proof, Previous::default(), NOW);
         let file: Signed = serde_json::from_str(&issued.file).unwrap();
         let certificate: Certificate = serde_json::from_str(&file.payload).unwrap();
         assert_eq!(certificate.run.power_off, Some(says));

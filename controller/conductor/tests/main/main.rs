@@ -13,6 +13,7 @@ mod checkpoints;
 mod cleaning;
 mod clock_jumps;
 mod connections;
+mod deployed_disk;
 mod deployment;
 mod events;
 mod evidence;

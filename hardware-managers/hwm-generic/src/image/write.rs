@@ -1,5 +1,6 @@
 //! The step: what Ironic sends, the disk, the writing.
 
+use super::record::deployed;
 use super::root_device::{self, DiskIdentity};
 use super::watch::StepWatch;
 use block::{DiskDecision, Filter, Policy, Probe, Reason, Roots};
@@ -127,11 +128,9 @@ fn begins_again(error: &ImageError, resumed: bool) -> bool {
 /// In the words of ironic-python-agent, with the record.
 fn result(info: &ImageInfo, probe: &Probe, record: &Record) -> Value {
     let id = info.id.as_ref().and_then(Value::as_str).unwrap_or_default();
-    let device = probe.disk.path.display();
-    let text = format!("prepare_image: image ({id}) written to device {device} root_uuid={}", record.disk_id);
-    let disk = &probe.disk;
-    let image =
-        json!({ "device": device.to_string(), "serial": disk.serial, "wwn": disk.wwn, "record": record });
+    let image = deployed(&probe.disk, record);
+    let (device, root) = (&image.device, &image.record.disk_id);
+    let text = format!("prepare_image: image ({id}) written to device {device} root_uuid={root}");
     json!({ "result": text, "image": image })
 }
 

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use certificate::{
-    Certificate, Controller, Evidence, Finding, NodeName, Place, PowerOff, RequestSender, RetiredDisk,
-    RunName, SigningKey, VERSION,
+    Certificate, Controller, DiskBefore, Evidence, Finding, INSTALL_BOOTLOADER, NodeName, Place, PowerOff,
+    RequestSender, RetiredDisk, RunName, SigningKey, StepName, VERSION,
 };
 use serde_json::json;
 use std::sync::OnceLock;
@@ -60,6 +60,40 @@ pub fn evidence() -> Evidence {
     serde_json::from_value(value).expect("evidence")
 }
 
+/// The evidence of a deployment: a raw image of 16 bytes on a disk of 64.
+pub fn deployment() -> Evidence {
+    let (content, sum) = ("c".repeat(64), "5".repeat(64));
+    let disk = json!({
+        "device": "/dev/sda", "serial": "S1", "wwn": "0x5000c500a1b2c3d4", "model": "M", "size": 64,
+        "record": {
+            "source": "https://******@images/cloud.raw?******", "format": "raw", "compression": "plain",
+            "downloaded": 16, "algorithm": "sha256", "download_digest": content, "size": 16, "written": 8, "leaf": 8,
+            "written_sum": sum, "read_back": 16, "read_back_sum": sum, "read_back_sha256": content,
+            "disk_id": "0x00000000",
+            "edits": [{"what": "configdrive", "offset": 56, "length": 8, "sha256": "d".repeat(64)}],
+        },
+    });
+    Evidence {
+        step: StepName::of(["deploy", "deploy", "write_image"]),
+        disks: Vec::new(),
+        ignored_controllers: Vec::new(),
+        deployed: Some(serde_json::from_value(disk).expect("a disk")),
+        ..evidence()
+    }
+}
+
+/// The evidence of boot entries.
+pub fn boot_entries() -> Evidence {
+    let entries = json!({
+        "device": "/dev/sda", "serial": "S1", "wwn": "0x5000c500a1b2c3d4", "entry": "Boot0001", "label": "debian",
+        "loader": "\\EFI\\debian\\shimx64.efi", "added": true, "order": ["0001", "0000"],
+        "removed": [{"number": "0002", "label": "old", "why": "no_such_partition"}], "partitions_unknown": "why",
+    });
+    let entries = Some(serde_json::from_value(entries).expect("boot entries"));
+    let step = StepName::of(INSTALL_BOOTLOADER);
+    Evidence { step, deployed: None, boot_entries: entries, ..deployment() }
+}
+
 /// The first certificate of the node.
 pub fn certificate(evidence: Evidence) -> Certificate {
     Certificate {
@@ -89,6 +123,7 @@ pub fn certificate(evidence: Evidence) -> Certificate {
             reason: "returned to the vendor".to_owned(),
             at: certificate::instant(1_795_229_000_000_000),
         }],
+        disk_before: evidence.deployed.as_ref().map(|_| DiskBefore::default()),
         evidence_key: key().public().to_string(),
         evidence: evidence.sign(key()),
     }

@@ -9,6 +9,7 @@ use lab::wait;
 use serde_json::json;
 use std::io::Read;
 
+use crate::certificate::ensure_deployed;
 use crate::node::history;
 use crate::stage::{NODE, SHORT, Stage, manageable, through, verb};
 
@@ -52,6 +53,10 @@ pub async fn story(stage: Stage) -> Result<()> {
     let seen = through(controller, verb("active"), "active").await?;
     ensure!(seen.0["power_state"] == "power on", "a deployed node is {}", seen.0["power_state"]);
     wait::for_line(&console, OLD_SYSTEM, SHORT).await.context("the image boots")?;
+    let written = &seen.results("deploy.write_image")[0];
+    let id = written["certificate"].as_str().with_context(|| format!("no certificate: {written}"))?;
+    let digest = server.sha256("IMAGE.img")?;
+    ensure_deployed(controller, &stage.dir, id, ("ROOT", &digest)).await?;
     let found = image.as_file(root.spec.file.clone()).findings()?;
     ensure!(found.unchanged == found.held_data, "the disk does not hold the image: {found:?}");
     data.ensure_untouched()

@@ -12,6 +12,7 @@ use lab::site::ADDRESS;
 use lab::wait;
 use serde_json::{Value, json};
 
+use crate::certificate::{ensure_deployed, fetched, verify};
 use crate::stage::{NODE, SHORT, Stage, enrol_redfish, through, verb};
 
 pub const ABOUT: &str =
@@ -36,26 +37,26 @@ pub async fn story(stage: Stage) -> Result<()> {
     let disks = [&root, &data].map(|disk| disk.spec.clone());
     let node = site.node(NODE, Firmware::Uefi, disks.to_vec()).await?;
     enrol_redfish(&site, &node).await?;
-    let controller = &site.controller;
+    let (controller, desk) = (&site.controller, stage.dir.as_path());
     let console = node.machine.spec().serial_log();
     let server = ImageServer::start(ADDRESS, &images).await?;
     controller.set(NODE, json!({"/automated_clean": false})).await?;
     through(controller, verb("provide"), "available").await?;
 
-    let entries = deployed(controller, &server, "active", FIRST, &console).await?;
+    let entries = deployed((controller, desk), &server, "active", FIRST, &console).await?;
     ensure!(entries["removed"] == json!([]), "{entries}");
     data.ensure_untouched()?;
 
     let first = entries["entry"].as_str().and_then(|name| name.strip_prefix("Boot"));
     let dead = json!([{"number": first, "label": FIRST[1], "why": "no_such_partition"}]);
-    let entries = deployed(controller, &server, "rebuild", SECOND, &console).await?;
+    let entries = deployed((controller, desk), &server, "rebuild", SECOND, &console).await?;
     ensure!(entries["removed"] == dead, "{entries}");
     data.ensure_untouched()
 }
 
 /// Asks for an image by a verb and waits until the firmware has started it. What the agent says of its boot entry.
 async fn deployed(
-    controller: &Controller,
+    (controller, desk): (&Controller, &Path),
     server: &ImageServer,
     target: &str,
     [name, label, id]: [&str; 3],
@@ -81,6 +82,16 @@ async fn deployed(
     let first = entries["order"].as_array().and_then(|order| order.first()?.as_str());
     let first = first.context("the order of the boot entries")?;
     ensure!(entries["entry"] == format!("Boot{first}"), "it is not the first: {entries}");
+
+    let written = &seen.results("deploy.write_image")[0];
+    let [disk, boots] = [written, &results[0]].map(|result| result["certificate"].as_str());
+    let (disk, boots) =
+        disk.zip(boots).with_context(|| format!("no certificates: {}", seen.anneal()["run"]))?;
+    ensure_deployed(controller, desk, disk, ("ROOT", &server.sha256(name)?)).await?;
+    let (file, key) = fetched(controller, boots).await?;
+    ensure!(file["payload"].as_str().is_some_and(|text| text.contains(disk)), "it does not follow: {file}");
+    let judged = verify(desk, &file.to_string(), &["--key", &key]).await?;
+    ensure!(judged == (0, String::new()), "the boot entries: {judged:?}");
 
     // As the firmware reads our entry.
     let start = format!(

@@ -2,12 +2,11 @@
 //! back all the same, and the certificate of it is judged on a desk without the controller.
 
 use anyhow::{Context, Result, ensure};
-use lab::binaries::binary;
 use lab::disk::{Bus, Fault};
 use lab::wait;
 use std::time::Duration;
-use tokio::process::Command;
 
+use crate::certificate::{fetched, verify};
 use crate::node::{count, erasing, history};
 use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, cleaned, full_speed, manageable};
 
@@ -81,30 +80,19 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(events.iter().any(interrupted), "the interruption is not in the history: {events:?}");
 
     let certificate = after.results(ERASE)[0]["certificate"].as_str().context("no certificate")?.to_owned();
-    let file = site.controller.get(&format!("/v1/anneal/certificates/{certificate}")).await?;
-    let key = site.controller.get("/v1/anneal/certificate_key").await?;
-    let key = key["key"].as_str().context("no key")?;
+    let (file, key) = fetched(&site.controller, &certificate).await?;
     // From here on nothing of the site is needed.
-    std::fs::write(stage.dir.join("certificate"), file.to_string())?;
+    let (dir, file, key) = (stage.dir.as_path(), file.to_string(), key.as_str());
     let of_it = ["--key", key, "--serial", "LONG"];
-    ensure!(verify(&stage, &of_it).await? == (0, String::new()), "the certificate is refused");
-    let (code, why) = verify(&stage, &["--key", key, "--serial", "OTHER"]).await?;
+    ensure!(verify(dir, &file, &of_it).await? == (0, String::new()), "the certificate is refused");
+    let (code, why) = verify(dir, &file, &["--key", key, "--serial", "OTHER"]).await?;
     ensure!(code == 2 && why.contains("another-disk"), "{code}: {why}");
     let digits = if key.ends_with('0') { "1" } else { "0" };
     let wrong = format!("{}{digits}", &key[..key.len() - 1]);
-    let (code, why) = verify(&stage, &["--key", &wrong]).await?;
+    let (code, why) = verify(dir, &file, &["--key", &wrong]).await?;
     ensure!(code == 2 && why.contains("wrong-key"), "{code}: {why}");
-    let text = file.to_string().replacen("LONG", "LANG", 1);
-    std::fs::write(stage.dir.join("certificate"), text)?;
-    let (code, why) = verify(&stage, &["--key", key]).await?;
+    let text = file.replacen("LONG", "LANG", 1);
+    let (code, why) = verify(dir, &text, &["--key", key]).await?;
     ensure!(code == 2 && why.contains("tampered"), "{code}: {why}");
     Ok(())
-}
-
-/// `anneal certificate verify` of the file on the desk: its exit code, and what it complains of.
-async fn verify(stage: &Stage, words: &[&str]) -> Result<(i32, String)> {
-    let mut command = Command::new(binary("anneal")?);
-    command.current_dir(&stage.dir).args(["certificate", "verify", "certificate"]).args(words);
-    let out = command.output().await?;
-    Ok((out.status.code().unwrap_or(-1), String::from_utf8_lossy(&out.stderr).into_owned()))
 }

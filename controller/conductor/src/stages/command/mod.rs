@@ -1,10 +1,11 @@
 //! One step that the agent runs, as a command: sent until the agent has it (`dispatch`), watched until it ends (`watch`),
-//! its result checked and stored (`result`; of an erase against its `evidence`).
+//! its result checked and stored (`result`; of an erase or a deployment against its `evidence`).
 //!
 //! The agent answers a command id that it knows with the same command, so sending is repeated until it is acknowledged.
 //! The wait ends otherwise if the node rebooted or lost power, if the agent was restarted (`interruption`), if the agent
 //! is silent (`silence`), or if the step hangs (`hang`).
 
+mod deployment;
 mod dispatch;
 mod erase_report;
 mod evidence;

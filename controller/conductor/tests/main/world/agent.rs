@@ -9,7 +9,7 @@ use conductor::agent_transport::{AgentCall, AgentTransport};
 use model::agent::{AgentKind, AgentState};
 use model::{Inventory, RunKind, StepKind};
 use reqwest::StatusCode;
-use room::{Agent, Begun, Call, Ending, Kind, StepContext, Work, advertised, erased, step_result};
+use room::{Agent, Begun, Call, Ending, Kind, StepContext, Work, advertised, deployed, erased, step_result};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -215,8 +215,12 @@ impl World {
             if failed {
                 disk.outcome = DiskOutcome::Failed;
             }
-            let image = json!({"device": "/dev/vda", "serial": "S1", "wwn": null});
-            Some(step_result(kind, step, &json!({"disks": [disk], "image": image})))
+            let wanted = step["args"]["image_info"]["os_hash_value"].as_str();
+            let report = match wanted.filter(|_| !failed) {
+                Some(sha256) => json!({"image": deployed("/dev/vda", "S1", 1 << 30, sha256)}),
+                None => json!({"disks": [disk]}),
+            };
+            Some(step_result(kind, step, &report))
         };
         Some(match fault {
             Fault::StepFails(text) => {
