@@ -11,6 +11,7 @@ mod database_key;
 mod directory;
 mod drivers;
 mod identity;
+mod image_store;
 mod listeners;
 mod log;
 mod log_limit;
@@ -125,7 +126,9 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let mut services = Services::default();
 
     let bundles = open_bundles(&config)?;
+    let images = image_store::open(&config, &identity, store.clone())?;
     let agents = AgentClient::new(AGENT_CALL).requiring(config.conductor.require_verification);
+    let agents = agents.serving(images.clone());
     // One for all: the conductor lets it follow the machine's clock.
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     if config.bmc.networks.is_empty() {
@@ -138,6 +141,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         clock: clock.clone(),
         drivers: Arc::new(drivers::BmcDrivers::new(bmcs.clone(), config.conductor.clone(), agents.clone())),
         bundles: Some(Arc::new(bundles)),
+        images,
         certificate_key: Some(certificate_key.public().to_string()),
         settings: config.api_settings(),
     };

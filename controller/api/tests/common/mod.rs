@@ -116,6 +116,7 @@ impl<S: Store + ?Sized> Api<S> {
             bundles: Some(Arc::new(
                 BundleStore::open(bundles.path().into(), trust, 2 << 20).expect("a bundle store"),
             )),
+            images: Default::default(),
             certificate_key: None,
             settings: Settings {
                 public_endpoint: "http://127.0.0.1:6385".into(),

@@ -5,13 +5,14 @@ use agent_protocol::progress::Progress;
 use block::{DiskDecision, Filter, Policy, Probe, Reason, Roots};
 use hwm_sdk::protocol::Level;
 use hwm_sdk::{Argument, StepCall, StepContext, StepError, StepOutcome};
-use image_writer::source::{Host, Source};
+use image_writer::source::{Host, RequestHeaders, Source};
 use image_writer::{
     CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, Limits, Phase, Record, Request,
-    Trust, Watch, configdrive,
+    SourceError, Trust, Watch, configdrive,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 const IMAGE_INFO: &str = "image_info";
 const CONFIGDRIVE: &str = "configdrive";
@@ -20,7 +21,8 @@ const ARGUMENTS: &[Argument] = &[
     Argument {
         name: IMAGE_INFO,
         description: "What Ironic sends of the image: id, urls, disk_format, checksum, os_hash_algo, os_hash_value. Its \
-                      member anneal may have hosts (names, .suffixes, networks that may be asked), ca (PEM) or pin \
+                      member anneal may have hosts (names, .suffixes, networks that may be asked), never_hosts (networks that \
+                      only a network in hosts opens), headers (for the host of the URL), ca (PEM) or pin \
                       (fingerprint) of the mirror, allow_md5, and disk (serial, wwn): the disk of the deployment before",
         required: true,
         schema: || json!({"type": "object"}),
@@ -61,6 +63,8 @@ struct ImageInfo {
 #[serde(default, deny_unknown_fields)]
 struct Addition {
     hosts: Vec<String>,
+    never_hosts: Vec<String>,
+    headers: BTreeMap<String, String>,
     ca: Option<String>,
     pin: Option<String>,
     allow_md5: bool,
@@ -99,7 +103,7 @@ pub(crate) fn run(
     let device =
         block::Device::open(machine.roots, &probe).map_err(|error| failed(block::fault::chain(&error)))?;
     let mut written = image_writer::write(&request, &device, &watch);
-    if let Err(error @ ImageError::Changed { .. }) = &written {
+    if let Err(error @ ImageError::Source(SourceError::Changed { .. })) = &written {
         // The checksum says whether the new file is the one that is wanted.
         context.log(Level::Warning, &format!("{error}: beginning again"));
         request.checkpoint = None;
@@ -159,9 +163,12 @@ fn request(info: &ImageInfo, in_the_ramdisk: bool, context: &StepContext) -> Res
     );
     let checksum = checksum.map_err(|problem| of_image(&format!("checksum: {problem}")))?;
     let limits = Limits { resolve_names: !in_the_ramdisk, ..Limits::default() };
-    let (trust, hosts) = (trust(&info.anneal)?, hosts(&info.anneal));
+    let (trust, hosts) = (trust(&info.anneal)?, hosts(&info.anneal)?);
+    let headers = info.anneal.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let headers =
+        RequestHeaders::of(headers).map_err(|problem| of_image(&format!("anneal.headers: {problem}")))?;
     let checkpoint = context.checkpoint().and_then(|saved| Checkpoint::deserialize(saved).ok());
-    let source = Source { url, trust, hosts, limits };
+    let source = Source { url, trust, hosts, limits, headers };
     let checkpoint_every = CHECKPOINT_BYTES;
     Ok(Request { source, checksum, allow_md5, format, configdrive: None, checkpoint_every, checkpoint })
 }
@@ -177,8 +184,14 @@ fn trust(addition: &Addition) -> Result<Trust, StepError> {
     }
 }
 
-fn hosts(addition: &Addition) -> Hosts {
-    Hosts { rules: addition.hosts.iter().map(|text| Host::parse(text)).collect() }
+fn hosts(addition: &Addition) -> Result<Hosts, StepError> {
+    let of = |member: &str, problem: String| wrong(IMAGE_INFO, format!("anneal.{member}: {problem}"));
+    let rules = addition.hosts.iter().map(|text| Host::parse(text).map_err(|why| of("hosts", why)));
+    let never = addition
+        .never_hosts
+        .iter()
+        .map(|text| text.parse().map_err(|_| of("never_hosts", format!("{text:?} is no network"))));
+    Ok(Hosts { rules: rules.collect::<Result<_, _>>()?, never: never.collect::<Result<_, _>>()? })
 }
 
 /// The configuration drive, from where it is.
@@ -192,7 +205,8 @@ fn drive(value: Option<&Value>, request: &Request, watch: &Watcher) -> Result<Op
     };
     let bytes = if text.contains("://") {
         let url = text.parse().map_err(of_drive)?;
-        let source = Source { url, ..request.source.clone() };
+        // Its host may be another one, which must not get the headers for the image.
+        let source = Source { url, headers: RequestHeaders::default(), ..request.source.clone() };
         // Gzip makes nothing longer that is longer than a little.
         let most = usize::try_from(configdrive::LARGEST).unwrap_or(usize::MAX);
         let fetched = image_writer::fetch(&source, most, watch);
