@@ -14,6 +14,7 @@ mod cleaning;
 mod clock_jumps;
 mod connections;
 mod deployment;
+mod deployment_images;
 mod events;
 mod evidence;
 mod fails_closed;
