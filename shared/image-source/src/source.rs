@@ -141,3 +141,28 @@ fn signed_by(pem: &[u8]) -> Result<ClientConfig, SourceError> {
     let builder = builder.map_err(|error| problem(error.to_string()))?;
     Ok(builder.with_webpki_verifier(verifier).with_no_client_auth())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_stay_on_their_host() {
+        let url = |text: &str| text.parse::<ImageUrl>().expect(text);
+        let source = Source {
+            url: url("https://a/x"),
+            trust: Trust::None,
+            hosts: Hosts::default(),
+            limits: Limits::default(),
+            headers: RequestHeaders::of([("x-token", "secret")]).expect("headers"),
+        };
+        let count = |to: &str| source.headers_for(&url(to)).count();
+        assert_eq!((count("https://a/x"), count("https://a:443/y?z")), (1, 1));
+        for other in ["https://b/x", "https://a:444/x", "http://a/x", "https://a.b/x"] {
+            assert_eq!(count(other), 0, "{other}");
+        }
+        assert!(!format!("{source:?}").contains("secret"));
+        let problem = RequestHeaders::of([("x-token", "sec\nret")]).expect_err("two lines");
+        assert!(!problem.contains("ret"), "{problem}");
+    }
+}

@@ -338,6 +338,9 @@ mod tests {
             ("os_hash_algo", json!("md5"), "no md5"),
             ("os_hash_value", json!(null), "os_hash_value"),
             ("anneal", json!({"pin": "secret"}), "anneal.pin"),
+            ("anneal", json!({"hosts": ["*"]}), "anneal.hosts"),
+            ("anneal", json!({"never_hosts": ["a"]}), "anneal.never_hosts"),
+            ("anneal", json!({"headers": {"x-token": "a\nsecret"}}), "anneal.headers"),
         ] {
             let error = info(|all| all[member] = value).expect_err(expected).to_string();
             assert!(error.contains(expected) && !error.contains("secret"), "{error}");
