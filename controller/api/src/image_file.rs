@@ -12,7 +12,7 @@ use images::{Ready, Wanted};
 use model::{Node, RunKind};
 use std::sync::Arc;
 
-/// Its endpoint. The handler checks the token; nobody without one gets anything.
+/// Its endpoint. The handler rejects a request without the token.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let rows =
         rows![GET "/v1/anneal/images/{name}" 1 OPEN, "an image, for the agent that writes it" => image;];
@@ -25,7 +25,7 @@ async fn image(State(app): State<Arc<App>>, Path(name): Path<String>, headers: H
     let none = || ApiError::client(404, "This node's run deploys no image of this name.");
     let node = app.store.node(node).await?;
     let wanted = Some(&node).filter(|node| is_deployed(node)).and_then(|node| Wanted::of(node).ok());
-    let wanted = wanted.filter(|wanted| app.images.serves(&wanted.location)).ok_or_else(none)?;
+    let wanted = wanted.filter(|wanted| app.images.serves(&wanted.origin)).ok_or_else(none)?;
     let images = app.images.clone();
     let found = tokio::task::spawn_blocking(move || images.state(&wanted)).await;
     let Ready { file, bytes, .. } = match found.map_err(|_| ApiError::internal("looking for an image"))? {

@@ -1,4 +1,4 @@
-//! Images that the controller serves: to the agent of the node whose run deploys them, and to nobody else.
+//! Images that the controller serves: only to the agent of the node whose run deploys them.
 
 use crate::common::Api;
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};

@@ -2,7 +2,7 @@
 
 use crate::agent_client::AgentClient;
 use crate::decision::{Action, ActionError, Outcome};
-use crate::image_supply;
+use crate::image_download;
 use crate::log_archive::LogArchive;
 use crate::settings::Settings;
 use async_trait::async_trait;
@@ -223,7 +223,7 @@ impl Executor for LiveExecutor {
             | Action::SetBootDevice
             | Action::RestoreBootDevice(_) => self.bmc(node, action).await.unwrap_or_else(failed),
             Action::RunStep { step, polling, .. } if is_core_step_of_direct(&step.step) => {
-                image_supply::prepare(self.agents.images(), node, contact, *polling).await
+                image_download::prepare(self.agents.images(), node, contact, *polling).await
             }
             Action::RunStep { command_id, kind, step, polling } => {
                 self.run_step(node, command_id, *kind, step, *polling).await.unwrap_or_else(failed)

@@ -9,7 +9,7 @@ use crate::agent_command::{add_psids, command, node_for_agent};
 use crate::agent_transport::{AgentCall, AgentTransport, Https};
 use crate::agents;
 use crate::decision::{ActionError, Outcome};
-use crate::image_supply;
+use crate::image_download;
 use crate::log_archive::LogArchive;
 use crate::log_download::LogDownload;
 use agent_protocol::command::{ANNEAL, Addition, CommandList, CommandRequest, CommandStatus, Status};
@@ -158,8 +158,8 @@ impl AgentClient {
         };
         if image::is_step(&step.step, WRITE_IMAGE) {
             let info = &mut command.params["step"]["args"]["image_info"];
-            match image_supply::supply(&self.images, node, contact, true).await {
-                Ok(supply) => supply.put_into(info, node, contact),
+            match image_download::download(&self.images, node, contact, true).await {
+                Ok(download) => download.put_into(info, node, contact),
                 // Ready once, it is missing only after a restart, or if somebody removed it: it comes again.
                 Err(outcome) => return awaited(*outcome),
             }

@@ -1,4 +1,4 @@
-//! Work that takes long, on threads of its own: each at most once at a time, and only as long as somebody asks for it.
+//! Work that takes long, on threads of its own: each at most once at a time, and only as long as a run asks for it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +31,7 @@ pub(crate) enum Stopped {
 }
 
 impl Job {
-    /// Whether nobody has asked for it for a while.
+    /// Whether no run has asked for it for a while.
     pub(crate) fn is_abandoned(&self) -> bool {
         lock(&self.asked).elapsed() > self.patience
     }
@@ -49,7 +49,7 @@ impl Job {
 
 /// How a job stands.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Stand {
+pub(crate) enum JobStatus {
     /// It has succeeded; asked again it begins again.
     Done,
     /// `12 of 410 MB`, or why it has not begun.
@@ -70,13 +70,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Jobs {
-    /// None. A job for which nobody has asked for so long stops.
+    /// None. A job that no run has asked for during this time stops.
     pub(crate) fn new(patience: Duration) -> Self {
         Self { jobs: Mutex::default(), patience }
     }
 
     /// How the job of this name stands; begins it where there is none.
-    pub(crate) fn stand<W>(self: &Arc<Self>, name: &str, work: W) -> Stand
+    pub(crate) fn status<W>(self: &Arc<Self>, name: &str, work: W) -> JobStatus
     where
         W: FnOnce(&Job) -> Result<(), Stopped> + Send + 'static,
     {
@@ -85,16 +85,16 @@ impl Jobs {
             *lock(&job.asked) = Instant::now();
             let end = lock(&job.end).clone();
             return match end {
-                None => Stand::Running(job.progress()),
-                Some(Err(text)) => Stand::Failed(text),
+                None => JobStatus::Running(job.progress()),
+                Some(Err(text)) => JobStatus::Failed(text),
                 Some(Ok(())) => {
                     jobs.remove(name);
-                    Stand::Done
+                    JobStatus::Done
                 }
             };
         }
         if jobs.values().filter(|job| lock(&job.end).is_none()).count() >= AT_ONCE {
-            return Stand::Running(", after other images".to_owned());
+            return JobStatus::Running(", after other images".to_owned());
         }
         if jobs.len() >= REMEMBERED {
             jobs.retain(|_, job| lock(&job.end).is_none());
@@ -111,7 +111,7 @@ impl Jobs {
         let (all, name) = (self.clone(), name.to_owned());
         let thread = name.clone();
         let run = move || {
-            // Its end is noted even if it panics: nobody waits for ever.
+            // Its end is noted even if it panics: its callers get an answer.
             let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&job)));
             match worked {
                 Ok(Ok(())) => *lock(&job.end) = Some(Ok(())),
@@ -121,10 +121,10 @@ impl Jobs {
             }
         };
         match std::thread::Builder::new().name("image".to_owned()).spawn(run) {
-            Ok(_) => Stand::Running(String::new()),
+            Ok(_) => JobStatus::Running(String::new()),
             Err(error) => {
                 lock(&self.jobs).remove(&thread);
-                Stand::Failed(format!("no thread to fetch the image: {error}"))
+                JobStatus::Failed(format!("no thread to fetch the image: {error}"))
             }
         }
     }

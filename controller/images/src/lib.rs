@@ -12,15 +12,15 @@
 //! What is absent: HTTP towards nodes (`api`), when to wait for an image (`conductor`).
 
 mod cache;
-mod delivery;
 mod directory;
 mod jobs;
-mod room;
+mod offer;
 mod settings;
+mod space;
 mod store;
 mod wanted;
 
-pub use delivery::{Delivery, Endpoint};
+pub use offer::{Endpoint, ImageOffer};
 pub use settings::Settings;
 pub use store::{ImageStore, Ready, State};
-pub use wanted::{Location, Wanted};
+pub use wanted::{Origin, Wanted};

@@ -1,12 +1,12 @@
 //! The images that the controller has or fetches.
 
 use crate::cache::{Cache, CacheName};
-use crate::delivery::{Delivery, Endpoint};
 use crate::directory::{free_bytes, open_below};
-use crate::jobs::{Job, Jobs, Stand, Stopped};
-use crate::room::{Space, evicted};
+use crate::jobs::{Job, JobStatus, Jobs, Stopped};
+use crate::offer::{Endpoint, ImageOffer};
 use crate::settings::Settings;
-use crate::wanted::{Location, Wanted};
+use crate::space::{Space, evicted};
+use crate::wanted::{Origin, Wanted};
 use image_source::{
     Bytes, Checksum, ChecksumSource, Digest, Hosts, ImageUrl, Limits, Receiver, RequestHeaders, Source,
     SourceError, Trust, checksum, fetch, fetch_small,
@@ -154,10 +154,10 @@ impl ImageStore {
     }
 
     fn into_inner(self) -> Inner {
-        Arc::into_inner(self.0).unwrap_or_else(|| unreachable!("a store that nobody else has"))
+        Arc::into_inner(self.0).unwrap_or_else(|| unreachable!("a store without another owner"))
     }
 
-    /// With other limits in time, and another patience with work that nobody asks for.
+    /// With other limits in time, and another patience with work that no run asks for.
     #[must_use]
     pub fn with_limits(self, limits: Limits, patience: Duration) -> Self {
         let inner = Inner { limits, jobs: Arc::new(Jobs::new(patience)), ..self.into_inner() };
@@ -170,10 +170,10 @@ impl ImageStore {
     }
 
     /// Whether nodes get this image from the controller.
-    pub fn serves(&self, location: &Location) -> bool {
-        match location {
-            Location::File(_) => true,
-            Location::Http(_) => self.0.cache.is_some(),
+    pub fn serves(&self, origin: &Origin) -> bool {
+        match origin {
+            Origin::File(_) => true,
+            Origin::Http(_) => self.0.cache.is_some(),
         }
     }
 
@@ -189,9 +189,9 @@ impl ImageStore {
         if let ChecksumSource::Sums { url, .. } = &wanted.checksum {
             judge(url)?;
         }
-        match &wanted.location {
-            Location::File(_) => Ok(()),
-            Location::Http(url) => judge(url),
+        match &wanted.origin {
+            Origin::File(_) => Ok(()),
+            Origin::Http(url) => judge(url),
         }
     }
 
@@ -201,18 +201,18 @@ impl ImageStore {
     /// Why it cannot be deployed, in one sentence with the setting.
     pub fn check(&self, wanted: &Wanted) -> Result<(), String> {
         self.check_hosts(wanted)?;
-        if self.serves(&wanted.location) && self.0.endpoint.is_none() {
+        if self.serves(&wanted.origin) && self.0.endpoint.is_none() {
             return Err(format!(
                 "{} cannot be deployed: the controller does not know at which of its addresses nodes reach it; set [boot] address, or name an address in [api] listen",
-                wanted.location
+                wanted.origin
             ));
         }
-        match &wanted.location {
-            Location::File(path) => {
+        match &wanted.origin {
+            Origin::File(path) => {
                 let opened = open_below(&self.0.settings.directory, path);
-                opened.map(drop).map_err(|why| format!("{} {why}", wanted.location))
+                opened.map(drop).map_err(|why| format!("{} {why}", wanted.origin))
             }
-            Location::Http(_) => Ok(()),
+            Origin::Http(_) => Ok(()),
         }
     }
 
@@ -220,9 +220,9 @@ impl ImageStore {
     pub fn begin(&self, wanted: &Wanted) {
         lock(&self.0.listed).remove(&wanted.node);
         let (list, compare) = (list_job(wanted), compare_job(wanted));
-        let cached = match &wanted.location {
-            Location::Http(url) => Some(CacheName::prefix(url)),
-            Location::File(_) => None,
+        let cached = match &wanted.origin {
+            Origin::Http(url) => Some(CacheName::prefix(url)),
+            Origin::File(_) => None,
         };
         self.0.jobs.forget_failures(|name| {
             let fetched = cached.as_deref().is_some_and(|prefix| name.starts_with(prefix));
@@ -230,22 +230,22 @@ impl ImageStore {
         });
     }
 
-    /// How the image stands. Work that is missing is begun, and goes on while somebody asks.
+    /// How the image stands. Work that is missing is begun, and goes on while runs ask for it.
     pub fn state(&self, wanted: &Wanted) -> State {
         if let Err(why) = self.check(wanted) {
             return State::Failed(why);
         }
-        let found = self.listed(wanted).and_then(|checksum| match &wanted.location {
-            Location::File(path) => self.compared(wanted, path, checksum),
-            Location::Http(url) => self.cached(url, checksum),
+        let found = self.listed(wanted).and_then(|checksum| match &wanted.origin {
+            Origin::File(path) => self.compared(wanted, path, checksum),
+            Origin::Http(url) => self.cached(url, checksum),
         });
         found.map_or_else(|state| state, State::Ready)
     }
 
-    /// What the agent is told of an image that is here.
-    pub fn delivery(&self, ready: &Ready) -> Option<Delivery> {
+    /// What the agent gets instead of the image's own URL.
+    pub fn offer(&self, ready: &Ready) -> Option<ImageOffer> {
         let endpoint = self.0.endpoint.as_ref()?;
-        Some(Delivery::of(endpoint, &ready.name, &ready.checksum, &self.0.hosts))
+        Some(ImageOffer::of(endpoint, &ready.name, &ready.checksum, &self.0.hosts))
     }
 
     /// The digest, from its list if need be.
@@ -262,7 +262,7 @@ impl ImageStore {
             return Ok(known);
         }
         let (inner, asked) = (self.0.clone(), wanted.clone());
-        let stand = self.0.jobs.stand(&list_job(wanted), move |job| {
+        let status = self.0.jobs.status(&list_job(wanted), move |job| {
             let source = inner.source(url.clone());
             let note = |problem: &str| tracing::info!(problem, "fetching checksums again");
             let text = fetch_small(&source, checksum::SUMS_BYTES, &note, &|| job.is_abandoned());
@@ -271,16 +271,16 @@ impl ImageStore {
             lock(&inner.listed).insert(asked.node, (asked, found));
             Ok(())
         });
-        match stand {
-            Stand::Done => known(&self.0).ok_or_else(|| State::Waiting("its checksum".to_owned())),
-            Stand::Running(progress) => Err(State::Waiting(format!("its checksum{progress}"))),
-            Stand::Failed(why) => Err(State::Failed(why)),
+        match status {
+            JobStatus::Done => known(&self.0).ok_or_else(|| State::Waiting("its checksum".to_owned())),
+            JobStatus::Running(progress) => Err(State::Waiting(format!("its checksum{progress}"))),
+            JobStatus::Failed(why) => Err(State::Failed(why)),
         }
     }
 
     /// A file of the directory, after it was compared with its digest.
     fn compared(&self, wanted: &Wanted, path: &Path, checksum: Checksum) -> Or<Ready> {
-        let shown = wanted.location.to_string();
+        let shown = wanted.origin.to_string();
         let failed = |why: String| State::Failed(format!("{shown} {why}"));
         let file = open_below(&self.0.settings.directory, path).map_err(failed)?;
         let version = Version::of(&file).map_err(|error| failed(format!("cannot be read: {error}")))?;
@@ -291,7 +291,7 @@ impl ImageStore {
         }
         let (inner, at) = (self.0.clone(), shown.clone());
         let name = format!("{}{}", compare_job(wanted), checksum.value);
-        let stand = self.0.jobs.stand(&name, move |job| {
+        let status = self.0.jobs.status(&name, move |job| {
             job.total.store(version.bytes, Ordering::Relaxed);
             let found = digest_of(&file, checksum.algorithm, job)?;
             if found != checksum.value {
@@ -304,12 +304,12 @@ impl ImageStore {
             lock(&inner.compared).insert(at, (version, checksum));
             Ok(())
         });
-        match stand {
-            Stand::Done => Err(State::Waiting(format!("{shown} to be compared"))),
-            Stand::Running(progress) => {
+        match status {
+            JobStatus::Done => Err(State::Waiting(format!("{shown} to be compared"))),
+            JobStatus::Running(progress) => {
                 Err(State::Waiting(format!("{shown} to be compared with its checksum{progress}")))
             }
-            Stand::Failed(why) => Err(State::Failed(why)),
+            JobStatus::Failed(why) => Err(State::Failed(why)),
         }
     }
 
@@ -325,11 +325,11 @@ impl ImageStore {
             return Ok(Ready { name: name.as_str().to_owned(), checksum, file, bytes });
         }
         let (inner, at, into) = (self.0.clone(), url.clone(), name.clone());
-        let stand = self.0.jobs.stand(name.as_str(), move |job| inner.fetch(&at, &checksum, &into, job));
-        match stand {
-            Stand::Done => Err(State::Waiting(format!("{url} to be in the cache"))),
-            Stand::Running(progress) => Err(State::Waiting(format!("{url} to be fetched{progress}"))),
-            Stand::Failed(why) => Err(State::Failed(why)),
+        let status = self.0.jobs.status(name.as_str(), move |job| inner.fetch(&at, &checksum, &into, job));
+        match status {
+            JobStatus::Done => Err(State::Waiting(format!("{url} to be in the cache"))),
+            JobStatus::Running(progress) => Err(State::Waiting(format!("{url} to be fetched{progress}"))),
+            JobStatus::Failed(why) => Err(State::Failed(why)),
         }
     }
 }
@@ -339,7 +339,7 @@ fn list_job(wanted: &Wanted) -> String {
 }
 
 fn compare_job(wanted: &Wanted) -> String {
-    format!("compare {} with ", wanted.location)
+    format!("compare {} with ", wanted.origin)
 }
 
 fn stopped(error: SourceError) -> Stopped {
@@ -451,7 +451,7 @@ impl Inner {
         let listed = lock(&self.listed);
         let mut used = HashSet::new();
         for wanted in wanted {
-            let Location::Http(url) = &wanted.location else { continue };
+            let Origin::Http(url) = &wanted.origin else { continue };
             let known = match &wanted.checksum {
                 ChecksumSource::Value(checksum) => Some(checksum),
                 ChecksumSource::Sums { .. } => listed.get(&wanted.node).map(|(_, found)| found),

@@ -9,20 +9,20 @@ use uuid::Uuid;
 
 /// Where an image is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Location {
+pub enum Origin {
     /// A file of the controller, as the path in the URL.
     File(PathBuf),
     /// On a mirror.
     Http(ImageUrl),
 }
 
-impl Location {
+impl Origin {
     /// From a URL.
     ///
     /// # Errors
     /// Why it is none of an image. The text contains no part of the URL.
     pub fn parse(url: &str) -> Result<Self, String> {
-        let Some(rest) = strip_scheme(url) else { return url.parse().map(Location::Http) };
+        let Some(rest) = strip_scheme(url) else { return url.parse().map(Origin::Http) };
         let path = rest.strip_prefix("localhost").unwrap_or(rest);
         if !path.starts_with('/') {
             return Err("a file:// URL has no host: file:///directory/name".to_owned());
@@ -30,7 +30,7 @@ impl Location {
         if path.contains(['?', '#', '%', '\0']) {
             return Err("the path of a file:// URL must not contain ?, # or %".to_owned());
         }
-        Ok(Location::File(path.into()))
+        Ok(Origin::File(path.into()))
     }
 }
 
@@ -40,11 +40,11 @@ fn strip_scheme(url: &str) -> Option<&str> {
 }
 
 /// Without secrets.
-impl fmt::Display for Location {
+impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Location::File(path) => write!(f, "file://{}", path.display()),
-            Location::Http(url) => write!(f, "{url}"),
+            Origin::File(path) => write!(f, "file://{}", path.display()),
+            Origin::Http(url) => write!(f, "{url}"),
         }
     }
 }
@@ -55,7 +55,7 @@ pub struct Wanted {
     /// The node.
     pub node: Uuid,
     /// Where the image is.
-    pub location: Location,
+    pub origin: Origin,
     /// What it must be.
     pub checksum: ChecksumSource,
 }
@@ -67,21 +67,21 @@ impl Wanted {
     /// It asks for no image that can be deployed.
     pub fn of(node: &Node) -> Result<Self, String> {
         let request = ImageRequest::of(node).map_err(|error| error.to_string())?;
-        let location = Location::parse(request.source()).map_err(|why| format!("image_source: {why}"))?;
+        let origin = Origin::parse(request.source()).map_err(|why| format!("image_source: {why}"))?;
         let (algorithm, value) = request.checksum();
         let checksum = match algorithm {
             Some(_) => ChecksumSource::of(algorithm, Some(value), None, false),
             None => ChecksumSource::of(None, None, Some(value), false),
         };
         let checksum = checksum.map_err(|why| format!("image_checksum: {why}"))?;
-        Ok(Self { node: node.uuid, location, checksum })
+        Ok(Self { node: node.uuid, origin, checksum })
     }
 
     /// The name that a list of digests calls it by.
     pub(crate) fn base_name(&self) -> String {
-        match &self.location {
-            Location::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
-            Location::Http(url) => Some(url.base_name().to_owned()),
+        match &self.origin {
+            Origin::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            Origin::Http(url) => Some(url.base_name().to_owned()),
         }
         .unwrap_or_default()
     }
@@ -93,13 +93,13 @@ mod tests {
 
     #[test]
     fn urls_of_files_have_no_host_and_mean_what_they_say() {
-        let file = |path: &str| Ok(Location::File(path.into()));
-        assert_eq!(Location::parse("file:///srv/a.raw"), file("/srv/a.raw"));
-        assert_eq!(Location::parse("FILE://localhost/srv/a.raw"), file("/srv/a.raw"));
+        let file = |path: &str| Ok(Origin::File(path.into()));
+        assert_eq!(Origin::parse("file:///srv/a.raw"), file("/srv/a.raw"));
+        assert_eq!(Origin::parse("FILE://localhost/srv/a.raw"), file("/srv/a.raw"));
         for bad in
             ["file://host/a", "file://a", "file:///a%2e%2e/b", "file:///a?b", "file:///a#b", "ftp://h/secret"]
         {
-            let problem = Location::parse(bad).unwrap_err();
+            let problem = Origin::parse(bad).unwrap_err();
             assert!(!problem.contains("secret"), "{problem}");
         }
     }

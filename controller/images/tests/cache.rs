@@ -29,9 +29,9 @@ fn two_nodes_that_ask_at_once_cause_one_fetch() {
     assert_eq!(ended(&store, &later).expect("there").bytes, image.len() as u64);
     let restarted = crate::store(settings(directory.path()));
     let ready = ended(&restarted, &later).expect("there");
-    let delivery = restarted.delivery(&ready).expect("an endpoint");
-    assert_eq!(delivery.url, format!("https://192.0.2.9:6385/v1/anneal/images/{}", ready.name));
-    assert!(!delivery.url.contains("secret") && !names(directory.path()).concat().contains("secret"));
+    let offer = restarted.offer(&ready).expect("an endpoint");
+    assert_eq!(offer.url, format!("https://192.0.2.9:6385/v1/anneal/images/{}", ready.name));
+    assert!(!offer.url.contains("secret") && !names(directory.path()).concat().contains("secret"));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_half_file_is_removed_at_the_start_and_never_served() {
 }
 
 #[test]
-fn work_that_nobody_asks_for_stops() {
+fn work_that_no_run_asks_for_stops() {
     let image = content(1, 2 * MIB);
     let stalls = |_: usize, _: &_| Behaviour { stall: Some(MIB), ..Behaviour::default() };
     let (mirror, directory) = (Mirror::new(image.clone(), stalls), tempfile::tempdir().unwrap());
@@ -165,7 +165,7 @@ fn the_space_that_is_to_stay_free_stays_free() {
 fn a_redirect_and_the_address_of_a_name_are_judged_again() {
     let image = content(1, 1000);
     let target = Mirror::good(image.clone());
-    let elsewhere = format!("location: http://127.0.0.2:{}/x?key=secret", target.address.port());
+    let elsewhere = format!("origin: http://127.0.0.2:{}/x?key=secret", target.address.port());
     let redirects = move |_: usize, _: &_| Behaviour {
         status: Some(302),
         headers: vec![elsewhere.clone()],

@@ -14,7 +14,7 @@ fn a_file_is_served_with_its_digest_and_no_other() {
     assert!(matches!(store.state(&asked), State::Waiting(_)), "before it was compared");
     let ready = ended(&store, &asked).expect("served");
     assert_eq!(ready.name, format!("file-sha256-{}", sha256(&image).value));
-    assert!(store.delivery(&ready).expect("an endpoint").url.ends_with(&ready.name));
+    assert!(store.offer(&ready).expect("an endpoint").url.ends_with(&ready.name));
 
     let other = content(2, 2 * MIB);
     let said = ended(&store, &wanted(&url, sha256(&other))).expect_err("another digest");

@@ -6,7 +6,7 @@ mod directory;
 mod mirror;
 
 use image_source::{Algorithm, Checksum, ChecksumSource, Digest, Limits};
-use images::{Endpoint, ImageStore, Location, Ready, Settings, State, Wanted};
+use images::{Endpoint, ImageStore, Origin, Ready, Settings, State, Wanted};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -27,8 +27,8 @@ fn sha256(bytes: &[u8]) -> Checksum {
 }
 
 fn wanted(url: &str, checksum: Checksum) -> Wanted {
-    let location = Location::parse(url).expect("a location");
-    Wanted { node: Uuid::new_v4(), location, checksum: ChecksumSource::Value(checksum) }
+    let origin = Origin::parse(url).expect("a origin");
+    Wanted { node: Uuid::new_v4(), origin, checksum: ChecksumSource::Value(checksum) }
 }
 
 /// The cache in `directory`, which may ask loopback.

@@ -62,7 +62,7 @@ impl std::fmt::Display for Host {
 }
 
 /// Which hosts may be asked. Never this machine, no link-local address, and nothing in [`Hosts::never`], unless a network
-/// among the rules says so: a name does not, because whoever answers for it chooses its address.
+/// among the rules says so: a name does not, because its DNS server chooses its address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
     /// When there are none, every host may be asked.

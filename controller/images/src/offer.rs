@@ -1,4 +1,4 @@
-//! What a node's agent is told about an image that the controller has.
+//! How a node's agent gets an image that the controller has.
 
 use image_source::{Checksum, Hosts};
 use ipnet::IpNet;
@@ -15,7 +15,7 @@ pub struct Endpoint {
 
 /// The image as the agent is to fetch it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
+pub struct ImageOffer {
     /// URL at the controller.
     pub url: String,
     /// Fingerprint of the controller's certificate.
@@ -30,7 +30,7 @@ pub struct Delivery {
     pub never_hosts: Vec<String>,
 }
 
-impl Delivery {
+impl ImageOffer {
     pub(crate) fn of(endpoint: &Endpoint, name: &str, checksum: &Checksum, hosts: &Hosts) -> Self {
         let (rules, never_hosts) = with_controller(hosts, endpoint.address.ip());
         let scheme = if endpoint.pin.is_some() { "https" } else { "http" };
