@@ -160,7 +160,7 @@ impl AgentClient {
             let info = &mut command.params["step"]["args"]["image_info"];
             match image_download::download(&self.images, node, contact, true).await {
                 Ok(download) => download.put_into(info, node, contact),
-                // Ready once, it is missing only after a restart, or if somebody removed it: it comes again.
+                // Ready once, it is missing only after a restart, or if it was removed: it comes again.
                 Err(outcome) => return awaited(*outcome),
             }
         }

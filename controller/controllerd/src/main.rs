@@ -127,8 +127,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
 
     let bundles = open_bundles(&config)?;
     let images = image_store::open(&config, &identity, store.clone())?;
-    let agents = AgentClient::new(AGENT_CALL).requiring(config.conductor.require_verification);
-    let agents = agents.serving(images.clone());
+    let agents = agent_client(&config, &images);
     // One for all: the conductor lets it follow the machine's clock.
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     if config.bmc.networks.is_empty() {
@@ -194,6 +193,11 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         tracing::warn!("passes were still under way after {DRAIN:?}; they go on at the next start");
     }
     ended
+}
+
+/// What calls agents.
+fn agent_client(config: &Config, images: &images::ImageStore) -> AgentClient {
+    AgentClient::new(AGENT_CALL).requiring(config.conductor.require_verification).serving(images.clone())
 }
 
 fn open_bundles(config: &Config) -> Result<api::BundleStore> {

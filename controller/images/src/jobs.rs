@@ -24,7 +24,7 @@ pub(crate) struct Job {
 /// Why a job ended before its end.
 #[derive(Debug)]
 pub(crate) enum Stopped {
-    /// Nobody asks for it any more.
+    /// No run asks for it any more.
     Abandoned,
     /// In one sentence.
     Failed(String),

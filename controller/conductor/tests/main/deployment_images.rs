@@ -1,4 +1,4 @@
-//! A deployment whose image the controller serves: the image is ready before the agent writes, and the agent is told of the
+//! A deployment whose image the controller serves: the image is ready before the agent writes, and the agent gets the URL of the
 //! controller's copy.
 
 use crate::deployment::world;
