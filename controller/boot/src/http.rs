@@ -94,7 +94,7 @@ pub fn router(config: HttpConfig, directory: Arc<dyn BootDirectory>) -> Router {
     Router::new()
         // A HEAD would take the script without delivering it.
         .route("/boot/ipxe", get(ipxe).head(async || StatusCode::METHOD_NOT_ALLOWED))
-        .route("/boot/{name}", get(boot_file))
+        .route("/boot/{name}", get(boot_download))
         .with_state(App { config: Arc::new(config), directory })
 }
 
@@ -131,7 +131,7 @@ async fn ipxe(
     }
 }
 
-async fn boot_file(
+async fn boot_download(
     State(app): State<App>,
     method: Method,
     UrlPath(name): UrlPath<String>,

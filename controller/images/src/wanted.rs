@@ -68,7 +68,7 @@ impl Wanted {
     pub fn of(node: &Node) -> Result<Self, String> {
         let request = ImageRequest::of(node).map_err(|error| error.to_string())?;
         let origin = Origin::parse(request.source()).map_err(|why| format!("image_source: {why}"))?;
-        let (algorithm, value) = request.checksum();
+        let (algorithm, value) = request.digest();
         let checksum = match algorithm {
             Some(_) => ChecksumSource::of(algorithm, Some(value), None, false),
             None => ChecksumSource::of(None, None, Some(value), false),

@@ -151,7 +151,7 @@ impl ImageRequest {
     }
 
     /// The algorithm where one was named, and a digest or the URL of a list of digests.
-    pub fn checksum(&self) -> (Option<&str>, &str) {
+    pub fn digest(&self) -> (Option<&str>, &str) {
         match &self.checksum {
             Checksum::Hash { algorithm, value } => (Some(algorithm), value),
             Checksum::Plain(value) => (None, value),
