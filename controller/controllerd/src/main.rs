@@ -130,10 +130,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let agents = agent_client(&config, &images);
     // One for all: the conductor lets it follow the machine's clock.
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    if config.bmc.networks.is_empty() {
-        tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
-    }
-    let bmcs = bmc::Builtin::new(config.bmc.clone());
+    let bmcs = open_bmcs(&config);
     let for_agents: Arc<dyn Store> = Arc::new(opened.for_agents());
     let app = api::App {
         store: store.clone(),
@@ -193,6 +190,13 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         tracing::warn!("passes were still under way after {DRAIN:?}; they go on at the next start");
     }
     ended
+}
+
+fn open_bmcs(config: &Config) -> bmc::Builtin {
+    if config.bmc.networks.is_empty() {
+        tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
+    }
+    bmc::Builtin::new(config.bmc.clone())
 }
 
 /// What calls agents.

@@ -15,7 +15,6 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::prelude::*;
 use uuid::Uuid;
 
 const IMAGE: &[u8] = b"an image";
