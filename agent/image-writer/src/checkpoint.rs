@@ -1,7 +1,7 @@
 //! Where a later session may go on.
 
 use crate::format::Format;
-use crate::url::MaskedUrl;
+use image_source::MaskedUrl;
 use serde::{Deserialize, Serialize};
 
 /// So much of this image is on this disk. The image is fetched and decompressed again, and not written again; the disk is

@@ -1,52 +1,13 @@
-//! Digests while bytes pass, and one of content that is written in any order.
+//! A digest of content that is written in any order.
 
-use crate::checksum::Algorithm;
 use block::aligned::is_zero;
-use md5::{Digest as _, Md5};
-use ring::digest::{Context, SHA256, SHA512};
-use std::fmt::Write as _;
-
-/// A digest in the making.
-pub(crate) enum Digest {
-    Ring(Box<Context>),
-    Md5(Box<Md5>),
-}
-
-impl Digest {
-    pub(crate) fn new(algorithm: Algorithm) -> Self {
-        match algorithm {
-            Algorithm::Md5 => Digest::Md5(Box::default()),
-            Algorithm::Sha256 => Digest::Ring(Box::new(Context::new(&SHA256))),
-            Algorithm::Sha512 => Digest::Ring(Box::new(Context::new(&SHA512))),
-        }
-    }
-
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
-        match self {
-            Digest::Ring(context) => context.update(bytes),
-            Digest::Md5(context) => context.update(bytes),
-        }
-    }
-
-    /// Lower case hexadecimal.
-    pub(crate) fn finish(self) -> String {
-        match self {
-            Digest::Ring(context) => hex(context.finish().as_ref()),
-            Digest::Md5(context) => hex(&context.finalize()),
-        }
-    }
-}
+use image_source::digest::hex;
+use ring::digest::{Context, SHA256};
+use std::fmt::Write;
 
 /// SHA-256 of bytes at hand.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     hex(ring::digest::digest(&SHA256, bytes).as_ref())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// A digest of content that does not depend on the order in which its leaves come: the sum, modulo 2^256, of SHA-256
@@ -103,20 +64,6 @@ impl LeafSum {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digests_are_those_of_the_standards() {
-        let of = |algorithm, text: &[u8]| {
-            let mut digest = Digest::new(algorithm);
-            digest.update(text);
-            digest.finish()
-        };
-        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(of(Algorithm::Sha256, b"abc"), abc);
-        assert_eq!(sha256(b"abc"), abc);
-        assert_eq!(of(Algorithm::Md5, b"abc"), "900150983cd24fb0d6963f7d28e17f72");
-        assert!(of(Algorithm::Sha512, b"abc").starts_with("ddaf35a193617abacc417349ae204131"));
-    }
 
     #[test]
     fn leaves_count_with_their_places_and_in_any_order() {

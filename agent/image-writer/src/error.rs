@@ -1,72 +1,14 @@
 //! Why an image was not written.
 
-use crate::checksum::Algorithm;
-use crate::url::MaskedUrl;
+use image_source::{Algorithm, MaskedUrl, SourceError};
 use std::io;
 
 /// Why an image was not written. Nothing on the disk can be booted.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// The URL.
-    #[error("image URL: {0}")]
-    Url(String),
-    /// The limits do not let the agent fetch from there.
-    #[error("{url} may not be fetched: {problem}")]
-    Host {
-        /// The URL.
-        url: MaskedUrl,
-        /// Why.
-        problem: String,
-    },
-    /// The mirror answered something else than the file.
-    #[error("{url} answered {status}")]
-    Status {
-        /// The URL.
-        url: MaskedUrl,
-        /// Status code.
-        status: u16,
-    },
-    /// No connection, or it broke, again and again.
-    #[error("{url} cannot be fetched: {problem}")]
-    Fetch {
-        /// The URL.
-        url: MaskedUrl,
-        /// Why.
-        problem: String,
-    },
-    /// The mirror sends nothing, or next to nothing.
-    #[error("{url} stalled: {bytes} bytes in the last {seconds} s, {received} in all")]
-    Stalled {
-        /// The URL.
-        url: MaskedUrl,
-        /// In the last seconds.
-        bytes: u64,
-        /// How many seconds.
-        seconds: u64,
-        /// In all.
-        received: u64,
-    },
-    /// The file is another one than at the beginning.
-    #[error("{url} changed while it was being fetched: {what}")]
-    Changed {
-        /// The URL.
-        url: MaskedUrl,
-        /// In what.
-        what: String,
-    },
-    /// It ends before its end.
-    #[error("{url} ended after {received} bytes instead of {expected}")]
-    Short {
-        /// The URL.
-        url: MaskedUrl,
-        /// Bytes that came.
-        received: u64,
-        /// Bytes that were promised.
-        expected: u64,
-    },
-    /// The deadline.
-    #[error("the image was not written within {0} s")]
-    Deadline(u64),
+    /// It was not fetched.
+    #[error(transparent)]
+    Source(SourceError),
     /// What was asked to be compared with is unusable.
     #[error("checksum: {0}")]
     Checksum(String),
@@ -135,6 +77,15 @@ pub enum ImageError {
     /// A stage ended without saying why.
     #[error("the writer failed: {0}")]
     Internal(String),
+}
+
+impl From<SourceError> for ImageError {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Cancelled => Self::Cancelled,
+            error => Self::Source(error),
+        }
+    }
 }
 
 impl ImageError {

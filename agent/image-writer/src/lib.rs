@@ -14,7 +14,6 @@
 //! What is absent: no scratch file, no tool, no mount; no protocol type of the agent; nothing unsafe.
 
 pub mod checkpoint;
-pub mod checksum;
 pub mod configdrive;
 mod digest;
 mod error;
@@ -23,17 +22,17 @@ pub mod gpt;
 mod hold;
 pub mod mbr;
 pub mod record;
-pub mod source;
 mod table;
 pub mod unpack;
-pub mod url;
 pub mod write;
 
 pub use checkpoint::Checkpoint;
-pub use checksum::{Algorithm, Checksum, ChecksumSource};
 pub use error::ImageError;
 pub use format::Format;
+/// Where an image comes from.
+pub use image_source as source;
+pub use image_source::{
+    Algorithm, Checksum, ChecksumSource, Hosts, ImageUrl, Limits, MaskedUrl, SourceError, Trust, checksum,
+};
 pub use record::{Edit, Record};
-pub use source::{Hosts, Limits, Trust};
-pub use url::{ImageUrl, MaskedUrl};
 pub use write::{CHECKPOINT_BYTES, Phase, Progress, Request, Watch, fetch, write};

@@ -1,8 +1,8 @@
 //! What was written, and what the disk returned.
 
-use crate::checksum::Algorithm;
 use crate::format::Format;
-use crate::url::MaskedUrl;
+use image_source::Algorithm;
+use image_source::MaskedUrl;
 
 /// What was written to one disk. Made only after the disk returned it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,6 +18,7 @@ async fn main() -> std::io::Result<()> {
         clock: Arc::new(SystemClock::default()),
         drivers: Arc::new(drivers::KeptDrivers::new()),
         bundles: None,
+        images: Default::default(),
         certificate_key: None,
         settings: Settings { require_agent_tls: false, ..Settings::default() },
     };

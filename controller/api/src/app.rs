@@ -4,6 +4,7 @@ use crate::bundles::BundleStore;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
 use crate::request_rate::RequestRate;
+use images::ImageStore;
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub struct App {
     pub drivers: Arc<dyn DriverQueries>,
     /// Files of hardware managers' bundles; `None`: this controller serves none.
     pub bundles: Option<Arc<BundleStore>>,
+    /// Images that the controller has itself, and which hosts images may come from.
+    pub images: ImageStore,
     /// Public key of the certificates that the conductor issues; `None`: it issues none.
     pub certificate_key: Option<String>,
     /// Settings.

@@ -69,7 +69,7 @@ async fn identified(front: Front, mut request: Request) -> Response<Body> {
 
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
-    use crate::{bundles, certificates, drivers, health, nodes, openapi, resources, root};
+    use crate::{bundles, certificates, drivers, health, image_file, nodes, openapi, resources, root};
     [
         root::endpoints(),
         nodes::endpoints(),
@@ -77,6 +77,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         resources::endpoints(),
         ramdisk::endpoints(),
         bundles::endpoints(),
+        image_file::endpoints(),
         certificates::endpoints(),
         openapi::endpoints(),
         health::endpoints(),

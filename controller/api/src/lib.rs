@@ -35,6 +35,7 @@ mod fields;
 mod format;
 mod health;
 mod http;
+mod image_file;
 mod links;
 mod microversion;
 mod node_resolver;

@@ -13,6 +13,7 @@ mod disks;
 mod docs;
 mod erase_plan;
 mod history;
+mod images;
 mod inspection;
 mod inspection_rules;
 mod ironic_defects;

@@ -5,9 +5,13 @@ use crate::BmcError;
 use crate::declared::{Declared, StepCall, StepEnd};
 use serde_json::Value;
 
-/// The core step. The ramdisk runs before the first step is begun, so nothing is left to do.
-const DEPLOY: Declared =
-    Declared::new("deploy", |call, _| Box::pin(nothing(call))).deploy(100).requires_ramdisk().idempotent();
+/// The core step. The ramdisk runs before the first step is begun; the conductor gets the image ready where the controller
+/// serves it, which can be aborted.
+const DEPLOY: Declared = Declared::new("deploy", |call, _| Box::pin(nothing(call)))
+    .deploy(100)
+    .requires_ramdisk()
+    .abortable()
+    .idempotent();
 
 /// The network interface noop has no networks to switch.
 const SWITCH_TO_TENANT_NETWORK: Declared = last("switch_to_tenant_network", 30);

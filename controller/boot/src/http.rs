@@ -9,27 +9,21 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use axum::Extension;
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{Path as UrlPath, Query, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http_server::{ClientAddress, Clients, Server};
+use http_server::{ClientAddress, Clients, Server, file};
 use serde::Deserialize;
 use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::net::TcpListener;
-use tokio_util::io::ReaderStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::range::{Wanted, wanted};
 use crate::script::script;
 use crate::{BootDirectory, BootError, Mac, loaders};
 
 /// How long downloads going on may take after the shutdown was asked for.
 const DRAIN: Duration = Duration::from_secs(2);
-/// Bytes read from a file at a time.
-const CHUNK: usize = 256 << 10;
 
 /// Where to listen, and what to serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +94,7 @@ pub fn router(config: HttpConfig, directory: Arc<dyn BootDirectory>) -> Router {
     Router::new()
         // A HEAD would take the script without delivering it.
         .route("/boot/ipxe", get(ipxe).head(async || StatusCode::METHOD_NOT_ALLOWED))
-        .route("/boot/{name}", get(file))
+        .route("/boot/{name}", get(boot_download))
         .with_state(App { config: Arc::new(config), directory })
 }
 
@@ -137,7 +131,7 @@ async fn ipxe(
     }
 }
 
-async fn file(
+async fn boot_download(
     State(app): State<App>,
     method: Method,
     UrlPath(name): UrlPath<String>,
@@ -175,41 +169,12 @@ impl App {
     }
 }
 
-/// A file as a stream, or the range of it that was asked for (RFC 9110, section 14).
+/// A file as a stream, or the range of it that was asked for.
 async fn send(path: &Path, headers: &HeaderMap) -> std::io::Result<Response> {
-    let mut file = File::open(path).await?;
+    let file = File::open(path).await?;
     let metadata = file.metadata().await?;
     let length = metadata.len();
     let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let etag = format!("\"{length:x}-{:x}\"", age.as_nanos());
-    let header_text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let answer = Response::builder().header(header::ETAG, &etag).header(header::ACCEPT_RANGES, "bytes");
-    if header_text(header::IF_NONE_MATCH).is_some_and(|tags| tags == "*" || tags.contains(etag.as_str())) {
-        return answer.status(StatusCode::NOT_MODIFIED).body(Body::empty()).map_err(std::io::Error::other);
-    }
-    // A range of another version of the file would make a patchwork.
-    let range = header_text(header::RANGE)
-        .filter(|_| header_text(header::IF_RANGE).is_none_or(|version| version == etag));
-    let answer = answer.header(header::CONTENT_TYPE, "application/octet-stream");
-    let (answer, start, count) = match wanted(range, length) {
-        Wanted::All => (answer.status(StatusCode::OK), 0, length),
-        Wanted::Part { first, last } => {
-            let content_range = format!("bytes {first}-{last}/{length}");
-            let answer = answer.status(StatusCode::PARTIAL_CONTENT);
-            (answer.header(header::CONTENT_RANGE, content_range), first, last - first + 1)
-        }
-        Wanted::Nothing => {
-            let answer = answer.status(StatusCode::RANGE_NOT_SATISFIABLE);
-            return answer
-                .header(header::CONTENT_RANGE, format!("bytes */{length}"))
-                .body(Body::empty())
-                .map_err(std::io::Error::other);
-        }
-    };
-    file.seek(std::io::SeekFrom::Start(start)).await?;
-    let stream = ReaderStream::with_capacity(file.take(count), CHUNK);
-    answer
-        .header(header::CONTENT_LENGTH, count)
-        .body(Body::from_stream(stream))
-        .map_err(std::io::Error::other)
+    file::answer(file, length, &etag, headers).await
 }

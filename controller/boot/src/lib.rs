@@ -18,7 +18,6 @@ mod error;
 pub mod http;
 pub mod loaders;
 pub mod ra;
-mod range;
 pub mod script;
 pub mod tftp;
 

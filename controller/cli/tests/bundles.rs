@@ -33,6 +33,7 @@ fn controller(shelf: &Path, keys: Vec<bundle::PublicKey>) -> (tokio::runtime::Ru
             clock: Arc::new(SystemClock::default()),
             drivers: Arc::new(drivers::KeptDrivers::new()),
             bundles: Some(Arc::new(bundle_store)),
+            images: Default::default(),
             certificate_key: None,
             settings: Settings::default(),
         };

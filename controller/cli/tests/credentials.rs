@@ -22,6 +22,7 @@ fn controller() -> (tokio::runtime::Runtime, String) {
             clock: Arc::new(SystemClock::default()),
             drivers: Arc::new(drivers::KeptDrivers::new()),
             bundles: None,
+            images: Default::default(),
             certificate_key: None,
             settings: Settings::default(),
         };

@@ -2,12 +2,16 @@
 
 use crate::agent_client::AgentClient;
 use crate::decision::{Action, ActionError, Outcome};
+use crate::image_download;
 use crate::log_archive::LogArchive;
 use crate::settings::Settings;
 use async_trait::async_trait;
 use bmc::{Bmc, BmcError, BootDevice, BootSetting, Drivers, ErrorKind, StepCall, StepEnd};
+use model::image;
 use model::run::PersistentBoot;
-use model::{Abilities, Contact, Inventory, Node, PlannedStep, PowerState, PowerTarget, StepKind};
+use model::{
+    Abilities, CatalogueStep, Contact, Inventory, Node, PlannedStep, PowerState, PowerTarget, StepKind,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Clock;
@@ -152,6 +156,11 @@ impl LiveExecutor {
     }
 }
 
+/// The step that gets the image ready. `custom-agent` has it, too, but leaves images to the steps that the user names.
+fn is_core_step_of_direct(step: &CatalogueStep) -> bool {
+    step.provider == image::DIRECT && image::is_step(step, image::DEPLOY)
+}
+
 /// The power state; `None` where the BMC reports none.
 async fn power_state(bmc: &dyn Bmc) -> Result<Option<PowerState>, BmcError> {
     match bmc.power_state().await {
@@ -213,6 +222,9 @@ impl Executor for LiveExecutor {
             | Action::ReadBootDevice
             | Action::SetBootDevice
             | Action::RestoreBootDevice(_) => self.bmc(node, action).await.unwrap_or_else(failed),
+            Action::RunStep { step, polling, .. } if is_core_step_of_direct(&step.step) => {
+                image_download::prepare(self.agents.images(), node, contact, *polling).await
+            }
             Action::RunStep { command_id, kind, step, polling } => {
                 self.run_step(node, command_id, *kind, step, *polling).await.unwrap_or_else(failed)
             }

@@ -9,12 +9,14 @@ use crate::agent_command::{add_psids, command, node_for_agent};
 use crate::agent_transport::{AgentCall, AgentTransport, Https};
 use crate::agents;
 use crate::decision::{ActionError, Outcome};
+use crate::image_download;
 use crate::log_archive::LogArchive;
 use crate::log_download::LogDownload;
 use agent_protocol::command::{ANNEAL, Addition, CommandList, CommandRequest, CommandStatus, Status};
 use agent_protocol::record::RequiredVerification;
 use agent_protocol::step::AdvertisedSteps;
-use model::image::{PREPARE_INSTANCE_BOOT, is_step};
+use images::ImageStore;
+use model::image::{PREPARE_INSTANCE_BOOT, WRITE_IMAGE, is_step};
 use model::{Contact, Node, PlannedStep, Run, RunKind, StepKind, StepResult};
 use reqwest::{Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
@@ -28,6 +30,7 @@ use std::time::Duration;
 pub struct AgentClient {
     transport: Arc<dyn AgentTransport>,
     required: RequiredVerification,
+    images: ImageStore,
 }
 
 /// Why the agent returned no plan of an erase.
@@ -59,13 +62,24 @@ impl AgentClient {
 
     /// A client over another transport.
     pub fn over(transport: Arc<dyn AgentTransport>) -> Self {
-        Self { transport, required: RequiredVerification::default() }
+        Self { transport, required: RequiredVerification::default(), images: ImageStore::default() }
     }
 
     /// With the verification of erases that agents are asked for.
     #[must_use]
     pub fn requiring(self, required: RequiredVerification) -> Self {
         Self { required, ..self }
+    }
+
+    /// With the images that the controller serves, and the hosts that others may come from.
+    #[must_use]
+    pub fn serving(self, images: ImageStore) -> Self {
+        Self { images, ..self }
+    }
+
+    /// Those images.
+    pub(crate) fn images(&self) -> &ImageStore {
+        &self.images
     }
 
     /// `clean.get_clean_steps` and the same of the other kinds. The wanted kind is required; the others are optional and
@@ -142,6 +156,14 @@ impl AgentClient {
                 return Outcome::Failed(ActionError { text, retryable: false, unreachable: false });
             }
         };
+        if is_step(&step.step, WRITE_IMAGE) {
+            let info = &mut command.params["step"]["args"]["image_info"];
+            match image_download::download(&self.images, node, contact, true).await {
+                Ok(download) => download.put_into(info, node, contact),
+                // Ready once, it is missing only after a restart, or if it was removed: it comes again.
+                Err(outcome) => return awaited(*outcome),
+            }
+        }
         let agent = agents::of(contact);
         add_psids(&mut command.params, node, contact, &step.step.step);
         let checkpoint = node.run.as_ref().and_then(Run::resumes_from).filter(|_| agent.can_resume());
@@ -304,6 +326,17 @@ fn refused(status: StatusCode, answer: &[u8]) -> Fault {
     let fault: Value = agent_answer::parse(answer).unwrap_or_default();
     let text = fault.get("faultstring").and_then(Value::as_str).unwrap_or("no reason given");
     Fault::Status(status, text.chars().take(500).collect())
+}
+
+/// An image that is not here yet is asked for again.
+fn awaited(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::StepRunning(text) => {
+            let text = format!("the controller waits for {text}");
+            Outcome::Failed(ActionError { text, retryable: true, unreachable: false })
+        }
+        other => other,
+    }
 }
 
 impl Fault {

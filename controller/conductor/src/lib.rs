@@ -19,6 +19,7 @@ mod agents;
 mod connections;
 pub mod decision;
 pub mod drive;
+mod image_download;
 pub mod issuer;
 mod log_answer;
 pub mod log_archive;

@@ -28,6 +28,7 @@ pub struct Config {
     pub conductor: conductor::Settings,
     pub boot: Boot,
     pub bundles: Bundles,
+    pub images: images::Settings,
 }
 
 /// `log_format`
@@ -133,6 +134,7 @@ impl Default for Config {
             conductor: conductor::Settings::default(),
             boot: Boot::default(),
             bundles: Bundles::default(),
+            images: images::Settings::default(),
         }
     }
 }
@@ -297,6 +299,7 @@ impl Config {
             );
         }
         self.bundles.trust()?;
+        self.images.check().map_err(anyhow::Error::msg)?;
         ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
         if self.boot.enabled {
             let Some(address) = self.boot.address else { bail!("boot.address is needed when boot.enabled") };
@@ -345,6 +348,37 @@ impl Config {
             true => self.state_dir.join("bundles"),
             false => self.bundles.directory.clone(),
         }
+    }
+
+    /// `[images]`, with the directory of the cache filled in.
+    pub fn images(&self) -> images::Settings {
+        let mut settings = self.images.clone();
+        if settings.cache_directory.as_os_str().is_empty() {
+            settings.cache_directory = self.state_dir.join("images");
+        }
+        settings
+    }
+
+    /// Where images are fetched from only if `images.hosts` names it: BMCs and this controller.
+    pub fn closed_to_images(&self) -> Vec<IpNet> {
+        let own = self.own_addresses().into_iter().filter(|address| !address.is_unspecified());
+        let mut closed: Vec<IpNet> = own.map(IpNet::from).chain(self.bmc.networks.iter().copied()).collect();
+        closed.sort_unstable();
+        closed.dedup();
+        closed
+    }
+
+    /// The listener at which nodes get images: the one of `[boot]`, or else the first that has an address, at best off
+    /// loopback.
+    pub fn image_endpoint(&self) -> Option<SocketAddr> {
+        let booted = self.boot.address.filter(|_| self.boot.enabled);
+        let named = || self.api.listen.iter().filter(|listen| !listen.ip().is_unspecified());
+        let off_loopback = || named().find(|listen| !listen.ip().is_loopback()).copied();
+        let booting = booted.and_then(|address| self.agent_endpoint(address));
+        booting
+            .or_else(off_loopback)
+            .or_else(|| named().next().copied())
+            .filter(|address| address.port() != 0)
     }
 
     /// The conductor's settings, with the directory of the logs filled in.
@@ -448,6 +482,9 @@ mod tests {
         assert!(tie.contains("factory_reset") && tie.contains("apply_configuration"), "{tie}");
         assert!(wrong("[boot]\nenabled = true").contains("boot.address"));
         assert!(wrong("[bundles]\nmax_mib = 0").contains("bundles.max_mib"));
+        assert!(wrong("[images]\nhosts = [\"*.example\"]").contains("images.hosts"));
+        assert!(wrong("[images]\ndirectory = \"a\"").contains("images.directory"));
+        assert!(wrong("[images]\ncache_max_mib = 0").contains("images.cache_max_mib"));
         let key = wrong("[bundles]\ntrusted_keys = [\"ed25519:xyz\"]");
         assert!(key.contains("bundles.trusted_keys") && key.contains("ed25519:xyz"), "{key}");
         assert!(wrong("[boot]\nenabled = true\naddress = \"192.0.2.1\"").contains("none of api.listen"));

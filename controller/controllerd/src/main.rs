@@ -11,6 +11,7 @@ mod database_key;
 mod directory;
 mod drivers;
 mod identity;
+mod image_store;
 mod listeners;
 mod log;
 mod log_limit;
@@ -125,19 +126,18 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let mut services = Services::default();
 
     let bundles = open_bundles(&config)?;
-    let agents = AgentClient::new(AGENT_CALL).requiring(config.conductor.require_verification);
+    let images = image_store::open(&config, &identity, store.clone())?;
+    let agents = agent_client(&config, &images);
     // One for all: the conductor lets it follow the machine's clock.
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    if config.bmc.networks.is_empty() {
-        tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
-    }
-    let bmcs = bmc::Builtin::new(config.bmc.clone());
+    let bmcs = open_bmcs(&config);
     let for_agents: Arc<dyn Store> = Arc::new(opened.for_agents());
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
         drivers: Arc::new(drivers::BmcDrivers::new(bmcs.clone(), config.conductor.clone(), agents.clone())),
         bundles: Some(Arc::new(bundles)),
+        images,
         certificate_key: Some(certificate_key.public().to_string()),
         settings: config.api_settings(),
     };
@@ -190,6 +190,18 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         tracing::warn!("passes were still under way after {DRAIN:?}; they go on at the next start");
     }
     ended
+}
+
+fn open_bmcs(config: &Config) -> bmc::Builtin {
+    if config.bmc.networks.is_empty() {
+        tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
+    }
+    bmc::Builtin::new(config.bmc.clone())
+}
+
+/// What calls agents.
+fn agent_client(config: &Config, images: &images::ImageStore) -> AgentClient {
+    AgentClient::new(AGENT_CALL).requiring(config.conductor.require_verification).serving(images.clone())
 }
 
 fn open_bundles(config: &Config) -> Result<api::BundleStore> {

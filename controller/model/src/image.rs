@@ -22,6 +22,13 @@ pub const PREPARE_INSTANCE_BOOT: &str = "prepare_instance_boot";
 /// The step of [`DIRECT`] that starts the node from its disk.
 pub const BOOT_INSTANCE: &str = "boot_instance";
 
+/// Why a node with ironic-python-agent is not deployed from `file://`.
+pub const NO_FILES_FOR_IPA: &str = "a file:// image is served to Anneal's agent only: ironic-python-agent knows no certificate of \
+                                    the controller; put the image on an HTTP server";
+
+/// The core step of [`DIRECT`], in which the controller gets the image ready.
+pub const DEPLOY: &str = "deploy";
+
 /// Name of the deploy interface whose images are written by steps that the user names.
 pub const CUSTOM_AGENT: &str = "custom-agent";
 
@@ -133,13 +140,31 @@ impl ImageRequest {
         Ok(Self { source: source.to_owned(), format: format.map(str::to_owned), checksum, boot_mode })
     }
 
+    /// The URL as it was given. It may contain a password.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether the image is a file of the controller, which only the controller can serve.
+    pub fn is_file(&self) -> bool {
+        self.source.split_once("://").is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("file"))
+    }
+
+    /// The algorithm where one was named, and a digest or the URL of a list of digests.
+    pub fn digest(&self) -> (Option<&str>, &str) {
+        match &self.checksum {
+            Checksum::Hash { algorithm, value } => (Some(algorithm), value),
+            Checksum::Plain(value) => (None, value),
+        }
+    }
+
     /// Firmware interface, where node or instance names one.
     pub fn boot_mode(&self) -> Option<BootMode> {
         self.boot_mode
     }
 
     /// The digest that the image is checked with; `None` where only the URL of a list of digests is known.
-    pub fn digest(&self) -> Option<&str> {
+    pub fn known_digest(&self) -> Option<&str> {
         let (Checksum::Hash { value, .. } | Checksum::Plain(value)) = &self.checksum;
         Some(value.as_str()).filter(|value| !value.contains("://"))
     }
@@ -198,7 +223,7 @@ fn text<'a>(info: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>,
 fn check_source(source: &str) -> Result<(), ImageError> {
     let scheme = source.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let reason = match scheme.as_deref() {
-        Some("http" | "https") => return Ok(()),
+        Some("http" | "https" | "file") => return Ok(()),
         Some(scheme) => format!("Image download protocol {scheme} is not supported"),
         None => "it is no URL; images of the Image service are not supported".to_owned(),
     };

@@ -11,8 +11,10 @@
 //! and idle connections therefore never keep out a client that sends a whole request at once.
 
 mod activity;
+pub mod file;
 mod listener;
 mod places;
+mod range;
 mod server;
 mod timed_io;
 mod timeouts;

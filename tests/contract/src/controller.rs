@@ -25,6 +25,8 @@ http_port = @BOOT@
 tftp = false
 kernel = '@DIR@/vmlinuz'
 initramfs = '@DIR@/initramfs'
+[images]
+hosts = ['127.0.0.0/8']
 [conductor]
 agent_poll_s = 1
 retry_pause_s = 1

@@ -53,7 +53,8 @@ impl ControllerConfig {
             boot = format!(
                 "[boot]\nenabled = true\naddress = \"{address}\"\ninterface = \"br0\"\n\
                  kernel = {:?}\ninitramfs = {:?}\nconsoles = [\"ttyS0\"]\ndhcp = \"server\"\n\
-                 dhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n",
+                 dhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n\
+                 [images]\nhosts = [\"{address}\"]\n",
                 image.join("vmlinuz"),
                 image.join("initramfs"),
             );

@@ -61,6 +61,7 @@ impl World {
             clock: self.clock.clone(),
             drivers: Arc::new(SimPort::new(self.clone())),
             bundles: None,
+            images: Default::default(),
             certificate_key: None,
             settings: api::Settings {
                 public_endpoint: "https://controller.example:6385".to_owned(),

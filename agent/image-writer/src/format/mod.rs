@@ -75,6 +75,12 @@ pub trait Ahead {
     fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, ImageError>;
 }
 
+impl Ahead for image_source::Ranges<'_> {
+    fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, ImageError> {
+        Ok(image_source::Ranges::read(self, offset, length)?)
+    }
+}
+
 /// Bytes until the buffer is full or the input ends; how many.
 pub(crate) fn read_full(input: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     let mut done = 0;

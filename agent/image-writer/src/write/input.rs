@@ -1,10 +1,8 @@
-//! The download as a stream of bytes for the decoder, and small files as a whole.
+//! The download as a stream of bytes for the decoder.
 
-use super::progress::Watch;
 use crate::error::ImageError;
-use crate::source::Receiver as Receives;
-use crate::source::{Fetch, Head, Source};
 use hyper::body::Bytes;
+use image_source::Head;
 use std::io::{self, BufRead, Read};
 use std::sync::mpsc::{Receiver, SyncSender};
 
@@ -62,45 +60,6 @@ impl Read for Input {
         self.consume(count);
         Ok(count)
     }
-}
-
-/// Runs a fetch on a runtime of its own, in this thread.
-pub(super) fn fetch(source: &Source, receiver: &mut dyn Receives) -> Result<(), ImageError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| ImageError::Internal(error.to_string()))?;
-    runtime.block_on(async { Fetch::new(source)?.run(receiver).await })
-}
-
-/// A whole file of at most `limit` bytes.
-pub(super) fn small(source: &Source, limit: usize, watch: &dyn Watch) -> Result<Vec<u8>, ImageError> {
-    struct Small<'a> {
-        bytes: Vec<u8>,
-        limit: usize,
-        source: &'a Source,
-        watch: &'a dyn Watch,
-    }
-    impl Receives for Small<'_> {
-        fn head(&mut self, _: &Head) -> Result<(), ImageError> {
-            Ok(())
-        }
-        fn bytes(&mut self, bytes: Bytes) -> Result<(), ImageError> {
-            self.bytes.extend_from_slice(&bytes);
-            if self.bytes.len() > self.limit {
-                let problem = format!("it has more than {} bytes", self.limit);
-                return Err(ImageError::Fetch { url: self.source.url.masked(), problem });
-            }
-            Ok(())
-        }
-        fn note(&mut self, problem: &str) {
-            self.watch.note(problem);
-        }
-        fn cancelled(&self) -> bool {
-            self.watch.cancelled()
-        }
-    }
-    let mut small = Small { bytes: Vec::new(), limit, source, watch };
-    fetch(source, &mut small)?;
-    Ok(small.bytes)
 }
 
 /// Sends to a stage; `false` when it has ended.

@@ -13,13 +13,13 @@ mod stages;
 pub use progress::{Phase, Progress, Watch};
 pub use request::{CHECKPOINT_BYTES, Request};
 
-use crate::checksum::{Checksum, ChecksumSource};
 use crate::configdrive;
 use crate::error::ImageError;
 use crate::hold::Held;
 use crate::record::Record;
-use crate::source::Source;
 use block::Target;
+use image_source::{Checksum, ChecksumSource};
+use image_source::{RequestHeaders, Source};
 
 /// Writes the image of `request` to `disk` and verifies it. The disk must be open exclusively.
 ///
@@ -71,7 +71,8 @@ pub fn write(request: &Request, disk: &dyn Target, watch: &dyn Watch) -> Result<
 /// # Errors
 /// Why not.
 pub fn fetch(source: &Source, limit: usize, watch: &dyn Watch) -> Result<Vec<u8>, ImageError> {
-    input::small(source, limit, watch)
+    let fetched = image_source::fetch_small(source, limit, &|note| watch.note(note), &|| watch.cancelled());
+    fetched.map_err(ImageError::from)
 }
 
 /// The digest that the image must have, from its file of checksums if need be.
@@ -80,9 +81,9 @@ fn checksum(request: &Request, watch: &dyn Watch) -> Result<Checksum, ImageError
         ChecksumSource::Value(checksum) => return Ok(checksum.clone()),
         ChecksumSource::Sums { url, algorithm } => (url, *algorithm),
     };
-    let source = Source { url: url.clone(), ..request.source.clone() };
-    let text = fetch(&source, crate::checksum::SUMS_BYTES, watch)?;
+    let source = Source { url: url.clone(), headers: RequestHeaders::default(), ..request.source.clone() };
+    let text = fetch(&source, image_source::checksum::SUMS_BYTES, watch)?;
     let name = request.source.url.base_name();
-    crate::checksum::find(&text, name, algorithm, request.allow_md5)
+    image_source::checksum::find(&text, name, algorithm, request.allow_md5)
         .map_err(|problem| ImageError::Checksum(format!("{}: {problem}", url.masked())))
 }

@@ -1,9 +1,9 @@
 //! What is asked of the engine.
 
 use crate::checkpoint::Checkpoint;
-use crate::checksum::ChecksumSource;
 use crate::format::Format;
-use crate::source::Source;
+use image_source::ChecksumSource;
+use image_source::Source;
 
 /// What [`Request::checkpoint_every`] is without a reason for something else.
 pub const CHECKPOINT_BYTES: u64 = 256 << 20;

@@ -2,20 +2,20 @@
 
 use super::assemble::{Assembler, Part};
 use super::drain::Drain;
-use super::input::{Arrived, Input, fetch, send};
+use super::input::{Arrived, Input, send};
 use super::progress::{Meter, Watch};
 use super::request::Request;
 use super::shared::{Shared, Streamed};
 use crate::checkpoint::Identity;
-use crate::checksum::Checksum;
-use crate::digest::{Digest, LeafSum};
+use crate::digest::LeafSum;
 use crate::error::ImageError;
 use crate::format::{Ahead, Format, Sink, qcow2, read_full};
 use crate::hold::Held;
-use crate::source::{Head, Ranges, Receiver as Receives};
 use crate::unpack::Compression;
 use block::Target;
 use hyper::body::Bytes;
+use image_source::Checksum;
+use image_source::{Digest, Head, Ranges, Receiver as Receives, fetch};
 use std::io::{BufRead, Read};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -42,6 +42,8 @@ struct Receive<'a> {
 }
 
 impl Receives for Receive<'_> {
+    type Error = ImageError;
+
     fn head(&mut self, head: &Head) -> Result<(), ImageError> {
         *self.shared.length.lock().unwrap_or_else(PoisonError::into_inner) = head.length;
         self.sent(send(&self.decoder, Arrived::Head(head.clone())))

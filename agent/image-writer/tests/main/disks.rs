@@ -1,7 +1,7 @@
 //! Loop devices, and requests for them. They need root; a test that cannot have its device fails.
 
 use crate::mirror::Mirror;
-use image_writer::source::{Host, Source};
+use image_writer::source::{Host, RequestHeaders, Source};
 use image_writer::{CHECKPOINT_BYTES, ChecksumSource, Hosts, Limits, Request, Trust};
 use std::io::Write;
 use std::path::PathBuf;
@@ -123,7 +123,8 @@ pub fn request(mirror: &Mirror, file: &[u8]) -> Request {
 }
 
 pub fn request_for(url: &str, checksum: &str) -> Request {
-    let hosts = Hosts { rules: vec![Host::Net("127.0.0.0/8".parse().expect("a network"))] };
+    let hosts =
+        Hosts { rules: vec![Host::Net("127.0.0.0/8".parse().expect("a network"))], never: Vec::new() };
     let limits = Limits {
         stall: Duration::from_millis(600),
         stall_bytes: 1000,
@@ -133,7 +134,7 @@ pub fn request_for(url: &str, checksum: &str) -> Request {
     };
     let url = url.parse().expect("a URL");
     Request {
-        source: Source { url, trust: Trust::None, hosts, limits },
+        source: Source { url, trust: Trust::None, hosts, limits, headers: RequestHeaders::default() },
         checksum: ChecksumSource::of(None, None, Some(checksum), false).expect("a checksum"),
         allow_md5: false,
         format: None,

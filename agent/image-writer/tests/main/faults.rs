@@ -50,7 +50,7 @@ fn bad_mirrors_are_named() {
                 headers: vec!["location: http://192.0.2.1:1/?secret".into()],
                 ..b()
             },
-            "no rule for image hosts",
+            "[images] hosts",
         ),
         (Behaviour { status: Some(302), headers: vec!["location: ftp://x/secret".into()], ..b() }, "ftp"),
     ] {
@@ -77,7 +77,7 @@ fn hosts_that_no_rule_names_are_not_asked() {
     let mut request = request(&mirror, &raw);
     request.source.hosts = Hosts::default();
     let disk = disk(vec![]);
-    fails(&request, &disk, "127.0.0.1 is this machine");
+    fails(&request, &disk, "127.0.0.1 is a loopback address");
     assert_eq!((disk.written(), mirror.seen().len()), (0, 0), "no server was asked");
     request.source.limits.resolve_names = false;
     request.source.url = "http://mirror.invalid/x".parse().expect("a URL");

@@ -136,7 +136,7 @@ impl RequestOrigin {
 fn elsewhere() -> Response<Body> {
     ApiError::client(
         403,
-        "Only lookup, heartbeat, inspection and bundles of agents are served on this address; use the controller's \
+        "Only lookup, heartbeat, inspection, bundles and images of agents are served on this address; use the controller's \
          loopback address, or set [api] auth_strategy = \"http_basic\".",
     )
     .into_response()

@@ -42,7 +42,7 @@ pub async fn file(State(app): State<Arc<App>>, Path(digest): Path<String>, heade
 
 /// The node of the agent that asks; `None` if the caller is not an agent. 403, with the same text for every reason, if
 /// the token does not prove the node.
-async fn agent(app: &App, headers: &HeaderMap) -> Result<Option<Uuid>, ApiError> {
+pub(crate) async fn agent(app: &App, headers: &HeaderMap) -> Result<Option<Uuid>, ApiError> {
     if !headers.contains_key(NODE_HEADER) && !headers.contains_key(TOKEN_HEADER) {
         return Ok(None);
     }
@@ -56,7 +56,7 @@ async fn agent(app: &App, headers: &HeaderMap) -> Result<Option<Uuid>, ApiError>
     match (contact.token, text(TOKEN_HEADER)) {
         (Some(known), Some(given)) if token::same(&known, given) => Ok(Some(node)),
         _ => {
-            tracing::warn!(node_uuid = %node, "rejected a bundle download: wrong agent token");
+            tracing::warn!(node_uuid = %node, "rejected a download: wrong agent token");
             Err(refused())
         }
     }

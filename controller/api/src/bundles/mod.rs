@@ -13,6 +13,7 @@ mod scope;
 mod write;
 
 pub use bundle_store::BundleStore;
+pub(crate) use file::agent;
 
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};

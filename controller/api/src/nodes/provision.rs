@@ -81,7 +81,7 @@ async fn judge(
                 node.uuid
             ))
         };
-        validation::image(&call.app, &node).map_err(refused)?;
+        validation::image(&call.app, &node).await.map_err(refused)?;
         let drive = request.configdrive.as_ref();
         configdrive::check_writable(&call.app, &node, drive).await.map_err(refused)?;
     }

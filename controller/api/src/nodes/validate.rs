@@ -46,7 +46,7 @@ async fn with_image(entry: Value, call: &Call, node: &Node) -> Value {
     if entry["result"] != true {
         return entry;
     }
-    let judged = match validation::image(&call.app, node) {
+    let judged = match validation::image(&call.app, node).await {
         Ok(()) => configdrive::check_writable(&call.app, node, None).await,
         refused => refused,
     };

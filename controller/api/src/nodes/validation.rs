@@ -8,8 +8,10 @@ use crate::driver_queries::{DriverError, INTERFACES};
 use crate::error::ApiError;
 use crate::fields;
 use crate::microversion::Version;
+use images::Wanted;
+use model::boot::RamdiskAgent;
 use model::history::Severity;
-use model::image::{DIRECT, ImageError, ImageRequest};
+use model::image::{DIRECT, ImageError, ImageRequest, NO_FILES_FOR_IPA};
 use model::{Event, EventKind, Node, ProvisionState, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
@@ -94,12 +96,22 @@ pub fn interface<'a>(app: &'a App, node: &'a Node, interface: &str) -> Option<&'
     named.or_else(default).map(String::as_str)
 }
 
-/// Whether the node's deploy interface can write the image that `instance_info` names. Only `direct` writes images.
-pub fn image(app: &App, node: &Node) -> Result<(), ImageError> {
-    match interface(app, node, "deploy") {
-        Some(DIRECT) => ImageRequest::of(node).map(drop),
-        _ => Ok(()),
+/// Whether the node's deploy interface can write the image that `instance_info` names, as far as can be known without
+/// asking a mirror. Only `direct` writes images.
+pub async fn image(app: &App, node: &Node) -> Result<(), ImageError> {
+    if interface(app, node, "deploy") != Some(DIRECT) {
+        return Ok(());
     }
+    let request = ImageRequest::of(node)?;
+    let theirs = matches!(RamdiskAgent::of(&node.properties), RamdiskAgent::IronicPythonAgent);
+    if theirs && request.is_file() {
+        return Err(ImageError::Other(NO_FILES_FOR_IPA.to_owned()));
+    }
+    let (wanted, images) = (Wanted::of(node).map_err(ImageError::Other)?, app.images.clone());
+    // A file is looked at, which may be on a slow file system.
+    let judge = move || if theirs { images.check_hosts(&wanted) } else { images.check(&wanted) };
+    let judged = tokio::task::spawn_blocking(judge).await;
+    judged.unwrap_or_else(|_| Err("the image could not be judged".to_owned())).map_err(ImageError::Other)
 }
 
 /// 400 when the node uses the implementation of an interface that does nothing (`no-console`).

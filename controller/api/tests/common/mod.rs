@@ -90,6 +90,13 @@ impl Api {
         Self::over(store.clone(), store, settings, trust, auth)
     }
 
+    /// One that serves these images.
+    pub fn serving(images: images::ImageStore) -> Self {
+        let (store, settings) = (Arc::new(MemoryStore::new()), Settings::default());
+        let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
+        Self::built(store.clone(), store, settings, trust, Auth::NoAuth, images)
+    }
+
     /// One with the default settings, which demand the nonce of a boot.
     pub fn demanding_nonce() -> Self {
         let (store, settings) = (Arc::new(MemoryStore::new()), Settings::default());
@@ -107,6 +114,17 @@ impl<S: Store + ?Sized> Api<S> {
         trust: bundle::Trust,
         auth: Auth,
     ) -> Self {
+        Self::built(store, same, settings, trust, auth, images::ImageStore::default())
+    }
+
+    fn built(
+        store: Arc<S>,
+        same: Arc<dyn Store>,
+        settings: Settings,
+        trust: bundle::Trust,
+        auth: Auth,
+        images: images::ImageStore,
+    ) -> Self {
         let bundles = tempfile::tempdir().expect("a directory");
         let drivers = Arc::new(KeptDrivers::new());
         let app = App {
@@ -116,6 +134,7 @@ impl<S: Store + ?Sized> Api<S> {
             bundles: Some(Arc::new(
                 BundleStore::open(bundles.path().into(), trust, 2 << 20).expect("a bundle store"),
             )),
+            images,
             certificate_key: None,
             settings: Settings {
                 public_endpoint: "http://127.0.0.1:6385".into(),

@@ -56,6 +56,9 @@ pub trait Agent: Sync {
     /// Whether it writes the parameters of its commands to its log. Such an agent gets no secrets.
     fn logs_parameters(&self) -> bool;
 
+    /// Whether it can fetch from the controller, whose certificate it must know, and judges hosts as the controller does.
+    fn fetches_from_controller(&self) -> bool;
+
     /// Whether it expects Ironic's defaults for erasing in the node of each command.
     fn expects_ironic_defaults(&self) -> bool;
 }

@@ -64,6 +64,10 @@ impl Agent for AgentState {
         false
     }
 
+    fn fetches_from_controller(&self) -> bool {
+        true
+    }
+
     fn expects_ironic_defaults(&self) -> bool {
         false
     }

@@ -65,6 +65,10 @@ impl Agent for Ipa {
         true
     }
 
+    fn fetches_from_controller(&self) -> bool {
+        false
+    }
+
     fn expects_ironic_defaults(&self) -> bool {
         true
     }

@@ -26,7 +26,7 @@ fn with_image(node: &mut Node) {
 }
 
 /// A node with the steps of `direct`, whose agent offers `write_image`, too, and a step between the others.
-async fn world() -> Arc<World> {
+pub async fn world() -> Arc<World> {
     let world = World::new().await;
     world.put(ProvisionState::Available, with_image).await;
     let able = Builtin::default().abilities("redfish", &BTreeMap::new()).unwrap();

@@ -15,6 +15,7 @@ mod clock_jumps;
 mod connections;
 mod deployed_disk;
 mod deployment;
+mod deployment_images;
 mod events;
 mod evidence;
 mod fails_closed;

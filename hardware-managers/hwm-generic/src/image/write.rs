@@ -6,13 +6,14 @@ use super::watch::StepWatch;
 use block::{DiskDecision, Filter, Policy, Probe, Reason, Roots};
 use hwm_sdk::protocol::Level;
 use hwm_sdk::{Argument, StepCall, StepContext, StepError, StepOutcome};
-use image_writer::source::{Host, Source};
+use image_writer::source::{Host, RequestHeaders, Source};
 use image_writer::{
-    CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, Limits, Record, Request, Trust,
-    configdrive,
+    CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, Limits, Record, Request,
+    SourceError, Trust, configdrive,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 const IMAGE_INFO: &str = "image_info";
 const CONFIGDRIVE: &str = "configdrive";
@@ -21,7 +22,8 @@ const ARGUMENTS: &[Argument] = &[
     Argument {
         name: IMAGE_INFO,
         description: "What Ironic sends of the image: id, urls, disk_format, checksum, os_hash_algo, os_hash_value. Its \
-                      member anneal may have hosts (names, .suffixes, networks that may be asked), ca (PEM) or pin \
+                      member anneal may have hosts (names, .suffixes, networks that may be asked), never_hosts (networks that \
+                      only a network in hosts opens), headers (for the host of the URL), ca (PEM) or pin \
                       (fingerprint) of the mirror, allow_md5, and disk (serial, wwn): the disk of the deployment before",
         required: true,
         schema: || json!({"type": "object"}),
@@ -62,6 +64,8 @@ struct ImageInfo {
 #[serde(default, deny_unknown_fields)]
 struct Addition {
     hosts: Vec<String>,
+    never_hosts: Vec<String>,
+    headers: BTreeMap<String, String>,
     ca: Option<String>,
     pin: Option<String>,
     allow_md5: bool,
@@ -118,7 +122,7 @@ pub(crate) fn run(
 fn begins_again(error: &ImageError, resumed: bool) -> bool {
     match error {
         // The checksum says whether the new file is the one that is wanted.
-        ImageError::Changed { .. } => true,
+        ImageError::Source(SourceError::Changed { .. }) => true,
         // The disk may have lost, with its power, what it had said to be on it.
         ImageError::ReadBack { .. } => resumed,
         _ => false,
@@ -170,9 +174,12 @@ fn request(info: &ImageInfo, in_the_ramdisk: bool, context: &StepContext) -> Res
     );
     let checksum = checksum.map_err(|problem| of_image(&format!("checksum: {problem}")))?;
     let limits = Limits { resolve_names: !in_the_ramdisk, ..Limits::default() };
-    let (trust, hosts) = (trust(&info.anneal)?, hosts(&info.anneal));
+    let (trust, hosts) = (trust(&info.anneal)?, hosts(&info.anneal)?);
+    let headers = info.anneal.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let headers =
+        RequestHeaders::of(headers).map_err(|problem| of_image(&format!("anneal.headers: {problem}")))?;
     let checkpoint = context.checkpoint().and_then(|saved| Checkpoint::deserialize(saved).ok());
-    let source = Source { url, trust, hosts, limits };
+    let source = Source { url, trust, hosts, limits, headers };
     let checkpoint_every = CHECKPOINT_BYTES;
     Ok(Request { source, checksum, allow_md5, format, configdrive: None, checkpoint_every, checkpoint })
 }
@@ -188,8 +195,14 @@ fn trust(addition: &Addition) -> Result<Trust, StepError> {
     }
 }
 
-fn hosts(addition: &Addition) -> Hosts {
-    Hosts { rules: addition.hosts.iter().map(|text| Host::parse(text)).collect() }
+fn hosts(addition: &Addition) -> Result<Hosts, StepError> {
+    let of = |member: &str, problem: String| wrong(IMAGE_INFO, format!("anneal.{member}: {problem}"));
+    let rules = addition.hosts.iter().map(|text| Host::parse(text).map_err(|why| of("hosts", why)));
+    let never = addition
+        .never_hosts
+        .iter()
+        .map(|text| text.parse().map_err(|_| of("never_hosts", format!("{text:?} is no network"))));
+    Ok(Hosts { rules: rules.collect::<Result<_, _>>()?, never: never.collect::<Result<_, _>>()? })
 }
 
 /// The configuration drive, from where it is.
@@ -203,7 +216,8 @@ fn drive(value: Option<&Value>, request: &Request, watch: &StepWatch) -> Result<
     };
     let bytes = if text.contains("://") {
         let url = text.parse().map_err(of_drive)?;
-        let source = Source { url, ..request.source.clone() };
+        // Its host may be another one, which must not get the headers for the image.
+        let source = Source { url, headers: RequestHeaders::default(), ..request.source.clone() };
         // Gzip makes nothing longer that is longer than a little.
         let most = usize::try_from(configdrive::LARGEST).unwrap_or(usize::MAX);
         let fetched = image_writer::fetch(&source, most, watch);
@@ -294,6 +308,9 @@ mod tests {
             ("os_hash_algo", json!("md5"), "no md5"),
             ("os_hash_value", json!(null), "os_hash_value"),
             ("anneal", json!({"pin": "secret"}), "anneal.pin"),
+            ("anneal", json!({"hosts": ["*"]}), "anneal.hosts"),
+            ("anneal", json!({"never_hosts": ["a"]}), "anneal.never_hosts"),
+            ("anneal", json!({"headers": {"x-token": "a\nsecret"}}), "anneal.headers"),
         ] {
             let error = info(|all| all[member] = value).expect_err(expected).to_string();
             assert!(error.contains(expected) && !error.contains("secret"), "{error}");

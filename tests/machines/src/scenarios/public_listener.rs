@@ -27,7 +27,7 @@ pub async fn story(stage: Stage) -> Result<()> {
         let (code, output) = anneal(controller, &url, &pin, words).await?;
         ensure!(code == Some(1), "{words:?} ended with {code:?}: {output}");
         ensure!(
-            output.contains("Only lookup, heartbeat, inspection and bundles of agents"),
+            output.contains("Only lookup, heartbeat, inspection, bundles and images of agents"),
             "{words:?}: {output}"
         );
     }

@@ -47,7 +47,7 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
         }
         ("GET", "/v1/anneal/bundles/{digest}") => new().responds(200, object()),
         ("DELETE", "/v1/anneal/bundles/{digest}") => new().query(&["scope"]).empty(204),
-        ("GET", "/v1/anneal/bundles/{digest}/file") => {
+        ("GET", "/v1/anneal/bundles/{digest}/file" | "/v1/anneal/images/{name}") => {
             let file = Some(("application/octet-stream", json!({})));
             Shape { answers: vec![("200".to_owned(), file)], ..new() }
         }

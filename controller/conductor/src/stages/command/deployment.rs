@@ -22,7 +22,7 @@ pub(super) fn shortfall(
         Err(error) => return Some(error.to_string()),
     };
     let found = &deployed.record.download_digest;
-    if let Some(wanted) = image.digest().filter(|wanted| !wanted.eq_ignore_ascii_case(found)) {
+    if let Some(wanted) = image.known_digest().filter(|wanted| !wanted.eq_ignore_ascii_case(found)) {
         return refuse(format!("an image with the digest {found}, and {wanted} was asked for"));
     }
     let name = name_of(deployed.serial.as_deref(), deployed.wwn.as_deref());

@@ -4,6 +4,7 @@ use super::executor::SimExecutor;
 use super::fault::Fault;
 use agent_protocol::step::Step;
 use conductor::{CertificateIssuer, Conductor, Executor, Settings, SigningKey};
+use images::ImageStore;
 use model::abilities::{Inspect, Rescue};
 use model::{Abilities, Node, ProvisionState, RequestedStep, StepKind, Verb};
 use room::{Agent, Power, SimClock};
@@ -56,6 +57,8 @@ pub struct World {
     pub running: Mutex<Option<tokio::task::AbortHandle>>,
     pub slow_until: Mutex<Option<Instant>>,
     pub step_time: Duration,
+    /// The images that the controller serves.
+    pub images: Mutex<ImageStore>,
     pub node: Uuid,
 }
 
@@ -115,6 +118,7 @@ impl World {
             running: Mutex::default(),
             slow_until: Mutex::default(),
             step_time: Duration::from_secs(30),
+            images: Mutex::default(),
             node,
         })
     }

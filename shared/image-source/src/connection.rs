@@ -1,7 +1,7 @@
 //! One request and its answer, redirects followed.
 
-use super::Source;
-use crate::error::ImageError;
+use crate::error::SourceError;
+use crate::source::Source;
 use crate::url::ImageUrl;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,7 +28,7 @@ pub(super) enum Problem {
     /// Another try may help.
     Again(String),
     /// It would be the same.
-    Final(ImageError),
+    Final(SourceError),
 }
 
 /// An answer that was begun, and the task that drives its connection.
@@ -73,11 +73,11 @@ pub(super) async fn get(
         }
         let location = answer.response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let next = location.ok_or_else(|| "a redirect without a place".to_owned());
-        let refused = |problem| Problem::Final(ImageError::Fetch { url: source.url.masked(), problem });
+        let refused = |problem| Problem::Final(SourceError::Fetch { url: source.url.masked(), problem });
         url = next.and_then(|location| url.redirected(location)).map_err(refused)?;
     }
     let problem = format!("more than {REDIRECTS} redirects");
-    Err(Problem::Final(ImageError::Fetch { url: source.url.masked(), problem }))
+    Err(Problem::Final(SourceError::Fetch { url: source.url.masked(), problem }))
 }
 
 async fn ask(
@@ -90,7 +90,7 @@ async fn ask(
     let mut request = Request::builder()
         .uri(url.target())
         .header(HOST, url.authority())
-        .header(USER_AGENT, concat!("anneal-agent/", env!("CARGO_PKG_VERSION")))
+        .header(USER_AGENT, concat!("anneal/", env!("CARGO_PKG_VERSION")))
         .header(ACCEPT_ENCODING, "identity")
         .header(CONNECTION, "close");
     if let Some(userinfo) = url.userinfo() {
@@ -99,13 +99,13 @@ async fn ask(
         value.set_sensitive(true);
         request = request.header(AUTHORIZATION, value);
     }
-    for (name, value) in headers {
+    for (name, value) in headers.iter().chain(source.headers_for(url)) {
         request = request.header(name, value);
     }
     // What hyper would say of a bad request may contain the query.
     let request = request
         .body(Empty::<Bytes>::new())
-        .map_err(|_| Problem::Final(ImageError::Url("it makes no request".to_owned())))?;
+        .map_err(|_| Problem::Final(SourceError::Url("it makes no request".to_owned())))?;
     let stream = connect(source, connector, url).await?;
     let mut http = hyper::client::conn::http1::Builder::new();
     http.max_buf_size(READ_BYTES);
@@ -127,8 +127,8 @@ async fn connect(
     let address = resolve(source, url).await?;
     source
         .hosts
-        .judge(url, address.ip())
-        .map_err(|problem| Problem::Final(ImageError::Host { url: url.masked(), problem }))?;
+        .judge(url.host(), address.ip())
+        .map_err(|problem| Problem::Final(SourceError::Host { url: url.masked(), problem }))?;
     let stream = tokio::time::timeout(source.limits.connect, TcpStream::connect(address))
         .await
         .map_err(|_| again(format!("no connection to {address}")))?
@@ -137,13 +137,13 @@ async fn connect(
         return Ok(Box::new(stream));
     }
     let name = ServerName::try_from(url.host().to_owned())
-        .map_err(|error| Problem::Final(ImageError::Url(error.to_string())))?;
+        .map_err(|error| Problem::Final(SourceError::Url(error.to_string())))?;
     match connector.connect(name, stream).await {
         Ok(stream) => Ok(Box::new(stream)),
         // A certificate that is refused is refused again; a connection that broke may not break again.
         Err(error) if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
             let problem = format!("TLS: {error}");
-            Err(Problem::Final(ImageError::Fetch { url: url.masked(), problem }))
+            Err(Problem::Final(SourceError::Fetch { url: url.masked(), problem }))
         }
         Err(error) => Err(again(format!("TLS: {error}"))),
     }
@@ -158,7 +158,7 @@ async fn resolve(source: &Source, url: &ImageUrl) -> Result<SocketAddr, Problem>
             "there is no resolver in the ramdisk for {:?}; give an address, or let the controller serve it",
             url.host()
         );
-        return Err(Problem::Final(ImageError::Fetch { url: url.masked(), problem }));
+        return Err(Problem::Final(SourceError::Fetch { url: url.masked(), problem }));
     }
     let found = tokio::net::lookup_host((url.host(), url.port())).await;
     let mut found =

@@ -84,6 +84,11 @@ impl ImageUrl {
         MaskedUrl(format!("{scheme}://{user}{}{port}{}{query}", self.host, self.path))
     }
 
+    /// Whether both are of the same scheme, host and port.
+    pub(crate) fn is_same_service(&self, other: &Self) -> bool {
+        (self.tls, &self.host, self.port) == (other.tls, &other.host, other.port)
+    }
+
     /// Where a redirect of this URL leads. The password stays on its own host.
     ///
     /// # Errors

@@ -1,16 +1,9 @@
 //! Where an image comes from: HTTP and HTTPS, with redirects, retries and ranges.
 
-mod connection;
-mod fetch;
-mod hosts;
-mod ranges;
-
-pub(crate) use fetch::{Fetch, Head, Receiver};
-pub use hosts::{Host, Hosts};
-pub(crate) use ranges::Ranges;
-
-use crate::error::ImageError;
+use crate::error::SourceError;
+use crate::hosts::Hosts;
 use crate::url::ImageUrl;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use pinned_tls::{Accept, Pin, client_config};
 use rustls::client::WebPkiServerVerifier;
 use rustls::{ClientConfig, RootCertStore};
@@ -86,11 +79,41 @@ pub struct Source {
     pub hosts: Hosts,
     /// How long and how often.
     pub limits: Limits,
+    /// Headers that only the host of `url` gets: after a redirect to another one they are left out.
+    pub headers: RequestHeaders,
+}
+
+/// Headers of each request. Their values are secrets, and not shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestHeaders(HeaderMap);
+
+impl RequestHeaders {
+    /// From names and values.
+    ///
+    /// # Errors
+    /// One of them is no header. The problem does not contain the value.
+    pub fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            let name: HeaderName = name.parse().map_err(|_| "it is no name of a header".to_owned())?;
+            let mut value =
+                HeaderValue::from_str(value).map_err(|_| format!("the value of {name} is no header"))?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        Ok(Self(headers))
+    }
 }
 
 impl Source {
-    pub(crate) fn connector(&self) -> Result<TlsConnector, ImageError> {
-        let setup = |error: rustls::Error| ImageError::Internal(format!("TLS: {error}"));
+    /// What a request to `url` has in addition.
+    pub(crate) fn headers_for(&self, url: &ImageUrl) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+        let same = url.is_same_service(&self.url);
+        self.headers.0.iter().filter(move |_| same)
+    }
+
+    pub(crate) fn connector(&self) -> Result<TlsConnector, SourceError> {
+        let setup = |error: rustls::Error| SourceError::Internal(format!("TLS: {error}"));
         let accept = match &self.trust {
             Trust::None => Accept::None,
             Trust::Pin(pin) => Accept::Only(*pin),
@@ -101,8 +124,8 @@ impl Source {
     }
 }
 
-fn signed_by(pem: &[u8]) -> Result<ClientConfig, ImageError> {
-    let problem = |problem: String| ImageError::Internal(format!("the authorities for images: {problem}"));
+fn signed_by(pem: &[u8]) -> Result<ClientConfig, SourceError> {
+    let problem = |problem: String| SourceError::Internal(format!("the authorities for images: {problem}"));
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
         let certificate = certificate.map_err(|error| problem(error.to_string()))?;
@@ -117,4 +140,29 @@ fn signed_by(pem: &[u8]) -> Result<ClientConfig, ImageError> {
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| problem(error.to_string()))?;
     Ok(builder.with_webpki_verifier(verifier).with_no_client_auth())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_stay_on_their_host() {
+        let url = |text: &str| text.parse::<ImageUrl>().expect(text);
+        let source = Source {
+            url: url("https://a/x"),
+            trust: Trust::None,
+            hosts: Hosts::default(),
+            limits: Limits::default(),
+            headers: RequestHeaders::of([("x-token", "secret")]).expect("headers"),
+        };
+        let count = |to: &str| source.headers_for(&url(to)).count();
+        assert_eq!((count("https://a/x"), count("https://a:443/y?z")), (1, 1));
+        for other in ["https://b/x", "https://a:444/x", "http://a/x", "https://a.b/x"] {
+            assert_eq!(count(other), 0, "{other}");
+        }
+        assert!(!format!("{source:?}").contains("secret"));
+        let problem = RequestHeaders::of([("x-token", "sec\nret")]).expect_err("two lines");
+        assert!(!problem.contains("ret"), "{problem}");
+    }
 }

@@ -1,16 +1,15 @@
 //! Parts of a file, asked for in addition to the stream of it.
 
-use super::Source;
-use super::connection::{Problem, cause, get};
-use super::fetch::{Head, content_range};
-use crate::error::ImageError;
-use crate::format::Ahead;
+use crate::connection::{Problem, cause, get};
+use crate::error::SourceError;
+use crate::fetch::{Head, content_range};
+use crate::source::Source;
 use http_body_util::{BodyExt, Limited};
 use hyper::header::{CONTENT_RANGE, HeaderMap, HeaderValue, IF_RANGE, RANGE};
 use tokio_rustls::TlsConnector;
 
 /// Reads parts of the file that `head` describes.
-pub(crate) struct Ranges<'a> {
+pub struct Ranges<'a> {
     source: &'a Source,
     connector: TlsConnector,
     validator: HeaderValue,
@@ -19,10 +18,13 @@ pub(crate) struct Ranges<'a> {
 
 impl<'a> Ranges<'a> {
     /// `None` when the server gives no parts, or has not said which file it is.
-    pub(crate) fn new(source: &'a Source, head: &Head) -> Result<Option<Self>, ImageError> {
+    ///
+    /// # Errors
+    /// The trust of the source is of no use.
+    pub fn new(source: &'a Source, head: &Head) -> Result<Option<Self>, SourceError> {
         let Some(validator) = head.validator().filter(|_| head.ranges) else { return Ok(None) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| ImageError::Internal(error.to_string()))?;
+        let runtime = runtime.map_err(|error| SourceError::Internal(error.to_string()))?;
         Ok(Some(Ranges { source, connector: source.connector()?, validator, runtime }))
     }
 
@@ -39,10 +41,10 @@ impl<'a> Ranges<'a> {
             (206, Some((first, _))) if first == offset => {}
             (200 | 206, _) => {
                 let what = "another version, or another part, than was asked for".to_owned();
-                return Err(Problem::Final(ImageError::Changed { url, what }));
+                return Err(Problem::Final(SourceError::Changed { url, what }));
             }
             (408 | 425 | 429 | 500..=599, _) => return Err(Problem::Again(format!("it answered {status}"))),
-            _ => return Err(Problem::Final(ImageError::Status { url, status })),
+            _ => return Err(Problem::Final(SourceError::Status { url, status })),
         }
         let body = Limited::new(answer.response.into_body(), length).collect();
         let body = tokio::time::timeout(self.source.limits.stall, body).await;
@@ -52,10 +54,12 @@ impl<'a> Ranges<'a> {
         })?;
         Ok(body.to_bytes().to_vec())
     }
-}
 
-impl Ahead for Ranges<'_> {
-    fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, ImageError> {
+    /// Exactly these bytes of the file.
+    ///
+    /// # Errors
+    /// They cannot be had.
+    pub fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, SourceError> {
         let mut failures = 0;
         loop {
             match self.runtime.block_on(self.part(offset, length)) {
@@ -64,7 +68,7 @@ impl Ahead for Ranges<'_> {
                 Err(Problem::Again(problem)) => {
                     failures += 1;
                     if failures >= self.source.limits.tries {
-                        return Err(ImageError::Fetch { url: self.source.url.masked(), problem });
+                        return Err(SourceError::Fetch { url: self.source.url.masked(), problem });
                     }
                     std::thread::sleep(self.source.limits.pause * failures);
                 }

@@ -1,8 +1,8 @@
 //! The whole file in its order, over as many connections as it takes.
 
-use super::Source;
-use super::connection::{Answer, Problem, cause, get};
-use crate::error::ImageError;
+use crate::connection::{Answer, Problem, cause, get};
+use crate::error::SourceError;
+use crate::source::Source;
 use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::{Bytes, Incoming};
@@ -15,15 +15,15 @@ use tokio_rustls::TlsConnector;
 
 /// What the first answer says of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Head {
+pub struct Head {
     /// Its length, unless it comes in chunks.
-    pub(crate) length: Option<u64>,
+    pub length: Option<u64>,
     /// Its entity tag.
-    pub(crate) etag: Option<String>,
+    pub etag: Option<String>,
     /// When it was changed last.
-    pub(crate) modified: Option<String>,
+    pub modified: Option<String>,
     /// Whether the server gives parts of it.
-    pub(crate) ranges: bool,
+    pub ranges: bool,
 }
 
 impl Head {
@@ -57,11 +57,20 @@ impl Head {
 }
 
 /// What receives the file.
-pub(crate) trait Receiver {
+pub trait Receiver {
+    /// Why it wants no more.
+    type Error: From<SourceError>;
+
     /// The first answer.
-    fn head(&mut self, head: &Head) -> Result<(), ImageError>;
+    ///
+    /// # Errors
+    /// It does not want this file.
+    fn head(&mut self, head: &Head) -> Result<(), Self::Error>;
     /// The next bytes. Blocks while there is no room for them.
-    fn bytes(&mut self, bytes: Bytes) -> Result<(), ImageError>;
+    ///
+    /// # Errors
+    /// It wants no more.
+    fn bytes(&mut self, bytes: Bytes) -> Result<(), Self::Error>;
     /// Something that an operator should know: a try that failed.
     fn note(&mut self, problem: &str);
     /// Whether to stop; asked several times a second.
@@ -69,7 +78,7 @@ pub(crate) trait Receiver {
 }
 
 /// A file that is being fetched.
-pub(crate) struct Fetch<'a> {
+pub struct Fetch<'a> {
     source: &'a Source,
     connector: TlsConnector,
     head: Option<Head>,
@@ -86,13 +95,20 @@ enum End {
 }
 
 impl<'a> Fetch<'a> {
-    pub(crate) fn new(source: &'a Source) -> Result<Self, ImageError> {
+    /// From where it is.
+    ///
+    /// # Errors
+    /// The trust of the source is of no use.
+    pub fn new(source: &'a Source) -> Result<Self, SourceError> {
         let connector = source.connector()?;
         Ok(Fetch { source, connector, head: None, received: 0, begun: Instant::now() })
     }
 
     /// Fetches all of it.
-    pub(crate) async fn run(&mut self, receiver: &mut dyn Receiver) -> Result<(), ImageError> {
+    ///
+    /// # Errors
+    /// Why not all of it has come, or what the receiver said.
+    pub async fn run<R: Receiver>(&mut self, receiver: &mut R) -> Result<(), R::Error> {
         let mut failures = 0;
         let mut last;
         loop {
@@ -102,26 +118,26 @@ impl<'a> Fetch<'a> {
                 End::Broken(problem) => {
                     last = match self.head.as_ref().and_then(|head| head.length) {
                         Some(expected) if before > 0 && self.received == before => {
-                            ImageError::Short { url: self.url(), received: self.received, expected }
+                            SourceError::Short { url: self.url(), received: self.received, expected }
                         }
-                        _ => ImageError::Fetch { url: self.url(), problem },
+                        _ => SourceError::Fetch { url: self.url(), problem },
                     };
                 }
                 End::Stalled(bytes) => {
                     let seconds = self.source.limits.stall.as_secs();
-                    last = ImageError::Stalled { url: self.url(), bytes, seconds, received: self.received };
+                    last = SourceError::Stalled { url: self.url(), bytes, seconds, received: self.received };
                 }
             }
-            failures = if self.received > before && !matches!(last, ImageError::Stalled { .. }) {
+            failures = if self.received > before && !matches!(last, SourceError::Stalled { .. }) {
                 1
             } else {
                 failures + 1
             };
             receiver.note(&last.to_string());
             if failures >= self.source.limits.tries {
-                return Err(last);
+                return Err(last.into());
             }
-            self.pause(failures, receiver).await?;
+            self.pause(failures, &*receiver).await?;
         }
     }
 
@@ -129,7 +145,7 @@ impl<'a> Fetch<'a> {
         self.source.url.masked()
     }
 
-    async fn pause(&self, failures: u32, receiver: &dyn Receiver) -> Result<(), ImageError> {
+    async fn pause<R: Receiver>(&self, failures: u32, receiver: &R) -> Result<(), SourceError> {
         let until = Instant::now() + self.source.limits.pause * 2u32.pow((failures - 1).min(5));
         while Instant::now() < until {
             self.check(receiver)?;
@@ -139,20 +155,20 @@ impl<'a> Fetch<'a> {
         Ok(())
     }
 
-    fn check(&self, receiver: &dyn Receiver) -> Result<(), ImageError> {
+    fn check<R: Receiver>(&self, receiver: &R) -> Result<(), SourceError> {
         if receiver.cancelled() {
-            return Err(ImageError::Cancelled);
+            return Err(SourceError::Cancelled);
         }
         match self.source.limits.deadline {
             Some(deadline) if self.begun.elapsed() > deadline => {
-                Err(ImageError::Deadline(deadline.as_secs()))
+                Err(SourceError::Deadline(deadline.as_secs()))
             }
             _ => Ok(()),
         }
     }
 
     /// One connection, from the place where the last one ended.
-    async fn connection(&mut self, receiver: &mut dyn Receiver) -> Result<End, ImageError> {
+    async fn connection<R: Receiver>(&mut self, receiver: &mut R) -> Result<End, R::Error> {
         let mut headers = HeaderMap::new();
         if self.received > 0
             && let Some(validator) = self.head.as_ref().and_then(Head::validator)
@@ -167,14 +183,14 @@ impl<'a> Fetch<'a> {
             loop {
                 match tokio::time::timeout(Duration::from_millis(200), &mut asking).await {
                     Ok(answer) => break Ok(answer),
-                    Err(_) => self.check(receiver)?,
+                    Err(_) => self.check(&*receiver)?,
                 }
             }
         };
         let answer = match asked.await? {
             Ok(answer) => answer,
             Err(Problem::Again(problem)) => return Ok(End::Broken(problem)),
-            Err(Problem::Final(error)) => return Err(error),
+            Err(Problem::Final(error)) => return Err(error.into()),
         };
         let status = answer.response.status().as_u16();
         let skip = match status {
@@ -190,19 +206,19 @@ impl<'a> Fetch<'a> {
             // It ends where we are, and was said to be longer.
             416 if self.received > 0 => {
                 let expected = self.head.as_ref().and_then(|head| head.length).unwrap_or_default();
-                return Err(ImageError::Short { url: self.url(), received: self.received, expected });
+                return Err(SourceError::Short { url: self.url(), received: self.received, expected }.into());
             }
-            _ => return Err(ImageError::Status { url: answer.url.masked(), status }),
+            _ => return Err(SourceError::Status { url: answer.url.masked(), status }.into()),
         };
         self.body(answer, skip, receiver).await
     }
 
     /// An answer with the whole file. How many bytes of it are known already.
-    fn begin(
+    fn begin<R: Receiver>(
         &mut self,
         response: &Response<Incoming>,
-        receiver: &mut dyn Receiver,
-    ) -> Result<u64, ImageError> {
+        receiver: &mut R,
+    ) -> Result<u64, R::Error> {
         let head = Head::of(response.headers());
         match &self.head {
             None => {
@@ -211,15 +227,15 @@ impl<'a> Fetch<'a> {
                 Ok(0)
             }
             Some(known) => match known.difference(&head, head.length) {
-                Some(what) => Err(ImageError::Changed { url: self.url(), what }),
+                Some(what) => Err(SourceError::Changed { url: self.url(), what }.into()),
                 None => Ok(self.received),
             },
         }
     }
 
     /// An answer with the rest of the file.
-    fn go_on(&self, response: &Response<Incoming>) -> Result<(), ImageError> {
-        let changed = |what: String| Err(ImageError::Changed { url: self.url(), what });
+    fn go_on(&self, response: &Response<Incoming>) -> Result<(), SourceError> {
+        let changed = |what: String| Err(SourceError::Changed { url: self.url(), what });
         let (head, known) = (Head::of(response.headers()), self.head.clone().unwrap_or_default());
         let range = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
         let Some((first, length)) = range.and_then(content_range) else {
@@ -234,19 +250,19 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    async fn body(
+    async fn body<R: Receiver>(
         &mut self,
         answer: Answer,
         mut skip: u64,
-        receiver: &mut dyn Receiver,
-    ) -> Result<End, ImageError> {
+        receiver: &mut R,
+    ) -> Result<End, R::Error> {
         let Answer { response, driver, .. } = answer;
         let mut body = response.into_body();
         let limits = &self.source.limits;
         // Only time spent waiting for the mirror counts.
         let (mut waited, mut in_window) = (Duration::ZERO, 0u64);
         let end = loop {
-            self.check(receiver)?;
+            self.check(&*receiver)?;
             let asked = Instant::now();
             let next = tokio::time::timeout(Duration::from_millis(200), body.frame()).await;
             waited += asked.elapsed();
@@ -278,6 +294,60 @@ impl<'a> Fetch<'a> {
             (end, _) => end,
         })
     }
+}
+
+/// Runs a fetch on a runtime of its own, in this thread.
+///
+/// # Errors
+/// As [`Fetch::run`].
+pub fn fetch<R: Receiver>(source: &Source, receiver: &mut R) -> Result<(), R::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| SourceError::Internal(error.to_string()))?;
+    runtime.block_on(async { Fetch::new(source)?.run(receiver).await })
+}
+
+/// A whole file of at most `limit` bytes, into memory. `note` hears of tries that failed; `cancelled` is asked several
+/// times a second.
+///
+/// # Errors
+/// Why not.
+pub fn fetch_small(
+    source: &Source,
+    limit: usize,
+    note: &dyn Fn(&str),
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, SourceError> {
+    struct Small<'a> {
+        bytes: Vec<u8>,
+        limit: usize,
+        source: &'a Source,
+        note: &'a dyn Fn(&str),
+        cancelled: &'a dyn Fn() -> bool,
+    }
+    impl Receiver for Small<'_> {
+        type Error = SourceError;
+
+        fn head(&mut self, _: &Head) -> Result<(), SourceError> {
+            Ok(())
+        }
+        fn bytes(&mut self, bytes: Bytes) -> Result<(), SourceError> {
+            self.bytes.extend_from_slice(&bytes);
+            if self.bytes.len() > self.limit {
+                let problem = format!("it has more than {} bytes", self.limit);
+                return Err(SourceError::Fetch { url: self.source.url.masked(), problem });
+            }
+            Ok(())
+        }
+        fn note(&mut self, problem: &str) {
+            (self.note)(problem);
+        }
+        fn cancelled(&self) -> bool {
+            (self.cancelled)()
+        }
+    }
+    let mut small = Small { bytes: Vec::new(), limit, source, note, cancelled };
+    fetch(source, &mut small)?;
+    Ok(small.bytes)
 }
 
 /// First byte, and length of the whole, of `bytes 5-9/10`.

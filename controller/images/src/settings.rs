@@ -1,0 +1,66 @@
+//! `[images]` of the configuration.
+
+use image_source::Host;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// `[images]`. Defaults are documented in `anneal-controller.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Names, ends of names and networks that controller and agents fetch images from; empty: every host that is not
+    /// closed by itself.
+    pub hosts: Vec<String>,
+    /// Directory of the images that `file://` may name; empty: none.
+    pub directory: PathBuf,
+    /// Fetch images once, and serve them to nodes.
+    pub cache: bool,
+    /// Where; empty: `state_dir/images`.
+    pub cache_directory: PathBuf,
+    /// Most MiB of the cache.
+    pub cache_max_mib: u64,
+    /// MiB that the cache leaves free on its file system.
+    pub cache_min_free_mib: u64,
+    /// PEM file of the authorities whose certificates mirrors may have.
+    pub ca_file: PathBuf,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            directory: PathBuf::new(),
+            cache: false,
+            cache_directory: PathBuf::new(),
+            cache_max_mib: 51_200,
+            cache_min_free_mib: 2048,
+            ca_file: "/etc/ssl/certs/ca-certificates.crt".into(),
+        }
+    }
+}
+
+impl Settings {
+    /// The rules of `hosts`.
+    ///
+    /// # Errors
+    /// One of them is none.
+    pub fn rules(&self) -> Result<Vec<Host>, String> {
+        self.hosts.iter().map(|text| Host::parse(text)).collect()
+    }
+
+    /// Check what the types do not.
+    ///
+    /// # Errors
+    /// The setting, and why it cannot be used.
+    pub fn check(&self) -> Result<(), String> {
+        self.rules().map_err(|why| format!("images.hosts: {why}"))?;
+        if self.cache_max_mib == 0 {
+            return Err("images.cache_max_mib must be above 0".to_owned());
+        }
+        let unusable = !self.directory.as_os_str().is_empty() && !self.directory.is_absolute();
+        if unusable {
+            return Err(format!("images.directory {} is no absolute path", self.directory.display()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,29 @@
+//! Where an image comes from, for controller and agent alike.
+//!
+//! ```text
+//!   URL ──▶ resolve once ──▶ judge host and address ──▶ connect to that address ──▶ redirect? from the start again
+//!                            (hosts.rs, pure)                     │
+//!                                                       Range where a connection breaks ──▶ Receiver
+//! ```
+//!
+//! Secrets of a URL are shown nowhere. What is absent: images, disks, protocol types of Ironic.
+
+pub mod checksum;
+mod connection;
+pub mod digest;
+mod error;
+mod fetch;
+mod hosts;
+mod ranges;
+mod source;
+pub mod url;
+
+pub use checksum::{Algorithm, Checksum, ChecksumSource};
+pub use digest::Digest;
+pub use error::SourceError;
+pub use fetch::{Fetch, Head, Receiver, fetch, fetch_small};
+pub use hosts::{Host, Hosts};
+pub use hyper::body::Bytes;
+pub use ranges::Ranges;
+pub use source::{Limits, RequestHeaders, Source, Trust, pin};
+pub use url::{ImageUrl, MaskedUrl};
