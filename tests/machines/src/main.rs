@@ -12,6 +12,7 @@
 mod desk;
 mod disk;
 mod impostor;
+mod ironic_node;
 mod judges;
 mod layers;
 mod loopback;

@@ -87,6 +87,19 @@ impl Ironic {
         Ok(Self { service, _files: served, _dhcp: dhcp })
     }
 
+    /// Asks for a verb with a body of its own.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn provision(&self, node: &str, body: &Value) -> Result<()> {
+        let url = format!("{}/v1/nodes/{node}/states/provision", self.service.endpoint);
+        let request = reqwest::Client::new().put(url).header("x-openstack-ironic-api-version", "1.59");
+        let answer = request.header("content-type", "application/json").body(body.to_string()).send().await?;
+        let (status, text) = (answer.status(), answer.text().await?);
+        ensure!(status.is_success(), "{status}: {text}");
+        Ok(())
+    }
+
     /// Asks with `anneal`.
     ///
     /// # Errors
