@@ -143,7 +143,9 @@ async fn what_a_real_ironic_sends_in_a_deployment_is_done() {
                 }
                 // It makes a boot entry, in the ramdisk alone: that its parameters are those that Ironic sends is what is
                 // seen here.
-                "image.install_bootloader" => assert_ne!(answer["command_error"]["type"], "TypeError", "{answer}"),
+                "image.install_bootloader" => {
+                    assert_ne!(answer["command_error"]["type"], "TypeError", "{answer}")
+                }
                 _ => assert_eq!(answer["command_status"], "SUCCEEDED", "{deployment} {name}: {answer}"),
             }
         }

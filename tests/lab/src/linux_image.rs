@@ -32,7 +32,10 @@ pub fn make(file: &Path, system: &Path, label: &str, id: &str) -> Result<()> {
     let (esp, kib) = (format!("{number}:{start}:+{}K", sectors / 2), (sectors / 2).to_string());
     let (kind, guid) = (format!("{number}:ef00"), format!("{number}:{id}"));
     run("sgdisk", &["-n", &core, "-t", "14:ef02", "-n", &esp, "-t", &kind, "-u", &guid, image])?;
-    run("mkfs.vfat", &["--offset", &start.to_string(), "-F", "16", "-n", volume(label).as_str(), image, &kib])?;
+    run(
+        "mkfs.vfat",
+        &["--offset", &start.to_string(), "-F", "16", "-n", volume(label).as_str(), image, &kib],
+    )?;
     let part = format!("{image}@@{}", start * SECTOR);
     run("mmd", &["-i", &part, "::EFI", "::EFI/debian"])?;
 

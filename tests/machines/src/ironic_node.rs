@@ -32,7 +32,12 @@ pub struct IronicNode {
 
 impl IronicNode {
     /// Starts all of it and enrols the node, with these words more for `anneal node create`; it is manageable then.
-    pub async fn enrol(stage: &Stage, firmware: Firmware, disks: Vec<DiskSpec>, more: &[&str]) -> Result<Self> {
+    pub async fn enrol(
+        stage: &Stage,
+        firmware: Firmware,
+        disks: Vec<DiskSpec>,
+        more: &[&str],
+    ) -> Result<Self> {
         let bridge = Bridge::create("br0", &format!("{ADDRESS}/24"))?;
         bridge.tap("tap1")?;
         let mut spec = NodeSpec::new(NODE, firmware, MAC, "tap1", stage.dir.join(NODE))?;
@@ -63,7 +68,8 @@ impl IronicNode {
 
     /// Waits until the node is in `state`, and gives it; a failure ends the wait.
     pub async fn until_in(&self, state: &str) -> Result<Value> {
-        let seen = wait::until(&format!("the node to be {state}"), LONG, async || {
+        let what = format!("the node to be {state}");
+        let seen = wait::until(&what, LONG, async || {
             let node = self.ask(&["node", "show", NODE])?;
             let now = node["provision_state"].as_str().unwrap_or_default();
             ensure!(now == state || !now.ends_with(" failed"), "{now}: {}", node["last_error"]);

@@ -139,7 +139,9 @@ mod tests {
         let mut iso = vec![0; 40_000];
         iso[32769..32774].copy_from_slice(b"CD001");
         let gzipped = STANDARD.decode(packed(&iso)).expect("base64");
-        for file in [packed(&iso).into_bytes(), format!("{}\n", packed(&iso)).into_bytes(), gzipped, iso.clone()] {
+        for file in
+            [packed(&iso).into_bytes(), format!("{}\n", packed(&iso)).into_bytes(), gzipped, iso.clone()]
+        {
             assert_eq!(from_file(file), Ok(iso.clone()));
         }
         let text = b"this is longer than what is looked at, and is no drive: secret".to_vec();

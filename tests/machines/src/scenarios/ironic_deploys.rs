@@ -2,7 +2,6 @@
 //! configuration drive and runs its user data.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use configdrive::Drive;
@@ -13,15 +12,14 @@ use lab::linux_image::{self, started};
 use lab::node::Firmware;
 use lab::site::ADDRESS;
 use lab::wait;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::disk::OldDisk;
 use crate::ironic_node::IronicNode;
 use crate::layers;
 use crate::stage::{NODE, SHORT, Stage};
 
-pub const BIOS: &str =
-    "a real Ironic deploys with our agent: raw, then rebuild with qcow2; the instance runs its user data (BIOS)";
+pub const BIOS: &str = "a real Ironic deploys with our agent: raw, then rebuild with qcow2; the instance runs its user data (BIOS)";
 pub const UEFI: &str =
     "a real Ironic deploys with our agent: the firmware starts the image by its boot entry; undeploy (UEFI)";
 
@@ -45,9 +43,9 @@ sh /run/drive/openstack/latest/user_data
 while :; do sleep 60; done
 "#;
 
-/// A root disk, one that stays as it is, and a server with images.
+/// A node with a root disk and one that stays as it is, and a server with images.
 struct Room {
-    root: OldDisk,
+    node: IronicNode,
     data: OldDisk,
     images: PathBuf,
     /// Kernel and initramfs of the instance.
@@ -56,25 +54,23 @@ struct Room {
 }
 
 impl Room {
-    async fn new(stage: &Stage) -> Result<Self> {
+    /// The node is available, without a cleaning.
+    async fn new(stage: &Stage, firmware: Firmware) -> Result<Self> {
         let images = stage.dir.join("images");
         std::fs::create_dir(&images)?;
         let system = layers::image(&stage.dir, &[], &[], INSTANCE)?;
-        let server = ImageServer::start(ADDRESS, &images).await?;
-        let root = stage.disk("ROOT", Bus::Sata, 160)?;
-        Ok(Self { root, data: stage.disk("DATA", Bus::Nvme, 64)?, images, system, server })
-    }
-
-    /// The node, available without a cleaning.
-    async fn node(stage: &Stage, firmware: Firmware, disks: [&OldDisk; 2]) -> Result<IronicNode> {
-        let disks = disks.map(|disk| disk.spec.clone()).to_vec();
-        let mode = if firmware.is_uefi() { "capabilities=boot_mode:uefi" } else { "capabilities=boot_mode:bios" };
-        let root = r#"root_device={"serial": "ROOT"}"#;
-        let more = ["--property", mode, "--property", root, "--automated-clean", "false"];
+        let (root, data) = (stage.disk("ROOT", Bus::Sata, 160)?, stage.disk("DATA", Bus::Nvme, 64)?);
+        let disks = [&root, &data].map(|disk| disk.spec.clone()).to_vec();
+        let mode =
+            if firmware.is_uefi() { "capabilities=boot_mode:uefi" } else { "capabilities=boot_mode:bios" };
+        let hint = r#"root_device={"serial": "ROOT"}"#;
+        let more = ["--property", mode, "--property", hint, "--automated-clean", "false"];
         let node = IronicNode::enrol(stage, firmware, disks, &more).await?;
+        // The address is there now.
+        let server = ImageServer::start(ADDRESS, &images).await?;
         node.ask(&["node", "provide", NODE])?;
         node.until_in("available").await?;
-        Ok(node)
+        Ok(Self { node, data, images, system, server })
     }
 
     /// `NAME.raw`.
@@ -85,16 +81,36 @@ impl Room {
     }
 
     /// Deploys `first.raw`, with user data in parts; Ironic makes the configuration drive.
-    async fn deploy(&self, stage: &Stage, node: &IronicNode) -> Result<()> {
+    async fn deploy(&self, stage: &Stage) -> Result<()> {
+        self.raw(FIRST)?;
         let user_data = stage.dir.join("user-data");
         std::fs::write(&user_data, script(FIRST.0))?;
         let user_data = user_data.to_str().context("a path that is text")?;
         let (url, sha256) = (self.server.url("first.raw"), self.server.sha256("first.raw")?);
-        node.ask(&[
-            "node", "deploy", NODE, "--image", &url, "--checksum", &sha256, "--image-format", "raw",
-            "--hostname", "web-1", "--user-data", user_data,
-        ])?;
-        node.until_in("active").await.map(drop)
+        let mut words = vec!["node", "deploy", NODE, "--image", &url, "--checksum", &sha256];
+        words.extend(["--image-format", "raw", "--hostname", "web-1", "--user-data", user_data]);
+        self.node.ask(&words)?;
+        self.node.until_in("active").await.map(drop)
+    }
+
+    /// Replaces the instance by one of `second.qcow2`, which reads a drive that the agent fetches.
+    async fn rebuild(&self) -> Result<()> {
+        as_qcow2(&self.raw(SECOND)?, &self.images.join("second.qcow2"))?;
+        let parts = json!({"meta_data": {"hostname": "web-2"}, "user_data": script(SECOND.0)});
+        let parts = parts.as_object().context("an object")?;
+        let drive = Drive::of(parts, uuid::Uuid::from_u128(7), Some(NODE))?;
+        std::fs::write(self.images.join("drive"), drive.packed())?;
+        let source = format!("image_source={}", self.server.url("second.qcow2"));
+        let digest = format!("image_os_hash_value={}", self.server.sha256("second.qcow2")?);
+        let mut words = vec!["node", "set", NODE];
+        for value in [source.as_str(), &digest, "image_disk_format=qcow2"] {
+            words.extend(["--instance-info", value]);
+        }
+        self.node.ask(&words)?;
+        // The form for which `anneal` has no option.
+        let body = json!({"target": "rebuild", "configdrive": self.server.url("drive")});
+        self.node.ironic.provision(NODE, &body).await?;
+        self.node.until_in("active").await.map(drop)
     }
 }
 
@@ -115,45 +131,23 @@ async fn runs(node: &IronicNode, name: &str, firmware: &str, host: &str) -> Resu
 }
 
 pub async fn by_bios(stage: Stage) -> Result<()> {
-    let room = Room::new(&stage).await?;
-    room.raw(FIRST)?;
-    as_qcow2(&room.raw(SECOND)?, &room.images.join("second.qcow2"))?;
-    let drive = Drive::of(&parts(SECOND.0, "web-2")?, uuid::Uuid::from_u128(7), Some(NODE))?;
-    std::fs::write(room.images.join("drive"), drive.packed())?;
-
-    let node = Room::node(&stage, Firmware::Bios, [&room.root, &room.data]).await?;
-    room.deploy(&stage, &node).await?;
-    runs(&node, FIRST.0, "BIOS", "web-1").await?;
-
-    std::fs::write(&node.console, "").context("the console of the first instance")?;
-    let set = |key: &str, value: String| format!("{key}={value}");
-    node.ask(&[
-        "node", "set", NODE,
-        "--instance-info", &set("image_source", room.server.url("second.qcow2")),
-        "--instance-info", &set("image_os_hash_value", room.server.sha256("second.qcow2")?),
-        "--instance-info", "image_disk_format=qcow2",
-    ])?;
-    // The only form that `anneal` has no option for: the agent fetches the drive.
-    let body = json!({"target": "rebuild", "configdrive": room.server.url("drive")});
-    node.ironic.provision(NODE, &body).await?;
-    node.until_in("active").await?;
-    runs(&node, SECOND.0, "BIOS", "web-2").await?;
+    let room = Room::new(&stage, Firmware::Bios).await?;
+    room.deploy(&stage).await?;
+    runs(&room.node, FIRST.0, "BIOS", "web-1").await?;
+    std::fs::write(&room.node.console, "").context("the console of the first instance")?;
+    room.rebuild().await?;
+    runs(&room.node, SECOND.0, "BIOS", "web-2").await?;
     room.data.ensure_untouched()
 }
 
-fn parts(name: &str, host: &str) -> Result<serde_json::Map<String, Value>> {
-    let parts = json!({"meta_data": {"hostname": host}, "user_data": script(name)});
-    parts.as_object().cloned().context("an object")
-}
-
 pub async fn by_uefi(stage: Stage) -> Result<()> {
-    let room = Room::new(&stage).await?;
-    room.raw(FIRST)?;
-    let node = Room::node(&stage, Firmware::UefiIpxeRom, [&room.root, &room.data]).await?;
-    room.deploy(&stage, &node).await?;
-    let (name, id) = FIRST;
-    wait::for_line(&node.console, &started(name, id), SHORT).await.context("the firmware starts the entry")?;
-    runs(&node, name, "UEFI", "web-1").await?;
+    let room = Room::new(&stage, Firmware::UefiIpxeRom).await?;
+    room.deploy(&stage).await?;
+    let (node, (name, id)) = (&room.node, FIRST);
+    wait::for_line(&node.console, &started(name, id), SHORT)
+        .await
+        .context("the firmware starts the entry")?;
+    runs(node, name, "UEFI", "web-1").await?;
 
     node.ask(&["node", "undeploy", NODE])?;
     let seen = node.until_in("available").await?;
