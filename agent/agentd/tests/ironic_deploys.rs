@@ -84,11 +84,15 @@ impl Mirror {
     }
 
     /// The parameters of a recorded command, for this mirror and this disk.
-    fn here(&self, mut params: Value, disk: &Loop) -> Value {
+    fn here(&self, mut params: Value, disk: &Loop, versions: &Value) -> Value {
         let drive = include_str!("fixtures/ironic_deploys.configdrive").trim();
         if params["node"].is_object() {
             params["node"]["properties"]["root_device"] = json!({ "name": disk.node() });
             params["node"]["instance_info"]["configdrive"] = json!(drive);
+        }
+        // Ironic sends the versions that the agent gave with its steps.
+        if let Some(version) = params.get_mut("deploy_version") {
+            *version = versions.clone();
         }
         if let Some(args) = params.pointer_mut("/step/args") {
             args["configdrive"] = json!(drive);
@@ -121,7 +125,7 @@ async fn what_a_real_ironic_sends_in_a_deployment_is_done() {
     let mut ended = Vec::new();
     for (deployment, expected) in ENDS {
         let disk = Loop::sparse(120 * MIB, &[]);
-        let mut router = None;
+        let (mut router, mut versions) = (None, Value::Null);
         for exchange in recorded.iter().filter(|exchange| exchange.deployment == deployment) {
             let name = exchange.sent["name"].as_str().expect("a name");
             if name == "deploy.get_deploy_steps" {
@@ -129,9 +133,10 @@ async fn what_a_real_ironic_sends_in_a_deployment_is_done() {
                 router = Some(agent(&disk));
             }
             let router = router.as_ref().expect("an agent");
-            let answer = command(router, &mirror, &disk, exchange).await;
+            let answer = command(router, exchange, |params| mirror.here(params, &disk, &versions)).await;
             match name {
                 "deploy.get_deploy_steps" => {
+                    versions = answer["command_result"]["hardware_manager_version"].clone();
                     let steps = &answer["command_result"]["deploy_steps"]["generic_hardware_manager"];
                     let all = steps.as_array().expect("steps");
                     let writes = all.iter().find(|step| step["step"] == "write_image").expect("write_image");
@@ -155,9 +160,9 @@ async fn what_a_real_ironic_sends_in_a_deployment_is_done() {
 }
 
 /// Sends a command as it was sent, compares what is answered at once, and waits for its end.
-async fn command(router: &Router, mirror: &Mirror, disk: &Loop, exchange: &Recorded) -> Value {
+async fn command(router: &Router, exchange: &Recorded, here: impl FnOnce(Value) -> Value) -> Value {
     let name = &exchange.sent["name"];
-    let body = json!({"name": name, "params": mirror.here(exchange.sent["params"].clone(), disk)});
+    let body = json!({"name": name, "params": here(exchange.sent["params"].clone())});
     let uri = format!("/v1/commands/?wait={}&agent_token={TOKEN}", exchange.wait);
     let (status, answer, _) = ask(router, "POST", &uri, body.to_string()).await;
     assert_eq!(status, exchange.status, "{name}: {answer}");

@@ -71,8 +71,10 @@ impl Ironic {
         ]);
         dhcp.arg(format!("--interface={bridge}"))
             .arg(format!("--dhcp-range={a}.{b}.{c}.100,{a}.{b}.{c}.120"));
-        // The NIC's firmware is iPXE already.
-        dhcp.arg(format!("--dhcp-boot=http://{address}:{FILES}/boot.ipxe"));
+        // The NIC's firmware is iPXE already, or UEFI, which loads iPXE first.
+        dhcp.args(["--enable-tftp", "--tftp-root=/usr/lib/ipxe", "--dhcp-match=set:ipxe,175"]);
+        dhcp.arg("--dhcp-boot=tag:!ipxe,snponly.efi");
+        dhcp.arg(format!("--dhcp-boot=tag:ipxe,http://{address}:{FILES}/boot.ipxe"));
         dhcp.arg(format!("--dhcp-leasefile={}", dir.join("leases").display())).arg("--user=root");
         let dhcp = Daemon::start(&dhcp, &dir.join("dnsmasq.log"))?;
         let settings = SETTINGS

@@ -141,7 +141,7 @@ pub async fn by_bios(stage: Stage) -> Result<()> {
 }
 
 pub async fn by_uefi(stage: Stage) -> Result<()> {
-    let room = Room::new(&stage, Firmware::UefiIpxeRom).await?;
+    let room = Room::new(&stage, Firmware::Uefi).await?;
     room.deploy(&stage).await?;
     let (node, (name, id)) = (&room.node, FIRST);
     wait::for_line(&node.console, &started(name, id), SHORT)
