@@ -42,6 +42,10 @@ impl IronicNode {
         bridge.tap("tap1")?;
         let mut spec = NodeSpec::new(NODE, firmware, MAC, "tap1", stage.dir.join(NODE))?;
         spec.disks = disks;
+        if firmware.is_uefi() {
+            // As Ironic has it, the kernel's EFI stub takes the ramdisk from iPXE, and both have a copy.
+            spec.memory_mib = 512;
+        }
         let console = spec.serial_log();
         let machine = Machine::new(spec, Timeline::default());
         let (username, password) = (BMC_USER.to_owned(), BMC_PASSWORD.to_owned());

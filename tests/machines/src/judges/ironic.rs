@@ -93,13 +93,20 @@ impl Ironic {
     ///
     /// # Errors
     /// When it is refused.
-    pub async fn provision(&self, node: &str, body: &Value) -> Result<()> {
+    pub fn provision(&self, node: &str, body: &Value) -> Result<()> {
         let url = format!("{}/v1/nodes/{node}/states/provision", self.service.endpoint);
-        let request = reqwest::Client::new().put(url).header("x-openstack-ironic-api-version", "1.59");
-        let answer = request.header("content-type", "application/json").body(body.to_string()).send().await?;
-        let (status, text) = (answer.status(), answer.text().await?);
-        ensure!(status.is_success(), "{status}: {text}");
-        Ok(())
+        let mut curl = Command::new("curl");
+        curl.args([
+            "--silent",
+            "--show-error",
+            "--fail-with-body",
+            "--request",
+            "PUT",
+            "--data",
+            &body.to_string(),
+        ]);
+        curl.args(["--header", "content-type: application/json"]);
+        check(curl.args(["--header", "x-openstack-ironic-api-version: 1.59", &url])).map(drop)
     }
 
     /// Asks with `anneal`.
