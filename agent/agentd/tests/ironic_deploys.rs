@@ -100,7 +100,7 @@ impl Mirror {
             info["configdrive"] = json!(drive);
             let name = info["id"].as_str().expect("the image's name").to_owned();
             info["urls"] = json!([format!("http://{}/{name}", self.address)]);
-            if info["os_hash_value"].as_str().is_some_and(|value| value.trim_matches('0') != "") {
+            if info["os_hash_value"].as_str().is_some_and(|value| !value.trim_matches('0').is_empty()) {
                 info["os_hash_value"] = json!(self.sha256(&name));
             }
             // Our controller's member: without it no image comes from this machine itself.
