@@ -32,7 +32,8 @@ pub const LAB: &str = "qemu-system-x86 seabios ovmf ipxe ipxe-qemu iproute2";
 /// Outside judges of the test suite: other people's BMCs and clients, and readers of disks.
 pub const JUDGES: &str = "\
     ipmitool openipmi mdadm lvm2 cryptsetup-bin busybox-static cpio gdisk lshw hdparm psmisc udev \
-    dosfstools mtools qemu-utils dnsmasq-base golang-go golang-github-gophercloud-gophercloud-dev \
+    dosfstools mtools qemu-utils grub-common grub-pc-bin grub-efi-amd64-bin \
+    dnsmasq-base golang-go golang-github-gophercloud-gophercloud-dev \
     python3-venv python3-dev \
     libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libvirt-dev pkg-config";
 

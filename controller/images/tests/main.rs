@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_secs(60);
 
 /// Content that differs by its seed.
 fn content(seed: u8, bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|at| (at as u32).wrapping_mul(2_654_435_761).to_le_bytes()[3] ^ seed).collect()
+    (0..bytes).map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[3] ^ seed).collect()
 }
 
 fn sha256(bytes: &[u8]) -> Checksum {

@@ -37,11 +37,7 @@ pub fn make(file: &Path, label: &str, id: &str, filler: u64) -> Result<()> {
     run("mkfs.vfat", &["--offset", &start.to_string(), "-F", "16", "-n", "ESP", image, kib])?;
     let part = format!("{image}@@{}", u64::from(start) * 512);
     run("mmd", &["-i", &part, "::EFI", "::EFI/debian"])?;
-    let list: Vec<u8> = format!("\u{feff}shimx64.efi,{label},,This is the boot entry for {label}\n")
-        .encode_utf16()
-        .flat_map(u16::to_le_bytes)
-        .collect();
-    for (name, bytes) in [("BOOTX64.CSV", list), ("shimx64.efi", loader())] {
+    for (name, bytes) in [("BOOTX64.CSV", list("shimx64.efi", label)), ("shimx64.efi", loader())] {
         let source = file.with_extension(name);
         std::fs::write(&source, bytes)?;
         let source = source.to_str().context("the path of a file")?;
@@ -59,7 +55,13 @@ pub fn as_qcow2(raw: &Path, qcow2: &Path) -> Result<()> {
     run("qemu-img", &["convert", "-c", "-O", "qcow2", raw?, qcow2?])
 }
 
-fn run(program: &str, arguments: &[&str]) -> Result<()> {
+/// The list of loaders that shim's fallback program and agents read: this one, which boot menus call `label`.
+pub(crate) fn list(loader: &str, label: &str) -> Vec<u8> {
+    let text = format!("\u{feff}{loader},{label},,This is the boot entry for {label}\n");
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<()> {
     let output = Command::new(program).args(arguments).output().with_context(|| program.to_owned())?;
     ensure!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(())

@@ -22,6 +22,7 @@ pub mod disk;
 pub mod efi_image;
 pub mod fill;
 pub mod images;
+pub mod linux_image;
 pub mod machine;
 pub mod net;
 pub mod node;

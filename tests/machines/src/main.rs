@@ -13,6 +13,7 @@ mod certificate;
 mod desk;
 mod disk;
 mod impostor;
+mod ironic_node;
 mod judges;
 mod layers;
 mod loopback;

@@ -91,7 +91,7 @@ fn play((name, _, story): &'static Scenario, stage: Stage) -> Result<()> {
     // What needs the network of this machine is installed before.
     match *name {
         "sushy" => sushy::install().context("preparing")?,
-        "replace_ipa" => ironic::install().context("preparing")?,
+        "replace_ipa" | "ironic_deploys" | "ironic_deploys_uefi" => ironic::install().context("preparing")?,
         _ => {}
     }
     let namespace = format!("an-{}-{}", name.replace('_', "-"), std::process::id());

@@ -58,7 +58,8 @@ const SETTINGS: &[Setting] = &[
     Setting { flag: "(BOOTIF)", kernel: &["BOOTIF"], value: Value::One },
 ];
 
-const IMAGES: &str = "images cannot be written yet";
+const DOWNLOADS: &str = "a mirror is tried five times without a byte between, from where it broke off, and given up when it sends \
+                         less than 20 KiB in 20 s";
 const TLS: &str = "TLS 1.2 and 1.3 with the ciphers of rustls, a P-256 certificate of this boot";
 const NO_NAMES: &str = "the ramdisk resolves no names; give addresses";
 const WAITS: &str = "the ramdisk waits until no new disk or NIC has appeared for a while";
@@ -76,12 +77,12 @@ pub(crate) const LEFT_ALONE: &[(&str, &str)] = &[
     ),
     ("ipa-hardware-initialization-delay", WAITS),
     ("ipa-http-request-timeout", "30 s"),
-    ("ipa-ignore-bootloader-failure", IMAGES),
-    ("ipa-image-download-connection-retries", IMAGES),
-    ("ipa-image-download-connection-retry-interval", IMAGES),
-    ("ipa-image-download-connection-timeout", IMAGES),
-    ("ipa-image-download-max-duration", IMAGES),
-    ("ipa-inject-files-priority", IMAGES),
+    ("ipa-ignore-bootloader-failure", "only the parameter of `image.install_bootloader` is"),
+    ("ipa-image-download-connection-retries", DOWNLOADS),
+    ("ipa-image-download-connection-retry-interval", DOWNLOADS),
+    ("ipa-image-download-connection-timeout", DOWNLOADS),
+    ("ipa-image-download-max-duration", "no limit while bytes arrive"),
+    ("ipa-inject-files-priority", "no files are injected; use a configuration drive"),
     ("ipa-inspection-benchmarks", "no benchmarks are run"),
     ("ipa-inspection-dhcp-all-interfaces", "the NIC that booted is enough"),
     ("ipa-inspection-dhcp-wait-timeout", "waits for the NIC that booted"),

@@ -23,6 +23,23 @@ pub fn decode(text: &str) -> Result<Vec<u8>, String> {
     unpack(packed)
 }
 
+/// The file system in a file from a URL: as it is, gzipped, or as text in base64, which is what ironic-python-agent takes.
+/// No file system and nothing gzipped begins with 32 characters of base64.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn from_file(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    let is_text = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=\r\n".contains(byte);
+    match std::str::from_utf8(&bytes) {
+        Ok(text) if !bytes.is_empty() && bytes.iter().take(32).all(is_text) => decode(text),
+        _ => unpack(bytes),
+    }
+}
+
+/// The most bytes of such a file: gzip makes nothing longer that is longer than a little, base64 by a third, and its
+/// lines by a little more.
+pub const LARGEST_FILE: u64 = LARGEST / 2 * 3;
+
 /// The file system in `bytes`, which may be gzipped.
 ///
 /// # Errors
@@ -115,6 +132,22 @@ mod tests {
         assert!(decode("").expect_err("nothing").contains("empty"));
         let bomb = vec![0; usize::try_from(LARGEST).expect("small") + 1];
         assert!(decode(&packed(&bomb)).expect_err("a bomb").contains("64 MiB"));
+    }
+
+    #[test]
+    fn a_file_from_a_url_is_taken_in_each_form() {
+        let mut iso = vec![0; 40_000];
+        iso[32769..32774].copy_from_slice(b"CD001");
+        let gzipped = STANDARD.decode(packed(&iso)).expect("base64");
+        for file in
+            [packed(&iso).into_bytes(), format!("{}\n", packed(&iso)).into_bytes(), gzipped, iso.clone()]
+        {
+            assert_eq!(from_file(file), Ok(iso.clone()));
+        }
+        let text = b"this is longer than what is looked at, and is no drive: secret".to_vec();
+        assert_eq!(from_file(text.clone()), Ok(text), "what it is says the writer");
+        assert!(from_file(b"secret".to_vec()).expect_err("no base64").contains("not base64"));
+        assert!(from_file(Vec::new()).expect_err("nothing").contains("empty"));
     }
 
     #[test]

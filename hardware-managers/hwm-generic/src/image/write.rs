@@ -56,6 +56,7 @@ struct ImageInfo {
     ramdisk: Option<Value>,
     proxies: Option<Map<String, Value>>,
     image_server_auth_strategy: Option<String>,
+    image_request_authorization: Option<Value>,
     anneal: Addition,
 }
 
@@ -153,6 +154,11 @@ fn request(info: &ImageInfo, in_the_ramdisk: bool, context: &StepContext) -> Res
             "image_server_auth_strategy is not supported; put user and password into the URL",
         ));
     }
+    if info.image_request_authorization.as_ref().is_some_and(|header| !header.is_null()) {
+        return Err(of_image(
+            "image_request_authorization is not supported; put user and password into the URL",
+        ));
+    }
     let [url] = info.urls.as_slice() else { return Err(of_image("urls must have one URL")) };
     let url = url.parse().map_err(|problem: String| of_image(&format!("urls: {problem}")))?;
     let format = match info.disk_format.as_deref() {
@@ -218,10 +224,9 @@ fn drive(value: Option<&Value>, request: &Request, watch: &StepWatch) -> Result<
         let url = text.parse().map_err(of_drive)?;
         // Its host may be another one, which must not get the headers for the image.
         let source = Source { url, headers: RequestHeaders::default(), ..request.source.clone() };
-        // Gzip makes nothing longer that is longer than a little.
-        let most = usize::try_from(configdrive::LARGEST).unwrap_or(usize::MAX);
+        let most = usize::try_from(configdrive::LARGEST_FILE).unwrap_or(usize::MAX);
         let fetched = image_writer::fetch(&source, most, watch);
-        fetched.and_then(|bytes| configdrive::unpack(bytes).map_err(ImageError::ConfigDrive))
+        fetched.and_then(|bytes| configdrive::from_file(bytes).map_err(ImageError::ConfigDrive))
     } else {
         configdrive::decode(text).map_err(ImageError::ConfigDrive)
     };
@@ -305,6 +310,7 @@ mod tests {
             ("kernel", json!("k"), "whole-disk image"),
             ("proxies", json!({"http": "http://p"}), "proxies"),
             ("image_server_auth_strategy", json!("http_basic"), "into the URL"),
+            ("image_request_authorization", json!("c2VjcmV0"), "into the URL"),
             ("os_hash_algo", json!("md5"), "no md5"),
             ("os_hash_value", json!(null), "os_hash_value"),
             ("anneal", json!({"pin": "secret"}), "anneal.pin"),

@@ -71,8 +71,10 @@ impl Ironic {
         ]);
         dhcp.arg(format!("--interface={bridge}"))
             .arg(format!("--dhcp-range={a}.{b}.{c}.100,{a}.{b}.{c}.120"));
-        // The NIC's firmware is iPXE already.
-        dhcp.arg(format!("--dhcp-boot=http://{address}:{FILES}/boot.ipxe"));
+        // The NIC's firmware is iPXE already, or UEFI, which loads iPXE first.
+        dhcp.args(["--enable-tftp", "--tftp-root=/usr/lib/ipxe", "--dhcp-match=set:ipxe,175"]);
+        dhcp.arg("--dhcp-boot=tag:!ipxe,snponly.efi");
+        dhcp.arg(format!("--dhcp-boot=tag:ipxe,http://{address}:{FILES}/boot.ipxe"));
         dhcp.arg(format!("--dhcp-leasefile={}", dir.join("leases").display())).arg("--user=root");
         let dhcp = Daemon::start(&dhcp, &dir.join("dnsmasq.log"))?;
         let settings = SETTINGS
@@ -85,6 +87,26 @@ impl Ironic {
             drivers.as_array().is_some_and(|list| list.iter().any(|one| one["name"] == "redfish"))
         })?;
         Ok(Self { service, _files: served, _dhcp: dhcp })
+    }
+
+    /// Asks for a verb with a body of its own.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub fn provision(&self, node: &str, body: &Value) -> Result<()> {
+        let url = format!("{}/v1/nodes/{node}/states/provision", self.service.endpoint);
+        let mut curl = Command::new("curl");
+        curl.args([
+            "--silent",
+            "--show-error",
+            "--fail-with-body",
+            "--request",
+            "PUT",
+            "--data",
+            &body.to_string(),
+        ]);
+        curl.args(["--header", "content-type: application/json"]);
+        check(curl.args(["--header", "x-openstack-ironic-api-version: 1.59", &url])).map(drop)
     }
 
     /// Asks with `anneal`.

@@ -17,6 +17,7 @@ mod hold;
 mod hostile_bundles;
 mod inspect_in_band;
 mod ipmi_sim;
+mod ironic_deploys;
 mod layered;
 mod locked_drive;
 mod lvm_md_node;
@@ -56,6 +57,8 @@ static ALL: &[Scenario] = &[
     ("deploy_interrupted", deploy_interrupted::ABOUT, |stage| Box::pin(deploy_interrupted::story(stage))),
     ("deployed", deployed::ABOUT, |stage| Box::pin(deployed::story(stage))),
     ("deployed_uefi", deployed_uefi::ABOUT, |stage| Box::pin(deployed_uefi::story(stage))),
+    ("ironic_deploys", ironic_deploys::BIOS, |stage| Box::pin(ironic_deploys::by_bios(stage))),
+    ("ironic_deploys_uefi", ironic_deploys::UEFI, |stage| Box::pin(ironic_deploys::by_uefi(stage))),
     ("drives", drives::ABOUT, |stage| Box::pin(drives::story(stage))),
     ("locked_drive", locked_drive::ABOUT, |stage| Box::pin(locked_drive::story(stage))),
     ("tutorial", tutorial::ABOUT, |stage| Box::pin(tutorial::story(stage))),
