@@ -99,7 +99,7 @@ fn the_declared_steps_are_these() {
         lines.concat()
     };
     let direct = [
-        "deploy direct deploy.deploy() 100 idempotent ramdisk",
+        "deploy direct deploy.deploy() 100 abortable idempotent ramdisk",
         "deploy direct deploy.write_image() 80 abortable idempotent ramdisk",
         "deploy direct deploy.prepare_instance_boot() 60 abortable idempotent ramdisk",
         "deploy direct deploy.tear_down_agent() 40 abortable idempotent",

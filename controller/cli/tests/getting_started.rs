@@ -1,5 +1,5 @@
-//! docs/getting-started.md, command by command as it stands there: a real controller and `anneal`, no root, and fake
-//! hardware. The build itself is left out; `cargo xtask soak --part quickstart` does it.
+//! docs/getting-started.md and docs/deploying.md, command by command as it stands there: a real controller and `anneal`, no
+//! root, and fake hardware. The build itself is left out; `cargo xtask soak --part quickstart` does it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 const PAGE: &str = include_str!("../../../docs/getting-started.md");
+const DEPLOYING: &str = include_str!("../../../docs/deploying.md");
 const README: &str = include_str!("../../../README.md");
 const CONFIGURATION: &str = include_str!("../../../docs/getting-started.toml");
 const LISTEN: &str = "127.0.0.1:6385";
@@ -129,6 +130,27 @@ fn the_commands_of_the_page_do_what_it_says() {
     assert!(rest.contains("stopping"), "{rest}");
     clone.run(end.expect("a block that cleans up"), 0);
     assert!(!state.exists());
+}
+
+/// The chapter begins with the node that the quick start makes.
+#[test]
+fn the_commands_of_the_chapter_on_deploying_do_what_it_says() {
+    let clone = Clone::new();
+    symlink(clone.dir.path().join("target/release/anneal"), clone.dir.path().join("bin/anneal")).unwrap();
+    let mut quick_start = blocks(PAGE).into_iter();
+    let terminal = Terminal::open(&clone, quick_start.next().unwrap().1);
+    clone.run(quick_start.next().unwrap().1, 0);
+    let printed: Vec<String> = blocks(DEPLOYING).into_iter().map(|(_, block)| clone.run(block, 0)).collect();
+    let [deployed, seen, hint, image, template, rebuilt, taken_out] = &printed[..] else {
+        panic!("other blocks: {printed:#?}")
+    };
+    assert!(deployed.ends_with("n1: active\n"), "{deployed}");
+    assert!(seen.contains("deploying -> active"), "{seen}");
+    assert!(hint.contains("deploy") && !image.contains("error"), "{hint}{image}");
+    assert!(template.contains("HyperThreading") && template.contains("CUSTOM_HT_OFF"), "{template}");
+    assert!(rebuilt.ends_with("n1: active\n"), "{rebuilt}");
+    assert!(taken_out.ends_with("n1: available\n"), "{taken_out}");
+    terminal.interrupt();
 }
 
 /// What a deployment takes along reaches a real controller, which shows none of the secrets in it.

@@ -165,7 +165,7 @@ fn the_space_that_is_to_stay_free_stays_free() {
 fn a_redirect_and_the_address_of_a_name_are_judged_again() {
     let image = content(1, 1000);
     let target = Mirror::good(image.clone());
-    let elsewhere = format!("origin: http://127.0.0.2:{}/x?key=secret", target.address.port());
+    let elsewhere = format!("location: http://127.0.0.2:{}/x?key=secret", target.address.port());
     let redirects = move |_: usize, _: &_| Behaviour {
         status: Some(302),
         headers: vec![elsewhere.clone()],

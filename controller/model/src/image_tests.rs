@@ -97,7 +97,7 @@ fn what_could_only_fail_later_is_rejected_before_the_node_is_touched() {
     for (given, wanted) in [
         (json!({"image_source": "foo"}), "it is no URL"),
         (json!({"image_source": 5}), "instance_info['image_source'] is not a string"),
-        (json!({"image_source": "file:///etc/shadow"}), "Image download protocol file is not supported"),
+        (json!({"image_source": "smb://host/image"}), "Image download protocol smb is not supported"),
         (json!({"image_type": "whole disk"}), "image_type 'whole disk' is not supported"),
         (json!({"image_type": "partition"}), "use a whole-disk image"),
         (json!({"kernel": "http://x/k", "ramdisk": "http://x/r"}), "use a whole-disk image"),

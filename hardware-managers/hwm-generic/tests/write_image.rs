@@ -123,7 +123,7 @@ fn what_fails_names_its_cause_and_leaves_the_disk_unbootable_or_untouched() {
             hinted.clone(),
             json!({"urls": ["http://127.0.0.1:1/x"], "checksum": sha256}),
             Value::Null,
-            "this machine",
+            "is a loopback address",
         ),
     ] {
         let error =

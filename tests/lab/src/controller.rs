@@ -50,11 +50,12 @@ impl ControllerConfig {
             listen.push(format!("{address}:6385"));
             let image = self.image.clone().map_or_else(image_dir, Ok)?;
             let [a, b, c, _] = address.octets();
+            // The extra lines that follow may be of [boot].
             boot = format!(
-                "[boot]\nenabled = true\naddress = \"{address}\"\ninterface = \"br0\"\n\
+                "[images]\nhosts = [\"{address}\"]\n\
+                 [boot]\nenabled = true\naddress = \"{address}\"\ninterface = \"br0\"\n\
                  kernel = {:?}\ninitramfs = {:?}\nconsoles = [\"ttyS0\"]\ndhcp = \"server\"\n\
-                 dhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n\
-                 [images]\nhosts = [\"{address}\"]\n",
+                 dhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n",
                 image.join("vmlinuz"),
                 image.join("initramfs"),
             );
