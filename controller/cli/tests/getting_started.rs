@@ -90,14 +90,29 @@ impl Terminal {
         Self { child, log }
     }
 
-    /// Ctrl-C: a signal to the shell and to what it runs. All have ended when the log has.
-    fn interrupt(mut self) -> String {
+    /// A signal to the shell and to what it runs.
+    fn signal(&self, name: &str) -> bool {
         let group = format!("-{}", self.child.id());
-        assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+        Command::new("kill").args([name, "--", &group]).status().is_ok_and(|status| status.success())
+    }
+
+    /// Ctrl-C. All have ended when the log has.
+    fn interrupt(mut self) -> String {
+        assert!(self.signal("-INT"));
         let mut rest = String::new();
         self.log.read_to_string(&mut rest).unwrap();
         self.child.wait().unwrap();
         rest
+    }
+}
+
+/// A test that fails leaves no controller behind.
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            self.signal("-KILL");
+            let _ = self.child.wait();
+        }
     }
 }
 
@@ -146,7 +161,7 @@ fn the_commands_of_the_chapter_on_deploying_do_what_it_says() {
     };
     assert!(deployed.ends_with("n1: active\n"), "{deployed}");
     assert!(seen.contains("deploying -> active"), "{seen}");
-    assert!(hint.contains("deploy") && !image.contains("error"), "{hint}{image}");
+    assert!(hint.contains("0x5000c500a1b2c3d4") && image.contains("debian.raw"), "{hint}{image}");
     assert!(template.contains("HyperThreading") && template.contains("CUSTOM_HT_OFF"), "{template}");
     assert!(rebuilt.ends_with("n1: active\n"), "{rebuilt}");
     assert!(taken_out.ends_with("n1: available\n"), "{taken_out}");
