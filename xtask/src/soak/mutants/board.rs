@@ -1,8 +1,9 @@
 //! One build of the tests of all chosen mutants, each behind a switch, and the runs that throw them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -22,6 +23,12 @@ const OPTIMIZED: [(&str, u8); 3] = [("conductor", 0), ("model", 0), ("block", 1)
 
 /// Tests that wait for the kernel to make and remove devices: what the others catch need not wait for them.
 const LAST: [&str; 2] = ["loop_devices::", "signatures::"];
+
+/// The signals that stop a program from outside (signal(7)).
+const SIGHUP: i32 = 1;
+const SIGINT: i32 = 2;
+const SIGKILL: i32 = 9;
+const SIGTERM: i32 = 15;
 
 /// What takes three times as long as without a mutant, and this long, does not end.
 const HANG: Duration = Duration::from_secs(60);
@@ -117,12 +124,22 @@ impl Board {
         let mut command = Command::new(&test.program);
         command.current_dir(&test.dir).env("CARGO_MANIFEST_DIR", &test.dir);
         command.env("MUTANT", number.to_string()).env("RUST_BACKTRACE", "0").args(args);
-        Ok(match runner::bounded(&mut command, &log, limit)? {
-            None => End::Timeout,
-            Some(status) if status.success() => End::Missed,
-            Some(_) => End::Caught,
-        })
+        match runner::bounded(&mut command, &log, limit)? {
+            None => Ok(End::Timeout),
+            Some(status) => end_of(status).with_context(|| format!("{command:?}")),
+        }
     }
+}
+
+/// What an ended test program says of its mutant.
+///
+/// # Errors
+/// When another process stopped it: then it says nothing. A crash of its own is seen.
+fn end_of(status: ExitStatus) -> Result<End> {
+    if let Some(signal @ (SIGHUP | SIGINT | SIGKILL | SIGTERM)) = status.signal() {
+        bail!("the test was stopped from outside, by signal {signal}");
+    }
+    Ok(if status.success() { End::Missed } else { End::Caught })
 }
 
 /// Writes the files of all mutants but those; gives the numbers of what has a switch.
@@ -213,4 +230,21 @@ fn build_tests(home: &Path, tree: &Path, packages: &BTreeSet<&str>) -> Result<Ve
     command.current_dir(tree).env("CARGO_TARGET_DIR", home.join("target")).env("CARGO_INCREMENTAL", "1");
     let out = command.stderr(Stdio::inherit()).output()?;
     String::from_utf8(out.stdout)?.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_was_stopped_from_outside_says_nothing() {
+        let end = |script: &str| end_of(Command::new("sh").args(["-c", script]).status().unwrap());
+        assert_eq!(end("exit 0").unwrap(), End::Missed);
+        assert_eq!(end("exit 101").unwrap(), End::Caught);
+        assert_eq!(end("ulimit -c 0; kill -ABRT $$").unwrap(), End::Caught);
+        for signal in ["HUP", "INT", "KILL", "TERM"] {
+            let text = end(&format!("kill -{signal} $$")).unwrap_err().to_string();
+            assert!(text.starts_with("the test was stopped from outside"), "{text}");
+        }
+    }
 }
