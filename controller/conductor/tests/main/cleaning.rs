@@ -68,6 +68,7 @@ async fn a_failing_step_names_itself_keeps_its_record_and_leaves_the_node_on() {
     assert!(error.contains("deploy.erase_devices_metadata") && error.contains("serial S1"), "{error}");
     assert_eq!((node.maintenance, node.fault.as_deref()), (true, Some("clean failure")));
     assert!(world.is_on(), "a power cycle could damage a node");
+    assert_eq!(node.target_power_state, None, "nor is one to come");
     assert_eq!(node.clean_step.unwrap()["step"], "erase_devices_metadata");
     let results = node.run.unwrap().results;
     assert_eq!(results[0].result["clean_result"]["disks"][0]["outcome"], "failed");
