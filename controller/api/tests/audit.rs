@@ -73,7 +73,7 @@ async fn each_change_is_one_line_of_the_audit_log() {
     let _collecting = log.collect();
     let all = || -> Vec<Value> { log.lines().into_iter().filter(|line| line["target"] == "audit").collect() };
     // tracing may overlook this subscriber for a place in the code that another test registers at the same moment. So the
-    // first line is asked for until it comes, but not for ever.
+    // first line is asked for until it comes, a hundred times at most.
     for _ in 0..100 {
         tracing::callsite::rebuild_interest_cache();
         ask(&api, "alice", "POST", "/v1/chassis", json!({})).await.is(201);
