@@ -1,4 +1,4 @@
-//! `cargo xtask bench steps` and `bench erase`: build what is measured and start `tests/bench`; `cargo xtask bench hwm`
+//! `cargo xtask bench steps`, `bench erase` and `bench image`: build what is measured and start `tests/bench`; `cargo xtask bench hwm`
 //! the same with the example `hwm_bench` of `agentd`.
 
 use std::process::Command;
@@ -17,6 +17,11 @@ pub fn run(words: Vec<String>) -> Result<()> {
         deps::ensure(&[deps::BENCH])?;
         sh::run(sh::cargo().args(["build", "--release", "--bins", "--package", "bench"]))?;
         return erase(words);
+    }
+    if words.first().is_some_and(|word| word == "image") {
+        deps::ensure(&[deps::BENCH_IMAGE, deps::PEER])?;
+        sh::run(sh::cargo().args(["build", "--release", "--bins", "--package", "bench"]))?;
+        return measure(words);
     }
     if words.iter().any(|word| word == "--peer" || word.starts_with("--peer=")) {
         deps::ensure(&[deps::PEER])?;

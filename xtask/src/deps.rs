@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::sh;
 
 /// Compiles the agent (libblkid is linked statically) and the bundled SQLite.
-pub const BUILD: &str = "gcc libc6-dev libblkid-dev";
+pub const BUILD: &str = "gcc libc6-dev make libblkid-dev";
 
 /// Unit and integration tests: what makes partition tables, signatures and disk images, and the judges of the boot and
 /// BMC rooms and of the systemd unit.
@@ -33,7 +33,7 @@ pub const LAB: &str = "qemu-system-x86 seabios ovmf ipxe ipxe-qemu iproute2";
 pub const JUDGES: &str = "\
     ipmitool openipmi mdadm lvm2 cryptsetup-bin busybox-static cpio gdisk lshw hdparm psmisc udev \
     dosfstools mtools qemu-utils grub-common grub-pc-bin grub-efi-amd64-bin \
-    dnsmasq-base golang-go golang-github-gophercloud-gophercloud-dev \
+    dnsmasq-base openssh-client golang-go golang-github-gophercloud-gophercloud-dev \
     python3-venv python3-dev \
     libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libvirt-dev pkg-config";
 
@@ -42,6 +42,9 @@ pub const OS_IMAGE: &str = "mmdebstrap gdisk e2fsprogs dosfstools mtools grub-co
 
 /// `bench erase`: fio and what others erase with.
 pub const BENCH: &str = "fio nwipe util-linux coreutils mount";
+
+/// `bench image`: what packs images, and what ironic-python-agent writes with.
+pub const BENCH_IMAGE: &str = "gzip xz-utils zstd qemu-utils gdisk psmisc util-linux mount parted";
 
 /// Installs other people's controllers from PyPI.
 pub const PEER: &str = "python3-venv";

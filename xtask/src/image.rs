@@ -4,6 +4,7 @@
 //! apt: linux-image-… ──dpkg -x──► vmlinuz ───────────────────────────────► image/out/vmlinuz
 //!                         └─► modules of image/modules.txt + what they need ─┐
 //! cargo: anneal-agent (static) ───────────────────────────────► /init ──────┴► image/out/initramfs
+//! apt: busybox, dropbear, their libraries ─► image/rescue/login ─────────────► image/out/rescue
 //! ```
 //!
 //! Same inputs, same bytes: the archive writer fixes order, owners, times and inodes, the compressor
@@ -17,6 +18,8 @@ mod cpio;
 mod kernel;
 mod modules;
 mod notices;
+mod package;
+mod rescue;
 mod rig;
 mod sizes;
 
@@ -93,11 +96,14 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
     let trusted_keys = trusted_keys.map(fs::read).transpose()?;
     let packed_agent = compress(&work, "agent", &init_archive(&init, trusted_keys.as_deref())?)?;
 
+    let rescue = rescue::build(&work)?;
     let vmlinuz = fs::read(&kernel.vmlinuz)?;
     let initramfs = [&packed_modules[..], &packed_agent].concat();
     write_if_changed(&out.join("vmlinuz"), &vmlinuz)?;
     write_if_changed(&out.join("initramfs"), &initramfs)?;
+    write_if_changed(&out.join("rescue"), &rescue.packed)?;
     write_if_changed(&out.join("NOTICES"), notices::text(&kernel)?.as_bytes())?;
+    write_if_changed(&out.join("NOTICES-rescue"), rescue.notices.as_bytes())?;
     sizes::report(
         &out.join("sizes.json"),
         &sizes::Sizes {
@@ -110,6 +116,9 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
             kernel_package: format!("{} {}", kernel.package, kernel.version),
             kernel_sha256: sh::sha256(&vmlinuz),
             initramfs_sha256: sh::sha256(&initramfs),
+            rescue: rescue.packed.len(),
+            rescue_unpacked: rescue.unpacked,
+            rescue_sha256: sh::sha256(&rescue.packed),
         },
     )
 }

@@ -3,7 +3,7 @@
 use agentd::config::{Config, ConfigError, Environment, HELP};
 use agentd::executor::Executor;
 use agentd::logging::LogRing;
-use agentd::login::{LoginProgram, LoginService, NoLogin};
+use agentd::login::{ADD_ON, LoginProgram, LoginService, NoLogin};
 use agentd::signer::Signer;
 use agentd::state::{Discover, State};
 use agentd::{config, inventory, ramdisk, run, signer};
@@ -103,10 +103,11 @@ fn generic(config: &Config) -> GenericHardwareManager {
     if config.ramdisk { generic.in_the_ramdisk() } else { generic }
 }
 
-/// The login service of a rescued node: the configured program, or none.
+/// The login service of a rescued node: the configured program, or that of the archive of rescue boots, or none.
 fn login(config: &Config) -> Box<dyn LoginService> {
-    match &config.login_program {
-        Some(program) => Box::new(LoginProgram::new(program.clone(), config.rescue_password_file.clone())),
+    let of_this_boot = || (config.ramdisk && Path::new(ADD_ON).is_file()).then(|| PathBuf::from(ADD_ON));
+    match config.login_program.clone().or_else(of_this_boot) {
+        Some(program) => Box::new(LoginProgram::new(program, config.rescue_password_file.clone())),
         None => Box::new(NoLogin),
     }
 }

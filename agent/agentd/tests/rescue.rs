@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 const HASH: &str =
     "$6$saltstring$adDbXsJjcDlq2662QPgd.tkSOVmnG9Tt3oXl4HR60SusC3AGjirnDenVZp3DGwLwqy6iYKCzannhaX9DR72nN1";
+const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJv7 me@desk";
 const PLAIN: &str = "correct horse battery staple";
 
 fn router(login: Box<dyn LoginService>, logs: &LogRing) -> Router {
@@ -45,7 +46,8 @@ fn program(directory: &Path) -> LoginProgram {
 async fn a_node_is_rescued_only_when_a_login_is_possible_and_the_password_is_never_shown() {
     let (directory, logs) = (tempfile::tempdir().expect("tempdir"), LogRing::default());
     logs.install(true);
-    let params = json!({"rescue_password": HASH, "hashed": true});
+    let keys = json!({"authorized_keys": [KEY]});
+    let params = json!({"rescue_password": HASH, "hashed": true, "anneal": keys});
 
     let without = router(Box::new(NoLogin), &logs);
     assert!(error(&rescue(&without, params.clone(), "a").await).contains("no login is possible"));
@@ -58,6 +60,10 @@ async fn a_node_is_rescued_only_when_a_login_is_possible_and_the_password_is_nev
     assert!(error(&refused).contains("known scheme"), "{refused}");
     let refused = rescue(&with, json!({"rescue_password": [HASH], "hashed": true}), "list").await;
     assert!(error(&refused).contains("known scheme"), "{refused}");
+    let mut foreign = params.clone();
+    foreign["anneal"] = json!({"authorized_keys": [format!("command=\"x\" {KEY}")]});
+    let refused = rescue(&with, foreign, "options").await;
+    assert!(error(&refused).contains("authorized_keys[0] is no public key"), "{refused}");
     assert!(!directory.path().join("password").exists());
 
     // Twice by one id: the controller that did not hear the answer.
@@ -65,7 +71,7 @@ async fn a_node_is_rescued_only_when_a_login_is_possible_and_the_password_is_nev
         let rescued = rescue(&with, params.clone(), "b").await;
         assert_eq!(
             (&rescued["command_status"], &rescued["command_result"]),
-            (&"SUCCEEDED".into(), &Value::Null)
+            (&"SUCCEEDED".into(), &json!({"anneal": {"host_key": "test SHA256:of-a-test"}}))
         );
     }
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -81,7 +87,8 @@ async fn a_node_is_rescued_only_when_a_login_is_possible_and_the_password_is_nev
     let pid = line.split(' ').next().unwrap_or_default();
     let pid = nix::unistd::Pid::from_raw(pid.parse().expect("pid"));
     nix::sys::signal::kill(pid, None).expect("it stays running");
-    assert_eq!(std::fs::read_to_string(directory.path().join("password")).expect("file"), HASH);
+    let written = |name| std::fs::read_to_string(directory.path().join(name)).expect("file");
+    assert_eq!((written("password").as_str(), written("password.keys")), (HASH, format!("{KEY}\n")));
 
     for router in [&with, &without] {
         let listed = ask(router, "GET", Value::Null).await.to_string();

@@ -13,24 +13,24 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 /// A digest of content that does not depend on the order in which its leaves come: the sum, modulo 2^256, of SHA-256
 /// over the offset and the bytes of each leaf that is not zero. It finds a disk that loses, moves or changes a leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LeafSum {
+pub struct LeafSum {
     leaf: usize,
     sum: [u64; 4],
 }
 
 impl LeafSum {
     /// With leaves of so many bytes.
-    pub(crate) fn new(leaf: usize) -> Self {
+    pub fn new(leaf: usize) -> Self {
         LeafSum { leaf, sum: [0; 4] }
     }
 
     /// Bytes of a leaf.
-    pub(crate) fn leaf(&self) -> usize {
+    pub fn leaf(&self) -> usize {
         self.leaf
     }
 
     /// Whole leaves from `offset`; only the last of the image may be shorter.
-    pub(crate) fn add(&mut self, offset: u64, bytes: &[u8]) {
+    pub fn add(&mut self, offset: u64, bytes: &[u8]) {
         for (at, leaf) in (offset..).step_by(self.leaf).zip(bytes.chunks(self.leaf)) {
             if !is_zero(leaf) {
                 self.add_leaf(at, leaf);
@@ -39,7 +39,7 @@ impl LeafSum {
     }
 
     /// The sum, most significant digit first.
-    pub(crate) fn hex(&self) -> String {
+    pub fn hex(&self) -> String {
         self.sum.iter().rev().fold(String::new(), |mut text, limb| {
             let _ = write!(text, "{limb:016x}");
             text

@@ -7,7 +7,7 @@
 //!                             zst, bz2)   qcow2)    aligned)        as written      back)
 //! ```
 //!
-//! Each stage is a thread; what is between two of them is bounded. The first MiB of the image, and what of it lies at
+//! Each stage is a thread, and unpacking is several where the file has parts; what is between two stages is bounded. The first MiB of the image, and what of it lies at
 //! the end of the disk, stays in memory until the download has the digest that was asked for and the disk returns what
 //! was written: until then nothing on the disk can be booted.
 //!
@@ -21,12 +21,14 @@ pub mod format;
 pub mod gpt;
 mod hold;
 pub mod mbr;
+mod pool;
 pub mod record;
 mod table;
 pub mod unpack;
 pub mod write;
 
 pub use checkpoint::Checkpoint;
+pub use digest::LeafSum;
 pub use error::ImageError;
 pub use format::Format;
 /// Where an image comes from.

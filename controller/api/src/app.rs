@@ -7,6 +7,7 @@ use crate::request_rate::RequestRate;
 use images::ImageStore;
 use ipnet::IpNet;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use store::{ApiStore, Clock};
 
@@ -74,6 +75,10 @@ pub struct Settings {
     pub own_addresses: Vec<IpAddr>,
     /// Proxies whose `Forwarded` header counts.
     pub trusted_proxies: Vec<IpNet>,
+    /// The archive that gives a rescued node its login; `None` where this controller boots no nodes.
+    pub rescue_archive: Option<PathBuf>,
+    /// Base URL under which instances say hello; empty: they cannot.
+    pub hello_url: String,
 }
 
 impl Default for Settings {
@@ -90,6 +95,8 @@ impl Default for Settings {
             callback_networks: Vec::new(),
             own_addresses: Vec::new(),
             trusted_proxies: Vec::new(),
+            rescue_archive: None,
+            hello_url: String::new(),
         }
     }
 }

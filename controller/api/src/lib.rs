@@ -68,6 +68,7 @@ pub use driver_queries::{
     Validity,
 };
 pub use http_server::ClientAddress;
+pub use ramdisk::Rates;
 
 pub use request_rate::RequestRate;
 

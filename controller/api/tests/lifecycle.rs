@@ -1,6 +1,7 @@
 //! What came with deployment, service, rescue and the administrator's override.
 
 use crate::common::Api;
+use api::Settings;
 use model::{ProvisionState, StepKind};
 use serde_json::{Value, json};
 use store::prelude::*;
@@ -85,6 +86,48 @@ async fn a_rescue_keeps_only_a_hash_and_shows_not_even_that() {
         let fault = api.put("/v1/nodes/other/states/provision", rescue).await.is(400).fault();
         assert!(fault.contains("rescue_password") && !fault.contains('5'), "{fault}");
     }
+}
+
+/// A boot without the archive would have no login: refused before the node is switched off.
+#[tokio::test]
+async fn a_rescue_without_a_login_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = directory.path().join("rescue");
+    let api = Api::with(Settings { rescue_archive: Some(archive.clone()), ..Settings::default() });
+    let request = json!({"target": "rescue", "rescue_password": "correct horse"});
+    let path = "/v1/nodes/n/states/provision";
+    let mut node = api.node("n", ProvisionState::Active).await;
+    node.interfaces.insert("rescue_interface".to_owned(), "agent".to_owned());
+    let node = api.store.update_node(node, vec![], None).await.unwrap();
+    let fault = api.put(path, request.clone()).await.is(400).fault();
+    assert!(fault.contains("boot.rescue") && !fault.contains("correct horse"), "{fault}");
+    let judged = api.get("/v1/nodes/n/validate").await.is(200).body["rescue"].clone();
+    assert!(
+        judged["result"] == false && judged["reason"].as_str().unwrap().contains("boot.rescue"),
+        "{judged}"
+    );
+    assert_eq!(api.store.node(node.uuid).await.unwrap().provision_state, ProvisionState::Active);
+
+    std::fs::write(&archive, "").unwrap();
+    let key = "ssh-ed25519 AAAAC3Nz me@desk";
+    for (keys, agent, said) in [
+        (json!([key, "command=\"x\" ssh-ed25519 AAAA"]), "anneal", "[1] is no public key"),
+        (json!(key), "anneal", "is no list of public keys"),
+        (json!([key]), "ironic-python-agent", "takes no keys"),
+    ] {
+        let mut node = api.store.node(node.uuid).await.unwrap();
+        node.instance_info.insert("rescue_authorized_keys".to_owned(), keys.clone());
+        node.properties.insert("agent_kind".to_owned(), json!(agent));
+        api.store.update_node(node, vec![], None).await.unwrap();
+        let fault = api.put(path, request.clone()).await.is(400).fault();
+        assert!(fault.contains(said) && fault.contains("rescue_authorized_keys"), "{keys}: {fault}");
+    }
+    let mut node = api.store.node(node.uuid).await.unwrap();
+    node.instance_info.insert("rescue_authorized_keys".to_owned(), json!([key]));
+    node.properties.remove("agent_kind");
+    api.store.update_node(node, vec![], None).await.unwrap();
+    assert_eq!(api.get("/v1/nodes/n/validate").await.is(200).body["rescue"], json!({"result": true}));
+    api.put(path, request).await.is(202);
 }
 
 /// The wire strings, and the names of the specifications.

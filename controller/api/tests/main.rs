@@ -12,6 +12,7 @@ mod configdrives;
 mod disks;
 mod docs;
 mod erase_plan;
+mod hellos;
 mod history;
 mod images;
 mod inspection;

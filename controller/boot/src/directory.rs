@@ -12,6 +12,8 @@ pub enum BootAnswer {
     Ramdisk {
         /// Kernel arguments, one line.
         kernel_args: String,
+        /// With the archive of a rescue, which brings a login, behind the initramfs.
+        rescue: bool,
     },
     /// Not yet, or not to this address: ask again.
     Wait,
@@ -21,13 +23,31 @@ pub enum BootAnswer {
     Unknown,
 }
 
+/// The answer to a hello of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HelloAnswer {
+    /// It was awaited, and is stored.
+    Heard,
+    /// Nothing awaits a hello with this nonce. Which of the possible reasons it is, stays unsaid.
+    NotAwaited,
+    /// The address sends too many.
+    TooMany,
+    /// It could not be stored: the instance is to try again.
+    Failed,
+}
+
 /// Decides what a node boots; asked once for each script, at the moment the node asks.
 #[async_trait]
 pub trait BootDirectory: Send + Sync {
     /// What the node with this MAC address boots; `from`: where the request came from.
     async fn boot_for(&self, mac: Mac, from: IpAddr) -> BootAnswer;
 
-    /// The first byte of a boot file (`vmlinuz`, `initramfs`, `ipxe` for the script) is about to go to
+    /// The instance with this nonce says that it runs; `from`: where the request came from. None is awaited unless overridden.
+    async fn hello(&self, _nonce: &str, _from: Option<IpAddr>) -> HelloAnswer {
+        HelloAnswer::NotAwaited
+    }
+
+    /// The first byte of a boot file (`vmlinuz`, `initramfs`, `rescue`, `ipxe` for the script) is about to go to
     /// the node with this MAC (`None` if the request does not name it). For measuring; does nothing
     /// unless overridden.
     async fn first_byte(&self, _mac: Option<&str>, _file: &str) {}

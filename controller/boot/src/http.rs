@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::script::script;
-use crate::{BootDirectory, BootError, Mac, loaders};
+use crate::{BootDirectory, BootError, HelloAnswer, Mac, loaders};
 
 /// How long downloads going on may take after the shutdown was asked for.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -36,6 +36,8 @@ pub struct HttpConfig {
     pub kernel: PathBuf,
     /// Initramfs of the ramdisk.
     pub initramfs: PathBuf,
+    /// Archive that a rescue boot gets behind it.
+    pub rescue: PathBuf,
     /// Directory of the loaders; see [`loaders::NAMES`].
     pub loader_dir: PathBuf,
 }
@@ -95,6 +97,8 @@ pub fn router(config: HttpConfig, directory: Arc<dyn BootDirectory>) -> Router {
         // A HEAD would take the script without delivering it.
         .route("/boot/ipxe", get(ipxe).head(async || StatusCode::METHOD_NOT_ALLOWED))
         .route("/boot/{name}", get(boot_download))
+        // cloud-init sends GET when it has nothing to say but the URL.
+        .route("/hello/{nonce}", get(hello).post(hello).head(async || StatusCode::METHOD_NOT_ALLOWED))
         .with_state(App { config: Arc::new(config), directory })
 }
 
@@ -131,6 +135,22 @@ async fn ipxe(
     }
 }
 
+/// An instance says that it runs. The body, if there is one, is not read; the nonce stands in no log.
+async fn hello(
+    State(app): State<App>,
+    client: Option<Extension<ClientAddress>>,
+    UrlPath(nonce): UrlPath<String>,
+) -> Response {
+    let from = client.map(|Extension(client)| client.0);
+    let (status, says) = match app.directory.hello(&nonce, from).await {
+        HelloAnswer::Heard => (StatusCode::OK, "hello\n"),
+        HelloAnswer::NotAwaited => (StatusCode::NOT_FOUND, "no such page\n"),
+        HelloAnswer::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too many requests; try again later\n"),
+        HelloAnswer::Failed => (StatusCode::SERVICE_UNAVAILABLE, "try again later\n"),
+    };
+    ([(header::CACHE_CONTROL, "no-store")], text(status, says.to_owned())).into_response()
+}
+
 async fn boot_download(
     State(app): State<App>,
     method: Method,
@@ -141,6 +161,7 @@ async fn boot_download(
     let path = match name.as_str() {
         "vmlinuz" => app.config.kernel.clone(),
         "initramfs" => app.config.initramfs.clone(),
+        "rescue" => app.config.rescue.clone(),
         name => match loaders::file(&app.config.loader_dir, name) {
             Some(path) => path,
             None => return text(StatusCode::NOT_FOUND, "no such boot file\n".to_owned()),

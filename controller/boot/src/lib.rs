@@ -5,7 +5,7 @@
 //!            ── TFTP / HTTP ──▶ tftp, http    undionly.kpxe (BIOS), snponly.efi (UEFI)
 //!   iPXE     ── DHCP ─────────▶ dhcp    http://…/boot/ipxe?mac=<mac>
 //!            ── HTTP ─────────▶ http ── BootDirectory ──▶ who decides: ramdisk, local disk, unknown
-//!            ── HTTP ─────────▶ http    /boot/vmlinuz, /boot/initramfs
+//!            ── HTTP ─────────▶ http    /boot/vmlinuz, /boot/initramfs, of a rescue /boot/rescue
 //! ```
 //!
 //! Each service is optional and runs until its [`CancellationToken`] is cancelled. Nothing here knows of
@@ -22,7 +22,7 @@ pub mod script;
 pub mod tftp;
 
 pub use cmdline::{CmdlineError, RamdiskParams, ramdisk_cmdline};
-pub use directory::{BootAnswer, BootDirectory};
+pub use directory::{BootAnswer, BootDirectory, HelloAnswer};
 pub use error::BootError;
 pub use mac::{Mac, MacError};
 pub use tokio_util::sync::CancellationToken;

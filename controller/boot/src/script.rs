@@ -13,6 +13,11 @@ pub struct ScriptError {
 /// Seconds between attempts when kernel or initramfs cannot be fetched.
 const RETRY: u32 = 5;
 
+/// What every ramdisk consists of, besides its kernel.
+const PLAIN: &[&str] = &["initramfs"];
+/// That of a rescue: the kernel unpacks one archive after the other.
+const RESCUE: &[&str] = &["initramfs", "rescue"];
+
 /// Leaves network boot. UEFI goes to the next boot option only when the program fails: after success it
 /// shows its menu. BIOS is sent to its first disk, and to its next boot device if that does not start.
 const LOCAL_DISK: &str = "iseq ${platform} efi && exit 1 ||\nsanboot --no-describe --drive 0x80 || exit 1\n";
@@ -27,21 +32,9 @@ const LOCAL_DISK: &str = "iseq ${platform} efi && exit 1 ||\nsanboot --no-descri
 /// Kernel arguments that iPXE would not read as such.
 pub fn script(base_url: &str, mac: Mac, answer: &BootAnswer) -> Result<String, ScriptError> {
     let lines = match answer {
-        BootAnswer::Ramdisk { kernel_args } => {
+        BootAnswer::Ramdisk { kernel_args, rescue } => {
             check(kernel_args).map_err(|why| ScriptError { mac, why })?;
-            let args = kernel_args.split_whitespace().collect::<Vec<_>>().join(" ");
-            let bootif = mac.bootif();
-            format!(
-                "echo Anneal: starting the ramdisk on {mac}\n\
-                 kernel --name vmlinuz {base_url}/boot/vmlinuz?mac={mac} initrd=initramfs {args} BOOTIF={bootif} || goto retry\n\
-                 initrd --name initramfs {base_url}/boot/initramfs?mac={mac} || goto retry\n\
-                 boot || goto retry\n\
-                 :retry\n\
-                 echo Anneal: the ramdisk did not start, asking again in {RETRY} s\n\
-                 imgfree vmlinuz ||\n\
-                 imgfree initramfs ||\n{}",
-                again(base_url, mac)
-            )
+            ramdisk(base_url, mac, kernel_args, if *rescue { RESCUE } else { PLAIN })
         }
         BootAnswer::Wait => format!(
             "echo Anneal: {mac} has to wait for its boot script, asking again in {RETRY} s\n:retry\n{}",
@@ -51,6 +44,29 @@ pub fn script(base_url: &str, mac: Mac, answer: &BootAnswer) -> Result<String, S
         BootAnswer::Unknown => format!("echo Anneal: no node has the MAC {mac}\n{LOCAL_DISK}"),
     };
     Ok(format!("#!ipxe\n{lines}"))
+}
+
+/// Fetches the kernel and these archives, one behind the other, and starts them.
+fn ramdisk(base_url: &str, mac: Mac, kernel_args: &str, archives: &[&str]) -> String {
+    let args = kernel_args.split_whitespace().collect::<Vec<_>>().join(" ");
+    let bootif = mac.bootif();
+    let each = |line: &dyn Fn(&str) -> String| archives.iter().map(|name| line(name)).collect::<String>();
+    // The kernel's EFI stub loads what is named here, other firmware gives it all that iPXE holds.
+    let named = each(&|name| format!("initrd={name} "));
+    let fetched =
+        each(&|name| format!("initrd --name {name} {base_url}/boot/{name}?mac={mac} || goto retry\n"));
+    let freed = each(&|name| format!("imgfree {name} ||\n"));
+    format!(
+        "echo Anneal: starting the ramdisk on {mac}\n\
+         kernel --name vmlinuz {base_url}/boot/vmlinuz?mac={mac} {named}{args} BOOTIF={bootif} || goto retry\n\
+         {fetched}\
+         boot || goto retry\n\
+         :retry\n\
+         echo Anneal: the ramdisk did not start, asking again in {RETRY} s\n\
+         imgfree vmlinuz ||\n\
+         {freed}{}",
+        again(base_url, mac)
+    )
 }
 
 /// After a pause asks for the script again. If nothing answers, it begins anew.
@@ -78,7 +94,12 @@ mod tests {
     const MAC: Mac = Mac::new([0x52, 0x54, 0, 0xab, 0xcd, 1]);
 
     fn ramdisk(args: &str) -> Result<String, ScriptError> {
-        script("http://10.9.0.1:8080", MAC, &BootAnswer::Ramdisk { kernel_args: args.to_owned() })
+        booting(args, false)
+    }
+
+    fn booting(args: &str, rescue: bool) -> Result<String, ScriptError> {
+        let answer = BootAnswer::Ramdisk { kernel_args: args.to_owned(), rescue };
+        script("http://10.9.0.1:8080", MAC, &answer)
     }
 
     #[test]
@@ -95,6 +116,18 @@ mod tests {
             sleep 5\n\
             chain --replace --autofree http://10.9.0.1:8080/boot/ipxe?mac=52:54:00:ab:cd:01 || goto retry\n";
         assert_eq!(ramdisk("ipa-api-url=https://10.9.0.1:6385  quiet").unwrap(), expected);
+    }
+
+    #[test]
+    fn only_a_rescue_gets_the_second_archive() {
+        let plain = ramdisk("quiet").unwrap();
+        assert!(!plain.contains("rescue"), "{plain}");
+        let fetch = "initrd --name initramfs http://10.9.0.1:8080/boot/initramfs?mac=52:54:00:ab:cd:01 || goto retry\n";
+        let expected = plain
+            .replace("initrd=initramfs ", "initrd=initramfs initrd=rescue ")
+            .replace(fetch, &format!("{fetch}{}", fetch.replace("initramfs", "rescue")))
+            .replace("imgfree initramfs ||\n", "imgfree initramfs ||\nimgfree rescue ||\n");
+        assert_eq!(booting("quiet", true).unwrap(), expected);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use boot::http::{Http, HttpConfig};
-use boot::{BootAnswer, BootDirectory, CancellationToken, Mac};
+use boot::{BootAnswer, BootDirectory, CancellationToken, HelloAnswer, Mac};
 use http_server::{Clients, Limits, Places, Timeouts};
 
 const MAC: &str = "52:54:00:ab:cd:01";
@@ -18,10 +18,20 @@ impl BootDirectory for Directory {
     async fn boot_for(&self, mac: Mac, from: IpAddr) -> BootAnswer {
         assert_eq!(from, IpAddr::from([127, 0, 0, 1]), "where the request came from");
         match mac.to_string().as_str() {
-            MAC => BootAnswer::Ramdisk { kernel_args: "quiet".to_owned() },
+            MAC => BootAnswer::Ramdisk { kernel_args: "quiet".to_owned(), rescue: false },
             "52:54:00:ab:cd:02" => BootAnswer::LocalDisk,
-            "52:54:00:ab:cd:03" => BootAnswer::Ramdisk { kernel_args: "a\nshell".to_owned() },
+            "52:54:00:ab:cd:03" => BootAnswer::Ramdisk { kernel_args: "a\nshell".to_owned(), rescue: false },
             _ => BootAnswer::Unknown,
+        }
+    }
+
+    async fn hello(&self, nonce: &str, from: Option<IpAddr>) -> HelloAnswer {
+        assert_eq!(from, Some(IpAddr::from([127, 0, 0, 1])), "where the request came from");
+        match nonce {
+            "right" => HelloAnswer::Heard,
+            "second" => HelloAnswer::TooMany,
+            "full" => HelloAnswer::Failed,
+            _ => HelloAnswer::NotAwaited,
         }
     }
 
@@ -49,6 +59,7 @@ async fn running() -> Running {
         base_url: "http://10.9.0.1:8080".to_owned(),
         kernel: dir.path().join("vmlinuz"),
         initramfs: dir.path().join("missing"),
+        rescue: dir.path().join("login"),
         loader_dir: dir.path().to_owned(),
     };
     let directory = Arc::new(Directory::default());
@@ -101,6 +112,24 @@ async fn scripts_by_mac() {
     assert_eq!(served[0], (Some(MAC.to_owned()), "ipxe".to_owned()));
 }
 
+/// cloud-init sends GET without data, POST with data; a HEAD would use the nonce up without saying so.
+#[tokio::test]
+async fn hellos() {
+    let (server, client) = (running().await, client());
+    let root = server.url.strip_suffix("/boot").unwrap();
+    for (nonce, status) in [("right", 200), ("second", 429), ("full", 503), ("wrong", 404), ("ri%67ht", 200)]
+    {
+        let url = format!("{root}/hello/{nonce}");
+        for request in [client.get(&url), client.post(&url).body("hostname=h"), client.post(&url)] {
+            let answer = request.send().await.unwrap();
+            assert_eq!(answer.status().as_u16(), status, "{nonce}");
+            assert_eq!(answer.headers()["cache-control"], "no-store");
+            assert!(!answer.text().await.unwrap().contains(nonce));
+        }
+        assert_eq!(client.head(&url).send().await.unwrap().status().as_u16(), 405);
+    }
+}
+
 #[tokio::test]
 async fn files_whole_in_part_and_not_again() {
     let (server, client) = (running().await, client());
@@ -144,7 +173,12 @@ async fn only_the_files_of_the_list() {
     let (server, client) = (running().await, client());
     let loader = client.get(format!("{}/snponly.efi", server.url)).send().await.unwrap();
     assert_eq!(loader.text().await.unwrap(), "MZ");
-    for name in ["initramfs", "undionly.kpxe", "passwd", "..%2f..%2f..%2fetc%2fpasswd", "missing", "%00"] {
+    std::fs::write(server.dir.path().join("login"), b"cpio").unwrap();
+    let rescue = client.get(format!("{}/rescue", server.url)).send().await.unwrap();
+    assert_eq!(rescue.text().await.unwrap(), "cpio");
+    for name in
+        ["initramfs", "login", "undionly.kpxe", "passwd", "..%2f..%2f..%2fetc%2fpasswd", "missing", "%00"]
+    {
         let response = client.get(format!("{}/{name}", server.url)).send().await.unwrap();
         assert_eq!(response.status(), 404, "{name}");
     }

@@ -37,10 +37,7 @@ impl FirstBoot {
             metadata.insert("name".to_owned(), name.as_str().into());
         }
         if !self.ssh_key.is_empty() {
-            let mut keys = Vec::new();
-            for path in &self.ssh_key {
-                keys.extend(public_keys(path)?);
-            }
+            let keys = all_public_keys(&self.ssh_key)?;
             // As OpenStack has it: keys by name.
             let named = keys.into_iter().enumerate().map(|(number, key)| (number.to_string(), key.into()));
             metadata.insert("public_keys".to_owned(), Value::Object(named.collect()));
@@ -71,6 +68,12 @@ fn text(option: &str, path: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| {
         named(option, path, "is not text; bytes can be brought by an ISO image with --config-drive")
     })
+}
+
+/// The public keys of these files, one on a line.
+pub fn all_public_keys(files: &[PathBuf]) -> Result<Vec<String>, Failure> {
+    let keys: Vec<_> = files.iter().map(|path| public_keys(path)).collect::<Result<_, _>>()?;
+    Ok(keys.concat())
 }
 
 /// The keys of a file. Errors do not quote it: it may be the wrong one.

@@ -156,7 +156,7 @@ fn the_commands_of_the_chapter_on_deploying_do_what_it_says() {
     let terminal = Terminal::open(&clone, quick_start.next().unwrap().1);
     clone.run(quick_start.next().unwrap().1, 0);
     let printed: Vec<String> = blocks(DEPLOYING).into_iter().map(|(_, block)| clone.run(block, 0)).collect();
-    let [deployed, seen, hint, image, template, rebuilt, taken_out] = &printed[..] else {
+    let [deployed, seen, hint, image, template, rebuilt, rescued, taken_out] = &printed[..] else {
         panic!("other blocks: {printed:#?}")
     };
     assert!(deployed.ends_with("n1: active\n"), "{deployed}");
@@ -164,6 +164,7 @@ fn the_commands_of_the_chapter_on_deploying_do_what_it_says() {
     assert!(hint.contains("0x5000c500a1b2c3d4") && image.contains("debian.raw"), "{hint}{image}");
     assert!(template.contains("HyperThreading") && template.contains("CUSTOM_HT_OFF"), "{template}");
     assert!(rebuilt.ends_with("n1: active\n"), "{rebuilt}");
+    assert!(rescued.contains("n1: rescue\n") && rescued.ends_with("n1: active\n"), "{rescued}");
     assert!(taken_out.ends_with("n1: available\n"), "{taken_out}");
     terminal.interrupt();
 }

@@ -142,6 +142,29 @@ fn a_rescue_password_is_in_the_body_and_nowhere_else() {
 }
 
 #[test]
+fn keys_of_a_rescue_are_put_into_the_node_first() {
+    let key = file("# mine\nssh-ed25519 AAAAC3Nz a@b\n");
+    let server = serve(|_, seen| {
+        let mut node = node("rescuing", Some("rescue"));
+        node["instance_info"] =
+            json!({"rescue_authorized_keys": ["ssh-rsa AAAAB3Nz"], "image_source": "kept"});
+        (if seen.line.starts_with("PUT") { 202 } else { 200 }, node)
+    });
+    let path = key.path().to_str().unwrap();
+    let (code, _, err) = server.run(&["node", "rescue", "n1", "--rescue-password", "p", "--ssh-key", path]);
+    assert_eq!(code, 0, "{err}");
+    let expected = ["GET /v1/nodes/n1", "PATCH /v1/nodes/n1", "PUT /v1/nodes/n1/states/provision"];
+    assert_eq!(server.lines()[..3], expected);
+    let keys = json!(["ssh-ed25519 AAAAC3Nz a@b"]);
+    let patch = json!([{"op": "add", "path": "/instance_info/rescue_authorized_keys", "value": keys}]);
+    assert_eq!(server.body(1), patch);
+    let private = file("-----BEGIN OPENSSH PRIVATE KEY-----\nsecret\n");
+    let path = private.path().to_str().unwrap();
+    let (code, _, err) = server.run(&["node", "rescue", "n1", "--rescue-password", "p", "--ssh-key", path]);
+    assert!(code == 2 && err.contains("private key") && !err.contains("secret"), "{err}");
+}
+
+#[test]
 fn an_override_needs_a_reason() {
     let server = walks(&[("available", None)]);
     for bad in [&[][..], &["--reason", ""], &["--reason"]] {
@@ -168,8 +191,7 @@ fn a_deployment_is_one_command() {
     let server = serve(|index, seen| {
         let mut node = node(if index < 3 { "available" } else { "active" }, None);
         // Of an image before it.
-        node["instance_info"] =
-            json!({"image_source": "old", "image_checksum": "old", "image_disk_format": "raw", "a": 1});
+        node["instance_info"] = json!({"image_source": "old", "image_checksum": "old", "image_disk_format": "raw", "a": 1, "anneal_wait_for_hello": 60});
         (if seen.line.starts_with("PUT") { 202 } else { 200 }, node)
     });
     let (keys, more_keys) = (path(&key), path(&more_keys));
@@ -203,6 +225,7 @@ fn a_deployment_is_one_command() {
         {"op": "add", "path": at("image_os_hash_algo"), "value": "sha256"},
         {"op": "add", "path": at("image_os_hash_value"), "value": digest},
         {"op": "remove", "path": at("image_disk_format")},
+        {"op": "remove", "path": at("anneal_wait_for_hello")},
     ]);
     assert_eq!(server.body(1), patch, "what is left of another image goes");
     let keys = json!({"0": "ssh-ed25519 AAAAC3Nz a@b", "1": "ssh-rsa AAAAB3Nz"});
@@ -211,6 +234,34 @@ fn a_deployment_is_one_command() {
         "network_data": {"links": []}, "user_data": "#cloud-config\n# hunter2\n",
     });
     assert_eq!(server.body(2), json!({"target": "active", "configdrive": drive}));
+}
+
+#[test]
+fn a_hello_is_asked_for_with_an_image_or_for_what_is_set_already() {
+    let digest = "0a".repeat(32);
+    let image = ["--image", "http://m/x", "--checksum", &digest, "--image-format", "raw"];
+    for (verb, words, expected) in [
+        ("deploy", [&image[..], &["--wait-for-hello"]].concat(), (5, 1800)),
+        ("rebuild", vec!["--wait-for-hello=90"], (1, 90)),
+    ] {
+        let server =
+            serve(|_, seen| (if seen.line.starts_with("PUT") { 202 } else { 200 }, node("active", None)));
+        let (code, _, err) = server.run(&[&["node", verb, "n1"], &words[..]].concat());
+        assert_eq!(code, 0, "{err}");
+        let patch = server.body(1);
+        let wait = json!({"op": "add", "path": "/instance_info/anneal_wait_for_hello", "value": expected.1});
+        assert_eq!(patch.as_array().unwrap().last(), Some(&wait), "{patch}");
+        assert_eq!(patch.as_array().unwrap().len(), expected.0, "{patch}");
+    }
+    let server = serve(|_, _| (200, node("active", None)));
+    for bad in [
+        &["--wait-for-hello=9"][..],
+        &["--wait-for-hello=soon"],
+        &["--wait-for-hello", "--config-drive", "x"],
+    ] {
+        assert_eq!(server.run(&[&["node", "deploy", "n1"], bad].concat()).0, 2, "{bad:?}");
+    }
+    assert!(server.lines().is_empty());
 }
 
 #[test]

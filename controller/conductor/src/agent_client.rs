@@ -31,6 +31,7 @@ pub struct AgentClient {
     transport: Arc<dyn AgentTransport>,
     required: RequiredVerification,
     images: ImageStore,
+    hello_url: String,
 }
 
 /// Why the agent returned no plan of an erase.
@@ -62,7 +63,8 @@ impl AgentClient {
 
     /// A client over another transport.
     pub fn over(transport: Arc<dyn AgentTransport>) -> Self {
-        Self { transport, required: RequiredVerification::default(), images: ImageStore::default() }
+        let (required, images) = (RequiredVerification::default(), ImageStore::default());
+        Self { transport, required, images, hello_url: String::new() }
     }
 
     /// With the verification of erases that agents are asked for.
@@ -75,6 +77,12 @@ impl AgentClient {
     #[must_use]
     pub fn serving(self, images: ImageStore) -> Self {
         Self { images, ..self }
+    }
+
+    /// With the base URL under which instances say hello.
+    #[must_use]
+    pub fn hearing_at(self, hello_url: &str) -> Self {
+        Self { hello_url: hello_url.to_owned(), ..self }
     }
 
     /// Those images.
@@ -149,7 +157,8 @@ impl AgentClient {
         run: RunKind,
         step: &PlannedStep,
     ) -> Outcome {
-        let mut command = match command(node, contact, self.node_as_sent(node, contact), run, step) {
+        let sent = self.node_as_sent(node, contact);
+        let mut command = match command(node, contact, sent, run, step, &self.hello_url) {
             Ok(command) => command,
             Err(error) => {
                 let text = error.to_string();

@@ -4,11 +4,12 @@ use crate::agents;
 use agent_protocol::lookup::add_erase_settings;
 use agent_protocol::record::{REQUIRE_VERIFICATION, RequiredVerification};
 use configdrive::Drive;
+use model::hello;
 use model::image::{
     self, BootMode, CONFIGDRIVE, ImageError, ImageRequest, PREPARE_INSTANCE_BOOT, WRITE_IMAGE,
 };
 use model::raid;
-use model::request::RESCUE_HASH;
+use model::request::{RESCUE_HASH, RESCUE_KEYS};
 use model::{Contact, Node, PlannedStep, RunKind, StepKind};
 use serde_json::{Map, Value, json};
 
@@ -19,7 +20,7 @@ pub(crate) struct AgentCommand {
     pub(crate) params: Value,
 }
 
-/// The command that runs a step; `sent` is the node as the agent sees it.
+/// The command that runs a step; `sent` is the node as the agent sees it, `hello_url` where instances say hello.
 ///
 /// # Errors
 /// The step writes an image, and the node's `instance_info` names none that can be written.
@@ -29,6 +30,7 @@ pub(crate) fn command(
     sent: Value,
     run: RunKind,
     step: &PlannedStep,
+    hello_url: &str,
 ) -> Result<AgentCommand, ImageError> {
     if image::is_step(&step.step, PREPARE_INSTANCE_BOOT) {
         return install_bootloader(node, contact);
@@ -40,7 +42,12 @@ pub(crate) fn command(
         // The only command of a run without steps.
         None => {
             let hash = node.instance_info.get(RESCUE_HASH);
-            let params = json!({ "rescue_password": hash, "hashed": true });
+            let mut params = json!({ "rescue_password": hash, "hashed": true });
+            if let Some(keys) = node.instance_info.get(RESCUE_KEYS)
+                && agents::of(contact).takes_rescue_keys()
+            {
+                params["anneal"] = json!({ "authorized_keys": keys });
+            }
             return Ok(AgentCommand { extension: "rescue", short: "finalize_rescue", params });
         }
     };
@@ -60,20 +67,25 @@ pub(crate) fn command(
         {
             params["step"]["args"]["image_info"]["anneal"] = json!({ "disk": disk });
         }
-        params["step"]["args"]["configdrive"] = configdrive(node)?;
+        params["step"]["args"]["configdrive"] = configdrive(node, hello_url)?;
     }
     Ok(AgentCommand { extension, short, params })
 }
 
 /// The configuration drive as agents take it: of the parts its file system is made here, the rest is passed on.
-fn configdrive(node: &Node) -> Result<Value, ImageError> {
-    match node.instance_info.get(CONFIGDRIVE) {
-        Some(Value::Object(parts)) => {
-            let drive = Drive::of(parts, node.uuid, node.name.as_deref());
-            let drive =
-                drive.map_err(|why| ImageError::Other(format!("Invalid configdrive format: {why}")))?;
-            Ok(drive.packed().into())
-        }
+/// Where the run awaits a hello of the instance, there is a drive in any case, and it says how.
+fn configdrive(node: &Node, hello_url: &str) -> Result<Value, ImageError> {
+    let given = node.instance_info.get(CONFIGDRIVE);
+    let malformed = |why| ImageError::Other(format!("Invalid configdrive format: {why}"));
+    let made = |parts| Drive::of(parts, node.uuid, node.name.as_deref()).map_err(malformed);
+    if let Some(hello) = node.run.as_ref().and_then(|run| run.hello.as_ref()) {
+        hello::check_drive(given)?;
+        let drive = made(given.and_then(Value::as_object).unwrap_or(&Map::new()))?;
+        let drive = drive.with_vendor_data(&hello.vendor_data(hello_url)?).map_err(malformed)?;
+        return Ok(drive.packed().into());
+    }
+    match given {
+        Some(Value::Object(parts)) => Ok(made(parts)?.packed().into()),
         other => Ok(json!(other)),
     }
 }
@@ -163,14 +175,38 @@ mod tests {
     use model::agent::AgentKind;
 
     #[test]
+    fn keys_of_a_rescue_are_sent_to_our_agent_alone() {
+        let mut node = Node::enrolled(uuid::Uuid::nil(), "redfish", model::Timestamp(0));
+        node.instance_info.insert(RESCUE_HASH.into(), json!("$6$salt$hash"));
+        let step =
+            json!({"interface": "rescue", "step": "finalize_rescue", "priority": 0, "source": "driver"});
+        let step: PlannedStep = serde_json::from_value(step).unwrap();
+        let params = |node: &Node, contact: &Contact| {
+            command(node, contact, Value::Null, RunKind::Rescue, &step, "").unwrap().params
+        };
+        let hash = json!({"rescue_password": "$6$salt$hash", "hashed": true});
+        assert_eq!(params(&node, &ours()), hash, "without keys nothing is added");
+        node.instance_info.insert(RESCUE_KEYS.into(), json!(["ssh-ed25519 AAAA"]));
+        assert_eq!(params(&node, &Contact::default()), hash);
+        let mut with = hash.clone();
+        with["anneal"] = json!({"authorized_keys": ["ssh-ed25519 AAAA"]});
+        assert_eq!(params(&node, &ours()), with);
+    }
+
+    /// What is known of an agent of ours.
+    fn ours() -> Contact {
+        let state = json!({"boot_id": "b", "process_id": "p"});
+        Contact {
+            agent: Some(AgentKind::Anneal(serde_json::from_value(state).unwrap())),
+            ..Contact::default()
+        }
+    }
+
+    #[test]
     fn ironics_defaults_are_sent_with_commands_to_ironic_python_agent_alone() {
         let mut node = Node::enrolled(uuid::Uuid::nil(), "redfish", model::Timestamp(0));
         node.driver_internal_info.insert("disk_erasure_concurrency".into(), json!(2));
-        let ours = json!({"boot_id": "b", "process_id": "p"});
-        let ours = Contact {
-            agent: Some(AgentKind::Anneal(serde_json::from_value(ours).unwrap())),
-            ..Contact::default()
-        };
+        let ours = ours();
         let sent = |contact: &Contact| {
             node_for_agent(&node, contact, RequiredVerification::Read)["driver_internal_info"].clone()
         };

@@ -13,6 +13,10 @@ const OBJECTS: [(&str, &str); 3] = [
     ("vendor_data", "vendor_data2.json"),
 ];
 
+/// The first format of vendor data, which no user gives: cloud-init reads it before the second one and before user data, which
+/// take precedence over it.
+const VENDOR_DATA: &str = "vendor_data.json";
+
 const USER_DATA: &str = "user_data";
 
 /// Directories that get all files, below `openstack`: versions of the metadata.
@@ -72,11 +76,23 @@ impl Drive {
             Some(Value::String(text)) => files.push((USER_DATA, text.clone().into_bytes())),
             Some(fields) => files.push((USER_DATA, fields.to_string().into_bytes())),
         }
-        files.sort();
-        let drive = Self { files };
-        match iso::size(&VERSIONS, &drive.listed()) {
+        Self { files }.checked()
+    }
+
+    /// The drive with vendor data of the controller's own.
+    ///
+    /// # Errors
+    /// It becomes too large.
+    pub fn with_vendor_data(mut self, data: &Value) -> Result<Self, Malformed> {
+        self.files.push((VENDOR_DATA, data.to_string().into_bytes()));
+        self.checked()
+    }
+
+    fn checked(mut self) -> Result<Self, Malformed> {
+        self.files.sort();
+        match iso::size(&VERSIONS, &self.listed()) {
             size if size > LARGEST => Err(Malformed::TooLarge(size)),
-            _ => Ok(drive),
+            _ => Ok(self),
         }
     }
 
@@ -165,6 +181,19 @@ mod tests {
             assert_eq!(drive(parts).unwrap_err().to_string(), expected);
         }
         assert!(drive(json!({"user_data": null})).is_ok());
+    }
+
+    #[test]
+    fn vendor_data_of_the_controller_leave_those_of_the_user_alone() {
+        let parts = json!({"vendor_data": {"v": 1}});
+        let made = drive(parts).unwrap().with_vendor_data(&json!({"cloud-init": "#cloud-config"})).unwrap();
+        let names: Vec<&str> = made.files.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["meta_data.json", "vendor_data.json", "vendor_data2.json"]);
+        assert_eq!(made.files[1].1, br##"{"cloud-init":"#cloud-config"}"##);
+        assert_eq!(made.files[2].1, br#"{"v":1}"#);
+        let full = json!({"user_data": "x".repeat(usize::try_from(LARGEST - (64 << 10)).unwrap())});
+        let large = json!("x".repeat(1 << 20));
+        assert!(matches!(drive(full).unwrap().with_vendor_data(&large), Err(Malformed::TooLarge(_))));
     }
 
     #[test]

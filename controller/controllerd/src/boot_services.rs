@@ -52,11 +52,13 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
         base_url: base_url.clone(),
         kernel: boot.kernel.clone(),
         initramfs: boot.initramfs.clone(),
+        rescue: boot.rescue.clone(),
         loader_dir: boot.loader_dir.clone(),
     };
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));
-    let directory = Directory { store, clock, ramdisk, api_url, lease_of };
+    let hellos = api::Rates::new(config.agent_requests());
+    let directory = Directory { store, clock, ramdisk, api_url, lease_of, hellos };
     let http =
         runtime.spawn(Http::bind(http, Arc::new(directory), clients)).await?.context("boot.http_port")?;
     let stopped = stop.clone();

@@ -89,6 +89,7 @@ pub struct Boot {
     pub loader_dir: PathBuf,
     pub kernel: PathBuf,
     pub initramfs: PathBuf,
+    pub rescue: PathBuf,
     pub consoles: Vec<String>,
     pub kernel_append: String,
     pub dhcp: DhcpMode,
@@ -97,6 +98,7 @@ pub struct Boot {
     pub dhcp_prefix: u8,
     pub dhcp_router: Option<Ipv4Addr>,
     pub dhcp_lease_s: u32,
+    pub hello_url: String,
 }
 
 /// `[bundles]`
@@ -181,6 +183,7 @@ impl Default for Boot {
             loader_dir: "/usr/lib/ipxe".into(),
             kernel: "/usr/share/anneal/vmlinuz".into(),
             initramfs: "/usr/share/anneal/initramfs".into(),
+            rescue: "/usr/share/anneal/rescue".into(),
             consoles: vec!["tty0".into(), "ttyS0,115200".into()],
             kernel_append: String::new(),
             dhcp: DhcpMode::Off,
@@ -189,7 +192,29 @@ impl Default for Boot {
             dhcp_prefix: 24,
             dhcp_router: None,
             dhcp_lease_s: 3600,
+            hello_url: String::new(),
         }
+    }
+}
+
+impl Boot {
+    /// It stands in the configuration of instances, which request it as it is.
+    fn check_hello_url(&self) -> Result<()> {
+        let url = &self.hello_url;
+        let host = url.strip_prefix("http://").or(url.strip_prefix("https://"));
+        let is_plain = |rest: &str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/[]%".contains(&byte);
+            !rest.is_empty() && !rest.starts_with('/') && rest.bytes().all(plain)
+        };
+        ensure!(
+            url.is_empty() || host.is_some_and(is_plain),
+            "boot.hello_url {url:?} is no URL http://HOST… or https://HOST… without user, query and fragment"
+        );
+        ensure!(
+            url.is_empty() || self.enabled,
+            "boot.hello_url needs boot.enabled: boot HTTP hears instances"
+        );
+        Ok(())
     }
 }
 
@@ -242,15 +267,36 @@ impl Config {
             automated_clean: self.conductor.automated_clean_enable,
             max_limit: self.api.max_limit,
             require_agent_tls: self.agent.require_tls,
-            agent_requests: api::RequestRate {
-                per_s: self.agent.requests_per_s,
-                burst: self.agent.requests_burst,
-            },
+            agent_requests: self.agent_requests(),
             lookup_without_nonce: self.agent.lookup_without_nonce,
             callback_networks: self.agent.callback_networks.clone(),
             own_addresses: self.own_addresses(),
             trusted_proxies: self.agent.trusted_proxies.clone(),
+            rescue_archive: self.rescue_archive(),
+            hello_url: self.hello_url(),
         }
+    }
+
+    /// How many requests one address may send where senders are unknown.
+    pub fn agent_requests(&self) -> api::RequestRate {
+        api::RequestRate { per_s: self.agent.requests_per_s, burst: self.agent.requests_burst }
+    }
+
+    /// Base URL under which instances say hello, without a slash at its end; empty: they cannot.
+    pub fn hello_url(&self) -> String {
+        let Boot { enabled: true, address: Some(address), http_port, hello_url, .. } = &self.boot else {
+            return String::new();
+        };
+        match hello_url.trim_end_matches('/') {
+            "" => format!("http://{address}:{http_port}"),
+            named => named.to_owned(),
+        }
+    }
+
+    /// The archive with the login of rescued nodes, where nodes boot from here and their ramdisk names no login of its own.
+    fn rescue_archive(&self) -> Option<PathBuf> {
+        let own_login = self.boot.kernel_append.contains("anneal.login-program=");
+        (self.boot.enabled && !own_login).then(|| self.boot.rescue.clone())
     }
 
     /// Read a file.
@@ -301,6 +347,7 @@ impl Config {
         self.bundles.trust()?;
         self.images.check().map_err(anyhow::Error::msg)?;
         ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
+        self.boot.check_hello_url()?;
         if self.boot.enabled {
             let Some(address) = self.boot.address else { bail!("boot.address is needed when boot.enabled") };
             ensure!(
@@ -481,6 +528,19 @@ mod tests {
         );
         assert!(tie.contains("factory_reset") && tie.contains("apply_configuration"), "{tie}");
         assert!(wrong("[boot]\nenabled = true").contains("boot.address"));
+        for url in [
+            "10.0.0.1:8089",
+            "ftp://10.0.0.1",
+            "http://",
+            "http:///x",
+            "http://u:p@h",
+            "http://h?q",
+            "http://h/\\\"x",
+        ] {
+            let why = wrong(&format!("[boot]\nhello_url = \"{url}\""));
+            assert!(why.contains("boot.hello_url") && why.contains("is no URL"), "{url}: {why}");
+        }
+        assert!(wrong("[boot]\nhello_url = \"https://anneal.example\"").contains("needs boot.enabled"));
         assert!(wrong("[bundles]\nmax_mib = 0").contains("bundles.max_mib"));
         assert!(wrong("[images]\nhosts = [\"*.example\"]").contains("images.hosts"));
         assert!(wrong("[images]\ndirectory = \"a\"").contains("images.directory"));

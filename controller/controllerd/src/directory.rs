@@ -1,12 +1,15 @@
 //! What the NIC with a MAC address boots: the ramdisk while the node's run needs it, the disk otherwise.
 
 use async_trait::async_trait;
-use boot::{BootAnswer, BootDirectory, Mac, RamdiskParams, ramdisk_cmdline};
+use boot::{BootAnswer, BootDirectory, HelloAnswer, Mac, RamdiskParams, ramdisk_cmdline};
+use http_server::address_key;
 use model::boot::{BootNonce, RamdiskAgent};
+use model::hello::HelloNonce;
 use model::{Node, ResourceKind, RunKind};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use store::{Clock, ScriptFetch, ScriptGrant, Store};
+use tokio::time::Instant;
 
 /// Which address a NIC has been given, if any.
 pub type LeaseOf = Arc<dyn Fn(Mac) -> Option<Ipv4Addr> + Send + Sync>;
@@ -23,6 +26,8 @@ pub struct Directory {
     pub api_url: String,
     /// The lease of a NIC, where this controller gives nodes their addresses.
     pub lease_of: LeaseOf,
+    /// How many hellos an address may send.
+    pub hellos: Arc<api::Rates>,
 }
 
 #[async_trait]
@@ -36,6 +41,25 @@ impl BootDirectory for Directory {
             Err(error) => {
                 tracing::error!(%mac, error = %error.chain(), "cannot read the node; it boots from its disk");
                 BootAnswer::LocalDisk
+            }
+        }
+    }
+
+    async fn hello(&self, nonce: &str, from: Option<IpAddr>) -> HelloAnswer {
+        if let Some(address) = from.map(address_key)
+            && !self.hellos.accepts(address, Instant::now())
+        {
+            return HelloAnswer::TooMany;
+        }
+        match store::hello::hear(&*self.store, &HelloNonce::shown(nonce), self.clock.now()).await {
+            Ok(true) => HelloAnswer::Heard,
+            Ok(false) => {
+                tracing::warn!(?from, "rejected a hello: no deployment awaits it");
+                HelloAnswer::NotAwaited
+            }
+            Err(error) => {
+                tracing::error!(?from, error = %error.chain(), "cannot store a hello");
+                HelloAnswer::Failed
             }
         }
     }
@@ -56,7 +80,7 @@ impl Directory {
         let fetch = ScriptFetch { mac, from, at: self.clock.now() };
         match self.store.fetch_script(node_uuid, fetch).await {
             Ok(ScriptGrant::Given(nonce)) => match self.kernel_args(node, &nonce) {
-                Ok(kernel_args) => BootAnswer::Ramdisk { kernel_args },
+                Ok(kernel_args) => BootAnswer::Ramdisk { kernel_args, rescue: gets_login(node) },
                 Err(error) => {
                     tracing::error!(%node_uuid, %error, "no kernel command line");
                     BootAnswer::Wait
@@ -94,6 +118,13 @@ impl Directory {
     }
 }
 
+/// Whether this boot of the node gets the archive with a login: our agent's, while the node is being rescued.
+/// ironic-python-agent's ramdisk has its own.
+fn gets_login(node: &Node) -> bool {
+    RamdiskAgent::of(&node.properties) == RamdiskAgent::Anneal
+        && node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Rescue)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,13 +158,14 @@ mod tests {
             ramdisk: RamdiskParams::default(),
             api_url: "https://10.9.0.1:6385".to_owned(),
             lease_of: Arc::new(move |_| lease.map(Ipv4Addr::from)),
+            hellos: api::Rates::new(api::RequestRate { per_s: 1, burst: 3 }),
         };
         (directory, node, mac, nonce)
     }
 
     fn arguments(answer: BootAnswer) -> String {
         match answer {
-            BootAnswer::Ramdisk { kernel_args } => kernel_args,
+            BootAnswer::Ramdisk { kernel_args, .. } => kernel_args,
             other => panic!("{other:?}"),
         }
     }
@@ -163,11 +195,48 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn only_a_rescue_boots_with_a_login() {
+        for kind in RunKind::ALL {
+            let (directory, node, mac, _) = directory(kind, "anneal", None).await;
+            let found = directory.store.node(node).await.unwrap();
+            assert_eq!(gets_login(&found), kind == RunKind::Rescue, "{kind:?}");
+            let answer = directory.boot_for(mac, NODE.into()).await;
+            let BootAnswer::Ramdisk { rescue, .. } = answer else { panic!("{kind:?}: {answer:?}") };
+            assert_eq!(rescue, kind == RunKind::Rescue, "{kind:?}");
+        }
+        let (theirs, _, mac, _) = directory(RunKind::Rescue, "ironic-python-agent", None).await;
+        let answer = theirs.boot_for(mac, NODE.into()).await;
+        assert!(matches!(answer, BootAnswer::Ramdisk { rescue: false, .. }), "{answer:?}");
+    }
+
+    #[tokio::test]
     async fn a_second_address_gets_a_script_that_waits() {
         let (directory, node, mac, _) = directory(RunKind::AutomatedClean, "anneal", None).await;
         assert!(matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }));
         assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
         assert!(directory.store.contact(node).await.unwrap().rival.is_some());
+    }
+
+    /// What can be known by asking is the same for every nonce that is not awaited.
+    #[tokio::test]
+    async fn a_hello_is_heard_once_and_an_address_may_guess_a_few_times() {
+        let (directory, node, _, _) = directory(RunKind::Deploy, "anneal", None).await;
+        let mut node = directory.store.node(node).await.unwrap();
+        let info = serde_json::Map::from_iter([(model::hello::WAIT_FOR_HELLO.to_owned(), json!(60))]);
+        let hello = model::hello::Hello::wanted(&info).unwrap();
+        let cursor = Cursor::AwaitHello { command_id: "c".into(), since: Timestamp(0) };
+        node.run =
+            Some(Run { cursor, hello: Some(hello.clone()), ..Run::new(RunKind::Deploy, Timestamp(0)) });
+        node.provision_state = model::ProvisionState::DeployWait;
+        directory.store.update_node(node, Vec::new(), None).await.unwrap();
+        let say = async |nonce: &str, from: [u8; 4]| directory.hello(nonce, Some(from.into())).await;
+        let wrong = HelloNonce::fresh();
+        for guess in [wrong.expose(), "", &hello.nonce.expose()[1..]] {
+            assert_eq!(say(guess, STRANGER).await, HelloAnswer::NotAwaited);
+        }
+        assert_eq!(say(wrong.expose(), STRANGER).await, HelloAnswer::TooMany);
+        assert_eq!(say(hello.nonce.expose(), NODE).await, HelloAnswer::Heard);
+        assert_eq!(say(hello.nonce.expose(), NODE).await, HelloAnswer::NotAwaited, "a second time");
     }
 
     #[tokio::test]

@@ -201,7 +201,10 @@ fn open_bmcs(config: &Config) -> bmc::Builtin {
 
 /// What calls agents.
 fn agent_client(config: &Config, images: &images::ImageStore) -> AgentClient {
-    AgentClient::new(AGENT_CALL).requiring(config.conductor.require_verification).serving(images.clone())
+    AgentClient::new(AGENT_CALL)
+        .requiring(config.conductor.require_verification)
+        .serving(images.clone())
+        .hearing_at(&config.hello_url())
 }
 
 fn open_bundles(config: &Config) -> Result<api::BundleStore> {

@@ -27,6 +27,10 @@ pub fn shift_node(node: &mut Node, by: i64) -> bool {
             *at = at.shifted(by);
             true
         }
+        Some(Cursor::AwaitHello { since, .. }) => {
+            *since = since.shifted(by);
+            true
+        }
         Some(Cursor::Pause { since, until }) => {
             *since = since.shifted(by);
             shift(until, by);
@@ -118,10 +122,12 @@ mod tests {
             accepted: true,
         };
         let out_of_band = Cursor::OutOfBand { command_id: "c".into(), at: Timestamp(5_100), polling: true };
+        let hello = Cursor::AwaitHello { command_id: "c".into(), since: Timestamp(5_100) };
         let pause = Cursor::Pause { since: Timestamp(5_100), until: Some(Timestamp(9_000)) };
         for (cursor, expected) in [
             (issued, &[".run.cursor.at", ".run.started_at"][..]),
             (out_of_band, &[".run.cursor.at", ".run.started_at"]),
+            (hello, &[".run.cursor.since", ".run.started_at"]),
             (pause, &[".run.cursor.since", ".run.cursor.until", ".run.started_at"]),
             (Cursor::PowerOn, &[".run.started_at"]),
             (Cursor::Done, &[]),

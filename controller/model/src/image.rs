@@ -1,6 +1,7 @@
 //! What a deployment with the deploy interface `direct` writes: read from `instance_info`, and judged before the node is
 //! touched. The words are Ironic's where Ironic rejects the same (ironic/deploy, 39.0.0).
 
+use crate::hello::HelloError;
 use crate::node::Node;
 use crate::step::CatalogueStep;
 use serde_json::{Map, Value, json};
@@ -70,6 +71,12 @@ pub enum ImageError {
     /// Anything else, in one sentence.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<HelloError> for ImageError {
+    fn from(error: HelloError) -> Self {
+        Self::Other(error.to_string())
+    }
 }
 
 /// Firmware interface that the instance boots with.

@@ -13,6 +13,7 @@ pub mod certificate;
 pub mod clock_jump;
 pub mod disks;
 pub mod health;
+pub mod hello;
 pub mod history;
 pub mod image;
 pub mod interface;

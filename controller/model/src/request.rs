@@ -1,8 +1,9 @@
 //! How a user's request changes a node: verbs and power. Pure; the API stores the result, the conductor acts on it.
 
 use crate::basis::Basis;
+use crate::hello::Hello;
 use crate::history::{Event, EventKind, Severity};
-use crate::image::CONFIGDRIVE;
+use crate::image::{BOOT_INSTANCE, CONFIGDRIVE, is_step};
 use crate::kind::RunKind;
 use crate::node::Node;
 use crate::power::PowerTarget;
@@ -17,6 +18,8 @@ use uuid::Uuid;
 
 /// Key of `instance_info` that keeps the hash of the rescue password. A secret.
 pub const RESCUE_HASH: &str = "hashed_rescue_password";
+/// Key of `instance_info` with the public keys that may log in to the rescue ramdisk, besides the password.
+pub const RESCUE_KEYS: &str = "rescue_authorized_keys";
 
 /// Longest reason of an override, in characters.
 pub const LONGEST_REASON: usize = 1000;
@@ -150,6 +153,28 @@ pub fn transition_event(from: ProvisionState, to: ProvisionState, cause: &str, n
     event(EventKind::Transition, severity, format!("{} -> {}: {cause}", from.as_str(), to.as_str()), now)
 }
 
+/// Whether the hello of the instance may come: it was asked for, has not come, and the step that starts the instance is under
+/// way. What comes earlier does not come from the instance.
+pub fn awaits_hello(run: &Run) -> bool {
+    let starting = || run.current().is_some_and(|planned| is_step(&planned.step, BOOT_INSTANCE));
+    run.hello.as_ref().is_some_and(|hello| hello.heard_at.is_none())
+        && match run.cursor {
+            Cursor::AwaitHello { .. } => true,
+            Cursor::OutOfBand { .. } => starting(),
+            _ => false,
+        }
+}
+
+/// The node after the hello that its run awaits, and the event of that; `None` where no hello is awaited.
+pub fn accept_hello(node: &Node, now: Timestamp) -> Option<(Node, Event)> {
+    node.run.as_ref().filter(|run| awaits_hello(run))?;
+    let mut node = node.clone();
+    node.run.as_mut()?.hello.as_mut()?.heard_at = Some(now);
+    node.next_wake_at = Some(now);
+    let text = "the instance has said hello".to_owned();
+    Some((node, event(EventKind::Step, Severity::Info, text, now)))
+}
+
 /// Make the node AVAILABLE on this basis, and the event of that. Every way into the state goes through here.
 pub fn make_available(node: &mut Node, basis: Basis, cause: &str, now: Timestamp) -> Event {
     let (from, cause) = (node.provision_state, format!("{cause}; basis: {basis}"));
@@ -222,6 +247,9 @@ fn start_run(
     run.requested = kind.steps().and_then(|kind| request.steps.remove(&kind)).unwrap_or_default();
     run.templates = request.templates;
     run.disable_ramdisk = request.disable_ramdisk;
+    if matches!(kind, RunKind::Deploy | RunKind::Rebuild) {
+        run.hello = Hello::wanted(&node.instance_info);
+    }
     run.request_id = request.request_id;
     run.sender = request.sender;
     begin(node, run, to, now);

@@ -15,10 +15,13 @@
 //!    └▶ TearDown ─▶ Restart (into the workload) ─▶ Done
 //! ```
 //!
+//! AwaitHello comes between the step that starts an instance and the success of that step, where the deployment asks for it.
+//!
 //! Each value of the cursor names the next action. It is stored before the action is taken, so that a controller that was
 //! killed at any moment takes the action again, or asks for its outcome.
 
 use crate::boot::BootStart;
+use crate::hello::Hello;
 use crate::kind::RunKind;
 use crate::request_sender::RequestSender;
 use crate::step::{PlannedStep, RequestedStep, StepResult};
@@ -104,6 +107,9 @@ pub struct Run {
     /// The logs of the ramdisk; `None` if they are not to be collected.
     #[serde(default)]
     pub logs: Option<Logs>,
+    /// The hello of the instance, without which the deployment is not done; `None` where none is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hello: Option<Hello>,
 }
 
 /// The logs of the ramdisk.
@@ -203,6 +209,13 @@ pub enum Cursor {
         /// Until then; `None`: until a heartbeat later than `since`.
         until: Option<Timestamp>,
     },
+    /// The instance was started from its disk: wait for its hello.
+    AwaitHello {
+        /// Id of the step that started it.
+        command_id: String,
+        /// When the BMC reported the node on.
+        since: Timestamp,
+    },
     /// Ask the BMC for the inventory.
     AskInventory,
     /// Wait for the inventory that the agent sends.
@@ -245,12 +258,13 @@ impl Run {
             replans: 0,
             attempts: 0,
             logs: None,
+            hello: None,
         }
     }
 
     /// Whether a boot of the node now is one into the ramdisk.
     pub fn boots_ramdisk(&self) -> bool {
-        !matches!(self.cursor, Cursor::TearDown | Cursor::Restart | Cursor::Done)
+        !matches!(self.cursor, Cursor::AwaitHello { .. } | Cursor::TearDown | Cursor::Restart | Cursor::Done)
             && (self.booted || matches!(self.cursor, Cursor::PowerOn | Cursor::AwaitAgent))
     }
 
@@ -263,7 +277,9 @@ impl Run {
     /// Id of the command of the current step, while there is one.
     pub fn command_id(&self) -> Option<&str> {
         match &self.cursor {
-            Cursor::Issued { command_id, .. } | Cursor::OutOfBand { command_id, .. } => Some(command_id),
+            Cursor::Issued { command_id, .. }
+            | Cursor::OutOfBand { command_id, .. }
+            | Cursor::AwaitHello { command_id, .. } => Some(command_id),
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! Passwords are in no byte of the database's files, and are lost without their key.
 
-use model::{Node, Resource, ResourceKind, Timestamp};
+use model::hello::{Hello, HelloNonce};
+use model::{Node, Resource, ResourceKind, Run, RunKind, Timestamp};
 use rusqlite::Connection;
 use std::path::Path;
 use store::ResourceWrite;
@@ -8,7 +9,8 @@ use store::prelude::*;
 use store_sqlite::{DatabaseKey, OpenError, SqliteStore, are_encrypted, backup, forget};
 use uuid::Uuid;
 
-const PASSWORDS: [&str; 4] = ["hunter2-bmc", "hunter2-config-drive", "hunter2-iscsi", "hunter2-renewed"];
+const PASSWORDS: [&str; 5] =
+    ["hunter2-bmc", "hunter2-config-drive", "hunter2-iscsi", "hunter2-renewed", "hunter2-hello"];
 
 fn key() -> DatabaseKey {
     DatabaseKey::from_text(&"07".repeat(32)).unwrap()
@@ -49,7 +51,10 @@ async fn no_byte_of_database_log_and_backup_is_of_a_password() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anneal.db");
     let store = SqliteStore::open(&path, &key()).unwrap();
-    let mut stored = store.create_node(node(), vec![]).await.unwrap();
+    let hello = Hello { nonce: HelloNonce::shown(PASSWORDS[4]), limit_s: 60, heard_at: None };
+    let run = Run { hello: Some(hello), ..Run::new(RunKind::Deploy, Timestamp(1)) };
+    let deployed = Node { run: Some(run), ..node() };
+    let mut stored = store.create_node(deployed, vec![]).await.unwrap();
     let volume = store.write_resource(ResourceWrite::Create(volume()), None).await.unwrap();
     stored.driver_info.insert("redfish_password".into(), PASSWORDS[3].into());
     let stored = store.update_node(stored, vec![], None).await.unwrap();

@@ -26,6 +26,7 @@ pub mod conformance;
 pub mod contact;
 mod error;
 mod event_log;
+pub mod hello;
 pub mod history_limits;
 pub mod inventory;
 mod lease;

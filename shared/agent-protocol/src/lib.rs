@@ -19,6 +19,7 @@ pub mod inventory;
 pub mod lookup;
 pub mod progress;
 pub mod record;
+pub mod rescue;
 pub mod schema;
 pub mod step;
 

@@ -9,6 +9,7 @@ use agent_protocol::inspection::{InspectionAnswer, InspectionReport};
 use agent_protocol::inventory::Inventory;
 use agent_protocol::lookup::LookupAnswer;
 use agent_protocol::record::EraseReport;
+use agent_protocol::rescue::{RescueHost, RescueKeys};
 use agent_protocol::step::{AdvertisedSteps, Step};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -206,4 +207,10 @@ fn deployment_of_ours() {
         r#"{"device":"/dev/sda","serial":"S1","entry":"Boot0001","label":"debian","loader":"\\EFI\\debian\\shimx64.efi","added":true,"removed":[{"number":"0002","label":"old","why":"same_label"}],"order":["0001","0000"],"partitions_unknown":"a disk cannot be read"}"#,
     );
     exact::<Addition>(r#"{"node":"62f4f467-864a-40c0-9b53-0820d3eb102f"}"#);
+}
+
+#[test]
+fn rescue_of_ours() {
+    exact::<RescueKeys>(r#"{"authorized_keys":["ssh-ed25519 AAAAC3Nz me@desk"]}"#);
+    exact::<RescueHost>(r#"{"host_key":"ed25519 SHA256:uNiVztksCsDhcc0u9e8BrrQXVUpKZIIIt2ZqEaWnWb8"}"#);
 }

@@ -32,6 +32,20 @@ pub fn of_process(id: u32) -> Result<Duration> {
     in_time(parse(&stat).context(path)?.1)
 }
 
+/// The same of the kernel's workers (`kworker/…`), which do the work of loop devices, and that of others.
+///
+/// # Errors
+/// When `/proc` cannot be read.
+pub fn of_kernel_workers() -> Result<Duration> {
+    let mut ticks = 0;
+    for entry in std::fs::read_dir("/proc").context("/proc")? {
+        let Ok(stat) = std::fs::read_to_string(entry?.path().join("stat")) else { continue };
+        let worker = stat.split_once('(').is_some_and(|(_, rest)| rest.starts_with("kworker/"));
+        ticks += parse(&stat).filter(|_| worker).map_or(0, |(_, used)| used);
+    }
+    in_time(ticks)
+}
+
 fn in_time(ticks: u64) -> Result<Duration> {
     let a_second = sysconf(SysconfVar::CLK_TCK)?.and_then(|ticks| u32::try_from(ticks).ok()).unwrap_or(100);
     Ok(Duration::from_secs(ticks) / a_second)

@@ -11,7 +11,8 @@
 //! is the controller's and the wire's. To a controller that offers Anneal's extension it speaks it; to any
 //! other it is an ironic-python-agent.
 //!
-//! `erase` is apart from all this: the agent's engine of overwriting compared with fio and other tools, on loop devices.
+//! `erase` and `image` are apart from all this: the agent's engine of overwriting compared with fio and other tools, and
+//! its writer of images compared with its own stages and with ironic-python-agent, on loop devices.
 
 pub mod agent;
 pub mod build;
@@ -21,6 +22,7 @@ pub mod cpu;
 pub mod erase;
 pub mod fleet;
 pub mod heart;
+pub mod image;
 pub mod operator;
 pub mod report;
 pub mod round;

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use bench::controller::Controller;
 use bench::erase::{self, ours};
+use bench::image;
 use bench::report::{Report, Side};
 use bench::round::{self, Shape};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -25,6 +26,38 @@ enum What {
     Steps(Steps),
     /// The speed of overwriting and reading back, on loop devices. Needs root.
     Erase(Erase),
+    /// The speed of writing images, on a loop device. Needs root.
+    Image(Image),
+    /// What `image` runs as its child: the mirror.
+    #[command(hide = true)]
+    ImageServe {
+        /// The directory that is served.
+        dir: PathBuf,
+    },
+    /// What `image` runs as its child: the agent's writer. EVERYTHING on the disk is lost.
+    #[command(hide = true)]
+    ImageWrite {
+        /// The image.
+        url: String,
+        /// Its digest.
+        sha256: String,
+        /// The disk.
+        device: PathBuf,
+    },
+    /// What `image` runs as its child: each stage alone. EVERYTHING on the disk is lost.
+    #[command(hide = true)]
+    ImageStages {
+        /// The image.
+        url: String,
+        /// The same as a file.
+        file: PathBuf,
+        /// What it unpacks to.
+        raw: PathBuf,
+        /// The disk.
+        device: PathBuf,
+        /// The process that serves the URL.
+        server: u32,
+    },
     /// What a node runs as its init. EVERYTHING on its disks is lost.
     #[command(hide = true)]
     Node {
@@ -79,6 +112,31 @@ struct Erase {
 }
 
 #[derive(Debug, Args)]
+struct Image {
+    /// MiB of the image. No goal is held for one that is smaller than the usual 2048.
+    #[arg(long, default_value_t = 2048)]
+    mib: u64,
+    /// Rounds: in each everything runs once.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// What the image is made of.
+    #[arg(long, default_value_t = 17)]
+    seed: u64,
+    /// Leave out ironic-python-agent.
+    #[arg(long)]
+    no_peers: bool,
+    /// A directory in memory, with room for six times the image.
+    #[arg(long, default_value = "/dev/shm")]
+    memory: PathBuf,
+    /// Where peers are installed, and found again.
+    #[arg(long, default_value = "target/peers")]
+    peers_dir: PathBuf,
+    /// Where the report goes.
+    #[arg(long, default_value = "target/bench-image.json")]
+    report: PathBuf,
+}
+
+#[derive(Debug, Args)]
 struct Steps {
     /// Directory with anneal-controller.
     #[arg(long, default_value = "target/release")]
@@ -126,6 +184,13 @@ fn main() -> ExitCode {
     let done = match Command::parse().what {
         What::Steps(options) => steps(&options),
         What::Erase(options) => erase(&options),
+        What::Image(options) => write_images(&options),
+        What::ImageServe { dir } => image::server::child(&dir).map(|()| true),
+        What::ImageWrite { url, sha256, device } => image::ours::child(&url, &sha256, &device).map(|()| true),
+        What::ImageStages { url, file, raw, device, server } => {
+            let place = image::stages::Place { url: &url, file: &file, raw: &raw, device: &device, server };
+            image::stages::child(place).map(|()| true)
+        }
         What::Node { mib, rounds, no_peers } => {
             erase::node::init(erase::Shape { size: mib << 20, rounds, tries: 1, peers: !no_peers })
                 .map(|never| match never {})
@@ -177,6 +242,14 @@ fn erase(options: &Erase) -> Result<bool> {
     let report = erase::run(&options.memory, &options.disk, options.node_image.as_deref(), shape)?;
     report.write(&options.report)?;
     Ok(show(&report, &options.report, &report.missed()) || options.quick)
+}
+
+fn write_images(options: &Image) -> Result<bool> {
+    let shape = image::Shape { size: options.mib << 20, seed: options.seed, rounds: options.rounds };
+    let peers = (!options.no_peers).then_some(options.peers_dir.as_path());
+    let report = image::run(&std::env::current_exe()?, &options.memory, peers, shape)?;
+    report.write(&options.report)?;
+    Ok(show(&report, &options.report, &report.missed()) || options.mib < 2048)
 }
 
 fn side(runtime: &Runtime, controller: &Controller, options: &Steps, sequence: usize) -> Result<Side> {

@@ -25,6 +25,7 @@ http_port = @BOOT@
 tftp = false
 kernel = '@DIR@/vmlinuz'
 initramfs = '@DIR@/initramfs'
+rescue = '@DIR@/rescue'
 [images]
 hosts = ['127.0.0.0/8']
 [conductor]
@@ -89,7 +90,7 @@ impl Controller {
         guarded: bool,
     ) -> Result<Self> {
         let (port, boot) = (free_port()?, free_port()?);
-        for file in ["vmlinuz", "initramfs"] {
+        for file in ["vmlinuz", "initramfs", "rescue"] {
             std::fs::write(dir.join(file), "")?;
         }
         let settings = SETTINGS

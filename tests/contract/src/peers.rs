@@ -11,11 +11,14 @@ pub type Environment = (&'static str, &'static [&'static str]);
 /// Ironic.
 pub const IRONIC: Environment = ("ironic", &["ironic==39.0.0"]);
 
+/// ironic-python-agent.
+pub const IPA: Environment = ("ipa", &["ironic-python-agent==13.0.0"]);
+
 /// Every environment that the scenarios need.
 pub const ALL: &[Environment] = &[
     ("osc", &["python-openstackclient==10.5.0", "python-ironicclient==6.3.0"]),
     IRONIC,
-    ("ipa", &["ironic-python-agent==13.0.0"]),
+    IPA,
     ("schemathesis", &["schemathesis==4.32.5", "openapi-spec-validator==0.9.0"]),
 ];
 

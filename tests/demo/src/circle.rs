@@ -16,6 +16,8 @@ use crate::story::{self, Actor};
 const IMAGE: &str = "debian.raw.zst";
 /// A Debian needs a minute until cloud-init is through; the rest is for a loaded machine.
 const BOOT_LIMIT: Duration = Duration::from_secs(600);
+/// How the controller is asked to wait for the instance.
+const HELLO: &str = "--wait-for-hello=600";
 /// What the instance's user data prints on its console, before its name.
 const RUNS: &str = "THE INSTANCE RUNS:";
 
@@ -36,6 +38,7 @@ pub async fn run(site: &Site, actors: &mut [Actor], image: &Path, scratch: &Path
     story::watch(site, &names).await?;
     for actor in actors.iter_mut() {
         in_state(site, actor, "active").await?;
+        called_back(site, actor).await?;
         ran(actor).await?;
         for disk in &mut actor.disks {
             disk.before = Snapshot::take(&disk.spec.file)?;
@@ -82,12 +85,29 @@ async fn deploy(site: &Site, actor: &Actor, server: &ImageServer, scratch: &Path
     println!("$ anneal node set {name} --property '{root}'");
     site.controller.anneal(&["node", "set", name, "--property", &root]).await?;
     println!(
-        "$ anneal node deploy {name} --image {url} --checksum {digest} --user-data FILE --hostname {name}"
+        "$ anneal node deploy {name} --image {url} --checksum {digest} --user-data FILE --hostname {name} {HELLO}"
     );
     let image = ["--image", &url, "--checksum", &digest, "--image-format", "raw"];
-    let first_boot = ["--user-data", user_data, "--hostname", name];
+    let first_boot = ["--user-data", user_data, "--hostname", name, HELLO];
     let words = [&["node", "deploy", name], &image[..], &first_boot[..]].concat();
     site.controller.anneal(&words).await?;
+    Ok(())
+}
+
+/// The deployment was done when the instance had called the controller, and not before.
+async fn called_back(site: &Site, actor: &Actor) -> Result<()> {
+    let name = &actor.node.name;
+    let history = site.controller.get(&format!("/v1/nodes/{name}/history?detail=true")).await?;
+    let events: Vec<&str> = history["history"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|event| event["event"].as_str())
+        .collect();
+    let place = |text: &str| events.iter().rposition(|event| event.contains(text));
+    let (hello, active) = (place("the instance has said hello"), place("-> active"));
+    ensure!(hello.is_some() && hello < active, "{name} is active without a hello: {events:#?}");
+    println!("  {name}: its instance has called back");
     Ok(())
 }
 

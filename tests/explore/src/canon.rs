@@ -115,7 +115,12 @@ impl Canon<'_> {
 
     fn awaits(&self) -> bool {
         let cursor = self.world.run().map(|run| &run.cursor);
-        matches!(cursor, Some(Cursor::Issued { .. } | Cursor::Pause { .. } | Cursor::AwaitAgent))
+        matches!(
+            cursor,
+            Some(
+                Cursor::Issued { .. } | Cursor::Pause { .. } | Cursor::AwaitHello { .. } | Cursor::AwaitAgent
+            )
+        )
     }
 
     fn node(&mut self, node: &Node) {
@@ -209,6 +214,7 @@ impl Canon<'_> {
             replans,
             attempts,
             logs,
+            hello,
         } = run;
         self.put(u128::from(self.world.story.run).wrapping_sub(id.as_u128()));
         self.put((
@@ -226,6 +232,8 @@ impl Canon<'_> {
             attempts,
         ));
         self.put(logs.as_ref().map(std::mem::discriminant));
+        // The nonce is one of its kind in every run.
+        self.put(hello.as_ref().map(|hello| (hello.limit_s, hello.heard_at.is_some())));
         self.put(plan.is_some());
         for planned in plan.iter().flatten() {
             self.put((&planned.step.interface, &planned.step.step));
@@ -254,6 +262,10 @@ impl Canon<'_> {
                 self.command_id(command_id);
                 self.time(Some(*at));
                 self.put(polling);
+            }
+            Cursor::AwaitHello { command_id, since } => {
+                self.command_id(command_id);
+                self.time(Some(*since));
             }
             Cursor::Pause { since, until } => {
                 self.time(Some(*since));

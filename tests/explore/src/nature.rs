@@ -9,6 +9,7 @@ use crate::world::{Agent, Held, Lack, Link, Runs, Stand, State, Task, World};
 use mac::Mac;
 use model::boot::BootNonce;
 use model::request::VerbRequest;
+use model::request::accept_hello;
 use model::{Contact, Cursor, ProvisionState, Timestamp, Verb};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -22,6 +23,7 @@ const LATEST: Duration = TICK.saturating_mul(2);
 pub fn moves(scenario: &Scenario, world: &World, asleep: bool, moves: &mut Moves) {
     network(scenario, world, moves);
     machine(world, moves);
+    instance(scenario, world, moves);
     agent(scenario, world, moves);
     impostor(scenario, world, moves);
     bmc(world, moves);
@@ -129,6 +131,17 @@ fn machine(world: &World, moves: &mut Moves) {
         next.start();
         next.machine.network_boot = false;
     });
+}
+
+/// What is on the disk runs. That a run awaits its hello means that the run wrote it.
+fn instance(scenario: &Scenario, world: &World, moves: &mut Moves) {
+    if let Runs::Workload = world.machine.power.runs
+        && let Some((node, event)) = accept_hello(world.node(), world.now())
+    {
+        let mut next = world.clone();
+        next.store_node(scenario, node);
+        moves.push(Next { events: vec![event], ..Next::new(Transition::Hello, next) });
+    }
 }
 
 /// The machine fetches its boot script.

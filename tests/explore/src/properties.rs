@@ -41,6 +41,11 @@ pub const PROPERTIES: &[Property] = &[
         check: a_run_ends_well_only_when_every_step_ran,
     },
     Property {
+        name: "a_deployment_that_awaits_a_hello_ends_well_only_after_it",
+        sentence: "the controller waits for the instance's own hello and only then calls it done",
+        check: a_deployment_that_awaits_a_hello_ends_well_only_after_it,
+    },
+    Property {
         name: "a_stored_success_is_true",
         sentence: "Anneal must never lose or invent progress; an agent that comes back with an empty memory is a \
                    reboot, not a success",
@@ -195,6 +200,15 @@ fn a_run_ends_well_only_when_every_step_ran(now: &Move) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn a_deployment_that_awaits_a_hello_ends_well_only_after_it(now: &Move) -> Result<(), String> {
+    let well = now.ended_run().filter(|_| !is_failure(now.next.world.node().provision_state));
+    let heard = |run: &Run| run.hello.as_ref().is_some_and(|hello| hello.heard_at.is_some());
+    match well {
+        Some(run) if now.scenario.hello && !heard(run) => Err("no hello was heard".to_owned()),
+        _ => Ok(()),
+    }
 }
 
 fn a_stored_success_is_true(now: &Move) -> Result<(), String> {

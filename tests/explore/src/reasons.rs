@@ -51,6 +51,7 @@ const REASONS: &[Reason] = &[
     ("Agent is busy", |cause| matches!(cause.outcome, Some(Outcome::Busy(_)))),
     ("the BMC accepted", |cause| matches!(cause.outcome, Some(Outcome::Power(_)))),
     ("during the step wait", |_| true),
+    ("no hello of its instance came", |cause| !cause.has_said_hello()),
 ];
 
 /// "... in a -fail state with the true reason". Why a step counts as hung is judged when that is stored, before the
@@ -96,6 +97,11 @@ fn judge(now: &Move, text: &str) -> Result<(), String> {
 }
 
 impl Cause<'_> {
+    fn has_said_hello(&self) -> bool {
+        let hello = self.now.before.run().and_then(|run| run.hello.as_ref());
+        hello.is_some_and(|hello| hello.heard_at.is_some())
+    }
+
     fn status(&self) -> Option<Status> {
         match self.outcome {
             Some(Outcome::Command(status)) => Some(status.command_status),

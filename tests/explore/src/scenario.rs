@@ -15,6 +15,8 @@ pub const TICK: Duration = Duration::from_secs(10);
 pub const SILENCE: u64 = 2;
 /// Ticks that a step may take.
 pub const STEP_LIMIT: u64 = 4;
+/// Ticks that a hello may take.
+pub const HELLO_LIMIT: u64 = 3;
 /// Ticks that a ramdisk may take to boot, and for which a controller that is away stays away: longer than
 /// [`SILENCE`], so that it comes back to nodes it has not heard.
 pub const BOOT_LIMIT: u64 = 3;
@@ -102,6 +104,8 @@ pub struct Scenario {
     pub signs: bool,
     /// The node is never powered off: it is reset instead. Agents are accepted without a nonce where no script was fetched.
     pub never_off: bool,
+    /// The deployment awaits the hello of its instance.
+    pub hello: bool,
     /// Disturbances on one path, the user's later requests among them.
     pub budget: u8,
     /// What the user may ask for once a run has ended.
@@ -121,6 +125,7 @@ impl Scenario {
             ipa: false,
             signs: false,
             never_off: false,
+            hello: false,
             budget,
             again: Vec::new(),
             settings: settings(),
@@ -150,6 +155,12 @@ impl Scenario {
     #[must_use]
     pub fn without_power_off(self) -> Self {
         Self { never_off: true, ..self }
+    }
+
+    /// With a deployment that awaits the hello of its instance.
+    #[must_use]
+    pub fn with_hello(self) -> Self {
+        Self { hello: true, ..self }
     }
 
     /// With an agent that signs, and an administrator who may override a cleaning that failed.
@@ -207,14 +218,17 @@ impl Scenario {
     /// What the interfaces of the node's driver can do.
     pub fn abilities(&self) -> Abilities {
         let of_controller = |(index, step): (usize, &StepSpec)| {
+            // The engine does what the deploy interface declares of these.
+            let provider = if step.by == By::Engine { "direct" } else { "" };
             let wire = json!({
-                "interface": step.parts().0, "step": step.parts().1, "priority": self.priority(index),
+                "provider": provider, "interface": step.parts().0, "step": step.parts().1, "priority": self.priority(index),
                 "abortable": step.abortable, "reboot_requested": step.reboot, "idempotent": step.idempotent,
                 "requires_ramdisk": step.ramdisk, "in_band": false,
             });
             serde_json::from_value::<CatalogueStep>(wire).ok()
         };
-        let ours = |step: &StepSpec| matches!(step.by, By::Controller | By::Bmc);
+        let declared = |step: &StepSpec| step.by == By::Engine && self.kind == RunKind::Deploy;
+        let ours = |step: &StepSpec| matches!(step.by, By::Controller | By::Bmc) || declared(step);
         let steps: Vec<_> =
             self.steps.iter().enumerate().filter(|(_, step)| ours(step)).filter_map(of_controller).collect();
         Abilities {

@@ -17,6 +17,8 @@ pub enum Transition {
     Away,
     /// Firmware boots the ramdisk, or the disk if no server offers one.
     Boot,
+    /// The instance says hello.
+    Hello,
     /// The agent asks for its node and its token.
     Lookup,
     /// The same, and the answer is lost.
@@ -112,6 +114,7 @@ impl Transition {
             Self::Die => Disturbance("THE CONTROLLER DIES, and is started again"),
             Self::Away => Disturbance("THE CONTROLLER IS AWAY for long, and is started again"),
             Self::Boot => Course("the firmware has booted"),
+            Self::Hello => Course("the instance says hello"),
             Self::Lookup => Course("the agent looks itself up"),
             Self::Impostor => Course("AN IMPOSTOR without the boot script asks for the token"),
             Self::LookupLost => Disturbance("the agent looks itself up, THE ANSWER IS LOST"),

@@ -2,11 +2,12 @@
 //! between them, and what a witness remembers of the run.
 
 use crate::evidence;
-use crate::scenario::{Scenario, TICK};
+use crate::scenario::{HELLO_LIMIT, Scenario, TICK};
 use conductor::decision::{Action, Change, Outcome, Rules, Snapshot};
 use model::agent::AgentState;
 use model::boot::BootNonce;
 use model::disks::KnownDisk;
+use model::hello::WAIT_FOR_HELLO;
 use model::request::{Policy, VerbRequest, apply_verb};
 use model::run::PersistentBoot;
 use model::{Contact, Event, Node, PowerState, ProvisionState, Run, Timestamp};
@@ -252,6 +253,10 @@ impl World {
         room::put(&mut node, state, now);
         if scenario.never_off {
             node.other.insert("disable_power_off".to_owned(), Value::Bool(true));
+        }
+        if scenario.hello {
+            let limit = HELLO_LIMIT * TICK.as_secs();
+            node.instance_info.insert(WAIT_FOR_HELLO.to_owned(), limit.into());
         }
         if scenario.signs {
             node.disks.known = DISKS.map(known_disk).to_vec();

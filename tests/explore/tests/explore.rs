@@ -147,6 +147,17 @@ fn deployment() {
     check(&Scenario::new("deployment", RunKind::Deploy, &steps, 2));
 }
 
+/// It is done when its instance has said hello.
+#[test]
+fn deployment_with_a_hello() {
+    let steps = [
+        StepSpec::out_of_band("deploy.deploy", By::Controller).once().in_ramdisk(),
+        StepSpec::out_of_band("deploy.tear_down_agent", By::Engine),
+        StepSpec::out_of_band("deploy.boot_instance", By::Engine),
+    ];
+    check(&Scenario::new("deployment_with_a_hello", RunKind::Deploy, &steps, 2).with_hello());
+}
+
 /// A driver without an agent, and a step that asks for a reboot.
 #[test]
 fn deployment_without_an_agent() {

@@ -54,10 +54,11 @@ impl ControllerConfig {
             boot = format!(
                 "[images]\nhosts = [\"{address}\"]\n\
                  [boot]\nenabled = true\naddress = \"{address}\"\ninterface = \"br0\"\n\
-                 kernel = {:?}\ninitramfs = {:?}\nconsoles = [\"ttyS0\"]\ndhcp = \"server\"\n\
+                 kernel = {:?}\ninitramfs = {:?}\nrescue = {:?}\nconsoles = [\"ttyS0\"]\ndhcp = \"server\"\n\
                  dhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n",
                 image.join("vmlinuz"),
                 image.join("initramfs"),
+                image.join("rescue"),
             );
         }
         let (state, ca, extra) = (self.dir.join("state"), self.bmc_ca(), &self.extra);

@@ -23,6 +23,7 @@ mod options;
 mod rig;
 mod run;
 mod scenarios;
+mod ssh;
 mod stage;
 
 use std::process::ExitCode;

@@ -35,7 +35,7 @@ impl BootDirectory for Directory {
             ..RamdiskParams::default()
         };
         match ramdisk_cmdline(&params) {
-            Ok(kernel_args) => BootAnswer::Ramdisk { kernel_args },
+            Ok(kernel_args) => BootAnswer::Ramdisk { kernel_args, rescue: false },
             Err(_) => BootAnswer::Unknown,
         }
     }
@@ -54,6 +54,7 @@ async fn serve(timeline: &Timeline, image: PathBuf, stop: CancellationToken) -> 
             base_url: base_url.clone(),
             kernel: image.join("vmlinuz"),
             initramfs: image.join("initramfs"),
+            rescue: image.join("rescue"),
             loader_dir: loader_dir.clone(),
         },
         Arc::new(Directory(timeline.clone())),

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
-use fs_err as fs;
+use anyhow::{Context, Result, ensure};
 
+use super::package::{self, Package};
 use crate::{deps, sh};
 
 /// The package whose dependency is the kernel, so that security updates are followed.
@@ -36,27 +36,11 @@ pub fn fetch(work: &Path) -> Result<Kernel> {
             newest()?.with_context(|| format!("apt knows no package {META_PACKAGE}"))?
         }
     };
-    let offer = match offer(&package) {
-        Ok(offer) => offer,
-        Err(_) => {
-            deps::update()?;
-            offer(&package)?
-        }
-    };
-    let tree = work.join(&offer.sha256[..16]);
+    let Package { version, sha256, tree, .. } = package::fetch(work, &package)?;
     let release = package.trim_start_matches("linux-image-").to_owned();
     let vmlinuz = tree.join("boot").join(format!("vmlinuz-{release}"));
-    if !vmlinuz.exists() {
-        unpack(work, &package, &offer, &tree)?;
-    }
     ensure!(vmlinuz.exists(), "package {package} holds no {}", vmlinuz.display());
-    Ok(Kernel { package, version: offer.version, sha256: offer.sha256, release, vmlinuz, tree })
-}
-
-/// What apt would download.
-struct Offer {
-    version: String,
-    sha256: String,
+    Ok(Kernel { package, version, sha256, release, vmlinuz, tree })
 }
 
 /// The kernel package that the meta package of the highest version depends on.
@@ -70,64 +54,6 @@ fn newest() -> Result<Option<String>> {
 fn dependency(record: &str) -> Option<String> {
     let depends = record.lines().find_map(|line| line.strip_prefix("Depends:"))?;
     depends.split([',', '|', ' ']).find(|word| word.starts_with("linux-image-")).map(str::to_owned)
-}
-
-fn offer(package: &str) -> Result<Offer> {
-    let text = sh::output(Command::new("apt-cache").args(["show", "--no-all-versions", package]))?;
-    let field = |name: &str| {
-        let prefix = format!("{name}: ");
-        text.lines()
-            .find_map(|line| line.strip_prefix(&prefix))
-            .map(str::to_owned)
-            .with_context(|| format!("apt-cache show {package} has no {name}"))
-    };
-    let sha256 = field("SHA256")?;
-    ensure!(sha256.len() == 64, "{package}: {sha256:?} is no SHA-256");
-    Ok(Offer { version: field("Version")?, sha256 })
-}
-
-fn unpack(work: &Path, package: &str, offer: &Offer, tree: &Path) -> Result<()> {
-    let download = work.join("download");
-    if download.exists() {
-        fs::remove_dir_all(&download)?;
-    }
-    fs::create_dir_all(&download)?;
-    println!("downloading {package} {}", offer.version);
-    let wanted = format!("{package}={}", offer.version);
-    let get = || {
-        // apt would drop to the user _apt, which cannot write here, and complain.
-        let mut command = Command::new("apt-get");
-        command.current_dir(&download).args(["-q", "-o", "APT::Sandbox::User=root", "download", &wanted]);
-        command
-    };
-    if !sh::succeeds(&mut get()) {
-        deps::update()?;
-        sh::run(&mut get())?;
-    }
-    let deb = single_file(&download)?;
-    let bytes = fs::read(&deb)?;
-    let found = sh::sha256(&bytes);
-    if found != offer.sha256 {
-        bail!("{} has SHA-256 {found}, Debian's list says {}", deb.display(), offer.sha256);
-    }
-    // Unpacked under another name and renamed, so that an existing tree is complete.
-    let part = tree.with_extension("part");
-    if part.exists() {
-        fs::remove_dir_all(&part)?;
-    }
-    sh::run(Command::new("dpkg").arg("-x").arg(&deb).arg(&part))?;
-    fs::rename(&part, tree)?;
-    Ok(fs::remove_dir_all(&download)?)
-}
-
-fn single_file(dir: &Path) -> Result<PathBuf> {
-    let entries = fs::read_dir(dir)?;
-    let mut debs: Vec<PathBuf> = entries.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
-    debs.retain(|path| path.extension().is_some_and(|e| e == "deb"));
-    match debs.as_slice() {
-        [deb] => Ok(deb.clone()),
-        other => bail!("expected one package in {}, found {}", dir.display(), other.len()),
-    }
 }
 
 #[cfg(test)]

@@ -29,6 +29,12 @@ pub struct Sizes {
     pub kernel_sha256: String,
     /// SHA-256 of the initramfs.
     pub initramfs_sha256: String,
+    /// The archive that only rescue boots get, packed.
+    pub rescue: usize,
+    /// The same, unpacked.
+    pub rescue_unpacked: usize,
+    /// SHA-256 of it.
+    pub rescue_sha256: String,
 }
 
 /// Prints the breakdown, writes it to `file` and fails above [`BUDGET`].
@@ -46,6 +52,7 @@ pub fn report(file: &Path, sizes: &Sizes) -> Result<()> {
     println!("    modules  {:>12}   {} of them", spaced(sizes.modules), sizes.module_count);
     println!("    agent    {:>12}   {} as built", spaced(sizes.agent), spaced(sizes.agent_binary));
     println!("  total      {:>12}   of {} bytes allowed", spaced(total), spaced(BUDGET));
+    println!("  rescue     {:>12}   {} when unpacked", spaced(sizes.rescue), spaced(sizes.rescue_unpacked));
     ensure!(
         total < BUDGET,
         "kernel + initramfs are {total} bytes, {} over the budget of {BUDGET}",

@@ -13,7 +13,7 @@ use crate::{deps, sh};
 const PAGE: &str = "docs/getting-started.md";
 const SUITE: &str = "bookworm";
 /// What the page asks for, beyond Rust.
-const PACKAGES: &str = "gcc,libc6-dev";
+const PACKAGES: &str = "gcc,libc6-dev,make";
 const USER: (&str, u32) = ("user", 1000);
 
 pub fn run() -> Result<()> {

@@ -21,8 +21,8 @@ anneal-agent: erases disks and runs steps for a controller
                           ipa-inspection-collectors
   --collect-lldp          the inventory that is posted has LLDP neighbours in it; kernel: ipa-collect-lldp=1
   --lldp-timeout SECS     listen so long for them, default 30; kernel: ipa-lldp-timeout
-  --login-program PATH    runs while a rescued node is, with the file of the password's hash as its argument; kernel:
-                          anneal.login-program
+  --login-program PATH    runs while a rescued node is, with the files of the password's hash and of the keys as its
+                          arguments, and prints `ready` when a user can log in; kernel: anneal.login-program
   --rescue-password-file PATH  that file, default /etc/anneal/rescue-password; kernel: anneal.rescue-password-file
   --bundles DIR           mount the bundles that the controller names below it; in the ramdisk /run/anneal/managers
   --trusted-keys FILE     take only bundles that one of these keys has signed, when it is there; default

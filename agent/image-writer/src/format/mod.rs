@@ -1,6 +1,7 @@
 //! Image formats: what a file says about each byte of the disk.
 
 mod cluster;
+mod in_order;
 pub mod qcow2;
 mod window;
 

@@ -2,8 +2,9 @@
 
 use crate::checkpoint::Identity;
 use crate::error::ImageError;
-use crate::format::Sink;
+use crate::format::{Sink, read_full};
 use block::aligned::{Aligned, is_zero};
+use std::io::{self, Read};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
@@ -11,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 /// Bytes of a write at most. No write crosses a multiple of it.
 pub(super) const CHUNK: usize = 1 << 20;
 /// Buffers: what is between the decoder and the disk at most.
-const BUFFERS: usize = 8;
+const BUFFERS: usize = 5;
 /// Zeroes that are given to the disk at once at most, so that a cancel does not wait long.
 const ZEROES: u64 = 64 << 20;
 /// Sectors are no larger.
@@ -43,6 +44,11 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
+    /// The first `length` bytes of a buffer, which goes `home` afterwards.
+    pub(super) fn new(buffer: Aligned, length: usize, home: Sender<Aligned>) -> Self {
+        Chunk { buffer: Some(buffer), length, home }
+    }
+
     /// The bytes, with zeroes up to whole sectors.
     pub(super) fn padded(&self, sector: usize) -> &[u8] {
         self.buffer.as_deref().map_or(&[], |buffer| &buffer[..self.length.next_multiple_of(sector)])
@@ -115,7 +121,7 @@ impl Assembler {
         self.flush_zero()?;
         let padded = length.next_multiple_of(LARGEST_SECTOR).min(buffer.len());
         buffer[length..padded].fill(0);
-        let chunk = Chunk { buffer: Some(buffer), length, home: self.free.0.clone() };
+        let chunk = Chunk::new(buffer, length, self.free.0.clone());
         self.send(&Part::Data(self.start, Arc::new(chunk)))
     }
 
@@ -135,6 +141,34 @@ impl Assembler {
             }
         }
         Ok(())
+    }
+
+    /// The content from its first byte to its last, read into the buffers that are written.
+    pub(super) fn read_all(
+        &mut self,
+        input: &mut dyn Read,
+        failed: &dyn Fn(io::Error) -> ImageError,
+    ) -> Result<(), ImageError> {
+        loop {
+            let mut buffer = self.free_buffer()?;
+            let count = read_full(input, &mut buffer).map_err(failed)?;
+            if self.end == 0 && count == 0 {
+                return Err(ImageError::Format("it is empty".to_owned()));
+            }
+            let start = self.end;
+            self.fits(start, count as u64)?;
+            if count > 0 {
+                (self.start, self.present) = (start, Some((buffer, count)));
+                self.flush_data()?;
+            }
+            if count < CHUNK {
+                return Ok(());
+            }
+        }
+    }
+
+    fn free_buffer(&self) -> Result<Aligned, ImageError> {
+        self.free.1.recv().map_err(|_| ImageError::Internal("the buffers are gone".to_owned()))
     }
 
     /// All content came: how many bytes the image has.
@@ -165,8 +199,7 @@ impl Sink for Assembler {
                 Some(present) => present,
                 None => {
                     self.start = offset;
-                    let lost = |_| ImageError::Internal("the buffers are gone".to_owned());
-                    (self.free.1.recv().map_err(lost)?, 0)
+                    (self.free_buffer()?, 0)
                 }
             };
             let mut buffer = buffer;

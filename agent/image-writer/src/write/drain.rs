@@ -1,6 +1,6 @@
 //! The stage that writes, and the reading back of what it wrote.
 
-use super::assemble::{Begin, CHUNK, Part};
+use super::assemble::{Begin, CHUNK, Chunk, Part};
 use super::disk;
 use super::progress::{Meter, Phase, Watch};
 use super::shared::{Shared, Streamed};
@@ -15,7 +15,7 @@ use image_source::Algorithm;
 use image_source::Digest;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 /// Between two checkpoints at most.
@@ -154,24 +154,20 @@ pub(super) fn read_back(
     streamed: &Streamed,
     watch: &dyn Watch,
 ) -> Result<ReadBack, ImageError> {
-    let (to_sum, chunks) = sync_channel::<(u64, Aligned, usize)>(BUFFERS);
-    let (to_reader, free) = sync_channel(BUFFERS);
+    let (home, free) = channel();
     (0..BUFFERS).for_each(|_| {
-        let _ = to_reader.send(Aligned::new(CHUNK));
+        let _ = home.send(Aligned::new(CHUNK));
     });
-    let (mut sum, mut bytes) = (LeafSum::new(streamed.sum.leaf()), 0);
+    let (to_sum, to_add) = sync_channel::<(u64, Arc<Chunk>)>(BUFFERS);
+    let (to_digest, to_update) = sync_channel::<Arc<Chunk>>(BUFFERS);
+    let mut sum = LeafSum::new(streamed.sum.leaf());
     let mut digest = Digest::new(Algorithm::Sha256);
-    std::thread::scope(|scope| {
-        let summing = scope.spawn(|| {
-            for (offset, buffer, length) in chunks {
-                sum.add(offset, &buffer[..length]);
-                digest.update(&buffer[..length]);
-                bytes += length as u64;
-                let _ = to_reader.send(buffer);
-            }
-        });
+    let bytes = std::thread::scope(|scope| {
+        let (sum, digest) = (&mut sum, &mut digest);
+        let adding = scope.spawn(move || to_add.iter().for_each(|(offset, chunk)| sum.add(offset, &chunk)));
+        let updating = scope.spawn(move || to_update.iter().for_each(|chunk| digest.update(&chunk)));
         let read = read_all(streamed, watch, |offset, length| {
-            let lost = || ImageError::Internal("the digest of the read-back ended".to_owned());
+            let lost = || ImageError::Internal("a digest of the read-back ended".to_owned());
             let mut buffer = free.recv().map_err(|_| lost())?;
             match streamed.held.bytes(offset, length) {
                 Some(held) => buffer[..length].copy_from_slice(held),
@@ -180,11 +176,14 @@ pub(super) fn read_back(
                     disk::read(disk, &mut buffer[..sectors], offset)?;
                 }
             }
-            to_sum.send((offset, buffer, length)).map_err(|_| lost())
+            let chunk = Arc::new(Chunk::new(buffer, length, home.clone()));
+            to_sum.send((offset, chunk.clone())).map_err(|_| lost())?;
+            to_digest.send(chunk).map_err(|_| lost())
         });
-        drop(to_sum);
-        let summed = summing.join().map_err(|_| ImageError::Internal("the read-back panicked".to_owned()));
-        read.and(summed)
+        drop((to_sum, to_digest));
+        let panicked = |_| ImageError::Internal("the read-back panicked".to_owned());
+        let digested = adding.join().and(updating.join()).map_err(panicked);
+        read.and_then(|bytes| digested.map(|()| bytes))
     })?;
     if sum != streamed.sum {
         let what = "the digests of what was written and of what was read back differ".to_owned();
@@ -197,7 +196,7 @@ fn read_all(
     streamed: &Streamed,
     watch: &dyn Watch,
     mut read: impl FnMut(u64, usize) -> Result<(), ImageError>,
-) -> Result<(), ImageError> {
+) -> Result<u64, ImageError> {
     let (mut meter, mut offset, mut reported) = (Meter::default(), 0, Instant::now());
     while offset < streamed.size {
         let border = streamed.size.min(offset + CHUNK as u64);
@@ -212,5 +211,5 @@ fn read_all(
             }
         }
     }
-    Ok(())
+    Ok(offset)
 }

@@ -9,28 +9,28 @@ use super::shared::{Shared, Streamed};
 use crate::checkpoint::Identity;
 use crate::digest::LeafSum;
 use crate::error::ImageError;
-use crate::format::{Ahead, Format, Sink, qcow2, read_full};
+use crate::format::{Ahead, Format, qcow2, read_full};
 use crate::hold::Held;
+use crate::pool::decoders;
 use crate::unpack::Compression;
 use block::Target;
 use hyper::body::Bytes;
 use image_source::Checksum;
 use image_source::{Digest, Head, Ranges, Receiver as Receives, fetch};
+use std::convert::Infallible;
 use std::io::{BufRead, Read};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 /// Pieces of the download that wait for a stage at most; each has some 100 KB.
-const PIECES: usize = 16;
+const PIECES: usize = 8;
 /// Parts of the content that wait at most: as many as there are buffers.
-const PARTS: usize = 8;
+const PARTS: usize = 5;
 /// Leaves of an image that is not written in order.
 const LEAF: usize = 64 * 1024;
-/// Bytes of the content that are read at once.
-const PIECE: usize = 256 * 1024;
 /// Between two looks at how far the stages are.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -86,21 +86,26 @@ pub(super) fn stream(
     let (to_digest, pieces) = sync_channel(PIECES);
     let (to_disk, parts) = sync_channel(PARTS);
     let (to_sum, parts_to_sum) = sync_channel(PARTS);
+    // Every stage has a sender, which goes when it ends.
+    let (running, all_ended) = channel::<Infallible>();
     std::thread::scope(|scope| {
         let shared = &shared;
-        let receiver = scope.spawn(move || receive(request, shared, to_decoder, to_digest));
-        let digest = scope.spawn(move || digest(checksum, &pieces));
+        let [one, two, three, four] = [running.clone(), running.clone(), running.clone(), running.clone()];
+        let receiver = scope.spawn(move || with(one, || receive(request, shared, to_decoder, to_digest)));
+        let digest = scope.spawn(move || with(two, || digest(checksum, &pieces)));
         let decoder = scope.spawn(move || {
             let disk = (disk.name(), disk.size());
-            decode(request, checksum, disk, Input::new(arrived), [to_disk, to_sum])
+            with(three, || decode(request, checksum, disk, Input::new(arrived), [to_disk, to_sum]))
         });
-        let writer = scope.spawn(move || Drain::new(disk, held, shared, request.checkpoint_every).run(parts));
-        let sum = scope.spawn(move || sum(&parts_to_sum));
+        let writer = scope.spawn(move || {
+            with(four, || Drain::new(disk, held, shared, request.checkpoint_every).run(parts))
+        });
+        let sum = scope.spawn(move || with(running, || sum(&parts_to_sum)));
         let mut meter = Meter::default();
-        while !(decoder.is_finished() && writer.is_finished() && receiver.is_finished() && sum.is_finished())
-        {
+        // The rate counts from here.
+        shared.report(watch, &mut meter);
+        while let Err(RecvTimeoutError::Timeout) = all_ended.recv_timeout(TICK) {
             shared.report(watch, &mut meter);
-            std::thread::sleep(TICK);
         }
         shared.report(watch, &mut meter);
         // The stage that failed first is the one that comes last in the row; the others ended because of it.
@@ -120,6 +125,11 @@ pub(super) fn stream(
             sum,
         })
     })
+}
+
+/// What `stage` makes, while `_running` is there.
+fn with<T>(_running: Sender<Infallible>, stage: impl FnOnce() -> T) -> T {
+    stage()
 }
 
 fn join<T>(stage: ScopedJoinHandle<'_, T>) -> Result<T, ImageError> {
@@ -179,7 +189,7 @@ fn decode(
         |bytes: u64| ImageError::TooLarge { image: Some(bytes), disk: disk.0.clone(), size: disk.1 };
     let known_size = compression.content_size(first);
     let failed = |error| compression.error(error);
-    let mut unpacked = compression.reader(input)?;
+    let mut unpacked = compression.reader_with(decoders(), input)?;
     let mut start = vec![0; qcow2::Header::LENGTH];
     let count = read_full(&mut unpacked, &mut start).map_err(failed)?;
     let format = expected(request.format, Format::of(&start[..count])?)?;
@@ -206,30 +216,13 @@ fn decode(
     let mut assembler = Assembler::new(disk, to, image, done);
     let mut content = start[..count].chain(unpacked);
     match format {
-        Format::Raw => raw(&mut content, &mut assembler, &failed)?,
+        Format::Raw => assembler.read_all(&mut content, &failed)?,
         Format::Qcow2 => {
             let ahead = ranges.as_ref().map(|ranges| ranges as &dyn Ahead);
-            qcow2::place(&mut content, &mut assembler, ahead, &failed)?;
+            qcow2::place_with(decoders(), &mut content, &mut assembler, ahead, &failed)?;
         }
     }
     Ok((format, compression, assembler.finish()?))
-}
-
-fn raw(
-    content: &mut dyn Read,
-    sink: &mut dyn Sink,
-    failed: &dyn Fn(std::io::Error) -> ImageError,
-) -> Result<(), ImageError> {
-    let mut buffer = vec![0; PIECE];
-    let mut offset = 0;
-    loop {
-        let count = read_full(content, &mut buffer).map_err(failed)?;
-        sink.data(offset, &buffer[..count])?;
-        offset += count as u64;
-        if count < buffer.len() {
-            return if offset == 0 { Err(ImageError::Format("it is empty".to_owned())) } else { Ok(()) };
-        }
-    }
 }
 
 /// The format that was found, unless another one was promised.

@@ -44,6 +44,7 @@ fn every_format_and_packing_arrives_on_the_disk() {
         ("gz", packed(&["gzip", "-1"], &raw)),
         ("xz", packed(&["xz", "-0"], &raw)),
         ("zst", packed(&["zstd", "-1"], &raw)),
+        ("zst, frames", packed(&["pzstd", "-q", "-1", "-p", "2", "-c"], &raw)),
         ("bz2", packed(&["bzip2", "-1"], &raw)),
         ("qcow2", plain.clone()),
         ("qcow2 -c", qcow2(&["-c"], &raw)),

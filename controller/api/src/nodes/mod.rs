@@ -11,6 +11,7 @@ pub mod delete;
 pub mod disks;
 pub mod erase_plan;
 pub mod firmware;
+mod hello;
 pub mod history;
 pub mod indicators;
 pub mod inventory;

@@ -1,6 +1,6 @@
 //! `PUT /v1/nodes/{ident}/states/provision`: verbs.
 
-use super::{configdrive, validation};
+use super::{configdrive, hello, validation};
 use crate::body::{self, python};
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
@@ -84,6 +84,12 @@ async fn judge(
         validation::image(&call.app, &node).await.map_err(refused)?;
         let drive = request.configdrive.as_ref();
         configdrive::check_writable(&call.app, &node, drive).await.map_err(refused)?;
+        hello::check(&call.app, &node, drive).map_err(|error| refused(error.into()))?;
+    }
+    if verb == Verb::Rescue {
+        let refused =
+            |why| ApiError::invalid(format!("Failed to validate rescue info for node {}: {why}", node.uuid));
+        validation::rescue(&call.app, &node).map_err(refused)?;
     }
     let policy = Policy { automated_clean: call.app.settings.automated_clean };
     apply_verb(&node, request, policy, call.now()).map_err(|error| refusal(error, &node, target))

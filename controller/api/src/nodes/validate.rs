@@ -1,13 +1,14 @@
 //! `GET /v1/nodes/{ident}/validate`.
 
-use super::{configdrive, validation};
-use crate::app::Settings;
+use super::{configdrive, hello, validation};
+use crate::app::{App, Settings};
 use crate::call::{Call, json};
 use crate::driver_queries::INTERFACES;
 use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use model::Node;
 use model::boot::AGENT_KIND;
+use model::image::ImageError;
 use serde_json::{Map, Value, json};
 
 /// `GET /v1/nodes/{ident}/validate`.
@@ -46,11 +47,15 @@ async fn with_image(entry: Value, call: &Call, node: &Node) -> Value {
     if entry["result"] != true {
         return entry;
     }
-    let judged = match validation::image(&call.app, node).await {
-        Ok(()) => configdrive::check_writable(&call.app, node, None).await,
-        refused => refused,
-    };
-    judged.map_or_else(|error| json!({"result": false, "reason": error.to_string()}), |()| entry)
+    judge(&call.app, node)
+        .await
+        .map_or_else(|error| json!({"result": false, "reason": error.to_string()}), |()| entry)
+}
+
+async fn judge(app: &App, node: &Node) -> Result<(), ImageError> {
+    validation::image(app, node).await?;
+    configdrive::check_writable(app, node, None).await?;
+    Ok(hello::check(app, node, None)?)
 }
 
 async fn answer(call: &Call, node: Node) -> Reply {
@@ -77,6 +82,10 @@ async fn answer(call: &Call, node: Node) -> Reply {
         let entry = match interface {
             "boot" => with_agent(entry, &call.app.settings, &node),
             "deploy" => with_image(entry, call, &node).await,
+            "rescue" if entry["result"] == true => match validation::rescue(&call.app, &node) {
+                Ok(()) => entry,
+                Err(reason) => json!({"result": false, "reason": reason}),
+            },
             _ => entry,
         };
         body.insert(interface.to_owned(), entry);

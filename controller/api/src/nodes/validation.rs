@@ -8,10 +8,12 @@ use crate::driver_queries::{DriverError, INTERFACES};
 use crate::error::ApiError;
 use crate::fields;
 use crate::microversion::Version;
+use agent_protocol::rescue::authorized_keys;
 use images::Wanted;
 use model::boot::RamdiskAgent;
 use model::history::Severity;
 use model::image::{DIRECT, ImageError, ImageRequest, NO_FILES_FOR_IPA};
+use model::request::RESCUE_KEYS;
 use model::{Event, EventKind, Node, ProvisionState, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
@@ -112,6 +114,28 @@ pub async fn image(app: &App, node: &Node) -> Result<(), ImageError> {
     let judge = move || if theirs { images.check_hosts(&wanted) } else { images.check(&wanted) };
     let judged = tokio::task::spawn_blocking(judge).await;
     judged.unwrap_or_else(|_| Err("the image could not be judged".to_owned())).map_err(ImageError::Other)
+}
+
+/// What a rescue by our agent needs besides the password: a login to boot, and keys that are keys.
+pub fn rescue(app: &App, node: &Node) -> Result<(), String> {
+    if interface(app, node, "rescue") != Some("agent") {
+        return Ok(());
+    }
+    let ours = RamdiskAgent::of(&node.properties) == RamdiskAgent::Anneal;
+    if let Some(keys) = node.instance_info.get(RESCUE_KEYS) {
+        if !ours {
+            return Err(format!("'instance_info.{RESCUE_KEYS}': ironic-python-agent takes no keys"));
+        }
+        authorized_keys(keys).map_err(|why| format!("'instance_info.{RESCUE_KEYS}'{why}"))?;
+    }
+    match &app.settings.rescue_archive {
+        Some(archive) if ours && !archive.is_file() => Err(
+            "the file that boot.rescue of the controller's configuration names is missing, so the ramdisk would have no login \
+             (`cargo xtask image` makes it)"
+                .to_owned(),
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// 400 when the node uses the implementation of an interface that does nothing (`no-console`).

@@ -1,7 +1,7 @@
 //! What `anneal node deploy` and `anneal node rebuild` take along: steps, the image, and what the instance reads at its
 //! first boot.
 
-use super::image::Image;
+use super::instance_info::{HELLO_KEYS, IMAGE_KEYS, InstanceInfo, WAIT_FOR_HELLO};
 use super::request::{Of, Request};
 use crate::config_drive;
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use crate::first_boot::FirstBoot;
 use crate::values::steps;
 use crate::wait::WaitTarget;
 use clap::Args;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 /// What a deployment takes along.
@@ -27,6 +27,11 @@ pub struct Deployment {
     /// Format of the image, where it is not to be detected.
     #[arg(long, value_name = "FORMAT", requires = "image", value_parser = ["raw", "qcow2"])]
     image_format: Option<String>,
+    /// The deployment is done when the instance says that it runs: cloud-init requests a URL of the controller at the end of its
+    /// first boot. If that does not come within so many seconds, the deployment has failed.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1800",
+          value_parser = clap::value_parser!(u32).range(10..=86400), conflicts_with = "config_drive")]
+    wait_for_hello: Option<u32>,
     #[command(flatten)]
     first_boot: FirstBoot,
     /// Data for the instance's first boot, ready-made: an ISO image, plain, gzipped or in base64; or a JSON object with
@@ -78,13 +83,21 @@ impl Deployment {
         } else if let Some(parts) = self.first_boot.parts()? {
             body["configdrive"] = parts;
         }
-        let image = self.image();
+        let instance_info = self.image();
         let goal = Some(WaitTarget::State("active".to_owned()));
-        Ok(Request { of: self.of, body, goal, secret: None, image })
+        Ok(Request { of: self.of, body, goal, secret: None, instance_info })
     }
 
-    /// What `instance_info` is to say of the image, if one is given.
-    fn image(&self) -> Option<Image> {
+    /// What `instance_info` is to say of the image and of the hello, if one of them is given.
+    fn image(&self) -> Option<InstanceInfo> {
+        let image = self.image_fields();
+        let keys = if image.is_some() { IMAGE_KEYS } else { HELLO_KEYS };
+        let mut fields = image.unwrap_or_default();
+        fields.extend(self.wait_for_hello.map(|seconds| (WAIT_FOR_HELLO.to_owned(), seconds.into())));
+        (!fields.is_empty()).then_some(InstanceInfo { keys, fields })
+    }
+
+    fn image_fields(&self) -> Option<Map<String, Value>> {
         let (source, checksum) = (self.image.as_ref()?, self.checksum.as_ref()?);
         let mut fields = Map::new();
         fields.insert("image_source".to_owned(), source.as_str().into());
@@ -99,7 +112,7 @@ impl Deployment {
         if let Some(format) = &self.image_format {
             fields.insert("image_disk_format".to_owned(), format.as_str().into());
         }
-        Some(Image { fields })
+        Some(fields)
     }
 }
 

@@ -6,7 +6,7 @@ mod disks;
 mod edit;
 mod facts;
 mod fields;
-mod image;
+mod instance_info;
 mod inventory;
 mod list;
 mod maintenance;
@@ -52,7 +52,7 @@ pub enum Command {
         node: String,
     },
     #[command(flatten)]
-    Verb(verb::Verb),
+    Verb(Box<verb::Verb>),
     /// Switch power.
     #[command(subcommand)]
     Power(power::Power),
@@ -105,7 +105,7 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
             client.send(Method::DELETE, &["nodes", &node], &[], None).await?;
             show(format, &json!({"deleted": node}), |_| format!("deleted node {node}"))
         }
-        Command::Verb(verb) => verb::run(client, format, verb).await,
+        Command::Verb(verb) => verb::run(client, format, *verb).await,
         Command::Power(power) => power::run(client, format, power).await,
         Command::Steps(options) => steps::run(client, format, &options).await,
         Command::Inventory { node } => {

@@ -1,6 +1,6 @@
 //! A verb as it is sent.
 
-use super::image::Image;
+use super::instance_info::InstanceInfo;
 use crate::wait::{WaitOption, WaitTarget};
 use clap::Args;
 use serde_json::Value;
@@ -23,5 +23,5 @@ pub(super) struct Request {
     /// A part of the body that must not be shown.
     pub(super) secret: Option<String>,
     /// Put into the node before the verb is sent.
-    pub(super) image: Option<Image>,
+    pub(super) instance_info: Option<InstanceInfo>,
 }

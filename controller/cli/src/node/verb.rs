@@ -1,16 +1,19 @@
 //! The verbs of the provision state machine, sent as they are: what may follow what, the controller knows.
 
 use super::deployment::Deployment;
+use super::instance_info::{InstanceInfo, RESCUE_KEYS};
 use super::request::{Of, Request};
 use crate::client::Client;
 use crate::failure::Failure;
+use crate::first_boot::all_public_keys;
 use crate::output::{Format, show};
 use crate::values::{indirect, steps};
 use crate::view::NodeView;
 use crate::wait::{WaitTarget, status_line, until};
 use clap::Subcommand;
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 
 /// A verb.
 #[derive(Debug, Subcommand)]
@@ -58,6 +61,10 @@ pub enum Verb {
             allow_hyphen_values = true
         )]
         rescue_password: String,
+        /// Public SSH keys that may log in, besides the password, one on a line; may be repeated. They become part of the
+        /// node's instance_info; without this option those that are there already may log in.
+        #[arg(long, value_name = "FILE")]
+        ssh_key: Vec<PathBuf>,
     },
     /// Leave the rescue ramdisk.
     Unrescue(Of),
@@ -95,7 +102,7 @@ impl Verb {
             body,
             goal: Some(WaitTarget::State(state.to_owned())),
             secret: None,
-            image: None,
+            instance_info: None,
         };
         Ok(match self {
             Self::Manage(of) => to(of, json!({"target": "manage"}), "manageable"),
@@ -124,16 +131,24 @@ impl Verb {
                 Request { goal: Some(WaitTarget::Rest), ..to(of, json!({"target": "abort"}), "") }
             }
             Self::Unhold(of) => Request { goal: None, ..to(of, json!({"target": "unhold"}), "") },
-            Self::Rescue { of, rescue_password } => {
+            Self::Rescue { of, rescue_password, ssh_key } => {
                 let password = indirect("--rescue-password", &rescue_password)?;
                 if password.is_empty() {
                     return Err(Failure::Usage("--rescue-password: the password is empty".to_owned()));
                 }
                 let body = json!({"target": "rescue", "rescue_password": password});
-                Request { secret: Some(password), ..to(of, body, "rescue") }
+                let instance_info = keys_of_rescue(&ssh_key)?;
+                Request { secret: Some(password), instance_info, ..to(of, body, "rescue") }
             }
         })
     }
+}
+
+/// The keys that may log in, if files with some are given.
+fn keys_of_rescue(files: &[PathBuf]) -> Result<Option<InstanceInfo>, Failure> {
+    let keys = all_public_keys(files)?;
+    let fields = || Map::from_iter([(RESCUE_KEYS.to_owned(), json!(keys))]);
+    Ok((!keys.is_empty()).then(|| InstanceInfo { keys: &[RESCUE_KEYS], fields: fields() }))
 }
 
 /// The key is only sent when it says something: older servers do not know it.
@@ -146,10 +161,10 @@ fn without_ramdisk(mut body: Value, disabled: bool) -> Value {
 
 /// Sends the verb and, if asked to, waits for its end.
 pub async fn run(client: &Client, format: Format, verb: Verb) -> Result<(), Failure> {
-    let Request { of, body, goal, secret, image } = verb.request()?;
+    let Request { of, body, goal, secret, instance_info } = verb.request()?;
     let node = of.node.as_str();
-    if let Some(image) = image {
-        image.set(client, node).await?;
+    if let Some(part) = instance_info {
+        part.set(client, node).await?;
     }
     let sent = client.send(Method::PUT, &["nodes", node, "states", "provision"], &[], Some(body)).await;
     sent.map_err(|failure| match &secret {

@@ -61,4 +61,7 @@ pub trait Agent: Sync {
 
     /// Whether it expects Ironic's defaults for erasing in the node of each command.
     fn expects_ironic_defaults(&self) -> bool;
+
+    /// Whether keys may log in to its rescue ramdisk, besides the password.
+    fn takes_rescue_keys(&self) -> bool;
 }

@@ -71,4 +71,8 @@ impl Agent for AgentState {
     fn expects_ironic_defaults(&self) -> bool {
         false
     }
+
+    fn takes_rescue_keys(&self) -> bool {
+        true
+    }
 }

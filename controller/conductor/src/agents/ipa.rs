@@ -72,4 +72,8 @@ impl Agent for Ipa {
     fn expects_ironic_defaults(&self) -> bool {
         true
     }
+
+    fn takes_rescue_keys(&self) -> bool {
+        false
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::basis;
 use super::fail::{self, retry_or_fail};
+use super::hello;
 use super::logs;
 use super::power::{power_pending, reported};
 use super::transition::{available, pass};
@@ -124,6 +125,12 @@ fn finished(view: &View) -> Change {
         let doing = kind.doing();
         let text = format!("internal: {doing} was about to end with steps that have no stored success");
         return fail::failed(view, &text);
+    }
+    if hello::is_missing(view) {
+        return fail::failed(
+            view,
+            "internal: the deployment was about to end without the hello of its instance",
+        );
     }
     let mut change = view.advance(Cursor::Done);
     let node = &mut change.node;

@@ -51,10 +51,7 @@ pub(super) fn step_failed(view: &View, text: &str, result: Value) -> Change {
 
 fn store_result(view: &View, change: &mut Change, text: &str, result: Value) {
     if let (Some(run), Some(index)) = (&mut change.node.run, view.run.index) {
-        let command_id = match &view.run.cursor {
-            Cursor::Issued { command_id, .. } | Cursor::OutOfBand { command_id, .. } => command_id.clone(),
-            _ => String::new(),
-        };
+        let command_id = view.run.command_id().unwrap_or_default().to_owned();
         let ended = StepResult::success(index, command_id, view.snapshot.now, result);
         run.results.push(StepResult { error: Some(text.to_owned()), ..ended });
     }

@@ -12,6 +12,7 @@
 //!     ├ next_step.rs   store the next step; the reserved steps
 //!     ├ command/       a step that the agent runs: dispatch, watch, result
 //!     ├ out_of_band.rs a step that the controller runs
+//!     ├ hello.rs       the instance that was started says that it runs
 //!     ├ inspecting.rs  the inventory
 //!     └ end.rs         all steps have succeeded
 //!
@@ -33,6 +34,7 @@ mod command;
 mod end;
 mod erase_step;
 mod fail;
+mod hello;
 mod idle;
 mod inspecting;
 mod logs;

@@ -3,13 +3,14 @@
 //! That the step begins is stored before it is started. If it is then found without an outcome, the controller died or
 //! the store failed in between; only a step that is declared idempotent is started again.
 
-use super::fail;
 use super::power::power_pending;
 use super::success::succeeded;
 use super::transition::in_wait;
 use super::view::View;
 use super::wait::{is_due, sleep_on, unexpected, waiting};
+use super::{fail, hello};
 use crate::decision::{Action, Change, Decision, Outcome};
+use model::image::{BOOT_INSTANCE, is_step};
 use model::plan::Reserved;
 use model::run::Cursor;
 use model::{PlannedStep, PowerTarget, RunKind, StepKind};
@@ -110,6 +111,9 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
                     *polling = true;
                 }
                 return change;
+            }
+            if is_step(&step.step, BOOT_INSTANCE) && hello::is_missing(view) {
+                return hello::begin(view, command_id.clone(), state);
             }
             let mut change = succeeded(view, command_id.clone(), Value::Null);
             change.node.power_state = Some(state);

@@ -1,7 +1,7 @@
 //! The plan of a run: made from the known steps, or refused.
 
-use super::fail;
 use super::view::View;
+use super::{fail, hello};
 use crate::decision::Change;
 use model::history::{EventKind, Severity};
 use model::image::{DIRECT, WRITE_IMAGE, is_step};
@@ -60,6 +60,10 @@ pub(super) fn planned(view: &View, plan: Vec<PlannedStep>, versions: Map<String,
             _ => "no step is enabled on this node, so nothing would be done",
         };
         return fail::failed(view, text);
+    }
+    if !hello::is_possible(view, &plan) {
+        let text = "the hello of the instance (anneal_wait_for_hello) is awaited, and no step deploy.boot_instance starts it";
+        return fail::refused(view, text);
     }
     let steps: Value = plan.iter().map(|step| Value::Object(step.wire())).collect();
     let tied = if view.run.kind.is_planned_by_us() { tied(&plan) } else { Vec::new() };

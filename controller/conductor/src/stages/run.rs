@@ -3,7 +3,9 @@
 
 use super::view::View;
 use super::wait::unexpected;
-use super::{agent_steps, boot, command, end, fail, inspecting, next_step, out_of_band, second_agent, start};
+use super::{
+    agent_steps, boot, command, end, fail, hello, inspecting, next_step, out_of_band, second_agent, start,
+};
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::run::Cursor;
@@ -34,6 +36,7 @@ pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
         Cursor::NextStep | Cursor::Hold | Cursor::Pause { .. } => next_step::decide(&view),
         Cursor::Issued { .. } => command::decide(&view),
         Cursor::OutOfBand { .. } => out_of_band::decide(&view),
+        Cursor::AwaitHello { .. } => hello::decide(&view),
         Cursor::AskInventory | Cursor::AwaitInventory => inspecting::decide(&view),
         Cursor::TearDown | Cursor::Restart => end::decide(&view),
         Cursor::Done => Decision::Record(Box::new(fail::without_run(snapshot))),
@@ -72,6 +75,7 @@ pub(super) fn apply_outcome(
         Cursor::LearnSteps => agent_steps::apply_outcome(&view, outcome),
         Cursor::Issued { .. } => command::apply_outcome(&view, action, outcome),
         Cursor::OutOfBand { .. } => out_of_band::apply_outcome(&view, action, outcome),
+        Cursor::AwaitHello { .. } => hello::apply_outcome(&view, outcome),
         Cursor::AskInventory | Cursor::AwaitInventory => inspecting::apply_outcome(&view, outcome),
         Cursor::TearDown | Cursor::Restart => end::apply_outcome(&view, action, outcome),
         Cursor::Start | Cursor::NextStep | Cursor::Hold | Cursor::Pause { .. } | Cursor::Done => {

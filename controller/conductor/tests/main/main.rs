@@ -20,6 +20,7 @@ mod events;
 mod evidence;
 mod fails_closed;
 mod foreign_agent;
+mod hello;
 mod inspected_ports;
 mod known_disks;
 mod leases;

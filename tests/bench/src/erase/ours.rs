@@ -30,6 +30,12 @@ pub struct Took {
     pub cpu_s: f64,
 }
 
+impl std::fmt::Display for Took {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.2} {:.2}", self.seconds, self.cpu_s)
+    }
+}
+
 /// Overwrite `disks` with `program`, which is this one, as a child.
 ///
 /// # Errors
@@ -155,7 +161,11 @@ fn used() -> Duration {
         .map_or(Duration::ZERO, |usage| time(usage.user_time()) + time(usage.system_time()))
 }
 
-fn peak_kib(status: &str) -> Result<u64> {
+/// The most memory that a process ever had resident, in KiB, of its `/proc/…/status`.
+///
+/// # Errors
+/// When it is not there.
+pub fn peak_kib(status: &str) -> Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
     Ok(line.trim().trim_end_matches("kB").trim().parse()?)
 }

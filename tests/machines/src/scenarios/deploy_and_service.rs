@@ -1,20 +1,17 @@
-//! A node with a real agent and no image to write: never ACTIVE by a deployment. Adopted instead, it is serviced, not
-//! rescued (its ramdisk has no login), and torn down: erased before it is available.
+//! A node with a real agent and no image to write: never ACTIVE by a deployment. Adopted instead, it is serviced and torn
+//! down: erased before it is available.
 
 use anyhow::{Result, ensure};
 use lab::disk::Bus;
 use lab::signatures::{Content, OLD_SYSTEM, Table};
 use lab::wait;
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::node::history;
 use crate::stage::{NO_METADATA, NODE, SHORT, Stage, manageable, through, verb};
 
-pub const ABOUT: &str =
-    "not deployed without an image; serviced, not rescued without a login, torn down and erased";
-
-const PASSWORD: &str = "no-login-with-this";
+pub const ABOUT: &str = "not deployed without an image; serviced, torn down and erased";
 
 pub async fn story(stage: Stage) -> Result<()> {
     let boots = stage.disk("BOOTS", Bus::Sata, 64)?.labelled(Table::Mbr, Content::Data)?;
@@ -47,20 +44,6 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(seen.0["power_state"] == "power on", "a node in service is {}", seen.0["power_state"]);
     wait::for_line(&console, OLD_SYSTEM, SHORT).await?;
     boots.ensure_untouched()?;
-
-    // No login is possible: not rescued, in so many words, and the password is nowhere.
-    let rescue = json!({"target": "rescue", "rescue_password": PASSWORD});
-    let failed = through(controller, rescue, "rescue failed").await?;
-    failed.ensure_says(&["has no login service", "the node is not rescued"])?;
-    ensure!(!failed.0.to_string().contains(PASSWORD), "the password is shown");
-    for log in [&controller.config().log(), &console] {
-        let text = String::from_utf8_lossy(&std::fs::read(log)?).into_owned();
-        ensure!(!text.contains(PASSWORD) && !text.contains("$6$"), "{} contains the password", log.display());
-    }
-    std::fs::write(&console, "")?;
-    let seen = through(controller, verb("unrescue"), "active").await?;
-    ensure!(seen.0["instance_info"] == Value::Object(serde_json::Map::new()), "{}", seen.0["instance_info"]);
-    wait::for_line(&console, OLD_SYSTEM, SHORT).await?;
 
     controller.set(NODE, json!({"/automated_clean": true})).await?;
     through(controller, verb("deleted"), "available").await?;

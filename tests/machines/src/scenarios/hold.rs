@@ -56,5 +56,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     let events = history(controller, NODE).await?;
     let holds = events.iter().filter(|event| event.contains("-> clean hold: ")).count();
     ensure!(holds == 3, "three holds: {events:?}");
+    let begun = events.iter().filter(|event| event.contains("erase_devices begins (")).count();
+    ensure!(begun == 1, "the erase begins only after the node has booted the ramdisk again: {events:?}");
     disk.ensure_erased()
 }

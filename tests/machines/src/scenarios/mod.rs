@@ -28,6 +28,7 @@ mod public_listener;
 mod pulled_disk;
 mod read_only_disk;
 mod replace_ipa;
+mod rescue_login;
 pub mod resumed;
 mod sushy;
 mod tutorial;
@@ -59,6 +60,7 @@ static ALL: &[Scenario] = &[
     ("deployed_uefi", deployed_uefi::ABOUT, |stage| Box::pin(deployed_uefi::story(stage))),
     ("ironic_deploys", ironic_deploys::BIOS, |stage| Box::pin(ironic_deploys::by_bios(stage))),
     ("ironic_deploys_uefi", ironic_deploys::UEFI, |stage| Box::pin(ironic_deploys::by_uefi(stage))),
+    ("rescue_login", rescue_login::ABOUT, |stage| Box::pin(rescue_login::story(stage))),
     ("drives", drives::ABOUT, |stage| Box::pin(drives::story(stage))),
     ("locked_drive", locked_drive::ABOUT, |stage| Box::pin(locked_drive::story(stage))),
     ("tutorial", tutorial::ABOUT, |stage| Box::pin(tutorial::story(stage))),

@@ -125,7 +125,7 @@ fn refuse(bytes: &[u8], features: u64) -> Result<(), ImageError> {
     Err(refused(problem))
 }
 
-pub(super) fn corrupt(what: &str) -> ImageError {
+pub(in crate::format) fn corrupt(what: &str) -> ImageError {
     ImageError::Format(format!("the qcow2 file is corrupt: {what}"))
 }
 

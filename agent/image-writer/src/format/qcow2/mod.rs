@@ -11,7 +11,9 @@ mod map;
 mod pass;
 
 pub use header::{Header, MAGIC, Packing};
-pub use pass::place;
+pub use pass::{place, place_with};
+
+pub(super) use header::corrupt;
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use super::header::{Header, corrupt, refused};
 use super::map::{Extent, Map};
 use crate::error::ImageError;
-use crate::format::cluster::unpack;
+use crate::format::in_order::InOrder;
 use crate::format::window::Window;
 use crate::format::{Ahead, Sink, read_full};
 use block::aligned::is_zero;
@@ -14,8 +14,7 @@ use std::io::{self, Read};
 /// What is kept of the file behind the place that was read last.
 const WINDOW: usize = 8 << 20;
 
-/// Reads a whole qcow2 file from `input` and gives `sink` what is on its disk. An error of `input` passes through
-/// `failed`.
+/// Reads a whole qcow2 file with one decoder: [`place_with`].
 ///
 /// # Errors
 /// When it is no image that can be written, and what `sink` and `ahead` say.
@@ -25,11 +24,27 @@ pub fn place(
     ahead: Option<&dyn Ahead>,
     failed: &dyn Fn(io::Error) -> ImageError,
 ) -> Result<(), ImageError> {
+    place_with(1, input, sink, ahead, failed)
+}
+
+/// Reads a whole qcow2 file from `input` and gives `sink` what is on its disk. An error of `input` passes through
+/// `failed`. So many decoders unpack compressed clusters at the same time.
+///
+/// # Errors
+/// When it is no image that can be written, and what `sink` and `ahead` say.
+pub fn place_with(
+    decoders: usize,
+    input: &mut dyn Read,
+    sink: &mut dyn Sink,
+    ahead: Option<&dyn Ahead>,
+    failed: &dyn Fn(io::Error) -> ImageError,
+) -> Result<(), ImageError> {
     let mut head = vec![0; Header::LENGTH];
     let length = read_full(input, &mut head).map_err(failed)?;
     let header = Header::parse(&head[..length])?;
-    sink.size(header.size, header.cluster())?;
     let cluster = header.cluster();
+    let mut content = InOrder::new(sink, header.packing, cluster, decoders)?;
+    content.size(header.size)?;
     let first = vec![0; header.l1_entries * 8];
     let most = header.size.saturating_mul(2).saturating_add(64 << 20);
     let mut pass = Pass {
@@ -38,7 +53,7 @@ pub fn place(
         first,
         read_ahead: BTreeMap::new(),
         header,
-        sink,
+        content,
         ahead,
     };
     let mut input = head[..length].chain(input);
@@ -65,7 +80,7 @@ struct Pass<'a> {
     first: Vec<u8>,
     /// Tables that were read ahead: the place and length of each, and its digest.
     read_ahead: BTreeMap<u64, (usize, Vec<u8>)>,
-    sink: &'a mut dyn Sink,
+    content: InOrder<'a>,
     ahead: Option<&'a dyn Ahead>,
 }
 
@@ -174,26 +189,25 @@ impl Pass<'_> {
             if piece.len() < length {
                 return Err(corrupt("a cluster is cut off"));
             }
-            self.sink.data(guest, &piece[..length])?;
+            self.content.data(guest, &piece[..length])?;
             self.window.name(host, cluster);
         }
         while let Some(packed) = self.map.next_packed(end, ended) {
             let bytes =
                 self.window.bytes(packed.host, packed.length).ok_or_else(|| out_of_order(self.ahead))?;
-            let unpacked = unpack(self.header.packing, &bytes, cluster)
-                .map_err(|problem| corrupt(&format!("a compressed cluster: {problem}")))?;
             let length = usize::try_from(self.header.size - packed.guest).unwrap_or(cluster).min(cluster);
             self.window.name(packed.host, packed.length);
-            self.sink.data(packed.guest, &unpacked[..length])?;
+            self.content.packed(packed.guest, length, bytes)?;
         }
         Ok(())
     }
 
     fn zero(&mut self, extents: &[Extent]) -> Result<(), ImageError> {
-        extents.iter().try_for_each(|extent| self.sink.zero(extent.offset, extent.length))
+        extents.iter().try_for_each(|extent| self.content.zero(extent.offset, extent.length))
     }
 
-    fn end(self) -> Result<(), ImageError> {
+    fn end(mut self) -> Result<(), ImageError> {
+        self.content.finish()?;
         if !self.read_ahead.is_empty() || !self.map.first_known() {
             return Err(corrupt("it ends before its tables"));
         }

@@ -1,6 +1,6 @@
 //! Images that qemu-img makes, and images in an order that it does not make.
 
-use super::place;
+use super::{place, place_with};
 use crate::error::ImageError;
 use crate::format::{Ahead, Sink};
 use proptest::prelude::*;
@@ -12,6 +12,8 @@ use std::process::Command;
 struct Disk {
     bytes: Vec<u8>,
     covered: u64,
+    /// Offsets in the order in which they came.
+    named: Vec<u64>,
 }
 
 impl Sink for Disk {
@@ -25,6 +27,7 @@ impl Sink for Disk {
         let at = usize::try_from(offset).expect("small");
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
         self.covered += bytes.len() as u64;
+        self.named.push(offset);
         Ok(())
     }
 
@@ -32,6 +35,7 @@ impl Sink for Disk {
         let at = usize::try_from(offset).expect("small");
         self.bytes[at..at + usize::try_from(length).expect("small")].fill(0);
         self.covered += length;
+        self.named.push(offset);
         Ok(())
     }
 }
@@ -51,6 +55,10 @@ fn read(image: &[u8], ahead: Option<&dyn Ahead>) -> Result<Vec<u8>, ImageError> 
     let failed = |error: std::io::Error| ImageError::Internal(error.to_string());
     place(&mut &image[..], &mut disk, ahead, &failed)?;
     assert_eq!(disk.covered, disk.bytes.len() as u64, "every byte comes once");
+    let mut again = Disk::default();
+    place_with(3, &mut &image[..], &mut again, ahead, &failed)?;
+    // A checkpoint counts on the order.
+    assert!(again.bytes == disk.bytes && again.named == disk.named, "with several decoders");
     Ok(disk.bytes)
 }
 
@@ -189,6 +197,21 @@ fn a_table_that_is_read_ahead_must_be_the_one_that_passes() {
     other.copy_within(table..table + 8, table + 8);
     let error = read(&image, Some(&Ranges(&other))).expect_err("two versions").to_string();
     assert!(error.contains("two versions"), "{error}");
+}
+
+#[test]
+fn a_corrupt_cluster_in_the_middle_fails_with_its_cause() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let raw: Vec<u8> = (0..5u32 << 20).flat_map(|number| (number / 3).to_le_bytes()).collect();
+    for options in [&["-c"][..], &["-c", "-o", "compression_type=zstd"]] {
+        let mut image = converted(dir.path(), &raw, options);
+        // Longer than a cluster, so that the beginning of one is among it: that is no deflate and no Zstandard.
+        let at = image.len() / 2;
+        image[at..at + 2 * CLUSTER].fill(0xff);
+        let failed = |error: std::io::Error| ImageError::Internal(error.to_string());
+        let error = place_with(3, &mut &image[..], &mut Disk::default(), None, &failed).expect_err("corrupt");
+        assert!(error.to_string().contains("corrupt: a compressed cluster"), "{options:?}: {error}");
+    }
 }
 
 #[test]

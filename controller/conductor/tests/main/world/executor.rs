@@ -23,7 +23,7 @@ pub struct SimExecutor {
 impl SimExecutor {
     pub fn new(world: &Arc<World>) -> Self {
         let agents = AgentClient::over(Arc::new(Network(world.clone())));
-        let agents = agents.serving(world.images.lock().unwrap().clone());
+        let agents = agents.serving(world.images.lock().unwrap().clone()).hearing_at("http://192.0.2.7:8089");
         let settings = Settings::default();
         let agents = LiveExecutor::new(Arc::new(Builtin::default()), agents, world.clock.clone(), settings);
         Self { world: world.clone(), agents }

@@ -1,12 +1,15 @@
-//! Compressed images: recognised by their first bytes, decompressed while they arrive.
+//! Compressed images: recognised by their first bytes, decompressed while they arrive; the frames of Zstandard at the
+//! same time (docs/decisions/0045-parallel-decoding.md).
+
+mod frames;
+mod ordered;
+mod scan;
 
 use crate::error::ImageError;
 use std::io::{self, BufRead, Read};
 
 /// Largest window of a decoder, in bytes: what an agent in 256 MB of memory can give away.
 pub const WINDOW: u64 = 64 << 20;
-/// The same as the power of two that zstd knows.
-const WINDOW_LOG: u32 = 26;
 /// What a decoder of xz may use: the window and its tables.
 const XZ_MEMORY: u64 = WINDOW + (2 << 20);
 
@@ -77,10 +80,26 @@ impl Compression {
             }
             Compression::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(input).map_err(failed)?;
-                decoder.window_log_max(WINDOW_LOG).map_err(failed)?;
+                decoder.window_log_max(frames::WINDOW_LOG).map_err(failed)?;
                 Box::new(decoder)
             }
         })
+    }
+
+    /// The same, with so many decoders where the file has parts that can be decoded at the same time.
+    ///
+    /// # Errors
+    /// When a decoder cannot be made.
+    pub fn reader_with(
+        self,
+        decoders: usize,
+        input: impl BufRead + Send + 'static,
+    ) -> Result<Box<dyn Read>, ImageError> {
+        if self != Compression::Zstd || decoders < 2 {
+            return self.reader(input);
+        }
+        let frames = frames::Frames::new(decoders, input).map_err(|error| self.error(error))?;
+        Ok(Box::new(frames))
     }
 
     /// An error of its reader: that of the stage before, or its own with what helps.
@@ -156,6 +175,68 @@ mod tests {
                 assert!(error.to_string().contains(kind.as_str()), "{error}");
             }
         }
+    }
+
+    fn unpacked_in_parts(bytes: Vec<u8>) -> Result<Vec<u8>, ImageError> {
+        let mut all = Vec::new();
+        let mut reader = Compression::Zstd.reader_with(3, io::Cursor::new(bytes))?;
+        reader.read_to_end(&mut all).map_err(|error| Compression::Zstd.error(error))?;
+        assert_eq!(reader.read(&mut [0; 9]).expect("the end"), 0);
+        Ok(all)
+    }
+
+    /// Frames of many sizes: with nothing in it, small, larger than what waits, and with a window of their own.
+    fn frames() -> Vec<(Vec<u8>, Vec<u8>)> {
+        let content = content();
+        let noise: Vec<u8> = (0..1_100_000u32)
+            .flat_map(|n| n.wrapping_mul(2_654_435_761).rotate_left(n % 31).to_le_bytes())
+            .collect();
+        let mut all = vec![(vec![0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 9, 9], Vec::new())];
+        for part in [&content[..], &[], &content[..9], &noise, &vec![0; 9 << 20], &content[5..70_000]] {
+            for level in ["-3", "-19"] {
+                all.push((packed(&["zstd", level], part), part.to_vec()));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn frames_that_are_decoded_at_the_same_time_come_in_their_order() {
+        let frames = [frames(), frames()].concat();
+        let file: Vec<u8> = frames.iter().flat_map(|(packed, _)| packed.clone()).collect();
+        let content: Vec<u8> = frames.iter().flat_map(|(_, content)| content.clone()).collect();
+        assert!(unpacked_in_parts(file).expect("unpacked") == content);
+    }
+
+    #[test]
+    fn a_frame_that_is_corrupt_or_cut_off_fails_with_its_cause() {
+        let good = packed(&["zstd", "-3"], &content());
+        let mut bad = good.clone();
+        let middle = bad.len() / 2;
+        bad[middle..middle + 32].fill(0xff);
+        let file = [good.clone(), bad, good.clone()].concat();
+        let error = unpacked_in_parts(file).expect_err("corrupt").to_string();
+        assert!(error.starts_with("the zstd stream of the image"), "{error}");
+        for (file, expected) in [
+            ([&good[..], &good[..good.len() - 9]].concat(), "it ends before its end"),
+            ([&good[..], &good[..2]].concat(), "it ends before its end"),
+            ([&good[..], b"something else"].concat(), "frame"),
+        ] {
+            let error = unpacked_in_parts(file).expect_err("cut off").to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let wide = packed(&["zstd", "--long=27", "--ultra", "-22"], &[7; 1000]);
+        let error = unpacked_in_parts([good, wide].concat()).expect_err("too wide").to_string();
+        assert!(error.contains("64 MiB"), "{error}");
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_ends_the_decoders() {
+        let file = packed(&["zstd", "-3"], &vec![0; 64 << 20]).repeat(9);
+        let mut reader = Compression::Zstd.reader_with(3, io::Cursor::new(file)).expect("a reader");
+        assert_eq!(reader.read(&mut [1; 9]).expect("read"), 9);
+        // It joins its threads.
+        drop(reader);
     }
 
     #[test]
