@@ -3,6 +3,7 @@
 //! Installed by apt when we are root or may use sudo without a password; otherwise the exact command
 //! to type is the error. On a machine that has them all nothing is done and no network is touched.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -32,7 +33,7 @@ pub const LAB: &str = "qemu-system-x86 seabios ovmf ipxe ipxe-qemu iproute2";
 /// Outside judges of the test suite: other people's BMCs and clients, and readers of disks.
 pub const JUDGES: &str = "\
     ipmitool openipmi mdadm lvm2 cryptsetup-bin busybox-static cpio gdisk lshw hdparm psmisc udev \
-    dosfstools mtools qemu-utils grub-common grub-pc-bin grub-efi-amd64-bin \
+    dosfstools mtools parted qemu-utils grub-common grub-pc-bin grub-efi-amd64-bin \
     dnsmasq-base openssh-client golang-go golang-github-gophercloud-gophercloud-dev \
     python3-venv python3-dev \
     libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libvirt-dev pkg-config";
@@ -55,13 +56,33 @@ pub fn run(args: Args) -> Result<()> {
     ensure(&[BUILD, UNIT, IMAGE, LAB, JUDGES])
 }
 
+/// How often the packages are looked at again after an installation.
+const ROUNDS: usize = 3;
+
 /// Makes sure that the packages of these groups are installed; a group is a list of names, separated by space.
 pub fn ensure(groups: &[&str]) -> Result<()> {
-    let missing: Vec<&str> =
-        groups.iter().flat_map(|group| group.split_whitespace()).filter(|name| !installed(name)).collect();
-    if missing.is_empty() {
-        return Ok(());
+    for _ in 0..ROUNDS {
+        let missing = missing(groups);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        install(&missing)?;
+        // apt removes what conflicts with what it installs, also a package of ours: a machine with qemu-utils of
+        // bookworm-backports loses it to bookworm's qemu-system-x86. So the next round looks again.
     }
+    let still = missing(groups);
+    if !still.is_empty() {
+        bail!("still not installed after apt-get install, repeated {ROUNDS} times: {}", still.join(" "));
+    }
+    Ok(())
+}
+
+fn missing<'a>(groups: &[&'a str]) -> Vec<&'a str> {
+    let names: BTreeSet<&str> = groups.iter().flat_map(|group| group.split_whitespace()).collect();
+    names.into_iter().filter(|name| !installed(name)).collect()
+}
+
+fn install(missing: &[&str]) -> Result<()> {
     let Some(prefix) = privilege() else {
         bail!(
             "these packages are missing and this user may neither be root nor use sudo without a password.\n\
@@ -72,7 +93,7 @@ pub fn ensure(groups: &[&str]) -> Result<()> {
     println!("installing {}", missing.join(" "));
     let install = || {
         let mut apt = apt(&prefix);
-        apt.args(["install", "-y", "--no-install-recommends"]).args(&missing);
+        apt.args(["install", "-y", "--no-install-recommends"]).args(missing);
         apt
     };
     // A fresh machine has no package lists, one that was not updated for long has stale ones: update
@@ -80,9 +101,6 @@ pub fn ensure(groups: &[&str]) -> Result<()> {
     if !sh::succeeds(&mut install()) {
         apt_update(&prefix);
         sh::run(&mut install())?;
-    }
-    if let Some(still) = missing.iter().find(|name| !installed(name)) {
-        bail!("package {still} is still not installed after apt-get install");
     }
     Ok(())
 }
