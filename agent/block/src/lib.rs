@@ -39,7 +39,7 @@ pub mod fault;
 pub mod guard;
 
 pub mod hidden_area;
-pub mod hint;
+mod hints;
 pub mod holders;
 mod identity;
 pub mod layout;
@@ -79,7 +79,6 @@ pub use device::{Device, OpenError};
 pub use disk::{Disk, Holder, HolderKind, Partition};
 pub use erase::{Ending, Record, erase, erase_requiring, resume};
 pub use guard::{Reason, Refusal, judge};
-pub use hint::Hint;
 pub use holders::{Map, TakeDownError, TeardownStep, take_down};
 pub use list::{Filter, ListError, Roots, list};
 pub use metadata::{MetadataRecord, erase_metadata};

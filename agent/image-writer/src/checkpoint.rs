@@ -2,6 +2,7 @@
 
 use crate::format::Format;
 use image_source::MaskedUrl;
+use root_device::DiskIdentity;
 use serde::{Deserialize, Serialize};
 
 /// So much of this image is on this disk. The image is fetched and decompressed again, and not written again; the disk is
@@ -10,8 +11,10 @@ use serde::{Deserialize, Serialize};
 pub struct Checkpoint {
     /// What is being written.
     pub image: Identity,
-    /// The disk: name with serial number, and bytes.
-    pub disk: (String, u64),
+    /// The disk, by what it is known by after a reboot.
+    pub disk: DiskIdentity,
+    /// Its size in bytes.
+    pub size: u64,
     /// Bytes of the content that were given to the disk and flushed, in the order in which the file has them.
     pub written: u64,
 }
@@ -36,9 +39,10 @@ pub struct Identity {
 }
 
 impl Checkpoint {
-    /// How much of `image` is on `disk`: none where anything differs.
-    pub fn written(&self, image: &Identity, disk: &(String, u64)) -> u64 {
-        if self.image == *image && self.disk == *disk { self.written } else { 0 }
+    /// How much of `image` is on a disk of `size` bytes: none where anything differs, or the disk has no identity.
+    pub fn written(&self, image: &Identity, disk: Option<&DiskIdentity>, size: u64) -> u64 {
+        let same = self.image == *image && Some(&self.disk) == disk && self.size == size;
+        if same { self.written } else { 0 }
     }
 }
 
@@ -58,19 +62,26 @@ mod tests {
             format: Format::Raw,
             ranges: true,
         };
-        let disk = ("/dev/x (serial 1)".to_owned(), 4096);
-        let checkpoint = Checkpoint { image: image.clone(), disk: disk.clone(), written: 7 };
-        assert_eq!(checkpoint.written(&image, &disk), 7);
+        let disk = DiskIdentity::of(Some("1"), None);
+        let checkpoint = Checkpoint {
+            image: image.clone(),
+            disk: disk.clone().expect("an identity"),
+            size: 4096,
+            written: 7,
+        };
+        assert_eq!(checkpoint.written(&image, disk.as_ref(), 4096), 7);
         for other in [
             Identity { etag: Some("\"2\"".into()), ..image.clone() },
             Identity { length: Some(8), ..image.clone() },
             Identity { checksum: "b".into(), ..image.clone() },
             Identity { ranges: false, ..image.clone() },
         ] {
-            assert_eq!(checkpoint.written(&other, &disk), 0, "{other:?}");
+            assert_eq!(checkpoint.written(&other, disk.as_ref(), 4096), 0, "{other:?}");
         }
-        assert_eq!(checkpoint.written(&image, &(disk.0, 8192)), 0);
-        let text = r#"{"image":{"url":"http://h/x","checksum":"a","etag":"\"1\"","modified":null,"length":9,"format":"raw","ranges":true},"disk":["/dev/x (serial 1)",4096],"written":7}"#;
+        assert_eq!(checkpoint.written(&image, disk.as_ref(), 8192), 0);
+        assert_eq!(checkpoint.written(&image, DiskIdentity::of(Some("1"), Some("0x5")).as_ref(), 4096), 0);
+        assert_eq!(checkpoint.written(&image, None, 4096), 0);
+        let text = r#"{"image":{"url":"http://h/x","checksum":"a","etag":"\"1\"","modified":null,"length":9,"format":"raw","ranges":true},"disk":{"serial":"1"},"size":4096,"written":7}"#;
         assert_eq!(serde_json::to_string(&checkpoint).expect("JSON"), text);
         assert_eq!(serde_json::from_str::<Checkpoint>(text).expect("a checkpoint"), checkpoint);
     }

@@ -37,4 +37,6 @@ pub use image_source::{
     Algorithm, Checksum, ChecksumSource, Hosts, ImageUrl, Limits, MaskedUrl, SourceError, Trust, checksum,
 };
 pub use record::{Edit, Record};
+/// What a disk is known by after a reboot.
+pub use root_device::DiskIdentity;
 pub use write::{CHECKPOINT_BYTES, Phase, Progress, Request, Watch, fetch, write};

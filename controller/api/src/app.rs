@@ -6,6 +6,7 @@ use crate::error::ApiError;
 use crate::request_rate::RequestRate;
 use images::ImageStore;
 use ipnet::IpNet;
+use model::root_disk::Rules;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -79,6 +80,8 @@ pub struct Settings {
     pub rescue_archive: Option<PathBuf>,
     /// Base URL under which instances say hello; empty: they cannot.
     pub hello_url: String,
+    /// By which rules agents choose the disk of an image; `validate` names it.
+    pub root_disk: Rules,
 }
 
 impl Default for Settings {
@@ -97,6 +100,7 @@ impl Default for Settings {
             trusted_proxies: Vec::new(),
             rescue_archive: None,
             hello_url: String::new(),
+            root_disk: Rules::default(),
         }
     }
 }

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, header};
 use http_body_util::BodyExt;
 use images::{Endpoint, ImageStore, State, Wanted};
-use model::{Cursor, Node, ProvisionState, Run, RunKind, Timestamp};
+use model::{Cursor, Inventory, Node, ProvisionState, Run, RunKind, Timestamp};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -170,4 +170,29 @@ async fn an_image_from_elsewhere_is_refused_before_the_node_is_touched() {
     let node = none.node("n", ProvisionState::Manageable).await;
     let (is_good, said) = judged(&none, &node, &url, "anneal").await;
     assert!(!is_good && said.contains("[boot] address"), "{said}");
+}
+
+#[tokio::test]
+async fn the_disk_of_several_that_will_be_written_is_named() {
+    let rules = model::root_disk::Rules { smallest: 8 << 30, ..Default::default() };
+    let api = Api::with(Settings { root_disk: rules, ..Settings::default() });
+    let node = api.node("n", ProvisionState::Manageable).await;
+    let disk = |name: &str, gib: u64| json!({"name": name, "size": gib << 30, "serial": name});
+    let said = async |source: &str, disks: serde_json::Value| {
+        let inventory = json!({ "disks": disks });
+        let (plugin_data, at) = (json!({}), Timestamp(0));
+        let inventory = Inventory { inventory, plugin_data, at, source: source.to_owned(), ruled: false };
+        api.store.put_inventory(node.uuid, inventory).await.unwrap();
+        judged(&api, &node, "http://192.0.2.1/a", "anneal").await
+    };
+    let all = json!([disk("a", 100), disk("b", 50), disk("c", 4)]);
+    let (good, named) = said("agent", all.clone()).await;
+    assert!(good, "a help, no refusal: {named}");
+    assert_eq!(
+        named,
+        "of the disks of the last inspection b (serial b) gets the image, the smallest that fits; a (serial a) fits as well"
+    );
+    assert_eq!(said("agent", json!([disk("a", 100)])).await, (true, String::new()));
+    assert!(said("agent", json!([disk("c", 4)])).await.1.contains("less than 8 GiB"));
+    assert_eq!(said("redfish", all).await, (true, String::new()), "a BMC calls disks otherwise");
 }

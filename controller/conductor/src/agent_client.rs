@@ -5,7 +5,7 @@
 //! an earlier step of this run must be the current one.
 
 use crate::agent_answer;
-use crate::agent_command::{add_psids, command, node_for_agent};
+use crate::agent_command::{add_psids, add_rules, command, node_for_agent};
 use crate::agent_transport::{AgentCall, AgentTransport, Https};
 use crate::agents;
 use crate::decision::{ActionError, Outcome};
@@ -17,6 +17,7 @@ use agent_protocol::record::RequiredVerification;
 use agent_protocol::step::AdvertisedSteps;
 use images::ImageStore;
 use model::image::{PREPARE_INSTANCE_BOOT, WRITE_IMAGE, is_step};
+use model::root_disk::Rules;
 use model::{Contact, Node, PlannedStep, Run, RunKind, StepKind, StepResult};
 use reqwest::{Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
@@ -31,6 +32,7 @@ pub struct AgentClient {
     transport: Arc<dyn AgentTransport>,
     required: RequiredVerification,
     images: ImageStore,
+    rules: Rules,
     hello_url: String,
 }
 
@@ -64,7 +66,7 @@ impl AgentClient {
     /// A client over another transport.
     pub fn over(transport: Arc<dyn AgentTransport>) -> Self {
         let (required, images) = (RequiredVerification::default(), ImageStore::default());
-        Self { transport, required, images, hello_url: String::new() }
+        Self { transport, required, images, rules: Rules::default(), hello_url: String::new() }
     }
 
     /// With the verification of erases that agents are asked for.
@@ -77,6 +79,12 @@ impl AgentClient {
     #[must_use]
     pub fn serving(self, images: ImageStore) -> Self {
         Self { images, ..self }
+    }
+
+    /// With the rules by which agents choose the disk of an image.
+    #[must_use]
+    pub fn choosing(self, rules: Rules) -> Self {
+        Self { rules, ..self }
     }
 
     /// With the base URL under which instances say hello.
@@ -172,6 +180,7 @@ impl AgentClient {
                 // Ready once, it is missing only after a restart, or if it was removed: it comes again.
                 Err(outcome) => return awaited(*outcome),
             }
+            add_rules(&mut command.params, self.rules);
         }
         let agent = agents::of(contact);
         add_psids(&mut command.params, node, contact, &step.step.step);

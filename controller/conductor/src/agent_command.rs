@@ -10,6 +10,7 @@ use model::image::{
 };
 use model::raid;
 use model::request::{RESCUE_HASH, RESCUE_KEYS};
+use model::root_disk::Rules;
 use model::{Contact, Node, PlannedStep, RunKind, StepKind};
 use serde_json::{Map, Value, json};
 
@@ -118,6 +119,17 @@ pub(crate) fn add_psids(params: &mut Value, node: &Node, contact: &Contact, step
     }
 }
 
+/// Add to `write_image` by which rules our agent chooses the disk, where they are not the usual ones.
+pub(crate) fn add_rules(params: &mut Value, rules: Rules) {
+    let mut add = |name: &str, value: Value| params["step"]["args"]["image_info"]["anneal"][name] = value;
+    if rules.smallest != Rules::default().smallest {
+        add("smallest_root_disk", json!(rules.smallest));
+    }
+    if rules.strict {
+        add("root_device_strict", json!(true));
+    }
+}
+
 /// An absent value is an empty object, as Ironic sends it.
 fn current(value: Option<&Value>) -> Value {
     value.filter(|value| !value.is_null()).cloned().unwrap_or_else(|| json!({}))
@@ -200,6 +212,19 @@ mod tests {
             agent: Some(AgentKind::Anneal(serde_json::from_value(state).unwrap())),
             ..Contact::default()
         }
+    }
+
+    #[test]
+    fn rules_that_choose_the_disk_are_sent_where_they_are_not_the_usual_ones() {
+        let sent = |rules: Rules| {
+            let mut params = json!({"step": {"args": {"image_info": {"id": "i"}}}});
+            add_rules(&mut params, rules);
+            params["step"]["args"]["image_info"].take()
+        };
+        assert_eq!(sent(Rules::default()), json!({"id": "i"}));
+        let rules = Rules { smallest: 16 << 30, strict: true };
+        let expected = json!({"smallest_root_disk": 17_179_869_184_u64, "root_device_strict": true});
+        assert_eq!(sent(rules)["anneal"], expected);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use agent_protocol::record::RequiredVerification;
 use model::interface::AddPorts;
 use model::provision::Budget;
+use model::root_disk::Rules;
 use model::{CatalogueStep, ProvisionState, StepKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -61,6 +62,10 @@ pub struct Settings {
     pub power_off_after_verifying: bool,
     /// Where the machines of this controller stand; in erasure certificates. Empty: it is not stated.
     pub site: String,
+    /// Without root device hints no smaller disk gets an image, in GiB.
+    pub root_disk_min_gib: u64,
+    /// Deploy only where the root device hints leave one disk; else the smallest of several is taken.
+    pub root_device_strict: bool,
     /// Leave the ramdisk running after cleaning instead of powering the node off.
     pub stay_on_after_cleaning: bool,
     /// Most nodes that are worked on at the same moment.
@@ -119,6 +124,8 @@ impl Default for Settings {
             inspection_add_ports: AddPorts::Pxe,
             power_off_after_verifying: false,
             site: String::new(),
+            root_disk_min_gib: Rules::default().smallest >> 30,
+            root_device_strict: Rules::default().strict,
             stay_on_after_cleaning: false,
             max_passes: 128,
             max_passes_per_bmc: 8,
@@ -146,6 +153,11 @@ impl Settings {
     /// [`Self::agent_poll_s`].
     pub fn agent_poll(&self) -> Duration {
         Duration::from_secs(self.agent_poll_s)
+    }
+
+    /// [`Self::root_disk_min_gib`] and [`Self::root_device_strict`].
+    pub fn root_disk_rules(&self) -> Rules {
+        Rules { smallest: self.root_disk_min_gib.saturating_mul(1 << 30), strict: self.root_device_strict }
     }
 
     /// The budget of a state ([`ProvisionState::budget`]); `None`: a user decides.

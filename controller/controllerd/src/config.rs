@@ -274,6 +274,7 @@ impl Config {
             trusted_proxies: self.agent.trusted_proxies.clone(),
             rescue_archive: self.rescue_archive(),
             hello_url: self.hello_url(),
+            root_disk: self.conductor.root_disk_rules(),
         }
     }
 

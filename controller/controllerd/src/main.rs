@@ -203,6 +203,7 @@ fn open_bmcs(config: &Config) -> bmc::Builtin {
 fn agent_client(config: &Config, images: &images::ImageStore) -> AgentClient {
     AgentClient::new(AGENT_CALL)
         .requiring(config.conductor.require_verification)
+        .choosing(config.conductor.root_disk_rules())
         .serving(images.clone())
         .hearing_at(&config.hello_url())
 }

@@ -5,10 +5,10 @@ use crate::disks::KnownDisks;
 use crate::health::Health;
 use crate::power::{PowerState, PowerTarget};
 use crate::provision::ProvisionState;
-use crate::root_disk::RootDisk;
 use crate::run::Run;
 use crate::step::StepKind;
 use crate::time::Timestamp;
+use root_device::DiskIdentity;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,7 +125,7 @@ pub struct Node {
     pub disks: KnownDisks,
     /// The disk with its operating system; `None` when it has none, or its agent did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root_disk: Option<RootDisk>,
+    pub root_disk: Option<DiskIdentity>,
     /// When its last deployment or adoption ended, as a success or not: an erase before says nothing of its disks any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deployed_at: Option<Timestamp>,

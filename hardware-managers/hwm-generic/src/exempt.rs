@@ -1,7 +1,8 @@
 //! Which disks a node may lack the next time it is looked at.
 
 use agent_protocol::record::BOOT_MEDIUM;
-use block::{Hint, Probe, Refusal};
+use block::{Probe, Refusal};
+use root_device::Hint;
 
 /// Why the disk is listed and need not be there the next time; `None` for a disk that the node has. `kept` are the hints
 /// of the disks that the operator keeps.
@@ -10,7 +11,7 @@ pub(crate) fn exempt(probe: &Probe, kept: &[Hint]) -> Option<&'static str> {
     let network = matches!(disk.transport.as_deref(), Some("fc" | "iscsi"));
     if block::judge(probe).iter().any(Refusal::is_boot_medium) {
         Some(BOOT_MEDIUM)
-    } else if kept.iter().any(|hint| hint.matches(probe)) {
+    } else if kept.iter().any(|hint| probe.is_meant_by(hint)) {
         Some("kept")
     } else if disk.removable {
         Some("removable")

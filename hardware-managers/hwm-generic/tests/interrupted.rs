@@ -1,9 +1,8 @@
 //! An erase that is interrupted, by a reboot or by its deadline. Needs root and losetup.
 
 use crate::common::{Loop, pattern};
-use crate::step::{done, failed, report};
+use crate::step::{done, failed, report, with_serial};
 use agent_protocol::record::Outcome;
-use block::Filter;
 use hwm_generic::{ERASE_DEVICES, GenericHardwareManager};
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepOutcome};
 use serde_json::{Value, json};
@@ -15,29 +14,6 @@ use std::time::{Duration, Instant};
 
 fn erase_devices(manager: &GenericHardwareManager) -> StepCall {
     crate::step::call(manager, ERASE_DEVICES, json!({}))
-}
-
-/// A copy of what sysfs says of a loop device, with the serial number that loop devices have not.
-fn with_serial(path: &Path, serial: &str) -> (tempfile::TempDir, GenericHardwareManager) {
-    let root = tempfile::tempdir().unwrap();
-    let name = path.file_name().unwrap();
-    let (from, to) = (Path::new("/sys/block").join(name), root.path().join("block").join(name));
-    std::fs::create_dir_all(&to).unwrap();
-    for folder in ["", "queue", "loop"] {
-        std::fs::create_dir_all(to.join(folder)).unwrap();
-        let files = std::fs::read_dir(from.join(folder)).unwrap().map(Result::unwrap);
-        for file in files.filter(|file| file.file_type().unwrap().is_file()) {
-            // Some may only be written.
-            if let Ok(content) = std::fs::read(file.path()) {
-                std::fs::write(to.join(folder).join(file.file_name()), content).unwrap();
-            }
-        }
-    }
-    std::fs::create_dir_all(to.join("device")).unwrap();
-    std::fs::write(to.join("device/serial"), serial).unwrap();
-    let roots = block::Roots { sys: root.path().into(), ..block::Roots::default() };
-    let manager = GenericHardwareManager::with_roots(roots, Filter::Only(vec![path.into()]));
-    (root, manager)
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The deploy step `write_image` as Ironic's `direct` calls it, on loop devices, from a server on loopback.
 
 use crate::common::{Loop, run};
-use crate::step::manager;
+use crate::step::{manager, with_serial};
 use agent_protocol::deployment::WrittenDisk;
 use agent_protocol::inventory::Inventory;
+use hwm_generic::GenericHardwareManager;
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -48,17 +49,16 @@ fn image() -> (Vec<u8>, String) {
 }
 
 fn write(disks: &[&Loop], node: Value, args: Value) -> Result<StepOutcome, StepError> {
-    write_from(disks, node, args, None)
+    write_by(&manager(disks), node, args, None)
 }
 
-/// [`write`], from a checkpoint on.
-fn write_from(
-    disks: &[&Loop],
+/// [`write`] by this manager, from a checkpoint on.
+fn write_by(
+    manager: &GenericHardwareManager,
     node: Value,
     args: Value,
     checkpoint: Option<Value>,
 ) -> Result<StepOutcome, StepError> {
-    let manager = manager(disks);
     let steps = manager.steps(StepKind::Deploy, &Inventory::default());
     let step = steps.into_iter().find(|offered| offered.step == "write_image").unwrap();
     assert_eq!((step.interface.as_str(), step.priority.as_f64()), ("deploy", Some(0.0)));
@@ -142,30 +142,62 @@ fn what_a_checkpoint_promises_is_not_written_again_unless_the_disk_has_lost_it()
     let (image, sha256) = image();
     let disk = Loop::new(&vec![0x5a; 32 << 20]);
     let node = json!({"instance_info": {"root_device": {"name": disk.node()}}});
-    let written = |checkpoint: bool| {
+    let (_root, manager) = with_serial(&disk.path, "S1");
+    let written = |checkpoint: Option<&str>| {
         let (url, came) = serve_counting(image.clone(), 2);
-        let checkpoint = checkpoint.then(|| {
+        let checkpoint = checkpoint.map(|serial| {
             json!({
                 "image": {
                     "url": url, "checksum": sha256, "etag": null, "modified": null, "length": 16 * MIB,
                     "format": "raw", "ranges": false,
                 },
-                "disk": [format!("{} (no serial)", disk.node()), 32 * MIB], "written": 8 * MIB,
+                "disk": {"serial": serial}, "size": 32 * MIB, "written": 8 * MIB,
             })
         });
         let args = json!({"image_info": info(&url, &sha256), "configdrive": null});
-        let result = match write_from(&[&disk], node.clone(), args, checkpoint) {
+        let result = match write_by(&manager, node.clone(), args, checkpoint) {
             Ok(StepOutcome::Done(result)) => result,
+            Err(error) => return Err(error.to_string()),
             other => panic!("{other:?}"),
         };
         let record = &result["image"]["record"];
         assert_eq!(record["read_back_sha256"], json!(sha256));
         assert_eq!(disk.part(2 * MIB, 14 << 20)[..13 << 20], image[2 << 20..15 << 20]);
-        (came.load(Ordering::SeqCst), record["written"].as_u64().unwrap())
+        Ok((came.load(Ordering::SeqCst), record["written"].as_u64().unwrap()))
     };
-    let (times, all) = written(true);
+    let (times, all) = written(Some("S1")).unwrap();
     assert_eq!(times, 2, "the disk did not hold the first 8 MiB");
-    assert_eq!(written(false), (1, all));
+    assert_eq!(written(None), Ok((1, all)));
     // The first of the eight MiB comes last.
-    assert_eq!(written(true), (1, all - 7 * MIB));
+    assert_eq!(written(Some("S1")), Ok((1, all - 7 * MIB)));
+    // The name is the same, the disk is not.
+    let error = written(Some("S2")).unwrap_err();
+    assert!(
+        error.contains("the disk that this deployment began to write (serial S2, WWN none) is missing"),
+        "{error}"
+    );
+}
+
+#[test]
+fn of_several_disks_the_record_names_the_others_and_strict_rules_take_none() {
+    let (image, sha256) = image();
+    let (small, large) = (Loop::new(&vec![0x5a; 32 << 20]), Loop::new(&vec![0x5a; 33 << 20]));
+    let both = json!({"name": format!("<or> {} <or> {}", large.node(), small.node())});
+    let node = json!({"instance_info": {"root_device": both}});
+    let args = |strict: bool, clients: usize| {
+        let mut info = info(&serve(image.clone(), clients), &sha256);
+        info["anneal"]["root_device_strict"] = json!(strict);
+        json!({"image_info": info, "configdrive": null})
+    };
+    let error = write(&[&large, &small], node.clone(), args(true, 0)).unwrap_err().to_string();
+    assert!(
+        error.contains("2 disks match the root device hints, and root_device_strict allows one only"),
+        "{error}"
+    );
+    assert!(error.contains("nothing was written to any disk"), "{error}");
+    let Ok(StepOutcome::Done(result)) = write(&[&large, &small], node, args(false, 1)) else { panic!() };
+    let written: WrittenDisk = serde_json::from_value(result["image"].clone()).unwrap();
+    assert_eq!(written.device, small.node());
+    assert_eq!(written.others, [format!("{} (no serial)", large.node())]);
+    assert!(large.outside().iter().all(|&byte| byte == 0x5a), "the other disk is untouched");
 }

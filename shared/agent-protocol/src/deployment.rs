@@ -20,6 +20,9 @@ pub struct WrittenDisk {
     pub model: Option<String>,
     /// Size in bytes.
     pub size: u64,
+    /// Other disks that the hints meant as well, or that were as good without hints: `/dev/sdb (serial S2)`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
     /// What was written.
     pub record: WrittenImage,
 }

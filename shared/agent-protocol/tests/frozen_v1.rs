@@ -203,6 +203,9 @@ fn deployment_of_ours() {
     exact::<WrittenDisk>(
         r#"{"device":"/dev/vda","size":64,"record":{"source":"http://10.0.0.1/i.qcow2","format":"qcow2","compression":"zstd","downloaded":3,"algorithm":"sha512","download_digest":"d3","size":16,"written":0,"leaf":8,"written_sum":"5a","read_back":16,"read_back_sum":"5a","read_back_sha256":"f5","disk_id":"0x12345678","edits":[]}}"#,
     );
+    exact::<WrittenDisk>(
+        r#"{"device":"/dev/sda","serial":"S1","size":64,"others":["/dev/sdb (serial S2)"],"record":{"source":"http://10.0.0.1/i.raw","format":"raw","compression":"plain","downloaded":16,"algorithm":"sha256","download_digest":"d3","size":16,"written":16,"leaf":8,"written_sum":"5a","read_back":16,"read_back_sum":"5a","read_back_sha256":"d3","disk_id":"0x00000000","edits":[]}}"#,
+    );
     exact::<BootEntries>(
         r#"{"device":"/dev/sda","serial":"S1","entry":"Boot0001","label":"debian","loader":"\\EFI\\debian\\shimx64.efi","added":true,"removed":[{"number":"0002","label":"old","why":"same_label"}],"order":["0001","0000"],"partitions_unknown":"a disk cannot be read"}"#,
     );

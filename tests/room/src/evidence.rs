@@ -58,6 +58,7 @@ pub fn deployed(device: &str, serial: &str, size: u64, sha256: &str) -> WrittenD
         wwn: None,
         model: None,
         size,
+        others: Vec::new(),
         record: WrittenImage {
             source: "https://images/cloud.qcow2?******".to_owned(),
             format: "qcow2".to_owned(),

@@ -105,7 +105,7 @@ fn keep_off(
     counts: impl Fn(&Refusal) -> bool,
     obstacle: Option<String>,
 ) -> Option<DiskDecision> {
-    if let Some(hint) = policy.skip.iter().find(|hint| hint.matches(probe)) {
+    if let Some(hint) = policy.skip.iter().find(|hint| probe.is_meant_by(hint)) {
         return Some(DiskDecision::Leave(format!("the operator keeps it: it matches {hint}")));
     }
     let refusals: Vec<Refusal> = judge(probe)

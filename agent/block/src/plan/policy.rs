@@ -1,8 +1,8 @@
 //! What an operator wants of an erase.
 
 use crate::guard::Reason;
-use crate::hint::Hint;
 use crate::method::{Level, Method, Passes};
+use root_device::Hint;
 use std::collections::BTreeSet;
 use std::time::Duration;
 

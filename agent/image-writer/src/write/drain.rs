@@ -3,6 +3,7 @@
 use super::assemble::{Begin, CHUNK, Chunk, Part};
 use super::disk;
 use super::progress::{Meter, Phase, Watch};
+use super::request::Request;
 use super::shared::{Shared, Streamed};
 use crate::checkpoint::Checkpoint;
 use crate::digest::LeafSum;
@@ -29,7 +30,7 @@ pub(super) struct Drain<'a> {
     held: Held,
     shared: &'a Shared,
     begin: Option<Arc<Begin>>,
-    checkpoint_every: u64,
+    request: &'a Request,
     /// Bytes of the content that came.
     passed: u64,
     /// Bytes that were written now.
@@ -39,17 +40,8 @@ pub(super) struct Drain<'a> {
 }
 
 impl<'a> Drain<'a> {
-    pub(super) fn new(disk: &'a dyn Target, held: Held, shared: &'a Shared, checkpoint_every: u64) -> Self {
-        Drain {
-            disk,
-            held,
-            shared,
-            begin: None,
-            checkpoint_every,
-            passed: 0,
-            written: 0,
-            last: (Instant::now(), 0),
-        }
+    pub(super) fn new(disk: &'a dyn Target, held: Held, shared: &'a Shared, request: &'a Request) -> Self {
+        Drain { disk, held, shared, begin: None, request, passed: 0, written: 0, last: (Instant::now(), 0) }
     }
 
     /// Until all parts came: what is held, and how many bytes were written.
@@ -127,15 +119,20 @@ impl<'a> Drain<'a> {
 
     /// From time to time: what was written until now is on the disk.
     fn checkpoint(&mut self) -> Result<(), ImageError> {
-        let Some(begin) = &self.begin else { return Ok(()) };
-        let bytes = self.passed - self.last.1;
-        if self.passed <= begin.done || bytes < self.checkpoint_every && self.last.0.elapsed() < CHECKPOINT {
+        let (Some(begin), Some(known)) = (&self.begin, &self.request.disk) else { return Ok(()) };
+        let soon =
+            self.passed - self.last.1 < self.request.checkpoint_every && self.last.0.elapsed() < CHECKPOINT;
+        if self.passed <= begin.done || soon {
             return Ok(());
         }
         disk::flush(self.disk)?;
         self.last = (Instant::now(), self.passed);
-        let disk = (self.disk.name(), self.disk.size());
-        self.shared.checkpoint(Checkpoint { image: begin.image.clone(), disk, written: self.passed });
+        self.shared.checkpoint(Checkpoint {
+            image: begin.image.clone(),
+            disk: known.clone(),
+            size: self.disk.size(),
+            written: self.passed,
+        });
         Ok(())
     }
 }

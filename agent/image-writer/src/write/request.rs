@@ -4,6 +4,7 @@ use crate::checkpoint::Checkpoint;
 use crate::format::Format;
 use image_source::ChecksumSource;
 use image_source::Source;
+use root_device::DiskIdentity;
 
 /// What [`Request::checkpoint_every`] is without a reason for something else.
 pub const CHECKPOINT_BYTES: u64 = 256 << 20;
@@ -21,6 +22,8 @@ pub struct Request {
     pub format: Option<Format>,
     /// An ISO file system that becomes a partition of its own.
     pub configdrive: Option<Vec<u8>>,
+    /// What the disk is known by after a reboot. Without it there are no checkpoints, and none counts.
+    pub disk: Option<DiskIdentity>,
     /// Bytes between two checkpoints; there is one at least every ten seconds.
     pub checkpoint_every: u64,
     /// Where an earlier session was.

@@ -97,9 +97,7 @@ pub(super) fn stream(
             let disk = (disk.name(), disk.size());
             with(three, || decode(request, checksum, disk, Input::new(arrived), [to_disk, to_sum]))
         });
-        let writer = scope.spawn(move || {
-            with(four, || Drain::new(disk, held, shared, request.checkpoint_every).run(parts))
-        });
+        let writer = scope.spawn(move || with(four, || Drain::new(disk, held, shared, request).run(parts)));
         let sum = scope.spawn(move || with(running, || sum(&parts_to_sum)));
         let mut meter = Meter::default();
         // The rate counts from here.
@@ -212,7 +210,8 @@ fn decode(
         format,
         ranges: ranges.is_some(),
     };
-    let done = request.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.written(&image, &disk));
+    let left = request.checkpoint.as_ref();
+    let done = left.map_or(0, |checkpoint| checkpoint.written(&image, request.disk.as_ref(), disk.1));
     let mut assembler = Assembler::new(disk, to, image, done);
     let mut content = start[..count].chain(unpacked);
     match format {

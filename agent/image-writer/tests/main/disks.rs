@@ -2,7 +2,7 @@
 
 use crate::mirror::Mirror;
 use image_writer::source::{Host, RequestHeaders, Source};
-use image_writer::{CHECKPOINT_BYTES, ChecksumSource, Hosts, Limits, Request, Trust};
+use image_writer::{CHECKPOINT_BYTES, ChecksumSource, DiskIdentity, Hosts, Limits, Request, Trust};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
@@ -139,6 +139,7 @@ pub fn request_for(url: &str, checksum: &str) -> Request {
         allow_md5: false,
         format: None,
         configdrive: None,
+        disk: DiskIdentity::of(Some("FAKE"), None),
         checkpoint_every: CHECKPOINT_BYTES,
         checkpoint: None,
     }

@@ -8,7 +8,8 @@ use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use model::Node;
 use model::boot::AGENT_KIND;
-use model::image::ImageError;
+use model::image::{DIRECT, ImageError};
+use model::root_disk;
 use serde_json::{Map, Value, json};
 
 /// `GET /v1/nodes/{ident}/validate`.
@@ -47,9 +48,24 @@ async fn with_image(entry: Value, call: &Call, node: &Node) -> Value {
     if entry["result"] != true {
         return entry;
     }
-    judge(&call.app, node)
-        .await
-        .map_or_else(|error| json!({"result": false, "reason": error.to_string()}), |()| entry)
+    if let Err(error) = judge(&call.app, node).await {
+        return json!({"result": false, "reason": error.to_string()});
+    }
+    match disk(call, node).await {
+        Some(sentence) => json!({"result": true, "reason": sentence}),
+        None => entry,
+    }
+}
+
+/// The disk that will be written, where that is worth a sentence; judged by what an agent saw, since BMCs call disks otherwise.
+async fn disk(call: &Call, node: &Node) -> Option<String> {
+    if validation::interface(&call.app, node, "deploy") != Some(DIRECT) {
+        return None;
+    }
+    // The disks are a help: without an inventory nothing is said of them.
+    let inventory = call.app.store.inventory(node.uuid).await.ok().flatten()?;
+    let seen = inventory.source == "agent";
+    seen.then(|| root_disk::foreseen(node, &inventory.inventory, call.app.settings.root_disk)).flatten()
 }
 
 async fn judge(app: &App, node: &Node) -> Result<(), ImageError> {

@@ -9,7 +9,7 @@ use model::image::{PREPARE_INSTANCE_BOOT, WRITE_IMAGE, is_step};
 use model::raid;
 use model::request::event;
 use model::run::{Cursor, PersistentBoot};
-use model::{PlannedStep, RootDisk, StepResult, Timestamp};
+use model::{PlannedStep, StepResult, Timestamp, root_disk};
 use serde_json::Value;
 use time::OffsetDateTime;
 
@@ -34,7 +34,7 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
         return fail::step_failed(view, &why, result);
     }
     if is_step(&step.step, WRITE_IMAGE) {
-        change.node.root_disk = RootDisk::reported(report);
+        change.node.root_disk = root_disk::reported(report);
     }
     if let Some(run) = &mut change.node.run {
         run.results.retain(|old| old.index != index);

@@ -10,7 +10,7 @@ use conductor::Settings;
 use conductor::decision::{Action, Change, Outcome};
 use conductor::stages::apply_outcome;
 use model::plan::automated_plan;
-use model::{CatalogueStep, Node, ProvisionState, RootDisk, Run, RunKind, StepKind, Verb};
+use model::{CatalogueStep, DiskIdentity, Node, ProvisionState, Run, RunKind, StepKind, Verb};
 use room::command;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -177,7 +177,7 @@ fn a_rebuild_is_of_the_disk_of_the_deployment_before() {
         [(Some("S1"), None, true), (Some("S2"), None, false), (Some("S1"), Some("0x5"), false)]
     {
         let text = |text: Option<&str>| text.map(str::to_owned);
-        scene.node.root_disk = Some(RootDisk { serial: text(serial), wwn: text(wwn) });
+        scene.node.root_disk = Some(DiskIdentity { serial: text(serial), wwn: text(wwn) });
         let change = scene.ends(&scene.evidence());
         assert_eq!(change.evidence.is_some(), passes, "{serial:?} {wwn:?}");
     }
@@ -203,7 +203,7 @@ fn boot_entries_are_of_the_disk_that_was_written() {
     let mut scene = Scene::at(1);
     let unsigned = scene.result(&scene.evidence());
     assert!(error(&scene.ends_with(unsigned)).contains("has not signed this report"));
-    scene.node.root_disk = Some(RootDisk { serial: Some("S2".into()), wwn: None });
+    scene.node.root_disk = Some(DiskIdentity { serial: Some("S2".into()), wwn: None });
     let change = scene.ends(&scene.evidence());
     assert_eq!(change.evidence, None);
     let why = change.node.last_error.unwrap();

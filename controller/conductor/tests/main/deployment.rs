@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use bmc::{Builtin, Drivers};
 use conductor::Settings;
 use flate2::read::MultiGzDecoder;
-use model::{Node, ProvisionState, RootDisk, StepKind, Verb};
+use model::{DiskIdentity, Node, ProvisionState, StepKind, Verb};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -144,7 +144,7 @@ async fn without_the_step_that_writes_the_image_a_node_never_becomes_active() {
 async fn a_rebuild_names_the_disk_of_the_deployment_before_until_the_node_is_torn_down() {
     let world = world().await;
     let node = deployed(&world).await;
-    let disk = RootDisk { serial: Some("S1".into()), wwn: None };
+    let disk = DiskIdentity { serial: Some("S1".into()), wwn: None };
     assert_eq!(node.root_disk, Some(disk));
     let named = |world: &World| {
         let sent = world.sent.lock().unwrap();

@@ -1,9 +1,9 @@
 //! The step `write_image`: which disk, which image, and the writing of it.
 
 mod record;
-mod root_device;
-mod root_hint;
+mod root_disk;
 mod watch;
 mod write;
 
-pub(crate) use write::{Machine, arguments, run};
+pub(crate) use root_disk::Machine;
+pub(crate) use write::{arguments, run};

@@ -4,8 +4,8 @@ use agent_protocol::deployment::{Edit, WrittenDisk, WrittenImage};
 use block::Disk;
 use image_writer::Record;
 
-/// What was written to which disk.
-pub(super) fn deployed(disk: &Disk, record: &Record) -> WrittenDisk {
+/// What was written to which disk; `others` would have done as well.
+pub(super) fn deployed(disk: &Disk, others: Vec<String>, record: &Record) -> WrittenDisk {
     let edit = |edit: &image_writer::Edit| Edit {
         what: edit.what.clone(),
         offset: edit.offset,
@@ -18,6 +18,7 @@ pub(super) fn deployed(disk: &Disk, record: &Record) -> WrittenDisk {
         wwn: disk.wwn.clone(),
         model: disk.model.clone(),
         size: disk.size,
+        others,
         record: WrittenImage {
             source: record.source.to_string(),
             format: record.format.as_str().to_owned(),

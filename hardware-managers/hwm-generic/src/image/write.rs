@@ -1,16 +1,17 @@
 //! The step: what Ironic sends, the disk, the writing.
 
 use super::record::deployed;
-use super::root_device::{self, DiskIdentity};
+use super::root_disk::{self, Machine, RootDisk, Wanted};
 use super::watch::StepWatch;
-use block::{DiskDecision, Filter, Policy, Probe, Reason, Roots};
+use agent_protocol::deployment::WrittenDisk;
 use hwm_sdk::protocol::Level;
 use hwm_sdk::{Argument, StepCall, StepContext, StepError, StepOutcome};
 use image_writer::source::{Host, RequestHeaders, Source};
 use image_writer::{
-    CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, Limits, Record, Request,
-    SourceError, Trust, configdrive,
+    CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, Limits, Request, SourceError,
+    Trust, configdrive,
 };
+use root_device::{DiskIdentity, Rules};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -24,7 +25,9 @@ const ARGUMENTS: &[Argument] = &[
         description: "What Ironic sends of the image: id, urls, disk_format, checksum, os_hash_algo, os_hash_value. Its \
                       member anneal may have hosts (names, .suffixes, networks that may be asked), never_hosts (networks that \
                       only a network in hosts opens), headers (for the host of the URL), ca (PEM) or pin \
-                      (fingerprint) of the mirror, allow_md5, and disk (serial, wwn): the disk of the deployment before",
+                      (fingerprint) of the mirror, allow_md5, disk (serial, wwn): the disk of the deployment before, \
+                      smallest_root_disk (bytes: without hints no smaller disk is taken), and root_device_strict: \
+                      several disks that fit are an error",
         required: true,
         schema: || json!({"type": "object"}),
     },
@@ -71,6 +74,15 @@ struct Addition {
     pin: Option<String>,
     allow_md5: bool,
     disk: Option<DiskIdentity>,
+    smallest_root_disk: Option<u64>,
+    root_device_strict: bool,
+}
+
+impl Addition {
+    fn rules(&self) -> Rules {
+        let smallest = self.smallest_root_disk.unwrap_or(Rules::default().smallest);
+        Rules { smallest, strict: self.root_device_strict }
+    }
 }
 
 fn failed(reason: impl Into<String>) -> StepError {
@@ -79,14 +91,6 @@ fn failed(reason: impl Into<String>) -> StepError {
 
 fn wrong(name: &str, problem: impl Into<String>) -> StepError {
     StepError::Argument { name: name.to_owned(), problem: problem.into() }
-}
-
-/// The machine whose disk is written.
-pub(crate) struct Machine<'a> {
-    pub(crate) roots: &'a Roots,
-    pub(crate) filter: &'a Filter,
-    /// It runs only the agent.
-    pub(crate) takes_down: bool,
 }
 
 /// Writes the image of the call to the root disk.
@@ -100,7 +104,11 @@ pub(crate) fn run(
         .map_err(|_| wrong(IMAGE_INFO, "a member is of the wrong kind"))?;
     let mut request = request(&info, machine.takes_down, context)?;
     request.configdrive = drive(call.args.get(CONFIGDRIVE), &request, &StepWatch::new(context, None))?;
-    let probe = root_disk(machine, &call.node, info.anneal.disk.as_ref())?;
+    let interrupted = request.checkpoint.as_ref().map(|checkpoint| &checkpoint.disk);
+    let wanted = Wanted { before: info.anneal.disk.as_ref(), interrupted, rules: info.anneal.rules() };
+    let RootDisk { probe, others } = root_disk::ready(machine, &call.node, &wanted)
+        .map_err(|why| failed(format!("nothing was written to any disk: {why}")))?;
+    request.disk = DiskIdentity::of(probe.disk.serial.as_deref(), probe.disk.wwn.as_deref());
     let watch = StepWatch::new(context, Some(&probe.disk));
     let device =
         block::Device::open(machine.roots, &probe).map_err(|error| failed(block::fault::chain(&error)))?;
@@ -116,7 +124,7 @@ pub(crate) fn run(
         ImageError::Cancelled => StepError::Cancelled { report: Value::Null },
         error => failed(format!("the image was not written: {}", block::fault::chain(&error))),
     })?;
-    Ok(StepOutcome::Done(result(&info, &probe, &record)))
+    Ok(StepOutcome::Done(result(&info, deployed(&probe.disk, others, &record))))
 }
 
 /// Whether the image is to be written again from its beginning.
@@ -131,9 +139,8 @@ fn begins_again(error: &ImageError, resumed: bool) -> bool {
 }
 
 /// In the words of ironic-python-agent, with the record.
-fn result(info: &ImageInfo, probe: &Probe, record: &Record) -> Value {
+fn result(info: &ImageInfo, image: WrittenDisk) -> Value {
     let id = info.id.as_ref().and_then(Value::as_str).unwrap_or_default();
-    let image = deployed(&probe.disk, record);
     let (device, root) = (&image.device, &image.record.disk_id);
     let text = format!("prepare_image: image ({id}) written to device {device} root_uuid={root}");
     json!({ "result": text, "image": image })
@@ -187,7 +194,9 @@ fn request(info: &ImageInfo, in_the_ramdisk: bool, context: &StepContext) -> Res
     let checkpoint = context.checkpoint().and_then(|saved| Checkpoint::deserialize(saved).ok());
     let source = Source { url, trust, hosts, limits, headers };
     let checkpoint_every = CHECKPOINT_BYTES;
-    Ok(Request { source, checksum, allow_md5, format, configdrive: None, checkpoint_every, checkpoint })
+    // The disk is not chosen yet.
+    let disk = None;
+    Ok(Request { source, checksum, allow_md5, format, configdrive: None, disk, checkpoint_every, checkpoint })
 }
 
 fn trust(addition: &Addition) -> Result<Trust, StepError> {
@@ -234,34 +243,6 @@ fn drive(value: Option<&Value>, request: &Request, watch: &StepWatch) -> Result<
         ImageError::Cancelled => StepError::Cancelled { report: Value::Null },
         error => failed(format!("nothing was written to any disk: {error}")),
     })
-}
-
-/// The disk of the deployment before, or else the one that the node's hints mean; free of what used it.
-fn root_disk(machine: &Machine, node: &Value, before: Option<&DiskIdentity>) -> Result<Probe, StepError> {
-    let nothing = |why: String| failed(format!("nothing was written to any disk: {why}"));
-    let disks = block::list(machine.roots, machine.filter)
-        .map_err(|error| nothing(format!("the disks cannot be listed: {}", block::fault::chain(&error))))?;
-    let hinted = |object: &str| node[object]["root_device"].as_object().filter(|hints| !hints.is_empty());
-    let none = Map::new();
-    let hints = hinted("instance_info").or_else(|| hinted("properties")).unwrap_or(&none);
-    let disk = match before {
-        Some(before) => root_device::again(&disks, hints, before),
-        None => root_device::choose(&disks, hints),
-    };
-    let disk = disk.map_err(nothing)?;
-    let probe = block::probe(disk).map_err(|error| nothing(block::fault::chain(&error)))?;
-    let policy = Policy {
-        take_down: machine.takes_down,
-        // Sectors that a drive hides are not written, and not in the way.
-        despite: [Reason::Hidden].into(),
-        ..Policy::default()
-    };
-    let plan = block::plan_metadata(std::slice::from_ref(&probe), &policy);
-    if let [DiskDecision::Refuse(why) | DiskDecision::Leave(why)] = plan.decisions.as_slice() {
-        return Err(nothing(format!("{}: {why}", disk.describe())));
-    }
-    block::take_down(machine.roots, &plan.take_down).map_err(|error| nothing(block::fault::chain(&error)))?;
-    Ok(probe)
 }
 
 #[cfg(test)]

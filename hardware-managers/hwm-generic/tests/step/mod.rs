@@ -7,11 +7,35 @@ use block::Filter;
 use hwm_generic::GenericHardwareManager;
 use hwm_sdk::{HardwareManager, StepCall, StepError, StepKind, StepOutcome};
 use serde_json::{Map, Value, json};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The manager of these disks and no others.
 pub fn manager(disks: &[&Loop]) -> GenericHardwareManager {
     GenericHardwareManager::new(Filter::Only(disks.iter().map(|disk| disk.path.clone()).collect()))
+}
+
+/// A copy of what sysfs says of a loop device, with the serial number that loop devices have not.
+pub fn with_serial(path: &Path, serial: &str) -> (tempfile::TempDir, GenericHardwareManager) {
+    let root = tempfile::tempdir().unwrap();
+    let name = path.file_name().unwrap();
+    let (from, to) = (Path::new("/sys/block").join(name), root.path().join("block").join(name));
+    std::fs::create_dir_all(&to).unwrap();
+    for folder in ["", "queue", "loop"] {
+        std::fs::create_dir_all(to.join(folder)).unwrap();
+        let files = std::fs::read_dir(from.join(folder)).unwrap().map(Result::unwrap);
+        for file in files.filter(|file| file.file_type().unwrap().is_file()) {
+            // Some may only be written.
+            if let Ok(content) = std::fs::read(file.path()) {
+                std::fs::write(to.join(folder).join(file.file_name()), content).unwrap();
+            }
+        }
+    }
+    std::fs::create_dir_all(to.join("device")).unwrap();
+    std::fs::write(to.join("device/serial"), serial).unwrap();
+    let roots = block::Roots { sys: root.path().into(), ..block::Roots::default() };
+    let manager = GenericHardwareManager::with_roots(roots, Filter::Only(vec![path.into()]));
+    (root, manager)
 }
 
 /// A clean step that it offers, for a node with this `driver_internal_info`.

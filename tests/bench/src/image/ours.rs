@@ -4,7 +4,9 @@ use super::disk;
 use crate::erase::ours::peak_kib;
 use anyhow::{Context, Result, bail};
 use image_writer::source::{Host, RequestHeaders, Source};
-use image_writer::{CHECKPOINT_BYTES, ChecksumSource, Hosts, Limits, Phase, Progress, Request, Trust, Watch};
+use image_writer::{
+    CHECKPOINT_BYTES, ChecksumSource, DiskIdentity, Hosts, Limits, Phase, Progress, Request, Trust, Watch,
+};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::path::Path;
@@ -66,6 +68,7 @@ pub fn child(url: &str, sha256: &str, device: &Path) -> Result<()> {
         format: None,
         configdrive: None,
         checkpoint_every: CHECKPOINT_BYTES,
+        disk: DiskIdentity::of(Some("BENCH"), None),
         checkpoint: None,
     };
     let begun = Instant::now();

@@ -87,7 +87,7 @@ fn steps_are_known(node: &Enrolled) -> Result<()> {
     Ok(())
 }
 
-/// A step of the agent that a user asked for runs first. Images cannot be written yet: never ACTIVE.
+/// A step of the agent that a user asked for runs first.
 /// Without an image the request is refused; with a wrong digest the deployment fails, with the right one the agent writes
 /// the image, and the node starts from its disk. In BIOS mode: the cage has no EFI variables.
 fn deployed(world: &World, node: &Enrolled) -> Result<()> {

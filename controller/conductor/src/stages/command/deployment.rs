@@ -2,7 +2,7 @@
 
 use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use model::image::ImageRequest;
-use model::{Node, RootDisk, RunKind};
+use model::{Node, RunKind};
 use serde_json::Value;
 
 /// Why this record of the step, called `label`, is not of what was asked for. What the record shows by itself is judged by
@@ -27,7 +27,7 @@ pub(super) fn shortfall(
     }
     let name = name_of(deployed.serial.as_deref(), deployed.wwn.as_deref());
     match node.root_disk.as_ref().filter(|_| run == RunKind::Rebuild) {
-        Some(before) if !is(before, deployed.serial.as_deref(), deployed.wwn.as_deref()) => {
+        Some(before) if !before.fits(deployed.serial.as_deref(), deployed.wwn.as_deref()) => {
             refuse(format!("disk {name}, which is not that of the deployment before"))
         }
         _ => {
@@ -41,14 +41,8 @@ pub(super) fn shortfall(
 pub(super) fn boot_shortfall(node: &Node, label: &str, entries: Option<&BootEntries>) -> Option<String> {
     let (entries, root) = (entries?, node.root_disk.as_ref()?);
     let (serial, wwn) = (entries.serial.as_deref(), entries.wwn.as_deref());
-    let other = (!is(root, serial, wwn)).then(|| name_of(serial, wwn))?;
+    let other = (!root.fits(serial, wwn)).then(|| name_of(serial, wwn))?;
     Some(format!("the boot entries of step {label} are of disk {other}, and another one was written"))
-}
-
-/// Whether they are the names of this disk.
-fn is(disk: &RootDisk, serial: Option<&str>, wwn: Option<&str>) -> bool {
-    let same = |wanted: &Option<String>, has: Option<&str>| wanted.is_none() || wanted.as_deref() == has;
-    same(&disk.serial, serial) && same(&disk.wwn, wwn)
 }
 
 fn name_of<'a>(serial: Option<&'a str>, wwn: Option<&'a str>) -> &'a str {

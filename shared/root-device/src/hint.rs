@@ -1,10 +1,8 @@
 //! Root device hints, as Ironic has them, by which an operator names disks: those to keep, and the one that gets an image.
 
-mod condition;
-
+use crate::condition::{Condition, ValueKind};
 use crate::disk::Disk;
-use crate::probe::Probe;
-use condition::{Condition, ValueKind};
+use serde_json::{Map, Value};
 
 /// Conditions that a disk must fulfil, all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,12 +63,22 @@ impl Hint {
         }
     }
 
-    /// Whether a disk fulfils all conditions.
-    pub fn matches(&self, probe: &Probe) -> bool {
-        let volumes = volumes(probe);
-        self.conditions
-            .iter()
-            .all(|(key, _, condition)| condition.is_met_by(&key.values(&probe.disk, &volumes)))
+    /// From a `root_device` object; `None` when it has no conditions.
+    ///
+    /// # Errors
+    /// What is not understood, or does not name one disk of a node: it is not guessed which disk is meant.
+    pub fn of_root_device(hints: &Map<String, Value>) -> Result<Option<Self>, String> {
+        if hints.is_empty() {
+            return Ok(None);
+        }
+        let pairs: Result<Vec<(&str, String)>, String> =
+            hints.iter().map(|(name, value)| pair(name, value)).collect();
+        Self::parse(pairs?).map(Some)
+    }
+
+    /// Whether a disk fulfils all conditions. `volumes` are the names of the md arrays that it is a member of.
+    pub fn matches(&self, disk: &Disk, volumes: &[String]) -> bool {
+        self.conditions.iter().all(|(key, _, condition)| condition.is_met_by(&key.values(disk, volumes)))
     }
 
     /// Why `disk` is not meant: the first condition that it does not fulfil. It counts as a member of no md array.
@@ -110,7 +118,7 @@ impl Key {
             Key::WwnWithExtension => disk.wwn_with_extension.clone(),
             Key::WwnVendorExtension => disk.wwn_vendor_extension.clone(),
             Key::Rotational => Some(disk.rotational.to_string()),
-            Key::Name => Some(disk.path.to_string_lossy().into_owned()),
+            Key::Name => Some(disk.name.clone()),
             Key::Hctl => disk.hctl.clone(),
             Key::Transport => disk.transport.clone(),
             Key::VolumeName => return volumes.iter().map(|name| name.trim().to_lowercase()).collect(),
@@ -119,39 +127,31 @@ impl Key {
     }
 }
 
-/// Names of the md arrays that the disk is a member of, also by a volume of which it is a part: the label is
-/// `HOST:NAME`, or the name alone.
-fn volumes(probe: &Probe) -> Vec<String> {
-    let all = probe.signatures.iter().chain(probe.above.iter().flat_map(|layer| &layer.signatures));
-    let members = all.filter(|signature| signature.name == "linux_raid_member");
-    let labels = members.filter_map(|signature| signature.label.as_deref());
-    labels.map(|label| label.split_once(':').map_or(label, |(_, name)| name).to_owned()).collect()
+fn pair<'a>(name: &'a str, value: &Value) -> Result<(&'a str, String), String> {
+    match (name, value) {
+        ("by_path", _) => Err(
+            "the hint \"by_path\" is not supported: the ramdisk has no such names; use hctl, serial or wwn"
+                .to_owned(),
+        ),
+        ("volume_name", _) => Err("the hint \"volume_name\" is only for disks to keep".to_owned()),
+        (_, Value::String(text)) => Ok((name, text.trim().to_owned())),
+        (_, Value::Number(_) | Value::Bool(_)) => Ok((name, value.to_string())),
+        _ => Err(format!("the hint {name:?} is neither text nor a number")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::Disk;
-    use crate::signature::{Signature, SignatureKind};
 
-    fn probe() -> Probe {
-        let member = Signature {
-            kind: SignatureKind::Member,
-            name: "linux_raid_member".into(),
-            label: Some("host:large".into()),
-            uuid: None,
-            offset: None,
-            length: 0,
-            range: (0, 1),
-        };
-        let disk = Disk {
-            path: "/dev/sda".into(),
+    fn disk() -> Disk {
+        Disk {
+            name: "/dev/sda".into(),
             size: 100 << 30,
             serial: Some("S1".into()),
             model: Some("ACME Fast 9000".into()),
             ..Disk::default()
-        };
-        Probe { disk, signatures: vec![member], ..Probe::default() }
+        }
     }
 
     #[test]
@@ -177,10 +177,10 @@ mod tests {
             ("volume_name", "small", false),
         ] {
             let hint = Hint::parse([(name, value.to_owned())]).unwrap();
-            assert_eq!(hint.matches(&probe()), expected, "{hint}");
+            assert_eq!(hint.matches(&disk(), &["large".to_owned()]), expected, "{hint}");
         }
         let both = Hint::parse([("serial", "S1".to_owned()), ("size", "7".to_owned())]).unwrap();
-        assert!(!both.matches(&probe()), "all conditions must hold");
+        assert!(!both.matches(&disk(), &[]), "all conditions must hold");
     }
 
     #[test]

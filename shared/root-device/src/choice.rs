@@ -1,94 +1,98 @@
-//! Which disk gets the operating system. Pure.
+//! Which disk gets the operating system.
 
-use super::root_hint::parse;
-use block::{Disk, Hint};
-use serde::Deserialize;
+use crate::disk::Disk;
+use crate::hint::Hint;
+use crate::identity::DiskIdentity;
 use serde_json::{Map, Value};
-use std::fmt;
 
-/// Without hints no smaller disk is taken, as in Ironic.
-const SMALLEST: u64 = 4 << 30;
-
-/// The disk that the hints mean; without hints the smallest fixed one of at least 4 GiB. Of several the smallest, then
-/// the first by path.
-///
-/// # Errors
-/// Hints that are not understood, or of each disk why it is not meant.
-pub(super) fn choose<'a>(disks: &'a [Disk], hints: &Map<String, Value>) -> Result<&'a Disk, String> {
-    choose_of(disks, hints, SMALLEST)
+/// What the choice follows besides the hints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Without hints no smaller disk is taken, in bytes.
+    pub smallest: u64,
+    /// Whether several disks that fit are an error.
+    pub strict: bool,
 }
 
-fn choose_of<'a>(disks: &'a [Disk], hints: &Map<String, Value>, smallest: u64) -> Result<&'a Disk, String> {
-    let hints = parse(hints)?;
-    let judged = disks.iter().map(|disk| (disk, refusal(disk, hints.as_ref(), smallest)));
-    let (fitting, others): (Vec<_>, Vec<_>) = judged.partition(|(_, why)| why.is_none());
-    let chosen = fitting
-        .into_iter()
-        .map(|(disk, _)| disk)
-        .min_by(|a, b| a.size.cmp(&b.size).then_with(|| a.path.cmp(&b.path)));
-    chosen.ok_or_else(|| {
-        let mut why: Vec<String> = others
+impl Default for Rules {
+    /// Ironic's 4 GiB, and the smallest of several.
+    fn default() -> Self {
+        Self { smallest: 4 << 30, strict: false }
+    }
+}
+
+/// A choice among a list of disks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Place of the chosen disk in the list.
+    pub disk: usize,
+    /// Places of the others that fit as well, in the order in which they would have been chosen.
+    pub others: Vec<usize>,
+}
+
+/// The disk that the hints mean; without hints the smallest fixed one of at least [`Rules::smallest`]. Of several the
+/// smallest, then the first by name.
+///
+/// # Errors
+/// Hints that are not understood; of each disk why it does not fit; several that fit, where the rules are strict.
+pub fn choose(disks: &[Disk], hints: &Map<String, Value>, rules: Rules) -> Result<Choice, String> {
+    let hints = Hint::of_root_device(hints)?;
+    let judged =
+        disks.iter().enumerate().map(|(at, disk)| (at, refusal(disk, hints.as_ref(), rules.smallest)));
+    let (fitting, unfit): (Vec<_>, Vec<_>) = judged.partition(|(_, why)| why.is_none());
+    let mut fitting: Vec<usize> = fitting.into_iter().map(|(at, _)| at).collect();
+    fitting.sort_by_key(|at| (disks[*at].size, &disks[*at].name));
+    let Some((disk, others)) = fitting.split_first() else {
+        let mut why: Vec<String> = unfit
             .iter()
-            .map(|(disk, why)| format!("{}: {}", disk.path.display(), why.as_deref().unwrap_or_default()))
+            .map(|(at, why)| format!("{}: {}", disks[*at].name, why.as_deref().unwrap_or_default()))
             .collect();
         why.sort();
-        match (why.is_empty(), hints.is_none()) {
+        return Err(match (why.is_empty(), hints.is_none()) {
             (true, _) => "there is no disk to write an image to".to_owned(),
             (_, true) => format!("no disk can take an image: {}", why.join("; ")),
             (_, false) => format!("no disk matches the root device hints: {}", why.join("; ")),
-        }
-    })
-}
-
-/// What identifies a disk, whatever its name is after a reboot.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct DiskIdentity {
-    serial: Option<String>,
-    wwn: Option<String>,
-}
-
-impl DiskIdentity {
-    /// Both where both are known: two disks may have the same serial number.
-    fn is_of(&self, disk: &Disk) -> bool {
-        let same = |wanted: &Option<String>, has: &Option<String>| wanted.is_none() || wanted == has;
-        same(&self.serial, &disk.serial) && same(&self.wwn, &disk.wwn)
+        });
+    };
+    if rules.strict && !others.is_empty() {
+        let named: Vec<String> = fitting.iter().map(|at| disks[*at].describe()).collect();
+        let met = if hints.is_some() { "match the root device hints" } else { "can take the image" };
+        return Err(format!(
+            "{} disks {met}, and root_device_strict allows one only: {}",
+            named.len(),
+            named.join(", ")
+        ));
     }
+    Ok(Choice { disk: *disk, others: others.to_vec() })
 }
 
-impl fmt::Display for DiskIdentity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
-        write!(f, "serial {}, WWN {}", word(&self.serial), word(&self.wwn))
-    }
-}
-
-/// The disk of the deployment before. Hints, if there are any, must mean it, too.
+/// The place of a disk that is known already; `called` says in errors which it is. Hints, if there are any, must mean it, too.
 ///
 /// # Errors
 /// It is missing, several are like it, or it is not what the hints mean: no other is written in its place.
-pub(super) fn again<'a>(
-    disks: &'a [Disk],
+pub fn again(
+    disks: &[Disk],
     hints: &Map<String, Value>,
-    before: &DiskIdentity,
-) -> Result<&'a Disk, String> {
-    let hints = parse(hints)?;
-    let known = before.serial.is_some() || before.wwn.is_some();
-    let alike: Vec<&Disk> = disks.iter().filter(|disk| known && before.is_of(disk)).collect();
-    let [disk] = alike.as_slice() else {
-        let count = if alike.is_empty() { "missing" } else { "not the only one of its identity" };
-        return Err(format!("the disk of the deployment before ({before}) is {count}"));
+    known: &DiskIdentity,
+    called: &str,
+) -> Result<usize, String> {
+    let hints = Hint::of_root_device(hints)?;
+    let mut alike = disks.iter().enumerate().filter(|(_, disk)| known.is_of(disk));
+    let (Some((at, disk)), None) = (alike.next(), alike.next()) else {
+        let none = !disks.iter().any(|disk| known.is_of(disk));
+        let count = if none { "missing" } else { "not the only one of its identity" };
+        return Err(format!("{called} ({known}) is {count}"));
     };
     let other = hints.as_ref().and_then(|hints| hints.mismatch(disk));
     let problem = match other {
         Some(why) => format!("is not what the root device hints mean: {why}"),
         None if disk.read_only => "is read-only".to_owned(),
-        None => return Ok(disk),
+        None => return Ok(at),
     };
-    Err(format!("the disk of the deployment before ({before}) {problem}"))
+    Err(format!("{called} ({known}) {problem}"))
 }
 
-/// Why a disk is not meant.
+/// Why a disk does not fit.
 fn refusal(disk: &Disk, hints: Option<&Hint>, smallest: u64) -> Option<String> {
     if disk.read_only {
         return Some("it is read-only".to_owned());
@@ -107,8 +111,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn disk(path: &str, gib: u64) -> Disk {
-        Disk { path: path.into(), size: gib << 30, logical_block: 512, ..Disk::default() }
+    fn disk(name: &str, gib: u64) -> Disk {
+        Disk { name: name.into(), size: gib << 30, ..Disk::default() }
     }
 
     fn disks() -> Vec<Disk> {
@@ -130,9 +134,13 @@ mod tests {
         ]
     }
 
+    fn object(hints: Value) -> Map<String, Value> {
+        hints.as_object().cloned().unwrap_or_default()
+    }
+
     fn chosen(hints: Value) -> Result<String, String> {
-        let hints = hints.as_object().cloned().unwrap_or_default();
-        choose(&disks(), &hints).map(|disk| disk.path.display().to_string())
+        let disks = disks();
+        choose(&disks, &object(hints), Rules::default()).map(|choice| disks[choice.disk].name.clone())
     }
 
     #[test]
@@ -177,8 +185,8 @@ mod tests {
             wwn: wwn.map(str::to_owned),
         };
         let again = |hints: Value, before: DiskIdentity| {
-            let hints = hints.as_object().cloned().unwrap_or_default();
-            again(&disks(), &hints, &before).map(|disk| disk.path.display().to_string())
+            let disks = disks();
+            again(&disks, &object(hints), &before, "the disk").map(|at| disks[at].name.clone())
         };
         let wwn = Some("0x5000c500a1b2c3d4");
         // Without hints the smallest disk would be another.
@@ -198,7 +206,7 @@ mod tests {
         }
         let twins = [disk("/dev/sda", 9), disk("/dev/sdb", 9)]
             .map(|disk| Disk { serial: Some("S1".to_owned()), ..disk });
-        let problem = super::again(&twins, &Map::new(), &identity(Some("S1"), None)).expect_err("two");
+        let problem = super::again(&twins, &Map::new(), &identity(Some("S1"), None), "it").expect_err("two");
         assert!(problem.contains("not the only one"), "{problem}");
     }
 
@@ -237,16 +245,41 @@ mod tests {
         let stick = Disk { removable: true, ..disk("/dev/sde", 5) };
         let locked = Disk { read_only: true, ..disk("/dev/sdf", 5) };
         let mut all = vec![usb, stick, locked, disk("/dev/sdg", 3)];
-        let problem = choose(&all, &Map::new()).expect_err("none");
+        let choice = |all: &[Disk], hints: Value| choose(all, &object(hints), Rules::default());
+        let problem = choice(&all, json!({})).expect_err("none");
         for expected in
             ["/dev/sdd: it is removable", "/dev/sdf: it is read-only", "/dev/sdg: it has less than 4 GiB"]
         {
             assert!(problem.contains(expected), "{problem}");
         }
         all.extend([disk("/dev/sdc", 9), disk("/dev/sdb", 9), disk("/dev/sda", 10)]);
-        assert_eq!(choose(&all, &Map::new()).expect("one").path.to_str(), Some("/dev/sdb"));
-        let hinted = json!({"name": "/dev/sde"}).as_object().cloned().expect("an object");
-        assert_eq!(choose(&all, &hinted).expect("hinted").path.to_str(), Some("/dev/sde"));
-        assert!(choose(&[], &Map::new()).expect_err("none").contains("no disk"));
+        // Places 4, 5, 6: sdc, sdb, sda.
+        assert_eq!(choice(&all, json!({})), Ok(Choice { disk: 5, others: vec![4, 6] }));
+        assert_eq!(choice(&all, json!({"name": "/dev/sde"})), Ok(Choice { disk: 1, others: vec![] }));
+        assert!(choice(&[], json!({})).expect_err("none").contains("no disk"));
+    }
+
+    #[test]
+    fn the_least_size_is_a_rule() {
+        let all = [disk("/dev/sda", 3), disk("/dev/sdb", 8)];
+        let smallest = |gib: u64| choose(&all, &Map::new(), Rules { smallest: gib << 30, strict: false });
+        assert_eq!(smallest(2).map(|choice| choice.disk), Ok(0));
+        assert_eq!(smallest(4).map(|choice| choice.disk), Ok(1));
+        assert!(smallest(9).expect_err("none").contains("less than 9 GiB"));
+    }
+
+    #[test]
+    fn strict_rules_refuse_to_choose_among_several() {
+        let strict = Rules { strict: true, ..Rules::default() };
+        let problem = choose(&disks(), &object(json!({"size": "100"})), strict).expect_err("two");
+        assert_eq!(
+            problem,
+            "2 disks match the root device hints, and root_device_strict allows one only: /dev/nvme0n1 (no serial), \
+             /dev/sdb (serial S2)"
+        );
+        let problem = choose(&disks(), &Map::new(), strict).expect_err("three");
+        assert!(problem.starts_with("3 disks can take the image"), "{problem}");
+        let one = choose(&disks(), &object(json!({"serial": "S2"})), strict);
+        assert_eq!(one, Ok(Choice { disk: 1, others: vec![] }));
     }
 }
