@@ -63,6 +63,13 @@ pub struct Settings {
     pub site: String,
     /// Leave the ramdisk running after cleaning instead of powering the node off.
     pub stay_on_after_cleaning: bool,
+    /// Keep the ramdisk of automated cleaning running for a deployment, which then begins without a reboot; a node's own
+    /// `driver_info.fast_track` wins.
+    pub fast_track: bool,
+    /// How old the last heartbeat of such a ramdisk may be for a deployment to begin in it.
+    pub fast_track_timeout_s: u64,
+    /// How long an available node keeps its ramdisk for a deployment before it is powered off; 0 = no limit.
+    pub fast_track_idle_s: u64,
     /// Most nodes that are worked on at the same moment.
     pub max_passes: usize,
     /// Most of them at one BMC address.
@@ -120,6 +127,9 @@ impl Default for Settings {
             power_off_after_verifying: false,
             site: String::new(),
             stay_on_after_cleaning: false,
+            fast_track: false,
+            fast_track_timeout_s: 300,
+            fast_track_idle_s: 3600,
             max_passes: 128,
             max_passes_per_bmc: 8,
             logs_collect: CollectLogs::OnFailure,
