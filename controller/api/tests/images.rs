@@ -143,6 +143,23 @@ async fn judged(api: &Api, node: &Node, source: &str, agent: &str) -> (bool, Str
 }
 
 #[tokio::test]
+async fn fast_track_of_a_node_is_true_or_false() {
+    let directory = tempfile::tempdir().unwrap();
+    let api = Api::serving(serving(directory.path(), &["192.0.2.0/24"]));
+    let node = api.node("n", ProvisionState::Manageable).await;
+    for (value, good) in
+        [(json!("perhaps"), false), (json!(2), false), (json!("yes"), true), (json!(false), true)]
+    {
+        let mut changed = api.store.node(node.uuid).await.unwrap();
+        changed.driver_info.insert("fast_track".into(), value.clone());
+        api.store.update_node(changed, Vec::new(), None).await.unwrap();
+        let (is_good, said) = judged(&api, &node, "http://192.0.2.1/a", "anneal").await;
+        assert_eq!(is_good, good, "{value}: {said}");
+        assert!(good || said.contains("driver_info['fast_track']"), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn an_image_from_elsewhere_is_refused_before_the_node_is_touched() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a.raw");

@@ -68,6 +68,13 @@ pub struct Settings {
     pub root_device_strict: bool,
     /// Leave the ramdisk running after cleaning instead of powering the node off.
     pub stay_on_after_cleaning: bool,
+    /// Keep the ramdisk of automated cleaning running for a deployment, which then begins without a reboot; a node's own
+    /// `driver_info.fast_track` wins.
+    pub fast_track: bool,
+    /// How old the last heartbeat of such a ramdisk may be for a deployment to begin in it.
+    pub fast_track_timeout_s: u64,
+    /// How long an available node keeps its ramdisk for a deployment before it is powered off; 0 = no limit.
+    pub fast_track_idle_s: u64,
     /// Most nodes that are worked on at the same moment.
     pub max_passes: usize,
     /// Most of them at one BMC address.
@@ -127,6 +134,9 @@ impl Default for Settings {
             root_disk_min_gib: Rules::default().smallest >> 30,
             root_device_strict: Rules::default().strict,
             stay_on_after_cleaning: false,
+            fast_track: false,
+            fast_track_timeout_s: 300,
+            fast_track_idle_s: 3600,
             max_passes: 128,
             max_passes_per_bmc: 8,
             logs_collect: CollectLogs::OnFailure,

@@ -3,6 +3,7 @@
 //! when something happened (history, certificates, creation) stay.
 
 use crate::agent::Contact;
+use crate::fast_track::KeptRamdisk;
 use crate::inventory::Inventory;
 use crate::kind::RunKind;
 use crate::node::Node;
@@ -20,6 +21,11 @@ pub fn shift_node(node: &mut Node, by: i64) -> bool {
     }
     if let Some(run) = node.run.as_mut().filter(|run| run.is_active()) {
         run.started_at = run.started_at.shifted(by);
+        any = true;
+    }
+    let kept = node.run.as_mut().and_then(|run| run.ramdisk_kept.as_mut());
+    if let Some(KeptRamdisk::Since(at) | KeptRamdisk::PoweringOff(at)) = kept {
+        *at = at.shifted(by);
         any = true;
     }
     match node.run.as_mut().map(|run| &mut run.cursor) {
@@ -136,6 +142,20 @@ mod tests {
             let mut after = before.clone();
             assert_eq!(shift_node(&mut after, BY), !expected.is_empty());
             assert_eq!(moved(&before, &after), expected);
+        }
+    }
+
+    #[test]
+    fn the_time_for_which_a_ramdisk_is_kept_moves() {
+        for (kept, name) in [
+            (KeptRamdisk::Since(Timestamp(5_200)), "since"),
+            (KeptRamdisk::PoweringOff(Timestamp(5_200)), "powering_off"),
+        ] {
+            let mut before = node(Cursor::Done);
+            before.run.as_mut().unwrap().ramdisk_kept = Some(kept);
+            let mut after = before.clone();
+            assert!(shift_node(&mut after, BY));
+            assert_eq!(moved(&before, &after), [format!(".run.ramdisk_kept.{name}")]);
         }
     }
 

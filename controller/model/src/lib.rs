@@ -12,6 +12,7 @@ pub mod bundle;
 pub mod certificate;
 pub mod clock_jump;
 pub mod disks;
+pub mod fast_track;
 pub mod health;
 pub mod hello;
 pub mod history;

@@ -1,6 +1,7 @@
 //! How a user's request changes a node: verbs and power. Pure; the API stores the result, the conductor acts on it.
 
 use crate::basis::Basis;
+use crate::fast_track;
 use crate::hello::Hello;
 use crate::history::{Event, EventKind, Severity};
 use crate::image::{BOOT_INSTANCE, CONFIGDRIVE, is_step};
@@ -331,7 +332,8 @@ fn by_user(verb: Verb) -> String {
 }
 
 /// Put a fresh run on the node: nothing of an earlier one may be taken for a part of it. Only what the node booted
-/// from before that one, and was not set again when it failed, is still to be set.
+/// from before that one, and was not set again when it failed, is still to be set; and a deployment may begin in the
+/// ramdisk that a cleaning left running.
 pub fn begin(node: &mut Node, mut run: Run, state: ProvisionState, now: Timestamp) {
     let target = match run.kind {
         RunKind::ManualClean => Some(ProvisionState::Manageable),
@@ -340,6 +342,7 @@ pub fn begin(node: &mut Node, mut run: Run, state: ProvisionState, now: Timestam
     for kind in StepKind::ALL {
         node.forget_steps(kind);
     }
+    run.ramdisk_kept = fast_track::inherited(node, run.kind);
     run.boot_before = node.run.take().and_then(|earlier| earlier.boot_before);
     node.run = Some(run);
     node.last_error = None;
@@ -435,6 +438,10 @@ pub fn apply_power(
     }
     let mut changed = node.clone();
     changed.target_power_state = Some(target);
+    if let Some(run) = &mut changed.run {
+        // From now on the user decides about the power.
+        run.ramdisk_kept = None;
+    }
     changed.last_error = None;
     changed.next_wake_at = Some(now);
     let text = format!("{} asked for by a user", target.as_str());

@@ -15,12 +15,15 @@
 //!    └▶ TearDown ─▶ Restart (into the workload) ─▶ Done
 //! ```
 //!
+//! A deployment of a node whose ramdisk was kept running (fast track) goes from Start to LearnSteps.
+//!
 //! AwaitHello comes between the step that starts an instance and the success of that step, where the deployment asks for it.
 //!
 //! Each value of the cursor names the next action. It is stored before the action is taken, so that a controller that was
 //! killed at any moment takes the action again, or asks for its outcome.
 
 use crate::boot::BootStart;
+use crate::fast_track::KeptRamdisk;
 use crate::hello::Hello;
 use crate::kind::RunKind;
 use crate::request_sender::RequestSender;
@@ -110,6 +113,10 @@ pub struct Run {
     /// The hello of the instance, without which the deployment is not done; `None` where none is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hello: Option<Hello>,
+    /// The ramdisk that runs on the node at rest for the deployment that follows; in a deployment that has not begun to use it,
+    /// that of the cleaning before. `None` where none is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ramdisk_kept: Option<KeptRamdisk>,
 }
 
 /// The logs of the ramdisk.
@@ -259,6 +266,7 @@ impl Run {
             attempts: 0,
             logs: None,
             hello: None,
+            ramdisk_kept: None,
         }
     }
 

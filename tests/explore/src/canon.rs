@@ -12,6 +12,7 @@ use conductor::decision::{Action, Change, Outcome, Snapshot};
 use conductor::stages::BOOT_DEVICE_NEW;
 use model::agent::{AgentState, SecondAgent};
 use model::boot::{Boot, BootStart};
+use model::fast_track::KeptRamdisk;
 use model::{Basis, Contact, Cursor, Node, Run, StepResult, Timestamp, Wait};
 use room::Power;
 use std::collections::hash_map::DefaultHasher;
@@ -29,6 +30,9 @@ pub fn fingerprint(world: &World) -> u64 {
     canon.story(story);
     canon.hasher.finish()
 }
+
+/// [`SILENCE`].
+const SILENCE_TICKS: i64 = SILENCE as i64;
 
 struct Canon<'a> {
     hasher: DefaultHasher,
@@ -114,6 +118,9 @@ impl Canon<'_> {
     }
 
     fn awaits(&self) -> bool {
+        if self.world.kept_ramdisk().is_some() {
+            return true;
+        }
         let cursor = self.world.run().map(|run| &run.cursor);
         matches!(
             cursor,
@@ -215,6 +222,7 @@ impl Canon<'_> {
             attempts,
             logs,
             hello,
+            ramdisk_kept,
         } = run;
         self.put(u128::from(self.world.story.run).wrapping_sub(id.as_u128()));
         self.put((
@@ -234,6 +242,10 @@ impl Canon<'_> {
         self.put(logs.as_ref().map(std::mem::discriminant));
         // The nonce is one of its kind in every run.
         self.put(hello.as_ref().map(|hello| (hello.limit_s, hello.heard_at.is_some())));
+        self.put(ramdisk_kept.as_ref().map(std::mem::discriminant));
+        if let Some(KeptRamdisk::Since(at) | KeptRamdisk::PoweringOff(at)) = ramdisk_kept {
+            self.time(Some(*at));
+        }
         self.put(plan.is_some());
         for planned in plan.iter().flatten() {
             self.put((&planned.step.interface, &planned.step.step));
@@ -314,8 +326,13 @@ impl Canon<'_> {
         }
     }
 
-    /// Since when it counts whether the agent is heard: while a step is with it, or one waits for a heartbeat.
+    /// Since when it counts whether the agent is heard: while a step is with it, one waits for a heartbeat, or its ramdisk is
+    /// kept running.
     fn listens_since(&self) -> Option<Timestamp> {
+        if let Some(KeptRamdisk::Since(since)) = self.world.kept_ramdisk() {
+            // Heartbeats from before then count as well.
+            return Some(Timestamp(since.0.saturating_sub(crate::world::micros(SILENCE_TICKS))));
+        }
         match &self.world.run()?.cursor {
             Cursor::Issued { at, .. } => Some(*at),
             Cursor::Pause { since, .. } => Some(*since),

@@ -346,7 +346,8 @@ fn known(scenario: &Scenario, world: &World, id: &str) -> Outcome {
     };
     let disk = json!({"disks": [{"device": "/dev/sda", "size": 1, "outcome": "failed", "reason": "not zero",
         "bytes_erased": 0}]});
-    let key = scenario.step_kind().result_field();
+    let kind = world.run().and_then(|run| run.kind.steps()).unwrap_or(scenario.step_kind());
+    let key = kind.result_field();
     let signs = scenario.signs && scenario.erases(command.step);
     let name = scenario.steps.get(command.step).and_then(|step| step.label.split_once('.'));
     let command_result = match (command.state, name, world.agent()) {

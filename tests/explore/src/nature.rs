@@ -27,7 +27,7 @@ pub fn moves(scenario: &Scenario, world: &World, asleep: bool, moves: &mut Moves
     agent(scenario, world, moves);
     impostor(scenario, world, moves);
     bmc(world, moves);
-    if world.run().is_some() {
+    if world.is_under_way() {
         if asleep && world.node().next_wake_at.is_some() {
             moves.push(Next::new(Transition::Tick, ticked(scenario, world)));
         }
@@ -44,7 +44,7 @@ pub fn moves(scenario: &Scenario, world: &World, asleep: bool, moves: &mut Moves
 fn network(scenario: &Scenario, world: &World, moves: &mut Moves) {
     let mut link = |transition, link| moves.change(transition, world, |next| next.link = link);
     match world.link {
-        Link::Up if scenario.agent && world.run().is_some() => {
+        Link::Up if scenario.agent && world.is_under_way() => {
             link(Transition::Mute, Link::Mute);
             link(Transition::Cut, Link::Down);
         }
@@ -109,8 +109,7 @@ fn machine(world: &World, moves: &mut Moves) {
             next.machine.power.runs = Runs::Workload;
         });
     }
-    let Some(run) = world.run() else { return };
-    if run.cursor == Cursor::Start {
+    if !world.is_under_way() || world.run().is_some_and(|run| run.cursor == Cursor::Start) {
         return;
     }
     let mut harm = |transition: Transition, change: fn(&mut World)| {
@@ -196,7 +195,7 @@ fn agent(scenario: &Scenario, world: &World, moves: &mut Moves) {
         }
     }
     steps(scenario, world, agent, moves);
-    if world.run().is_some() {
+    if world.is_under_way() {
         let nonce = agent.nonce.clone();
         moves.change(Transition::AgentRestarts, world, |next| {
             start_agent(next, nonce);
@@ -392,7 +391,7 @@ fn user(scenario: &Scenario, world: &World, moves: &mut Moves) {
     if world.run().is_some_and(|run| !run.abort) {
         ask(VerbRequest::of(Verb::Abort));
     }
-    if world.is_at_rest() && world.run().is_none() {
+    if (world.is_at_rest() || world.keeps_ramdisk()) && world.run().is_none() {
         for request in &scenario.again {
             ask(request.clone());
         }

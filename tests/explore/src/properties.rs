@@ -9,6 +9,7 @@ use crate::transition::Transition;
 use crate::world::{Link, World, boot_of};
 use conductor::decision::Action;
 use model::boot::BootStart;
+use model::fast_track::KeptRamdisk;
 use model::provision::{Verb, transition};
 use model::{Cursor, EventKind, Logs, PowerState, PowerTarget, ProvisionState, Run};
 
@@ -100,6 +101,11 @@ pub const PROPERTIES: &[Property] = &[
         name: "no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off",
         sentence: "no second token without an observed Off (or its stated stand-in)",
         check: no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off,
+    },
+    Property {
+        name: "a_deployment_begins_in_no_ramdisk_but_the_kept_one",
+        sentence: "a node whose ramdisk still runs after cleaning is deployed without a reboot, keeps the boot's token",
+        check: a_deployment_begins_in_no_ramdisk_but_the_kept_one,
     },
     Property {
         name: "no_token_without_the_nonce_of_the_boot",
@@ -282,7 +288,11 @@ fn a_node_that_left_its_run_is_left_alone(now: &Move) -> Result<(), String> {
     let changes = !(reads || matches!(action, Action::AskCommand { .. }));
     let Some(run) = now.before.run() else {
         let state = now.before.node().provision_state.as_str();
-        return if changes { Err(format!("{action:?} is done to a node that is {state}")) } else { Ok(()) };
+        return if changes && !is_idle_power_off(now) {
+            Err(format!("{action:?} is done to a node that is {state}"))
+        } else {
+            Ok(())
+        };
     };
     // A stored command is sent even if the run is aborted: only a command that the agent knows can be cancelled, and
     // the agent then also knows the id of a copy that the network delays.
@@ -296,6 +306,13 @@ fn a_node_that_left_its_run_is_left_alone(now: &Move) -> Result<(), String> {
         return Err(format!("{action:?} is done for a run that is being aborted or fails"));
     }
     Ok(())
+}
+
+/// The node is powered off because its kept ramdisk is not needed any more, and that is stored.
+fn is_idle_power_off(now: &Move) -> bool {
+    let is_intended = matches!(now.before.kept_ramdisk(), Some(KeptRamdisk::PoweringOff(_)));
+    let off = now.action() == Some(&Action::SetPower(PowerTarget::Off));
+    off && is_intended && now.before.keeps_ramdisk()
 }
 
 fn an_aborted_run_leaves_no_step_running(now: &Move) -> Result<(), String> {
@@ -361,6 +378,22 @@ fn no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off(now: &Move)
          since",
         after.token_boot, before.token_boot
     ))
+}
+
+/// The agent that tells its steps to a run which has not booted the node is the one that the cleaning booted, with its token.
+fn a_deployment_begins_in_no_ramdisk_but_the_kept_one(now: &Move) -> Result<(), String> {
+    let (before, after) = (now.before, &now.next.world);
+    let learns = |world: &World| world.run().is_some_and(|run| run.cursor == Cursor::LearnSteps);
+    if !learns(before) || before.kept_ramdisk().is_none() {
+        return Ok(());
+    }
+    let goes_on = after.run().is_some_and(|run| run.cursor == Cursor::NextStep);
+    let (of_cleaning, heard) =
+        (before.story.token_boot, before.stored.contact.token.as_deref().and_then(boot_of));
+    if goes_on && (!now.scenario.fast_track || heard != Some(of_cleaning)) {
+        return Err(format!("the agent of boot {heard:?} is used, and boot {of_cleaning} has the token"));
+    }
+    Ok(())
 }
 
 fn no_token_without_the_nonce_of_the_boot(now: &Move) -> Result<(), String> {
@@ -438,7 +471,7 @@ fn intents_are_stored_before_effects(now: &Move) -> Result<(), String> {
             Some(Cursor::PowerOn | Cursor::Restart) => *target == PowerTarget::On,
             Some(Cursor::Reboot) => *target == PowerTarget::Reboot,
             Some(Cursor::OutOfBand { polling, .. }) => !polling,
-            _ => false,
+            _ => is_idle_power_off(now),
         },
         Some(Action::SetBootDevice) => stored == Some(&Cursor::SetBootDevice),
         Some(Action::RestoreBootDevice(_)) => stored == Some(&Cursor::RestoreBootDevice),

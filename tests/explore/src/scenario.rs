@@ -17,6 +17,8 @@ pub const SILENCE: u64 = 2;
 pub const STEP_LIMIT: u64 = 4;
 /// Ticks that a hello may take.
 pub const HELLO_LIMIT: u64 = 3;
+/// Ticks for which a ramdisk is kept running on a node that nobody deploys.
+pub const IDLE_LIMIT: u64 = 2;
 /// Ticks that a ramdisk may take to boot, and for which a controller that is away stays away: longer than
 /// [`SILENCE`], so that it comes back to nodes it has not heard.
 pub const BOOT_LIMIT: u64 = 3;
@@ -106,6 +108,8 @@ pub struct Scenario {
     pub never_off: bool,
     /// The deployment awaits the hello of its instance.
     pub hello: bool,
+    /// The ramdisk of the cleaning is kept running for a deployment, which the user may ask for.
+    pub fast_track: bool,
     /// Disturbances on one path, the user's later requests among them.
     pub budget: u8,
     /// What the user may ask for once a run has ended.
@@ -126,6 +130,7 @@ impl Scenario {
             signs: false,
             never_off: false,
             hello: false,
+            fast_track: false,
             budget,
             again: Vec::new(),
             settings: settings(),
@@ -161,6 +166,16 @@ impl Scenario {
     #[must_use]
     pub fn with_hello(self) -> Self {
         Self { hello: true, ..self }
+    }
+
+    /// With fast track: the cleaned node may be deployed, by steps of the same names.
+    #[must_use]
+    pub fn with_fast_track(mut self) -> Self {
+        self.again.push(VerbRequest::of(Verb::Deploy));
+        self.settings.fast_track = true;
+        self.settings.fast_track_timeout_s = TICK.as_secs() * SILENCE;
+        self.settings.fast_track_idle_s = TICK.as_secs() * IDLE_LIMIT;
+        Self { fast_track: true, ..self }
     }
 
     /// With an agent that signs, and an administrator who may override a cleaning that failed.

@@ -7,6 +7,7 @@ use conductor::decision::{Action, Change, Outcome, Rules, Snapshot};
 use model::agent::AgentState;
 use model::boot::BootNonce;
 use model::disks::KnownDisk;
+use model::fast_track::KeptRamdisk;
 use model::hello::WAIT_FOR_HELLO;
 use model::request::{Policy, VerbRequest, apply_verb};
 use model::run::PersistentBoot;
@@ -376,7 +377,10 @@ impl World {
                 self.story.died_in_step = false;
             }
             if fresh {
-                self.story.off_boot = self.machine.power.boot;
+                // A deployment may begin in the ramdisk that the cleaning before it left running.
+                if run.ramdisk_kept.is_none() {
+                    self.story.off_boot = self.machine.power.boot;
+                }
                 if scenario.never_off && self.is_in_firmware() {
                     self.story.off_boot -= 1;
                 }
@@ -414,7 +418,22 @@ impl World {
         use ProvisionState as P;
         let state = self.node().provision_state;
         let failed = matches!(state, P::CleanFail | P::DeployFail | P::ServiceFail);
-        matches!(self.conductor, Stand::Idle) && (state.is_stable() || failed)
+        matches!(self.conductor, Stand::Idle) && (state.is_stable() || failed) && !self.keeps_ramdisk()
+    }
+
+    /// The run has ended, and its ramdisk is kept running, or is being powered off.
+    pub fn keeps_ramdisk(&self) -> bool {
+        self.run().is_none() && self.kept_ramdisk().is_some()
+    }
+
+    /// The ramdisk that was kept running.
+    pub fn kept_ramdisk(&self) -> Option<KeptRamdisk> {
+        self.node().run.as_ref()?.ramdisk_kept
+    }
+
+    /// Something may happen to the node without a user's request: a run is under way, or a ramdisk is kept running.
+    pub fn is_under_way(&self) -> bool {
+        self.run().is_some() || self.keeps_ramdisk()
     }
 
     /// Power as the BMC reports it.

@@ -49,6 +49,13 @@ fn automated_cleaning() {
     check(&Scenario::new("automated_cleaning", RunKind::AutomatedClean, &steps, 2));
 }
 
+/// The ramdisk of the cleaning is kept: the node is deployed in it, or powered off after a time.
+#[test]
+fn fast_track() {
+    let steps = [StepSpec::agent("deploy.deploy")];
+    check(&Scenario::new("fast_track", RunKind::AutomatedClean, &steps, 2).with_fast_track());
+}
+
 /// An agent that signs what it erases, and sometimes owes the proof.
 #[test]
 fn automated_cleaning_with_evidence() {

@@ -245,6 +245,7 @@ fn settings() -> Settings {
         step_timeout_s: 3600,
         step_stall_s: 900,
         power_sync_s: 600,
+        fast_track_idle_s: 1800,
         ..Settings::default()
     }
 }

@@ -8,6 +8,7 @@ use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use model::Node;
 use model::boot::AGENT_KIND;
+use model::fast_track;
 use model::image::{DIRECT, ImageError};
 use model::root_disk;
 use serde_json::{Map, Value, json};
@@ -68,6 +69,14 @@ async fn disk(call: &Call, node: &Node) -> Option<String> {
     seen.then(|| root_disk::foreseen(node, &inventory.inventory, call.app.settings.root_disk)).flatten()
 }
 
+/// A value of `driver_info.fast_track` that is neither true nor false, which counts as false.
+fn with_fast_track(entry: Value, node: &Node) -> Value {
+    match fast_track::is_on(&node.driver_info, false) {
+        Err(reason) if entry["result"] == true => json!({"result": false, "reason": reason}),
+        _ => entry,
+    }
+}
+
 async fn judge(app: &App, node: &Node) -> Result<(), ImageError> {
     validation::image(app, node).await?;
     configdrive::check_writable(app, node, None).await?;
@@ -97,7 +106,7 @@ async fn answer(call: &Call, node: Node) -> Reply {
         };
         let entry = match interface {
             "boot" => with_agent(entry, &call.app.settings, &node),
-            "deploy" => with_image(entry, call, &node).await,
+            "deploy" => with_fast_track(with_image(entry, call, &node).await, &node),
             "rescue" if entry["result"] == true => match validation::rescue(&call.app, &node) {
                 Ok(()) => entry,
                 Err(reason) => json!({"result": false, "reason": reason}),

@@ -1,6 +1,7 @@
 //! Ask the agent for its steps, and make the plan.
 
 use super::fail::{self, retry_or_fail};
+use super::fast_track;
 use super::view::View;
 use super::wait::{is_due, sleep_on, unexpected};
 use super::{plan, replan};
@@ -23,6 +24,9 @@ pub(super) fn decide(view: &View) -> Decision {
 
 pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
     const WHAT: &str = "The agent could not be asked for its steps";
+    if let Some(change) = fast_track::unanswered(view, &outcome) {
+        return change;
+    }
     match outcome {
         Outcome::Steps(steps) => learnt(view, &steps),
         Outcome::Busy(text) => {
@@ -53,7 +57,12 @@ fn learnt(view: &View, reported: &BTreeMap<StepKind, AdvertisedSteps>) -> Change
     let declared = able.out_of_band(kind);
     known.retain(|step| !declared.iter().any(|ours| ours.label() == step.label()));
     known.extend_from_slice(declared);
-    Change { catalogues, ..with_steps(view, kind, &known, versions(advertised)) }
+    let mut change = Change { catalogues, ..with_steps(view, kind, &known, versions(advertised)) };
+    if let Some(run) = &mut change.node.run {
+        // It is this run's ramdisk now.
+        run.ramdisk_kept = None;
+    }
+    change
 }
 
 /// The run with a plan for these steps, which managers of these versions offer.

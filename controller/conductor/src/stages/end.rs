@@ -2,6 +2,7 @@
 
 use super::basis;
 use super::fail::{self, retry_or_fail};
+use super::fast_track;
 use super::hello;
 use super::logs;
 use super::power::{power_pending, reported};
@@ -19,6 +20,9 @@ use model::run::{Cursor, Run};
 use model::{Basis, PowerState, PowerTarget, ProvisionState, RunKind};
 
 pub(super) fn decide(view: &View) -> Decision {
+    if fast_track::keeps(view) {
+        return Decision::Record(Box::new(fast_track::kept(finished(view), view.snapshot.now)));
+    }
     if nothing_to_stop(view) {
         return Decision::Record(Box::new(finished(view)));
     }

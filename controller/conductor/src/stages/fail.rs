@@ -60,6 +60,9 @@ fn store_result(view: &View, change: &mut Change, text: &str, result: Value) {
 fn fail(view: &View, text: &str, maintenance: bool) -> Change {
     let mut change = view.advance(Cursor::Done);
     change.node.next_wake_at = None;
+    if let Some(run) = &mut change.node.run {
+        run.ramdisk_kept = None;
+    }
     if let Some(run) = change.node.run.as_mut().filter(|_| maintenance && logs::can_be_asked(view)) {
         // Collected after the failure is stored: an agent that hangs while it packs its logs delays nothing.
         run.logs = Some(Logs::Wanted);

@@ -1,12 +1,15 @@
-//! States without a run: power changes that users request, and the periodic look at power and health.
+//! States without a run: power changes that users request, the periodic look at power and health, and a ramdisk that is
+//! kept running.
 
+use super::fast_track;
 use super::logs;
 use super::wait::{is_due, is_overdue, sleep_on, waiting};
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
+use model::fast_track::KeptRamdisk;
 use model::history::{EventKind, Severity};
 use model::request::event;
-use model::{Health, Node, ProvisionState};
+use model::{Health, Node, PowerState, ProvisionState, Timestamp};
 use std::time::Duration;
 
 pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
@@ -21,14 +24,27 @@ pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
             sleep_on(node)
         };
     }
-    if !is_synced(node, settings) {
-        // A user's verb may have left a wake-up time that nothing needs.
-        return Decision::Sleep { wait: None, wake_at: None };
+    if let Some(decision) = fast_track::decide(snapshot, settings) {
+        return decision;
     }
-    match node.next_wake_at {
-        Some(at) if at <= snapshot.now => Decision::Act(Action::ReadState),
-        Some(at) => Decision::Sleep { wait: None, wake_at: Some(at) },
-        None => Decision::Sleep { wait: None, wake_at: Some(snapshot.now.after(sync_pause(settings))) },
+    let is_synced = is_synced(node, settings);
+    if is_synced && node.next_wake_at.is_some_and(|at| at <= snapshot.now) {
+        return Decision::Act(Action::ReadState);
+    }
+    Decision::Sleep { wait: None, wake_at: wake_at(snapshot, settings, is_synced) }
+}
+
+/// When to look at the node again. Each heartbeat puts off when a kept ramdisk counts as silent: an earlier time that is
+/// stored stays, so that a heartbeat does not write the node's row.
+fn wake_at(snapshot: &Snapshot, settings: &Settings, is_synced: bool) -> Option<Timestamp> {
+    let stored = snapshot.node.next_wake_at.filter(|at| *at > snapshot.now);
+    let kept = fast_track::look_again_at(snapshot, settings);
+    // A user's verb may have left a wake-up time that nothing needs.
+    let own = stored.filter(|_| is_synced || kept.is_some());
+    let sync = is_synced.then(|| snapshot.now.after(sync_pause(settings)));
+    match (own.or(sync), kept) {
+        (Some(at), Some(kept)) => Some(at.min(kept)),
+        (at, kept) => at.or(kept),
     }
 }
 
@@ -52,6 +68,17 @@ pub(super) fn apply_outcome(
     outcome: Outcome,
     settings: &Settings,
 ) -> Change {
+    let kept = snapshot.node.run.as_ref().and_then(|run| run.ramdisk_kept);
+    if let (Some(KeptRamdisk::PoweringOff(since)), Action::SetPower(_)) = (kept, action) {
+        return fast_track::powering_off(snapshot, since, &outcome, settings);
+    }
+    let is_off = matches!(outcome, Outcome::State(PowerState::Off, _));
+    let change = power_outcome(snapshot, action, outcome, settings);
+    if is_off { fast_track::seen_off(change, snapshot.now) } else { change }
+}
+
+/// The outcome of what a user asked for, or of a look at the node.
+fn power_outcome(snapshot: &Snapshot, action: &Action, outcome: Outcome, settings: &Settings) -> Change {
     let now = snapshot.now;
     let mut node = snapshot.node.clone();
     let mut events = Vec::new();

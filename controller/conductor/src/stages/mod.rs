@@ -21,6 +21,7 @@
 //! second_agent.rs      a second agent, or a second fetch of the boot script
 //! basis.rs             what a cleaning that succeeded makes the node AVAILABLE on
 //! erase_step.rs        the steps of the agent that erase disks
+//! fast_track.rs        the ramdisk of a cleaning, kept running for a deployment
 //! power.rs             the BMC has not reached the requested power state yet
 //! panicked.rs          the passes over the node panicked too often
 //! fail.rs              retried, failed, aborted; logs.rs: the ramdisk's logs
@@ -34,6 +35,7 @@ mod command;
 mod end;
 mod erase_step;
 mod fail;
+mod fast_track;
 mod hello;
 mod idle;
 mod inspecting;

@@ -1,7 +1,7 @@
 //! Whether a run needs a ramdisk. A request that is known to be impossible fails here, before the node is touched.
 
 use super::view::View;
-use super::{fail, plan};
+use super::{fail, fast_track, plan};
 use crate::decision::Change;
 use model::abilities::{Inspect, Rescue};
 use model::plan::{BadSteps, automated_plan, deploy_plan, needs_no_ramdisk, requested_plan};
@@ -10,16 +10,22 @@ use model::run::Cursor;
 use model::{Abilities, CatalogueStep, PlannedStep, RunKind, StepKind};
 use serde_json::Map;
 
-/// The first move of a run.
+/// The first move of a run. A kept ramdisk is used by it, or never.
 pub(super) fn begin(view: &View) -> Change {
+    let mut change = first_move(view);
+    if let Some(run) = change.node.run.as_mut().filter(|run| run.cursor != Cursor::LearnSteps) {
+        run.ramdisk_kept = None;
+    }
+    change
+}
+
+fn first_move(view: &View) -> Change {
     let able = match &view.snapshot.abilities {
         Ok(able) => able,
         Err(text) => return fail::refused(view, &format!("The node's driver cannot be used: {text}")),
     };
     match view.run.kind {
-        RunKind::AutomatedClean | RunKind::Deploy | RunKind::Rebuild if able.agent => {
-            view.advance(Cursor::PowerOff)
-        }
+        RunKind::AutomatedClean | RunKind::Deploy | RunKind::Rebuild if able.agent => fast_track::begin(view),
         RunKind::AutomatedClean => with_plan(view, Ok(automated_plan(able.out_of_band(StepKind::Clean)))),
         RunKind::Deploy | RunKind::Rebuild => {
             let known = able.out_of_band(StepKind::Deploy);

@@ -28,6 +28,10 @@ impl View<'_> {
     /// The run at another cursor, its count of failed attempts reset.
     pub fn advance(&self, cursor: Cursor) -> Change {
         self.with_run(|run| {
+            if cursor == Cursor::PowerOff {
+                // Whatever runs on the node ends.
+                run.ramdisk_kept = None;
+            }
             run.cursor = cursor;
             run.attempts = 0;
         })

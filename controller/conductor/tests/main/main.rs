@@ -19,6 +19,7 @@ mod deployment_images;
 mod events;
 mod evidence;
 mod fails_closed;
+mod fast_track;
 mod foreign_agent;
 mod hello;
 mod inspected_ports;

@@ -12,6 +12,7 @@ mod deployed_uefi;
 mod driverless_hba;
 mod drives;
 mod early_impostor;
+mod fast_track;
 mod foreign_metadata;
 mod hold;
 mod hostile_bundles;
@@ -63,6 +64,7 @@ static ALL: &[Scenario] = &[
     ("rescue_login", rescue_login::ABOUT, |stage| Box::pin(rescue_login::story(stage))),
     ("drives", drives::ABOUT, |stage| Box::pin(drives::story(stage))),
     ("locked_drive", locked_drive::ABOUT, |stage| Box::pin(locked_drive::story(stage))),
+    ("fast_track", fast_track::ABOUT, |stage| Box::pin(fast_track::story(stage))),
     ("tutorial", tutorial::ABOUT, |stage| Box::pin(tutorial::story(stage))),
     ("configdrive", configdrive::ABOUT, |stage| Box::pin(configdrive::story(stage))),
     ("layered", layered::ABOUT, |stage| Box::pin(layered::story(stage))),

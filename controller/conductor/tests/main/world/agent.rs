@@ -58,6 +58,8 @@ impl World {
     /// The token of the lookup, with the inventory sent before where it is asked for.
     async fn look_up(&self, agent: &Agent) -> String {
         let token = Uuid::new_v4().to_string();
+        // As its boot script has it.
+        let nonce = self.store.contact(self.node).await.unwrap().boot.map(|boot| boot.nonce);
         loop {
             let node = self.store.node(self.node).await.unwrap();
             if node.boots_ramdisk() && !node.provision_state.is_stable() {
@@ -65,10 +67,9 @@ impl World {
                     self.store.put_inventory(self.node, self.inventory("agent")).await.unwrap();
                 }
                 let now = self.clock.now();
-                let grant = self
-                    .store
-                    .grant_token(self.node, TokenRequest::without_nonce(&token, Some(&agent.boot_id), now))
-                    .await;
+                let without = TokenRequest::without_nonce(&token, Some(&agent.boot_id), now);
+                let request = TokenRequest { nonce: nonce.clone(), ..without };
+                let grant = self.store.grant_token(self.node, request).await;
                 if grant.unwrap() == TokenGrant::Given {
                     return token;
                 }
