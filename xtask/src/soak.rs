@@ -11,10 +11,11 @@ use crate::args::Args;
 use crate::{deps, fault_points, image, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 8] = ["sim", "kill", "erase", "lab", "api", "hostile", "mutants", "quickstart"];
+const PARTS: [&str; 9] = ["sim", "kill", "erase", "lab", "deploy", "api", "hostile", "mutants", "quickstart"];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|api|hostile|mutants|quickstart] [--seed N]`, with `--part sim` the options of
-/// `sim`, and with `--part mutants` those of [`mutants::run`]
+/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|mutants|quickstart] [--seed N]`, with `--part sim` the
+/// options of `sim`, with `--part deploy` also `--times N` and `--filter NAME`, and with `--part mutants` those of
+/// [`mutants::run`]
 pub fn run(mut args: Args) -> Result<()> {
     let Some(only) = args.option("--part")? else {
         let seed = args.option("--seed")?;
@@ -27,6 +28,9 @@ pub fn run(mut args: Args) -> Result<()> {
     if only == "mutants" {
         return mutants::run(args);
     }
+    if only == "deploy" {
+        return deploy(&args.rest());
+    }
     let seed = args.option("--seed")?;
     args.finish()?;
     part(&only, seed.as_deref())
@@ -38,6 +42,7 @@ fn part(name: &str, seed: Option<&str>) -> Result<()> {
         "kill" => kill(),
         "erase" => erase(seed),
         "lab" => lab(seed),
+        "deploy" => deploy(&seed.map(|seed| format!("--seed={seed}")).into_iter().collect::<Vec<_>>()),
         "api" => api(seed),
         "hostile" => hostile(seed),
         "mutants" => mutants::run(Args::new(seed.map(|seed| format!("--seed={seed}")).into_iter().collect())),
@@ -76,16 +81,34 @@ fn lab(seed: Option<&str>) -> Result<()> {
     /// that was seen to pass, so that a failure is news.
     const SCENARIOS: [(&str, &str, &str); 2] = [("mid_erase", "50", "298966"), ("resumed", "100", "328018")];
 
-    deps::ensure(&[deps::BUILD, deps::IMAGE, deps::LAB])?;
+    let machines = machines(&[deps::BUILD, deps::IMAGE, deps::LAB])?;
+    for (filter, times, known) in SCENARIOS {
+        let words = ["--filter", filter, "--times", times, "--seed", seed.unwrap_or(known)];
+        sh::run(machines().args(words))?;
+    }
+    Ok(())
+}
+
+/// Forty deployments, as a table: every pair of firmware, bus and format, ten power cuts, ten kills of the controller, mirrors
+/// that do not behave, and boot entries without room for one more.
+fn deploy(options: &[String]) -> Result<()> {
+    let machines = machines(&[deps::BUILD, deps::UNIT, deps::IMAGE, deps::LAB])?;
+    let times: &[&str] =
+        if options.iter().any(|word| word.starts_with("--times")) { &[] } else { &["--times", "10"] };
+    sh::run(machines().args(["--deployments", "--jobs", "2"]).args(times).args(options))
+}
+
+/// Builds the programs and the image; the command that runs scenarios with them.
+fn machines(packages: &[&str]) -> Result<impl Fn() -> Command + use<>> {
+    deps::ensure(packages)?;
     sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))?;
     image::build(None, None, false)?;
     let bins = sh::target_dir().join("debug");
-    for (filter, times, known) in SCENARIOS {
+    Ok(move || {
         let mut command = Command::new(bins.join("machines"));
         command.current_dir(sh::root()).arg("--bin-dir").arg(&bins).args(["--image", "image/out"]);
-        sh::run(command.args(["--filter", filter, "--times", times, "--seed", seed.unwrap_or(known)]))?;
-    }
-    Ok(())
+        command
+    })
 }
 
 /// A million requests of our own fuzzer in one process, then schemathesis against the real controller, with 500 requests

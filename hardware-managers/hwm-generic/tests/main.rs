@@ -1,5 +1,6 @@
 //! The tests of the manager, one module a subject: one binary, so that they are linked once.
 
+mod bad_images;
 mod bios;
 #[path = "../../../agent/block/tests/common/mod.rs"]
 mod common;

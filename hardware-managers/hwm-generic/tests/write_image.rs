@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const MIB: u64 = 1 << 20;
 
 /// Serves `file` once to each of `clients`; its URL.
-fn serve(file: Vec<u8>, clients: usize) -> String {
+pub fn serve(file: Vec<u8>, clients: usize) -> String {
     serve_counting(file, clients).0
 }
 
@@ -39,16 +39,24 @@ fn serve_counting(file: Vec<u8>, clients: usize) -> (String, Arc<AtomicUsize>) {
 }
 
 /// An image with one partition full of data, and its SHA-256.
-fn image() -> (Vec<u8>, String) {
+pub fn image() -> (Vec<u8>, String) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&[vec![0; 1 << 20], vec![0xa5; 14 << 20], vec![0; 1 << 20]].concat()).unwrap();
     let path = file.path().to_str().unwrap();
     run("sgdisk", &["-n", "1:0:0", "-c", "1:root", path]);
-    let sum = run("sha256sum", &[path]);
-    (std::fs::read(path).unwrap(), sum.split(' ').next().unwrap().to_owned())
+    let bytes = std::fs::read(path).unwrap();
+    let sum = sha256(&bytes);
+    (bytes, sum)
 }
 
-fn write(disks: &[&Loop], node: Value, args: Value) -> Result<StepOutcome, StepError> {
+pub fn sha256(bytes: &[u8]) -> String {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    let sum = run("sha256sum", &[file.path().to_str().unwrap()]);
+    sum.split(' ').next().unwrap().to_owned()
+}
+
+pub fn write(disks: &[&Loop], node: Value, args: Value) -> Result<StepOutcome, StepError> {
     write_by(&manager(disks), node, args, None)
 }
 
@@ -67,7 +75,7 @@ fn write_by(
     manager.run(&call, &StepContext::new().resuming(checkpoint))
 }
 
-fn info(url: &str, sha256: &str) -> Value {
+pub fn info(url: &str, sha256: &str) -> Value {
     json!({
         "id": "cloud.raw", "urls": [url], "disk_format": "raw", "container_format": null,
         "stream_raw_images": true, "os_hash_algo": "sha256", "os_hash_value": sha256,

@@ -71,15 +71,24 @@ pub struct DiskSpec {
     pub serial: String,
     /// World wide name; SATA and SCSI only.
     pub wwn: Option<u64>,
+    /// Bytes of a sector, logical and physical. QEMU's SATA disks have 512.
+    pub sector: u32,
     /// Its fault.
     pub faults: Vec<Fault>,
 }
 
 impl DiskSpec {
-    /// A sound disk without a world wide name.
+    /// A sound disk without a world wide name, with sectors of 512 bytes.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, bus: Bus, serial: &str) -> Self {
-        Self { file: file.into(), bus, serial: serial.to_owned(), wwn: None, faults: Vec::new() }
+        let (file, serial) = (file.into(), serial.to_owned());
+        Self { file, bus, serial, wwn: None, sector: 512, faults: Vec::new() }
+    }
+
+    /// The same disk with sectors of so many bytes; not for SATA.
+    #[must_use]
+    pub fn with_sectors(self, sector: u32) -> Self {
+        Self { sector, ..self }
     }
 
     /// Adds a fault.
@@ -142,7 +151,11 @@ impl DiskSpec {
         let wwn = self.wwn.map(|wwn| format!(",wwn={wwn:#018x}")).unwrap_or_default();
         let serial = &self.serial;
         // The NIC takes place 1 when it is to boot; see node.rs.
-        let common = format!("drive=disk{index},serial={serial},bootindex={}", 10 + index);
+        let mut common = format!("drive=disk{index},serial={serial},bootindex={}", 10 + index);
+        if self.sector != 512 {
+            let sector = self.sector;
+            common.push_str(&format!(",logical_block_size={sector},physical_block_size={sector}"));
+        }
         let mut args = Vec::new();
         let mut device = |text: String| args.extend(["-device".to_owned(), text]);
         match self.bus {
@@ -197,5 +210,10 @@ mod tests {
         assert_eq!(chain["file"]["file"]["inject-error"][0]["sector"], 7);
         assert_eq!(chain["file"]["file"]["image"]["filename"], "/x.img");
         assert_eq!(args[5], "nvme,id=dev3,drive=disk3,serial=S1,bootindex=13");
+        let large = DiskSpec::new("/x.img", Bus::Virtio, "S1").with_sectors(4096).qemu_args(3, 0);
+        assert!(
+            large[3].ends_with("bootindex=13,logical_block_size=4096,physical_block_size=4096"),
+            "{large:?}"
+        );
     }
 }

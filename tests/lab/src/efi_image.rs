@@ -1,5 +1,6 @@
 //! A disk image that UEFI firmware starts only by a boot entry: a GPT, an EFI system partition, and on it a loader that says
-//! on the serial port that it runs. There is no `EFI/BOOT`, which firmware would find without an entry.
+//! on the serial port that it runs. There is no `EFI/BOOT`, which firmware would find without an entry. A BIOS starts its boot
+//! sector, which says so, too.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,13 +9,24 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::loopback::LoopDevice;
+use crate::signatures;
+
 /// What the loader says.
 pub const BOOTED: &str = "LOADER STARTED BY UEFI";
-/// First sector of the EFI system partition, its number and KiB.
-const PARTITION: (u32, &str, &str) = (4096, "15", "16384");
-/// Where the filler begins, in MiB; behind it is one MiB for the table's copy.
+/// What the boot sector says.
+pub const BOOTED_BY_BIOS: &str = "BOOT SECTOR STARTED BY BIOS";
+/// Where the filler begins, in MiB, on an image with sectors of 512 bytes; behind it is one MiB for the table's copy.
 pub const FILLER: u64 = 19;
+/// Number of the EFI system partition, and where it begins.
+const NUMBER: u32 = 15;
+const START: u64 = 2 * MIB;
 const MIB: u64 = 1 << 20;
+
+/// MiB of the EFI system partition. With large sectors its FAT needs more room to have the clusters of a FAT16.
+fn partition_mib(sector: u32) -> u64 {
+    if sector == 512 { 16 } else { 24 }
+}
 
 /// Writes the image, whose list of loaders has this label; `id` becomes the partition's GUID. So many MiB that cannot be
 /// compressed follow the partition.
@@ -22,20 +34,43 @@ const MIB: u64 = 1 << 20;
 /// # Errors
 /// When sgdisk, mkfs.vfat or mtools are missing or fail.
 pub fn make(file: &Path, label: &str, id: &str, filler: u64) -> Result<()> {
-    let (start, number, kib) = PARTITION;
+    make_for(512, file, (label, id), filler)
+}
+
+/// [`make`] for a disk with sectors of 4096 bytes, without a filler.
+///
+/// # Errors
+/// As [`make`], or when there is no loop device.
+pub fn make_4k(file: &Path, label: &str, id: &str) -> Result<()> {
+    make_for(4096, file, (label, id), 0)
+}
+
+fn make_for(sector: u32, file: &Path, (label, id): (&str, &str), filler: u64) -> Result<()> {
+    let behind = START / MIB + partition_mib(sector) + 1;
     File::create(file)
         .and_then(|mut image| {
-            image.set_len((FILLER + 1 + filler) * MIB)?;
-            image.seek(SeekFrom::Start(FILLER * MIB))?;
+            image.set_len((behind + 1 + filler) * MIB)?;
+            image.seek(SeekFrom::Start(behind * MIB))?;
             std::io::copy(&mut File::open("/dev/urandom")?.take(filler * MIB), &mut image)
         })
         .context("cannot make an image")?;
     let image = file.to_str().context("the path of an image")?;
-    let sectors = format!("{number}:{start}:+{kib}K");
-    let (kind, guid) = (format!("{number}:ef00"), format!("{number}:{id}"));
-    run("sgdisk", &["-n", &sectors, "-t", &kind, "-u", &guid, image])?;
-    run("mkfs.vfat", &["--offset", &start.to_string(), "-F", "16", "-n", "ESP", image, kib])?;
-    let part = format!("{image}@@{}", u64::from(start) * 512);
+    let (start, mib) = (START / u64::from(sector), partition_mib(sector));
+    let sectors = format!("{NUMBER}:{start}:+{mib}M");
+    let (kind, guid) = (format!("{NUMBER}:ef00"), format!("{NUMBER}:{id}"));
+    let table = |on: &str| run("sgdisk", &["-n", &sectors, "-t", &kind, "-u", &guid, on]);
+    if sector == 512 {
+        table(image)?;
+    } else {
+        // sgdisk takes the sectors of a device as they are, and those of a file to have 512 bytes.
+        let device = LoopDevice::attach(file, sector)?;
+        table(device.path().to_str().context("the path of a device")?)?;
+    }
+    signatures::say(file, BOOTED_BY_BIOS)?;
+    let (bytes, start, kib) = (sector.to_string(), start.to_string(), (mib * 1024).to_string());
+    let size = ["-S", &bytes, "-s", if sector == 512 { "4" } else { "1" }, "--offset", &start];
+    run("mkfs.vfat", &[&size[..], &["-F", "16", "-n", "ESP", image, &kib]].concat())?;
+    let part = format!("{image}@@{START}");
     run("mmd", &["-i", &part, "::EFI", "::EFI/debian"])?;
     for (name, bytes) in [("BOOTX64.CSV", list("shimx64.efi", label)), ("shimx64.efi", loader())] {
         let source = file.with_extension(name);
@@ -44,6 +79,13 @@ pub fn make(file: &Path, label: &str, id: &str, filler: u64) -> Result<()> {
         run("mcopy", &["-i", &part, source, &format!("::EFI/debian/{name}")])?;
     }
     Ok(())
+}
+
+/// What OVMF says when it starts the boot entry of such an image on a disk with these sectors, after the number of the entry.
+#[must_use]
+pub fn started(sector: u32, label: &str, id: &str) -> String {
+    let [start, length] = [START, partition_mib(sector) * MIB].map(|bytes| bytes / u64::from(sector));
+    format!("\"{label}\" from HD({NUMBER},GPT,{id},0x{start:X},0x{length:X})/\\EFI\\debian\\shimx64.efi")
 }
 
 /// The same as a compressed qcow2.
@@ -102,4 +144,39 @@ fn loader() -> Vec<u8> {
     put(0x200, &code);
     put(0x200 + code.len(), format!("\r\n{BOOTED}\r\n\0").as_bytes());
     file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `blkid` says of the EFI system partition.
+    fn partition(file: &Path) -> String {
+        let mut command = Command::new("blkid");
+        command.args(["--probe", "--output", "export", "--offset", &START.to_string()]).arg(file);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    }
+
+    #[test]
+    fn both_sector_sizes_have_a_fat_of_that_size_and_a_boot_sector() {
+        let dir = tempfile::tempdir().unwrap();
+        let (small, large) = (dir.path().join("small"), dir.path().join("large"));
+        let id = "5CA1AB1E-0000-4000-8000-00000000C0DE";
+        make(&small, "debian", id, 1).unwrap();
+        make_4k(&large, "debian", id).unwrap();
+        for (file, sector) in [(&small, 512), (&large, 4096)] {
+            let found = partition(file);
+            assert!(found.contains("VERSION=FAT16"), "{found}");
+            assert!(found.contains(&format!("BLOCK_SIZE={sector}\n")), "{found}");
+            let bytes = std::fs::read(file).unwrap();
+            assert!(
+                bytes[sector..].starts_with(b"EFI PART"),
+                "no GPT in the second sector of {sector} bytes"
+            );
+            assert_eq!(bytes[510..512], [0x55, 0xaa]);
+            assert!(bytes[..440].windows(11).any(|text| text == b"BOOT SECTOR"));
+        }
+        assert!(started(4096, "debian", id).contains("0x200,0x1800)/"));
+        assert!(started(512, "debian", id).contains("0x1000,0x8000)/"));
+    }
 }

@@ -112,7 +112,9 @@ impl NodeSpec {
         self.dir.join("qmp.sock")
     }
 
-    fn uefi_variables(&self) -> PathBuf {
+    /// The flash with the UEFI firmware's variables, there from the first power-on.
+    #[must_use]
+    pub fn uefi_variables(&self) -> PathBuf {
         self.dir.join("uefi-vars.fd")
     }
 

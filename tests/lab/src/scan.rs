@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -63,6 +63,26 @@ impl Snapshot {
         self.chunks.values().flatten().filter(|hash| **hash != 0).count() as u64
     }
 
+    /// How many sectors, of the so many bytes from `from` on, hold now neither zeroes nor what they held before.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is shorter.
+    pub fn changed_to_data(&self, file: &Path, from: u64, length: usize) -> Result<usize> {
+        let mut bytes = vec![0; length];
+        let read = File::open(file).and_then(|file| file.read_exact_at(&mut bytes, from));
+        read.with_context(|| format!("cannot read {}", file.display()))?;
+        let first = usize::try_from(from)? / SECTOR;
+        let per_chunk = CHUNK / SECTOR;
+        let sectors = bytes.chunks(SECTOR).enumerate().filter(|(index, sector)| {
+            let number = first + index;
+            let chunk = self.chunks.get(&((number / per_chunk) as u64));
+            let before = chunk.and_then(|hashes| hashes.get(number % per_chunk)).copied().unwrap_or(0);
+            let now = hash(sector);
+            now != 0 && now != before
+        });
+        Ok(sectors.count())
+    }
+
     /// Reads the file again and compares.
     ///
     /// # Errors
@@ -97,6 +117,35 @@ impl Snapshot {
         })?;
         ensure!(size == self.size, "{} had {} bytes, now {size}", file.display(), self.size);
         Ok(found)
+    }
+}
+
+/// The first byte in which two files differ; where one ends, they differ.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn first_difference(one: &Path, other: &Path) -> Result<Option<u64>> {
+    let cannot = |path: &Path| format!("cannot read {}", path.display());
+    let open = |path: &Path| File::open(path).with_context(|| cannot(path));
+    let (files, mut at) = ([open(one)?, open(other)?], 0);
+    loop {
+        let piece = |file: &File| {
+            let mut bytes = Vec::new();
+            let reader = file;
+            reader.take(CHUNK as u64).read_to_end(&mut bytes).map(|_| bytes)
+        };
+        let (a, b) = (
+            piece(&files[0]).with_context(|| cannot(one))?,
+            piece(&files[1]).with_context(|| cannot(other))?,
+        );
+        if a != b {
+            let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+            return Ok(Some(at + same as u64));
+        }
+        if a.is_empty() {
+            return Ok(None);
+        }
+        at += a.len() as u64;
     }
 }
 
@@ -183,6 +232,33 @@ mod tests {
         file.as_file().write_all_at(&fill::sector("scan", 5), (1 << 20) - 7).unwrap();
         let found = snapshot.compare(file.path()).unwrap();
         assert_eq!((found.unchanged, found.tags), (0, 1));
+    }
+
+    #[test]
+    fn new_data_in_a_part_of_the_disk_is_counted() {
+        let (file, snapshot) = filled();
+        let changed = |from, length| snapshot.changed_to_data(file.path(), from, length).unwrap();
+        assert_eq!(changed(0, 1 << 20), 0);
+        file.as_file().write_all_at(&[0; 4096], 1 << 20).unwrap();
+        assert_eq!(changed(1 << 20, 1 << 20), 0, "zeroes are no data");
+        file.as_file().write_all_at(b"x", (1 << 20) + 512).unwrap();
+        file.as_file().write_all_at(b"x", 5).unwrap();
+        assert_eq!((changed(0, 1 << 20), changed(1 << 20, 1 << 20), changed(2 << 20, 1 << 20)), (1, 1, 0));
+        assert!(snapshot.changed_to_data(file.path(), SIZE, 512).is_err());
+    }
+
+    #[test]
+    fn two_files_are_compared_byte_for_byte() {
+        let (file, _) = filled();
+        let dir = tempfile::tempdir().unwrap();
+        let copy = dir.path().join("copy");
+        std::fs::copy(file.path(), &copy).unwrap();
+        assert_eq!(first_difference(file.path(), &copy).unwrap(), None);
+        file.as_file().write_all_at(b"\xff\x00", SIZE - 7).unwrap();
+        let found = first_difference(file.path(), &copy).unwrap();
+        assert!(found.is_some_and(|at| (SIZE - 7..SIZE - 5).contains(&at)), "{found:?}");
+        file.as_file().set_len(SIZE - 100).unwrap();
+        assert_eq!(first_difference(&copy, file.path()).unwrap(), Some(SIZE - 100));
     }
 
     #[test]

@@ -57,6 +57,32 @@ pub fn write(file: &Path, table: Table, content: Content) -> Result<()> {
     }
 }
 
+/// Gives an image with a boot sector another text to say, at most 400 bytes.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn say(file: &Path, text: &str) -> Result<()> {
+    let code = boot_code(text);
+    ensure!(code.len() <= 440, "{text:?} does not fit before the partition table");
+    let image = File::options().write(true).open(file);
+    image
+        .and_then(|image| image.write_all_at(&code, 0))
+        .with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// What a BIOS starts of a boot sector: it writes the text to the first serial port.
+fn boot_code(text: &str) -> Vec<u8> {
+    // Without interrupts: SeaBIOS, which shows its screen on the same port, would write into the line at a tick.
+    // cli; cld; xor ax,ax; mov ds,ax; mov si,text
+    // next: lodsb; test al,al; jz stop; mov dx,0x3f8; out dx,al; jmp next
+    // stop: hlt; jmp stop
+    let code = [
+        0xfa, 0xfc, 0x31, 0xc0, 0x8e, 0xd8, 0xbe, 0x17, 0x7c, 0xac, 0x84, 0xc0, 0x74, 0x06, 0xba, 0xf8, 0x03,
+        0xee, 0xeb, 0xf5, 0xf4, 0xeb, 0xfd,
+    ];
+    [&code[..], format!("{text}\r\n\0").as_bytes()].concat()
+}
+
 struct Image {
     file: File,
     sectors: u64,
@@ -80,16 +106,8 @@ impl Image {
 
     /// A boot sector with one partition of this type.
     fn boot_sector(kind: u8, first: u64, sectors: u64) -> [u8; SECTOR] {
-        // Without interrupts: SeaBIOS, which shows its screen on the same port, would write into the line at a tick.
-        // cli; cld; xor ax,ax; mov ds,ax; mov si,text
-        // next: lodsb; test al,al; jz stop; mov dx,0x3f8; out dx,al; jmp next
-        // stop: hlt; jmp stop
-        let code = [
-            0xfa, 0xfc, 0x31, 0xc0, 0x8e, 0xd8, 0xbe, 0x17, 0x7c, 0xac, 0x84, 0xc0, 0x74, 0x06, 0xba, 0xf8,
-            0x03, 0xee, 0xeb, 0xf5, 0xf4, 0xeb, 0xfd,
-        ];
         let mut out = Bytes::<SECTOR>::new();
-        out.at(0, &code).at(code.len(), format!("{OLD_SYSTEM}\r\n\0").as_bytes());
+        out.at(0, &boot_code(OLD_SYSTEM));
         let clip = |number: u64| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes();
         out.at(440, b"OLD!").at(446 + 4, &[kind]).at(446 + 8, &clip(first)).at(446 + 12, &clip(sectors));
         out.at(510, &[0x55, 0xaa]);

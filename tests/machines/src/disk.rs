@@ -1,12 +1,13 @@
 //! A disk with a past, and the outside view of what is left of it.
 
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use lab::disk::{Bus, DiskSpec, Fault};
 use lab::fill;
-use lab::scan::{Findings, Snapshot};
+use lab::scan::{self, Findings, Snapshot};
 use lab::signatures::{self, Content, Table};
 
 /// An image full of recognisable data and what it held.
@@ -92,6 +93,43 @@ impl OldDisk {
         ensure!(found.held_data > 0, "{} held no data before: nothing is proven", self.serial());
         let clean = found.unchanged == 0 && found.tags == 0 && found.nonzero_bytes == 0;
         ensure!(clean, "disk {} is not erased: {found:?}", self.serial());
+        Ok(())
+    }
+
+    /// A copy of it as it is now, for [`OldDisk::ensure_same`].
+    ///
+    /// # Errors
+    /// When it cannot be copied.
+    pub fn copy(&self) -> Result<PathBuf> {
+        let copy = self.spec.file.with_extension("copy");
+        std::fs::copy(&self.spec.file, &copy).context("a copy of a disk")?;
+        Ok(copy)
+    }
+
+    /// Every byte is that of the copy.
+    ///
+    /// # Errors
+    /// When one is not.
+    pub fn ensure_same(&self, copy: &Path) -> Result<()> {
+        let differs = scan::first_difference(&self.spec.file, copy)?;
+        ensure!(differs.is_none(), "disk {} was written at byte {differs:?}", self.serial());
+        Ok(())
+    }
+
+    /// No partition table and no boot loader has come to it: its first and its last MiB hold zeroes or what they held before,
+    /// which cannot be booted.
+    ///
+    /// # Errors
+    /// When they hold something else.
+    pub fn ensure_unbootable(&self) -> Result<()> {
+        let (file, size) = (&self.spec.file, self.findings()?.size);
+        for from in [0, size - (1 << 20)] {
+            let changed = self.before.changed_to_data(file, from, 1 << 20)?;
+            ensure!(changed == 0, "disk {}: {changed} new sectors in the MiB at {from}", self.serial());
+        }
+        let mut sector = [0; 512];
+        File::open(file)?.read_exact_at(&mut sector, 0)?;
+        ensure!(sector[510..] != [0x55, 0xaa], "disk {} has a boot sector", self.serial());
         Ok(())
     }
 

@@ -2,21 +2,22 @@
 //!
 //! ```text
 //! machines --bin-dir target/debug --image image/out [--filter NAME] [--list] [--jobs 2] [--keep]
-//!          [--times 5] [--seed N]
+//!          [--times 5] [--seed N] [--deployments]
 //! ```
 //!
 //! Every scenario has a network namespace, a controller on a state directory of its own, and QEMU nodes that
 //! boot the real ramdisk from it. One line each: `PASS name (seconds)` or `FAIL name: reason`, then where the
-//! logs are and how they end; a last line counts them. Exit code 1 when any failed. Needs root.
+//! logs are and how they end; a last line counts them. With `--deployments`, a table of deployments in their place. Exit code
+//! 1 when any failed. Needs root.
 
 mod certificate;
+mod deployments;
 mod desk;
 mod disk;
 mod impostor;
 mod ironic_node;
 mod judges;
 mod layers;
-mod loopback;
 mod moments;
 mod node;
 mod options;
@@ -47,6 +48,9 @@ fn main() -> ExitCode {
         };
     }
     let outcome = Options::parse(words.into_iter()).and_then(|options| {
+        if options.deployments {
+            return deployments::all(&options);
+        }
         let chosen = scenarios::chosen(options.filter.as_deref())?;
         if options.list {
             for (name, about, _) in chosen {

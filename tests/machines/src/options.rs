@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: machines [--bin-dir DIR] [--image DIR] [--filter NAME] [--list] [--jobs N] [--keep] [--times N] \
-     [--seed N]";
+     [--seed N] [--deployments]";
 
 /// What was asked for.
 #[derive(Debug)]
@@ -16,13 +16,16 @@ pub struct Options {
     pub image: Option<PathBuf>,
     /// Only scenarios with this in their name.
     pub filter: Option<String>,
+    /// The table of deployments instead of the scenarios.
+    pub deployments: bool,
     /// Print the names and run nothing.
     pub list: bool,
     /// How many run at once, at least 1.
     pub jobs: usize,
     /// Keep the files of scenarios that passed too.
     pub keep: bool,
-    /// How often the `…_mid_erase` scenarios kill and cut, at least 1.
+    /// How often the `…_mid_erase` scenarios kill and cut, at least 1; with `--deployments`, how many of them are killed,
+    /// and cut.
     pub times: u64,
     /// Names their moments; without it, others each time.
     pub seed: Option<u64>,
@@ -38,6 +41,7 @@ impl Options {
             bin_dir: None,
             image: None,
             filter: None,
+            deployments: false,
             list: false,
             // Each mostly waits: for firmware, a limit, a disk.
             jobs: 3,
@@ -60,6 +64,7 @@ impl Options {
                 "--jobs" => options.jobs = value()?.parse().context("--jobs")?,
                 "--times" => options.times = value()?.parse().context("--times")?,
                 "--seed" => options.seed = Some(value()?.parse().context("--seed")?),
+                "--deployments" => options.deployments = true,
                 "--list" => options.list = true,
                 "--keep" => options.keep = true,
                 _ => bail!("unknown argument {name:?}\n{USAGE}"),

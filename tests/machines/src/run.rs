@@ -28,18 +28,7 @@ const TAIL: usize = 4000;
 /// # Errors
 /// When they cannot even be begun: no root, no image, no binaries.
 pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
-    if !nix::unistd::geteuid().is_root() {
-        bail!("network namespaces and taps need root");
-    }
-    lab::binaries::use_dirs(options.bin_dir.clone(), options.image.clone());
-    for name in ["anneal-controller", "anneal-agent"] {
-        lab::binaries::binary(name)?;
-    }
-    lab::binaries::image_dir()?;
-
-    let random =
-        || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() % 1_000_000);
-    let seed = options.seed.unwrap_or_else(random);
+    let seed = prepare(options)?;
     println!("machines: {} kills and power cuts each, --seed {seed}", options.times);
     let queue = Mutex::new(chosen.into_iter());
     let counts = Mutex::new((0usize, 0usize));
@@ -76,12 +65,35 @@ pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
     Ok(failed == 0 && passed > 0)
 }
 
+/// Everything that is needed is there. The seed of all moments: that of the options, or another one each time.
+///
+/// # Errors
+/// When something is missing.
+pub fn prepare(options: &Options) -> Result<u64> {
+    if !nix::unistd::geteuid().is_root() {
+        bail!("network namespaces and taps need root");
+    }
+    lab::binaries::use_dirs(options.bin_dir.clone(), options.image.clone());
+    for name in ["anneal-controller", "anneal-agent"] {
+        lab::binaries::binary(name)?;
+    }
+    lab::binaries::image_dir()?;
+    let random =
+        || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() % 1_000_000);
+    Ok(options.seed.unwrap_or_else(random))
+}
+
 /// One scenario in its namespace and directory.
 fn one(scenario: &'static Scenario, times: u64, seed: u64) -> (Result<tempfile::TempDir>, Result<()>) {
+    in_directory(|dir| play(scenario, Stage { dir, times, seed }))
+}
+
+/// What happens in a directory of its own, and the directory.
+pub fn in_directory<T>(work: impl FnOnce(PathBuf) -> Result<T>) -> (Result<tempfile::TempDir>, Result<T>) {
     // Short: sockets are in there.
     let dir = tempfile::Builder::new().prefix("machines-").tempdir().context("no directory for the scenario");
     let outcome = match &dir {
-        Ok(dir) => play(scenario, Stage { dir: dir.path().to_owned(), times, seed }),
+        Ok(dir) => work(dir.path().to_owned()),
         Err(error) => Err(anyhow::anyhow!("{error:#}")),
     };
     (dir, outcome)
@@ -106,14 +118,15 @@ fn play((name, _, story): &'static Scenario, stage: Stage) -> Result<()> {
     })
 }
 
-fn put_away(dir: Result<tempfile::TempDir>, keep: bool) {
+/// Removes the directory of a scenario that passed, or says where it is.
+pub fn put_away(dir: Result<tempfile::TempDir>, keep: bool) {
     if let (Ok(dir), true) = (dir, keep) {
         println!("     kept: {}", dir.keep().display());
     }
 }
 
 /// Where everything of a failed scenario is, and the ends of its logs.
-fn show_logs(dir: Result<tempfile::TempDir>) {
+pub fn show_logs(dir: Result<tempfile::TempDir>) {
     let Ok(dir) = dir else { return };
     let dir = dir.keep();
     println!("     files of this scenario: {}", dir.display());

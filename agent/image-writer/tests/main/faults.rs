@@ -1,8 +1,9 @@
 //! Bad mirrors, bad images, bad disks: the cause in one sentence, and nothing that can be booted.
 
-use crate::disks::{MIB, image, old, packed, qcow2, request, request_for, sha256};
+use crate::disks::{Loop, MIB, image, old, packed, qcow2, request, request_for, sha256};
 use crate::mirror::{Behaviour, Mirror};
 use block::fake::{FakeDisk, FakeFault};
+use image_writer::source::Host;
 use image_writer::{ChecksumSource, Format, Hosts, Request, write};
 
 const SIZE: usize = 6 * MIB;
@@ -57,6 +58,33 @@ fn bad_mirrors_are_named() {
         let mirror = with(behaviour);
         fails(&request(&mirror, &raw), &disk(vec![]), expected);
     }
+}
+
+/// A byte now and then is no progress.
+#[test]
+fn a_mirror_that_sends_next_to_nothing_is_given_up() {
+    let raw = image(SIZE);
+    let trickles = |_: usize, _: &_| Behaviour { trickles: Some(MIB / 2), ..Behaviour::default() };
+    let (mirror, disk) = (Mirror::new(raw.clone(), trickles), Loop::old(DISK, 512));
+    let error = write(&request(&mirror, &raw), &disk.open(), &()).expect_err("next to nothing").to_string();
+    assert!(error.contains("stalled: ") && !error.contains("stalled: 0 bytes"), "{error}");
+    let content = disk.content();
+    let ends = [&content[..MIB], &content[DISK - 33 * 512..]];
+    assert!(ends.iter().all(|end| end.iter().all(|&byte| byte == 0)), "it can be booted");
+}
+
+#[test]
+fn a_name_that_cannot_be_resolved_is_named() {
+    let raw = image(SIZE);
+    let mirror = Mirror::good(raw.clone());
+    let mut request = request(&mirror, &raw);
+    // No name has a part of more than 63 characters (RFC 1035, 2.3.4): no server is asked for it.
+    let host = format!("{}.example", "m".repeat(64));
+    request.source.hosts.rules.push(Host::parse(&host).expect("a host"));
+    request.source.url = format!("http://{host}/image").parse().expect("a URL");
+    let disk = disk(vec![]);
+    fails(&request, &disk, &format!("cannot resolve {host:?}"));
+    assert_eq!(disk.written(), 0);
 }
 
 #[test]

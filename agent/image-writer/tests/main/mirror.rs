@@ -17,6 +17,8 @@ pub struct Behaviour {
     pub cut: Option<usize>,
     /// Nothing more is sent after so many bytes, until the client has gone.
     pub stall: Option<usize>,
+    /// After so many bytes there is one every 20 milliseconds, and after two seconds the connection ends.
+    pub trickles: Option<usize>,
     /// The length is said to be so much larger.
     pub lie: usize,
     /// The whole file is sent whatever was asked for.
@@ -144,8 +146,14 @@ fn send(
     let ranges = if fault.no_range { "" } else { "accept-ranges: bytes\r\n" };
     let length = body.len() + fault.lie;
     write!(stream, "HTTP/1.1 {head}\r\ncontent-length: {length}\r\netag: {etag}\r\n{ranges}{extra}\r\n")?;
-    let end = fault.cut.or(fault.stall).unwrap_or(body.len()).min(body.len());
+    let end = fault.cut.or(fault.stall).or(fault.trickles).unwrap_or(body.len()).min(body.len());
     stream.write_all(&body[..end])?;
+    if fault.trickles.is_some() {
+        for byte in body[end..].chunks(1).take(100) {
+            stream.write_all(byte)?;
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
     if fault.stall.is_some() {
         // Until the client closes its end.
         let _ = std::io::Read::read(&mut stream, &mut [0; 16]);

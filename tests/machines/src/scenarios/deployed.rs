@@ -1,28 +1,38 @@
-//! A node with our agent gets an image over HTTP and boots it; an image with another digest leaves nothing that boots.
+//! A BIOS node with our agent gets a compressed image over HTTP and boots it. A rebuild writes the same disk; the other one,
+//! which has an old system, keeps every byte.
+
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use lab::controller::Controller;
 use lab::disk::Bus;
 use lab::images::ImageServer;
-use lab::signatures::{Content, OLD_SYSTEM, Table};
+use lab::packing::Packing;
+use lab::signatures::{self, Content, Table};
 use lab::site::ADDRESS;
-use lab::wait;
+use lab::{fill, wait};
 use serde_json::json;
-use std::io::Read;
 
 use crate::certificate::ensure_deployed;
-use crate::node::history;
+use crate::disk::OldDisk;
+use crate::node::Node;
 use crate::stage::{NODE, SHORT, Stage, manageable, through, verb};
 
 pub const ABOUT: &str =
-    "an image with a wrong digest fails and does not boot; the right one is written and boots";
+    "a BIOS node boots a zstd image from NVMe; a rebuild writes the same disk, the other keeps every byte";
+
+/// Name of each image; what it says when it boots is made of it.
+const IMAGES: [&str; 2] = ["FIRST", "SECOND"];
+const MIB: u64 = 1 << 20;
 
 pub async fn story(stage: Stage) -> Result<()> {
-    let root = stage.disk("ROOT", Bus::Sata, 64)?;
-    let data = stage.disk("DATA", Bus::Nvme, 64)?;
+    let root = stage.disk("ROOT", Bus::Nvme, 64)?;
+    let data = stage.disk("DATA", Bus::Sata, 64)?.labelled(Table::Gpt, Content::LvmPhysicalVolume)?;
+    let before = data.copy()?;
     let images = stage.dir.join("images");
     std::fs::create_dir(&images)?;
-    let image = crate::disk::OldDisk::make(&images, "IMAGE", Bus::Sata, 64 << 20)?;
-    let image = image.labelled(Table::Mbr, Content::Data)?;
+    let [first, second] = IMAGES.map(|name| image(&images, name));
+    let [first, second] = [first?, second?];
 
     let mut site = stage.site("").await?;
     let node = manageable(&mut site, &[&root, &data]).await?;
@@ -32,32 +42,55 @@ pub async fn story(stage: Stage) -> Result<()> {
     controller.set(NODE, json!({"/automated_clean": false})).await?;
     through(controller, verb("provide"), "available").await?;
 
-    let info = |digest: &str| {
-        json!({"/instance_info": {
-            "image_source": server.url("IMAGE.img"), "image_os_hash_algo": "sha256", "image_os_hash_value": digest,
-            "image_disk_format": "raw", "root_device": {"serial": "ROOT"},
-        }})
-    };
-    controller.set(NODE, info(&"0".repeat(64))).await?;
-    let failed = through(controller, verb("active"), "deploy failed").await?;
-    failed.ensure_says(&["deploy.write_image"])?;
-    ensure!(failed.0["deploy_step"]["step"] == "write_image", "deploy_step: {}", failed.0["deploy_step"]);
-    ensure!(failed.0["maintenance"] == false, "a failed deployment is no maintenance");
-    let events = history(controller, NODE).await?;
-    ensure!(!events.iter().any(|event| event.contains("-> active")), "it was active: {events:?}");
-    let mut start = vec![0; 1 << 20];
-    std::fs::File::open(&root.spec.file)?.read_exact(&mut start)?;
-    ensure!(start.iter().all(|byte| *byte == 0), "the first MiB holds something after a failure");
+    for (image, target) in [(&first, "active"), (&second, "rebuild")] {
+        let seen = deployed(controller, &server, image.serial(), target).await?;
+        ensure!(seen.0["power_state"] == "power on", "a deployed node is {}", seen.0["power_state"]);
+        wait::for_line(&console, &boots(image.serial()), SHORT).await.context("the image boots")?;
+        let written = &seen.results("deploy.write_image")[0];
+        let id = written["certificate"].as_str().with_context(|| format!("no certificate: {written}"))?;
+        let digest = server.sha256(&served(image.serial()))?;
+        ensure_deployed(controller, &stage.dir, id, ("ROOT", &digest)).await?;
+        let found = scanned(image, &root)?;
+        ensure!(found.unchanged == found.held_data, "the disk does not hold the image: {found:?}");
+        data.ensure_same(&before)?;
+    }
+    Ok(())
+}
 
-    controller.set(NODE, info(&server.sha256("IMAGE.img")?)).await?;
-    let seen = through(controller, verb("active"), "active").await?;
-    ensure!(seen.0["power_state"] == "power on", "a deployed node is {}", seen.0["power_state"]);
-    wait::for_line(&console, OLD_SYSTEM, SHORT).await.context("the image boots")?;
-    let written = &seen.results("deploy.write_image")[0];
-    let id = written["certificate"].as_str().with_context(|| format!("no certificate: {written}"))?;
-    let digest = server.sha256("IMAGE.img")?;
-    ensure_deployed(controller, &stage.dir, id, ("ROOT", &digest)).await?;
-    let found = image.as_file(root.spec.file.clone()).findings()?;
-    ensure!(found.unchanged == found.held_data, "the disk does not hold the image: {found:?}");
-    data.ensure_untouched()
+/// A disk image with a boot sector, and the same compressed.
+fn image(dir: &Path, name: &str) -> Result<OldDisk> {
+    let image = OldDisk::prepared(dir, name, Bus::Nvme, 64 * MIB, |file| {
+        fill::fill(file, name, 64 * MIB)?;
+        signatures::write(file, Table::Mbr, Content::Data)?;
+        signatures::say(file, &boots(name))
+    })?;
+    Packing::Zstd.pack(&image.spec.file, &dir.join(served(name)))?;
+    Ok(image)
+}
+
+fn served(name: &str) -> String {
+    format!("{name}.zst")
+}
+
+fn boots(name: &str) -> String {
+    format!("THE {name} SYSTEM BOOTED")
+}
+
+/// What of the image is on the disk.
+fn scanned(image: &OldDisk, disk: &OldDisk) -> Result<lab::scan::Findings> {
+    image.as_file(disk.spec.file.clone()).findings()
+}
+
+async fn deployed(controller: &Controller, server: &ImageServer, name: &str, target: &str) -> Result<Node> {
+    let name = served(name);
+    let mut info = json!({
+        "image_source": server.url(&name), "image_os_hash_algo": "sha256", "image_os_hash_value": server.sha256(&name)?,
+        "image_disk_format": "raw",
+    });
+    if target != "rebuild" {
+        // A rebuild knows the disk. Without hints none of these is large enough.
+        info["root_device"] = json!({"serial": "ROOT"});
+    }
+    controller.set(NODE, json!({"/instance_info": info})).await?;
+    through(controller, verb(target), "active").await
 }

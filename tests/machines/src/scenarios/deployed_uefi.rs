@@ -8,6 +8,7 @@ use lab::disk::Bus;
 use lab::efi_image::{self, BOOTED};
 use lab::images::ImageServer;
 use lab::node::Firmware;
+use lab::signatures::{Content, Table};
 use lab::site::ADDRESS;
 use lab::wait;
 use serde_json::{Value, json};
@@ -24,7 +25,8 @@ const SECOND: [&str; 3] = ["second.qcow2", "other", "5CA1AB1E-0000-4000-8000-000
 
 pub async fn story(stage: Stage) -> Result<()> {
     let root = stage.disk("ROOT", Bus::Sata, 64)?;
-    let data = stage.disk("DATA", Bus::Nvme, 64)?;
+    let data = stage.disk("DATA", Bus::Nvme, 64)?.labelled(Table::Gpt, Content::LvmPhysicalVolume)?;
+    let before = data.copy()?;
     let images = stage.dir.join("images");
     std::fs::create_dir(&images)?;
     for [name, label, id] in [FIRST, SECOND] {
@@ -45,13 +47,13 @@ pub async fn story(stage: Stage) -> Result<()> {
 
     let entries = deployed((controller, desk), &server, "active", FIRST, &console).await?;
     ensure!(entries["removed"] == json!([]), "{entries}");
-    data.ensure_untouched()?;
+    data.ensure_same(&before)?;
 
     let first = entries["entry"].as_str().and_then(|name| name.strip_prefix("Boot"));
     let dead = json!([{"number": first, "label": FIRST[1], "why": "no_such_partition"}]);
     let entries = deployed((controller, desk), &server, "rebuild", SECOND, &console).await?;
     ensure!(entries["removed"] == dead, "{entries}");
-    data.ensure_untouched()
+    data.ensure_same(&before)
 }
 
 /// Asks for an image by a verb and waits until the firmware has started it. What the agent says of its boot entry.
@@ -94,9 +96,7 @@ async fn deployed(
     ensure!(judged == (0, String::new()), "the boot entries: {judged:?}");
 
     // As the firmware reads our entry.
-    let start = format!(
-        "starting Boot{first} \"{label}\" from HD(15,GPT,{id},0x1000,0x8000)/\\EFI\\debian\\shimx64.efi"
-    );
+    let start = format!("starting Boot{first} {}", efi_image::started(512, label, id));
     wait::for_line(console, &start, SHORT).await.context("the firmware starts the entry")?;
     wait::for_line(console, BOOTED, SHORT).await.context("the loader runs")?;
     Ok(entries)

@@ -1,6 +1,7 @@
 //! One story a file.
 
 mod apparent_configuration;
+mod bad_images;
 mod bundle;
 mod clean_uefi;
 mod configdrive;
@@ -8,6 +9,7 @@ mod controller_killed;
 mod deploy_and_service;
 mod deploy_interrupted;
 mod deployed;
+mod deployed_4k;
 mod deployed_uefi;
 mod driverless_hba;
 mod drives;
@@ -57,7 +59,9 @@ static ALL: &[Scenario] = &[
     ("power_cut_mid_erase", power_cut::ABOUT, |stage| Box::pin(power_cut::story(stage))),
     ("deploy_and_service", deploy_and_service::ABOUT, |stage| Box::pin(deploy_and_service::story(stage))),
     ("deploy_interrupted", deploy_interrupted::ABOUT, |stage| Box::pin(deploy_interrupted::story(stage))),
+    ("bad_images", bad_images::ABOUT, |stage| Box::pin(bad_images::story(stage))),
     ("deployed", deployed::ABOUT, |stage| Box::pin(deployed::story(stage))),
+    ("deployed_4k", deployed_4k::ABOUT, |stage| Box::pin(deployed_4k::story(stage))),
     ("deployed_uefi", deployed_uefi::ABOUT, |stage| Box::pin(deployed_uefi::story(stage))),
     ("ironic_deploys", ironic_deploys::BIOS, |stage| Box::pin(ironic_deploys::by_bios(stage))),
     ("ironic_deploys_uefi", ironic_deploys::UEFI, |stage| Box::pin(ironic_deploys::by_uefi(stage))),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use lab::binaries::binary;
 use lab::disk::{Bus, Fault};
+use lab::loopback::LoopDevice;
 use lab::machine::Lasting;
 use lab::node::Boot;
 use lab::process::{Daemon, leashed};
@@ -16,7 +17,6 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::disk::OldDisk;
-use crate::loopback::LoopDevice;
 use crate::node::{Node, erasing, history};
 use crate::stage::{LONG, NO_METADATA, NODE, SHORT, Stage, cleaned, full_speed, manageable};
 
@@ -63,7 +63,7 @@ pub async fn story(stage: Stage) -> Result<()> {
 
 /// A real agent elsewhere says that it runs on this node; then hand-made heartbeats do.
 async fn impostor(stage: &Stage, site: &Site, node: &SiteNode, bait: &OldDisk) -> Result<()> {
-    let device = LoopDevice::attach(&bait.spec.file).await?;
+    let device = LoopDevice::attach(&bait.spec.file, 512)?;
     let (url, pin) = site.controller.public()?;
     let log = stage.dir.join("impostor.log");
     let mut command = leashed(binary("anneal-agent")?);

@@ -1,0 +1,152 @@
+//! The firmware's variables of a node that is off, in the file of its flash (EDK II `Guid/VariableFormat.h`,
+//! `Pi/PiFirmwareVolume.h`): read, and filled up.
+
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+/// `gEfiAuthenticatedVariableGuid`.
+const STORE: [u8; 16] =
+    [0x78, 0x2c, 0xf3, 0xaa, 0x7b, 0x94, 0x9a, 0x43, 0xa1, 0x80, 0x2e, 0x14, 0x4e, 0xc3, 0x77, 0x92];
+/// Bytes of the header of the store, and of a variable.
+const STORE_HEADER: usize = 28;
+const HEADER: usize = 60;
+const START_ID: [u8; 2] = [0xaa, 0x55];
+/// State of a variable that is there.
+const ADDED: u8 = 0x3f;
+/// Kept without power, and there before and after the operating system starts.
+const ATTRIBUTES: u32 = 7;
+/// Of a variable that fills the store; OVMF takes 33 KiB.
+const LARGEST: usize = 0x7000;
+/// Vendor of the variables that fill it, and of no others.
+const FILLER: [u8; 16] = *b"filler of a test";
+
+/// The store in the flash.
+struct Store {
+    bytes: Vec<u8>,
+    /// Where the first variable is, and where the next one would be.
+    begin: usize,
+    end: usize,
+    limit: usize,
+    /// Name, value and place of each variable that is there.
+    present: Vec<(String, Vec<u8>, Range<usize>)>,
+}
+
+impl Store {
+    fn read(file: &Path) -> Result<Self> {
+        let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let begin = usize::from(u16_at(&bytes, 48)?);
+        ensure!(bytes[40..44] == *b"_FVH" && bytes[begin..].starts_with(&STORE), "no store of variables");
+        let limit = begin + usize::try_from(u32_at(&bytes, begin + 16)?)?;
+        ensure!(limit <= bytes.len(), "the store is larger than its file");
+        let begin = begin + STORE_HEADER;
+        let (mut at, mut present) = (begin, Vec::new());
+        while at + HEADER <= limit && bytes[at..at + 2] == START_ID {
+            let state = bytes[at + 2];
+            let [name, value] = [36, 40].map(|place| u32_at(&bytes, at + place));
+            let (name, value) = (usize::try_from(name?)?, usize::try_from(value?)?);
+            let data = at + HEADER + name;
+            ensure!(data + value <= limit, "a variable is larger than the store");
+            let next = (data + value).next_multiple_of(4);
+            if state == ADDED {
+                let units = bytes[at + HEADER..data].chunks_exact(2);
+                let units: Vec<u16> = units.map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+                let text = String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned();
+                present.push((text, bytes[data..data + value].to_vec(), at..next));
+            }
+            at = next;
+        }
+        ensure!(bytes[at..limit].iter().all(|&byte| byte == 0xff), "something lies behind the last variable");
+        Ok(Self { bytes, begin, end: at, limit, present })
+    }
+
+    /// Drops what variables that are gone have left, as the firmware does when it needs room.
+    fn compact(&mut self) {
+        let places = self.present.iter().map(|(.., place)| &self.bytes[place.clone()]);
+        let kept: Vec<u8> = places.flatten().copied().collect();
+        self.bytes[self.begin..self.limit].fill(0xff);
+        self.end = self.begin + kept.len();
+        self.bytes[self.begin..self.end].copy_from_slice(&kept);
+    }
+
+    fn add(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        let name: Vec<u8> = name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+        let mut header = [0; HEADER];
+        header[..2].copy_from_slice(&START_ID);
+        header[2] = ADDED;
+        header[4..8].copy_from_slice(&ATTRIBUTES.to_le_bytes());
+        header[36..40].copy_from_slice(&u32::try_from(name.len())?.to_le_bytes());
+        header[40..44].copy_from_slice(&u32::try_from(value.len())?.to_le_bytes());
+        header[44..60].copy_from_slice(&FILLER);
+        let all = [&header[..], &name, value].concat();
+        ensure!(self.end + all.len() <= self.limit, "the store is full");
+        self.bytes[self.end..self.end + all.len()].copy_from_slice(&all);
+        self.end = (self.end + all.len()).next_multiple_of(4);
+        Ok(())
+    }
+}
+
+/// The value of a variable; `None` without one.
+///
+/// # Errors
+/// When the file holds no such store.
+pub fn value(file: &Path, name: &str) -> Result<Option<Vec<u8>>> {
+    let present = Store::read(file)?.present;
+    Ok(present.into_iter().find(|(known, ..)| known == name).map(|(_, value, _)| value))
+}
+
+/// Fills the store until so many bytes are left.
+///
+/// # Errors
+/// When the file holds no such store, or less is left already.
+pub fn fill(file: &Path, left: usize) -> Result<()> {
+    let mut store = Store::read(file)?;
+    store.compact();
+    let free = |store: &Store| store.limit - store.end;
+    ensure!(free(&store) > left, "{} bytes are left already", free(&store));
+    for number in 0.. {
+        let name = format!("Fill{number:04}");
+        let overhead = HEADER + 2 * (name.len() + 1);
+        let Some(room) = (free(&store) - left).checked_sub(overhead + 4) else { break };
+        store.add(&name, &vec![0x5a; room.min(LARGEST)])?;
+    }
+    std::fs::write(file, &store.bytes).with_context(|| format!("cannot write {}", file.display()))
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Result<u16> {
+    let part = bytes.get(at..at + 2).context("the flash is too small")?;
+    Ok(u16::from_le_bytes([part[0], part[1]]))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Result<u32> {
+    let part = bytes.get(at..at + 4).context("the flash is too small")?;
+    Ok(u32::from_le_bytes([part[0], part[1], part[2], part[3]]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_empty_store_of_ovmf_is_filled_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("vars");
+        std::fs::copy("/usr/share/OVMF/OVMF_VARS_4M.fd", &file).unwrap();
+        assert_eq!(value(&file, "BootOrder").unwrap(), None);
+        fill(&file, 2000).unwrap();
+        let store = Store::read(&file).unwrap();
+        let left = store.limit - store.end;
+        assert!((2000..2200).contains(&left), "{left} bytes are left");
+        assert_eq!(value(&file, "Fill0000").unwrap().map(|value| value.len()), Some(LARGEST));
+        assert!(fill(&file, left).is_err());
+
+        // A variable that is gone makes room for the next one.
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes[store.begin + 2] &= 0xfd;
+        std::fs::write(&file, bytes).unwrap();
+        assert_eq!(value(&file, "Fill0000").unwrap(), None);
+        fill(&file, 2000).unwrap();
+        assert_eq!(value(&file, "Fill0000").unwrap().map(|value| value.len()), Some(LARGEST));
+    }
+}
