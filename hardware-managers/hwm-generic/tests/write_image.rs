@@ -38,7 +38,7 @@ fn serve_counting(file: Vec<u8>, clients: usize) -> (String, Arc<AtomicUsize>) {
 }
 
 /// An image with one partition full of data, and its SHA-256.
-fn image() -> (Vec<u8>, String) {
+pub(crate) fn image() -> (Vec<u8>, String) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&[vec![0; 1 << 20], vec![0xa5; 14 << 20], vec![0; 1 << 20]].concat()).unwrap();
     let path = file.path().to_str().unwrap();
@@ -67,7 +67,7 @@ fn write_from(
     manager.run(&call, &StepContext::new().resuming(checkpoint))
 }
 
-fn info(url: &str, sha256: &str) -> Value {
+pub(crate) fn info(url: &str, sha256: &str) -> Value {
     json!({
         "id": "cloud.raw", "urls": [url], "disk_format": "raw", "container_format": null,
         "stream_raw_images": true, "os_hash_algo": "sha256", "os_hash_value": sha256,

@@ -3,7 +3,9 @@
 mod record;
 mod root_device;
 mod root_hint;
+mod trust;
 mod watch;
 mod write;
 
+pub use trust::MirrorTrust;
 pub(crate) use write::{Machine, arguments, run};
